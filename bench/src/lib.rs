@@ -1,0 +1,1 @@
+//! Benchmarks of Aerostat; see `bench/README.md`.

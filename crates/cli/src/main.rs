@@ -1,0 +1,3 @@
+//! The `aerostat` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Aerostat: the lab file.

@@ -1,0 +1,1 @@
+//! Aerostat: labs in real time, the only crate that touches the operating system.

@@ -1,0 +1,1 @@
+//! Aerostat: hosts, switches, servers and routers built from protocol machines.

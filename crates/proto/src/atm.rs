@@ -1,0 +1,214 @@
+//! The ATM service as its users see it: LANE, MPOA and NHRP entities ask for connections here.
+//!
+//! A user machine emits [`AtmRequest`]s and is fed [`AtmEvent`]s. The host's signalling manager sits on the
+//! other side and turns them into UNI calls. A [`ConnId`] is an opaque id of one connection, private to one
+//! user machine: the user chooses it (below [`ConnId::INCOMING`]) for calls it makes, the manager (from
+//! [`ConnId::INCOMING`] upwards) for calls it receives. After `Released` an id is dead and may be reused.
+//! Every use of an unknown id is refused and counted, never trusted.
+
+use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use core::fmt;
+
+/// Opaque id of a connection, private to one user of the ATM service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId(pub u32);
+
+impl ConnId {
+    /// First id of calls received; ids that users choose lie below.
+    pub const INCOMING: u32 = 0x8000_0000;
+}
+
+/// Id of one party (leaf) of a point-to-multipoint connection; the root's user chooses it.
+///
+/// On the wire it is the endpoint reference value (15 bits). The first party has 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartyId(pub u16);
+
+/// Cause of a clearing, as in the cause information element. Source: Q.2931 §4.5.15, Q.850.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cause(pub u8);
+
+impl Cause {
+    /// No route to destination.
+    pub const NO_ROUTE: Self = Self(3);
+    /// Normal call clearing (UNI 3.1 and later; 3.0 sends 31).
+    pub const NORMAL: Self = Self(16);
+    /// User busy.
+    pub const BUSY: Self = Self(17);
+    /// No user responding.
+    pub const NO_RESPONSE: Self = Self(18);
+    /// Call rejected.
+    pub const REJECTED: Self = Self(21);
+    /// Destination out of order.
+    pub const OUT_OF_ORDER: Self = Self(27);
+    /// Requested VPCI/VCI unavailable, or none free.
+    pub const VC_UNAVAILABLE: Self = Self(35);
+    /// User cell rate not available.
+    pub const RATE_UNAVAILABLE: Self = Self(37);
+    /// Network out of order.
+    pub const NETWORK_OUT_OF_ORDER: Self = Self(38);
+    /// Temporary failure.
+    pub const TEMPORARY: Self = Self(41);
+    /// Resources unavailable, unspecified.
+    pub const RESOURCES: Self = Self(47);
+    /// Incompatible destination: nobody listens for this address and B-LLI.
+    pub const INCOMPATIBLE: Self = Self(88);
+    /// Recovery on timer expiry.
+    pub const TIMER: Self = Self(102);
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            1 => "unallocated number",
+            3 => "no route to destination",
+            16 => "normal call clearing",
+            17 => "user busy",
+            18 => "no user responding",
+            21 => "call rejected",
+            27 => "destination out of order",
+            31 => "normal, unspecified",
+            35 => "requested VPCI/VCI unavailable",
+            37 | 51 => "user cell rate not available",
+            38 => "network out of order",
+            41 => "temporary failure",
+            47 => "resources unavailable",
+            88 => "incompatible destination",
+            102 => "recovery on timer expiry",
+            _ => "see Q.850",
+        };
+        write!(f, "cause {} ({text})", self.0)
+    }
+}
+
+/// What a user asks of the ATM service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AtmRequest {
+    /// Be offered incoming calls for this address and B-LLI.
+    Listen {
+        /// Own address, all 20 octets significant.
+        address: AtmAddress,
+        /// What the caller must announce.
+        blli: Blli,
+        /// Largest AAL5 SDU accepted from a caller, octets.
+        max_sdu: u16,
+    },
+    /// Stop listening.
+    Unlisten {
+        /// As in `Listen`.
+        address: AtmAddress,
+        /// As in `Listen`.
+        blli: Blli,
+    },
+    /// Open a connection. Answered by `Connected` or `Released`.
+    Connect {
+        /// Chosen by the user, unused so far.
+        conn: ConnId,
+        /// Address of this end.
+        calling: AtmAddress,
+        /// Address of the other end; of the first party if `multipoint`.
+        called: AtmAddress,
+        /// What the connection carries.
+        blli: Blli,
+        /// Traffic both ways; `rx` is none if `multipoint`.
+        qos: Qos,
+        /// True for the root of a point-to-multipoint connection.
+        multipoint: bool,
+    },
+    /// Add a leaf to a point-to-multipoint connection. Answered by `PartyAdded` or `PartyGone`.
+    AddParty {
+        /// The connection.
+        conn: ConnId,
+        /// Chosen by the user, 1..=32767, unused so far on this connection.
+        party: PartyId,
+        /// Address of the leaf.
+        called: AtmAddress,
+    },
+    /// Drop a leaf. Dropping the last one releases the connection (`Released` follows).
+    DropParty {
+        /// The connection.
+        conn: ConnId,
+        /// The leaf.
+        party: PartyId,
+    },
+    /// Accept an offered call. `Connected` follows when it is usable.
+    Accept {
+        /// From `Incoming`.
+        conn: ConnId,
+    },
+    /// Release a connection or refuse an offered call. No event follows; the id is dead.
+    Release {
+        /// The connection.
+        conn: ConnId,
+        /// Why.
+        cause: Cause,
+    },
+    /// Send one AAL5 SDU.
+    Send {
+        /// The connection.
+        conn: ConnId,
+        /// The SDU, 1..=65535 octets.
+        sdu: Vec<u8>,
+    },
+}
+
+/// What the ATM service tells a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AtmEvent<'a> {
+    /// Signalling is up: requests will be served.
+    Up,
+    /// Signalling is down: new requests fail at once; each connection that is lost gets its own `Released`.
+    Down,
+    /// A call is offered. Answer with `Accept` or `Release`.
+    Incoming {
+        /// Chosen by the service.
+        conn: ConnId,
+        /// The caller's address, if it gave one.
+        calling: Option<AtmAddress>,
+        /// The address that was called.
+        called: AtmAddress,
+        /// What the connection carries.
+        blli: Blli,
+        /// Traffic, seen from this end.
+        qos: Qos,
+        /// True if this end is a leaf of a point-to-multipoint connection (it cannot send).
+        multipoint: bool,
+    },
+    /// The connection can be used.
+    Connected {
+        /// The connection.
+        conn: ConnId,
+        /// Its label on this host's link, for display.
+        vc: Vc,
+    },
+    /// The connection is gone, or could not be opened. The id is dead.
+    Released {
+        /// The connection.
+        conn: ConnId,
+        /// Why.
+        cause: Cause,
+    },
+    /// A leaf was added.
+    PartyAdded {
+        /// The connection.
+        conn: ConnId,
+        /// The leaf.
+        party: PartyId,
+    },
+    /// A leaf could not be added, or left.
+    PartyGone {
+        /// The connection.
+        conn: ConnId,
+        /// The leaf.
+        party: PartyId,
+        /// Why.
+        cause: Cause,
+    },
+    /// One AAL5 SDU arrived.
+    Received {
+        /// The connection.
+        conn: ConnId,
+        /// The SDU.
+        sdu: &'a [u8],
+    },
+}

@@ -1,0 +1,16 @@
+//! Protocol machines: input and time go in, effects and the next deadline come out.
+//!
+//! Nothing here does I/O, reads a clock, starts a thread or keeps a global. Every machine obeys
+//! [`Machine`] and its laws, which [`machine::settle`] checks in tests.
+
+pub mod atm;
+pub mod machine;
+pub mod time;
+pub mod timers;
+pub mod trace;
+
+pub use atm::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
+pub use machine::{Machine, Refused};
+pub use time::{Duration, Instant};
+pub use timers::TimerTable;
+pub use trace::Trace;

@@ -1,0 +1,67 @@
+//! What every protocol entity is, and the laws it obeys.
+
+use crate::Instant;
+use core::fmt;
+
+/// A local request that makes no sense in this state. Bytes from a peer never lead here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused(
+    /// Why, in one sentence.
+    pub &'static str,
+);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+impl std::error::Error for Refused {}
+
+/// A protocol entity: no I/O, no clock, no threads, no globals.
+///
+/// Laws: the same inputs give the same outputs; after a drain no deadline lies in the past; output per
+/// input is bounded; inputs without a drain between them lose nothing; peer bytes never panic or `Err`.
+/// Work raised inside a transition is queued, not recursed. A parent owns its children by value and
+/// moves their output on in the same call.
+pub trait Machine {
+    /// What goes in: from the lower layer, the upper layer, or management.
+    type Input<'a>;
+    /// What comes out, in order.
+    type Output;
+    /// Applies one input.
+    ///
+    /// # Errors
+    /// [`Refused`] for a local request that this state does not allow; never for a peer's bytes.
+    fn handle_input(&mut self, input: Self::Input<'_>, now: Instant) -> Result<(), Refused>;
+    /// Fires every timer that is due at `now`. Early or repeated calls do nothing.
+    fn handle_timeout(&mut self, now: Instant);
+    /// The next effect, in order; `None` once drained.
+    #[must_use]
+    fn poll_output(&mut self) -> Option<Self::Output>;
+    /// When [`Self::handle_timeout`] is next needed: strictly later than the last `now`, or never.
+    #[must_use]
+    fn poll_timeout(&self) -> Option<Instant>;
+}
+
+/// Drains `machine` at `now` and checks the laws; every machine's tests go through here.
+///
+/// # Panics
+/// If a law is broken.
+pub fn settle<M: Machine>(machine: &mut M, now: Instant) -> Vec<M::Output> {
+    machine.handle_timeout(now);
+    let mut out = Vec::new();
+    while let Some(output) = machine.poll_output() {
+        out.push(output);
+        assert!(out.len() < 10_000, "unbounded output");
+    }
+    assert!(
+        machine.poll_timeout().is_none_or(|at| at > now),
+        "deadline not in the future: the driver would spin"
+    );
+    machine.handle_timeout(now);
+    assert!(
+        machine.poll_output().is_none(),
+        "a spurious timeout must be a no-op"
+    );
+    out
+}

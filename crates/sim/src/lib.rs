@@ -1,0 +1,1 @@
+//! Aerostat: labs in virtual time.

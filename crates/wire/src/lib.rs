@@ -1,0 +1,18 @@
+//! Bytes to values and back, for every protocol that Aerostat speaks.
+//!
+//! One module per protocol. Decoding never panics on any input; every error names the field and the
+//! offset ([`DecodeError`]). Encoding a valid value cannot fail. Nothing here knows time or state.
+
+pub mod addr;
+pub mod blli;
+pub mod error;
+pub mod qos;
+pub mod read;
+pub mod vc;
+
+pub use addr::{AtmAddress, MacAddr};
+pub use blli::Blli;
+pub use error::{DecodeError, ErrorKind};
+pub use qos::{Qos, ServiceCategory, TrafficParams};
+pub use read::Reader;
+pub use vc::Vc;

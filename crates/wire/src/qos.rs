@@ -1,0 +1,114 @@
+//! Traffic parameters and quality of service of a connection.
+
+/// ATM service category. Source: Traffic Management 4.0 §2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServiceCategory {
+    /// Constant bit rate.
+    Cbr,
+    /// Real-time variable bit rate.
+    RtVbr,
+    /// Non-real-time variable bit rate.
+    NrtVbr,
+    /// Available bit rate.
+    Abr,
+    /// Guaranteed frame rate.
+    Gfr,
+    /// Unspecified bit rate: best effort.
+    Ubr,
+}
+
+/// Traffic of one direction. Rates are in cells per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficParams {
+    /// Service category; `None` when this direction carries nothing (`none` in `qos(7)`).
+    pub category: Option<ServiceCategory>,
+    /// Peak cell rate, cells/s; `None` is the line rate (`max` in `qos(7)`).
+    pub max_pcr: Option<u32>,
+    /// Minimum cell rate asked for, cells/s; 0 is none.
+    pub min_pcr: u32,
+    /// Sustainable cell rate, cells/s (VBR); 0 is none.
+    pub scr: u32,
+    /// Maximum burst size, cells (VBR, GFR); 0 is none.
+    pub mbs: u32,
+    /// Cell delay variation tolerance, microseconds; 0 is the default.
+    pub max_cdv: u32,
+    /// Largest AAL5 SDU, octets; 0 is unspecified.
+    pub max_sdu: u16,
+}
+
+impl TrafficParams {
+    /// Best effort at line rate with SDUs of up to `max_sdu` octets.
+    #[must_use]
+    pub const fn ubr(max_sdu: u16) -> Self {
+        Self {
+            category: Some(ServiceCategory::Ubr),
+            max_pcr: None,
+            min_pcr: 0,
+            scr: 0,
+            mbs: 0,
+            max_cdv: 0,
+            max_sdu,
+        }
+    }
+    /// Constant bit rate of `pcr` cells/s.
+    #[must_use]
+    pub const fn cbr(pcr: u32, max_sdu: u16) -> Self {
+        Self {
+            category: Some(ServiceCategory::Cbr),
+            max_pcr: Some(pcr),
+            ..Self::ubr(max_sdu)
+        }
+    }
+    /// A direction that carries nothing.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            category: None,
+            ..Self::ubr(0)
+        }
+    }
+}
+
+/// Quality of service of an AAL5 connection, seen from one end: `tx` is what this end sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Qos {
+    /// What this end sends.
+    pub tx: TrafficParams,
+    /// What this end receives.
+    pub rx: TrafficParams,
+}
+
+impl Qos {
+    /// Best effort both ways.
+    #[must_use]
+    pub const fn ubr(max_sdu: u16) -> Self {
+        Self {
+            tx: TrafficParams::ubr(max_sdu),
+            rx: TrafficParams::ubr(max_sdu),
+        }
+    }
+    /// Best effort from the root of a point-to-multipoint call to its leaves, nothing back.
+    #[must_use]
+    pub const fn ubr_multipoint(max_sdu: u16) -> Self {
+        Self {
+            tx: TrafficParams::ubr(max_sdu),
+            rx: TrafficParams::none(),
+        }
+    }
+    /// Constant bit rate both ways.
+    #[must_use]
+    pub const fn cbr(pcr: u32, max_sdu: u16) -> Self {
+        Self {
+            tx: TrafficParams::cbr(pcr, max_sdu),
+            rx: TrafficParams::cbr(pcr, max_sdu),
+        }
+    }
+    /// The same connection seen from the other end.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            tx: self.rx,
+            rx: self.tx,
+        }
+    }
+}
