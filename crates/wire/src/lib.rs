@@ -8,6 +8,7 @@ pub mod blli;
 pub mod error;
 pub mod qos;
 pub mod read;
+pub mod sscop;
 pub mod vc;
 
 pub use addr::{AtmAddress, MacAddr};
@@ -15,4 +16,5 @@ pub use blli::Blli;
 pub use error::{DecodeError, ErrorKind};
 pub use qos::{Qos, ServiceCategory, TrafficParams};
 pub use read::Reader;
+pub use sscop::{Seq8, Seq24, SscopPdu};
 pub use vc::Vc;

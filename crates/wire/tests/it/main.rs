@@ -1,0 +1,4 @@
+//! Golden vectors against the decoders: one module per protocol, recordings read through [`recording`].
+
+mod recording;
+mod sscop;
