@@ -294,10 +294,7 @@ impl SscopPdu {
                 t.word("reserved word")?;
                 Self::ResyncAck { mr: n }
             }
-            0x9 => Self::Recover {
-                sq: t.sq()?,
-                mr: n,
-            },
+            0x9 => Self::Recover { sq: t.sq()?, mr: n },
             0xf => {
                 t.word("reserved word")?;
                 Self::RecoverAck { mr: n }
