@@ -8,6 +8,7 @@ pub mod machine;
 pub mod time;
 pub mod timers;
 pub mod trace;
+pub mod uni;
 
 pub use atm::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
 pub use machine::{Machine, Refused};

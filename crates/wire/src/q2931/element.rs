@@ -1,0 +1,128 @@
+//! One information element: its header, its contents as octets, and what the receiver thinks of it.
+
+use crate::Reader;
+
+use super::table;
+
+/// One information element, kept as octets so that a relay changes nothing.
+///
+/// ```text
+/// | identifier | 1 coding(2) flag(1) pass-along(1) action(3) | length (16) | contents |
+/// ```
+/// Source: Q.2931 §4.5.1; UNI 3.1 §5.4.5.1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// Identifier, see [`super::id`].
+    pub id: u8,
+    /// Second octet: coding standard, flag and action, see [`Instruction`].
+    pub instruction: Instruction,
+    /// Octets behind the 4-octet header.
+    pub contents: Vec<u8>,
+}
+
+impl Element {
+    /// Octets of the element header.
+    pub const HEADER: usize = 4;
+
+    /// An element with the coding standard that its identifier calls for and no explicit action.
+    #[must_use]
+    pub fn new(id: u8, contents: Vec<u8>) -> Self {
+        let forum = table::definition(id).is_some_and(|d| d.coding == table::Coding::Forum);
+        Self {
+            id,
+            instruction: if forum {
+                Instruction::FORUM
+            } else {
+                Instruction::ITU
+            },
+            contents,
+        }
+    }
+    /// Appends the element to a message; its length field is the length of the contents.
+    pub fn encode_into(&self, out: &mut Vec<u8>) {
+        // Contents are at most a message long (16-bit length), so the truncation never bites.
+        let len = u16::try_from(self.contents.len()).unwrap_or(u16::MAX);
+        out.extend([self.id, self.instruction.0]);
+        out.extend(len.to_be_bytes());
+        out.extend(self.contents.iter().take(usize::from(len)));
+    }
+    /// A cursor over the contents.
+    #[must_use]
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.contents)
+    }
+}
+
+/// Second octet of an element: coding standard and what to do if the receiver cannot use the element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction(pub u8);
+
+impl Instruction {
+    /// ITU coding, no explicit action.
+    pub const ITU: Self = Self(0x80);
+    /// ATM Forum (network specific) coding, no explicit action.
+    pub const FORUM: Self = Self(0xe0);
+
+    /// Coding standard: 0 ITU, 1 ISO, 2 national, 3 network specific (ATM Forum).
+    #[must_use]
+    pub const fn coding(self) -> u8 {
+        self.0 >> 5 & 3
+    }
+    /// The explicit action, if the flag asks for one. An undefined action value is the default one.
+    #[must_use]
+    pub const fn action(self) -> Option<Action> {
+        if self.0 & 0x10 == 0 {
+            return None;
+        }
+        match self.0 & 7 {
+            0 => Some(Action::ClearCall),
+            1 => Some(Action::DiscardElement),
+            2 => Some(Action::DiscardElementReport),
+            5 => Some(Action::DiscardMessage),
+            6 => Some(Action::DiscardMessageReport),
+            _ => None,
+        }
+    }
+    /// The same coding with an explicit action.
+    #[must_use]
+    pub const fn with_action(self, action: Action) -> Self {
+        Self(self.0 & 0xe8 | 0x10 | action as u8)
+    }
+}
+
+/// What the sender of an element wants done if it is not understood. Source: Q.2931 §4.5.1, §5.7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// Clear the call.
+    ClearCall = 0,
+    /// Discard the element and go on.
+    DiscardElement = 1,
+    /// Discard the element, go on, and report STATUS.
+    DiscardElementReport = 2,
+    /// Ignore the message.
+    DiscardMessage = 5,
+    /// Ignore the message and report STATUS.
+    DiscardMessageReport = 6,
+}
+
+/// What the receiver thinks of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Understood.
+    Good,
+    /// Known, but its contents are not valid.
+    BadContent,
+    /// Known, but longer than its standard allows.
+    TooLong,
+    /// The message ends before the element does; `declared` is the length that it announced.
+    Truncated {
+        /// The length field.
+        declared: u16,
+    },
+    /// Not known at all.
+    Unknown,
+    /// Known, but it has no place in this message.
+    Unexpected,
+    /// Known and valid, but there is one already and only the first counts.
+    Duplicate,
+}
