@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The whole check, the same here and in continuous integration. Needs Rust (rustup's stable) and, for the parts that
+# need them, Debian's tshark, iperf3, iproute2 and iputils-ping; without root, /dev/net/tun or tshark those tests
+# skip with a printed reason.
+set -euo pipefail
+cd "$(dirname "$0")"
+step() { printf '\n== %s\n' "$*"; }
+
+step "format";  cargo fmt --all -- --check
+step "lints";   cargo clippy --quiet --workspace --all-targets -- -D warnings
+step "tests";   cargo test --workspace
+step "docs";    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
+step "main command"
+cargo build --quiet --release
+for lab in labs/*.atm.yml; do
+    printf '%s: ' "$lab"
+    ./target/release/aerostat run "$lab" -o json > /dev/null 2> /dev/null && echo ok
+done
+if cargo +nightly --version > /dev/null 2>&1 && cargo fuzz --version > /dev/null 2>&1; then
+    step "fuzzing, ${FUZZ_SECONDS:=5} s a target"
+    for target in $(cd fuzz && cargo +nightly fuzz list); do
+        (cd fuzz && cargo +nightly fuzz run --sanitizer none "$target" -- -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=2048 -verbosity=0)
+    done
+else
+    step "fuzzing skipped: needs a nightly toolchain and cargo-fuzz"
+fi
+step "all passed"
