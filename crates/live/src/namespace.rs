@@ -1,0 +1,181 @@
+//! Network namespaces that exist only while a file descriptor or a process refers to them.
+//!
+//! They are never bound to a path: when the lab's process ends, however it ends, its descriptors close and
+//! the kernel removes the namespaces and the TAPs inside. Processes that were started inside live in the
+//! lab's PID namespace (see [`crate::supervisor`]) and end with it.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use std::fs::File;
+use std::io;
+
+/// Why namespaces cannot be made here.
+#[derive(Debug)]
+pub struct Unprivileged {
+    /// What was tried.
+    pub tried: &'static str,
+    /// What the kernel answered.
+    pub error: io::Error,
+}
+
+impl std::fmt::Display for Unprivileged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.tried, self.error)
+    }
+}
+impl std::error::Error for Unprivileged {}
+
+/// Makes sure that this process may create network namespaces and TAPs.
+///
+/// As root that is so already. Otherwise the process moves into a user namespace of its own, in which it
+/// is root; that only works while the process has one thread, so call it first.
+///
+/// # Errors
+/// [`Unprivileged`] when neither way is open.
+pub fn acquire_privilege() -> Result<(), Unprivileged> {
+    if probe().is_ok() {
+        return Ok(());
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    let gid = rustix::process::getegid().as_raw();
+    let fail = |tried| move |error| Unprivileged { tried, error };
+    unshare(UnshareFlags::NEWUSER).map_err(fail("creating a user namespace"))?;
+    // A group map may only be written by an unprivileged process after giving up setgroups.
+    let _ = std::fs::write("/proc/self/setgroups", "deny");
+    std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))
+        .map_err(fail("mapping the user into a user namespace"))?;
+    std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
+        .map_err(fail("mapping the group into a user namespace"))?;
+    probe().map_err(fail("creating a network namespace inside a user namespace"))
+}
+
+/// Whether a network namespace and a TAP can be made as things are.
+fn probe() -> io::Result<()> {
+    File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/net/tun")?;
+    NetNs::create().map(drop)
+}
+
+#[allow(unsafe_code)]
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: the flags used here (NEWUSER, NEWNET, NEWPID, NEWNS) share no file descriptor table
+    // between threads, which is the hazard of CLONE_FILES that makes the call unsafe.
+    unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
+}
+
+/// Moves the calling process's future children into a new PID namespace and itself into a new mount
+/// namespace whose changes stay private.
+///
+/// # Errors
+/// What the kernel answered.
+pub(crate) fn unshare_pids_and_mounts() -> io::Result<()> {
+    unshare(UnshareFlags::NEWPID | UnshareFlags::NEWNS)?;
+    use rustix::mount::{MountPropagationFlags, mount_change};
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    Ok(())
+}
+
+/// A network namespace, kept alive by its descriptor.
+#[derive(Debug)]
+pub struct NetNs {
+    fd: OwnedFd,
+}
+
+impl NetNs {
+    /// A new, empty network namespace with `lo` up.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn create() -> io::Result<Self> {
+        on_fresh_thread(|| {
+            unshare(UnshareFlags::NEWNET)?;
+            let fd = OwnedFd::from(File::open("/proc/thread-self/ns/net")?);
+            Ok(Self { fd })
+        })
+    }
+
+    /// Runs `work` inside the namespace, on a thread of its own.
+    ///
+    /// # Errors
+    /// What the kernel or `work` answered.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        on_fresh_thread(|| {
+            enter(self.fd.as_fd(), LinkNameSpaceType::Network)?;
+            work()
+        })
+    }
+}
+
+impl AsFd for NetNs {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Moves the calling thread into the namespace behind `fd`.
+///
+/// # Errors
+/// What the kernel answered.
+pub(crate) fn enter(fd: BorrowedFd<'_>, kind: LinkNameSpaceType) -> io::Result<()> {
+    move_into_link_name_space(fd, Some(kind)).map_err(io::Error::from)
+}
+
+/// Namespaces belong to threads; a thread that ends takes its membership along, so no caller is moved.
+fn on_fresh_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Runs iproute2's `ip` in the calling thread's network namespace.
+///
+/// # Errors
+/// With the command and its own message when it fails.
+pub fn ip(args: &[&str]) -> io::Result<()> {
+    let out = std::process::Command::new("ip")
+        .args(args)
+        .output()
+        .map_err(|e| {
+            io::Error::new(
+                e.kind(),
+                format!("cannot run `ip` (Debian package iproute2): {e}"),
+            )
+        })?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&out.stderr);
+    Err(io::Error::other(format!(
+        "ip {}: {}",
+        args.join(" "),
+        said.trim()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_ends_with_its_descriptor() {
+        let Ok(ns) = NetNs::create() else {
+            println!("skipped: no privilege for network namespaces");
+            return;
+        };
+        let list = || std::fs::read_to_string("/proc/thread-self/net/dev");
+        let inside = ns.run(list).unwrap();
+        assert!(inside.contains("lo:"), "{inside}");
+        assert_eq!(inside.lines().count(), 3, "only lo: {inside}");
+        let here = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+        let there = ns
+            .run(|| std::fs::read_link("/proc/thread-self/ns/net"))
+            .unwrap();
+        assert_ne!(here, there);
+    }
+}

@@ -1,0 +1,213 @@
+//! The lab's PID namespace: whatever is started inside a lab ends when the lab ends.
+//!
+//! ```text
+//! aerostat up ── spawns ──> supervisor ── unshares, spawns ──> init (PID 1 of the lab) <── reaps ── commands of exec
+//!       SIGKILL anywhere left of init ends everything right of it (parent death signal)
+//! ```
+//!
+//! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When
+//! PID 1 of a namespace dies, the kernel kills every process in it: that is the whole clean-up.
+
+use crate::namespace::{enter, unshare_pids_and_mounts};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal};
+use rustix::thread::LinkNameSpaceType;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+
+/// Hidden first argument under which the command becomes the supervisor.
+pub const SUPERVISOR_ARGUMENT: &str = "__lab-supervisor";
+/// Hidden first argument under which the command becomes the lab's PID 1.
+pub const INIT_ARGUMENT: &str = "__lab-init";
+
+/// The PID and mount namespaces of a running lab, with the process that keeps them.
+#[derive(Debug)]
+pub struct LabProcesses {
+    supervisor: Child,
+    pid_ns: OwnedFd,
+    mount_ns: OwnedFd,
+    user_ns: Option<OwnedFd>,
+}
+
+impl LabProcesses {
+    /// Starts supervisor and init; `program` is the command itself.
+    ///
+    /// Call it from the main thread: the parent death signal follows the thread that spawned.
+    ///
+    /// # Errors
+    /// When the namespaces cannot be made; the supervisor's own words are in the error.
+    pub fn start(program: &std::path::Path) -> io::Result<Self> {
+        let mut supervisor = die_with_parent(Command::new(program).arg(SUPERVISOR_ARGUMENT))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(out) = supervisor.stdout.take() {
+            BufReader::new(out).read_line(&mut line)?;
+        }
+        let Ok(init) = line.trim().parse::<u32>() else {
+            let mut said = String::new();
+            if let Some(mut err) = supervisor.stderr.take() {
+                let _ = io::Read::read_to_string(&mut err, &mut said);
+            }
+            let _ = supervisor.wait();
+            return Err(io::Error::other(format!(
+                "no PID namespace for the lab: {}",
+                said.trim()
+            )));
+        };
+        let open = |kind: &str| File::open(format!("/proc/{init}/ns/{kind}")).map(OwnedFd::from);
+        let other_user = std::fs::read_link("/proc/self/ns/user").ok()
+            != std::fs::read_link("/proc/1/ns/user").ok();
+        Ok(Self {
+            pid_ns: open("pid")?,
+            mount_ns: open("mnt")?,
+            user_ns: if other_user {
+                Some(open("user")?)
+            } else {
+                None
+            },
+            supervisor,
+        })
+    }
+
+    /// Descriptors that [`enter_and_run`] needs besides the network namespace: PID, mount, and user if any.
+    #[must_use]
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let mut all = vec![self.pid_ns.as_fd(), self.mount_ns.as_fd()];
+        all.extend(self.user_ns.as_ref().map(AsFd::as_fd));
+        all
+    }
+}
+
+impl Drop for LabProcesses {
+    fn drop(&mut self) {
+        let _ = self.supervisor.kill();
+        let _ = self.supervisor.wait();
+    }
+}
+
+#[allow(unsafe_code)]
+fn die_with_parent(command: &mut Command) -> &mut Command {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only two system calls are made; nothing allocates or locks.
+    unsafe {
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have died before the line above took effect.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(io::Error::from_raw_os_error(3));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What the command does under [`SUPERVISOR_ARGUMENT`]: prints the PID of init and waits for it.
+///
+/// # Errors
+/// When the kernel refuses the namespaces.
+pub fn run_supervisor(program: &std::path::Path) -> io::Result<()> {
+    unshare_pids_and_mounts()?;
+    // `getppid` is 0 inside a new PID namespace, so init's parent check would not hold: it sets the
+    // death signal by itself, and the pipe below tells it when this process is gone even earlier.
+    let mut init = Command::new(program)
+        .arg(INIT_ARGUMENT)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .spawn()?;
+    println!("{}", init.id());
+    io::stdout().flush()?;
+    init.wait().map(drop)
+}
+
+/// What the command does under [`INIT_ARGUMENT`]: PID 1 of the lab. Reaps children until its parent dies.
+///
+/// # Errors
+/// When the kernel refuses the death signal.
+pub fn run_init() -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // A /proc of our own, so that `ps` inside the lab shows the lab. Not vital: some sandboxes refuse it.
+    let _ = rustix::mount::mount(
+        "proc",
+        "/proc",
+        "proc",
+        rustix::mount::MountFlags::empty(),
+        None,
+    );
+    std::thread::spawn(|| {
+        // End of file on standard input: the supervisor is gone.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(0);
+    });
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(_) => {}
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(200)),
+        }
+    }
+}
+
+/// Runs `argv` inside a lab and returns its exit code (128 + signal if one killed it).
+///
+/// `lab` are the descriptors of [`LabProcesses::descriptors`], `net` the host's network namespace. The
+/// terminal is passed on as it is; Ctrl-C reaches the command, not the caller. Single-threaded callers only.
+///
+/// # Errors
+/// When a namespace cannot be entered or the command cannot be started.
+pub fn enter_and_run(lab: &[OwnedFd], net: &OwnedFd, argv: &[String]) -> io::Result<i32> {
+    let [pid_ns, mount_ns, rest @ ..] = lab else {
+        return Err(io::Error::other("the lab sent too few descriptors"));
+    };
+    let directory = std::env::current_dir().ok();
+    if let [user_ns, ..] = rest {
+        enter(user_ns.as_fd(), LinkNameSpaceType::User)?;
+    }
+    enter(net.as_fd(), LinkNameSpaceType::Network)?;
+    enter(pid_ns.as_fd(), LinkNameSpaceType::ProcessID)?;
+    enter(mount_ns.as_fd(), LinkNameSpaceType::Mount)?;
+    let [program, arguments @ ..] = argv else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no command given",
+        ));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(directory) = directory.filter(|d| d.is_dir()) {
+        command.current_dir(directory);
+    }
+    let ignore = ignore_interrupts()?;
+    let mut child = command
+        .spawn()
+        .map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
+    let status = child.wait()?;
+    drop(ignore);
+    Ok(status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+/// Keeps SIGINT and SIGQUIT away from this process; the child, started afterwards, gets them as usual
+/// because a handler (unlike "ignore") is not inherited across exec.
+fn ignore_interrupts() -> io::Result<impl Drop> {
+    struct Handlers(Vec<signal_hook::SigId>);
+    impl Drop for Handlers {
+        fn drop(&mut self) {
+            for id in self.0.drain(..) {
+                signal_hook::low_level::unregister(id);
+            }
+        }
+    }
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let mut ids = Vec::new();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+        ids.push(signal_hook::flag::register(signal, flag.clone())?);
+    }
+    Ok(Handlers(ids))
+}

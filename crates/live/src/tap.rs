@@ -1,0 +1,165 @@
+//! A TAP inside a network namespace: the Ethernet interface `lecN` of a kernel host.
+//!
+//! Opened with the vnet header, so that the kernel may hand over frames whose segmentation and checksums
+//! are left to us; `aerostat_node::ip::offload` completes them before they become AAL5 PDUs.
+
+use crate::namespace::{NetNs, ip};
+use aerostat_wire::MacAddr;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::io;
+
+/// Length of the vnet header in front of every frame of a [`Tap`], octets.
+pub const VNET_HEADER: usize = tun_rs::VIRTIO_NET_HDR_LEN;
+
+/// An open TAP.
+#[derive(Debug)]
+pub struct Tap {
+    fd: OwnedFd,
+    name: String,
+}
+
+/// How to make a [`Tap`].
+#[derive(Clone, Debug)]
+pub struct TapConfig {
+    /// Interface name inside the namespace, at most 15 octets.
+    pub name: String,
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// Its IPv4 address and prefix length.
+    pub ip: Option<(std::net::Ipv4Addr, u8)>,
+    /// Largest IP packet, octets.
+    pub mtu: u16,
+}
+
+impl Tap {
+    /// Makes the interface inside `ns`, addressed and up.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn create(ns: &NetNs, config: &TapConfig) -> io::Result<Self> {
+        ns.run(|| {
+            let device = tun_rs::DeviceBuilder::new()
+                .name(&config.name)
+                .layer(tun_rs::Layer::L2)
+                .offload(true)
+                .mtu(config.mtu)
+                .mac_addr(config.mac.0)
+                .build_sync()?;
+            device.set_nonblocking(true)?;
+            // Nothing but our own traffic: no IPv6 chatter from an interface that nobody asked for it.
+            let v6 = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", config.name);
+            let _ = std::fs::write(v6, "1");
+            if let Some((address, prefix)) = config.ip {
+                let text = format!("{address}/{prefix}");
+                ip(&[
+                    "address",
+                    "add",
+                    &text,
+                    "broadcast",
+                    "+",
+                    "dev",
+                    &config.name,
+                ])?;
+            }
+            ip(&["link", "set", "dev", &config.name, "up"])?;
+            #[allow(unsafe_code)]
+            // SAFETY: `into_raw_fd` hands over the only owner of an open descriptor.
+            let fd = unsafe { OwnedFd::from_raw_fd(device.into_raw_fd()) };
+            Ok(Self {
+                fd,
+                name: config.name.clone(),
+            })
+        })
+    }
+
+    /// Reads one frame behind its vnet header; `None` when nothing waits.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
+        match rustix::io::read(&self.fd, &mut *buffer) {
+            Ok(len) => Ok(buffer.get(..len)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes one complete Ethernet frame; `Ok(false)` when the kernel has no room.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn write(&self, frame: &[u8]) -> io::Result<bool> {
+        let header = [0_u8; VNET_HEADER];
+        let parts = [io::IoSlice::new(&header), io::IoSlice::new(frame)];
+        match rustix::io::writev(&self.fd, &parts) {
+            Ok(_) => Ok(true),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::NOBUFS) => Ok(false),
+            // The interface is down (its owner did `ip link set down`): the frame is lost, as on a cable.
+            Err(rustix::io::Errno::IO) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Name of the interface.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The raw descriptor, for a poller.
+    #[must_use]
+    pub fn raw_fd(&self) -> i32 {
+        self.fd.as_raw_fd()
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_goes_in_and_an_arp_request_comes_out() {
+        let Ok(ns) = NetNs::create() else {
+            println!("skipped: no privilege for network namespaces");
+            return;
+        };
+        let config = TapConfig {
+            name: "lec0".into(),
+            mac: MacAddr([2, 0, 0, 0, 0, 1]),
+            ip: Some(([10, 1, 0, 10].into(), 24)),
+            mtu: 1500,
+        };
+        let tap = match Tap::create(&ns, &config) {
+            Ok(tap) => tap,
+            Err(error) => {
+                println!("skipped: no TAP: {error}");
+                return;
+            }
+        };
+        ns.run(|| {
+            let socket = std::net::UdpSocket::bind("10.1.0.10:0")?;
+            socket.send_to(b"hello", "10.1.0.11:9").map(drop)
+        })
+        .unwrap();
+        let mut buffer = vec![0; 70_000];
+        let mut arp = None;
+        for _ in 0..200 {
+            if let Some(frame) = tap.read(&mut buffer).unwrap() {
+                arp = Some(frame[VNET_HEADER..].to_vec());
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let arp = arp.expect("an ARP request for 10.1.0.11");
+        assert_eq!(&arp[..6], &[0xff; 6]);
+        assert_eq!(&arp[6..12], &config.mac.0);
+        assert_eq!(&arp[12..14], &[8, 6]);
+        assert!(tap.write(&arp).unwrap());
+    }
+}
