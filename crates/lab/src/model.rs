@@ -1,0 +1,573 @@
+//! The resolved lab: plain data, every name an index, every address assigned.
+//!
+//! `sim` and `live` build their nodes from a [`Lab`] and nothing else. All nodes stand in one list:
+//! switches first, then the LANE server, routers and hosts, each in the order of the file. Every cable is
+//! a [`Link`] with two [`LinkEnd`]s, also the one between a host and its switch; a switch's ports are numbered
+//! from 0 and `switch.ports[n].link` leads back to the link. An end system has exactly one port, number 0.
+//!
+//! A typical builder:
+//!
+//! ```text
+//! for (id, node) in lab.nodes()       make the machine of node.kind
+//! for link in &lab.links              join link.ends[0] and link.ends[1]
+//! for flow in &lab.traffic            start it on node flow.from at flow.start
+//! ```
+
+use crate::units::{CellRate, IpNet};
+use aerostat_proto::Duration;
+use aerostat_wire::{AtmAddress, MacAddr};
+use std::net::Ipv4Addr;
+
+/// Index of a node in [`Lab::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub usize);
+
+/// Index of a link in [`Lab::links`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub usize);
+
+/// Index of an emulated LAN in [`Lab::elans`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ElanId(pub usize);
+
+/// A validated lab.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lab {
+    /// Name: from the file, or the file's name without `.atm.yml`.
+    pub name: String,
+    /// What the lab shows, if the file says so.
+    pub description: Option<String>,
+    /// Seed of every random stream; 1 if the file gives none.
+    pub seed: u64,
+    /// When a run in virtual time ends; `None`: some time after the last traffic ([`Lab::end`]).
+    pub until: Option<Duration>,
+    /// All nodes: switches, LANE server, routers, hosts.
+    pub nodes: Vec<Node>,
+    /// All links: between switches first, then one per end system in node order.
+    pub links: Vec<Link>,
+    /// All emulated LANs, in the order of the file. Served by the node [`Lab::lane_server`].
+    pub elans: Vec<Elan>,
+    /// Flows to generate, in the order of the file.
+    pub traffic: Vec<Flow>,
+    /// Things that break, in order of time.
+    pub faults: Vec<Fault>,
+    /// Links to record during the run; empty: none unless asked for on the command line.
+    pub capture: Vec<LinkId>,
+}
+
+/// One machine of the lab.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Unique name, fit for a network namespace.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeKind {
+    /// An ATM switch.
+    Switch(Switch),
+    /// The host that runs LECS, LES and BUS.
+    LaneServer(LaneServer),
+    /// An IP router with one LANE client per ELAN.
+    Router(Router),
+    /// An IP host with one LANE client.
+    Host(Host),
+}
+
+/// An ATM switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switch {
+    /// Network prefix of the addresses on its ports, 13 octets.
+    pub prefix: [u8; 13],
+    /// Its ports, by number.
+    pub ports: Vec<Port>,
+    /// Static call routes: the longest matching prefix wins; complete for the whole lab.
+    pub routes: Vec<CallRoute>,
+}
+
+/// One port of a switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// The link plugged in.
+    pub link: LinkId,
+    /// The node at the other end.
+    pub peer: NodeId,
+    /// What this port plays in signalling.
+    pub side: Side,
+    /// Address (selector 0) of the end system behind the port; `None` towards a switch. A calling address
+    /// from this port must be the same end system.
+    pub station: Option<AtmAddress>,
+}
+
+/// Which side of UNI or IISP signalling a port plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Assigns VCIs, answers as the network does.
+    Network,
+    /// Plays the user (only towards another switch, or on an end system).
+    User,
+}
+
+/// A static call route of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRoute {
+    /// Leading octets of the called address: 13 for a switch's prefix, 19 for one end system.
+    pub prefix: Vec<u8>,
+    /// Number of the port that leads there.
+    pub port: usize,
+    /// Links on the way to the end system or to the switch that owns the prefix.
+    pub hops: usize,
+}
+
+/// Where an end system is attached, and its ATM address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attachment {
+    /// The switch.
+    pub switch: NodeId,
+    /// Port number on the switch.
+    pub port: usize,
+    /// The access link.
+    pub link: LinkId,
+    /// ATM address with selector 0: the switch's prefix and the node's ESI.
+    pub address: AtmAddress,
+}
+
+/// The host of the LANE services.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaneServer {
+    /// Where it is attached.
+    pub attachment: Attachment,
+    /// Own address of the LECS. The LECS also answers on [`AtmAddress::LECS`] and
+    /// [`AtmAddress::LECS_ANYCAST`], to which the switches have routes.
+    pub lecs: AtmAddress,
+}
+
+/// One emulated LAN (Ethernet).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elan {
+    /// Name, at most 32 octets (a LANE limit).
+    pub name: String,
+    /// ELAN-ID, from 1.
+    pub id: u32,
+    /// The IP subnet that lives on it.
+    pub subnet: IpNet,
+    /// Largest data frame.
+    pub max_frame: MaxFrame,
+    /// Address of its LES.
+    pub les: AtmAddress,
+    /// Address of its BUS.
+    pub bus: AtmAddress,
+}
+
+/// Maximum frame size of an ELAN. Source: LANE 2.0, parameter C3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MaxFrame {
+    /// Code in LANE control frames: 1..=5.
+    pub code: u8,
+    /// Largest AAL5 SDU without LLC header, octets: 1516, 4544, 9234, 18190 or 1580.
+    pub octets: u16,
+}
+
+impl MaxFrame {
+    /// All sizes that LANE knows.
+    pub const ALL: [Self; 5] = [
+        Self::new(1, 1516),
+        Self::new(2, 4544),
+        Self::new(3, 9234),
+        Self::new(4, 18190),
+        Self::new(5, 1580),
+    ];
+    const fn new(code: u8, octets: u16) -> Self {
+        Self { code, octets }
+    }
+    /// The size with this many octets.
+    #[must_use]
+    pub fn from_octets(octets: u64) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|size| u64::from(size.octets) == octets)
+    }
+    /// Largest IP packet: without the LECID (2) and the Ethernet header (14).
+    #[must_use]
+    pub const fn ip_mtu(self) -> u16 {
+        self.octets - 16
+    }
+}
+
+/// A LANE client and the IP interface on top of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lec {
+    /// Number N of interface `lecN` on its node.
+    pub index: u8,
+    /// The ELAN that it joins.
+    pub elan: ElanId,
+    /// MAC address, unique in the lab.
+    pub mac: MacAddr,
+    /// ATM address: the node's, with selector N.
+    pub address: AtmAddress,
+    /// IP address.
+    pub ip: Ipv4Addr,
+}
+
+/// One entry of an IP routing table; subnets of own interfaces are not listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpRoute {
+    /// Destination; `0.0.0.0/0` is the default route.
+    pub to: IpNet,
+    /// Next hop, on the subnet of one of the own interfaces.
+    pub via: Ipv4Addr,
+    /// Index of that interface in [`Router::lecs`]; 0 on a host.
+    pub lec: usize,
+}
+
+/// An IP host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Where it is attached.
+    pub attachment: Attachment,
+    /// Its LANE client.
+    pub lec: Lec,
+    /// Routes beyond its own subnet: usually one default route; empty if its ELAN has no router.
+    pub routes: Vec<IpRoute>,
+    /// Its MPOA client; `None` if MPOA is off.
+    pub mpoa: Option<Mpc>,
+    /// TCP settings of the embedded stack.
+    pub tcp: Tcp,
+    /// True or false if the file insists on a Linux kernel host or an embedded one; `None`: the driver decides.
+    pub kernel: Option<bool>,
+}
+
+/// An IP router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Router {
+    /// Where it is attached.
+    pub attachment: Attachment,
+    /// Its LANE clients; entry N is interface `lecN`.
+    pub lecs: Vec<Lec>,
+    /// Routes beyond its own subnets.
+    pub routes: Vec<IpRoute>,
+    /// How fast it forwards.
+    pub forwarding: Forwarding,
+    /// Frames that wait for forwarding at most.
+    pub queue: usize,
+    /// Its MPOA server and NHRP server; `None` if MPOA is off.
+    pub mpoa: Option<Mps>,
+    /// As in [`Host::kernel`].
+    pub kernel: Option<bool>,
+}
+
+/// How fast a router forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// In no time: only its link limits it.
+    Wire,
+    /// A processor of this many bits per second, counted in IP octets.
+    Rate {
+        /// Bits per second.
+        bits: u64,
+    },
+}
+
+/// Parameters of an MPOA client. Source: MPOA 1.1 §4.1, parameters MPC-p1..p6.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mpc {
+    /// The client starts at this time of the run.
+    pub start: Duration,
+    /// Control address (selector 0x50).
+    pub control: AtmAddress,
+    /// Data address for shortcuts (selector 0x51).
+    pub data: AtmAddress,
+    /// p1: frames to one destination within `flow_time` that make a flow, 1..=65535.
+    pub flow_frames: u32,
+    /// p2: see `flow_frames`, 1 s..=60 s.
+    pub flow_time: Duration,
+    /// p4: wait before the first retry of a request, 1 s..=300 s.
+    pub initial_retry: Duration,
+    /// p5: sum of the waits before it gives up, 10 s..=300 s.
+    pub retry_max: Duration,
+    /// p6: pause after giving up, 30 s..=1200 s.
+    pub hold_down: Duration,
+    /// Whether the egress asks for tagged frames on the shortcut.
+    pub tag: bool,
+}
+
+/// Parameters of an MPOA server. Source: MPOA 1.1 §4.2, parameters MPS-p1..p7.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mps {
+    /// The server starts at this time of the run.
+    pub start: Duration,
+    /// Control address (selector 0x52).
+    pub control: AtmAddress,
+    /// p1: time between keep-alives, 1 s..=300 s.
+    pub keepalive_time: Duration,
+    /// p2: how long a keep-alive vouches for the server, at least 3 × p1, 3 s..=1000 s.
+    pub keepalive_lifetime: Duration,
+    /// p4: wait before the first retry, 1 s..=300 s.
+    pub initial_retry: Duration,
+    /// p5: longest wait between retries, 10 s..=300 s.
+    pub retry_max: Duration,
+    /// p6: give up after, 5 s..=300 s.
+    pub give_up: Duration,
+    /// p7: holding time of the bindings that it hands out, 1 s..=65535 s (whole seconds).
+    pub holding: Duration,
+}
+
+/// TCP settings of an embedded host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Send and receive buffer of one connection, octets.
+    pub buffer: usize,
+}
+
+/// Congestion control of TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// RFC 9438.
+    Cubic,
+    /// RFC 5681.
+    Reno,
+}
+
+/// A cable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Unique name: the two nodes joined by `-` unless the file gives one.
+    pub name: String,
+    /// Its ends; for a link between switches `ends[0]` plays the network side, for an access link
+    /// `ends[0]` is the end system (user side) and `ends[1]` the switch.
+    pub ends: [LinkEnd; 2],
+    /// Rate in each direction.
+    pub rate: CellRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Probability that a cell is lost, each on its own, 0..=1.
+    pub loss: f64,
+    /// Probability that a bit is inverted, each on its own, 0..=1.
+    pub bit_errors: f64,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkEnd {
+    /// The node.
+    pub node: NodeId,
+    /// Port number on the node; 0 on an end system.
+    pub port: usize,
+}
+
+/// Traffic between two hosts (or routers).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Unique name.
+    pub name: String,
+    /// Sender.
+    pub from: NodeId,
+    /// Receiver.
+    pub to: NodeId,
+    /// IP address that the sender sends to.
+    pub destination: Ipv4Addr,
+    /// What is sent.
+    pub kind: FlowKind,
+    /// When it starts.
+    pub start: Duration,
+    /// How long it sends; `None`: to the end of the run.
+    pub duration: Option<Duration>,
+}
+
+/// What a flow sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlowKind {
+    /// One TCP connection that sends as fast as it can.
+    Tcp {
+        /// Octets per write of the application.
+        size: usize,
+    },
+    /// UDP datagrams.
+    Udp {
+        /// Octets of UDP payload, 16..=65507.
+        size: usize,
+        /// How fast.
+        rate: SendRate,
+        /// True: exponentially distributed gaps; false: equal ones.
+        poisson: bool,
+    },
+    /// ICMP echo requests.
+    Ping {
+        /// Octets of ICMP payload, 16..=65507.
+        size: usize,
+        /// How fast; one per second unless the file says otherwise.
+        rate: SendRate,
+    },
+    /// TCP request and response, one after the other: counts transactions.
+    Rr {
+        /// Octets of a request and of a response.
+        size: usize,
+    },
+}
+
+/// A sending rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SendRate {
+    /// Packets per second.
+    Packets(f64),
+    /// Bits of payload per second.
+    Bits(u64),
+}
+
+impl SendRate {
+    /// Mean time between packets that carry `size` octets of payload.
+    #[must_use]
+    pub fn gap(self, size: usize) -> Duration {
+        let seconds = match self {
+            Self::Packets(rate) => 1.0 / rate,
+            Self::Bits(bits) => size as f64 * 8.0 / bits as f64,
+        };
+        Duration::from_secs_f64(seconds.clamp(1e-9, 1e9))
+    }
+}
+
+/// Something that breaks, or is mended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub what: FaultKind,
+}
+
+/// What breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The node, or one service of it, stops and forgets everything.
+    Crash(NodeId, Option<Service>),
+    /// It starts again, empty.
+    Restart(NodeId, Option<Service>),
+    /// The link loses every cell.
+    LinkDown(LinkId),
+    /// The link works again.
+    LinkUp(LinkId),
+}
+
+/// A part of a node that can fail on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Service {
+    /// The MPOA client daemon of a host.
+    Mpc,
+    /// The MPOA server of a router.
+    Mps,
+    /// The LAN emulation configuration server.
+    Lecs,
+    /// All LAN emulation servers.
+    Les,
+    /// All broadcast and unknown servers.
+    Bus,
+}
+
+impl Lab {
+    /// The nodes with their ids.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(i, n)| (NodeId(i), n))
+    }
+    /// The switches.
+    pub fn switches(&self) -> impl Iterator<Item = (NodeId, &Node, &Switch)> {
+        self.nodes().filter_map(|(id, node)| match &node.kind {
+            NodeKind::Switch(switch) => Some((id, node, switch)),
+            _ => None,
+        })
+    }
+    /// The routers.
+    pub fn routers(&self) -> impl Iterator<Item = (NodeId, &Node, &Router)> {
+        self.nodes().filter_map(|(id, node)| match &node.kind {
+            NodeKind::Router(router) => Some((id, node, router)),
+            _ => None,
+        })
+    }
+    /// The hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = (NodeId, &Node, &Host)> {
+        self.nodes().filter_map(|(id, node)| match &node.kind {
+            NodeKind::Host(host) => Some((id, node, host)),
+            _ => None,
+        })
+    }
+    /// The host of the LANE services, if the lab has ELANs.
+    #[must_use]
+    pub fn lane_server(&self) -> Option<(NodeId, &Node, &LaneServer)> {
+        self.nodes().find_map(|(id, node)| match &node.kind {
+            NodeKind::LaneServer(server) => Some((id, node, server)),
+            _ => None,
+        })
+    }
+    /// The node of this name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|n| n.name == name).map(NodeId)
+    }
+    /// The node with this id.
+    ///
+    /// # Panics
+    /// If the id is of another lab.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0]
+    }
+    /// The link with this id.
+    ///
+    /// # Panics
+    /// If the id is of another lab.
+    #[must_use]
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.0]
+    }
+    /// The ELAN with this id.
+    ///
+    /// # Panics
+    /// If the id is of another lab.
+    #[must_use]
+    pub fn elan(&self, id: ElanId) -> &Elan {
+        &self.elans[id.0]
+    }
+    /// When a run ends: `until`, or two seconds after the last limited flow and the last fault; 30 s if there
+    /// is neither.
+    #[must_use]
+    pub fn end(&self) -> Duration {
+        const GRACE: Duration = Duration::from_secs(2);
+        let flows = self
+            .traffic
+            .iter()
+            .filter_map(|flow| Some(flow.start + flow.duration?));
+        let faults = self.faults.iter().map(|fault| fault.at);
+        self.until.unwrap_or_else(|| {
+            flows
+                .chain(faults)
+                .max()
+                .map_or(Duration::from_secs(30), |last| last + GRACE)
+        })
+    }
+}
+
+impl Node {
+    /// Where the node is attached; `None` for a switch.
+    #[must_use]
+    pub fn attachment(&self) -> Option<&Attachment> {
+        match &self.kind {
+            NodeKind::Switch(_) => None,
+            NodeKind::LaneServer(server) => Some(&server.attachment),
+            NodeKind::Router(router) => Some(&router.attachment),
+            NodeKind::Host(host) => Some(&host.attachment),
+        }
+    }
+    /// The LANE clients of the node.
+    #[must_use]
+    pub fn lecs(&self) -> &[Lec] {
+        match &self.kind {
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) => &[],
+            NodeKind::Router(router) => &router.lecs,
+            NodeKind::Host(host) => std::slice::from_ref(&host.lec),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The address plan: who gets which network prefix, MAC address and selector.
+//!
+//! | what | value |
+//! |---|---|
+//! | prefix of switch number n (from 1) | `47.0091.8100.0000` and the switch's MAC address, unless the file gives 13 octets |
+//! | MAC address | `02:a7:kk:nn:nn:ii`: kind k (0 switch, 1 LANE server, 2 router, 3 host), number n of the node within its kind, from 1; interface i |
+//! | ESI of an end system | its MAC address with interface 0 |
+//!
+//! Numbers follow the order of the file, so that a node added at the end of its section changes no other address.
+
+use aerostat_wire::MacAddr;
+
+/// Selector of LANE client N of a node: N itself.
+pub const SELECTOR_LEC: u8 = 0x00;
+/// Selector of the MPOA client's control connections.
+pub const SELECTOR_MPC_CONTROL: u8 = 0x50;
+/// Selector of the MPOA client's shortcuts.
+pub const SELECTOR_MPC_DATA: u8 = 0x51;
+/// Selector of the MPOA server.
+pub const SELECTOR_MPS_CONTROL: u8 = 0x52;
+/// Selector of the LECS.
+pub const SELECTOR_LECS: u8 = 0x60;
+/// Selector of the LES of ELAN number 0; ELAN n adds n.
+pub const SELECTOR_LES: u8 = 0x80;
+/// Selector of the BUS of ELAN number 0; ELAN n adds n.
+pub const SELECTOR_BUS: u8 = 0xc0;
+/// How many ELANs a LANE server can hold: selectors 0x80..=0xbf and 0xc0..=0xff.
+pub const MAX_ELANS: usize = 64;
+/// How many LANE clients a node can have: below the first MPOA selector.
+pub const MAX_LECS: usize = 64;
+
+/// First seven octets of the default switch prefix (the rest is the switch's MAC address).
+const DEFAULT_PREFIX: [u8; 7] = [0x47, 0x00, 0x91, 0x81, 0x00, 0x00, 0x00];
+
+/// The kinds of nodes in a MAC address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A switch.
+    Switch = 0,
+    /// The host of the LANE services.
+    LaneServer = 1,
+    /// A router.
+    Router = 2,
+    /// A host.
+    Host = 3,
+}
+
+/// MAC address of interface `interface` of the node number `number` (from 1) of its kind.
+#[must_use]
+pub const fn mac(kind: Kind, number: u16, interface: u8) -> MacAddr {
+    let [high, low] = number.to_be_bytes();
+    MacAddr([0x02, 0xa7, kind as u8, high, low, interface])
+}
+
+/// Network prefix of the switch number `number` (from 1).
+#[must_use]
+pub fn switch_prefix(number: u16) -> [u8; 13] {
+    let mut prefix = [0; 13];
+    prefix[..7].copy_from_slice(&DEFAULT_PREFIX);
+    prefix[7..].copy_from_slice(&mac(Kind::Switch, number, 0).0);
+    prefix
+}

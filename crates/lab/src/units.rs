@@ -1,0 +1,413 @@
+//! Quantities with units, as the lab file writes them: `5us`, `35Mbps`, `oc3`, `64KiB`, `1e-6`.
+
+use aerostat_proto::Duration;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+/// Rate of a link as an exact ratio: `cells` cells in `seconds` seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellRate {
+    /// Cells ...
+    pub cells: u64,
+    /// ... in this many seconds.
+    pub seconds: u64,
+}
+
+impl CellRate {
+    /// SONET OC-3c / SDH STM-1: 149.76 Mbit/s of cells, 353 207.547 cells/s.
+    pub const OC3: Self = Self::from_bits(149_760_000);
+    /// SONET OC-12c / SDH STM-4: 599.04 Mbit/s of cells, 1 412 830.19 cells/s.
+    pub const OC12: Self = Self::from_bits(599_040_000);
+    /// DS3 with PLCP: 96 000 cells/s.
+    pub const DS3: Self = Self::from_cells(96_000);
+    /// 25.6 Mbit/s over twisted pair: 54 octets per cell and a timing octet every 125 µs, 59 111 cells/s.
+    pub const MBPS_25_6: Self = Self::from_cells(59_111);
+
+    /// `cells` cells per second.
+    #[must_use]
+    pub const fn from_cells(cells: u64) -> Self {
+        Self { cells, seconds: 1 }
+    }
+    /// Cells of 424 bits that fill `bits` bits per second.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        let (mut a, mut b) = (bits, 424);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        Self {
+            cells: bits / a,
+            seconds: 424 / a,
+        }
+    }
+    /// Cells per second, rounded.
+    #[must_use]
+    pub fn per_second(self) -> f64 {
+        self.cells as f64 / self.seconds as f64
+    }
+}
+
+impl fmt::Display for CellRate {
+    /// `oc3`, `ds3`, or cells per second.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OC3 => f.write_str("oc3"),
+            Self::OC12 => f.write_str("oc12"),
+            Self::DS3 => f.write_str("ds3"),
+            Self::MBPS_25_6 => f.write_str("25.6"),
+            _ if self.seconds == 1 => write!(f, "{}cells/s", self.cells),
+            _ => write!(f, "{:.2}cells/s", self.per_second()),
+        }
+    }
+}
+
+/// An IPv4 network or an address with its mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IpNet {
+    /// Network address: host bits are zero.
+    pub network: Ipv4Addr,
+    /// Length of the mask, 0..=32.
+    pub length: u8,
+}
+
+impl IpNet {
+    /// Everything.
+    pub const ALL: Self = Self {
+        network: Ipv4Addr::UNSPECIFIED,
+        length: 0,
+    };
+    /// The mask as a number.
+    #[must_use]
+    pub const fn mask(self) -> u32 {
+        if self.length == 0 {
+            0
+        } else {
+            u32::MAX << (32 - self.length)
+        }
+    }
+    /// True if `ip` lies in this network.
+    #[must_use]
+    pub const fn contains(self, ip: Ipv4Addr) -> bool {
+        ip.to_bits() & self.mask() == self.network.to_bits()
+    }
+    /// The broadcast address of the network.
+    #[must_use]
+    pub const fn broadcast(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.network.to_bits() | !self.mask())
+    }
+    /// True if the two networks share an address.
+    #[must_use]
+    pub const fn overlaps(self, other: Self) -> bool {
+        self.contains(other.network) || other.contains(self.network)
+    }
+}
+
+impl fmt::Display for IpNet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network, self.length)
+    }
+}
+
+impl FromStr for IpNet {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (ip, length) = text
+            .split_once('/')
+            .ok_or("expected a network such as 10.1.0.0/24")?;
+        let ip: Ipv4Addr = ip
+            .parse()
+            .map_err(|_| format!("'{ip}' is no IPv4 address"))?;
+        let length: u8 = length
+            .parse()
+            .ok()
+            .filter(|length| *length <= 32)
+            .ok_or(format!("'/{length}' is no prefix length of 0 to 32"))?;
+        let net = Self {
+            network: ip,
+            length,
+        };
+        let network = Ipv4Addr::from_bits(ip.to_bits() & net.mask());
+        if network != ip {
+            return Err(format!(
+                "{text} has host bits; the network is {network}/{length}"
+            ));
+        }
+        Ok(net)
+    }
+}
+
+/// Splits `12.5ms` into 12.5 and `ms`.
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    // The unit starts at the first letter that does not continue the number: in 1e-6 the e does.
+    let mut end = 0;
+    for (at, c) in text.char_indices() {
+        let exponent = matches!(c, 'e' | 'E')
+            && at > 0
+            && text[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
+        let sign = matches!(c, '-' | '+') && (at == 0 || text[..at].ends_with(['e', 'E']));
+        if !(c.is_ascii_digit() || c == '.' || exponent || sign) {
+            break;
+        }
+        end = at + c.len_utf8();
+    }
+    let number = text[..end].parse::<f64>().ok().filter(|n| n.is_finite())?;
+    Some((number, text[end..].trim()))
+}
+
+/// A duration: `6s`, `5us`, `1.5ms`, `2min`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    const EXPECTED: &str = "expected a time such as 6s, 20ms or 5us";
+    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    let nanos = match unit {
+        "ns" => 1.0,
+        "us" | "µs" | "μs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" => 60e9,
+        "h" => 3600e9,
+        "" if number == 0.0 => 1.0,
+        "" => {
+            return Err(format!(
+                "a time needs a unit: {}s or {}ms?",
+                text.trim(),
+                text.trim()
+            ));
+        }
+        _ => {
+            return Err(format!(
+                "'{unit}' is no unit of time; use ns, us, ms, s, min or h"
+            ));
+        }
+    };
+    if number < 0.0 {
+        return Err("a time cannot be negative".into());
+    }
+    let nanos = (number * nanos).round();
+    // 100 years; everything in a run is counted in 64 bits of nanoseconds.
+    if nanos > 3.2e18 {
+        return Err("too long: at most 100 years".into());
+    }
+    Ok(Duration::from_nanos(nanos as u64))
+}
+
+/// Factor of a bit rate unit.
+fn bits_factor(unit: &str) -> Option<f64> {
+    let unit = unit
+        .strip_suffix("bps")
+        .or_else(|| unit.strip_suffix("bit/s"))?;
+    Some(match unit {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return None,
+    })
+}
+
+/// Bits per second: `35Mbps`, `64kbps`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn bit_rate(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text).ok_or("expected a rate such as 35Mbps or 64kbps")?;
+    let factor = bits_factor(unit)
+        .ok_or_else(|| format!("'{unit}' is no unit of a bit rate; use bps, kbps, Mbps or Gbps"))?;
+    let bits = (number * factor).round();
+    if !(1.0..=1e15).contains(&bits) {
+        return Err("a rate must be above zero and below 1000 Tbps".into());
+    }
+    Ok(bits as u64)
+}
+
+/// Rate of a link: `oc3`, `oc12`, `ds3`, `25.6`, `155Mbps` (of cells), `80000cells/s`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn link_rate(text: &str) -> Result<CellRate, String> {
+    const EXPECTED: &str =
+        "expected oc3, oc12, ds3, 25.6, or a rate such as 10Mbps or 80000cells/s";
+    match text.trim() {
+        "oc3" => return Ok(CellRate::OC3),
+        "oc12" => return Ok(CellRate::OC12),
+        "ds3" => return Ok(CellRate::DS3),
+        "25.6" => return Ok(CellRate::MBPS_25_6),
+        _ => {}
+    }
+    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    if unit == "cells/s" {
+        return if (1.0..=1e9).contains(&number) && number.fract() == 0.0 {
+            Ok(CellRate::from_cells(number as u64))
+        } else {
+            Err("a cell rate is a whole number of 1 to 1000000000 cells/s".into())
+        };
+    }
+    if bits_factor(unit).is_none() {
+        return Err(EXPECTED.into());
+    }
+    let bits = bit_rate(text)?;
+    if bits < 424 {
+        return Err("less than one cell (424 bits) per second".into());
+    }
+    Ok(CellRate::from_bits(bits))
+}
+
+/// Octets: `64KiB`, `1MB`, `1500`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn octets(text: &str) -> Result<usize, String> {
+    let (number, unit) =
+        number_and_unit(text).ok_or("expected a number of octets such as 1000 or 64KiB")?;
+    let factor = match unit {
+        "" | "B" => 1.0,
+        "kB" | "KB" => 1e3,
+        "MB" => 1e6,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        _ => {
+            return Err(format!(
+                "'{unit}' is no unit of size; use B, kB, KiB, MB or MiB"
+            ));
+        }
+    };
+    let octets = number * factor;
+    if !(0.0..=4e9).contains(&octets) || octets.fract() != 0.0 {
+        return Err("expected a whole number of octets of at most 4 GB".into());
+    }
+    Ok(octets as usize)
+}
+
+/// A probability: `0`, `0.01`, `1e-6`, `2%`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn probability(text: &str) -> Result<f64, String> {
+    const EXPECTED: &str = "expected a probability of 0 to 1 such as 1e-6, or 2%";
+    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    let value = match unit {
+        "" => number,
+        "%" => number / 100.0,
+        _ => return Err(EXPECTED.into()),
+    };
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(EXPECTED.into())
+    }
+}
+
+/// Sending rate of a flow: packets per second (`450pps`) or bits of payload per second (`2Mbps`).
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn send_rate(text: &str) -> Result<crate::model::SendRate, String> {
+    const EXPECTED: &str = "expected a rate such as 450pps or 2Mbps";
+    let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
+    if unit == "pps" {
+        return if (1e-6..=1e9).contains(&number) {
+            Ok(crate::model::SendRate::Packets(number))
+        } else {
+            Err("a packet rate must be above zero".into())
+        };
+    }
+    if bits_factor(unit).is_none() {
+        return Err(EXPECTED.into());
+    }
+    bit_rate(text).map(crate::model::SendRate::Bits)
+}
+
+/// `10 frames per 1s`: how many frames in what time make a flow.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn flow_detect(text: &str) -> Result<(u32, Duration), String> {
+    const EXPECTED: &str = "expected a rule such as '10 frames per 1s'";
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [count, "frame" | "frames", "per" | "in", time] = words[..] else {
+        return Err(EXPECTED.into());
+    };
+    let count = count
+        .parse::<u32>()
+        .ok()
+        .filter(|count| (1..=65535).contains(count))
+        .ok_or("a flow takes 1 to 65535 frames")?;
+    let time = duration(time)?;
+    if !(Duration::from_secs(1)..=Duration::from_secs(60)).contains(&time) {
+        return Err("the time of flow detection is 1s to 60s".into());
+    }
+    Ok((count, time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("5us"), Ok(Duration::from_micros(5)));
+        assert_eq!(duration("1.5 ms"), Ok(Duration::from_micros(1500)));
+        assert_eq!(duration("1e-3s"), Ok(Duration::from_millis(1)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+        assert_eq!(duration("2min"), Ok(Duration::from_secs(120)));
+        for bad in ["6", "6x", "s", "", "-1s", "1e30s", "6 seconds"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        // The table of physical layers in the facts book: 353 207.547 and 96 000 cells/s.
+        assert!((link_rate("oc3").unwrap().per_second() - 353_207.547).abs() < 0.001);
+        assert!((link_rate("oc12").unwrap().per_second() - 4.0 * 353_207.547).abs() < 0.01);
+        assert_eq!(link_rate("ds3").unwrap().per_second(), 96_000.0);
+        assert_eq!(
+            link_rate("424kbps").unwrap(),
+            CellRate {
+                cells: 1000,
+                seconds: 1
+            }
+        );
+        assert_eq!(link_rate("80000cells/s").unwrap().cells, 80_000);
+        for bad in ["oc48", "0Mbps", "-1Mbps", "100bps", "1.5cells/s", "35"] {
+            assert!(link_rate(bad).is_err(), "{bad}");
+        }
+        assert_eq!(bit_rate("35Mbps"), Ok(35_000_000));
+        assert_eq!(
+            send_rate("450pps"),
+            Ok(crate::model::SendRate::Packets(450.0))
+        );
+        assert!(send_rate("450").is_err());
+    }
+
+    #[test]
+    fn sizes_probabilities_rules() {
+        assert_eq!(octets("64KiB"), Ok(65_536));
+        assert!(octets("1.5").is_err());
+        assert_eq!(probability("2%"), Ok(0.02));
+        assert_eq!(probability("1e-6"), Ok(1e-6));
+        assert!(probability("1.1").is_err());
+        assert_eq!(
+            flow_detect("10 frames per 1s"),
+            Ok((10, Duration::from_secs(1)))
+        );
+        assert!(flow_detect("10 per 1s").is_err());
+        assert!(flow_detect("0 frames per 1s").is_err());
+    }
+
+    #[test]
+    fn networks() {
+        let net: IpNet = "10.1.0.0/24".parse().unwrap();
+        assert!(net.contains(Ipv4Addr::new(10, 1, 0, 255)));
+        assert!(!net.contains(Ipv4Addr::new(10, 1, 1, 0)));
+        assert_eq!(net.broadcast(), Ipv4Addr::new(10, 1, 0, 255));
+        assert!(IpNet::ALL.contains(Ipv4Addr::BROADCAST));
+        for bad in ["10.1.0.1/24", "10.1.0.0", "10.1.0.0/33", "10.1/16"] {
+            assert!(bad.parse::<IpNet>().is_err(), "{bad}");
+        }
+    }
+}
