@@ -6,6 +6,7 @@
 pub mod addr;
 pub mod blli;
 pub mod error;
+pub mod lane;
 pub mod q2931;
 pub mod qos;
 pub mod read;

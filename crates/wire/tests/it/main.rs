@@ -1,4 +1,5 @@
 //! Golden vectors against the decoders: one module per protocol, recordings read through [`recording`].
 
+mod lane;
 mod recording;
 mod sscop;
