@@ -3,10 +3,13 @@
 //! One module per protocol. Decoding never panics on any input; every error names the field and the
 //! offset ([`DecodeError`]). Encoding a valid value cannot fail. Nothing here knows time or state.
 
+pub mod aal5;
 pub mod addr;
 pub mod blli;
+pub mod cell;
 pub mod error;
 pub mod lane;
+pub mod oam;
 pub mod q2931;
 pub mod qos;
 pub mod read;
