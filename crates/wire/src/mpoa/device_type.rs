@@ -1,0 +1,223 @@
+//! The Device Type TLV, by which MPOA devices find each other through LANE's LE_ARP frames.
+
+use crate::{AtmAddress, DecodeError, MacAddr, Reader};
+
+/// LANE TLV type of the MPOA Device Type.
+pub const TLV_DEVICE_TYPE: u32 = 0x00a0_3e2a;
+
+/// LANE TLV types of the parameters that an LECS may hand out. All values are 2 octets but p3's.
+pub mod tlv {
+    /// MPC-p1, shortcut-setup frame count.
+    pub const MPC_P1: u32 = 0x00a0_3e24;
+    /// MPC-p2, shortcut-setup frame time, s.
+    pub const MPC_P2: u32 = 0x00a0_3e25;
+    /// MPC-p3, flow-detection protocols.
+    pub const MPC_P3: u32 = 0x00a0_3e26;
+    /// MPC-p4, initial retry time, s.
+    pub const MPC_P4: u32 = 0x00a0_3e27;
+    /// MPC-p5, retry time maximum, s.
+    pub const MPC_P5: u32 = 0x00a0_3e28;
+    /// MPC-p6, hold-down time, s.
+    pub const MPC_P6: u32 = 0x00a0_3e29;
+}
+
+/// Value of the Device Type TLV.
+///
+/// `type (1) · number of MPS MACs (1) · control address (20) · [MPC control address (20)] · MPS MACs (6 each)`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceType {
+    /// 0: speaks no MPOA. The octets behind the type are kept.
+    NonMpoa {
+        /// Everything behind the type octet.
+        rest: Vec<u8>,
+    },
+    /// 1: a server.
+    Mps {
+        /// Its control address.
+        control: AtmAddress,
+        /// Its MAC addresses on this ELAN; if empty, the one that the LE_ARP resolved.
+        macs: Vec<MacAddr>,
+    },
+    /// 2: a client.
+    Mpc {
+        /// Its control address.
+        control: AtmAddress,
+    },
+    /// 3: both.
+    Both {
+        /// Control address of the server.
+        mps: AtmAddress,
+        /// Control address of the client.
+        mpc: AtmAddress,
+        /// MAC addresses of the server, at least one.
+        macs: Vec<MacAddr>,
+    },
+}
+
+impl DeviceType {
+    /// Decodes a TLV's value. Octets behind the last field are ignored, since the standard gives minimum lengths.
+    ///
+    /// # Errors
+    /// For an unknown type, a short value, a client with server MACs, or a type 3 without.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(value);
+        let kind = r.u8("device type")?;
+        if kind == 0 {
+            return Ok(Self::NonMpoa {
+                rest: r.rest().to_vec(),
+            });
+        }
+        let count = r.u8("number of MPS MAC addresses")?;
+        let bad_count = Err(DecodeError::value(
+            "number of MPS MAC addresses",
+            1,
+            count.into(),
+        ));
+        let control = AtmAddress(r.array("control ATM address")?);
+        match kind {
+            1 => Ok(Self::Mps {
+                control,
+                macs: macs(&mut r, count)?,
+            }),
+            2 if count > 0 => bad_count,
+            2 => Ok(Self::Mpc { control }),
+            3 if count == 0 => bad_count,
+            3 => {
+                let mpc = AtmAddress(r.array("MPC control ATM address")?);
+                Ok(Self::Both {
+                    mps: control,
+                    mpc,
+                    macs: macs(&mut r, count)?,
+                })
+            }
+            _ => Err(DecodeError::value("device type", 0, kind.into())),
+        }
+    }
+    /// The TLV's value. More than 255 MAC addresses cannot be expressed; the rest is left out.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let (kind, controls, macs): (u8, Vec<&AtmAddress>, &[MacAddr]) = match self {
+            Self::NonMpoa { rest } => return [&[0], rest.as_slice()].concat(),
+            Self::Mps { control, macs } => (1, vec![control], macs),
+            Self::Mpc { control } => (2, vec![control], &[]),
+            Self::Both { mps, mpc, macs } => (3, vec![mps, mpc], macs),
+        };
+        let macs = macs.get(..255).unwrap_or(macs);
+        let mut value = vec![kind, macs.len() as u8];
+        for control in controls {
+            value.extend(control.0);
+        }
+        for mac in macs {
+            value.extend(mac.0);
+        }
+        value
+    }
+    /// Control address and MAC addresses of the server, if there is one. `resolved` is the MAC address that the
+    /// LE_ARP carrying the TLV is about: it always belongs to the server.
+    #[must_use]
+    pub fn mps(&self, resolved: Option<MacAddr>) -> Option<(AtmAddress, Vec<MacAddr>)> {
+        let (control, macs) = match self {
+            Self::Mps { control, macs } => (*control, macs),
+            Self::Both { mps, macs, .. } => (*mps, macs),
+            Self::NonMpoa { .. } | Self::Mpc { .. } => return None,
+        };
+        let mut all = macs.clone();
+        all.extend(resolved.filter(|mac| !macs.contains(mac)));
+        Some((control, all))
+    }
+    /// Control address of the client, if there is one.
+    #[must_use]
+    pub fn mpc(&self) -> Option<AtmAddress> {
+        match self {
+            Self::Mpc { control } => Some(*control),
+            Self::Both { mpc, .. } => Some(*mpc),
+            Self::NonMpoa { .. } | Self::Mps { .. } => None,
+        }
+    }
+}
+
+fn macs(r: &mut Reader<'_>, count: u8) -> Result<Vec<MacAddr>, DecodeError> {
+    (0..count)
+        .map(|_| r.array("MPS MAC address").map(MacAddr))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CONTROL: AtmAddress = AtmAddress([0x47; 20]);
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x22]);
+
+    #[test]
+    fn round_trips() {
+        let all = [
+            DeviceType::NonMpoa { rest: vec![0; 21] },
+            DeviceType::Mps {
+                control: CONTROL,
+                macs: vec![],
+            },
+            DeviceType::Mps {
+                control: CONTROL,
+                macs: vec![MAC, MacAddr([4; 6])],
+            },
+            DeviceType::Mpc { control: CONTROL },
+            DeviceType::Both {
+                mps: CONTROL,
+                mpc: AtmAddress([0x39; 20]),
+                macs: vec![MAC],
+            },
+        ];
+        for (device, len) in all.into_iter().zip([22, 22, 34, 22, 48]) {
+            let value = device.encode();
+            assert_eq!(value.len(), len);
+            assert_eq!(DeviceType::decode(&value), Ok(device));
+        }
+    }
+
+    #[test]
+    fn counts_are_checked() {
+        let mut client = DeviceType::Mpc { control: CONTROL }.encode();
+        client[1] = 1;
+        client.extend(MAC.0);
+        assert!(DeviceType::decode(&client).is_err());
+        let mut both = DeviceType::Both {
+            mps: CONTROL,
+            mpc: CONTROL,
+            macs: vec![MAC],
+        }
+        .encode();
+        both[1] = 0;
+        assert!(DeviceType::decode(&both).is_err());
+        let mut server = DeviceType::Mps {
+            control: CONTROL,
+            macs: vec![],
+        }
+        .encode();
+        server[1] = 1;
+        assert!(DeviceType::decode(&server).is_err());
+        server[0] = 4;
+        assert!(DeviceType::decode(&server).is_err());
+    }
+
+    #[test]
+    fn the_resolved_mac_is_the_servers() {
+        let server = DeviceType::Mps {
+            control: CONTROL,
+            macs: vec![],
+        };
+        assert_eq!(server.mps(Some(MAC)), Some((CONTROL, vec![MAC])));
+        assert_eq!(server.mps(None), Some((CONTROL, vec![])));
+        assert_eq!(DeviceType::Mpc { control: CONTROL }.mps(Some(MAC)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(value in prop::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(device) = DeviceType::decode(&value) {
+                prop_assert!(value.starts_with(&device.encode()));
+            }
+        }
+    }
+}
