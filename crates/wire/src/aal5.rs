@@ -457,9 +457,9 @@ mod tests {
                     got[vc].push(good.sdu);
                 }
             }
-            for vc in 0..4 {
+            for (vc, got) in got.into_iter().enumerate() {
                 let want: Vec<_> = sdus.iter().filter(|(v, _)| *v == vc).map(|(_, s)| s.clone()).collect();
-                prop_assert_eq!(&got[vc], &want);
+                prop_assert_eq!(got, want);
             }
         }
         #[test]

@@ -1,0 +1,380 @@
+//! Captures: pcapng files that Wireshark reads, one interface per link end.
+//!
+//! Two link types. SUNATM (123): a 4-octet pseudo header and the SDU; Wireshark decodes everything
+//! above it. ERF type 4 (197): the whole CPCS-PDU with padding and trailer behind the cell header.
+//! Times are nanoseconds. Directions, names and drop reasons are packet and interface options.
+//!
+//! Standards: draft-ietf-opsawg-pcapng; LINKTYPE_SUNATM and LINKTYPE_ERF of the libpcap registry.
+
+use crate::cell::{CellHeader, HeaderForm};
+use crate::{Vc, aal5};
+use std::io::{self, Write};
+
+/// How an interface's packets are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkType {
+    /// SUNATM: the SDU behind VPI and VCI.
+    SunAtm,
+    /// ERF, type AAL5: the whole PDU behind its cell header.
+    ErfAal5,
+}
+
+/// Direction seen from the link end that the interface stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Received by this end.
+    Received,
+    /// Sent by this end.
+    Sent,
+}
+
+/// An interface of a capture, from [`PcapNg::interface`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceId(u32);
+
+/// One SDU on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct CapturedSdu<'a> {
+    /// Where it was seen.
+    pub interface: InterfaceId,
+    /// Nanoseconds since the epoch of the capture.
+    pub time_ns: u64,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Its connection on this link.
+    pub vc: Vc,
+    /// Cell loss priority.
+    pub clp: bool,
+    /// User-to-user octet.
+    pub uu: u8,
+    /// The SDU.
+    pub sdu: &'a [u8],
+    /// Why it was dropped here, if it was.
+    pub dropped: Option<&'a str>,
+}
+
+/// Writes a capture to `W`. Blocks are complete at every return, so a reader may follow the file.
+#[derive(Debug)]
+pub struct PcapNg<W: Write> {
+    out: W,
+    interfaces: Vec<LinkType>,
+    block: Vec<u8>,
+}
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const OPT_COMMENT: u16 = 1;
+const IF_NAME: u16 = 2;
+const IF_DESCRIPTION: u16 = 3;
+const IF_TSRESOL: u16 = 9;
+const SHB_USERAPPL: u16 = 4;
+const EPB_FLAGS: u16 = 2;
+const ERF_TYPE_AAL5: u8 = 4;
+const ERF_HEADER_LEN: usize = 16;
+
+impl<W: Write> PcapNg<W> {
+    /// Starts a capture; `comment` goes into the section header (name of the lab, seed).
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(out: W, comment: &str) -> io::Result<Self> {
+        let mut this = Self {
+            out,
+            interfaces: Vec::new(),
+            block: Vec::new(),
+        };
+        this.begin(SECTION_HEADER);
+        this.u32(0x1a2b_3c4d);
+        this.u16(1);
+        this.u16(0);
+        this.block.extend_from_slice(&u64::MAX.to_le_bytes());
+        this.option(SHB_USERAPPL, b"aerostat");
+        if !comment.is_empty() {
+            this.option(OPT_COMMENT, comment.as_bytes());
+        }
+        this.end()?;
+        Ok(this)
+    }
+
+    /// Adds an interface.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn interface(
+        &mut self,
+        link_type: LinkType,
+        name: &str,
+        description: &str,
+    ) -> io::Result<InterfaceId> {
+        let id = InterfaceId(self.interfaces.len() as u32);
+        self.interfaces.push(link_type);
+        self.begin(INTERFACE_DESCRIPTION);
+        self.u16(match link_type {
+            LinkType::SunAtm => 123,
+            LinkType::ErfAal5 => 197,
+        });
+        self.u16(0);
+        self.u32(0);
+        self.option(IF_NAME, name.as_bytes());
+        if !description.is_empty() {
+            self.option(IF_DESCRIPTION, description.as_bytes());
+        }
+        self.option(IF_TSRESOL, &[9]);
+        self.end()?;
+        Ok(id)
+    }
+
+    /// Adds one SDU.
+    ///
+    /// # Errors
+    /// Those of the output; `InvalidInput` for an SDU of no valid length or an unknown interface.
+    pub fn sdu(&mut self, packet: &CapturedSdu<'_>) -> io::Result<()> {
+        let link_type = self.interfaces.get(packet.interface.0 as usize).copied();
+        let valid = (1..=aal5::MAX_SDU).contains(&packet.sdu.len());
+        let Some(link_type) = link_type.filter(|_| valid) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        self.begin(ENHANCED_PACKET);
+        self.u32(packet.interface.0);
+        self.u32((packet.time_ns >> 32) as u32);
+        self.u32(packet.time_ns as u32);
+        let len_at = self.block.len();
+        self.u32(0);
+        self.u32(0);
+        let start = self.block.len();
+        match link_type {
+            LinkType::SunAtm => self.sunatm(packet),
+            LinkType::ErfAal5 => self.erf(packet),
+        }
+        let len = ((self.block.len() - start) as u32).to_le_bytes();
+        if let Some(lengths) = self.block.get_mut(len_at..start) {
+            lengths.copy_from_slice(&[len, len].concat());
+        }
+        self.pad();
+        let direction: u32 = match packet.direction {
+            Direction::Received => 1,
+            Direction::Sent => 2,
+        };
+        self.option(EPB_FLAGS, &direction.to_le_bytes());
+        if let Some(reason) = packet.dropped {
+            self.option(OPT_COMMENT, format!("dropped: {reason}").as_bytes());
+        }
+        if link_type == LinkType::SunAtm && packet.vc.vpi > 255 {
+            self.option(OPT_COMMENT, format!("VPI {}", packet.vc.vpi).as_bytes());
+        }
+        self.end()
+    }
+
+    /// Sends what is buffered on to the reader.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Gives the output back.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    fn sunatm(&mut self, packet: &CapturedSdu<'_>) {
+        // 5 and 6 tell Wireshark what it would otherwise have to guess.
+        let traffic = match packet.vc {
+            Vc::ILMI => 5,
+            Vc::SIGNALLING => 6,
+            _ if packet.sdu.starts_with(&[0xaa, 0xaa, 3]) => 2,
+            _ => 0,
+        };
+        let sent = match packet.direction {
+            Direction::Sent => 0x80,
+            Direction::Received => 0,
+        };
+        let [high, low] = packet.vc.vci.to_be_bytes();
+        self.block
+            .extend_from_slice(&[sent | traffic, packet.vc.vpi as u8, high, low]);
+        self.block.extend_from_slice(packet.sdu);
+    }
+
+    fn erf(&mut self, packet: &CapturedSdu<'_>) {
+        let pdu = aal5::encode_pdu(packet.sdu, packet.uu);
+        let wire_len = pdu.len() + 4;
+        let record_len = (wire_len + ERF_HEADER_LEN).min(usize::from(u16::MAX));
+        // 32.32 fixed-point seconds, little endian.
+        let (seconds, nanos) = (
+            packet.time_ns / 1_000_000_000,
+            packet.time_ns % 1_000_000_000,
+        );
+        let time = (seconds << 32) | ((nanos << 32) / 1_000_000_000);
+        self.block.extend_from_slice(&time.to_le_bytes());
+        // Flags: variable length records; the low two bits are the port, here the direction in
+        // Wireshark's sense (0 is DTE to DCE).
+        let port = match packet.direction {
+            Direction::Sent => 0,
+            Direction::Received => 1,
+        };
+        self.block.extend_from_slice(&[ERF_TYPE_AAL5, 4 | port]);
+        for value in [record_len, 0, wire_len.min(usize::from(u16::MAX))] {
+            self.block.extend_from_slice(&(value as u16).to_be_bytes());
+        }
+        let header = CellHeader {
+            clp: packet.clp,
+            ..CellHeader::user(packet.vc, true)
+        };
+        self.block
+            .extend_from_slice(&header.to_word(HeaderForm::Nni).to_be_bytes());
+        let kept = pdu.len().min(record_len - ERF_HEADER_LEN - 4);
+        self.block
+            .extend_from_slice(pdu.get(..kept).unwrap_or_default());
+    }
+
+    fn begin(&mut self, block_type: u32) {
+        self.block.clear();
+        self.u32(block_type);
+        self.u32(0);
+    }
+    fn end(&mut self) -> io::Result<()> {
+        self.option(0, &[]);
+        let total = (self.block.len() as u32 + 4).to_le_bytes();
+        if let Some(field) = self.block.get_mut(4..8) {
+            field.copy_from_slice(&total);
+        }
+        self.block.extend_from_slice(&total);
+        self.out.write_all(&self.block)
+    }
+    fn u16(&mut self, value: u16) {
+        self.block.extend_from_slice(&value.to_le_bytes());
+    }
+    fn u32(&mut self, value: u32) {
+        self.block.extend_from_slice(&value.to_le_bytes());
+    }
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let value = value.get(..usize::from(u16::MAX)).unwrap_or(value);
+        self.u16(code);
+        self.u16(value.len() as u16);
+        self.block.extend_from_slice(value);
+        self.pad();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capture(link_type: LinkType, packets: &[(Vc, &[u8], Option<&str>)]) -> Vec<u8> {
+        let mut file = PcapNg::new(Vec::new(), "test").unwrap();
+        let interface = file.interface(link_type, "a.0", "a to sw").unwrap();
+        for (vc, sdu, dropped) in packets {
+            file.sdu(&CapturedSdu {
+                interface,
+                time_ns: 5_000_000_123,
+                direction: Direction::Sent,
+                vc: *vc,
+                clp: false,
+                uu: 0,
+                sdu,
+                dropped: *dropped,
+            })
+            .unwrap();
+        }
+        file.into_inner()
+    }
+
+    /// Splits a file into (type, body), checking both length fields and alignment.
+    fn blocks(mut file: &[u8]) -> Vec<(u32, Vec<u8>)> {
+        let mut all = Vec::new();
+        let u32_at = |b: &[u8], at| u32::from_le_bytes(b[at..at + 4].try_into().unwrap());
+        while !file.is_empty() {
+            let len = u32_at(file, 4) as usize;
+            assert_eq!(len % 4, 0);
+            assert_eq!(u32_at(file, len - 4) as usize, len);
+            all.push((u32_at(file, 0), file[8..len - 4].to_vec()));
+            file = &file[len..];
+        }
+        all
+    }
+
+    #[test]
+    fn sunatm_packets() {
+        let sdu = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0, 0x45];
+        let file = capture(
+            LinkType::SunAtm,
+            &[(Vc::new(1, 0x1234), &sdu, Some("queue full"))],
+        );
+        let all = blocks(&file);
+        let types: Vec<_> = all.iter().map(|b| b.0).collect();
+        assert_eq!(
+            types,
+            [SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET]
+        );
+        let packet = &all[2].1;
+        assert_eq!(packet[..4], [0; 4]);
+        let time = 5_000_000_123_u64;
+        assert_eq!(packet[4..8], ((time >> 32) as u32).to_le_bytes());
+        assert_eq!(packet[8..12], (time as u32).to_le_bytes());
+        assert_eq!(packet[12..20], [13, 0, 0, 0, 13, 0, 0, 0]);
+        assert_eq!(packet[20..24], [0x82, 1, 0x12, 0x34]);
+        assert_eq!(packet[24..33], sdu);
+        // Three octets of padding, then epb_flags = outbound, then the comment.
+        assert_eq!(packet[33..44], [0, 0, 0, 2, 0, 4, 0, 2, 0, 0, 0]);
+        assert_eq!(packet[44..48], [1, 0, 19, 0]);
+        assert_eq!(&packet[48..67], b"dropped: queue full");
+    }
+
+    #[test]
+    fn erf_packets_keep_the_trailer() {
+        let file = capture(
+            LinkType::ErfAal5,
+            &[(Vc::new(300, 40), b"Hello, ATM", None)],
+        );
+        let packet = &blocks(&file)[2].1;
+        let record = &packet[20..20 + 16 + 4 + 48];
+        assert_eq!(record[8..16], [4, 4, 0, 68, 0, 0, 0, 52]);
+        assert_eq!(record[4..8], 5_u32.to_le_bytes());
+        let header = CellHeader::user(Vc::new(300, 40), true);
+        assert_eq!(
+            record[16..20],
+            header.to_word(HeaderForm::Nni).to_be_bytes()
+        );
+        assert_eq!(record[20..], aal5::encode_pdu(b"Hello, ATM", 0));
+    }
+
+    #[test]
+    fn local_misuse_is_refused() {
+        let mut file = PcapNg::new(Vec::new(), "").unwrap();
+        let interface = file.interface(LinkType::SunAtm, "a", "").unwrap();
+        let packet = CapturedSdu {
+            interface,
+            time_ns: 0,
+            direction: Direction::Received,
+            vc: Vc::ILMI,
+            clp: false,
+            uu: 0,
+            sdu: &[],
+            dropped: None,
+        };
+        assert!(file.sdu(&packet).is_err());
+        let wrong = InterfaceId(1);
+        assert!(
+            file.sdu(&CapturedSdu {
+                interface: wrong,
+                sdu: &[1],
+                ..packet
+            })
+            .is_err()
+        );
+        let big = vec![7; 65535];
+        assert!(
+            file.sdu(&CapturedSdu {
+                sdu: &big,
+                ..packet
+            })
+            .is_ok()
+        );
+        blocks(&file.into_inner());
+    }
+}

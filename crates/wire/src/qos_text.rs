@@ -1,0 +1,520 @@
+//! Quality of service as text, in the words of linux-atm's `qos(7)`.
+//!
+//! ```text
+//! qos   := class[,aal5][:list][,tx:list][,rx:list]       before the first list stands ':'
+//! list  := none | param{,param}
+//! param := pcr=R | max_pcr=R | min_pcr=R | scr=R | mbs=N | max_cdv=N | sdu=N | max_sdu=N
+//! R     := number[.fraction][[k|M|G](cps|bps)] | max      no unit: cells/s; 384 bit/s are one cell/s
+//! ```
+//!
+//! Case does not matter, blanks are not allowed, what stands before `tx:` holds for both directions.
+//! Peak and sustainable rates in bit/s round down, minimum rates up. Extensions: the classes `rt-vbr`,
+//! `nrt-vbr` (also `vbr`) and `gfr`; `scr`, `mbs` and `max_cdv`; a class as first word of a `tx:` or
+//! `rx:` list, where the directions differ. Differences: `pcr` is another name of `max_pcr`, which wins
+//! if both are given; `aal0` is refused, since connections carry AAL5.
+
+use crate::{Qos, ServiceCategory, TrafficParams};
+use core::fmt;
+use core::str::FromStr;
+
+/// Why a text is not a QoS: what is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QosError {
+    /// Offset in octets from the start of the text.
+    pub at: usize,
+    /// What is wrong, in one sentence.
+    pub text: String,
+}
+
+impl fmt::Display for QosError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (character {})", self.text, self.at + 1)
+    }
+}
+
+impl std::error::Error for QosError {}
+
+fn error<T>(at: usize, text: impl Into<String>) -> Result<T, QosError> {
+    Err(QosError {
+        at,
+        text: text.into(),
+    })
+}
+
+/// Bits of user data per cell: what linux-atm calls one cell when it converts bit/s.
+const CELL_PAYLOAD_BITS: u128 = 384;
+
+const fn class_name(category: ServiceCategory) -> &'static str {
+    match category {
+        ServiceCategory::Cbr => "cbr",
+        ServiceCategory::RtVbr => "rt-vbr",
+        ServiceCategory::NrtVbr => "nrt-vbr",
+        ServiceCategory::Abr => "abr",
+        ServiceCategory::Gfr => "gfr",
+        ServiceCategory::Ubr => "ubr",
+    }
+}
+
+fn class_of(word: &str) -> Option<ServiceCategory> {
+    Some(match word {
+        "cbr" => ServiceCategory::Cbr,
+        "rt-vbr" => ServiceCategory::RtVbr,
+        "nrt-vbr" | "vbr" => ServiceCategory::NrtVbr,
+        "abr" => ServiceCategory::Abr,
+        "gfr" => ServiceCategory::Gfr,
+        "ubr" => ServiceCategory::Ubr,
+        _ => return None,
+    })
+}
+
+impl fmt::Display for ServiceCategory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(class_name(*self))
+    }
+}
+
+/// The parameters of a list, without the class.
+fn list_text(t: &TrafficParams) -> String {
+    if t.category.is_none() {
+        return "none".into();
+    }
+    let numbers = [
+        ("max_pcr", t.max_pcr),
+        ("min_pcr", Some(t.min_pcr).filter(|v| *v != 0)),
+        ("scr", Some(t.scr).filter(|v| *v != 0)),
+        ("mbs", Some(t.mbs).filter(|v| *v != 0)),
+        ("max_cdv", Some(t.max_cdv).filter(|v| *v != 0)),
+        ("sdu", Some(u32::from(t.max_sdu)).filter(|v| *v != 0)),
+    ];
+    let params: Vec<_> = numbers
+        .iter()
+        .filter_map(|(name, value)| value.map(|v| format!("{name}={v}")))
+        .collect();
+    params.join(",")
+}
+
+impl fmt::Display for TrafficParams {
+    /// `cbr:max_pcr=80000,sdu=1600`, `ubr`, `none`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(category) = self.category else {
+            return f.write_str("none");
+        };
+        write!(f, "{category}")?;
+        match list_text(self).as_str() {
+            "" => Ok(()),
+            list => write!(f, ":{list}"),
+        }
+    }
+}
+
+impl fmt::Display for Qos {
+    /// `ubr,aal5:sdu=1516`, `cbr,aal5:tx:max_pcr=80000,sdu=1600,rx:none`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(class) = self.tx.category.or(self.rx.category) else {
+            return f.write_str("none");
+        };
+        write!(f, "{class},aal5")?;
+        if self.tx == self.rx {
+            return match list_text(&self.tx).as_str() {
+                "" => Ok(()),
+                list => write!(f, ":{list}"),
+            };
+        }
+        let mut separator = ':';
+        for (side, t) in [("tx", &self.tx), ("rx", &self.rx)] {
+            let mut list = list_text(t);
+            if let Some(own) = t.category.filter(|own| *own != class) {
+                let rest = if list.is_empty() {
+                    list
+                } else {
+                    format!(",{list}")
+                };
+                list = format!("{own}{rest}");
+            }
+            if !list.is_empty() {
+                write!(f, "{separator}{side}:{list}")?;
+                separator = ',';
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A word of the text with its offset.
+#[derive(Clone, Copy)]
+struct Word<'a> {
+    at: usize,
+    text: &'a str,
+}
+
+/// The parts of a comma-separated text with their offsets.
+fn split(text: &str, at: usize) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut start = at;
+    for part in text.split(',') {
+        words.push(Word {
+            at: start,
+            text: part,
+        });
+        start += part.len() + 1;
+    }
+    words
+}
+
+fn number(word: Word<'_>, most: u32, what: &str) -> Result<u32, QosError> {
+    match word.text.parse::<u32>() {
+        Ok(value) if value <= most && word.text.bytes().all(|c| c.is_ascii_digit()) => Ok(value),
+        _ => error(
+            word.at,
+            format!("'{}' is no {what} between 0 and {most}", word.text),
+        ),
+    }
+}
+
+/// A rate in cells/s, rounded `up` or down; `None` is `max`.
+fn rate(word: Word<'_>, up: bool) -> Result<Option<u32>, QosError> {
+    let bad = |text: String| error(word.at, text);
+    if word.text == "max" {
+        return if up {
+            bad("max is no minimum rate".into())
+        } else {
+            Ok(None)
+        };
+    }
+    let digits = word
+        .text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(word.text.len());
+    let (value, unit) = word.text.split_at(digits);
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+    if whole.is_empty() || whole.len() > 12 || fraction.len() > 9 || fraction.contains('.') {
+        return bad(format!("'{}' is no rate", word.text));
+    }
+    let nano = format!("{whole}{fraction:0<9}");
+    let Ok(nano) = nano.parse::<u128>() else {
+        return bad(format!("'{}' is no rate", word.text));
+    };
+    let (factor, bits) = match unit {
+        "" | "cps" => (1, 1),
+        "kcps" => (1_000, 1),
+        "mcps" => (1_000_000, 1),
+        "gcps" => (1_000_000_000, 1),
+        "bps" => (1, CELL_PAYLOAD_BITS),
+        "kbps" => (1_000, CELL_PAYLOAD_BITS),
+        "mbps" => (1_000_000, CELL_PAYLOAD_BITS),
+        "gbps" => (1_000_000_000, CELL_PAYLOAD_BITS),
+        "k" | "m" | "g" => return bad(format!("'{}' has a multiplier without a unit", word.text)),
+        _ => {
+            return bad(format!(
+                "'{unit}' is no unit: use cps, kcps, bps, kbps, Mbps"
+            ));
+        }
+    };
+    let divisor = 1_000_000_000 * bits;
+    let cells = if up {
+        (nano * factor).div_ceil(divisor)
+    } else {
+        nano * factor / divisor
+    };
+    match u32::try_from(cells) {
+        Ok(cells) if cells < u32::MAX => Ok(Some(cells)),
+        _ => bad(format!("'{}' is too fast", word.text)),
+    }
+}
+
+/// Applies one `name=value`; `peak_given` remembers that `max_pcr` was there.
+fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result<(), QosError> {
+    let Some((name, value)) = word.text.split_once('=') else {
+        return error(word.at, format!("'{}' is no parameter", word.text));
+    };
+    let value = Word {
+        at: word.at + name.len() + 1,
+        text: value,
+    };
+    match name {
+        "max_pcr" => {
+            t.max_pcr = rate(value, false)?;
+            *peak_given = true;
+        }
+        "pcr" if *peak_given => {
+            rate(value, false)?;
+        }
+        "pcr" => t.max_pcr = rate(value, false)?,
+        "min_pcr" => t.min_pcr = rate(value, true)?.unwrap_or(0),
+        "scr" => t.scr = rate(value, false)?.unwrap_or(0),
+        "mbs" => t.mbs = number(value, u32::MAX - 1, "number of cells")?,
+        "max_cdv" => t.max_cdv = number(value, u32::MAX - 1, "number of microseconds")?,
+        "sdu" | "max_sdu" => t.max_sdu = number(value, 65535, "number of octets")? as u16,
+        _ => return error(word.at, format!("unknown parameter '{name}'")),
+    }
+    Ok(())
+}
+
+/// A list; `own_class` allows a class as its first word.
+fn list(t: &mut TrafficParams, words: &[Word<'_>], own_class: bool) -> Result<(), QosError> {
+    let mut peak_given = false;
+    for (i, word) in words.iter().enumerate() {
+        match word.text {
+            "none" if words.len() == 1 => *t = TrafficParams::none(),
+            "none" => return error(word.at, "'none' must stand alone"),
+            text if own_class && i == 0 && class_of(text).is_some() => t.category = class_of(text),
+            _ => param(t, *word, &mut peak_given)?,
+        }
+    }
+    Ok(())
+}
+
+/// Splits `cbr,aal5:...` into class and the rest with its offset.
+fn head(text: &str) -> Result<(ServiceCategory, Option<Word<'_>>), QosError> {
+    let (head, rest) = match text.split_once(':') {
+        Some((head, rest)) => (
+            head,
+            Some(Word {
+                at: head.len() + 1,
+                text: rest,
+            }),
+        ),
+        None => (text, None),
+    };
+    let mut class = None;
+    let mut aal = false;
+    for word in split(head, 0) {
+        match (word.text, class_of(word.text)) {
+            ("aal5", _) if !aal => aal = true,
+            ("aal0", _) => return error(word.at, "aal0 is not supported: connections carry AAL5"),
+            (_, Some(found)) if class.is_none() => class = Some(found),
+            (_, Some(_)) | ("aal5", _) => {
+                return error(word.at, format!("'{}' is one too many", word.text));
+            }
+            _ => {
+                return error(
+                    word.at,
+                    format!(
+                        "'{}' is no class: use cbr, rt-vbr, nrt-vbr, abr, gfr, ubr",
+                        word.text
+                    ),
+                );
+            }
+        }
+    }
+    match class {
+        Some(class) => Ok((class, rest)),
+        None => error(
+            0,
+            "a class is missing: cbr, rt-vbr, nrt-vbr, abr, gfr or ubr",
+        ),
+    }
+}
+
+/// The words of one list, without its `tx:` or `rx:`.
+fn side<'a>(words: &[Word<'a>], prefix: &str) -> Vec<Word<'a>> {
+    let mut words = words.to_vec();
+    if let Some(first) = words.first_mut()
+        && let Some(rest) = first.text.strip_prefix(prefix)
+    {
+        first.text = rest;
+        first.at += prefix.len();
+    }
+    words
+}
+
+impl FromStr for TrafficParams {
+    type Err = QosError;
+    /// `cbr:max_pcr=48Mbps,sdu=1600`, `ubr`, `none`.
+    fn from_str(text: &str) -> Result<Self, QosError> {
+        let text = text.to_ascii_lowercase();
+        if text == "none" {
+            return Ok(Self::none());
+        }
+        let (class, rest) = head(&text)?;
+        let mut t = Self {
+            category: Some(class),
+            ..Self::none()
+        };
+        if let Some(rest) = rest {
+            list(&mut t, &split(rest.text, rest.at), false)?;
+        }
+        Ok(t)
+    }
+}
+
+impl FromStr for Qos {
+    type Err = QosError;
+    /// A `qos(7)` text. Source: linux-atm `qos(7)`; facts book "Traffic management" §8.
+    fn from_str(text: &str) -> Result<Self, QosError> {
+        let text = text.to_ascii_lowercase();
+        let (class, rest) = head(&text)?;
+        let mut common = TrafficParams {
+            category: Some(class),
+            ..TrafficParams::none()
+        };
+        let Some(rest) = rest else {
+            return Ok(Self {
+                tx: common,
+                rx: common,
+            });
+        };
+        let words = split(rest.text, rest.at);
+        let find = |prefix| words.iter().position(|w| w.text.starts_with(prefix));
+        let (tx, rx) = (find("tx:"), find("rx:"));
+        if let (Some(tx), Some(rx)) = (tx, rx)
+            && rx < tx
+        {
+            return error(
+                words.get(tx).map_or(0, |w| w.at),
+                "tx: must stand before rx:",
+            );
+        }
+        let end = words.len();
+        let part = |from: usize, to: usize| words.get(from..to).unwrap_or_default();
+        list(&mut common, part(0, tx.or(rx).unwrap_or(end)), false)?;
+        if common.category.is_none() && tx.is_none() && rx.is_none() {
+            return error(rest.at, "both directions are none");
+        }
+        let mut qos = Self {
+            tx: common,
+            rx: common,
+        };
+        if let Some(at) = tx {
+            list(&mut qos.tx, &side(part(at, rx.unwrap_or(end)), "tx:"), true)?;
+        }
+        if let Some(at) = rx {
+            list(&mut qos.rx, &side(part(at, end), "rx:"), true)?;
+        }
+        if qos.tx.category.is_none() && qos.rx.category.is_none() {
+            return error(rest.at, "both directions are none");
+        }
+        Ok(qos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Qos {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    /// Examples of `qos(7)`, from the facts book "Traffic management" §8.
+    #[test]
+    fn manual_examples() {
+        assert_eq!(parse("ubr"), Qos::ubr(0));
+        assert_eq!(parse("ubr:pcr=100kbps").tx.max_pcr, Some(260));
+        let both = parse("CBR,AAL5:max_pcr=11Mbps,min_pcr=10mbps,sdu=8192");
+        assert_eq!(both.tx, both.rx);
+        assert_eq!(
+            (both.tx.max_pcr, both.tx.min_pcr, both.tx.max_sdu),
+            (Some(28645), 26042, 8192)
+        );
+        let receive = parse("aal5,ubr:tx:none");
+        assert_eq!(
+            (receive.tx, receive.rx),
+            (TrafficParams::none(), TrafficParams::ubr(0))
+        );
+        let send = parse("cbr:tx:pcr=30000,rx:none");
+        assert_eq!(
+            (send.tx, send.rx),
+            (TrafficParams::cbr(30000, 0), TrafficParams::none())
+        );
+        assert_eq!(
+            parse("CBR,AAL5:PCR=48Mbps"),
+            parse("cbr,aal5:max_pcr=125000")
+        );
+        assert_eq!(parse("cbr:pcr=max").tx.max_pcr, None);
+        assert_eq!(parse("cbr:pcr=1,max_pcr=2,pcr=3").tx.max_pcr, Some(2));
+    }
+
+    #[test]
+    fn canonical_text() {
+        for text in [
+            "ubr,aal5:sdu=1516",
+            "cbr,aal5:tx:max_pcr=80000,sdu=1600,rx:none",
+            "nrt-vbr,aal5:max_pcr=50000,scr=10000,mbs=200,sdu=9188",
+            "gfr,aal5:max_pcr=1000,min_pcr=500,mbs=64",
+            "cbr,aal5:tx:max_pcr=80000,rx:ubr,sdu=1516",
+            "abr,aal5",
+        ] {
+            assert_eq!(parse(text).to_string(), text);
+        }
+        assert_eq!(
+            parse("cbr,aal5:tx:max_pcr=80000,sdu=1600").rx,
+            TrafficParams {
+                max_pcr: None,
+                ..TrafficParams::cbr(0, 0)
+            }
+        );
+        assert_eq!(
+            "cbr:max_pcr=1.5kcps"
+                .parse::<TrafficParams>()
+                .unwrap()
+                .to_string(),
+            "cbr:max_pcr=1500"
+        );
+    }
+
+    #[test]
+    fn errors_say_where() {
+        for (text, at) in [
+            ("", 0),
+            ("xbr", 0),
+            ("cbr,ubr", 4),
+            ("cbr,aal0", 4),
+            ("cbr:pcr=3k", 8),
+            ("cbr:pcr=3kbit", 8),
+            ("cbr:pcr=1,foo=2", 10),
+            ("cbr:sdu=70000", 8),
+            ("cbr:min_pcr=max", 12),
+            ("cbr:rx:pcr=1,tx:none", 13),
+            ("cbr:tx:none,rx:none", 4),
+            ("cbr:pcr=1.1234567891", 8),
+            ("cbr:pcr=99999Gcps", 8),
+            ("cbr:pcr= 1", 8),
+        ] {
+            assert_eq!(text.parse::<Qos>().unwrap_err().at, at, "{text}");
+        }
+    }
+
+    fn direction() -> impl Strategy<Value = TrafficParams> {
+        (
+            0..7_usize,
+            proptest::option::of(0..900_000_u32),
+            0..9_u32,
+            0..9_u32,
+            0..9_u32,
+            0..9_u32,
+            any::<u16>(),
+        )
+            .prop_map(|(class, max_pcr, min_pcr, scr, mbs, max_cdv, max_sdu)| {
+                let classes = ["cbr", "rt-vbr", "nrt-vbr", "abr", "gfr", "ubr", "none"];
+                let Some(category) = class_of(classes[class]) else {
+                    return TrafficParams::none();
+                };
+                TrafficParams {
+                    category: Some(category),
+                    max_pcr,
+                    min_pcr,
+                    scr,
+                    mbs,
+                    max_cdv,
+                    max_sdu,
+                }
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips(tx in direction(), rx in direction()) {
+            let qos = Qos { tx, rx };
+            prop_assume!(tx.category.is_some() || rx.category.is_some());
+            prop_assert_eq!(qos.to_string().parse::<Qos>(), Ok(qos));
+            prop_assert_eq!(tx.to_string().parse::<TrafficParams>(), Ok(tx));
+        }
+        #[test]
+        fn any_text_is_safe(text in "[a-z0-9=:,.é]{0,40}", tail in "(cbr|ubr):[a-z0-9=:,._]{0,30}") {
+            let _ = text.parse::<Qos>();
+            let _ = tail.parse::<Qos>();
+        }
+    }
+}
