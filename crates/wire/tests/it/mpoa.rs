@@ -272,7 +272,7 @@ fn what_is_wrong_is_named() {
     assert_eq!(with(15, 0x13), "ar$extoff");
     assert_eq!(with(15, 0xff), "ar$extoff");
     assert_eq!(with(15, 0x42), "client protocol length");
-    assert_eq!(with(71, 1), "extension value");
+    assert_eq!(with(71, 5), "extension value");
     assert_eq!(with(72, 0), "end of extensions");
     assert_eq!(with(75, 1), "end of extensions length");
     let mut damaged = good.clone();
