@@ -1,11 +1,42 @@
-//! Messages of UNI signalling: Q.2931 (point to point), Q.2971 (point to multipoint), ATM Forum UNI 3.0, 3.1 and 4.0.
+//! Messages of UNI signalling: Q.2931 (point to point), Q.2971 (point to multipoint), ATM Forum UNI 3.0, 3.1
+//! and 4.0.
+//!
+//! # Shape
+//! A [`Message`] is a header and [`Element`]s, which stay octets, so that a switch relays what it does not
+//! understand and decoding then encoding gives the same octets. [`Message::decode`] judges every element
+//! ([`Verdict`]) instead of failing, because Q.2931 wants an answer about the bad ones. [`ie::decode`] and
+//! [`Ie::encode`] go between an element and its value. [`convert`] goes between a [`crate::Qos`] and the
+//! elements that carry it; [`Version`] knows what the versions of the UNI send differently.
+//!
+//! The tables of [`table`] define every element (name, largest length, coding) and every message (mandatory
+//! and optional elements, how often).
+//!
+//! # Standards
+//! ITU-T Q.2931 (02/95) §3–4, Q.2971 (10/95) §8, ATM Forum UNI 3.0/3.1 §5.3–5.4, UNI Signalling 4.0 §2–9,
+//! PNNI 1.0 §6.4 (identifiers and lengths only).
+//!
+//! # Not implemented
+//! Codeset shifts (an element in another codeset is judged by its identifier alone); contents of facility,
+//! GIT, OAM traffic, DTL, crankback and soft PVC elements (kept as octets).
 
+pub mod bearer;
+pub mod convert;
 pub mod element;
+pub mod fields;
 pub mod ie;
+pub mod message;
+pub mod number;
 pub mod table;
 pub mod version;
 
+#[cfg(test)]
+mod tests;
+
+pub use bearer::{Bearer, CauseIe, ConnectionId, QosClass};
 pub use element::{Action, Element, Instruction, Verdict};
-pub use ie::RestartClass;
+pub use fields::Fields;
+pub use ie::{Aal, Ie, RestartClass};
+pub use message::{CallRef, Decoded, Message};
+pub use number::{Number, Subaddress};
 pub use table::{MessageType, id};
 pub use version::Version;

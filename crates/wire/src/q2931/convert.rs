@@ -1,0 +1,167 @@
+//! Between [`Qos`] and the elements that carry it: AAL parameters, traffic descriptor, bearer capability, QoS.
+//!
+//! Forward is the direction from the calling side; a [`Qos`] here is always seen from there (`tx` is forward).
+
+use super::bearer::{Bearer, QosClass};
+use super::fields::Fields;
+use super::ie::{Aal, Ie};
+use super::version::Version;
+use crate::qos::{Qos, ServiceCategory, TrafficParams};
+
+/// Peak cell rate that stands for "line rate": OC-3, 353207 cells/s, as linux-atm announces it.
+pub const LINE_RATE: u32 = 353_207;
+
+/// The elements for a connection, in the order AAL parameters, traffic descriptor, bearer, QoS.
+///
+/// A direction without a category carries nothing: its rate and its largest SDU are 0. Rates beyond 24 bits
+/// are cut to them. GFR is announced as best effort: no element of these versions can say more.
+#[must_use]
+pub fn elements(qos: &Qos, multipoint: bool, version: Version) -> [Ie; 4] {
+    let category = category(qos);
+    [
+        Ie::Aal(aal(qos, version)),
+        Ie::Traffic(traffic(qos, category)),
+        Ie::Bearer(bearer(category, multipoint, version)),
+        Ie::Qos(qos_class(category, version)),
+    ]
+}
+
+fn category(qos: &Qos) -> ServiceCategory {
+    let either = qos.tx.category.or(qos.rx.category);
+    match either.unwrap_or(ServiceCategory::Ubr) {
+        ServiceCategory::Gfr => ServiceCategory::Ubr,
+        other => other,
+    }
+}
+
+fn sdu(direction: &TrafficParams) -> u16 {
+    direction.category.map_or(0, |_| direction.max_sdu)
+}
+
+/// AAL parameters for the SDU sizes of a connection; UNI 3.0 adds the mode.
+#[must_use]
+pub fn aal(qos: &Qos, version: Version) -> Aal {
+    let (forward, backward) = (sdu(&qos.tx), sdu(&qos.rx));
+    if forward == 0 && backward == 0 {
+        return Aal::Aal5(Fields::new().with(0x84, 0));
+    }
+    match Aal::aal5(forward, backward) {
+        Aal::Aal5(mut fields) if version == Version::Uni30 => {
+            fields.insert_before(0x84, 0x83, 1);
+            Aal::Aal5(fields)
+        }
+        aal => aal,
+    }
+}
+
+fn rate(direction: &TrafficParams) -> u32 {
+    let pcr = direction.max_pcr.unwrap_or(LINE_RATE).min(0xff_ffff);
+    direction.category.map_or(0, |_| pcr)
+}
+
+fn traffic(qos: &Qos, category: ServiceCategory) -> Fields {
+    let pcr = Fields::new().with(0x84, rate(&qos.tx));
+    let pcr = pcr.with(0x85, rate(&qos.rx));
+    let of = |d: &TrafficParams, value: u32| d.category.map_or(0, |_| value.min(0xff_ffff));
+    match category {
+        ServiceCategory::Ubr | ServiceCategory::Gfr => pcr.with(0xbe, 0),
+        ServiceCategory::Cbr => pcr,
+        ServiceCategory::RtVbr | ServiceCategory::NrtVbr => pcr
+            .with(0x90, of(&qos.tx, qos.tx.scr))
+            .with(0x91, of(&qos.rx, qos.rx.scr))
+            .with(0xb0, of(&qos.tx, qos.tx.mbs))
+            .with(0xb1, of(&qos.rx, qos.rx.mbs)),
+        ServiceCategory::Abr => pcr
+            .with(0x92, of(&qos.tx, qos.tx.min_pcr))
+            .with(0x93, of(&qos.rx, qos.rx.min_pcr)),
+    }
+}
+
+fn bearer(category: ServiceCategory, multipoint: bool, version: Version) -> Bearer {
+    let old = version < Version::Uni40;
+    let atc = match category {
+        // As linux-atm: octet 5a with class X is required in UNI 3.0 only.
+        ServiceCategory::Ubr | ServiceCategory::Gfr => (version == Version::Uni30).then_some(0),
+        ServiceCategory::Cbr => Some(if old { 0x05 } else { 0x07 }),
+        ServiceCategory::RtVbr => Some(if old { 0x09 } else { 0x13 }),
+        ServiceCategory::NrtVbr => Some(if old { 0x0a } else { 0x0b }),
+        ServiceCategory::Abr => Some(0x0c),
+    };
+    Bearer {
+        class: Bearer::X,
+        atc,
+        clipping: 0,
+        multipoint,
+    }
+}
+
+fn qos_class(category: ServiceCategory, version: Version) -> QosClass {
+    let class = match category {
+        ServiceCategory::Cbr => 1,
+        ServiceCategory::RtVbr => 2,
+        ServiceCategory::NrtVbr => 3,
+        _ => 0,
+    };
+    QosClass {
+        forum: version == Version::Uni30 || class != 0,
+        forward: class,
+        backward: class,
+    }
+}
+
+/// The connection that traffic descriptor, bearer capability and AAL parameters describe.
+///
+/// Best effort is what carries the best-effort indicator. Otherwise a sustainable rate makes it VBR
+/// (real time if the bearer says so), ATC 12 makes it ABR, and the rest is CBR, as linux-atm takes it.
+#[must_use]
+pub fn qos(traffic: &Fields, bearer: Option<&Bearer>, aal: Option<&Aal>) -> Qos {
+    let atc = bearer.and_then(|b| b.atc);
+    let has_scr = [0x88, 0x89, 0x90, 0x91].iter().any(|id| traffic.has(*id));
+    let category = if traffic.has(0xbe) {
+        ServiceCategory::Ubr
+    } else if atc == Some(0x0c) {
+        ServiceCategory::Abr
+    } else if has_scr && matches!(atc, Some(0x01 | 0x09 | 0x13)) {
+        ServiceCategory::RtVbr
+    } else if has_scr {
+        ServiceCategory::NrtVbr
+    } else {
+        ServiceCategory::Cbr
+    };
+    let (forward, backward) = aal.and_then(Aal::max_sdu).unwrap_or((0, 0));
+    Qos {
+        tx: direction(traffic, category, 0, forward),
+        rx: direction(traffic, category, 1, backward),
+    }
+}
+
+fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> TrafficParams {
+    let either = |both: u8, high: u8| f.get(both + back).or(f.get(high + back));
+    let Some(pcr) = either(0x84, 0x82).filter(|pcr| *pcr > 0) else {
+        return TrafficParams::none();
+    };
+    let unlimited = category == ServiceCategory::Ubr && pcr == LINE_RATE;
+    TrafficParams {
+        category: Some(category),
+        max_pcr: (!unlimited).then_some(pcr),
+        min_pcr: f.get(0x92 + back).unwrap_or(0),
+        scr: either(0x90, 0x88).unwrap_or(0),
+        mbs: either(0xb0, 0xa0).unwrap_or(0),
+        max_cdv: 0,
+        max_sdu,
+    }
+}
+
+/// True if the traffic parameters can stand together; if not, the answer is cause 73.
+///
+/// Source: UNI 3.1 §5.4.5.6, UNI 4.0 annex 9; facts book "UNI signalling" §6.
+#[must_use]
+pub fn combination_allowed(f: &Fields, multipoint: bool) -> bool {
+    let any = |ids: &[u8]| ids.iter().any(|id| f.has(*id));
+    let scr = any(&[0x88, 0x89, 0x90, 0x91]);
+    let mbs = any(&[0xa0, 0xa1, 0xb0, 0xb1]);
+    let peak = |back: u8| f.has(0x82 + back) || f.has(0x84 + back);
+    let back_rates = [0x83, 0x85, 0x89, 0x91, 0x93, 0xa1, 0xb1];
+    let back_carries = back_rates.iter().any(|id| f.get(*id).unwrap_or(0) > 0);
+    peak(0) && peak(1) && scr == mbs && !(f.has(0xbe) && scr) && !(multipoint && back_carries)
+}
