@@ -13,8 +13,7 @@ pub const LINE_RATE: u32 = 353_207;
 
 /// The elements for a connection, in the order AAL parameters, traffic descriptor, bearer, QoS.
 ///
-/// A direction without a category carries nothing: its rate and its largest SDU are 0. Rates beyond 24 bits
-/// are cut to them. GFR is announced as best effort: no element of these versions can say more.
+/// A direction without a category carries nothing: its rate is 0. Rates beyond 24 bits are cut to them. GFR is announced as best effort: no element of these versions can say more.
 #[must_use]
 pub fn elements(qos: &Qos, multipoint: bool, version: Version) -> [Ie; 4] {
     let category = category(qos);
@@ -34,14 +33,10 @@ fn category(qos: &Qos) -> ServiceCategory {
     }
 }
 
-fn sdu(direction: &TrafficParams) -> u16 {
-    direction.category.map_or(0, |_| direction.max_sdu)
-}
-
 /// AAL parameters for the SDU sizes of a connection; UNI 3.0 adds the mode.
 #[must_use]
 pub fn aal(qos: &Qos, version: Version) -> Aal {
-    let (forward, backward) = (sdu(&qos.tx), sdu(&qos.rx));
+    let (forward, backward) = (qos.tx.max_sdu, qos.rx.max_sdu);
     if forward == 0 && backward == 0 {
         return Aal::Aal5(Fields::new().with(0x84, 0));
     }
@@ -138,7 +133,11 @@ pub fn qos(traffic: &Fields, bearer: Option<&Bearer>, aal: Option<&Aal>) -> Qos 
 fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> TrafficParams {
     let either = |both: u8, high: u8| f.get(both + back).or(f.get(high + back));
     let Some(pcr) = either(0x84, 0x82).filter(|pcr| *pcr > 0) else {
-        return TrafficParams::none();
+        // Some callers (Linux's ttcp) give the SDU size of a direction that they do not use.
+        return TrafficParams {
+            max_sdu,
+            ..TrafficParams::none()
+        };
     };
     let unlimited = category == ServiceCategory::Ubr && pcr == LINE_RATE;
     TrafficParams {

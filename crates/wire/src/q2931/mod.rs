@@ -29,9 +29,6 @@ pub mod number;
 pub mod table;
 pub mod version;
 
-#[cfg(test)]
-mod tests;
-
 pub use bearer::{Bearer, CauseIe, ConnectionId, QosClass};
 pub use element::{Action, Element, Instruction, Verdict};
 pub use fields::Fields;

@@ -2,5 +2,6 @@
 
 mod lane;
 mod mpoa;
+mod q2931;
 mod recording;
 mod sscop;
