@@ -5,6 +5,8 @@
 
 pub mod atm;
 pub mod machine;
+pub mod saal;
+pub mod sscop;
 pub mod time;
 pub mod timers;
 pub mod trace;

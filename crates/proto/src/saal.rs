@@ -1,0 +1,268 @@
+//! SAAL: what Q.2931 sees of the assured link. SSCF-UNI over an [`Sscop`].
+//!
+//! **Purpose.** Maps the user's four primitives (establish, release, data, unit data) to SSCOP's and hides
+//! resynchronisation and error recovery: after either the user is told `Established` once more and checks
+//! its calls with STATUS ENQUIRY, as messages may have been lost.
+//!
+//! **Objects and owners.** One [`Saal`] per signalling channel (VPI 0 VCI 5) owns its SSCOP entity. The
+//! owner of the Saal moves [`Output::Lower`] to AAL5 and asks again with `Establish` after `Released`.
+//!
+//! **States.** [`State`]; the second number of each is the state of SSCOP as the user knows it.
+//!
+//! **Timers.** None of its own.
+//!
+//! **Standards.** ITU-T Q.2130 (07/94); rows are those of the facts book "SSCOP" §7.
+//!
+//! **Not implemented.** Parameter data (SSCOP-UU): sent empty, ignored when received.
+//!
+//! **Deviations.** Layer management's errors come out as traces and counters.
+
+use crate::sscop::{self, Params, Sscop};
+use crate::{Instant, Machine, Refused, Trace};
+use std::collections::VecDeque;
+
+/// State of SSCF-UNI. Source: Q.2130 §6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// 1/1: no link.
+    Released,
+    /// 2/2: the user asked for the link.
+    AwaitingEstablish,
+    /// 3/4: the user asked to release the link.
+    AwaitingRelease,
+    /// 2/5: the user asked for the link again while it was up.
+    AwaitingResync,
+    /// 4/10: data may be sent.
+    Established,
+}
+
+/// What the user asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// AAL-ESTABLISH.request. While the link is up: resynchronise it.
+    Establish,
+    /// AAL-RELEASE.request.
+    Release,
+    /// AAL-DATA.request: deliver in order, once.
+    Data(Vec<u8>),
+    /// AAL-UNITDATA.request: try once.
+    UnitData(Vec<u8>),
+}
+
+/// What the user is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Indication {
+    /// AAL-ESTABLISH.indication or .confirm. Also while the link is up: messages may have been lost.
+    Established,
+    /// AAL-RELEASE.indication or .confirm: no link.
+    Released,
+    /// AAL-DATA.indication.
+    Data(Vec<u8>),
+    /// AAL-UNITDATA.indication.
+    UnitData(Vec<u8>),
+}
+
+/// What goes into [`Saal`].
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// One AAL5 SDU from VPI 0 VCI 5.
+    Lower(&'a [u8]),
+    /// A primitive from the user.
+    Upper(Request),
+}
+
+/// What comes out of [`Saal`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// One AAL5 SDU for VPI 0 VCI 5.
+    Lower(Vec<u8>),
+    /// A primitive for the user.
+    Upper(Indication),
+    /// For the story: `saal.up`, `saal.down`, `sscop.error`.
+    Trace(Trace),
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times that the link came up.
+    pub established: u64,
+    /// Times that the link was lost or released.
+    pub released: u64,
+    /// SDs sent again.
+    pub retransmitted: u64,
+    /// Errors reported to layer management (all codes but V, W and X).
+    pub errors: u64,
+    /// PDUs discarded for their length or type (code U; counted in `errors` too).
+    pub malformed: u64,
+}
+
+/// One end of an assured signalling link.
+#[derive(Debug)]
+pub struct Saal {
+    sscop: Sscop,
+    state: State,
+    outputs: VecDeque<Output>,
+    counters: Counters,
+}
+
+impl Saal {
+    /// An end without a link; `Request::Establish` starts it.
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            sscop: Sscop::new(params),
+            state: State::Released,
+            outputs: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+    /// The state.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+    /// The state of the SSCOP entity.
+    #[must_use]
+    pub const fn sscop_state(&self) -> sscop::State {
+        self.sscop.state()
+    }
+    /// What has happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn tell(&mut self, indication: Indication) {
+        self.outputs.push_back(Output::Upper(indication));
+    }
+    fn ask(&mut self, request: sscop::Request, now: Instant) -> Result<(), Refused> {
+        self.sscop.handle_input(sscop::Input::Upper(request), now)
+    }
+
+    fn request(&mut self, request: Request, now: Instant) -> Result<(), Refused> {
+        use sscop::Request as Aa;
+        match (request, self.state) {
+            (Request::Establish, State::Released | State::AwaitingRelease) => {
+                self.ask(Aa::Establish(Vec::new()), now)?;
+                self.state = State::AwaitingEstablish;
+            }
+            (Request::Establish, State::Established) => {
+                self.ask(Aa::Resync(Vec::new()), now)?;
+                self.state = State::AwaitingResync;
+            }
+            // Already under way.
+            (Request::Establish, State::AwaitingEstablish | State::AwaitingResync) => {}
+            (Request::Release, State::Released) => self.tell(Indication::Released),
+            (Request::Release, State::AwaitingRelease) => {}
+            (
+                Request::Release,
+                State::AwaitingEstablish | State::AwaitingResync | State::Established,
+            ) => {
+                self.ask(Aa::Release(Vec::new()), now)?;
+                self.state = State::AwaitingRelease;
+            }
+            (Request::Data(message), State::Established) => self.ask(Aa::Data(message), now)?,
+            (Request::Data(_), _) => return Err(Refused("SAAL: no link")),
+            (Request::UnitData(message), _) => self.ask(Aa::UnitData(message), now)?,
+        }
+        Ok(())
+    }
+
+    /// Moves on what SSCOP put out, answering for the user where Q.2130 says so.
+    fn drain(&mut self, now: Instant) {
+        while let Some(output) = self.sscop.poll_output() {
+            match output {
+                sscop::Output::Lower(pdu) => self.outputs.push_back(Output::Lower(pdu)),
+                sscop::Output::Upper(indication) => self.indication(indication, now),
+                sscop::Output::Management(error) => self.error(error),
+            }
+        }
+    }
+
+    fn indication(&mut self, indication: sscop::Indication, now: Instant) {
+        use sscop::Indication as Aa;
+        match indication {
+            Aa::Establish(_) => self.answer(sscop::Request::EstablishResponse(Vec::new()), now),
+            Aa::Established(_) | Aa::Resynced => self.up(),
+            Aa::Resync(_) => self.answer(sscop::Request::ResyncResponse, now),
+            Aa::Recover => self.answer(sscop::Request::RecoverResponse, now),
+            Aa::Released(..) | Aa::ReleaseConfirmed => self.down(),
+            Aa::Data(message) => self.tell(Indication::Data(message)),
+            Aa::UnitData(message) => self.tell(Indication::UnitData(message)),
+            // Layer management has no use for it here.
+            Aa::ManagementData(_) => {}
+        }
+    }
+
+    /// Gives SSCOP the response that it waits for; the link is up.
+    fn answer(&mut self, response: sscop::Request, now: Instant) {
+        // Refused only if later input of the same moment has overtaken the indication: then a further
+        // indication follows and decides.
+        if self.ask(response, now).is_ok() {
+            self.up();
+        }
+    }
+    fn up(&mut self) {
+        if self.state != State::Established {
+            self.outputs.push_back(Output::Trace(Trace::detail(
+                "saal.up",
+                "signalling link up",
+            )));
+        }
+        self.state = State::Established;
+        self.counters.established += 1;
+        self.tell(Indication::Established);
+    }
+    fn down(&mut self) {
+        self.state = State::Released;
+        self.counters.released += 1;
+        self.outputs.push_back(Output::Trace(Trace::detail(
+            "saal.down",
+            "signalling link down",
+        )));
+        self.tell(Indication::Released);
+    }
+    fn error(&mut self, error: sscop::MaaError) {
+        match error.code {
+            'V' => {
+                self.counters.retransmitted += u64::from(error.count);
+                return;
+            }
+            'W' | 'X' => {}
+            _ => self.counters.errors += 1,
+        }
+        self.counters.malformed += u64::from(error.code == 'U');
+        let text = format!("SSCOP reports error {}", error.code);
+        self.outputs.push_back(Output::Trace(
+            Trace::detail("sscop.error", text).with("code", error.code),
+        ));
+    }
+}
+
+impl Machine for Saal {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        let done = match input {
+            Input::Lower(octets) => self.sscop.handle_input(sscop::Input::Lower(octets), now),
+            Input::Upper(request) => self.request(request, now),
+        };
+        self.drain(now);
+        done
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.sscop.handle_timeout(now);
+        self.drain(now);
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.sscop.poll_timeout()
+    }
+}
+
+#[cfg(test)]
+mod tests;

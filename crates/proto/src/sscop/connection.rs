@@ -1,0 +1,268 @@
+//! States 1 to 5: no connection, one being set up, released or resynchronised.
+//!
+//! Every arm is one row of the table in the facts book "SSCOP" §5 (states 1–5).
+
+use super::{Event, Indication, NOT_NOW, Request, Source, Sscop, State, Timer};
+use crate::{Instant, Refused};
+use aerostat_wire::SscopPdu as Pdu;
+
+impl Sscop {
+    /// State 1, Idle.
+    pub(super) fn idle(&mut self, event: Event, now: Instant) -> Result<(), Refused> {
+        match event {
+            Event::Request(Request::Establish(uu)) => self.establish(uu, now),
+            Event::Request(_) => return Err(NOT_NOW),
+            Event::CcExpiry => {}
+            Event::Pdu(pdu) => match pdu {
+                Pdu::Begin { sq, mr, uu } => {
+                    if self.is_new(sq) {
+                        self.tx.vt_ms = mr;
+                        self.tell(Indication::Establish(uu));
+                        self.state = State::IncomingConnectionPending;
+                    } else {
+                        self.send(&Pdu::BeginReject { uu: Vec::new() });
+                    }
+                }
+                Pdu::End { .. } => self.send(&Pdu::EndAck),
+                Pdu::EndAck => {}
+                Pdu::BeginReject { .. } => self.unexpected(&pdu),
+                Pdu::BeginAck { .. }
+                | Pdu::Resync { .. }
+                | Pdu::ResyncAck { .. }
+                | Pdu::Recover { .. }
+                | Pdu::RecoverAck { .. }
+                | Pdu::Data { .. }
+                | Pdu::Poll { .. }
+                | Pdu::Stat { .. }
+                | Pdu::Ustat { .. } => {
+                    self.unexpected(&pdu);
+                    self.send_end(true, Vec::new());
+                }
+                Pdu::UnitData { .. } | Pdu::ManagementData { .. } => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// State 2, Outgoing Connection Pending.
+    pub(super) fn outgoing_connection(
+        &mut self,
+        event: Event,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        match event {
+            Event::Request(Request::Release(uu)) => self.release(uu, now),
+            Event::Request(_) => return Err(NOT_NOW),
+            Event::CcExpiry => {
+                if self.try_again(now) {
+                    self.send_begin();
+                } else {
+                    self.give_up();
+                }
+            }
+            Event::Pdu(pdu) => match pdu {
+                // Two crossing BGNs: each side answers and is connected.
+                Pdu::Begin { sq, mr, uu } => {
+                    if self.is_new(sq) {
+                        self.tx.vt_ms = mr;
+                        self.init_mr();
+                        self.send_begin_ack(Vec::new());
+                        self.tell(Indication::Established(uu));
+                        self.enter_ready(now);
+                    }
+                }
+                Pdu::BeginAck { mr, uu } => {
+                    self.tx.vt_ms = mr;
+                    self.tell(Indication::Established(uu));
+                    self.enter_ready(now);
+                }
+                Pdu::BeginReject { uu } => self.enter_idle(uu, Source::User),
+                Pdu::End { .. }
+                | Pdu::EndAck
+                | Pdu::Resync { .. }
+                | Pdu::ResyncAck { .. }
+                | Pdu::Recover { .. }
+                | Pdu::RecoverAck { .. }
+                | Pdu::Data { .. }
+                | Pdu::Poll { .. }
+                | Pdu::Stat { .. }
+                | Pdu::Ustat { .. }
+                | Pdu::UnitData { .. }
+                | Pdu::ManagementData { .. } => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// State 3, Incoming Connection Pending.
+    pub(super) fn incoming_connection(
+        &mut self,
+        event: Event,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        match event {
+            Event::Request(Request::EstablishResponse(uu)) => {
+                self.clear_buffers();
+                self.init_mr();
+                self.send_begin_ack(uu);
+                self.enter_ready(now);
+            }
+            Event::Request(Request::Release(uu)) => {
+                self.send(&Pdu::BeginReject { uu });
+                self.state = State::Idle;
+            }
+            Event::Request(_) => return Err(NOT_NOW),
+            Event::CcExpiry => {}
+            Event::Pdu(pdu) => match pdu {
+                Pdu::Begin { sq, mr, uu } => {
+                    if self.is_new(sq) {
+                        self.replaced_by(mr, uu);
+                    }
+                }
+                Pdu::BeginReject { .. } | Pdu::EndAck => self.unexpected_end(&pdu),
+                Pdu::End { by_sscop, uu } => self.ended(by_sscop, uu),
+                Pdu::BeginAck { .. }
+                | Pdu::Resync { .. }
+                | Pdu::ResyncAck { .. }
+                | Pdu::Recover { .. }
+                | Pdu::RecoverAck { .. } => self.unexpected(&pdu),
+                Pdu::Data { .. } | Pdu::Poll { .. } | Pdu::Stat { .. } | Pdu::Ustat { .. } => {
+                    self.unexpected(&pdu);
+                    self.give_up();
+                }
+                Pdu::UnitData { .. } | Pdu::ManagementData { .. } => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// State 4, Outgoing Disconnection Pending.
+    pub(super) fn outgoing_disconnection(
+        &mut self,
+        event: Event,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        match event {
+            Event::Request(Request::Establish(uu)) => {
+                self.stop(Timer::Cc);
+                self.establish(uu, now);
+            }
+            Event::Request(_) => return Err(NOT_NOW),
+            Event::CcExpiry => {
+                if self.try_again(now) {
+                    self.send_end(false, self.uu.clone());
+                } else {
+                    self.release_confirmed();
+                }
+            }
+            Event::Pdu(pdu) => match pdu {
+                Pdu::Begin { sq, mr, uu } => {
+                    if self.is_new(sq) {
+                        self.timers.stop_all();
+                        self.tx.vt_ms = mr;
+                        self.tell(Indication::ReleaseConfirmed);
+                        self.tell(Indication::Establish(uu));
+                        self.state = State::IncomingConnectionPending;
+                    } else {
+                        self.send_begin_ack(Vec::new());
+                        self.send_end(false, self.uu.clone());
+                    }
+                }
+                Pdu::BeginReject { .. } | Pdu::EndAck => self.release_confirmed(),
+                Pdu::End { .. } => {
+                    self.send(&Pdu::EndAck);
+                    self.release_confirmed();
+                }
+                Pdu::BeginAck { .. }
+                | Pdu::Resync { .. }
+                | Pdu::ResyncAck { .. }
+                | Pdu::Recover { .. }
+                | Pdu::RecoverAck { .. }
+                | Pdu::Data { .. }
+                | Pdu::Poll { .. }
+                | Pdu::Stat { .. }
+                | Pdu::Ustat { .. }
+                | Pdu::UnitData { .. }
+                | Pdu::ManagementData { .. } => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// State 5, Outgoing Resync Pending.
+    pub(super) fn outgoing_resync(&mut self, event: Event, now: Instant) -> Result<(), Refused> {
+        match event {
+            Event::Request(Request::Release(uu)) => self.release(uu, now),
+            Event::Request(_) => return Err(NOT_NOW),
+            Event::CcExpiry => {
+                if self.try_again(now) {
+                    let (sq, mr, uu) = (self.vt_sq, self.rx.vr_mr, self.uu.clone());
+                    self.send(&Pdu::Resync { sq, mr, uu });
+                } else {
+                    self.give_up();
+                }
+            }
+            Event::Pdu(pdu) => match pdu {
+                Pdu::Begin { sq, mr, uu } => {
+                    if self.is_new(sq) {
+                        self.replaced_by(mr, uu);
+                    } else {
+                        self.send_begin_ack(Vec::new());
+                        let (sq, mr, uu) = (self.vt_sq, self.rx.vr_mr, self.uu.clone());
+                        self.send(&Pdu::Resync { sq, mr, uu });
+                    }
+                }
+                Pdu::BeginReject { .. } | Pdu::EndAck => self.unexpected_end(&pdu),
+                Pdu::End { by_sscop, uu } => self.ended(by_sscop, uu),
+                // Crossing RS: each side answers and is resynchronised.
+                Pdu::Resync { sq, mr, .. } => {
+                    if self.is_new(sq) {
+                        self.tx.vt_ms = mr;
+                        let mr = self.init_mr();
+                        self.send(&Pdu::ResyncAck { mr });
+                        self.tell(Indication::Resynced);
+                        self.enter_ready(now);
+                    }
+                }
+                Pdu::ResyncAck { mr } => {
+                    self.tx.vt_ms = mr;
+                    self.tell(Indication::Resynced);
+                    self.enter_ready(now);
+                }
+                Pdu::BeginAck { .. }
+                | Pdu::Recover { .. }
+                | Pdu::RecoverAck { .. }
+                | Pdu::Data { .. }
+                | Pdu::Poll { .. }
+                | Pdu::Stat { .. }
+                | Pdu::Ustat { .. }
+                | Pdu::UnitData { .. }
+                | Pdu::ManagementData { .. } => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// "ENDAK/1": the peer ended the connection.
+    pub(super) fn ended(&mut self, by_sscop: bool, uu: Vec<u8>) {
+        self.send(&Pdu::EndAck);
+        self.enter_idle(
+            uu,
+            if by_sscop {
+                Source::Sscop
+            } else {
+                Source::User
+            },
+        );
+    }
+    /// "MAA/1": a PDU that only makes sense if the peer has no connection.
+    pub(super) fn unexpected_end(&mut self, pdu: &Pdu) {
+        self.unexpected(pdu);
+        self.enter_idle(Vec::new(), Source::Sscop);
+    }
+    fn release_confirmed(&mut self) {
+        self.timers.stop_all();
+        self.tell(Indication::ReleaseConfirmed);
+        self.state = State::Idle;
+    }
+}
