@@ -1,1 +1,3 @@
 //! Aerostat: hosts, switches, servers and routers built from protocol machines.
+
+pub mod ip;

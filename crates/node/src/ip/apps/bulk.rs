@@ -1,0 +1,309 @@
+//! Bulk TCP: a source that keeps the socket full and a sink that checks every octet.
+
+use super::listener::Listener;
+use super::{AppResult, Net, Program};
+use aerostat_proto::{Duration, Instant};
+use smoltcp::iface::SocketHandle;
+use smoltcp::socket::tcp;
+use std::net::Ipv4Addr;
+
+/// How long a source that is through waits for the last acknowledgement.
+const LINGER: Duration = Duration::from_secs(10);
+/// Length after which the contents repeat; prime, so that a lost or repeated segment shows.
+const PERIOD: usize = 251;
+/// A table longer than any slice that the socket hands out at once is not needed: slices are cut to this.
+const CHUNK: usize = 16 * 1024;
+
+/// What a bulk source has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TcpSourceResult {
+    /// When the connection stood.
+    pub established: Option<Instant>,
+    /// Octets acknowledged by the sink's host.
+    pub octets: u64,
+    /// From `established` to the acknowledgement of the last of `octets`.
+    pub elapsed: Duration,
+    /// `octets` over `elapsed`, 10⁶ bit/s.
+    pub throughput_mbps: f64,
+    /// The connection was refused, reset, or did not acknowledge everything in time.
+    pub failed: bool,
+}
+
+/// What a bulk sink has received, over all its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TcpSinkResult {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Octets received in order.
+    pub octets: u64,
+    /// Octets among them that are not what a source sends there.
+    pub wrong: u64,
+    /// When the first arrived.
+    pub first: Option<Instant>,
+    /// When the last arrived.
+    pub last: Option<Instant>,
+}
+
+/// The endless contents of a stream.
+struct Contents(Vec<u8>);
+
+impl Contents {
+    fn new() -> Self {
+        Self((0..CHUNK + PERIOD).map(|at| (at % PERIOD) as u8).collect())
+    }
+
+    /// What stands at `offset`, at most `len` and at most [`CHUNK`] octets.
+    fn at(&self, offset: u64, len: usize) -> &[u8] {
+        let start = (offset % PERIOD as u64) as usize;
+        &self.0[start..start + len.min(CHUNK)]
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Connecting,
+    Sending,
+    Draining,
+    Done,
+}
+
+pub(super) struct Source {
+    remote: (Ipv4Addr, u16),
+    local_port: u16,
+    limit: Option<u64>,
+    contents: Contents,
+    handle: Option<SocketHandle>,
+    phase: Phase,
+    written: u64,
+    last_progress: Instant,
+    give_up: Option<Instant>,
+    result: TcpSourceResult,
+}
+
+impl Source {
+    pub(super) fn new(remote: (Ipv4Addr, u16), local_port: u16, limit: Option<u64>) -> Self {
+        Self {
+            remote,
+            local_port,
+            limit,
+            contents: Contents::new(),
+            handle: None,
+            phase: Phase::Connecting,
+            written: 0,
+            last_progress: Instant::ZERO,
+            give_up: None,
+            result: TcpSourceResult::default(),
+        }
+    }
+
+    /// Fills the socket; true if anything went in.
+    fn fill(&mut self, socket: &mut tcp::Socket<'static>) -> bool {
+        let before = self.written;
+        while socket.can_send() {
+            let left = self.limit.map_or(u64::MAX, |limit| limit - self.written);
+            let len = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK);
+            let sent = socket
+                .send_slice(self.contents.at(self.written, len))
+                .unwrap_or(0);
+            if sent == 0 {
+                break;
+            }
+            self.written += sent as u64;
+        }
+        self.written > before
+    }
+
+    /// Notes what has been acknowledged.
+    fn note(&mut self, socket: &tcp::Socket<'static>, now: Instant) {
+        // A closed socket has an empty queue whether or not its contents arrived: keep the last figure.
+        if socket.state() != tcp::State::Closed {
+            let acknowledged = self.written - socket.send_queue() as u64;
+            if acknowledged > self.result.octets {
+                self.result.octets = acknowledged;
+                self.last_progress = now;
+            }
+        }
+    }
+
+    fn finish(&mut self, net: &mut Net<'_>, failed: bool) {
+        if let Some(handle) = self.handle.take() {
+            if failed {
+                net.abort(handle);
+            } else {
+                net.retire(handle);
+            }
+        }
+        self.result.failed = failed;
+        self.phase = Phase::Done;
+    }
+}
+
+impl Program for Source {
+    fn open(&mut self, net: &mut Net<'_>, _: Instant) {
+        let handle = net.tcp();
+        self.handle = Some(handle);
+        let socket = net.sockets.get_mut::<tcp::Socket<'static>>(handle);
+        if socket
+            .connect(net.interface.context(), self.remote, self.local_port)
+            .is_err()
+        {
+            self.finish(net, true);
+        }
+    }
+
+    fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
+        let Some(handle) = self.handle else {
+            return false;
+        };
+        let socket = net.sockets.get_mut::<tcp::Socket<'static>>(handle);
+        let mut moved = false;
+        if self.phase == Phase::Connecting && socket.may_send() {
+            self.result.established = Some(now);
+            self.last_progress = now;
+            self.phase = Phase::Sending;
+        }
+        self.note(socket, now);
+        let ended = end.is_some_and(|end| now >= end);
+        if self.phase == Phase::Sending {
+            if !ended {
+                moved = self.fill(socket);
+            }
+            if ended || self.limit == Some(self.written) {
+                socket.close();
+                self.phase = Phase::Draining;
+                self.give_up = Some(now + LINGER);
+                moved = true;
+            }
+        }
+        let state = socket.state();
+        match self.phase {
+            Phase::Connecting if ended || state == tcp::State::Closed => self.finish(net, true),
+            Phase::Sending if state == tcp::State::Closed => self.finish(net, true),
+            Phase::Draining => {
+                // Our FIN is acknowledged, and so is all before it.
+                let through = matches!(state, tcp::State::FinWait2 | tcp::State::TimeWait);
+                let late = self.give_up.is_some_and(|at| now >= at);
+                if through {
+                    self.finish(net, false);
+                } else if state == tcp::State::Closed || late {
+                    self.finish(net, self.result.octets < self.written);
+                }
+            }
+            Phase::Connecting | Phase::Sending | Phase::Done => {}
+        }
+        moved
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.handle.and(self.give_up)
+    }
+
+    fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    fn close(&mut self, net: &mut Net<'_>, _: Instant) {
+        self.finish(net, true);
+    }
+
+    fn result(&self) -> AppResult {
+        let elapsed = self
+            .result
+            .established
+            .map_or(Duration::ZERO, |established| {
+                self.last_progress - established
+            });
+        let seconds = elapsed.as_secs_f64();
+        let throughput_mbps = if seconds > 0.0 {
+            self.result.octets as f64 * 8.0 / seconds / 1e6
+        } else {
+            0.0
+        };
+        AppResult::TcpSource(TcpSourceResult {
+            elapsed,
+            throughput_mbps,
+            ..self.result
+        })
+    }
+
+    fn closes_at_end(&self) -> bool {
+        false
+    }
+}
+
+pub(super) struct Sink {
+    listener: Listener<u64>,
+    contents: Contents,
+    result: TcpSinkResult,
+    done: bool,
+}
+
+impl Sink {
+    pub(super) fn new(port: u16) -> Self {
+        Self {
+            listener: Listener::new(port),
+            contents: Contents::new(),
+            result: TcpSinkResult::default(),
+            done: false,
+        }
+    }
+}
+
+impl Program for Sink {
+    fn open(&mut self, net: &mut Net<'_>, _: Instant) {
+        self.listener.accept(net);
+    }
+
+    fn run(&mut self, net: &mut Net<'_>, now: Instant, _: Option<Instant>) -> bool {
+        let mut moved = self.listener.accept(net);
+        let Self {
+            listener,
+            contents,
+            result,
+            ..
+        } = self;
+        moved |= listener.serve(net, |socket, offset| {
+            let before = *offset;
+            while socket.can_recv() {
+                let taken = socket.recv(|data| {
+                    let expected = contents.at(*offset, data.len());
+                    let data = &data[..expected.len()];
+                    if data != expected {
+                        let differ = data.iter().zip(expected).filter(|(a, b)| a != b).count();
+                        result.wrong += differ as u64;
+                    }
+                    (data.len(), data.len())
+                });
+                *offset += taken.unwrap_or(0) as u64;
+            }
+            if *offset > before {
+                result.octets += *offset - before;
+                result.first.get_or_insert(now);
+                result.last = Some(now);
+            }
+            *offset > before
+        });
+        moved
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn close(&mut self, net: &mut Net<'_>, _: Instant) {
+        self.listener.close(net);
+        self.done = true;
+    }
+
+    fn result(&self) -> AppResult {
+        let connections = self.listener.accepted;
+        AppResult::TcpSink(TcpSinkResult {
+            connections,
+            ..self.result
+        })
+    }
+}

@@ -1,0 +1,491 @@
+//! Numbered datagrams at a given rate, and the sink that counts them.
+//!
+//! The payload begins with a [`Stamp`]; the rest is filler:
+//!
+//! ```text
+//!  0      4      8              16             24
+//! +------+------+--------------+--------------+---------
+//! | AERO | flow | sequence     | sent (ns)    | zeros …      all big-endian
+//! +------+------+--------------+--------------+---------
+//! ```
+
+use super::{AppResult, Net, Program};
+use crate::ip::random;
+use crate::ip::stats::{Distribution, Summary};
+use aerostat_proto::{Duration, Instant, Refused};
+use rand_pcg::Pcg32;
+use smoltcp::iface::SocketHandle;
+use smoltcp::socket::udp;
+use smoltcp::wire::{IpAddress, IpEndpoint};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Octets of a [`Stamp`].
+pub const MIN_PAYLOAD: usize = 24;
+const MAGIC: [u8; 4] = *b"AERO";
+/// Datagrams made at one instant; only a driver that woke late makes more than one.
+const MAX_BURST: usize = 64;
+/// Datagrams that may wait in a source's socket, for instance for ARP.
+const SOCKET_PACKETS: usize = 64;
+/// Octets and datagrams that may wait in a sink's socket; it is emptied after every frame.
+const SINK_OCTETS: usize = 64 * 1024;
+/// Sources that a sink tells apart; datagrams of others are only counted.
+const MAX_SOURCES: usize = 64;
+
+/// What the first octets of a payload say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The source program's number.
+    pub flow: u32,
+    /// From 0, by one.
+    pub sequence: u64,
+    /// When the program made the datagram.
+    pub sent: Instant,
+}
+
+impl Stamp {
+    /// The stamp of a payload, if it has one.
+    #[must_use]
+    pub fn decode(payload: &[u8]) -> Option<Self> {
+        let (magic, rest) = payload.split_first_chunk::<4>()?;
+        let (flow, rest) = rest.split_first_chunk::<4>()?;
+        let (sequence, rest) = rest.split_first_chunk::<8>()?;
+        let (sent, _) = rest.split_first_chunk::<8>()?;
+        (*magic == MAGIC).then(|| Self {
+            flow: u32::from_be_bytes(*flow),
+            sequence: u64::from_be_bytes(*sequence),
+            sent: Instant::from_nanos(u64::from_be_bytes(*sent)),
+        })
+    }
+
+    /// The octets of the stamp.
+    #[must_use]
+    pub fn encode(&self) -> [u8; MIN_PAYLOAD] {
+        let mut octets = [0; MIN_PAYLOAD];
+        octets[..4].copy_from_slice(&MAGIC);
+        octets[4..8].copy_from_slice(&self.flow.to_be_bytes());
+        octets[8..16].copy_from_slice(&self.sequence.to_be_bytes());
+        octets[16..].copy_from_slice(&self.sent.as_nanos().to_be_bytes());
+        octets
+    }
+}
+
+/// How datagrams are spread over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pattern {
+    /// At even distances.
+    #[default]
+    Constant,
+    /// At exponentially distributed distances.
+    Poisson,
+    /// As a program on a system whose timer ticks coarsely: what has become due is sent at the next tick, one
+    /// right after the other. The thesis' mgen 3.0 on Linux 2.2 had a tick of 10 ms and sent 76 µs apart.
+    Ticked {
+        /// Time between ticks.
+        tick: Duration,
+        /// Time between datagrams within a tick.
+        spacing: Duration,
+    },
+}
+
+/// The times at which a source sends.
+pub(super) struct Pace {
+    rate: u32,
+    pattern: Pattern,
+    rng: Pcg32,
+    start: Instant,
+    /// When the next datagram is due.
+    next: Instant,
+    /// Datagrams timed so far.
+    index: u64,
+    /// Tick of the last datagram and its place there.
+    tick: u64,
+    place: u32,
+}
+
+impl Pace {
+    pub(super) fn new(rate: u32, pattern: Pattern, rng: Pcg32) -> Result<Self, Refused> {
+        if let Pattern::Ticked { tick, spacing } = pattern {
+            let per_tick = tick.as_secs_f64() * f64::from(rate) + 1.0;
+            if tick.is_zero() || spacing.as_secs_f64() * per_tick > tick.as_secs_f64() {
+                return Err(Refused("the datagrams of a tick must fit before the next"));
+            }
+        }
+        let (start, next) = (Instant::ZERO, Instant::ZERO);
+        Ok(Self {
+            rate,
+            pattern,
+            rng,
+            start,
+            next,
+            index: 0,
+            tick: u64::MAX,
+            place: 0,
+        })
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.start = now;
+        self.next = now;
+        if matches!(self.pattern, Pattern::Poisson) {
+            self.advance_poisson();
+        }
+    }
+
+    /// `index` intervals after the start, exact at every rate.
+    fn even(&self) -> u64 {
+        let ns = u128::from(self.index) * 1_000_000_000 / u128::from(self.rate);
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    fn advance(&mut self) {
+        self.index += 1;
+        match self.pattern {
+            Pattern::Constant => self.next = self.start + Duration::from_nanos(self.even()),
+            Pattern::Poisson => self.advance_poisson(),
+            Pattern::Ticked { tick, spacing } => {
+                let tick_ns = u64::try_from(tick.as_nanos()).unwrap_or(u64::MAX);
+                let number = self.even().div_ceil(tick_ns);
+                self.place = if number == self.tick {
+                    self.place + 1
+                } else {
+                    0
+                };
+                self.tick = number;
+                self.next = self.start
+                    + Duration::from_nanos(number.saturating_mul(tick_ns))
+                    + spacing * self.place;
+            }
+        }
+    }
+
+    fn advance_poisson(&mut self) {
+        let mean = Duration::from_nanos(1_000_000_000 / u64::from(self.rate));
+        self.next += random::exponential(&mut self.rng, mean);
+    }
+}
+
+/// What a datagram source has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdpSourceResult {
+    /// Datagrams made.
+    pub sent: u64,
+    /// Octets of payload of these.
+    pub octets: u64,
+    /// Datagrams for which the socket had no room (no ARP reply yet); among `sent`, and lost.
+    pub overrun: u64,
+    /// When the first was made.
+    pub first: Option<Instant>,
+    /// When the last was made.
+    pub last: Option<Instant>,
+}
+
+pub(super) struct Source {
+    remote: IpEndpoint,
+    local_port: u16,
+    flow: u32,
+    pace: Pace,
+    payload: Vec<u8>,
+    handle: Option<SocketHandle>,
+    /// The duration is over; datagrams may still wait in the socket.
+    ended: bool,
+    done: bool,
+    result: UdpSourceResult,
+}
+
+impl Source {
+    pub(super) fn new(
+        remote: (Ipv4Addr, u16),
+        local_port: u16,
+        flow: u32,
+        pace: Pace,
+        size: usize,
+    ) -> Self {
+        Self {
+            remote: IpEndpoint::new(IpAddress::Ipv4(remote.0), remote.1),
+            local_port,
+            flow,
+            pace,
+            payload: vec![0; size],
+            handle: None,
+            ended: false,
+            done: false,
+            result: UdpSourceResult::default(),
+        }
+    }
+
+    fn send(&mut self, socket: &mut udp::Socket<'static>, now: Instant) {
+        let stamp = Stamp {
+            flow: self.flow,
+            sequence: self.result.sent,
+            sent: now,
+        };
+        // The size is at least that of the stamp.
+        self.payload[..MIN_PAYLOAD].copy_from_slice(&stamp.encode());
+        self.result.sent += 1;
+        self.result.octets += self.payload.len() as u64;
+        self.result.first.get_or_insert(now);
+        self.result.last = Some(now);
+        if socket.send_slice(&self.payload, self.remote).is_err() {
+            self.result.overrun += 1;
+        }
+    }
+}
+
+fn open(net: &mut Net<'_>, port: u16, packets: usize, octets: usize) -> SocketHandle {
+    let buffer =
+        || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; packets], vec![0; octets]);
+    let mut socket = udp::Socket::new(buffer(), buffer());
+    // A fresh socket and a port that is not 0: binding cannot fail.
+    let bound = socket.bind(port);
+    debug_assert!(bound.is_ok());
+    net.sockets.add(socket)
+}
+
+impl Program for Source {
+    fn open(&mut self, net: &mut Net<'_>, now: Instant) {
+        let octets = SOCKET_PACKETS * self.payload.len();
+        self.handle = Some(open(net, self.local_port, SOCKET_PACKETS, octets));
+        self.pace.begin(now);
+    }
+
+    fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
+        let Some(handle) = self.handle else {
+            return false;
+        };
+        let socket = net.sockets.get_mut::<udp::Socket<'static>>(handle);
+        let mut moved = false;
+        let mut left = MAX_BURST;
+        while self.pace.next <= now && end.is_none_or(|end| self.pace.next < end) && left > 0 {
+            self.send(socket, now);
+            self.pace.advance();
+            left -= 1;
+            moved = true;
+        }
+        self.ended = end.is_some_and(|end| now >= end);
+        if self.ended && !moved {
+            // What still waits for an ARP reply now is not worth waiting for.
+            self.close(net, now);
+        }
+        moved
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.handle.filter(|_| !self.ended).map(|_| self.pace.next)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn close(&mut self, net: &mut Net<'_>, _: Instant) {
+        if let Some(handle) = self.handle.take() {
+            net.sockets.remove(handle);
+        }
+        self.done = true;
+    }
+
+    fn result(&self) -> AppResult {
+        AppResult::UdpSource(self.result)
+    }
+
+    fn closes_at_end(&self) -> bool {
+        false
+    }
+}
+
+/// What a datagram sink has received, over all sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct UdpSinkResult {
+    /// Stamped datagrams.
+    pub received: u64,
+    /// Octets of payload of these.
+    pub octets: u64,
+    /// Datagrams without a stamp, or of sources beyond the number told apart.
+    pub unmarked: u64,
+    /// Numbers missing below the highest received of each source (duplicates hide losses).
+    pub lost: u64,
+    /// Datagrams with a lower number than one received before from the same source.
+    pub out_of_sequence: u64,
+    /// When the first arrived.
+    pub first: Option<Instant>,
+    /// When the last arrived.
+    pub last: Option<Instant>,
+    /// From the stamp to the program: one-way delay, host and ARP included.
+    pub delay: Summary,
+}
+
+#[derive(Default)]
+struct Heard {
+    received: u64,
+    /// One above the highest number received.
+    expected: u64,
+}
+
+pub(super) struct Sink {
+    port: u16,
+    handle: Option<SocketHandle>,
+    sources: BTreeMap<(IpEndpoint, u32), Heard>,
+    delay: Distribution,
+    result: UdpSinkResult,
+    done: bool,
+}
+
+impl Sink {
+    pub(super) fn new(port: u16) -> Self {
+        Self {
+            port,
+            handle: None,
+            sources: BTreeMap::new(),
+            delay: Distribution::default(),
+            result: UdpSinkResult::default(),
+            done: false,
+        }
+    }
+
+    fn receive(&mut self, payload: &[u8], from: IpEndpoint, now: Instant) {
+        let Some(stamp) = Stamp::decode(payload) else {
+            self.result.unmarked += 1;
+            return;
+        };
+        let key = (from, stamp.flow);
+        if !self.sources.contains_key(&key) && self.sources.len() >= MAX_SOURCES {
+            self.result.unmarked += 1;
+            return;
+        }
+        let heard = self.sources.entry(key).or_default();
+        heard.received += 1;
+        if stamp.sequence < heard.expected {
+            self.result.out_of_sequence += 1;
+        } else {
+            heard.expected = stamp.sequence.saturating_add(1);
+        }
+        self.result.received += 1;
+        self.result.octets += payload.len() as u64;
+        self.result.first.get_or_insert(now);
+        self.result.last = Some(now);
+        self.delay.record(now - stamp.sent);
+    }
+}
+
+impl Program for Sink {
+    fn open(&mut self, net: &mut Net<'_>, _: Instant) {
+        let packets = SINK_OCTETS / MIN_PAYLOAD;
+        self.handle = Some(open(net, self.port, packets, SINK_OCTETS));
+    }
+
+    fn run(&mut self, net: &mut Net<'_>, now: Instant, _: Option<Instant>) -> bool {
+        let Some(handle) = self.handle else {
+            return false;
+        };
+        let socket = net.sockets.get_mut::<udp::Socket<'static>>(handle);
+        let mut moved = false;
+        while let Ok((payload, meta)) = socket.recv() {
+            self.receive(payload, meta.endpoint, now);
+            moved = true;
+        }
+        moved
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn close(&mut self, net: &mut Net<'_>, _: Instant) {
+        if let Some(handle) = self.handle.take() {
+            net.sockets.remove(handle);
+        }
+        self.done = true;
+    }
+
+    fn result(&self) -> AppResult {
+        let lost = self
+            .sources
+            .values()
+            .map(|s| s.expected.saturating_sub(s.received))
+            .sum();
+        AppResult::UdpSink(UdpSinkResult {
+            lost,
+            delay: self.delay.summary(),
+            ..self.result
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(rate: u32, pattern: Pattern, count: usize) -> Vec<u64> {
+        let mut pace = Pace::new(rate, pattern, random::stream(1, "a", "b")).expect("sane");
+        pace.begin(Instant::ZERO);
+        (0..count)
+            .map(|_| {
+                let at = pace.next.as_nanos();
+                pace.advance();
+                at
+            })
+            .collect()
+    }
+
+    #[test]
+    fn stamp_round_trip() {
+        let stamp = Stamp {
+            flow: 7,
+            sequence: u64::MAX,
+            sent: Instant::from_millis(5),
+        };
+        assert_eq!(Stamp::decode(&stamp.encode()), Some(stamp));
+        assert_eq!(Stamp::decode(&stamp.encode()[..23]), None);
+        assert_eq!(Stamp::decode(&[0; 24]), None);
+    }
+
+    #[test]
+    fn even_pace_does_not_drift() {
+        let times = times(450, Pattern::Constant, 4501);
+        assert_eq!(times[4500], 10_000_000_000);
+        assert_eq!(times[1], 2_222_222);
+    }
+
+    #[test]
+    fn ticked_pace_is_that_of_the_thesis() {
+        // Chapter 5.4.2: 900 pps: every ninth packet after more than nine milliseconds, the others 76 µs
+        // after the one before; 450 pps: 2/9 of all packets delayed longer.
+        let pattern = Pattern::Ticked {
+            tick: Duration::from_millis(10),
+            spacing: Duration::from_micros(76),
+        };
+        for (rate, long_share) in [(900, 1.0 / 9.0), (450, 2.0 / 9.0)] {
+            let times = times(rate, pattern, 9001);
+            let gaps: Vec<u64> = times.windows(2).map(|w| w[1] - w[0]).collect();
+            let long = gaps.iter().filter(|g| **g > 9_000_000).count();
+            assert!(
+                (long as f64 / gaps.len() as f64 - long_share).abs() < 0.002,
+                "{long}"
+            );
+            assert!(gaps.iter().all(|g| *g == 76_000 || *g > 9_000_000));
+        }
+        assert!(
+            Pace::new(
+                200_000,
+                Pattern::Ticked {
+                    tick: Duration::from_millis(10),
+                    spacing: Duration::from_micros(76)
+                },
+                random::stream(1, "a", "b")
+            )
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn poisson_pace_has_the_rate() {
+        let times = times(1000, Pattern::Poisson, 20_001);
+        let seconds = times[20_000] as f64 / 1e9;
+        assert!((seconds - 20.0).abs() < 0.6, "{seconds}");
+    }
+}

@@ -1,0 +1,421 @@
+//! The programs that run on an embedded host: ping, bulk TCP, paced UDP, and requests with responses.
+//!
+//! A program is started by an [`AppSpec`] (number, what, when, how long) and ends by itself, at the end of its
+//! duration, or when it is stopped; its [`AppResult`] can be read at any time. Programs that serve others
+//! (sinks and servers) run until stopped unless they have a duration.
+
+mod bulk;
+mod datagram;
+mod listener;
+mod ping;
+mod transaction;
+
+pub use bulk::{TcpSinkResult, TcpSourceResult};
+pub use datagram::{MIN_PAYLOAD, Pattern, Stamp, UdpSinkResult, UdpSourceResult};
+pub use ping::PingResult;
+pub use transaction::{TransactionClientResult, TransactionServerResult};
+
+use super::random;
+use super::stack::{Congestion, StackConfig, TcpOptions};
+use aerostat_proto::{Duration, Instant, Refused};
+use smoltcp::iface::{Interface, SocketHandle, SocketSet};
+use smoltcp::socket::tcp;
+use std::net::Ipv4Addr;
+
+/// Octets of IPv4 and UDP header; IPv4 and ICMP echo header are as long.
+const IP_UDP_HEADERS: usize = 28;
+/// First port of the range from which a program gets its own when none is given (RFC 6335).
+const FIRST_DYNAMIC_PORT: u16 = 49152;
+
+/// A program's number, chosen by whoever starts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppId(
+    /// Unique within a host.
+    pub u32,
+);
+
+/// Commands to the programs of a host.
+#[derive(Clone, Debug)]
+pub enum AppCommand {
+    /// Starts a program (at its start time, or now if that has passed).
+    Start(AppSpec),
+    /// Ends a program as if its duration were over.
+    Stop(AppId),
+}
+
+/// A program to run.
+#[derive(Clone, Debug)]
+pub struct AppSpec {
+    /// Its number.
+    pub id: AppId,
+    /// When it starts.
+    pub start: Instant,
+    /// How long it runs; `None`: until its work is done, or until stopped.
+    pub duration: Option<Duration>,
+    /// What it does.
+    pub kind: AppKind,
+}
+
+/// What a program does.
+#[derive(Clone, Debug)]
+pub enum AppKind {
+    /// Sends ICMP echo requests and times the replies.
+    Ping {
+        /// The host asked.
+        to: Ipv4Addr,
+        /// Requests; `None`: as many as fit the duration.
+        count: Option<u32>,
+        /// Time between requests.
+        interval: Duration,
+        /// Octets of data in a request.
+        size: usize,
+        /// Time to live; `None`: 64.
+        ttl: Option<u8>,
+    },
+    /// Sends as fast as TCP allows (netperf's `TCP_STREAM`).
+    TcpSource {
+        /// The sink's host.
+        to: Ipv4Addr,
+        /// The sink's port.
+        port: u16,
+        /// Own port; `None`: one from the dynamic range.
+        local_port: Option<u16>,
+        /// Octets to send; `None`: as many as the duration allows.
+        octets: Option<u64>,
+    },
+    /// Accepts connections, checks what comes and throws it away.
+    TcpSink {
+        /// Port to listen on.
+        port: u16,
+    },
+    /// Sends numbered datagrams at a given rate (mgen).
+    UdpSource {
+        /// The sink's host.
+        to: Ipv4Addr,
+        /// The sink's port.
+        port: u16,
+        /// Own port; `None`: one from the dynamic range.
+        local_port: Option<u16>,
+        /// Datagrams per second.
+        rate: u32,
+        /// How they are spread over time.
+        pattern: Pattern,
+        /// Octets of payload, at least [`MIN_PAYLOAD`].
+        size: usize,
+    },
+    /// Receives numbered datagrams (drec).
+    UdpSink {
+        /// Port to listen on.
+        port: u16,
+    },
+    /// Sends a request, waits for the response, and again (netperf's `TCP_RR`).
+    TransactionClient {
+        /// The server's host.
+        to: Ipv4Addr,
+        /// The server's port.
+        port: u16,
+        /// Own port; `None`: one from the dynamic range.
+        local_port: Option<u16>,
+        /// Octets of a request, at least 1.
+        request: usize,
+        /// Octets of a response, at least 1.
+        response: usize,
+    },
+    /// Answers requests.
+    TransactionServer {
+        /// Port to listen on.
+        port: u16,
+        /// Octets of a request, at least 1.
+        request: usize,
+        /// Octets of a response, at least 1.
+        response: usize,
+    },
+}
+
+/// What a program has found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AppResult {
+    /// Of [`AppKind::Ping`].
+    Ping(PingResult),
+    /// Of [`AppKind::TcpSource`].
+    TcpSource(TcpSourceResult),
+    /// Of [`AppKind::TcpSink`].
+    TcpSink(TcpSinkResult),
+    /// Of [`AppKind::UdpSource`].
+    UdpSource(UdpSourceResult),
+    /// Of [`AppKind::UdpSink`].
+    UdpSink(UdpSinkResult),
+    /// Of [`AppKind::TransactionClient`].
+    TransactionClient(TransactionClientResult),
+    /// Of [`AppKind::TransactionServer`].
+    TransactionServer(TransactionServerResult),
+}
+
+/// What a program may touch of its host.
+pub(super) struct Net<'a> {
+    pub(super) interface: &'a mut Interface,
+    pub(super) sockets: &'a mut SocketSet<'static>,
+    /// TCP sockets to remove once they have closed.
+    pub(super) retired: &'a mut Vec<SocketHandle>,
+    pub(super) options: &'a TcpOptions,
+}
+
+impl Net<'_> {
+    /// A closed TCP socket with the host's options.
+    fn tcp(&mut self) -> SocketHandle {
+        let mut socket = tcp::Socket::new(
+            tcp::SocketBuffer::new(vec![0; self.options.receive_buffer]),
+            tcp::SocketBuffer::new(vec![0; self.options.send_buffer]),
+        );
+        socket.set_congestion_control(match self.options.congestion {
+            Congestion::Cubic => tcp::CongestionControl::Cubic,
+            Congestion::Reno => tcp::CongestionControl::Reno,
+            Congestion::None => tcp::CongestionControl::None,
+        });
+        self.sockets.add(socket)
+    }
+
+    /// The TCP socket behind a handle.
+    fn tcp_at(&mut self, handle: SocketHandle) -> &mut tcp::Socket<'static> {
+        self.sockets.get_mut(handle)
+    }
+
+    /// Closes a TCP socket politely and lets go of it.
+    fn retire(&mut self, handle: SocketHandle) {
+        self.tcp_at(handle).close();
+        self.retired.push(handle);
+    }
+
+    /// Resets a TCP connection and lets go of its socket.
+    fn abort(&mut self, handle: SocketHandle) {
+        self.tcp_at(handle).abort();
+        self.retired.push(handle);
+    }
+}
+
+/// What each kind of program can do. `end` is when its duration is over.
+trait Program: Send {
+    /// Opens sockets. Called once, at the start time.
+    fn open(&mut self, net: &mut Net<'_>, now: Instant);
+    /// Serves the sockets; true if anything was done that the network should look at.
+    fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool;
+    /// When it wants to run next, if time alone can make it; may lie in the past if nothing is left to do.
+    fn deadline(&self) -> Option<Instant>;
+    /// Whether its work is done and its sockets are let go of.
+    fn is_done(&self) -> bool;
+    /// Lets go of its sockets at once.
+    fn close(&mut self, net: &mut Net<'_>, now: Instant);
+    /// Its findings so far.
+    fn result(&self) -> AppResult;
+    /// Whether `end` closes it at once; otherwise it winds down by itself.
+    fn closes_at_end(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Running,
+    Over,
+}
+
+/// A program and its times.
+pub(super) struct App {
+    program: Box<dyn Program>,
+    stage: Stage,
+    start: Instant,
+    end: Option<Instant>,
+    /// Whether it has run since its end, so that the end wakes it once.
+    saw_end: bool,
+}
+
+impl App {
+    /// A program waiting for its start.
+    pub(super) fn new(spec: AppSpec, config: &StackConfig, now: Instant) -> Result<Self, Refused> {
+        let start = spec.start.max(now);
+        let end = spec.duration.map(|duration| start + duration);
+        let program = program(spec.kind, spec.id, config, end.is_some())?;
+        Ok(Self {
+            program,
+            stage: Stage::Waiting,
+            start,
+            end,
+            saw_end: false,
+        })
+    }
+
+    /// Ends it as if its duration were over.
+    pub(super) fn stop(&mut self, now: Instant) {
+        self.end = Some(self.end.map_or(now, |end| end.min(now)));
+    }
+
+    /// True if anything was done that the network should look at.
+    pub(super) fn run(&mut self, net: &mut Net<'_>, now: Instant) -> bool {
+        if self.stage == Stage::Over || (self.stage == Stage::Waiting && now < self.start) {
+            return false;
+        }
+        let ended = self.end.is_some_and(|end| end <= now);
+        let mut moved = false;
+        if self.stage == Stage::Waiting {
+            if ended {
+                self.stage = Stage::Over;
+                return false;
+            }
+            self.program.open(net, now);
+            self.stage = Stage::Running;
+            moved = true;
+        }
+        moved |= self.program.run(net, now, self.end);
+        self.saw_end = ended;
+        if ended && self.program.closes_at_end() && !self.program.is_done() {
+            self.program.close(net, now);
+        }
+        if self.program.is_done() {
+            self.stage = Stage::Over;
+            moved = true;
+        }
+        moved
+    }
+
+    /// When it must run next, at the latest.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Waiting => Some(self.start),
+            Stage::Running => {
+                let end = self.end.filter(|_| !self.saw_end);
+                [end, self.program.deadline()].into_iter().flatten().min()
+            }
+            Stage::Over => None,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    pub(super) fn result(&self) -> AppResult {
+        self.program.result()
+    }
+}
+
+fn program(
+    kind: AppKind,
+    id: AppId,
+    config: &StackConfig,
+    timed: bool,
+) -> Result<Box<dyn Program>, Refused> {
+    let dynamic = FIRST_DYNAMIC_PORT + (id.0 % 16384) as u16;
+    let fits = |payload: usize| payload.saturating_add(IP_UDP_HEADERS) <= config.mtu;
+    match kind {
+        AppKind::Ping {
+            to,
+            count,
+            interval,
+            size,
+            ttl,
+        } => {
+            if !fits(size) {
+                return Err(Refused("an echo request must fit the MTU"));
+            }
+            if interval.is_zero() || ttl == Some(0) || (count.is_none() && !timed) {
+                return Err(Refused(
+                    "a ping needs an interval, a time to live, and an end",
+                ));
+            }
+            Ok(Box::new(ping::Ping::new(
+                to, dynamic, count, interval, size, ttl,
+            )))
+        }
+        AppKind::TcpSource {
+            to,
+            port,
+            local_port,
+            octets,
+        } => {
+            if octets.is_none() && !timed {
+                return Err(Refused(
+                    "a bulk source needs a duration or a number of octets",
+                ));
+            }
+            let remote = remote(to, port)?;
+            Ok(Box::new(bulk::Source::new(
+                remote,
+                local(local_port, dynamic)?,
+                octets,
+            )))
+        }
+        AppKind::TcpSink { port } => Ok(Box::new(bulk::Sink::new(listening(port)?))),
+        AppKind::UdpSource {
+            to,
+            port,
+            local_port,
+            rate,
+            pattern,
+            size,
+        } => {
+            if size < MIN_PAYLOAD || !fits(size) {
+                return Err(Refused("a datagram holds its stamp and fits the MTU"));
+            }
+            if rate == 0 || !timed {
+                return Err(Refused("a datagram source needs a rate and a duration"));
+            }
+            let purpose = format!("udp-source-{}", id.0);
+            let rng = random::stream(config.seed, &config.name, &purpose);
+            let local = local(local_port, dynamic)?;
+            let pace = datagram::Pace::new(rate, pattern, rng)?;
+            Ok(Box::new(datagram::Source::new(
+                remote(to, port)?,
+                local,
+                id.0,
+                pace,
+                size,
+            )))
+        }
+        AppKind::UdpSink { port } => Ok(Box::new(datagram::Sink::new(listening(port)?))),
+        AppKind::TransactionClient {
+            to,
+            port,
+            local_port,
+            request,
+            response,
+        } => {
+            if !timed {
+                return Err(Refused("a transaction client needs a duration"));
+            }
+            let sizes = transaction::Sizes::new(request, response)?;
+            let remote = remote(to, port)?;
+            Ok(Box::new(transaction::Client::new(
+                remote,
+                local(local_port, dynamic)?,
+                sizes,
+            )))
+        }
+        AppKind::TransactionServer {
+            port,
+            request,
+            response,
+        } => {
+            let sizes = transaction::Sizes::new(request, response)?;
+            Ok(Box::new(transaction::Server::new(listening(port)?, sizes)))
+        }
+    }
+}
+
+fn remote(to: Ipv4Addr, port: u16) -> Result<(Ipv4Addr, u16), Refused> {
+    if port == 0 || to.is_unspecified() {
+        return Err(Refused("a peer has an address and a port"));
+    }
+    Ok((to, port))
+}
+
+fn local(given: Option<u16>, dynamic: u16) -> Result<u16, Refused> {
+    listening(given.unwrap_or(dynamic))
+}
+
+fn listening(port: u16) -> Result<u16, Refused> {
+    if port == 0 {
+        return Err(Refused("port 0 cannot be used"));
+    }
+    Ok(port)
+}

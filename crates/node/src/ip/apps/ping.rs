@@ -1,0 +1,205 @@
+//! ICMP echo: is the host there, and how far away.
+
+use super::{AppResult, Net, Program};
+use crate::ip::stats::{Distribution, Summary};
+use aerostat_proto::{Duration, Instant};
+use smoltcp::iface::SocketHandle;
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::socket::icmp;
+use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpAddress};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// How long after the last request a reply is still waited for.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+/// Requests that may be without a reply; the oldest is given up beyond that.
+const MAX_OUTSTANDING: usize = 1024;
+/// Requests that may wait in the socket, for instance for ARP.
+const SOCKET_PACKETS: usize = 16;
+
+/// What a ping has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PingResult {
+    /// Requests made.
+    pub sent: u64,
+    /// Requests that found no room in the socket (no ARP reply yet); among `sent`.
+    pub not_sent: u64,
+    /// Replies to requests, each counted once.
+    pub received: u64,
+    /// Replies to requests already answered or given up.
+    pub duplicates: u64,
+    /// Round-trip times, from the making of the request (a wait for ARP included).
+    pub rtt: Summary,
+}
+
+pub(super) struct Ping {
+    to: Ipv4Addr,
+    ident: u16,
+    count: Option<u32>,
+    interval: Duration,
+    size: usize,
+    ttl: Option<u8>,
+    handle: Option<SocketHandle>,
+    next: Instant,
+    outstanding: BTreeMap<u64, Instant>,
+    give_up: Option<Instant>,
+    done: bool,
+    rtt: Distribution,
+    result: PingResult,
+}
+
+impl Ping {
+    pub(super) fn new(
+        to: Ipv4Addr,
+        ident: u16,
+        count: Option<u32>,
+        interval: Duration,
+        size: usize,
+        ttl: Option<u8>,
+    ) -> Self {
+        Self {
+            to,
+            ident,
+            count,
+            interval,
+            size,
+            ttl,
+            handle: None,
+            next: Instant::ZERO,
+            outstanding: BTreeMap::new(),
+            give_up: None,
+            done: false,
+            rtt: Distribution::default(),
+            result: PingResult::default(),
+        }
+    }
+
+    /// Whether all requests have been made.
+    fn all_sent(&self, now: Instant, end: Option<Instant>) -> bool {
+        self.count
+            .is_some_and(|count| self.result.sent >= u64::from(count))
+            || end.is_some_and(|end| now >= end)
+    }
+
+    fn request(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) {
+        let sequence = self.result.sent;
+        self.result.sent += 1;
+        let data = vec![0x5a; self.size];
+        let repr = Icmpv4Repr::EchoRequest {
+            ident: self.ident,
+            seq_no: sequence as u16,
+            data: &data,
+        };
+        let Ok(buffer) = socket.send(repr.buffer_len(), IpAddress::Ipv4(self.to)) else {
+            self.result.not_sent += 1;
+            return;
+        };
+        let mut packet = Icmpv4Packet::new_unchecked(buffer);
+        repr.emit(&mut packet, &ChecksumCapabilities::default());
+        if self.outstanding.len() >= MAX_OUTSTANDING {
+            self.outstanding.pop_first();
+        }
+        self.outstanding.insert(sequence, now);
+    }
+
+    fn replies(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) -> bool {
+        let mut moved = false;
+        while let Ok((bytes, from)) = socket.recv() {
+            moved = true;
+            let Ok(packet) = Icmpv4Packet::new_checked(bytes) else {
+                continue;
+            };
+            let repr = Icmpv4Repr::parse(&packet, &ChecksumCapabilities::default());
+            let Ok(Icmpv4Repr::EchoReply { seq_no, .. }) = repr else {
+                continue;
+            };
+            if from != IpAddress::Ipv4(self.to) {
+                continue;
+            }
+            // The 16 bits on the wire name the newest request that has them.
+            let newest = self.result.sent.saturating_sub(1);
+            let back = (newest as u16).wrapping_sub(seq_no);
+            let sent = newest
+                .checked_sub(u64::from(back))
+                .and_then(|sequence| self.outstanding.remove(&sequence));
+            match sent {
+                Some(sent) => {
+                    self.result.received += 1;
+                    self.rtt.record(now - sent);
+                }
+                None => self.result.duplicates += 1,
+            }
+        }
+        moved
+    }
+}
+
+impl Program for Ping {
+    fn open(&mut self, net: &mut Net<'_>, now: Instant) {
+        let buffer = || {
+            let octets = (self.size + 8) * SOCKET_PACKETS;
+            icmp::PacketBuffer::new(
+                vec![icmp::PacketMetadata::EMPTY; SOCKET_PACKETS],
+                vec![0; octets],
+            )
+        };
+        let mut socket = icmp::Socket::new(buffer(), buffer());
+        socket.set_hop_limit(self.ttl);
+        // A fresh socket and an identifier: binding cannot fail.
+        let bound = socket.bind(icmp::Endpoint::Ident(self.ident));
+        debug_assert!(bound.is_ok());
+        self.handle = Some(net.sockets.add(socket));
+        self.next = now;
+    }
+
+    fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
+        let Some(handle) = self.handle else {
+            return false;
+        };
+        let socket = net.sockets.get_mut::<icmp::Socket<'static>>(handle);
+        let mut moved = self.replies(socket, now);
+        while now >= self.next && !self.all_sent(now, end) {
+            self.request(socket, now);
+            self.next += self.interval;
+            if self.next <= now {
+                // Late by more than an interval (a live host was stopped): do not send a burst.
+                self.next = now + self.interval;
+            }
+            moved = true;
+        }
+        if self.all_sent(now, end) {
+            let give_up = *self.give_up.get_or_insert(now + LAST_WAIT);
+            if self.outstanding.is_empty() || now >= give_up {
+                self.close(net, now);
+            }
+        }
+        moved
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.handle?;
+        Some(self.give_up.unwrap_or(self.next))
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn close(&mut self, net: &mut Net<'_>, _: Instant) {
+        if let Some(handle) = self.handle.take() {
+            net.sockets.remove(handle);
+        }
+        self.done = true;
+    }
+
+    fn result(&self) -> AppResult {
+        AppResult::Ping(PingResult {
+            rtt: self.rtt.summary(),
+            ..self.result
+        })
+    }
+
+    fn closes_at_end(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,280 @@
+//! Requests and responses over one TCP connection, one at a time: how many fit a second.
+
+use super::listener::Listener;
+use super::{AppResult, Net, Program};
+use crate::ip::stats::{Distribution, Summary};
+use aerostat_proto::{Duration, Instant, Refused};
+use smoltcp::iface::SocketHandle;
+use smoltcp::socket::tcp;
+use std::net::Ipv4Addr;
+
+/// Largest request or response, octets.
+const MAX_SIZE: usize = 1 << 20;
+/// What requests and responses consist of.
+const FILLER: [u8; 1024] = [0xa5; 1024];
+
+/// What a transaction client has measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TransactionClientResult {
+    /// Responses received completely.
+    pub transactions: u64,
+    /// From the connection's standing to the last response.
+    pub elapsed: Duration,
+    /// `transactions` over `elapsed`.
+    pub per_second: f64,
+    /// From request to complete response.
+    pub latency: Summary,
+    /// The connection was refused or reset.
+    pub failed: bool,
+}
+
+/// What a transaction server has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionServerResult {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Requests received completely.
+    pub requests: u64,
+}
+
+/// Octets of a request and of a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    request: usize,
+    response: usize,
+}
+
+impl Sizes {
+    pub(super) fn new(request: usize, response: usize) -> Result<Self, Refused> {
+        if !(1..=MAX_SIZE).contains(&request) || !(1..=MAX_SIZE).contains(&response) {
+            return Err(Refused("a request or response has 1 to 1048576 octets"));
+        }
+        Ok(Self { request, response })
+    }
+}
+
+/// Sends some of `left` octets; true if any went in.
+fn send(socket: &mut tcp::Socket<'static>, left: &mut usize) -> bool {
+    let before = *left;
+    while *left > 0 && socket.can_send() {
+        let sent = socket
+            .send_slice(&FILLER[..FILLER.len().min(*left)])
+            .unwrap_or(0);
+        if sent == 0 {
+            break;
+        }
+        *left -= sent;
+    }
+    *left < before
+}
+
+/// Takes at most `most` octets; how many came.
+fn receive(socket: &mut tcp::Socket<'static>, most: usize) -> usize {
+    let mut taken = 0;
+    while taken < most && socket.can_recv() {
+        let got = socket.recv(|data| {
+            let len = data.len().min(most - taken);
+            (len, len)
+        });
+        taken += got.unwrap_or(0);
+    }
+    taken
+}
+
+pub(super) struct Client {
+    remote: (Ipv4Addr, u16),
+    local_port: u16,
+    sizes: Sizes,
+    handle: Option<SocketHandle>,
+    established: Option<Instant>,
+    /// Octets of the current request not yet in the socket, and of its response not yet received.
+    to_send: usize,
+    to_receive: usize,
+    asked: Instant,
+    last: Instant,
+    latency: Distribution,
+    failed: bool,
+    done: bool,
+}
+
+impl Client {
+    pub(super) fn new(remote: (Ipv4Addr, u16), local_port: u16, sizes: Sizes) -> Self {
+        Self {
+            remote,
+            local_port,
+            sizes,
+            handle: None,
+            established: None,
+            to_send: 0,
+            to_receive: 0,
+            asked: Instant::ZERO,
+            last: Instant::ZERO,
+            latency: Distribution::default(),
+            failed: false,
+            done: false,
+        }
+    }
+
+    fn ask(&mut self, now: Instant) {
+        self.to_send = self.sizes.request;
+        self.to_receive = self.sizes.response;
+        self.asked = now;
+    }
+}
+
+impl Program for Client {
+    fn open(&mut self, net: &mut Net<'_>, now: Instant) {
+        let handle = net.tcp();
+        self.handle = Some(handle);
+        let socket = net.sockets.get_mut::<tcp::Socket<'static>>(handle);
+        socket.set_nagle_enabled(false);
+        if socket
+            .connect(net.interface.context(), self.remote, self.local_port)
+            .is_err()
+        {
+            self.failed = true;
+            self.close(net, now);
+        }
+    }
+
+    fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
+        let Some(handle) = self.handle else {
+            return false;
+        };
+        let socket = net.tcp_at(handle);
+        if self.established.is_none() && socket.may_send() {
+            self.established = Some(now);
+            self.last = now;
+            self.ask(now);
+        }
+        if socket.state() == tcp::State::Closed {
+            self.failed = true;
+            self.close(net, now);
+            return true;
+        }
+        let got = receive(socket, self.to_receive);
+        self.to_receive -= got;
+        let ended = end.is_some_and(|end| now >= end);
+        if got > 0 && self.to_receive == 0 && !ended {
+            self.latency.record(now - self.asked);
+            self.last = now;
+            self.ask(now);
+        }
+        send(socket, &mut self.to_send) || got > 0
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn close(&mut self, net: &mut Net<'_>, _: Instant) {
+        if let Some(handle) = self.handle.take() {
+            self.failed |= self.established.is_none();
+            net.retire(handle);
+        }
+        self.done = true;
+    }
+
+    fn result(&self) -> AppResult {
+        let elapsed = self
+            .established
+            .map_or(Duration::ZERO, |from| self.last - from);
+        let seconds = elapsed.as_secs_f64();
+        let transactions = self.latency.count();
+        let per_second = if seconds > 0.0 {
+            transactions as f64 / seconds
+        } else {
+            0.0
+        };
+        AppResult::TransactionClient(TransactionClientResult {
+            transactions,
+            elapsed,
+            per_second,
+            latency: self.latency.summary(),
+            failed: self.failed,
+        })
+    }
+}
+
+/// What a server remembers of a connection.
+#[derive(Default)]
+struct Dialogue {
+    /// Octets of the current request received.
+    received: usize,
+    /// Octets of responses not yet in the socket.
+    to_send: usize,
+}
+
+pub(super) struct Server {
+    listener: Listener<Dialogue>,
+    sizes: Sizes,
+    requests: u64,
+    done: bool,
+}
+
+impl Server {
+    pub(super) fn new(port: u16, sizes: Sizes) -> Self {
+        Self {
+            listener: Listener::new(port),
+            sizes,
+            requests: 0,
+            done: false,
+        }
+    }
+}
+
+impl Program for Server {
+    fn open(&mut self, net: &mut Net<'_>, _: Instant) {
+        self.listener.accept(net);
+    }
+
+    fn run(&mut self, net: &mut Net<'_>, _: Instant, _: Option<Instant>) -> bool {
+        let moved = self.listener.accept(net);
+        let Self {
+            listener,
+            sizes,
+            requests,
+            ..
+        } = self;
+        let served = listener.serve(net, |socket, dialogue| {
+            let mut moved = send(socket, &mut dialogue.to_send);
+            // A client that does not take its responses is not read any further.
+            while dialogue.to_send == 0 && socket.can_recv() {
+                dialogue.received += receive(socket, sizes.request - dialogue.received);
+                moved = true;
+                if dialogue.received == sizes.request {
+                    dialogue.received = 0;
+                    dialogue.to_send = sizes.response;
+                    *requests += 1;
+                    send(socket, &mut dialogue.to_send);
+                }
+            }
+            moved
+        });
+        moved | served
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn close(&mut self, net: &mut Net<'_>, _: Instant) {
+        self.listener.close(net);
+        self.done = true;
+    }
+
+    fn result(&self) -> AppResult {
+        AppResult::TransactionServer(TransactionServerResult {
+            connections: self.listener.accepted,
+            requests: self.requests,
+        })
+    }
+}

@@ -1,0 +1,456 @@
+//! An embedded IPv4 host: one Ethernet interface, TCP, UDP and ICMP by smoltcp, and programs on top.
+//!
+//! **Objects.** [`Stack`] owns the smoltcp interface and sockets and the programs ([`super::apps`]). The
+//! node owns the stack, gives it the frames that reach the interface and carries away those that it sends.
+//! The stack answers ARP and ping by itself.
+//!
+//! **Time.** smoltcp counts microseconds; a time is rounded down on the way in, so that a deadline on the way
+//! out is always in the future. Should smoltcp ask to be polled at once after it has just been polled, the
+//! stack waits [`STALL_RETRY`] and counts it, and never spins.
+//!
+//! **Identification.** smoltcp sends every datagram with identification 0, which RFC 6864 allows for atomic
+//! datagrams. The stack numbers them as Linux does, so that a measurement can tell a segment from its
+//! retransmission.
+//!
+//! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC); see
+//! smoltcp for details. **Not implemented**: IP fragments (datagrams above the MTU are refused where they are
+//! made, fragments received are dropped), IPv6, TCP time stamps, sending of selective acknowledgements'
+//! retransmissions (smoltcp goes back to the first hole). **Deviations**: at most one ARP request per second
+//! for the whole interface.
+
+use super::apps::{App, AppCommand, AppId, AppResult, Net};
+use super::random;
+use aerostat_proto::{Duration, Instant, Machine, Refused};
+use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
+use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::socket::tcp;
+use smoltcp::wire::{
+    EthernetAddress, EthernetFrame, EthernetProtocol, IpCidr, Ipv4Cidr, Ipv4Packet,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// How long to wait when smoltcp wants to be polled again although it has nothing to do.
+pub const STALL_RETRY: Duration = Duration::from_millis(1);
+/// Programs and network are served alternately at most this often at one instant.
+const ROUNDS: usize = 64;
+/// Programs that one host may run.
+const MAX_APPS: usize = 1024;
+/// Octets of an Ethernet header.
+const ETHERNET_HEADER: usize = 14;
+
+/// Which rule governs the congestion window of TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Congestion {
+    /// CUBIC, RFC 9438.
+    #[default]
+    Cubic,
+    /// Reno, RFC 5681: what hosts ran in 1999.
+    Reno,
+    /// None: only the receiver's window limits.
+    None,
+}
+
+/// Options of every TCP socket of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Receive buffer, octets; above 65535 the window is scaled.
+    pub receive_buffer: usize,
+    /// Send buffer, octets.
+    pub send_buffer: usize,
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        Self {
+            congestion: Congestion::Cubic,
+            receive_buffer: 256 << 10,
+            send_buffer: 256 << 10,
+        }
+    }
+}
+
+/// What a host is told at birth.
+#[derive(Clone, Debug)]
+pub struct StackConfig {
+    /// The node's name; with `seed` it selects the random streams.
+    pub name: String,
+    /// Hardware address of the interface; unicast.
+    pub mac: [u8; 6],
+    /// IPv4 address.
+    pub address: Ipv4Addr,
+    /// Prefix length of the subnet, 0–32.
+    pub prefix: u8,
+    /// Default gateway.
+    pub gateway: Option<Ipv4Addr>,
+    /// Largest IP datagram, octets; 576–9216.
+    pub mtu: usize,
+    /// Options of TCP sockets.
+    pub tcp: TcpOptions,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// What goes into a [`Stack`].
+#[derive(Debug)]
+pub enum StackInput<'a> {
+    /// An Ethernet frame that reached the interface, from destination address to end of payload.
+    Frame(&'a [u8]),
+    /// A command to the programs.
+    App(AppCommand),
+}
+
+/// What comes out of a [`Stack`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum StackOutput {
+    /// An Ethernet frame to send, without padding and check sequence.
+    Frame(Vec<u8>),
+    /// A program has ended with this result.
+    Finished(AppId, AppResult),
+}
+
+/// What the interface has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackCounters {
+    /// Frames given to the interface.
+    pub frames_in: u64,
+    /// Octets of these frames.
+    pub octets_in: u64,
+    /// Frames sent.
+    pub frames_out: u64,
+    /// Octets of these frames.
+    pub octets_out: u64,
+    /// Frames not given to the stack: cut short, or from an impossible source.
+    pub malformed: u64,
+    /// Times that the stack had to be kept from spinning; see [`STALL_RETRY`].
+    pub stalls: u64,
+}
+
+/// An embedded host.
+pub struct Stack {
+    config: StackConfig,
+    interface: Interface,
+    sockets: SocketSet<'static>,
+    queues: Queues,
+    apps: BTreeMap<AppId, App>,
+    /// Sockets whose program has let go of them; removed once closed.
+    retired: Vec<SocketHandle>,
+    output: VecDeque<StackOutput>,
+    deadline: Option<Instant>,
+    next_ident: u16,
+    counters: StackCounters,
+}
+
+impl Stack {
+    /// A host at `now`.
+    ///
+    /// # Errors
+    /// If the addresses or the MTU make no sense.
+    pub fn new(config: StackConfig, now: Instant) -> Result<Self, Refused> {
+        check(&config)?;
+        let mut queues = Queues::new(config.mtu + ETHERNET_HEADER);
+        let mut hardware = Config::new(EthernetAddress(config.mac).into());
+        hardware.random_seed = random::derived_seed(config.seed, &config.name, "ip-stack");
+        let mut interface = Interface::new(hardware, &mut queues, to_smoltcp(now));
+        let cidr = IpCidr::Ipv4(Ipv4Cidr::new(config.address, config.prefix));
+        let mut fits = true;
+        interface.update_ip_addrs(|table| fits = table.push(cidr).is_ok());
+        debug_assert!(fits, "an empty table has room for one address");
+        if let Some(gateway) = config.gateway
+            && interface
+                .routes_mut()
+                .add_default_ipv4_route(gateway)
+                .is_err()
+        {
+            return Err(Refused("no room for a default route"));
+        }
+        Ok(Self {
+            next_ident: hardware_ident(&config),
+            config,
+            interface,
+            sockets: SocketSet::new(Vec::new()),
+            queues,
+            apps: BTreeMap::new(),
+            retired: Vec::new(),
+            output: VecDeque::new(),
+            deadline: None,
+            counters: StackCounters::default(),
+        })
+    }
+
+    /// What the host was told at birth.
+    #[must_use]
+    pub fn config(&self) -> &StackConfig {
+        &self.config
+    }
+
+    /// What the interface has seen.
+    #[must_use]
+    pub fn counters(&self) -> &StackCounters {
+        &self.counters
+    }
+
+    /// The result of a program so far; final once it has ended. `None` if there is no such program.
+    #[must_use]
+    pub fn report(&self, app: AppId) -> Option<AppResult> {
+        self.apps.get(&app).map(App::result)
+    }
+
+    /// The results of all programs so far.
+    pub fn reports(&self) -> impl Iterator<Item = (AppId, AppResult)> {
+        self.apps.iter().map(|(id, app)| (*id, app.result()))
+    }
+
+    fn command(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
+        match command {
+            AppCommand::Start(spec) => {
+                if self.apps.contains_key(&spec.id) {
+                    return Err(Refused("this program number is in use"));
+                }
+                if self.apps.len() >= MAX_APPS {
+                    return Err(Refused("too many programs"));
+                }
+                let id = spec.id;
+                let app = App::new(spec, &self.config, now)?;
+                self.apps.insert(id, app);
+            }
+            AppCommand::Stop(id) => match self.apps.get_mut(&id) {
+                Some(app) => app.stop(now),
+                None => return Err(Refused("no such program")),
+            },
+        }
+        Ok(())
+    }
+
+    /// A frame goes to smoltcp unless no host could have sent it: smoltcp asserts that it never answers to
+    /// the unspecified address.
+    fn accept(&mut self, frame: &[u8]) {
+        self.counters.frames_in += 1;
+        self.counters.octets_in += frame.len() as u64;
+        if possible(frame) {
+            self.queues.received.push_back(frame.to_vec());
+        } else {
+            self.counters.malformed += 1;
+        }
+    }
+
+    /// Serves network and programs until neither has anything left to do at `now`.
+    fn run(&mut self, now: Instant) {
+        let at = to_smoltcp(now);
+        let mut settled = false;
+        for _ in 0..ROUNDS {
+            let changed = self.interface.poll(at, &mut self.queues, &mut self.sockets);
+            self.take_frames();
+            let moved = self.run_apps(now);
+            if !moved && changed == PollResult::None {
+                settled = true;
+                break;
+            }
+        }
+        self.bury();
+        let network = self
+            .interface
+            .poll_at(at, &self.sockets)
+            .map(|at| Instant::from_nanos(u64::try_from(at.total_micros()).unwrap_or(0) * 1000));
+        let programs = self.apps.values().filter_map(App::deadline).min();
+        let next = [network, programs].into_iter().flatten().min();
+        self.deadline = match next {
+            Some(at) if at > now && settled => Some(at),
+            None if settled => None,
+            _ => {
+                self.counters.stalls += 1;
+                Some(now + STALL_RETRY)
+            }
+        };
+    }
+
+    fn run_apps(&mut self, now: Instant) -> bool {
+        let mut net = Net {
+            interface: &mut self.interface,
+            sockets: &mut self.sockets,
+            retired: &mut self.retired,
+            options: &self.config.tcp,
+        };
+        let mut moved = false;
+        for (id, app) in &mut self.apps {
+            let was_over = app.is_over();
+            moved |= app.run(&mut net, now);
+            if app.is_over() && !was_over {
+                self.output
+                    .push_back(StackOutput::Finished(*id, app.result()));
+            }
+        }
+        moved
+    }
+
+    /// Removes let-go sockets that have closed.
+    fn bury(&mut self) {
+        let sockets = &mut self.sockets;
+        self.retired.retain(|&handle| {
+            let open = sockets.get::<tcp::Socket<'_>>(handle).state() != tcp::State::Closed;
+            if !open {
+                sockets.remove(handle);
+            }
+            open
+        });
+    }
+
+    fn take_frames(&mut self) {
+        while let Some(mut frame) = self.queues.sent.pop_front() {
+            self.number(&mut frame);
+            self.counters.frames_out += 1;
+            self.counters.octets_out += frame.len() as u64;
+            self.output.push_back(StackOutput::Frame(frame));
+        }
+    }
+
+    /// Gives an IPv4 datagram its identification.
+    fn number(&mut self, frame: &mut [u8]) {
+        let mut frame = EthernetFrame::new_unchecked(frame);
+        if frame.ethertype() == EthernetProtocol::Ipv4 {
+            let mut packet = Ipv4Packet::new_unchecked(frame.payload_mut());
+            packet.set_ident(self.next_ident);
+            packet.fill_checksum();
+            self.next_ident = self.next_ident.wrapping_add(1);
+        }
+    }
+}
+
+impl Machine for Stack {
+    type Input<'a> = StackInput<'a>;
+    type Output = StackOutput;
+
+    fn handle_input(&mut self, input: StackInput<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            StackInput::Frame(frame) => self.accept(frame),
+            StackInput::App(command) => self.command(command, now)?,
+        }
+        self.run(now);
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline.is_some_and(|at| at <= now) {
+            self.run(now);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<StackOutput> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+fn check(config: &StackConfig) -> Result<(), Refused> {
+    if !EthernetAddress(config.mac).is_unicast() || config.mac == [0; 6] {
+        return Err(Refused("the hardware address of a host is unicast"));
+    }
+    if config.prefix > 32 {
+        return Err(Refused("an IPv4 prefix has at most 32 bits"));
+    }
+    if !is_unicast(config.address) || config.gateway.is_some_and(|g| !is_unicast(g)) {
+        return Err(Refused(
+            "the addresses of a host and of its gateway are unicast",
+        ));
+    }
+    if !(576..=9216).contains(&config.mtu) {
+        return Err(Refused("the MTU is between 576 and 9216 octets"));
+    }
+    if config.tcp.receive_buffer == 0 || config.tcp.send_buffer == 0 {
+        return Err(Refused("a TCP buffer holds at least one octet"));
+    }
+    if config.tcp.receive_buffer > 1 << 30 || config.tcp.send_buffer > 1 << 30 {
+        return Err(Refused("a TCP buffer holds at most 1 GiB"));
+    }
+    Ok(())
+}
+
+fn is_unicast(address: Ipv4Addr) -> bool {
+    !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast()
+}
+
+fn hardware_ident(config: &StackConfig) -> u16 {
+    random::derived_seed(config.seed, &config.name, "ip-ident") as u16
+}
+
+/// Whether some host could have sent this frame to a host.
+fn possible(frame: &[u8]) -> bool {
+    let Ok(frame) = EthernetFrame::new_checked(frame) else {
+        return false;
+    };
+    match frame.ethertype() {
+        EthernetProtocol::Ipv4 => Ipv4Packet::new_checked(frame.payload())
+            .is_ok_and(|packet| is_unicast(packet.src_addr())),
+        _ => true,
+    }
+}
+
+fn to_smoltcp(now: Instant) -> smoltcp::time::Instant {
+    smoltcp::time::Instant::from_micros(i64::try_from(now.as_nanos() / 1000).unwrap_or(i64::MAX))
+}
+
+/// The network card as smoltcp sees it: one queue each way.
+#[derive(Debug)]
+struct Queues {
+    received: VecDeque<Vec<u8>>,
+    sent: VecDeque<Vec<u8>>,
+    frame_size: usize,
+}
+
+impl Queues {
+    /// Frames that may wait to be taken away. Every run ends with an empty queue, so this bounds one burst.
+    const MAX_SENT: usize = 4096;
+
+    fn new(frame_size: usize) -> Self {
+        Self {
+            received: VecDeque::new(),
+            sent: VecDeque::new(),
+            frame_size,
+        }
+    }
+}
+
+impl Device for Queues {
+    type RxToken<'a> = Received;
+    type TxToken<'a> = Sender<'a>;
+
+    fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Received, Sender<'_>)> {
+        let frame = self.received.pop_front()?;
+        Some((Received(frame), Sender(&mut self.sent)))
+    }
+
+    fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<Sender<'_>> {
+        (self.sent.len() < Self::MAX_SENT).then_some(Sender(&mut self.sent))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ethernet;
+        capabilities.max_transmission_unit = self.frame_size;
+        capabilities
+    }
+}
+
+struct Received(Vec<u8>);
+
+impl RxToken for Received {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
+        f(&self.0)
+    }
+}
+
+struct Sender<'a>(&'a mut VecDeque<Vec<u8>>);
+
+impl TxToken for Sender<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
+        let mut frame = vec![0; len];
+        let result = f(&mut frame);
+        self.0.push_back(frame);
+        result
+    }
+}

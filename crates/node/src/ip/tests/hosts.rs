@@ -1,0 +1,491 @@
+//! Two hosts, one wire.
+
+use super::wire::{Fate, World, config, lossy, perfect};
+use crate::ip::apps::{AppKind, AppResult, Pattern};
+use crate::ip::meter::{FlowSpec, Protocol, Side};
+use crate::ip::stack::{Congestion, Stack, StackInput};
+use aerostat_proto::machine::settle;
+use aerostat_proto::{Duration, Instant, Machine};
+use std::net::Ipv4Addr;
+
+const A: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+const B: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+const US: fn(u64) -> Duration = Duration::from_micros;
+
+fn flow(name: &str, protocol: Protocol, port: u16) -> FlowSpec {
+    let destination_port = (protocol != Protocol::Icmp).then_some(port);
+    FlowSpec {
+        name: name.into(),
+        source: A,
+        destination: B,
+        protocol,
+        source_port: None,
+        destination_port,
+    }
+}
+
+fn bulk(octets: Option<u64>) -> AppKind {
+    AppKind::TcpSource {
+        to: B,
+        port: 5001,
+        local_port: Some(40_000),
+        octets,
+    }
+}
+
+fn pair(rule: super::wire::Rule, flows: &[FlowSpec], congestion: Congestion) -> World {
+    let mut configs = vec![config("a", 1, 9), config("b", 2, 9)];
+    for config in &mut configs {
+        config.tcp.congestion = congestion;
+    }
+    World::new(configs, flows, rule)
+}
+
+#[test]
+fn ping_is_answered_and_timed() {
+    let flows = [flow("ping", Protocol::Icmp, 0)];
+    let mut world = pair(perfect(US(500)), &flows, Congestion::Cubic);
+    let interval = Duration::from_millis(100);
+    let kind = AppKind::Ping {
+        to: B,
+        count: Some(5),
+        interval,
+        size: 56,
+        ttl: None,
+    };
+    world.start(0, 1, kind, 0);
+    world.run_until(Instant::from_secs(3));
+    let AppResult::Ping(result) = world.report(0, 1) else {
+        panic!("not a ping")
+    };
+    assert_eq!((result.sent, result.received, result.duplicates), (5, 5, 0));
+    // The first waited for ARP: twice the round trip.
+    assert_eq!((result.rtt.min_us, result.rtt.max_us), (1000.0, 2000.0));
+    assert_eq!(world.finished.len(), 1);
+    assert_eq!(
+        world.stats.report(world.now)[0].paths[0].received_packets,
+        5
+    );
+}
+
+#[test]
+fn ping_of_nobody_ends_without_replies() {
+    let mut world = pair(perfect(US(500)), &[], Congestion::Cubic);
+    let interval = Duration::from_millis(100);
+    let to = Ipv4Addr::new(10, 1, 0, 77);
+    world.start(
+        0,
+        1,
+        AppKind::Ping {
+            to,
+            count: Some(50),
+            interval,
+            size: 56,
+            ttl: None,
+        },
+        0,
+    );
+    world.run_until(Instant::from_secs(10));
+    let AppResult::Ping(result) = world.report(0, 1) else {
+        panic!("not a ping")
+    };
+    assert_eq!((result.sent, result.received), (50, 0));
+    assert_eq!(world.finished.len(), 1);
+    // One ARP request a second, not one per ping.
+    assert!(
+        world.hosts[0].counters().frames_out <= 7,
+        "{:?}",
+        world.hosts[0].counters()
+    );
+    assert_eq!(world.hosts[0].counters().stalls, 0);
+}
+
+#[test]
+fn tcp_delivers_every_octet_over_a_bad_wire() {
+    for (per_mille, congestion) in [
+        (0, Congestion::Cubic),
+        (10, Congestion::Cubic),
+        (10, Congestion::Reno),
+        (30, Congestion::Reno),
+    ] {
+        let flows = [flow("bulk", Protocol::Tcp, 5001)];
+        let mut world = pair(lossy(per_mille, US(1000), 3), &flows, congestion);
+        world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
+        let octets = 1_000_000;
+        world.start(0, 2, bulk(Some(octets)), 0);
+        world.run_until(Instant::from_secs(300));
+        let AppResult::TcpSink(sink) = world.report(1, 1) else {
+            panic!("not a sink")
+        };
+        assert_eq!(
+            (sink.connections, sink.octets, sink.wrong),
+            (1, octets, 0),
+            "{per_mille}"
+        );
+        let AppResult::TcpSource(source) = world.report(0, 2) else {
+            panic!("not a source")
+        };
+        assert_eq!(
+            (source.octets, source.failed),
+            (octets, false),
+            "{per_mille} {source:?}"
+        );
+        let path = world.stats.report(world.now)[0].paths[0];
+        assert_eq!(path.received_octets, octets);
+        assert_eq!(path.retransmitted > 0, per_mille > 0);
+        // What the wire lost of this flow is what the samples say is missing.
+        assert_eq!(path.sent_packets, path.received_packets + path.lost);
+        assert_eq!(
+            world.hosts[0].counters().stalls + world.hosts[1].counters().stalls,
+            0
+        );
+    }
+}
+
+#[test]
+fn tcp_for_a_duration_stops_and_fills_the_window() {
+    let flows = [flow("bulk", Protocol::Tcp, 5001)];
+    let mut world = pair(perfect(US(5000)), &flows, Congestion::Cubic);
+    world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
+    world.start(0, 2, bulk(None), 3000);
+    world.run_until(Instant::from_secs(5));
+    let AppResult::TcpSource(source) = world.report(0, 2) else {
+        panic!("not a source")
+    };
+    assert!(!source.failed && world.finished.len() == 1);
+    // From the end of the handshake (ARP and SYN: 20 ms) to the last acknowledgement (10 ms after the end).
+    let elapsed = source.elapsed.as_millis();
+    assert!((2980..3050).contains(&elapsed), "{source:?}");
+    // 256 KiB per round trip of 10 ms: 210 Mbit/s, minus slow start. Without window scale: 52 Mbit/s.
+    assert!(
+        (150.0..=210.0).contains(&source.throughput_mbps),
+        "{source:?}"
+    );
+    let path = world.stats.report(world.now)[0].paths[0];
+    assert!(
+        (path.throughput_mbps / source.throughput_mbps - 1.0).abs() < 0.02,
+        "{path:?}"
+    );
+}
+
+#[test]
+fn nobody_listening_fails_the_source() {
+    let mut world = pair(perfect(US(100)), &[], Congestion::Cubic);
+    world.start(0, 2, bulk(Some(10)), 0);
+    world.run_until(Instant::from_secs(1));
+    let AppResult::TcpSource(source) = world.report(0, 2) else {
+        panic!("not a source")
+    };
+    assert!(source.failed && source.established.is_none());
+    assert_eq!(world.finished.len(), 1);
+}
+
+#[test]
+fn transactions_take_one_round_trip_each() {
+    let mut world = pair(perfect(US(500)), &[], Congestion::Cubic);
+    let server = AppKind::TransactionServer {
+        port: 7,
+        request: 1,
+        response: 3000,
+    };
+    world.start(1, 1, server, 0);
+    let client = AppKind::TransactionClient {
+        to: B,
+        port: 7,
+        local_port: None,
+        request: 1,
+        response: 3000,
+    };
+    world.start(0, 2, client, 2000);
+    world.run_until(Instant::from_secs(3));
+    let AppResult::TransactionClient(client) = world.report(0, 2) else {
+        panic!("not a client")
+    };
+    assert!(!client.failed);
+    assert!((990.0..=1000.5).contains(&client.per_second), "{client:?}");
+    assert_eq!(client.latency.p50_us.round(), 1000.0);
+    let AppResult::TransactionServer(server) = world.report(1, 1) else {
+        panic!("not a server")
+    };
+    assert!(server.requests >= client.transactions);
+}
+
+fn voice(world: &mut World, pattern: Pattern) {
+    world.start(1, 1, AppKind::UdpSink { port: 9000 }, 0);
+    let kind = AppKind::UdpSource {
+        to: B,
+        port: 9000,
+        local_port: None,
+        rate: 450,
+        pattern,
+        size: 1000,
+    };
+    world.start(0, 2, kind, 10_000);
+    world.run_until(Instant::from_secs(12));
+}
+
+/// Whether a frame is one of the flow's datagrams, and which.
+fn number(frame: &[u8]) -> Option<u64> {
+    let payload = frame.get(42..)?;
+    crate::ip::apps::Stamp::decode(payload).map(|stamp| stamp.sequence)
+}
+
+#[test]
+fn datagram_figures_are_those_of_the_injected_faults() {
+    // Every hundredth lost; every fiftieth (not hundredth) 5 ms late, so that two others overtake it; the
+    // others alternate between 200 and 300 µs.
+    let rule = |_, _, frame: &[u8]| match number(frame) {
+        Some(n) if n % 100 == 0 => Fate::Lose,
+        Some(n) if n % 50 == 0 => Fate::Deliver(US(5000)),
+        Some(n) if n % 2 == 0 => Fate::Deliver(US(200)),
+        Some(_) => Fate::Deliver(US(300)),
+        None => Fate::Deliver(US(200)),
+    };
+    let flows = [flow("voice", Protocol::Udp, 9000)];
+    let mut world = pair(Box::new(rule), &flows, Congestion::Cubic);
+    voice(&mut world, Pattern::Constant);
+    let AppResult::UdpSource(source) = world.report(0, 2) else {
+        panic!("not a source")
+    };
+    assert_eq!((source.sent, source.overrun), (4500, 0));
+    let AppResult::UdpSink(sink) = world.report(1, 1) else {
+        panic!("not a sink")
+    };
+    assert_eq!(
+        (
+            sink.received,
+            sink.lost,
+            sink.out_of_sequence,
+            sink.unmarked
+        ),
+        (4455, 45, 45, 0)
+    );
+    let path = world.stats.report(world.now)[0].paths[0];
+    assert_eq!(
+        (path.sent_packets, path.received_packets, path.lost),
+        (4500, 4455, 45)
+    );
+    assert_eq!(path.out_of_sequence, 45);
+    assert_eq!(
+        (path.delay.min_us, path.delay.max_us, path.variation.max_us),
+        (200.0, 5000.0, 4800.0)
+    );
+    assert!(
+        (path.throughput_mbps - 3.6 * 0.99).abs() < 0.002,
+        "{}",
+        path.throughput_mbps
+    );
+}
+
+#[test]
+fn poisson_and_ticked_sources_keep_the_rate() {
+    let tick = Pattern::Ticked {
+        tick: Duration::from_millis(10),
+        spacing: US(76),
+    };
+    for pattern in [Pattern::Poisson, tick] {
+        let mut world = pair(perfect(US(200)), &[], Congestion::Cubic);
+        voice(&mut world, pattern);
+        let AppResult::UdpSink(sink) = world.report(1, 1) else {
+            panic!("not a sink")
+        };
+        assert!((4300..4700).contains(&sink.received), "{sink:?}");
+        assert_eq!((sink.lost, sink.out_of_sequence), (0, 0));
+    }
+}
+
+#[test]
+fn one_seed_gives_one_run() {
+    let run = |seed| {
+        let flows = [
+            flow("bulk", Protocol::Tcp, 5001),
+            flow("voice", Protocol::Udp, 9000),
+        ];
+        let configs = vec![config("a", 1, seed), config("b", 2, seed)];
+        let mut world = World::new(configs, &flows, lossy(10, US(700), seed));
+        world.start(1, 5, AppKind::TcpSink { port: 5001 }, 0);
+        world.start(0, 6, bulk(None), 1000);
+        voice(&mut world, Pattern::Poisson);
+        world.samples
+    };
+    let first = run(1);
+    assert!(first.iter().any(|s| s.side == Side::Received) && first.len() > 5000);
+    assert!(first == run(1), "the same seed, another run");
+    assert!(first != run(2), "another seed, the same run");
+}
+
+#[test]
+fn an_independent_parser_finds_no_wrong_checksum() {
+    let mut world = pair(perfect(US(100)), &[], Congestion::Cubic);
+    world.record = true;
+    world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
+    world.start(0, 2, bulk(Some(50_000)), 0);
+    let interval = Duration::from_millis(10);
+    world.start(
+        0,
+        3,
+        AppKind::Ping {
+            to: B,
+            count: Some(3),
+            interval,
+            size: 101,
+            ttl: None,
+        },
+        0,
+    );
+    voice_once(&mut world);
+    let (mut checked, mut idents) = (0, Vec::new());
+    for frame in &world.frames {
+        let sliced = etherparse::SlicedPacket::from_ethernet(frame).expect("well formed");
+        let Some(etherparse::NetSlice::Ipv4(ip)) = &sliced.net else {
+            continue;
+        };
+        let header = ip.header().to_header();
+        assert_eq!(header.header_checksum, header.calc_header_checksum());
+        if header.source == A.octets() {
+            idents.push(header.identification);
+        }
+        let payload = ip.payload().payload;
+        match sliced.transport.expect("a transport") {
+            etherparse::TransportSlice::Tcp(tcp) => {
+                let tcp_header = tcp.to_header();
+                let sum = tcp_header
+                    .calc_checksum_ipv4(&header, tcp.payload())
+                    .expect("fits");
+                assert_eq!(tcp_header.checksum, sum);
+            }
+            etherparse::TransportSlice::Udp(udp) => {
+                let udp_header = udp.to_header();
+                let sum = udp_header
+                    .calc_checksum_ipv4(&header, udp.payload())
+                    .expect("fits");
+                assert_eq!(udp_header.checksum, sum);
+            }
+            etherparse::TransportSlice::Icmpv4(icmp) => {
+                let icmp_header = icmp.header();
+                let sum = icmp_header.icmp_type.calc_checksum(icmp.payload());
+                assert_eq!(icmp_header.checksum, sum);
+            }
+            other => panic!("{other:?} {payload:?}"),
+        }
+        checked += 1;
+    }
+    assert!(checked > 50, "{checked}");
+    assert!(
+        idents.windows(2).all(|w| w[1] == w[0].wrapping_add(1)),
+        "numbered one by one"
+    );
+}
+
+fn voice_once(world: &mut World) {
+    let kind = AppKind::UdpSource {
+        to: B,
+        port: 9000,
+        local_port: None,
+        rate: 10,
+        pattern: Pattern::Constant,
+        size: 33,
+    };
+    world.start(0, 4, kind, 500);
+    world.run_until(Instant::from_secs(2));
+}
+
+#[test]
+fn stopping_and_wrong_programs() {
+    use crate::ip::apps::{AppCommand, AppId, AppSpec};
+    let mut stack = Stack::new(config("a", 1, 1), Instant::ZERO).expect("sane");
+    let mut start = |id, kind, now| {
+        let spec = AppSpec {
+            id: AppId(id),
+            start: now,
+            duration: None,
+            kind,
+        };
+        let input = StackInput::App(AppCommand::Start(spec));
+        let result = stack.handle_input(input, now);
+        settle(&mut stack, now);
+        result
+    };
+    assert!(start(1, AppKind::TcpSink { port: 5 }, Instant::ZERO).is_ok());
+    assert!(
+        start(1, AppKind::TcpSink { port: 6 }, Instant::ZERO).is_err(),
+        "number in use"
+    );
+    assert!(
+        start(2, AppKind::TcpSink { port: 0 }, Instant::ZERO).is_err(),
+        "no port"
+    );
+    assert!(start(3, bulk(None), Instant::ZERO).is_err(), "endless");
+    let stop = |id| StackInput::App(AppCommand::Stop(AppId(id)));
+    let now = Instant::from_secs(1);
+    assert!(stack.handle_input(stop(9), now).is_err(), "unknown");
+    assert!(stack.handle_input(stop(1), now).is_ok());
+    let output = settle(&mut stack, now);
+    assert!(
+        matches!(
+            output[..],
+            [crate::ip::stack::StackOutput::Finished(AppId(1), _)]
+        ),
+        "{output:?}"
+    );
+    assert_eq!(stack.poll_timeout(), None);
+}
+
+#[test]
+fn configurations_that_make_no_sense_are_refused() {
+    let mut bad = Vec::new();
+    for change in 0..6 {
+        let mut config = config("a", 1, 1);
+        match change {
+            0 => config.mac[0] |= 1,
+            1 => config.prefix = 33,
+            2 => config.address = Ipv4Addr::new(224, 0, 0, 1),
+            3 => config.gateway = Some(Ipv4Addr::UNSPECIFIED),
+            4 => config.mtu = 100,
+            _ => config.tcp.send_buffer = 0,
+        }
+        bad.push(Stack::new(config, Instant::ZERO).is_err());
+    }
+    assert_eq!(bad, [true; 6]);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    /// Frames of real runs with octets changed, and noise: no panic, no spin, bounded output.
+    #[test]
+    fn no_frame_breaks_a_host(
+        seed in 0u64..4,
+        changes in proptest::collection::vec((0usize..200, 0usize..80, proptest::num::u8::ANY), 1..200),
+    ) {
+        let mut world = pair(lossy(10, US(100), seed), &[], Congestion::Cubic);
+        world.record = true;
+        world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
+        world.start(0, 2, bulk(Some(100_000)), 0);
+        world.start(1, 3, AppKind::UdpSink { port: 9000 }, 0);
+        voice_once(&mut world);
+        let frames = std::mem::take(&mut world.frames);
+        let mut host = Stack::new(config("b", 2, seed), Instant::ZERO).expect("sane");
+        let spec = crate::ip::apps::AppSpec {
+            id: crate::ip::apps::AppId(1),
+            start: Instant::ZERO,
+            duration: None,
+            kind: AppKind::TcpSink { port: 5001 },
+        };
+        let start = StackInput::App(crate::ip::apps::AppCommand::Start(spec));
+        host.handle_input(start, Instant::ZERO).expect("can run");
+        for (round, (which, at, value)) in changes.into_iter().enumerate() {
+            let now = Instant::from_millis(round as u64 * 7);
+            let mut frame = frames[which % frames.len()].clone();
+            let at = at % frame.len();
+            frame[at] = value;
+            // Repair the IP checksum so that the change gets further in.
+            if let Ok(mut ip) = smoltcp::wire::Ipv4Packet::new_checked(&mut frame[14..]) {
+                ip.fill_checksum();
+            }
+            host.handle_input(StackInput::Frame(&frame), now).expect("never refused");
+            settle(&mut host, now);
+            host.handle_input(StackInput::Frame(&frame[..at]), now).expect("never refused");
+            settle(&mut host, now);
+        }
+    }
+}

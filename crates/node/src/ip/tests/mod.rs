@@ -1,0 +1,4 @@
+//! Hosts and routers in virtual time, joined by wires that lose, delay and reorder.
+
+mod hosts;
+mod wire;
