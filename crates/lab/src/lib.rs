@@ -1,9 +1,113 @@
-//! The lab file: parse, check, resolve.
+//! The lab file `NAME.atm.yml`: parse, check, resolve.
 //!
-//! A lab `NAME.atm.yml` names nodes, links and traffic. [`model::Lab`] is what the drivers build from.
+//! ```text
+//! text --tree--> tree with places --overrides--> tree --file--> sections --resolve--> model::Lab
+//! ```
+//!
+//! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
+//! wrong and where. [`model::Lab`] is plain data: the drivers build their nodes from it alone. [`schema`] is the
+//! JSON Schema of the file, made from the same definitions as its reader.
 
+pub mod diag;
+mod field;
+mod file;
 pub mod model;
+mod overrides;
 pub mod plan;
+mod resolve;
+mod tree;
 pub mod units;
 
+pub use diag::Diagnostics;
 pub use model::{ElanId, Lab, LinkId, NodeId};
+
+use crate::field::FromTree as _;
+use std::path::Path;
+
+/// Largest lab file, octets.
+const MAX_FILE: u64 = 4 << 20;
+
+/// A lab that can be used, and the warnings about it.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The lab.
+    pub lab: Lab,
+    /// Warnings; no errors.
+    pub warnings: Diagnostics,
+}
+
+/// Why there is no lab.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The file cannot be read.
+    Io(std::io::Error),
+    /// The file is wrong.
+    Bad(Diagnostics),
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Bad(diagnostics) => diagnostics.fmt(f),
+        }
+    }
+}
+impl std::error::Error for ReadError {}
+
+/// Reads and checks a lab file; `overrides` are `PATH=VALUE` texts, applied in order before the check.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn read(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
+    let size = std::fs::metadata(path).map_err(ReadError::Io)?.len();
+    if size > MAX_FILE {
+        let text = format!("too large for a lab file: {size} octets");
+        return Err(ReadError::Io(std::io::Error::other(text)));
+    }
+    let text = std::fs::read_to_string(path).map_err(ReadError::Io)?;
+    parse(&path.display().to_string(), &text, overrides).map_err(ReadError::Bad)
+}
+
+/// Checks a lab given as text. `name` is the path that messages show; the lab is called after it unless the text
+/// names it.
+///
+/// # Errors
+/// All mistakes that were found.
+pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Checked, Diagnostics> {
+    let mut d = Diagnostics::new(name, text);
+    let lab = check(name, text, overrides, &mut d);
+    match lab {
+        Some(lab) if !d.has_errors() => Ok(Checked { lab, warnings: d }),
+        _ => Err(d),
+    }
+}
+
+fn check(name: &str, text: &str, overrides: &[String], d: &mut Diagnostics) -> Option<Lab> {
+    let mut root = tree::parse(text, 0, 0, d)?;
+    for option in overrides {
+        overrides::apply(&mut root, option, d);
+    }
+    let file = file::LabFile::from_tree(&root, d)?;
+    if d.has_errors() {
+        return None;
+    }
+    resolve::resolve(&file, lab_name(name), d)
+}
+
+/// `labs/campus.atm.yml` is `campus`.
+fn lab_name(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let stem = file
+        .strip_suffix(".atm.yml")
+        .or_else(|| file.strip_suffix(".yml"))
+        .or_else(|| file.strip_suffix(".yaml"))
+        .unwrap_or(file);
+    if stem.is_empty() { "lab" } else { stem }
+}
+
+/// The JSON Schema of lab files (draft 2020-12).
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(file::LabFile).to_value()
+}

@@ -1,0 +1,260 @@
+//! What is wrong with a lab file, where, and what would help.
+//!
+//! Checks go on after a mistake wherever they can, so that one reading shows all of them.
+
+use std::fmt::{self, Write as _};
+
+/// A stretch of one source: octets `start..end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// Index of the source: 0 is the file, the others are `--set` options in order.
+    pub source: usize,
+    /// First octet.
+    pub start: usize,
+    /// One past the last octet.
+    pub end: usize,
+}
+
+/// One text that spans point into.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// A path, or `--set` and its argument.
+    pub(crate) name: String,
+    /// The text.
+    pub(crate) text: String,
+}
+
+/// Whether the lab can be used all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The lab is refused.
+    Error,
+    /// The lab works, but hardly as meant.
+    Warning,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where.
+    pub at: Span,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// What would help, if that is known.
+    pub hint: Option<String>,
+    /// Another place that matters, and why.
+    pub see: Option<(Span, String)>,
+}
+
+/// All findings about one lab, in the order of the text.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    sources: Vec<Source>,
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        let mut diagnostics = Self::default();
+        diagnostics.add_source(name.to_owned(), text.to_owned());
+        diagnostics
+    }
+    /// Adds a text for spans to point into and returns its index.
+    pub(crate) fn add_source(&mut self, name: String, text: String) -> usize {
+        self.sources.push(Source { name, text });
+        self.sources.len() - 1
+    }
+    /// Adds an error; the result can be given a hint.
+    pub(crate) fn error(&mut self, at: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.add(Severity::Error, at, message.into())
+    }
+    /// Adds a warning; the result can be given a hint.
+    pub(crate) fn warning(&mut self, at: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.add(Severity::Warning, at, message.into())
+    }
+    fn add(&mut self, severity: Severity, at: Span, message: String) -> &mut Diagnostic {
+        let at_index = self.list.partition_point(|other| other.at <= at);
+        self.list.insert(
+            at_index,
+            Diagnostic {
+                severity,
+                at,
+                message,
+                hint: None,
+                see: None,
+            },
+        );
+        &mut self.list[at_index]
+    }
+    /// True if the lab is refused.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.count(Severity::Error) > 0
+    }
+    /// How many findings of this severity there are.
+    #[must_use]
+    pub fn count(&self, severity: Severity) -> usize {
+        self.list.iter().filter(|d| d.severity == severity).count()
+    }
+    /// The findings.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter()
+    }
+    /// Name of the source, line and column (both from 1) of the start of a span.
+    #[must_use]
+    pub fn locate(&self, at: Span) -> (&str, usize, usize) {
+        let source = &self.sources[at.source];
+        let before = &source.text[..floor_boundary(&source.text, at.start)];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        (&source.name, line, column)
+    }
+    fn quote(&self, f: &mut fmt::Formatter<'_>, at: Span) -> fmt::Result {
+        let text = &self.sources[at.source].text;
+        let (_, line, column) = self.locate(at);
+        let content = text.lines().nth(line - 1).unwrap_or("");
+        let start = floor_boundary(text, at.start);
+        let marked = text[start..floor_boundary(text, at.end.max(start))]
+            .lines()
+            .next()
+            .map_or(0, |first| first.trim_end().chars().count());
+        let width = marked.max(1);
+        let number = line.to_string();
+        let gutter = " ".repeat(number.len());
+        // Tabs stay tabs in the row of carets, so that the columns agree on any terminal.
+        let lead: String = content
+            .chars()
+            .take(column - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        writeln!(f, " {number} | {content}")?;
+        writeln!(f, " {gutter} | {lead}{}", "^".repeat(width))
+    }
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at.min(text.len()))
+}
+
+impl Diagnostic {
+    /// Adds what would help.
+    pub(crate) fn hint(&mut self, hint: impl Into<String>) -> &mut Self {
+        self.hint = Some(hint.into());
+        self
+    }
+    /// Adds another place that matters.
+    pub(crate) fn see(&mut self, at: Span, why: impl Into<String>) -> &mut Self {
+        self.see = Some((at, why.into()));
+        self
+    }
+    /// Adds "did you mean ...", or else the list of what is known.
+    pub(crate) fn suggest<'a>(
+        &mut self,
+        wrong: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> &mut Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        if let Some(best) = nearest(wrong, &known) {
+            self.hint = Some(format!("did you mean '{best}'?"));
+        } else if !known.is_empty() && known.len() <= 24 {
+            self.hint = Some(format!("known: {}", known.join(", ")));
+        }
+        self
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    /// Every finding with its place, the line and a caret; then a count.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.list {
+            let (name, line, column) = self.locate(finding.at);
+            let what = match finding.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            };
+            let mut place = name.to_owned();
+            // An option of the command line has one line only: its text says where.
+            if finding.at.source == 0 {
+                write!(place, ":{line}:{column}")?;
+            }
+            writeln!(f, "{place}: {what}: {}", finding.message)?;
+            self.quote(f, finding.at)?;
+            if let Some((at, why)) = &finding.see {
+                let (name, line, column) = self.locate(*at);
+                writeln!(f, " = see {name}:{line}:{column}: {why}")?;
+            }
+            if let Some(hint) = &finding.hint {
+                writeln!(f, " = help: {hint}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// The known word nearest to `wrong`, if it is near enough to be a slip of the fingers.
+pub(crate) fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    let limit = (wrong.chars().count() / 3).max(1);
+    known
+        .iter()
+        .map(|word| (distance(wrong, word), *word))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, word)| word)
+}
+
+/// Edits from one word to the other: insert, delete, replace, swap neighbours; case does not count.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let same = usize::from(a[i - 1] != b[j - 1]);
+                let mut best = (rows[i - 1][j] + 1)
+                    .min(rows[i][j - 1] + 1)
+                    .min(rows[i - 1][j - 1] + same);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words() {
+        let known = ["asx200", "asx1000", "ls1010"];
+        assert_eq!(nearest("asx20", &known), Some("asx200"));
+        assert_eq!(nearest("sl1010", &known), Some("ls1010"));
+        assert_eq!(nearest("catalyst", &known), None);
+        assert_eq!(nearest("B", &["a", "b"]), Some("b"));
+    }
+
+    #[test]
+    fn a_finding_shows_its_line() {
+        let mut d = Diagnostics::new("x.atm.yml", "a: 1\nbé: [2, 3]\n");
+        let at = Span {
+            source: 0,
+            start: 10,
+            end: 11,
+        };
+        d.error(at, "no").hint("yes");
+        assert_eq!(
+            d.to_string(),
+            "x.atm.yml:2:5: error: no\n 2 | bé: [2, 3]\n   |     ^\n = help: yes\n"
+        );
+    }
+}

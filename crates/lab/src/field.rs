@@ -1,0 +1,288 @@
+//! From the tree to typed fields: one definition of a section gives its reader and its JSON Schema.
+//!
+//! A reader reports every mistake in its part of the tree and returns `None` if there was one.
+
+use crate::diag::{Diagnostics, Span};
+use crate::tree::{Key, Tree, Value};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+/// Can be read from a node of the tree.
+pub(crate) trait FromTree: Sized {
+    /// Reads it, or reports what is wrong.
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self>;
+    /// What stands for it if the key is missing in the section at `at`.
+    fn absent(key: &str, at: Span, d: &mut Diagnostics) -> Option<Self> {
+        d.error(at, format!("'{key}' is missing here"));
+        None
+    }
+}
+
+/// A scalar that is parsed from its text.
+pub(crate) trait FromText: Sized {
+    /// Parses it, or says what was expected, without the text itself.
+    fn from_text(text: &str) -> Result<Self, String>;
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct At<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// Its place.
+    pub(crate) at: Span,
+}
+
+impl<T> At<T> {
+    /// The value, if it can be copied.
+    pub(crate) fn get(&self) -> T
+    where
+        T: Copy,
+    {
+        self.value
+    }
+}
+
+impl<T: FromText> FromTree for At<T> {
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
+        let text = match &tree.value {
+            Value::Text(text) => text.as_str(),
+            Value::Bool(true) => "true",
+            Value::Bool(false) => "false",
+            Value::Null => "",
+            other => {
+                let message = match T::from_text("\u{0}") {
+                    Err(expected) => format!("{expected}, not {}", other.kind()),
+                    Ok(_) => format!("expected one value, not {}", other.kind()),
+                };
+                d.error(tree.at, message);
+                return None;
+            }
+        };
+        match T::from_text(text) {
+            Ok(value) => Some(Self { value, at: tree.at }),
+            Err(expected) => {
+                d.error(tree.at, format!("'{text}': {expected}"));
+                None
+            }
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for At<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl FromText for bool {
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err("expected true or false".into()),
+        }
+    }
+}
+
+impl FromText for u64 {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| "expected a whole number".to_owned())
+    }
+}
+
+impl FromText for String {
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+}
+
+impl<T: FromTree> FromTree for Option<T> {
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
+        if matches!(tree.value, Value::Null) {
+            return Some(None);
+        }
+        T::from_tree(tree, d).map(Some)
+    }
+    fn absent(_: &str, _: Span, _: &mut Diagnostics) -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<T: FromTree> FromTree for Vec<T> {
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
+        let Value::List(items) = &tree.value else {
+            d.error(
+                tree.at,
+                format!("expected a list, not {}", tree.value.kind()),
+            );
+            return None;
+        };
+        // Read all items before giving up, so that every mistake shows.
+        let read: Vec<Option<T>> = items.iter().map(|item| T::from_tree(item, d)).collect();
+        read.into_iter().collect()
+    }
+}
+
+/// A mapping from free keys (names, networks) to values, in the order of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<K, V>(pub(crate) Vec<(At<K>, V)>);
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: FromText, V: FromTree> FromTree for Table<K, V> {
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
+        let entries = entries(tree, d)?;
+        let read: Vec<Option<(At<K>, V)>> = entries
+            .iter()
+            .map(|(key, value)| {
+                let parsed = match K::from_text(&key.text) {
+                    Ok(value) => Some(At { value, at: key.at }),
+                    Err(expected) => {
+                        d.error(key.at, format!("'{}': {expected}", key.text));
+                        None
+                    }
+                };
+                // A section of which nothing is said is an empty one; its mistakes are told at its name.
+                let placed = Tree {
+                    at: if matches!(value.value, Value::Map(_) | Value::Null) {
+                        key.at
+                    } else {
+                        value.at
+                    },
+                    value: value.value.clone(),
+                };
+                let value = V::from_tree(&placed, d);
+                Some((parsed?, value?))
+            })
+            .collect();
+        read.into_iter().collect::<Option<Vec<_>>>().map(Self)
+    }
+    fn absent(_: &str, _: Span, _: &mut Diagnostics) -> Option<Self> {
+        Some(Self::default())
+    }
+}
+
+impl<K, V: JsonSchema> JsonSchema for Table<K, V> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("Table_of_{}", V::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<V>();
+        json_schema!({ "type": ["object", "null"], "additionalProperties": value })
+    }
+}
+
+/// The entries of a mapping; nothing is an empty mapping.
+pub(crate) fn entries<'a>(tree: &'a Tree, d: &mut Diagnostics) -> Option<&'a [(Key, Tree)]> {
+    match &tree.value {
+        Value::Map(entries) => Some(entries),
+        Value::Null => Some(&[]),
+        other => {
+            d.error(
+                tree.at,
+                format!("expected a mapping (key: value), not {}", other.kind()),
+            );
+            None
+        }
+    }
+}
+
+/// Reads the fields of one section and reports keys that it does not have.
+pub(crate) struct Fields<'a> {
+    entries: &'a [(Key, Tree)],
+    at: Span,
+}
+
+impl<'a> Fields<'a> {
+    /// Opens a section with these keys.
+    pub(crate) fn open(tree: &'a Tree, known: &[&str], d: &mut Diagnostics) -> Option<Self> {
+        let entries = entries(tree, d)?;
+        for (key, _) in entries {
+            if !known.contains(&key.text.as_str()) {
+                d.error(key.at, format!("unknown key '{}'", key.text))
+                    .suggest(&key.text, known.iter().copied());
+            }
+        }
+        Some(Self {
+            entries,
+            at: tree.at,
+        })
+    }
+    /// Reads one field.
+    pub(crate) fn field<T: FromTree>(&self, name: &str, d: &mut Diagnostics) -> Option<T> {
+        match self.entries.iter().find(|(key, _)| key.text == name) {
+            Some((_, value)) => T::from_tree(value, d),
+            None => T::absent(name, self.at, d),
+        }
+    }
+}
+
+/// Defines a section of the file: a struct, its reader and its JSON Schema. Every section has a field `place`:
+/// that of its name or of its opening brace.
+macro_rules! section {
+    ($(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident : $type:ty, )* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, schemars::JsonSchema)]
+        #[schemars(deny_unknown_fields)]
+        pub(crate) struct $name {
+            $( $(#[$field_meta])* pub(crate) $field: $type, )*
+            /// Where the section stands.
+            #[schemars(skip)]
+            #[allow(dead_code, reason = "not every section is complained about as a whole")]
+            pub(crate) place: crate::diag::Span,
+        }
+        impl crate::field::FromTree for $name {
+            fn from_tree(
+                tree: &crate::tree::Tree,
+                d: &mut crate::diag::Diagnostics,
+            ) -> Option<Self> {
+                let fields = crate::field::Fields::open(tree, &[$( stringify!($field) ),*], d)?;
+                // Every field is read before the first missing one ends it.
+                $( let $field = fields.field(stringify!($field), d); )*
+                Some(Self { $( $field: $field?, )* place: tree.at })
+            }
+        }
+    };
+}
+pub(crate) use section;
+
+/// Defines a scalar with its own syntax: a wrapper, its parser and its JSON Schema.
+macro_rules! scalar {
+    ($(#[$meta:meta])* $name:ident($type:ty), $parse:expr, $($schema:tt)+) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) struct $name(pub(crate) $type);
+        impl crate::field::FromText for $name {
+            fn from_text(text: &str) -> Result<Self, String> {
+                $parse(text).map(Self)
+            }
+        }
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($($schema)+)
+            }
+        }
+    };
+}
+pub(crate) use scalar;

@@ -1,0 +1,461 @@
+//! The sections of a lab file: what can be written, and its JSON Schema. Nothing is resolved here.
+
+use crate::diag::Diagnostics;
+use crate::field::{At, FromText, FromTree, Table, scalar, section};
+use crate::model::{Congestion, MaxFrame, SendRate};
+use crate::tree::{Tree, Value};
+use crate::units::{self, CellRate, IpNet};
+use aerostat_proto::Duration;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use std::net::Ipv4Addr;
+
+scalar!(
+    /// A time with its unit.
+    Time(Duration), units::duration,
+    { "type": ["string", "number"], "description": "a time with its unit", "examples": ["6s", "5us", "1.5ms"] }
+);
+scalar!(
+    /// The rate of a link.
+    LinkRate(CellRate), units::link_rate,
+    { "type": ["string", "number"], "description": "rate of a link", "examples": ["oc3", "oc12", "ds3", 25.6, "10Mbps", "80000cells/s"] }
+);
+scalar!(
+    /// The rate of a flow.
+    FlowRate(SendRate), units::send_rate,
+    { "type": "string", "description": "packets per second or bits of payload per second", "examples": ["450pps", "2Mbps"] }
+);
+scalar!(
+    /// A number of octets.
+    Octets(usize), units::octets,
+    { "type": ["string", "integer"], "description": "a number of octets", "examples": [1000, "64KiB"] }
+);
+scalar!(
+    /// A probability.
+    Probability(f64), units::probability,
+    { "type": ["string", "number"], "description": "a probability of 0 to 1", "examples": [0, 0.01, "1e-6", "2%"] }
+);
+scalar!(
+    /// How many frames in what time make a flow.
+    FlowDetect((u32, Duration)), units::flow_detect,
+    { "type": "string", "pattern": "^[0-9]+ frames? (per|in) .+$", "examples": ["10 frames per 1s"] }
+);
+scalar!(
+    /// An IPv4 address.
+    Ip(Ipv4Addr), |text: &str| text.parse().map_err(|_| "expected an IPv4 address such as 10.1.0.10".to_owned()),
+    { "type": "string", "format": "ipv4" }
+);
+scalar!(
+    /// An IPv4 network.
+    Net(IpNet), |text: &str| text.parse::<IpNet>(),
+    { "type": "string", "pattern": "^[0-9.]+/[0-9]+$", "examples": ["10.1.0.0/24"] }
+);
+scalar!(
+    /// Maximum frame size of an ELAN.
+    Mtu(MaxFrame), mtu,
+    { "enum": [1516, 1580, 4544, 9234, 18190], "description": "largest LANE frame, octets" }
+);
+scalar!(
+    /// Network prefix of a switch.
+    Prefix([u8; 13]), prefix,
+    { "type": "string", "description": "13 octets: 26 hex digits, dots anywhere", "examples": ["47.0091.8100.0000.0000.0000.0001"] }
+);
+scalar!(
+    /// Speed of a router.
+    ForwardingRate(crate::model::Forwarding), forwarding,
+    { "type": "string", "description": "wire, or bits of IP packets per second", "examples": ["wire", "35Mbps"] }
+);
+scalar!(
+    /// Congestion control of TCP.
+    TcpCongestion(Congestion), |text: &str| match text {
+        "cubic" => Ok(Congestion::Cubic),
+        "reno" => Ok(Congestion::Reno),
+        _ => Err("expected cubic or reno".to_owned()),
+    },
+    { "enum": ["cubic", "reno"] }
+);
+scalar!(
+    /// Kind of traffic.
+    TrafficKind(Kind), |text: &str| match text {
+        "tcp" => Ok(Kind::Tcp),
+        "udp" => Ok(Kind::Udp),
+        "ping" => Ok(Kind::Ping),
+        "rr" => Ok(Kind::Rr),
+        _ => Err("expected tcp, udp, ping or rr".to_owned()),
+    },
+    { "enum": ["tcp", "udp", "ping", "rr"] }
+);
+
+/// Kinds of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A bulk transfer.
+    Tcp,
+    /// Datagrams.
+    Udp,
+    /// Echo requests.
+    Ping,
+    /// Request and response.
+    Rr,
+}
+
+/// A name that is fit for a host and a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name(pub(crate) String);
+
+impl FromText for Name {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let ok = text.len() <= 32
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_'));
+        if ok {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(
+                "a name has at most 32 letters, digits, '-' and '_' and starts with a letter or digit"
+                    .into(),
+            )
+        }
+    }
+}
+
+impl JsonSchema for Name {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$" })
+    }
+}
+
+fn mtu(text: &str) -> Result<MaxFrame, String> {
+    text.parse()
+        .ok()
+        .and_then(MaxFrame::from_octets)
+        .ok_or_else(|| "LANE knows the frame sizes 1516, 1580, 4544, 9234 and 18190".to_owned())
+}
+
+fn prefix(text: &str) -> Result<[u8; 13], String> {
+    let digits: String = text
+        .chars()
+        .filter(|c| !matches!(c, '.' | ':' | '-'))
+        .collect();
+    if let Some(wrong) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
+        return Err(format!("'{wrong}' is no hex digit"));
+    }
+    if digits.len() != 26 {
+        return Err(format!(
+            "{} hex digits where a network prefix has 26 (13 octets)",
+            digits.len()
+        ));
+    }
+    let mut octets = [0; 13];
+    for (octet, at) in octets.iter_mut().zip((0..26).step_by(2)) {
+        *octet = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|e| e.to_string())?;
+    }
+    Ok(octets)
+}
+
+fn forwarding(text: &str) -> Result<crate::model::Forwarding, String> {
+    use crate::model::Forwarding;
+    if text == "wire" {
+        return Ok(Forwarding::Wire);
+    }
+    units::bit_rate(text)
+        .map(|bits| Forwarding::Rate { bits })
+        .map_err(|e| format!("{e} (or wire)"))
+}
+
+section! {
+    /// A lab: nodes, links, traffic.
+    LabFile {
+        /// Name of the lab; default: the name of the file.
+        name: Option<At<Name>>,
+        /// What the lab shows.
+        description: Option<At<String>>,
+        /// Seed of all random streams; default 1.
+        seed: Option<At<u64>>,
+        /// When a run in virtual time ends; default: two seconds after the last traffic.
+        until: Option<At<Time>>,
+        /// MPOA on all hosts and routers: true, false, or parameters; default false.
+        mpoa: Option<MpoaFile>,
+        /// ATM switches.
+        switches: Table<Name, SwitchFile>,
+        /// Links between switches: [a, b, { options }]; the first named plays the network side.
+        links: Option<Vec<LinkFile>>,
+        /// The LAN emulation service and its emulated LANs.
+        lane: LaneFile,
+        /// IP routers.
+        routers: Option<Table<Name, RouterFile>>,
+        /// IP hosts.
+        hosts: Table<Name, HostFile>,
+        /// Traffic between hosts.
+        traffic: Option<Vec<TrafficFile>>,
+        /// What breaks, and when.
+        faults: Option<Vec<FaultFile>>,
+        /// Names of links to record.
+        capture: Option<Vec<At<String>>>,
+    }
+}
+section! {
+    /// An ATM switch.
+    SwitchFile {
+        /// Network prefix of its addresses; default: 47.0091.8100.0000 and the switch's MAC address.
+        prefix: Option<At<Prefix>>,
+    }
+}
+section! {
+    /// How a link behaves, each direction alike.
+    LinkOptions {
+        /// Unique name; default: the two nodes joined by '-'. Only between switches.
+        name: Option<At<Name>>,
+        /// Rate; default oc3.
+        rate: Option<At<LinkRate>>,
+        /// Propagation delay; default 5us, one kilometre of fibre.
+        delay: Option<At<Time>>,
+        /// Probability that a cell is lost; default 0.
+        loss: Option<At<Probability>>,
+        /// Probability that a bit is inverted; default 0.
+        bit_errors: Option<At<Probability>>,
+    }
+}
+section! {
+    /// The LAN emulation service: LECS, LES and BUS on a host of their own.
+    LaneFile {
+        /// The switch that host is attached to.
+        on: At<String>,
+        /// Name of that host; default lane.
+        name: Option<At<Name>>,
+        /// Its link to the switch.
+        link: Option<LinkOptions>,
+        /// The emulated LANs.
+        elans: Table<Name, ElanFile>,
+    }
+}
+section! {
+    /// An emulated LAN.
+    ElanFile {
+        /// Its IP subnet.
+        subnet: At<Net>,
+        /// Largest frame; default 1516.
+        mtu: Option<At<Mtu>>,
+    }
+}
+section! {
+    /// An IP router with one LANE client per ELAN.
+    RouterFile {
+        /// The switch it is attached to.
+        on: At<String>,
+        /// Its address on each of its ELANs.
+        elans: Table<String, At<Ip>>,
+        /// Speed of forwarding; default wire.
+        forwarding: Option<At<ForwardingRate>>,
+        /// Frames that wait for forwarding at most; default 100.
+        queue: Option<At<u64>>,
+        /// Routes (network: next hop) besides the computed ones.
+        routes: Option<Table<Net, At<Ip>>>,
+        /// Its MPOA server; default: as the lab's.
+        mpoa: Option<MpoaFile>,
+        /// True: a Linux kernel router; false: an embedded one; default: as the command says.
+        kernel: Option<At<bool>>,
+        /// Its link to the switch.
+        link: Option<LinkOptions>,
+    }
+}
+section! {
+    /// An IP host.
+    HostFile {
+        /// The switch it is attached to.
+        on: At<String>,
+        /// The ELAN that it joins.
+        elan: At<String>,
+        /// Its address.
+        ip: At<Ip>,
+        /// Its default router; default: the first router on the ELAN.
+        gateway: Option<At<Ip>>,
+        /// Routes (network: next hop) besides the default one.
+        routes: Option<Table<Net, At<Ip>>>,
+        /// Its MPOA client; default: as the lab's.
+        mpoa: Option<MpoaFile>,
+        /// Its link to the switch.
+        link: Option<LinkOptions>,
+        /// Settings of the embedded TCP.
+        tcp: Option<TcpFile>,
+        /// True: a Linux kernel host; false: an embedded one; default: as the command says.
+        kernel: Option<At<bool>>,
+    }
+}
+section! {
+    /// Settings of the embedded TCP.
+    TcpFile {
+        /// Congestion control; default cubic.
+        congestion: Option<At<TcpCongestion>>,
+        /// Send and receive buffer of a connection; default 64KiB.
+        buffer: Option<At<Octets>>,
+    }
+}
+section! {
+    /// Parameters of MPOA.
+    MpoaParams {
+        /// When it starts; default 0s.
+        start: Option<At<Time>>,
+        /// Client: frames to one destination that make a flow (p1, p2); default 10 frames per 1s.
+        flow_detect: Option<At<FlowDetect>>,
+        /// Client: ask for tags on incoming shortcuts; default false.
+        tag: Option<At<bool>>,
+        /// Client and server: wait before the first retry (p4); default 5s.
+        initial_retry: Option<At<Time>>,
+        /// Client and server: how long retries go on (p5); default 40s.
+        retry_max: Option<At<Time>>,
+        /// Client: pause after giving up (p6); default 4 times retry_max.
+        hold_down: Option<At<Time>>,
+        /// Server: holding time of bindings (p7); default 20min.
+        holding: Option<At<Time>>,
+        /// Server: time between keep-alives (p1); default 10s.
+        keepalive_time: Option<At<Time>>,
+        /// Server: lifetime of a keep-alive (p2), at least 3 times keepalive_time; default 35s.
+        keepalive_lifetime: Option<At<Time>>,
+        /// Server: give up a request after (p6); default 40s.
+        give_up: Option<At<Time>>,
+    }
+}
+section! {
+    /// A flow between two hosts.
+    TrafficFile {
+        /// Unique name; default: from-to.
+        name: Option<At<Name>>,
+        /// The host that sends.
+        from: At<String>,
+        /// The host that receives.
+        to: At<String>,
+        /// tcp (as fast as it can), udp, ping, or rr (requests and responses).
+        kind: At<TrafficKind>,
+        /// How fast (udp, ping); default for ping: 1pps.
+        rate: Option<At<FlowRate>>,
+        /// Exponential gaps instead of equal ones (udp); default false.
+        poisson: Option<At<bool>>,
+        /// Octets of payload: of a datagram, echo, write or request; default: tcp 8192, udp 1000, ping 56, rr 1.
+        size: Option<At<Octets>>,
+        /// When it starts; default 0s.
+        start: Option<At<Time>>,
+        /// How long it sends; default: to the end.
+        duration: Option<At<Time>>,
+    }
+}
+section! {
+    /// Something that breaks or is mended: a time and one of the others.
+    FaultFile {
+        /// When (`8s`).
+        at: At<Time>,
+        /// A node that stops, or node/service (mpc, mps, lecs, les, bus).
+        crash: Option<At<String>>,
+        /// A node or node/service that starts again.
+        restart: Option<At<String>>,
+        /// A link that loses everything.
+        link_down: Option<At<String>>,
+        /// A link that works again.
+        link_up: Option<At<String>>,
+    }
+}
+
+/// `mpoa:` is a switch or parameters.
+#[derive(Clone, Debug)]
+pub(crate) enum MpoaFile {
+    /// true or false.
+    Switch(bool),
+    /// Parameters.
+    Params(Box<MpoaParams>),
+}
+
+impl FromTree for MpoaFile {
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
+        match &tree.value {
+            Value::Bool(on) => Some(Self::Switch(*on)),
+            Value::Map(_) => Some(Self::Params(Box::new(MpoaParams::from_tree(tree, d)?))),
+            other => {
+                let found = match other {
+                    Value::Text(text) => format!("'{text}'"),
+                    other => other.kind().to_owned(),
+                };
+                let finding = d.error(
+                    tree.at,
+                    format!("mpoa is true, false or {{ parameters }}, not {found}"),
+                );
+                if let Value::Text(text) = other {
+                    finding.suggest(text, ["true", "false"]);
+                }
+                None
+            }
+        }
+    }
+}
+
+impl JsonSchema for MpoaFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Mpoa".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let params = generator.subschema_for::<MpoaParams>();
+        json_schema!({
+            "description": "true, false, or parameters",
+            "anyOf": [{ "type": "boolean" }, params]
+        })
+    }
+}
+
+/// `[a, b, { options }]`.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkFile {
+    /// The two switches; the first plays the network side.
+    pub(crate) ends: [At<String>; 2],
+    /// How the link behaves.
+    pub(crate) options: Option<LinkOptions>,
+}
+
+impl FromTree for LinkFile {
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
+        let (a, b, options) = match &tree.value {
+            Value::List(items) => match &items[..] {
+                [a, b] => (a, b, None),
+                [a, b, options] => (a, b, Some(options)),
+                _ => (tree, tree, None),
+            },
+            _ => (tree, tree, None),
+        };
+        if std::ptr::eq(a, tree) {
+            d.error(tree.at, "a link is [a, b] or [a, b, { options }]")
+                .hint("for example: [ls1010, asx200, { rate: oc3, delay: 5us }]");
+            return None;
+        }
+        let a = FromTree::from_tree(a, d);
+        let b = FromTree::from_tree(b, d);
+        let options = match options {
+            Some(options) => Option::<LinkOptions>::from_tree(options, d),
+            None => Some(None),
+        };
+        Some(Self {
+            ends: [a?, b?],
+            options: options?,
+        })
+    }
+}
+
+impl JsonSchema for LinkFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Link".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let options = generator.subschema_for::<LinkOptions>();
+        json_schema!({
+            "type": "array",
+            "prefixItems": [{ "type": "string" }, { "type": "string" }, options],
+            "minItems": 2,
+            "maxItems": 3
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! Static call routes: from every switch, the shortest way to every other switch and to the LECS.
+
+use crate::diag::{Diagnostics, Span};
+use crate::file::LabFile;
+use crate::model::{CallRoute, Lab, NodeId, NodeKind};
+use aerostat_wire::AtmAddress;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Fills the routes of every switch; reports switches that cannot reach each other.
+pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+    let ids: Vec<NodeId> = lab.switches().map(|(id, _, _)| id).collect();
+    let Some((lane_switch, lane_address)) = lab.lane_server().map(|(_, _, server)| {
+        let attachment = &server.attachment;
+        (attachment.switch, attachment.address)
+    }) else {
+        return;
+    };
+    let mut cut_off = Vec::new();
+    for &from in &ids {
+        let ways = ways(lab, from);
+        if !ways.contains_key(&lane_switch) && from != lane_switch {
+            cut_off.push(from);
+        }
+        let routes = routes(lab, from, &ways, lane_switch, lane_address);
+        if let NodeKind::Switch(switch) = &mut lab.nodes[from.0].kind {
+            switch.routes = routes;
+        }
+    }
+    for id in cut_off {
+        let (name, lane) = (&lab.node(id).name, &lab.node(lane_switch).name);
+        let at = place(file, name);
+        d.error(at, format!("no path between switches {lane} and {name}"))
+            .hint(format!("add a link to {name} under 'links:'"));
+    }
+}
+
+fn place(file: &LabFile, switch: &str) -> Span {
+    file.switches
+        .0
+        .iter()
+        .find(|(name, _)| name.value.0 == switch)
+        .map_or(file.place, |(name, _)| name.at)
+}
+
+/// First port and number of links of the shortest way to every other switch. Among equals the lowest port of the
+/// first switch wins.
+fn ways(lab: &Lab, from: NodeId) -> BTreeMap<NodeId, (usize, usize)> {
+    let mut ways: BTreeMap<NodeId, (usize, usize)> = BTreeMap::new();
+    let mut queue = VecDeque::from([(from, None::<usize>, 0)]);
+    while let Some((at, first, hops)) = queue.pop_front() {
+        let NodeKind::Switch(switch) = &lab.node(at).kind else {
+            continue;
+        };
+        for (number, port) in switch.ports.iter().enumerate() {
+            let trunk = port.station.is_none();
+            if trunk && port.peer != from && !ways.contains_key(&port.peer) {
+                let first = first.unwrap_or(number);
+                ways.insert(port.peer, (first, hops + 1));
+                queue.push_back((port.peer, Some(first), hops + 1));
+            }
+        }
+    }
+    ways
+}
+
+fn routes(
+    lab: &Lab,
+    from: NodeId,
+    ways: &BTreeMap<NodeId, (usize, usize)>,
+    lane_switch: NodeId,
+    lane_address: AtmAddress,
+) -> Vec<CallRoute> {
+    let NodeKind::Switch(switch) = &lab.node(from).kind else {
+        return Vec::new();
+    };
+    let mut routes = Vec::new();
+    for (port, end) in switch.ports.iter().enumerate() {
+        if let Some(station) = end.station {
+            routes.push(CallRoute {
+                prefix: station.0[..19].to_vec(),
+                port,
+                hops: 1,
+            });
+        }
+    }
+    for (to, &(port, hops)) in ways {
+        if let NodeKind::Switch(other) = &lab.node(*to).kind {
+            routes.push(CallRoute {
+                prefix: other.prefix.to_vec(),
+                port,
+                hops,
+            });
+        }
+    }
+    // The well-known addresses of the LECS lead to the LANE server.
+    let to_lane = if from == lane_switch {
+        let own = |port: &crate::model::Port| port.station == Some(lane_address);
+        switch.ports.iter().position(own).map(|port| (port, 1))
+    } else {
+        ways.get(&lane_switch).map(|&(port, hops)| (port, hops + 1))
+    };
+    if let Some((port, hops)) = to_lane {
+        for lecs in [AtmAddress::LECS, AtmAddress::LECS_ANYCAST] {
+            routes.push(CallRoute {
+                prefix: lecs.0[..19].to_vec(),
+                port,
+                hops,
+            });
+        }
+    }
+    routes
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Lab, NodeId, NodeKind};
+    use crate::resolve::tests::{SMALL, lab};
+    use aerostat_wire::AtmAddress;
+
+    /// Follows the routes from `from` as a call would go.
+    fn call(lab: &Lab, from: NodeId, to: AtmAddress) -> Vec<String> {
+        let mut at = lab.node(from).attachment().map_or(from, |a| a.switch);
+        let mut path = vec![lab.node(from).name.clone()];
+        for _ in 0..20 {
+            path.push(lab.node(at).name.clone());
+            let NodeKind::Switch(switch) = &lab.node(at).kind else {
+                return path;
+            };
+            let route = switch
+                .routes
+                .iter()
+                .filter(|route| to.0.starts_with(&route.prefix))
+                .max_by_key(|route| route.prefix.len())
+                .expect("a route");
+            at = switch.ports[route.port].peer;
+        }
+        panic!("a loop: {path:?}");
+    }
+
+    #[test]
+    fn every_call_arrives_and_ports_agree() {
+        let lab = lab(SMALL);
+        for (id, node) in lab.nodes() {
+            let Some(attachment) = node.attachment() else {
+                continue;
+            };
+            for (from, _) in lab.nodes().filter(|(_, n)| n.attachment().is_some()) {
+                let path = call(&lab, from, attachment.address.with_selector(0x50));
+                assert_eq!(path.last(), Some(&lab.node(id).name));
+            }
+            let path = call(&lab, id, AtmAddress::LECS);
+            assert_eq!(path.last().map(String::as_str), Some("lane"));
+        }
+        for (n, link) in lab.links.iter().enumerate() {
+            for (end, other) in [(0, 1), (1, 0)] {
+                if let NodeKind::Switch(switch) = &lab.node(link.ends[end].node).kind {
+                    let port = &switch.ports[link.ends[end].port];
+                    assert_eq!((port.link.0, port.peer), (n, link.ends[other].node));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_shorter_way_wins() {
+        let text = SMALL
+            .replace("s2: {} }", "s2: {}, s3: {}, s4: {} }")
+            .replace(
+                "[[s1, s2]]",
+                "[[s1, s3], [s3, s4], [s4, s2], [s1, s2], [s1, s2]]",
+            );
+        let lab = lab(&text);
+        let y = lab.find("y").unwrap();
+        let to = lab.node(y).attachment().unwrap().address;
+        let x = lab.find("x").unwrap();
+        assert_eq!(call(&lab, x, to), ["x", "s1", "s2", "y"]);
+        assert_eq!(lab.links[4].name, "s1-s2-2");
+    }
+}

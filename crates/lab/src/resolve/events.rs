@@ -1,0 +1,268 @@
+//! What happens during a run: traffic, faults, captures.
+
+use super::{Class, Names, ip};
+use crate::diag::Diagnostics;
+use crate::field::At;
+use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
+use crate::model::{
+    Fault, FaultKind, Flow, FlowKind, Lab, LinkId, NodeId, NodeKind, SendRate, Service,
+};
+use aerostat_proto::Duration;
+
+/// Largest UDP or ICMP payload: an IPv4 packet without its headers.
+const MAX_PAYLOAD: usize = 65_507;
+/// Smallest payload of a measured datagram: sequence number and time stamp.
+const MIN_PAYLOAD: usize = 16;
+
+/// Fills `lab.traffic`, `lab.faults` and `lab.capture`.
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    for section in file.traffic.iter().flatten() {
+        if let Some(flow) = flow(section, names, lab, d) {
+            lab.traffic.push(flow);
+        }
+    }
+    for section in file.faults.iter().flatten() {
+        if let Some(fault) = fault(section, names, lab, d) {
+            lab.faults.push(fault);
+        }
+    }
+    lab.faults.sort_by_key(|fault| fault.at);
+    for name in file.capture.iter().flatten() {
+        if let Some(link) = link(name, lab, d) {
+            lab.capture.push(link);
+        }
+    }
+}
+
+fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Option<Flow> {
+    let from = names.find(&section.from, &[Class::Host], "a host", d);
+    let to = names.find(&section.to, &[Class::Host], "a host", d);
+    let kind = kind(section, d);
+    let name = section.name.as_ref().map_or_else(
+        || format!("{}-{}", section.from.value, section.to.value),
+        |name| name.value.0.clone(),
+    );
+    let at = section.name.as_ref().map_or(section.place, |name| name.at);
+    if lab.traffic.iter().any(|flow| flow.name == name) {
+        d.error(at, format!("two flows with one name: '{name}'"))
+            .hint("give one of them a 'name:'");
+    }
+    let (from, to) = (from?, to?);
+    if from == to {
+        d.error(section.to.at, "a flow from a host to itself");
+        return None;
+    }
+    let destination = lab.node(to).lecs().first()?.ip;
+    check_path(section, lab, from, to, d);
+    let kind = kind?;
+    warn_about_fragments(section, kind, lab, from, to, d);
+    let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
+    if let (Some(given), Some(until)) = (&section.start, lab.until)
+        && start >= until
+    {
+        d.warning(given.at, "this flow starts when the run is over");
+    }
+    Some(Flow {
+        name,
+        from,
+        to,
+        destination,
+        kind,
+        start,
+        duration: section.duration.as_ref().map(|t| t.value.0),
+    })
+}
+
+fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
+    let kind = section.kind.value.0;
+    if let Some(rate) = &section.rate
+        && matches!(kind, Kind::Tcp | Kind::Rr)
+    {
+        d.error(
+            rate.at,
+            "tcp and rr go as fast as they can: they take no rate",
+        );
+    }
+    if let Some(poisson) = &section.poisson
+        && kind != Kind::Udp
+    {
+        d.error(poisson.at, "poisson is for udp");
+    }
+    let size = |default: usize| section.size.as_ref().map_or(default, |size| size.value.0);
+    let (min, max) = match kind {
+        Kind::Udp | Kind::Ping => (MIN_PAYLOAD, MAX_PAYLOAD),
+        Kind::Tcp | Kind::Rr => (1, 1 << 20),
+    };
+    if let Some(given) = &section.size
+        && !(min..=max).contains(&given.value.0)
+    {
+        d.error(
+            given.at,
+            format!("the size of this traffic is {min} to {max} octets"),
+        );
+    }
+    let rate = section.rate.as_ref().map(|rate| rate.value.0);
+    Some(match kind {
+        Kind::Tcp => FlowKind::Tcp { size: size(8192) },
+        Kind::Rr => FlowKind::Rr { size: size(1) },
+        Kind::Ping => FlowKind::Ping {
+            size: size(56),
+            rate: rate.unwrap_or(SendRate::Packets(1.0)),
+        },
+        Kind::Udp => {
+            let Some(rate) = rate else {
+                d.error(section.kind.at, "udp traffic needs a rate")
+                    .hint("for example: rate: 450pps, or rate: 2Mbps");
+                return None;
+            };
+            FlowKind::Udp {
+                size: size(1000),
+                rate,
+                poisson: section.poisson.as_ref().is_some_and(At::get),
+            }
+        }
+    })
+}
+
+/// Reports a missing route there or back.
+fn check_path(section: &TrafficFile, lab: &Lab, from: NodeId, to: NodeId, d: &mut Diagnostics) {
+    for (a, b) in [(from, to), (to, from)] {
+        let Some(target) = lab.node(b).lecs().first() else {
+            continue;
+        };
+        if let Err(stuck) = ip::trace(lab, a, target.ip) {
+            let (a, b, b_ip) = (&lab.node(a).name, &lab.node(b).name, target.ip);
+            let text = format!("no route from {a} to {b}: {stuck} knows no way to {b_ip}");
+            let elan = lab.find(&stuck).and_then(|id| lab.node(id).lecs().first());
+            let finding = d.error(section.to.at, text);
+            match elan {
+                Some(lec) if stuck == *a => {
+                    let elan = &lab.elan(lec.elan).name;
+                    finding.hint(format!("no router on ELAN {elan} leads there: add one"));
+                }
+                _ => {
+                    finding.hint(format!("add a route to {stuck} under 'routes:'"));
+                }
+            }
+            return;
+        }
+    }
+}
+
+fn warn_about_fragments(
+    section: &TrafficFile,
+    kind: FlowKind,
+    lab: &Lab,
+    from: NodeId,
+    to: NodeId,
+    d: &mut Diagnostics,
+) {
+    let (FlowKind::Udp { size, .. } | FlowKind::Ping { size, .. }) = kind else {
+        return;
+    };
+    let mtu = [from, to]
+        .into_iter()
+        .filter_map(|id| lab.node(id).lecs().first())
+        .map(|lec| lab.elan(lec.elan).max_frame.ip_mtu())
+        .min();
+    if let (Some(mtu), Some(given)) = (mtu, &section.size)
+        && size + 28 > usize::from(mtu)
+    {
+        let fits = mtu - 28;
+        d.warning(
+            given.at,
+            format!("datagrams of {size} octets do not fit the MTU of {mtu}"),
+        )
+        .hint(format!("up to {fits} octets travel in one frame"));
+    }
+}
+
+fn fault(section: &FaultFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Option<Fault> {
+    let FaultFile {
+        crash,
+        restart,
+        link_down,
+        link_up,
+        ..
+    } = section;
+    let given = [crash, restart, link_down, link_up];
+    if given.iter().filter(|what| what.is_some()).count() != 1 {
+        d.error(
+            section.place,
+            "a fault has a time and one of crash, restart, link_down, link_up",
+        )
+        .hint("for example: { at: 8s, crash: asn9000/mps }");
+        return None;
+    }
+    let what = if let Some(name) = crash {
+        let (node, service) = victim(name, names, lab, d)?;
+        FaultKind::Crash(node, service)
+    } else if let Some(name) = restart {
+        let (node, service) = victim(name, names, lab, d)?;
+        FaultKind::Restart(node, service)
+    } else if let Some(name) = link_down {
+        FaultKind::LinkDown(link(name, lab, d)?)
+    } else {
+        FaultKind::LinkUp(link(link_up.as_ref()?, lab, d)?)
+    };
+    Some(Fault {
+        at: section.at.value.0,
+        what,
+    })
+}
+
+/// `node` or `node/service`.
+fn victim(
+    name: &At<String>,
+    names: &Names,
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> Option<(NodeId, Option<Service>)> {
+    const ANY: [Class; 4] = [Class::Switch, Class::LaneServer, Class::Router, Class::Host];
+    let (node, service) = match name.value.split_once('/') {
+        Some((node, service)) => (node, Some(service)),
+        None => (name.value.as_str(), None),
+    };
+    let node_name = At {
+        value: node.to_owned(),
+        at: name.at,
+    };
+    let id = names.find(&node_name, &ANY, "a node", d)?;
+    let Some(service) = service else {
+        return Some((id, None));
+    };
+    let known: &[(&str, Service)] = match &lab.node(id).kind {
+        NodeKind::Switch(_) => &[],
+        NodeKind::LaneServer(_) => &[
+            ("lecs", Service::Lecs),
+            ("les", Service::Les),
+            ("bus", Service::Bus),
+        ],
+        NodeKind::Router(_) => &[("mps", Service::Mps)],
+        NodeKind::Host(_) => &[("mpc", Service::Mpc)],
+    };
+    let found = known.iter().find(|(text, _)| *text == service);
+    if found.is_none() {
+        d.error(name.at, format!("{node} has no service '{service}'"))
+            .suggest(service, known.iter().map(|(text, _)| *text));
+    }
+    found.map(|(_, service)| (id, Some(*service)))
+}
+
+fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {
+    // A link between two switches can be named from either end.
+    let swapped = |link: &crate::model::Link| {
+        let [a, b] = link.ends.map(|end| lab.node(end.node).name.as_str());
+        format!("{b}-{a}") == name.value
+    };
+    let links = &lab.links;
+    let found = links
+        .iter()
+        .position(|link| link.name == name.value)
+        .or_else(|| links.iter().position(swapped));
+    if found.is_none() {
+        d.error(name.at, format!("there is no link '{}'", name.value))
+            .suggest(&name.value, links.iter().map(|link| link.name.as_str()));
+    }
+    found.map(LinkId)
+}

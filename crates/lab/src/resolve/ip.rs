@@ -1,0 +1,241 @@
+//! IP routing tables: the file's own routes, and computed ones for every subnet that they leave out.
+//!
+//! A router's computed route leads over the fewest routers (among equals, the first in the file). A host has one
+//! default route: to its `gateway`, or to the first router on its ELAN.
+
+use crate::diag::Diagnostics;
+use crate::field::{At, Table};
+use crate::file::{Ip, LabFile, Net};
+use crate::model::{IpRoute, Lab, Lec, NodeId, NodeKind};
+use crate::units::IpNet;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Fills the routing tables of routers and hosts.
+pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+    let routers: Vec<NodeId> = lab.routers().map(|(id, _, _)| id).collect();
+    let files = file.routers.iter().flat_map(|table| &table.0);
+    for (&id, (name, section)) in routers.iter().zip(files) {
+        let mut routes = given(lab, id, section.routes.as_ref(), d);
+        let computed = computed(lab, id);
+        for elan in &lab.elans {
+            let own = lab
+                .node(id)
+                .lecs()
+                .iter()
+                .any(|lec| lab.elan(lec.elan).name == elan.name);
+            if own || routes.iter().any(|route| covers(route.to, elan.subnet)) {
+                continue;
+            }
+            match computed.get(&elan.subnet) {
+                Some(route) => routes.push(*route),
+                None => {
+                    let (router, elan_name, subnet) = (&name.value.0, &elan.name, elan.subnet);
+                    d.warning(
+                        name.at,
+                        format!("router {router} has no route to {subnet} (ELAN {elan_name})"),
+                    )
+                    .hint(
+                        "put it on a common ELAN with a router that leads there, or add 'routes:'",
+                    );
+                }
+            }
+        }
+        if let NodeKind::Router(router) = &mut lab.nodes[id.0].kind {
+            router.routes = routes;
+        }
+    }
+    let hosts: Vec<NodeId> = lab.hosts().map(|(id, _, _)| id).collect();
+    for (&id, (_, section)) in hosts.iter().zip(&file.hosts.0) {
+        let mut routes = given(lab, id, section.routes.as_ref(), d);
+        if let Some(via) = gateway(lab, id, section.gateway.as_ref(), d) {
+            routes.push(IpRoute {
+                to: IpNet::ALL,
+                via,
+                lec: 0,
+            });
+        }
+        if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
+            host.routes = routes;
+        }
+    }
+}
+
+/// True if `wide` holds all of `narrow`.
+fn covers(wide: IpNet, narrow: IpNet) -> bool {
+    wide.length <= narrow.length && wide.contains(narrow.network)
+}
+
+/// Routers on the ELAN of `lec`, other than `but`, with their addresses there.
+fn neighbours<'a>(
+    lab: &'a Lab,
+    lec: &'a Lec,
+    but: NodeId,
+) -> impl Iterator<Item = (NodeId, Ipv4Addr)> + 'a {
+    lab.routers()
+        .filter(move |(id, _, _)| *id != but)
+        .flat_map(move |(id, _, router)| {
+            let there = router.lecs.iter().filter(move |l| l.elan == lec.elan);
+            there.map(move |l| (id, l.ip))
+        })
+}
+
+/// The routes of the file, each checked against the interfaces of the node.
+fn given(
+    lab: &Lab,
+    id: NodeId,
+    table: Option<&Table<Net, At<Ip>>>,
+    d: &mut Diagnostics,
+) -> Vec<IpRoute> {
+    let node = lab.node(id);
+    let mut routes = Vec::new();
+    for (to, via) in table.into_iter().flat_map(|table| &table.0) {
+        let hop = via.value.0;
+        let on = |lec: &&Lec| lab.elan(lec.elan).subnet.contains(hop);
+        let Some(lec) = node.lecs().iter().find(on) else {
+            d.error(
+                via.at,
+                format!("next hop {hop} is on no subnet of {}", node.name),
+            );
+            continue;
+        };
+        if !neighbours(lab, lec, id).any(|(_, ip)| ip == hop) {
+            let routers: Vec<String> = neighbours(lab, lec, id)
+                .map(|(_, ip)| ip.to_string())
+                .collect();
+            d.error(via.at, format!("next hop {hop} is no router"))
+                .suggest("", routers.iter().map(String::as_str));
+            continue;
+        }
+        routes.push(IpRoute {
+            to: to.value.0,
+            via: hop,
+            lec: usize::from(lec.index),
+        });
+    }
+    routes
+}
+
+/// The host's default router.
+fn gateway(
+    lab: &Lab,
+    id: NodeId,
+    wanted: Option<&At<Ip>>,
+    d: &mut Diagnostics,
+) -> Option<Ipv4Addr> {
+    let lec = lab.node(id).lecs().first()?;
+    let routers: Vec<Ipv4Addr> = neighbours(lab, lec, id).map(|(_, ip)| ip).collect();
+    let Some(wanted) = wanted else {
+        return routers.first().copied();
+    };
+    let ip = wanted.value.0;
+    if !routers.contains(&ip) {
+        let elan = &lab.elan(lec.elan).name;
+        let known: Vec<String> = routers.iter().map(Ipv4Addr::to_string).collect();
+        d.error(
+            wanted.at,
+            format!("gateway {ip} is no router on ELAN {elan}"),
+        )
+        .suggest("", known.iter().map(String::as_str));
+    }
+    Some(ip)
+}
+
+/// For every subnet that `from` can reach over other routers: the route over the fewest of them.
+fn computed(lab: &Lab, from: NodeId) -> BTreeMap<IpNet, IpRoute> {
+    let mut found: BTreeMap<IpNet, IpRoute> = BTreeMap::new();
+    let mut seen = vec![from];
+    let mut queue = VecDeque::from([(from, None::<(Ipv4Addr, usize)>)]);
+    while let Some((at, first)) = queue.pop_front() {
+        for lec in lab.node(at).lecs() {
+            if let Some((via, lec_index)) = first {
+                let to = lab.elan(lec.elan).subnet;
+                found.entry(to).or_insert(IpRoute {
+                    to,
+                    via,
+                    lec: lec_index,
+                });
+            }
+            for (next, ip) in neighbours(lab, lec, at) {
+                if !seen.contains(&next) {
+                    seen.push(next);
+                    queue.push_back((next, first.or(Some((ip, usize::from(lec.index))))));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The way of a packet from `from` to the address `to`: the nodes on it, or where it ends.
+///
+/// # Errors
+/// The name of the node that has no route, or of the one where the packet starts to go in circles.
+pub(super) fn trace(lab: &Lab, from: NodeId, to: Ipv4Addr) -> Result<Vec<NodeId>, String> {
+    let mut path = vec![from];
+    let mut at = from;
+    for _ in 0..=lab.nodes.len() {
+        let node = lab.node(at);
+        let local = |lec: &Lec| lab.elan(lec.elan).subnet.contains(to);
+        let hop = if node.lecs().iter().any(local) {
+            to
+        } else {
+            let routes = match &node.kind {
+                NodeKind::Host(host) => &host.routes,
+                NodeKind::Router(router) => &router.routes,
+                _ => return Err(node.name.clone()),
+            };
+            routes
+                .iter()
+                .filter(|route| route.to.contains(to))
+                .max_by_key(|route| route.to.length)
+                .map(|route| route.via)
+                .ok_or_else(|| node.name.clone())?
+        };
+        let owner = |node: &crate::model::Node| node.lecs().iter().any(|lec| lec.ip == hop);
+        let next = lab.nodes.iter().position(owner).map(NodeId);
+        at = next.ok_or_else(|| node.name.clone())?;
+        path.push(at);
+        if hop == to {
+            return Ok(path);
+        }
+    }
+    Err(lab.node(at).name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::tests::{SMALL, lab};
+
+    fn way(lab: &Lab, from: &str, to: &str) -> Result<Vec<String>, String> {
+        let ip = lab.node(lab.find(to).unwrap()).lecs()[0].ip;
+        let path = trace(lab, lab.find(from).unwrap(), ip)?;
+        Ok(path.iter().map(|id| lab.node(*id).name.clone()).collect())
+    }
+
+    #[test]
+    fn one_router() {
+        let lab = lab(SMALL);
+        assert_eq!(way(&lab, "x", "y").unwrap(), ["x", "r", "y"]);
+    }
+
+    #[test]
+    fn a_chain_of_routers() {
+        let text = SMALL
+            .replace("b: { subnet: 10.2.0.0/24 }", "b: { subnet: 10.2.0.0/24 }, m: { subnet: 10.8.0.0/24 }, n: { subnet: 10.9.0.0/24 }")
+            .replace(
+                "routers: { r: { on: s2, elans: { a: 10.1.0.1, b: 10.2.0.1 } } }",
+                "routers:\n  r1: { on: s1, elans: { a: 10.1.0.1, m: 10.8.0.1 } }\n  r2: { on: s1, elans: { n: 10.9.0.1, m: 10.8.0.2 } }\n  r3: { on: s2, elans: { b: 10.2.0.1, n: 10.9.0.2 } }",
+            );
+        let chain = lab(&text);
+        assert_eq!(way(&chain, "x", "y").unwrap(), ["x", "r1", "r2", "r3", "y"]);
+        assert_eq!(way(&chain, "y", "x").unwrap(), ["y", "r3", "r2", "r1", "x"]);
+        // A route of the file wins over a computed one: here it sends the packet back.
+        let circle = lab(&text.replace(
+            "m: 10.8.0.2 } }",
+            "m: 10.8.0.2 }, routes: { 10.2.0.0/24: 10.8.0.1 } }",
+        ));
+        assert!(way(&circle, "x", "y").is_err());
+    }
+}

@@ -1,0 +1,197 @@
+//! MPOA parameters: the lab's, overridden by those of a host or router.
+//!
+//! `mpoa: false` for the lab turns MPOA off everywhere except on nodes that say `mpoa: true` themselves; a node's
+//! block of parameters alone does not turn it on again. Without a word for the lab, such a block does turn it on.
+
+use crate::diag::Diagnostics;
+use crate::field::At;
+use crate::file::{MpoaFile, MpoaParams, Time};
+use crate::model::{Mpc, Mps};
+use crate::plan;
+use aerostat_proto::Duration;
+use aerostat_wire::AtmAddress;
+
+/// The blocks that apply to one node, the node's own first; `None` if MPOA is off there.
+fn blocks<'a>(
+    lab: Option<&'a MpoaFile>,
+    node: Option<&'a MpoaFile>,
+) -> Option<Vec<&'a MpoaParams>> {
+    let on = match (node, lab) {
+        (Some(MpoaFile::Switch(on)), _) => *on,
+        (Some(MpoaFile::Params(_)), None) | (_, Some(MpoaFile::Params(_))) => true,
+        (_, Some(MpoaFile::Switch(on))) => *on,
+        (None, None) => false,
+    };
+    let params = |file: Option<&'a MpoaFile>| match file {
+        Some(MpoaFile::Params(params)) => Some(&**params),
+        _ => None,
+    };
+    on.then(|| [params(node), params(lab)].into_iter().flatten().collect())
+}
+
+/// A time parameter: the first block that gives it, checked against its range in seconds.
+fn time(
+    blocks: &[&MpoaParams],
+    name: &str,
+    field: impl Fn(&MpoaParams) -> Option<&At<Time>>,
+    default: Duration,
+    (min, max): (u64, u64),
+    d: &mut Diagnostics,
+) -> Duration {
+    let Some(given) = blocks.iter().find_map(|block| field(block)) else {
+        return default;
+    };
+    let value = given.value.0;
+    if !(Duration::from_secs(min)..=Duration::from_secs(max)).contains(&value) {
+        let known = d.iter().any(|finding| finding.at == given.at);
+        // The lab's block is read once per node, but its mistakes are told once.
+        if !known {
+            d.error(given.at, format!("{name} is {min}s to {max}s"));
+        }
+    }
+    value
+}
+
+fn start(blocks: &[&MpoaParams]) -> Duration {
+    blocks
+        .iter()
+        .find_map(|block| block.start.as_ref())
+        .map_or(Duration::ZERO, |start| start.value.0)
+}
+
+/// Reports parameters of the other role in a node's own block.
+fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
+    let Some(MpoaFile::Params(p)) = node else {
+        return;
+    };
+    let client_only = [
+        ("flow_detect", p.flow_detect.as_ref().map(|v| v.at)),
+        ("tag", p.tag.as_ref().map(|v| v.at)),
+        ("hold_down", p.hold_down.as_ref().map(|v| v.at)),
+    ];
+    let server_only = [
+        ("holding", p.holding.as_ref().map(|v| v.at)),
+        ("keepalive_time", p.keepalive_time.as_ref().map(|v| v.at)),
+        (
+            "keepalive_lifetime",
+            p.keepalive_lifetime.as_ref().map(|v| v.at),
+        ),
+        ("give_up", p.give_up.as_ref().map(|v| v.at)),
+    ];
+    let (others, role, place) = if server {
+        (&client_only[..], "client", "a host")
+    } else {
+        (&server_only[..], "server", "a router")
+    };
+    for (name, at) in others {
+        if let Some(at) = at {
+            d.error(*at, format!("{name} is a parameter of the MPOA {role}"))
+                .hint(format!("give it to {place} or to the lab"));
+        }
+    }
+}
+
+/// The MPOA client of a host whose address (selector 0) is `address`.
+pub(super) fn client(
+    lab: Option<&MpoaFile>,
+    node: Option<&MpoaFile>,
+    address: AtmAddress,
+    d: &mut Diagnostics,
+) -> Option<Mpc> {
+    foreign(node, false, d);
+    let blocks = blocks(lab, node)?;
+    let secs = Duration::from_secs;
+    let (flow_frames, flow_time) = blocks
+        .iter()
+        .find_map(|block| block.flow_detect.as_ref())
+        .map_or((10, secs(1)), |rule| rule.value.0);
+    let retry_max = time(
+        &blocks,
+        "retry_max",
+        |b| b.retry_max.as_ref(),
+        secs(40),
+        (10, 300),
+        d,
+    );
+    let initial_retry = time(
+        &blocks,
+        "initial_retry",
+        |b| b.initial_retry.as_ref(),
+        secs(5),
+        (1, 300),
+        d,
+    );
+    let hold_down = time(
+        &blocks,
+        "hold_down",
+        |b| b.hold_down.as_ref(),
+        retry_max * 4,
+        (30, 1200),
+        d,
+    );
+    Some(Mpc {
+        start: start(&blocks),
+        control: address.with_selector(plan::SELECTOR_MPC_CONTROL),
+        data: address.with_selector(plan::SELECTOR_MPC_DATA),
+        flow_frames,
+        flow_time,
+        initial_retry,
+        retry_max,
+        hold_down,
+        tag: blocks
+            .iter()
+            .find_map(|block| block.tag.as_ref())
+            .is_some_and(|tag| tag.value),
+    })
+}
+
+/// The MPOA server of a router whose address (selector 0) is `address`.
+pub(super) fn server(
+    lab: Option<&MpoaFile>,
+    node: Option<&MpoaFile>,
+    address: AtmAddress,
+    d: &mut Diagnostics,
+) -> Option<Mps> {
+    foreign(node, true, d);
+    let blocks = &blocks(lab, node)?;
+    let secs = Duration::from_secs;
+    let mut get = |name, field: fn(&MpoaParams) -> Option<&At<Time>>, default, range| {
+        time(blocks, name, field, secs(default), range, d)
+    };
+    let keepalive_time = get(
+        "keepalive_time",
+        |b| b.keepalive_time.as_ref(),
+        10,
+        (1, 300),
+    );
+    let keepalive_lifetime = get(
+        "keepalive_lifetime",
+        |b| b.keepalive_lifetime.as_ref(),
+        35,
+        (3, 1000),
+    );
+    let initial_retry = get("initial_retry", |b| b.initial_retry.as_ref(), 5, (1, 300));
+    let retry_max = get("retry_max", |b| b.retry_max.as_ref(), 40, (10, 300));
+    let give_up = get("give_up", |b| b.give_up.as_ref(), 40, (5, 300));
+    let holding = get("holding", |b| b.holding.as_ref(), 1200, (1, 65535));
+    let place = blocks.iter().find_map(|block| {
+        let lifetime = block.keepalive_lifetime.as_ref().map(|v| v.at);
+        lifetime.or(block.keepalive_time.as_ref().map(|v| v.at))
+    });
+    if let Some(at) = place
+        && keepalive_lifetime < keepalive_time * 3
+        && !d.iter().any(|finding| finding.at == at)
+    {
+        d.error(at, "keepalive_lifetime is less than 3 times keepalive_time");
+    }
+    Some(Mps {
+        start: start(blocks),
+        control: address.with_selector(plan::SELECTOR_MPS_CONTROL),
+        keepalive_time,
+        keepalive_lifetime,
+        initial_retry,
+        retry_max,
+        give_up,
+        holding,
+    })
+}

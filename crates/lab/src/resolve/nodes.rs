@@ -1,0 +1,456 @@
+//! Switches, end systems and the links between them, with their addresses.
+
+use super::{Class, Names, mpoa};
+use crate::diag::{Diagnostics, Span};
+use crate::field::At;
+use crate::file::{ElanFile, HostFile, LabFile, LinkOptions, Name, RouterFile};
+use crate::model::{
+    Attachment, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd,
+    LinkId, MaxFrame, Node, NodeId, NodeKind, Port, Router, Side, Switch, Tcp,
+};
+use crate::plan::{self, Kind};
+use crate::units::CellRate;
+use aerostat_proto::Duration;
+use aerostat_wire::{AtmAddress, MacAddr};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Default propagation delay: one kilometre of fibre.
+const DELAY: Duration = Duration::from_micros(5);
+/// Default queue of a router, frames.
+const QUEUE: u64 = 100;
+/// Default TCP buffer, octets.
+const BUFFER: usize = 64 * 1024;
+
+/// How many nodes a lab can have; well within the 16 bits of a node's number in its MAC address.
+const MAX_NODES: usize = 10_000;
+
+/// Name of the host of the LANE services and where to report trouble with it.
+pub(super) fn lane_name(file: &LabFile) -> (&str, Span) {
+    match &file.lane.name {
+        Some(name) => (&name.value.0, name.at),
+        None => ("lane", file.lane.place),
+    }
+}
+
+/// Fills `lab.nodes`, `lab.links` and `lab.elans`.
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    let routers = file.routers.as_ref().map_or(0, |table| table.0.len());
+    let count = file.switches.0.len() + routers + file.hosts.0.len();
+    if count > MAX_NODES {
+        d.error(file.place, format!("{count} nodes: more than {MAX_NODES}"));
+        return;
+    }
+    switches(file, lab, d);
+    trunks(file, names, lab, d);
+    elans(file, lab, d);
+    let mut builder = Builder {
+        names,
+        lab,
+        ips: BTreeMap::new(),
+    };
+    builder.lane_server(file, d);
+    let no_routers = Vec::new();
+    let routers = file.routers.as_ref().map_or(&no_routers, |table| &table.0);
+    for (number, (name, router)) in (1..).zip(routers) {
+        builder.router(file, number, name, router, d);
+    }
+    for (number, (name, host)) in (1..).zip(&file.hosts.0) {
+        builder.host(file, number, name, host, d);
+    }
+}
+
+fn switches(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+    if file.switches.0.is_empty() {
+        d.error(file.place, "a lab needs at least one switch")
+            .hint("for example: switches: { s1: {} }");
+    }
+    let mut seen: BTreeMap<[u8; 13], (&str, Span)> = BTreeMap::new();
+    for (number, (name, switch)) in (1..).zip(&file.switches.0) {
+        let prefix = switch
+            .prefix
+            .as_ref()
+            .map_or_else(|| plan::switch_prefix(number), |prefix| prefix.value.0);
+        let at = switch.prefix.as_ref().map_or(name.at, |prefix| prefix.at);
+        if let Some((other, first)) = seen.insert(prefix, (&name.value.0, at)) {
+            let text = format!("two switches with one prefix: {other} and {}", name.value.0);
+            d.error(at, text).see(first, "the first is here");
+        }
+        lab.nodes.push(Node {
+            name: name.value.0.clone(),
+            kind: NodeKind::Switch(Switch {
+                prefix,
+                ports: Vec::new(),
+                routes: Vec::new(),
+            }),
+        });
+    }
+}
+
+/// Links between switches.
+fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    for link in file.links.iter().flatten() {
+        let [a, b] = &link.ends;
+        let a_id = names.find(a, &[Class::Switch], "a switch", d);
+        let b_id = names.find(b, &[Class::Switch], "a switch", d);
+        let (Some(a_id), Some(b_id)) = (a_id, b_id) else {
+            continue;
+        };
+        if a_id == b_id {
+            d.error(b.at, format!("a link from {} to itself", a.value));
+            continue;
+        }
+        let given = link.options.as_ref().and_then(|o| o.name.as_ref());
+        let base = given.map_or_else(
+            || format!("{}-{}", a.value, b.value),
+            |name| name.value.0.clone(),
+        );
+        let taken = |name: &str| lab.links.iter().any(|link| link.name == name);
+        // Parallel links get numbers; a name that someone chose must be free.
+        if taken(&base)
+            && let Some(name) = given
+        {
+            d.error(name.at, format!("two links with one name: '{base}'"));
+        }
+        let name = std::iter::once(base.clone())
+            .chain((2..).map(|n| format!("{base}-{n}")))
+            .find(|name| !taken(name))
+            .unwrap_or(base);
+        connect(lab, name, a_id, b_id, link.options.as_ref());
+    }
+}
+
+/// Adds a link; `a` plays the user side if it is an end system, else the network side.
+fn connect(
+    lab: &mut Lab,
+    name: String,
+    a: NodeId,
+    b: NodeId,
+    options: Option<&LinkOptions>,
+) -> LinkId {
+    let id = LinkId(lab.links.len());
+    let between_switches = matches!(lab.nodes[a.0].kind, NodeKind::Switch(_));
+    let mut end = |node: NodeId, peer: NodeId, side: Side, station: Option<AtmAddress>| {
+        let port = match &mut lab.nodes[node.0].kind {
+            NodeKind::Switch(switch) => {
+                switch.ports.push(Port {
+                    link: id,
+                    peer,
+                    side,
+                    station,
+                });
+                switch.ports.len() - 1
+            }
+            _ => 0,
+        };
+        LinkEnd { node, port }
+    };
+    let ends = if between_switches {
+        [end(a, b, Side::Network, None), end(b, a, Side::User, None)]
+    } else {
+        [end(a, b, Side::User, None), end(b, a, Side::Network, None)]
+    };
+    lab.links.push(Link {
+        name,
+        ends,
+        rate: options
+            .and_then(|o| o.rate.as_ref())
+            .map_or(CellRate::OC3, |rate| rate.value.0),
+        delay: options
+            .and_then(|o| o.delay.as_ref())
+            .map_or(DELAY, |delay| delay.value.0),
+        loss: options
+            .and_then(|o| o.loss.as_ref())
+            .map_or(0.0, |loss| loss.value.0),
+        bit_errors: options
+            .and_then(|o| o.bit_errors.as_ref())
+            .map_or(0.0, |errors| errors.value.0),
+    });
+    id
+}
+
+fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+    let table = &file.lane.elans.0;
+    if table.is_empty() {
+        d.error(file.lane.place, "lane.elans names no ELAN")
+            .hint("for example: elans: { a: { subnet: 10.1.0.0/24 } }");
+    }
+    if let Some((name, _)) = table.get(plan::MAX_ELANS) {
+        d.error(
+            name.at,
+            format!("more than {} ELANs on one LANE server", plan::MAX_ELANS),
+        );
+        return;
+    }
+    for (n, (name, elan)) in table.iter().enumerate() {
+        check_subnet(&table[..n], name, elan, d);
+        lab.elans.push(Elan {
+            name: name.value.0.clone(),
+            id: n as u32 + 1,
+            subnet: elan.subnet.value.0,
+            max_frame: elan
+                .mtu
+                .as_ref()
+                .map_or(MaxFrame::ALL[0], |mtu| mtu.value.0),
+            // Completed when the LANE server has its address.
+            les: AtmAddress::ZERO,
+            bus: AtmAddress::ZERO,
+        });
+    }
+}
+
+fn check_subnet(
+    before: &[(At<Name>, ElanFile)],
+    name: &At<Name>,
+    elan: &ElanFile,
+    d: &mut Diagnostics,
+) {
+    let subnet = elan.subnet.value.0;
+    if !(8..=30).contains(&subnet.length) {
+        d.error(
+            elan.subnet.at,
+            format!("/{} is no subnet for an ELAN: use /8 to /30", subnet.length),
+        );
+    }
+    for (other_name, other) in before {
+        if other.subnet.value.0.overlaps(subnet) {
+            let (a, b) = (&other_name.value.0, &name.value.0);
+            let text = format!("the subnets of ELANs {a} and {b} overlap");
+            d.error(elan.subnet.at, text)
+                .see(other.subnet.at, format!("subnet of {a}"));
+        }
+    }
+}
+
+/// Adds end systems.
+struct Builder<'a> {
+    names: &'a Names,
+    lab: &'a mut Lab,
+    /// Who has which IP address.
+    ips: BTreeMap<Ipv4Addr, (String, Span)>,
+}
+
+impl Builder<'_> {
+    /// Attaches the node that will be pushed next. A wrong switch is reported; the rest is checked all the same.
+    fn attach(
+        &mut self,
+        name: &str,
+        on: &At<String>,
+        esi: MacAddr,
+        link: Option<&LinkOptions>,
+        d: &mut Diagnostics,
+    ) -> Attachment {
+        if let Some(name) = link.and_then(|options| options.name.as_ref()) {
+            d.error(name.at, "the link of an end system has no name of its own")
+                .hint("it is called NODE-SWITCH");
+        }
+        let switch = self.names.find(on, &[Class::Switch], "a switch", d);
+        let switch = switch.filter(|id| id.0 < self.lab.nodes.len());
+        let prefix = switch.and_then(|id| match &self.lab.nodes[id.0].kind {
+            NodeKind::Switch(switch) => Some(switch.prefix),
+            _ => None,
+        });
+        let address = AtmAddress::from_parts(prefix.unwrap_or_default(), esi, 0);
+        let node = NodeId(self.lab.nodes.len());
+        // The node must stand in the list before a link can lead to it; its kind follows.
+        self.lab.nodes.push(Node {
+            name: name.to_owned(),
+            kind: NodeKind::LaneServer(LaneServer {
+                attachment: Attachment {
+                    switch: node,
+                    port: 0,
+                    link: LinkId(0),
+                    address,
+                },
+                lecs: address,
+            }),
+        });
+        let Some(switch) = switch else {
+            return Attachment {
+                switch: node,
+                port: 0,
+                link: LinkId(0),
+                address,
+            };
+        };
+        let link = connect(self.lab, format!("{name}-{}", on.value), node, switch, link);
+        let port = self.lab.links[link.0].ends[1].port;
+        if let NodeKind::Switch(switch) = &mut self.lab.nodes[switch.0].kind
+            && let Some(port) = switch.ports.get_mut(port)
+        {
+            port.station = Some(address);
+        }
+        Attachment {
+            switch,
+            port,
+            link,
+            address,
+        }
+    }
+    /// Replaces the kind of the node that [`Self::attach`] pushed.
+    fn finish(&mut self, kind: NodeKind) {
+        if let Some(node) = self.lab.nodes.last_mut() {
+            node.kind = kind;
+        }
+    }
+    fn lane_server(&mut self, file: &LabFile, d: &mut Diagnostics) {
+        let (name, _) = lane_name(file);
+        let esi = plan::mac(Kind::LaneServer, 1, 0);
+        let attachment = self.attach(name, &file.lane.on, esi, file.lane.link.as_ref(), d);
+        let address = attachment.address;
+        for (n, elan) in (0..).zip(&mut self.lab.elans) {
+            elan.les = address.with_selector(plan::SELECTOR_LES + n);
+            elan.bus = address.with_selector(plan::SELECTOR_BUS + n);
+        }
+        self.finish(NodeKind::LaneServer(LaneServer {
+            lecs: address.with_selector(plan::SELECTOR_LECS),
+            attachment,
+        }));
+    }
+    fn router(
+        &mut self,
+        file: &LabFile,
+        number: u16,
+        name: &At<Name>,
+        router: &RouterFile,
+        d: &mut Diagnostics,
+    ) {
+        let text = &name.value.0;
+        let esi = plan::mac(Kind::Router, number, 0);
+        let attachment = self.attach(text, &router.on, esi, router.link.as_ref(), d);
+        let address = attachment.address;
+        let table = &router.elans.0;
+        if table.is_empty() {
+            d.error(name.at, format!("router {text} is on no ELAN"))
+                .hint("for example: elans: { a: 10.1.0.1 }");
+        }
+        if let Some((elan, _)) = table.get(plan::MAX_LECS) {
+            let limit = plan::MAX_LECS;
+            d.error(elan.at, format!("more than {limit} ELANs on one router"));
+        }
+        let mut lecs = Vec::new();
+        for (index, (elan, ip)) in table.iter().enumerate().take(plan::MAX_LECS) {
+            let Some(elan) = self.elan(elan, d) else {
+                continue;
+            };
+            let ip_value = self.ip(text, elan, ip.value.0, ip.at, d);
+            let index = index as u8;
+            lecs.push(Lec {
+                index,
+                elan,
+                mac: plan::mac(Kind::Router, number, index),
+                address: address.with_selector(plan::SELECTOR_LEC + index),
+                ip: ip_value,
+            });
+        }
+        let queue = router.queue.as_ref().map_or(QUEUE, At::get);
+        if let Some(given) = &router.queue
+            && !(1..=1_000_000).contains(&given.value)
+        {
+            d.error(given.at, "a queue holds 1 to 1000000 frames");
+        }
+        self.finish(NodeKind::Router(Router {
+            attachment,
+            lecs,
+            routes: Vec::new(),
+            forwarding: router
+                .forwarding
+                .as_ref()
+                .map_or(Forwarding::Wire, |rate| rate.value.0),
+            queue: usize::try_from(queue).unwrap_or(usize::MAX),
+            mpoa: mpoa::server(file.mpoa.as_ref(), router.mpoa.as_ref(), address, d),
+            kernel: router.kernel.as_ref().map(At::get),
+        }));
+    }
+    fn host(
+        &mut self,
+        file: &LabFile,
+        number: u16,
+        name: &At<Name>,
+        host: &HostFile,
+        d: &mut Diagnostics,
+    ) {
+        let text = &name.value.0;
+        let mac = plan::mac(Kind::Host, number, 0);
+        let attachment = self.attach(text, &host.on, mac, host.link.as_ref(), d);
+        let address = attachment.address;
+        let elan = self.elan(&host.elan, d);
+        let ip = match elan {
+            Some(elan) => self.ip(text, elan, host.ip.value.0, host.ip.at, d),
+            None => host.ip.value.0,
+        };
+        let tcp = host.tcp.as_ref();
+        if let Some(buffer) = tcp.and_then(|tcp| tcp.buffer.as_ref())
+            && !(2048..=64 << 20).contains(&buffer.value.0)
+        {
+            d.error(buffer.at, "a TCP buffer has 2KiB to 64MiB");
+        }
+        self.finish(NodeKind::Host(Host {
+            attachment,
+            lec: Lec {
+                index: 0,
+                elan: elan.unwrap_or(ElanId(0)),
+                mac,
+                address: address.with_selector(plan::SELECTOR_LEC),
+                ip,
+            },
+            routes: Vec::new(),
+            mpoa: mpoa::client(file.mpoa.as_ref(), host.mpoa.as_ref(), address, d),
+            tcp: Tcp {
+                congestion: tcp
+                    .and_then(|tcp| tcp.congestion.as_ref())
+                    .map_or(Congestion::Cubic, |congestion| congestion.value.0),
+                buffer: tcp
+                    .and_then(|tcp| tcp.buffer.as_ref())
+                    .map_or(BUFFER, |buffer| buffer.value.0),
+            },
+            kernel: host.kernel.as_ref().map(At::get),
+        }));
+    }
+    fn elan(&self, name: &At<String>, d: &mut Diagnostics) -> Option<ElanId> {
+        let elans = &self.lab.elans;
+        let found = elans.iter().position(|elan| elan.name == name.value);
+        if found.is_none() {
+            d.error(name.at, format!("there is no ELAN '{}'", name.value))
+                .suggest(&name.value, elans.iter().map(|elan| elan.name.as_str()));
+        }
+        found.map(ElanId)
+    }
+    /// Checks an address against its subnet and all other addresses.
+    fn ip(
+        &mut self,
+        node: &str,
+        elan: ElanId,
+        ip: Ipv4Addr,
+        at: Span,
+        d: &mut Diagnostics,
+    ) -> Ipv4Addr {
+        let Elan { name, subnet, .. } = &self.lab.elans[elan.0];
+        if !subnet.contains(ip) {
+            let finding = d.error(
+                at,
+                format!("{ip} is outside {subnet}, the subnet of ELAN {name}"),
+            );
+            if let Some(other) = self.lab.elans.iter().find(|e| e.subnet.contains(ip)) {
+                finding.hint(format!("{ip} belongs to ELAN {}", other.name));
+            }
+        } else if ip == subnet.network || ip == subnet.broadcast() {
+            let what = if ip == subnet.network {
+                "network"
+            } else {
+                "broadcast"
+            };
+            d.error(at, format!("{ip} is the {what} address of {subnet}"));
+        }
+        if let Some((other, first)) = self.ips.get(&ip) {
+            d.error(
+                at,
+                format!("two nodes with one address: {other} and {node} both have {ip}"),
+            )
+            .see(*first, format!("address of {other}"));
+        } else {
+            self.ips.insert(ip, (node.to_owned(), at));
+        }
+        ip
+    }
+}

@@ -1,0 +1,309 @@
+//! YAML as a tree whose every node knows where it stands.
+//!
+//! The file is read into this tree first; `--set` options change the tree; only then is it checked. So a wrong
+//! value is reported the same way wherever it came from, and all mistakes can be reported at once.
+
+use crate::diag::{Diagnostics, Span};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+use std::fmt;
+
+/// A node of the document.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    /// Where it stands.
+    pub(crate) at: Span,
+    /// What it is.
+    pub(crate) value: Value,
+}
+
+/// The kinds of nodes.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// Nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any other scalar. A number keeps the digits that were written: `25.6`, `1e-6`, `4700918100...`.
+    Text(String),
+    /// A list.
+    List(Vec<Tree>),
+    /// A mapping, in the order of the file.
+    Map(Vec<(Key, Tree)>),
+}
+
+/// A key of a mapping.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    /// Where it stands.
+    pub(crate) at: Span,
+    /// Its text.
+    pub(crate) text: String,
+}
+
+impl Value {
+    /// Name of the kind, for messages.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "true or false",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a mapping",
+        }
+    }
+}
+
+/// Parses `text`, which is source number `source` from octet `offset` on.
+pub(crate) fn parse(
+    text: &str,
+    source: usize,
+    offset: usize,
+    diagnostics: &mut Diagnostics,
+) -> Option<Tree> {
+    let mut options = serde_saphyr::Options::default();
+    options.strict_booleans = true;
+    options.with_snippet = false;
+    match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options) {
+        Ok(raw) => Some(convert(
+            raw,
+            &Place {
+                text,
+                source,
+                offset,
+            },
+        )),
+        Err(error) => {
+            report(&error, text, source, offset, diagnostics);
+            None
+        }
+    }
+}
+
+/// Where a parsed text stands.
+struct Place<'a> {
+    text: &'a str,
+    source: usize,
+    offset: usize,
+}
+
+impl Place<'_> {
+    fn span(&self, location: serde_saphyr::Location) -> Span {
+        let start = location
+            .span()
+            .byte_offset()
+            .and_then(|at| usize::try_from(at).ok())
+            .unwrap_or_else(|| self.octet(location));
+        let len = location
+            .span()
+            .byte_len()
+            .map_or(0, |len| usize::try_from(len).unwrap_or(0));
+        Span {
+            source: self.source,
+            start: self.offset + start,
+            end: self.offset + start + len,
+        }
+    }
+    /// Octet offset of a line and column, for errors of the scanner, which knows nothing else.
+    fn octet(&self, location: serde_saphyr::Location) -> usize {
+        let line = usize::try_from(location.line()).unwrap_or(1).max(1);
+        let column = usize::try_from(location.column()).unwrap_or(1).max(1);
+        let before: usize = self
+            .text
+            .split_inclusive('\n')
+            .take(line - 1)
+            .map(str::len)
+            .sum();
+        let rest = &self.text[before..];
+        let within = rest.char_indices().nth(column - 1);
+        before + within.map_or(rest.len(), |(at, _)| at)
+    }
+    fn slice(&self, at: Span) -> Option<&str> {
+        self.text
+            .get(at.start - self.offset..at.end - self.offset)
+            .map(str::trim)
+    }
+}
+
+fn convert(raw: Spanned<Raw>, place: &Place<'_>) -> Tree {
+    let at = place.span(raw.defined);
+    let value = match raw.value {
+        Raw::Null => Value::Null,
+        Raw::Bool(value) => Value::Bool(value),
+        Raw::Text(text) => Value::Text(text),
+        Raw::Number(number) => Value::Text(place.slice(at).map_or(number, str::to_owned)),
+        Raw::List(items) => Value::List(items.into_iter().map(|i| convert(i, place)).collect()),
+        Raw::Map(entries) => Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| {
+                    let at = place.span(key.defined);
+                    let text = key.value;
+                    (Key { at, text }, convert(value, place))
+                })
+                .collect(),
+        ),
+    };
+    // A block ends where the next token starts: the mark of a list or mapping is its first octet.
+    let end = match value {
+        Value::List(_) | Value::Map(_) => at.start + 1,
+        _ => at.end,
+    };
+    Tree {
+        at: Span { end, ..at },
+        value,
+    }
+}
+
+fn report(
+    error: &serde_saphyr::Error,
+    text: &str,
+    source: usize,
+    offset: usize,
+    diagnostics: &mut Diagnostics,
+) {
+    let place = Place {
+        text,
+        source,
+        offset,
+    };
+    let mut at = error.location().map_or(
+        Span {
+            source,
+            start: offset,
+            end: offset,
+        },
+        |l| place.span(l),
+    );
+    at.end = at.end.max(at.start + 1);
+    let mut message = error.without_snippet().to_string();
+    // The place is shown in our own way.
+    if let Some(cut) = message.find(" at line ") {
+        message.truncate(cut);
+    }
+    diagnostics.error(
+        at,
+        format!("not valid YAML: {}", message.trim_end_matches('.')),
+    );
+}
+
+/// What serde sees; places are added by [`Spanned`].
+enum Raw {
+    Null,
+    Bool(bool),
+    Number(String),
+    Text(String),
+    List(Vec<Spanned<Self>>),
+    Map(Vec<(Spanned<String>, Spanned<Self>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any YAML value")
+    }
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(value.to_owned()))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(tree: &Tree, text: &str, out: &mut Vec<String>) {
+        match &tree.value {
+            Value::List(items) => items.iter().for_each(|item| show(item, text, out)),
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    out.push(format!("{}={}", key.text, &text[key.at.start..key.at.end]));
+                    show(value, text, out);
+                }
+            }
+            Value::Text(value) => {
+                out.push(format!("{value}<{}", &text[tree.at.start..tree.at.end]))
+            }
+            other => out.push(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn places_and_digits() {
+        let text = "on: ls1010\nlinks:\n  - [a, \"b\", { rate: 25.6, prefix: 470091810000000000000000000001 }]\n  - é: 1e-6\n    off: no\nx: true\ny:\n";
+        let mut d = Diagnostics::new("x", text);
+        let tree = parse(text, 0, 0, &mut d).unwrap();
+        let mut out = Vec::new();
+        show(&tree, text, &mut out);
+        assert_eq!(
+            out,
+            [
+                "on=on",
+                "ls1010<ls1010",
+                "links=links",
+                "a<a",
+                "b<\"b\"",
+                "rate=rate",
+                "25.6<25.6",
+                "prefix=prefix",
+                "470091810000000000000000000001<470091810000000000000000000001",
+                "é=é",
+                "1e-6<1e-6",
+                "off=off",
+                "no<no",
+                "x=x",
+                "Bool(true)",
+                "y=y",
+                "Null"
+            ]
+        );
+    }
+
+    #[test]
+    fn broken_yaml_has_a_place() {
+        for (text, line) in [("a: [1, 2\nb: 3\n", 2), ("a: 1\na: 2\n", 2), ("a: 'x\n", 1)] {
+            let mut d = Diagnostics::new("x", text);
+            assert!(parse(text, 0, 0, &mut d).is_none(), "{text}");
+            let finding = d.iter().next().unwrap().clone();
+            assert!(d.locate(finding.at).1 >= line, "{d}");
+            assert!(finding.message.starts_with("not valid YAML"), "{d}");
+        }
+    }
+}
