@@ -1,0 +1,162 @@
+//! Clients with state from this server: Keep-Alives, losing them, and triggers for their flows.
+
+use std::collections::BTreeSet;
+
+use aerostat_wire::AtmAddress;
+use aerostat_wire::ipv4::Ipv4View;
+use aerostat_wire::mpoa;
+
+use super::Mps;
+use super::state::{Client, EgressState, Ingress, IngressKey, Purpose};
+use crate::{Duration, Instant, Trace};
+
+/// How long a flow is not asked for again: MPC-p6, the client's own hold-down.
+const TRIGGER_PAUSE: Duration = Duration::from_secs(160);
+
+impl Mps {
+    /// A client has state from now on: Keep-Alives start, the first at once.
+    pub(super) fn keep_alive_for(&mut self, mpc: AtmAddress, now: Instant) {
+        if self.clients.contains_key(&mpc) {
+            return;
+        }
+        let client = Client {
+            reached: now,
+            sequence: 0,
+        };
+        self.clients.insert(mpc, client);
+        self.send_keep_alive(mpc, now);
+        let every = self.config.params.keep_alive_time();
+        self.keep_alive_at.get_or_insert(now + every);
+    }
+
+    /// Every p1: a Keep-Alive to each client with state, the end for those without or out of reach.
+    ///
+    /// A client that no Keep-Alive could reach for longer than p2 has itself given this server up and
+    /// dropped all that it got from it, so its entries are void.
+    pub(super) fn keep_alive_round(&mut self, now: Instant) {
+        if self.keep_alive_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.keep_alive_at = None;
+        let with_state = self.clients_with_state();
+        let lifetime = self.config.params.keep_alive_lifetime();
+        let known: Vec<AtmAddress> = self.clients.keys().copied().collect();
+        for mpc in known {
+            if !with_state.contains(&mpc) {
+                self.clients.remove(&mpc);
+                let text = "nothing is left of what the client got: Keep-Alives end";
+                self.trace(Trace::milestone("mps.client.idle", text).with("mpc", mpc));
+                continue;
+            }
+            let open = self.conns.is_open(mpc);
+            let Some(client) = self.clients.get_mut(&mpc) else {
+                continue;
+            };
+            if open {
+                client.reached = now;
+            }
+            if now.since(client.reached) > lifetime {
+                self.lose_client(mpc, now);
+            } else {
+                self.send_keep_alive(mpc, now);
+            }
+        }
+        if !self.clients.is_empty() {
+            self.keep_alive_at = Some(now + self.config.params.keep_alive_time());
+        }
+    }
+
+    fn send_keep_alive(&mut self, mpc: AtmAddress, now: Instant) {
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        if let Some(client) = self.clients.get_mut(&mpc) {
+            client.sequence = sequence;
+        }
+        let lifetime = self.config.params.keep_alive_lifetime_s;
+        let packet = mpoa::keep_alive(sequence, self.config.control, lifetime.into());
+        self.counters.keep_alives_sent += 1;
+        self.send(mpc, &packet, now);
+    }
+
+    fn clients_with_state(&self) -> BTreeSet<AtmAddress> {
+        let ingress = self.ingress.iter().filter(|(_, e)| e.resolved.is_some());
+        let egress = self.egress.values();
+        ingress
+            .map(|(key, _)| key.0)
+            .chain(
+                egress
+                    .filter(|entry| entry.state != EgressState::Clearing && entry.until.is_some())
+                    .map(|entry| entry.mpc),
+            )
+            .collect()
+    }
+
+    fn lose_client(&mut self, mpc: AtmAddress, now: Instant) {
+        self.clients.remove(&mpc);
+        self.counters.clients_lost += 1;
+        let text = "the client cannot be reached: what it got is void";
+        self.trace(Trace::milestone("mps.client.lost", text).with("mpc", mpc));
+        let keys: Vec<IngressKey> = self
+            .ingress
+            .iter_mut()
+            .filter(|(key, entry)| key.0 == mpc && entry.resolved.take().is_some())
+            .map(|(key, _)| *key)
+            .collect();
+        for key in keys {
+            let Some(entry) = self.ingress.get(&key) else {
+                continue;
+            };
+            let (data, asking) = (entry.mpc_data, entry.asking);
+            if !asking {
+                self.ingress.remove(&key);
+            }
+            self.forget_learned(key.1, data);
+        }
+        let entries: Vec<u32> = self
+            .egress
+            .iter()
+            .filter(|(_, entry)| entry.mpc == mpc)
+            .map(|(cache_id, _)| *cache_id)
+            .collect();
+        for cache_id in entries {
+            self.remove_egress(cache_id, false, "its client cannot be reached", now);
+        }
+    }
+
+    /// The router forwarded a packet from an ELAN: perhaps a client should ask for a shortcut.
+    pub(super) fn routed(&mut self, itf: u32, packet: &[u8], now: Instant) {
+        if !self.config.trigger {
+            return;
+        }
+        let Some(ip) = Ipv4View::new(packet) else {
+            return;
+        };
+        let (source, target) = (ip.source(), ip.destination());
+        // Only flows that start on this ELAN: what other routers pass on is theirs to shorten.
+        let local = self
+            .config
+            .interface(itf)
+            .is_some_and(|interface| interface.covers(source));
+        let pending = self.flows.contains_key(&(source, target));
+        let served = |(key, entry): (&IngressKey, &Ingress)| {
+            key.1 == target && entry.mpc_protocol == source
+        };
+        if !local || pending || target.is_multicast() || self.ingress.iter().any(served) {
+            return;
+        }
+        if self.flows.len() >= self.config.limits.devices {
+            self.counters.limits_met += 1;
+            return;
+        }
+        let until = now + TRIGGER_PAUSE;
+        self.flows.insert((source, target), until);
+        self.flow_ends.push_back((until, (source, target)));
+        self.find_neighbour(itf, source, Purpose::Trigger { source, target }, now);
+    }
+
+    pub(super) fn expire_flows(&mut self, now: Instant) {
+        while let Some((_, flow)) = self.flow_ends.pop_front_if(|(until, _)| *until <= now) {
+            self.flows.remove(&flow);
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! Egress role: a client on a served ELAN is told how packets from a shortcut leave, and accepts or not.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code_name};
+use aerostat_wire::AtmAddress;
+use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, flag};
+
+use super::resolve::{Exit, requester};
+use super::state::{Asked, Egress, EgressState, PurgeTarget, Reach, count};
+use super::{MAX_MTU, Mps};
+use crate::nhrp::{Binding, Key, Reason, transit};
+use crate::{Duration, Instant, Trace};
+
+impl Mps {
+    /// Imposes the binding that this request asks for, or refreshes it if it exists.
+    pub(super) fn impose_for(&mut self, request: Packet, exit: &Exit, reach: &Reach, now: Instant) {
+        let Some((destination, (_, ingress_data))) = requester(&request) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let Some(interface) = self.config.interface(exit.itf).copied() else {
+            return self.refuse(&request, code::NO_BINDING, now);
+        };
+        let nhrp_id = request.common().map_or(0, |c| c.request_id);
+        let index = (ingress_data, destination);
+        if let Some(cache_id) = self.egress_index.get(&index).copied() {
+            let same = self.egress.get_mut(&cache_id).filter(|e| e.reach == *reach);
+            if let Some(entry) = same {
+                let busy = entry.request.replace(request.clone()).is_some();
+                entry.nhrp_id = nhrp_id;
+                entry.asked = request;
+                if busy && entry.imposition.is_some() {
+                    self.counters.duplicates += 1;
+                    return;
+                }
+                return self.impose(cache_id, now);
+            }
+            self.remove_egress(cache_id, true, "the way to it changed", now);
+        }
+        if self.egress.len() >= self.config.limits.egress {
+            self.counters.limits_met += 1;
+            return self.refuse(&request, code::RESOURCES, now);
+        }
+        let cache_id = self.free_cache_id();
+        let entry = Egress {
+            destination,
+            ingress_data,
+            mpc: exit.mpc,
+            itf: exit.itf,
+            elan_id: interface.elan_id,
+            next_hop: exit.hop,
+            header: DllHeader::ethernet_ipv4(exit.mac, interface.mac),
+            reach: reach.clone(),
+            state: EgressState::Imposing,
+            category: mpoa::service_category(&request).ok().flatten(),
+            request: Some(request.clone()),
+            asked: request,
+            imposition: None,
+            nhrp_id,
+            tag: None,
+            mpc_data: None,
+            until: None,
+        };
+        self.egress.insert(cache_id, entry);
+        self.egress_index.insert(index, cache_id);
+        self.impose(cache_id, now);
+    }
+
+    /// Sends a Cache Imposition Request for an entry: with its holding time, or 0 if it is being cleared.
+    fn impose(&mut self, cache_id: u32, now: Instant) {
+        let Some(packet) = self.imposition_packet(cache_id) else {
+            return;
+        };
+        let rule = self.config.params.retry_rule();
+        let asked = Asked::Imposition { cache_id, packet };
+        let Some(id) = self.requests.open(asked, rule, now) else {
+            self.counters.limits_met += 1;
+            return self.imposition_failed(cache_id, now);
+        };
+        let Some(Asked::Imposition { packet, .. }) = self.requests.get_mut(id) else {
+            return;
+        };
+        if let Body::Common(common) = &mut packet.body {
+            common.request_id = id;
+        }
+        let packet = packet.clone();
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        if let Some(old) = entry.imposition.replace(id) {
+            self.requests.close(old);
+        }
+        let (mpc, target, clearing) = (
+            entry.mpc,
+            entry.destination,
+            entry.state == EgressState::Clearing,
+        );
+        let text = if clearing {
+            format!("tells the client to remove the binding for {target}")
+        } else {
+            format!("imposes a binding for {target} on its client")
+        };
+        self.trace(
+            Trace::milestone("mps.imposition.sent", text)
+                .with("mpc", mpc)
+                .with("cache-id", format!("{cache_id:#x}"))
+                .with("target", target),
+        );
+        self.counters.impositions_sent += 1;
+        self.send(mpc, &packet, now);
+    }
+
+    fn imposition_packet(&self, cache_id: u32) -> Option<Packet> {
+        let entry = self.egress.get(&cache_id)?;
+        let dll = DllHeader {
+            cache_id,
+            elan_id: entry.elan_id,
+            header: entry.header.clone(),
+        };
+        let clearing = entry.state == EgressState::Clearing;
+        let imposition = Imposition {
+            id: 0,
+            ingress_data: entry.ingress_data,
+            mps: self.config.interface(entry.itf)?.ip,
+            target: entry.destination,
+            prefix: 32,
+            holding_s: if clearing {
+                0
+            } else {
+                self.config.params.holding_s()
+            },
+            want_tag: false,
+            dll,
+        };
+        let mut packet = imposition.packet();
+        // Only MPOA's extensions: clients in the field cannot step over NHRP's.
+        let mut list: Vec<Extension> = entry
+            .asked
+            .extensions
+            .iter()
+            .flatten()
+            .filter(|e| mpoa::ext::known(e.kind()) && e.kind() != mpoa::ext::DLL_HEADER)
+            .cloned()
+            .collect();
+        list.append(packet.extensions.get_or_insert_default());
+        packet.extensions = Some(list);
+        Some(packet)
+    }
+
+    /// Cache Imposition Reply from the client `mpc`.
+    pub(super) fn imposition_reply(&mut self, mpc: AtmAddress, reply: &Packet, now: Instant) {
+        let id = reply.common().map_or(0, |common| common.request_id);
+        let Some(Asked::Imposition { cache_id, .. }) = self.requests.get(id) else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        let cache_id = *cache_id;
+        if self.egress.get(&cache_id).is_none_or(|e| e.mpc != mpc) {
+            self.counters.unexpected += 1;
+            return;
+        }
+        let Some(cie) = reply.common().and_then(|c| c.cies.first()).cloned() else {
+            self.counters.malformed += 1;
+            return;
+        };
+        self.requests.close(id);
+        count(&mut self.counters.imposition_replies_received, cie.code);
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        entry.imposition = None;
+        if entry.state == EgressState::Clearing {
+            self.egress.remove(&cache_id);
+            return;
+        }
+        // A good reply names the client's data address. Its holding time may be 0 (Linux): the code decides.
+        match cie.nbma.atm().filter(|_| cie.code == code::OK) {
+            Some(data) => self.accepted(cache_id, data, &cie, reply, now),
+            None => {
+                let refusal = if cie.code == code::OK {
+                    mpoa::code::OTHER
+                } else {
+                    cie.code
+                };
+                self.refused_by_client(cache_id, refusal, now);
+            }
+        }
+    }
+
+    fn accepted(
+        &mut self,
+        cache_id: u32,
+        data: AtmAddress,
+        cie: &Cie,
+        reply: &Packet,
+        now: Instant,
+    ) {
+        let imposed_s = self.config.params.holding_s();
+        let holding_s = match cie.holding_s {
+            0 => imposed_s,
+            told => told.min(imposed_s),
+        };
+        let until = now + Duration::from_secs(holding_s.into());
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        entry.state = EgressState::Imposed;
+        entry.until = Some(until);
+        entry.mpc_data = Some(data);
+        entry.tag = match Tag::of(reply) {
+            Ok(Some(Tag::Value(tag))) => Some(tag),
+            _ => None,
+        };
+        let (mpc, destination) = (entry.mpc, entry.destination);
+        let key = imposed_key(entry);
+        let Some(request) = entry.request.take() else {
+            return;
+        };
+        let next_hop = self
+            .config
+            .interface(entry.itf)
+            .map(|interface| interface.ip);
+        let mtu = if cie.mtu > MAX_MTU { 0 } else { cie.mtu };
+        let binding = Binding {
+            nbma: data,
+            next_hop,
+            mtu,
+            until,
+            unique: false,
+            requesters: Default::default(),
+        };
+        let noted = self.cache.store(key, binding)
+            && requester(&request).is_some_and(|(_, who)| self.cache.note_requester(&key, who));
+        if !noted {
+            self.counters.limits_met += 1;
+            self.remove_egress(cache_id, true, "there is no room for the requester", now);
+            return self.refuse(&request, code::RESOURCES, now);
+        }
+        self.trace(
+            Trace::milestone(
+                "mps.imposition.accepted",
+                format!("the client accepted the binding for {destination}"),
+            )
+            .with("mpc", mpc)
+            .with("cache-id", format!("{cache_id:#x}"))
+            .with("atm", data),
+        );
+        let cie = Cie {
+            code: code::OK,
+            prefix: 32,
+            mtu,
+            holding_s,
+            nbma: data.into(),
+            protocol: next_hop.map(Into::into).unwrap_or_default(),
+            ..Cie::default()
+        };
+        let extensions = self.answer_extensions(&request, reply);
+        self.nhrp_answer(&request, cie, extensions, now);
+        self.keep_alive_for(mpc, now);
+    }
+
+    /// A client's negative reply: it goes on to the requester, and what it had before is void.
+    fn refused_by_client(&mut self, cache_id: u32, refusal: u8, now: Instant) {
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        let (request, target, mpc) = (entry.request.take(), entry.destination, entry.mpc);
+        self.trace(
+            Trace::milestone(
+                "mps.imposition.refused",
+                format!(
+                    "the client refused the binding for {target}: {}",
+                    code_name(refusal)
+                ),
+            )
+            .with("mpc", mpc)
+            .with("code", refusal),
+        );
+        self.remove_egress(cache_id, false, "its client refused it", now);
+        if let Some(request) = request {
+            self.refuse(&request, refusal, now);
+        }
+    }
+
+    /// An imposition that nobody answered (p5), or that could not be sent.
+    pub(super) fn imposition_failed(&mut self, cache_id: u32, now: Instant) {
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        entry.imposition = None;
+        if entry.state == EgressState::Clearing {
+            self.egress.remove(&cache_id);
+        } else {
+            self.remove_egress(cache_id, false, "its client does not answer", now);
+        }
+    }
+
+    /// Ends an entry: purges those who got the binding and, if `tell`, has the client remove it too.
+    pub(super) fn remove_egress(&mut self, cache_id: u32, tell: bool, why: &str, now: Instant) {
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        if entry.state == EgressState::Clearing {
+            return;
+        }
+        entry.request = None;
+        if let Some(id) = entry.imposition.take() {
+            self.requests.close(id);
+        }
+        let (key, itf, destination) = (imposed_key(entry), entry.itf, entry.destination);
+        if tell {
+            entry.state = EgressState::Clearing;
+            entry.until = None;
+        }
+        self.egress_index
+            .remove(&(entry.ingress_data, entry.destination));
+        let text = format!("binding for {destination} removed: {why}");
+        self.trace(Trace::detail("mps.egress.removed", text).with("target", destination));
+        if tell {
+            self.impose(cache_id, now);
+        } else {
+            self.egress.remove(&cache_id);
+        }
+        let source = self.config.interface(itf).map(|interface| interface.ip);
+        if let Some(binding) = self.cache.remove(&key) {
+            self.purge_requesters(&key, binding, source, now);
+        }
+    }
+
+    /// Tells everyone who got a binding that it is void.
+    pub(super) fn purge_requesters(
+        &mut self,
+        key: &Key,
+        binding: Binding,
+        source: Option<Ipv4Addr>,
+        now: Instant,
+    ) {
+        let source = source.unwrap_or(self.station.protocol);
+        for ((station, data), until) in binding.requesters {
+            if until <= now {
+                continue;
+            }
+            let (target, prefix_len) = (key.destination, key.prefix_len);
+            if self.station.is_own(station) {
+                self.purge_clients(target, prefix_len, |e| e.mpc_data == data, None, now);
+                continue;
+            }
+            self.trace(
+                Trace::milestone(
+                    "mps.purge",
+                    format!("{station} must drop its binding for {target}"),
+                )
+                .with("to", station)
+                .with("target", target),
+            );
+            let control = self.config.control;
+            let packet = mpoa::purge_request(0, control, source, station, target, prefix_len);
+            self.send_purge(packet, PurgeTarget::Station(station), None, now);
+        }
+    }
+
+    /// Egress Cache Purge Request from the client `mpc`.
+    pub(super) fn egress_purge(&mut self, mpc: AtmAddress, packet: &Packet, now: Instant) {
+        self.counters.egress_purges_received += 1;
+        let Ok(Some(dll)) = DllHeader::of(packet) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let flags = packet.common().map_or(0, |common| common.flags);
+        if flags & flag::NO_REPLY == 0 {
+            let mut reply = packet.clone();
+            reply.op = mpoa::op::EGRESS_PURGE_REPLY;
+            reply.hop_count = Packet::HOP_COUNT;
+            self.counters.egress_purge_replies_sent += 1;
+            self.send(mpc, &reply, now);
+        }
+        // The destination in the packet is not reliable (Linux gives its own address): the Cache ID is.
+        match self.egress.get(&dll.cache_id).filter(|e| e.mpc == mpc) {
+            Some(entry) if entry.state == EgressState::Clearing => {
+                let pending = entry.imposition;
+                self.egress.remove(&dll.cache_id);
+                if let Some(id) = pending {
+                    self.requests.close(id);
+                }
+            }
+            Some(_) => {
+                let why = "its client purged it";
+                self.remove_egress(dll.cache_id, false, why, now);
+            }
+            None => {}
+        }
+    }
+
+    /// The holding time of an imposed binding is over: client and requester drop it by themselves.
+    pub(super) fn expire_egress(&mut self, key: &Key) {
+        let Some(data) = key.scope else { return };
+        let index = (data, key.destination);
+        let Some(cache_id) = self.egress_index.get(&index).copied() else {
+            return;
+        };
+        let Some(entry) = self.egress.get_mut(&cache_id) else {
+            return;
+        };
+        if entry.imposition.is_some() {
+            // A refresh is under way; its answer decides.
+            entry.state = EgressState::Imposing;
+            entry.until = None;
+            return;
+        }
+        self.egress.remove(&cache_id);
+        self.egress_index.remove(&index);
+    }
+
+    /// Extensions of the answer after an imposition: the request's, with what the client filled in or added.
+    fn answer_extensions(&self, request: &Packet, reply: &Packet) -> Option<Vec<Extension>> {
+        let mut list = self.reply_extensions(request);
+        for filled in reply.extensions.iter().flatten() {
+            if !mpoa::ext::known(filled.kind()) || filled.kind() == mpoa::ext::DLL_HEADER {
+                continue;
+            }
+            let list = list.get_or_insert_default();
+            match list.iter_mut().find(|e| e.kind() == filled.kind()) {
+                Some(slot) => slot.value.clone_from(&filled.value),
+                None => list.push(filled.clone()),
+            }
+        }
+        list
+    }
+
+    fn free_cache_id(&mut self) -> u32 {
+        while self.next_cache_id == 0 || self.egress.contains_key(&self.next_cache_id) {
+            self.next_cache_id = self.next_cache_id.wrapping_add(1);
+        }
+        let id = self.next_cache_id;
+        self.next_cache_id = id.wrapping_add(1);
+        id
+    }
+}
+
+fn imposed_key(entry: &Egress) -> Key {
+    Key {
+        destination: entry.destination,
+        prefix_len: 32,
+        scope: Some(entry.ingress_data),
+        reason: Reason::Imposed,
+    }
+}

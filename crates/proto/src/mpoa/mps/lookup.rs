@@ -1,0 +1,153 @@
+//! Questions to the router: which way, and who is the neighbour there. One path for all purposes.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::mpoa::{DeviceType, TLV_DEVICE_TYPE};
+use aerostat_wire::nhrp::code;
+use aerostat_wire::{AtmAddress, MacAddr};
+
+use super::state::{Purpose, Query, Reach};
+use super::{L2Answer, Mps, Output, RouteResult};
+use crate::nhrp::RetryRule;
+use crate::{Duration, Instant};
+
+/// A question that the router has not answered by then is taken as answered with nothing.
+const PATIENCE: RetryRule = RetryRule::once(Duration::from_secs(10));
+
+impl Mps {
+    /// Asks for the way to `target`; [`Self::reached`] goes on with the answer.
+    pub(super) fn find(&mut self, target: Ipv4Addr, purpose: Purpose, now: Instant) {
+        self.ask(Query::Route(target, purpose), now);
+    }
+
+    /// Asks who `hop` is.
+    pub(super) fn find_neighbour(
+        &mut self,
+        itf: u32,
+        hop: Ipv4Addr,
+        purpose: Purpose,
+        now: Instant,
+    ) {
+        self.ask(Query::L2 { itf, hop, purpose }, now);
+    }
+
+    fn ask(&mut self, question: Query, now: Instant) {
+        if self.queries.len() >= self.config.limits.queries {
+            self.counters.limits_met += 1;
+            let (Query::Route(_, purpose) | Query::L2 { purpose, .. }) = question;
+            if let Purpose::Resolve { packet, .. } = purpose {
+                self.refuse(&packet, code::RESOURCES, now);
+            }
+            return;
+        }
+        let output = match &question {
+            Query::Route(dst, _) => (None, *dst),
+            Query::L2 { itf, hop, .. } => (Some(*itf), *hop),
+        };
+        let Some(query) = self.queries.open(question, PATIENCE, now) else {
+            return;
+        };
+        self.out.push_back(match output {
+            (None, dst) => Output::LookupRoute { query, dst },
+            (Some(itf), ip) => Output::ResolveL2 { query, itf, ip },
+        });
+    }
+
+    pub(super) fn route_answer(&mut self, query: u32, result: Option<RouteResult>, now: Instant) {
+        // Too late, or an answer of the other kind: the purpose was served without it.
+        if !matches!(self.queries.get(query), Some(Query::Route(..))) {
+            return;
+        }
+        let Some(Query::Route(dst, purpose)) = self.queries.close(query) else {
+            return;
+        };
+        match result {
+            None => self.reached(purpose, &Reach::Nothing, now),
+            Some(RouteResult::Local) => self.reached(purpose, &Reach::Own, now),
+            Some(RouteResult::Outside) => self.reached(purpose, &Reach::Outside, now),
+            Some(RouteResult::Connected { itf }) => self.find_neighbour(itf, dst, purpose, now),
+            Some(RouteResult::Via { itf, next_hop }) => {
+                self.find_neighbour(itf, next_hop, purpose, now);
+            }
+        }
+    }
+
+    pub(super) fn l2_answer(&mut self, query: u32, answer: Option<L2Answer>, now: Instant) {
+        if !matches!(self.queries.get(query), Some(Query::L2 { .. })) {
+            return;
+        }
+        let Some(Query::L2 { itf, hop, purpose }) = self.queries.close(query) else {
+            return;
+        };
+        let reach = match answer {
+            None => Reach::Silent { itf, hop },
+            Some((mac, atm, tlvs)) => {
+                let device = self.learn(itf, mac, atm, &tlvs);
+                Reach::Neighbour {
+                    itf,
+                    hop,
+                    mac,
+                    mps: device.as_ref().and_then(|d| d.mps(Some(mac))).map(|d| d.0),
+                    mpc: device.as_ref().and_then(DeviceType::mpc),
+                }
+            }
+        };
+        self.reached(purpose, &reach, now);
+    }
+
+    /// The router did not answer in time.
+    pub(super) fn query_expired(&mut self, question: Query, now: Instant) {
+        match question {
+            Query::Route(_, purpose) => self.reached(purpose, &Reach::Nothing, now),
+            Query::L2 { itf, hop, purpose } => {
+                self.reached(purpose, &Reach::Silent { itf, hop }, now);
+            }
+        }
+    }
+
+    fn reached(&mut self, purpose: Purpose, reach: &Reach, now: Instant) {
+        match purpose {
+            Purpose::Resolve { packet, from } => self.resolve(packet, from, reach, now),
+            Purpose::Forward(packet) => {
+                if let Reach::Neighbour { mps: Some(mps), .. } = reach {
+                    self.send(*mps, &packet, now);
+                } else {
+                    self.counters.undeliverable += 1;
+                }
+            }
+            Purpose::Recheck(subject) => self.recheck(subject, reach, now),
+            Purpose::Trigger { source, target } => {
+                if let Reach::Neighbour { mpc: Some(mpc), .. } = reach {
+                    self.send_trigger(*mpc, source, target, now);
+                }
+            }
+        }
+    }
+
+    /// Remembers what a neighbour's TLVs say, or recalls it if they are not there this time.
+    pub(super) fn learn(
+        &mut self,
+        itf: u32,
+        mac: MacAddr,
+        atm: AtmAddress,
+        tlvs: &[(u32, Vec<u8>)],
+    ) -> Option<DeviceType> {
+        let tlv = tlvs.iter().find(|(kind, _)| *kind == TLV_DEVICE_TYPE);
+        let Some((_, value)) = tlv else {
+            let known = self.devices.get(&(itf, mac));
+            return known.filter(|(of, _)| *of == atm).map(|(_, d)| d.clone());
+        };
+        let Ok(device) = DeviceType::decode(value) else {
+            self.counters.malformed += 1;
+            return None;
+        };
+        if self.devices.len() >= self.config.limits.devices
+            && !self.devices.contains_key(&(itf, mac))
+        {
+            self.counters.limits_met += 1;
+        } else {
+            self.devices.insert((itf, mac), (atm, device.clone()));
+        }
+        Some(device)
+    }
+}

@@ -1,0 +1,484 @@
+//! MPOA server: the part of a router that answers "how do I reach this address directly over ATM?".
+//!
+//! **Purpose.** A client (MPC) that sees a flow through this router asks it for a shortcut. As *ingress*
+//! server it turns the question into NHRP and sends it along the routed path. The server on whose ELAN the
+//! destination lives, as *egress* server, tells the destination's client how packets from the shortcut will
+//! leave (Cache Imposition), and answers with that client's data ATM address. Both roles are one machine;
+//! a router between two ELANs plays both for one question.
+//!
+//! **Objects and owners.** The machine owns its control connections, an *ingress cache* by (client,
+//! destination), an *egress cache* by Cache ID, and the NHRP tables of [`crate::nhrp`]: outstanding
+//! requests, and bindings with those who must be purged. Routes, ARP and LE_ARP belong to the router:
+//! [`Output::LookupRoute`] and [`Output::ResolveL2`] ask it, [`Input::Route`] and [`Input::L2`] answer.
+//! Clients and other servers are found through the Device Type TLV in LE_ARP answers; nothing is configured.
+//!
+//! ```text
+//!  ingress client    ingress server              egress server     egress client
+//!        │ 134 resolution  │                            │                │
+//!        │ request ───────>│ 1 NHRP resolution request  │                │
+//!        │                 │ ──────────(servers)───────>│ 128 imposition │
+//!        │                 │                            │ request ──────>│
+//!        │                 │ 2 NHRP resolution reply    │<────── 129     │
+//!        │<───────── 135   │<───────────────────────────│                │
+//! ```
+//!
+//! **States.** Ingress: resolving, resolved, refreshing (NHRP asked again while the client uses the
+//! binding). Egress: imposing, imposed, clearing (holding time 0 was sent). An entry ends with its holding
+//! time, a purge, a change of route or neighbour, or the loss of its client.
+//!
+//! **Where no client can take the shortcut** (host without MPOA, destination outside the ATM network) the
+//! server answers with its own data address, accepts the shortcut there and hands the packets to the router
+//! ([`Output::ForwardIp`]); [`MpsConfig::terminate`] turns that off, and the answer is code 12.
+//!
+//! **Timers.** Requests: p4 doubling up to p5; resolutions are forgotten after p6. Keep-Alives every p1 to
+//! each client with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min.
+//!
+//! **Standards.** MPOA 1.1 (af-mpoa-0114) by way of the facts book "MPOA" §2–§7, §11–§16; RFC 2332.
+//!
+//! **Not implemented.** Protocols other than IPv4 (code 0x84); token-ring headers; bindings for prefixes
+//! (every binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
+//! extensions are passed on but not made.
+//!
+//! **Deviations.** Only the first entry of an NHRP reply goes to the client, and only MPOA's extensions and
+//! the client's own: clients in the field cannot read more. A client that no Keep-Alive can reach for p2 is
+//! taken as dead. An MTU above 9180 is passed on as "unknown". A packet on a shortcut that ends here
+//! passes the router as any other, so its TTL is decremented twice: by the client and by the router.
+
+mod changes;
+mod clients;
+mod conns;
+mod egress;
+mod ingress;
+mod lookup;
+mod nhs;
+mod params;
+mod resolve;
+mod snapshot;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+use aerostat_wire::mpoa::{DeviceType, TLV_DEVICE_TYPE};
+use aerostat_wire::{AtmAddress, Blli, MacAddr};
+
+pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
+pub use params::{Interface, Limits, MpsConfig, MpsParams};
+pub use snapshot::{
+    ClientRow, ConnRow, EgressRow, IngressRow, IngressState, MpsSnapshot, NhrpRow, NhrpSnapshot,
+    PendingRow,
+};
+pub use state::{Counters, EgressState};
+
+use crate::nhrp::{Cache, Expired, Reason, RequestTable, Station};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
+use conns::Conns;
+use state::{Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach};
+
+/// A larger MTU in an entry is a peer's byte-order mistake. Source: facts book "MPOA" §16.
+const MAX_MTU: u16 = 9180;
+/// Tag of shortcuts that end at this router: all are treated alike.
+const TAG_ROUTER: u32 = 1;
+
+/// The router's answer about a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteResult {
+    /// On the network of this interface.
+    Connected {
+        /// The interface.
+        itf: u32,
+    },
+    /// Behind another router.
+    Via {
+        /// The interface.
+        itf: u32,
+        /// That router's address.
+        next_hop: Ipv4Addr,
+    },
+    /// One of the router's own addresses.
+    Local,
+    /// Over an interface that is no ELAN.
+    Outside,
+}
+
+/// MAC address, ATM address of its owner, and the TLVs that came with LE_ARP.
+pub type L2Answer = (MacAddr, AtmAddress, Vec<(u32, Vec<u8>)>);
+
+/// What goes in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// Begin to serve.
+    Start,
+    /// Release everything and forget all state.
+    Stop,
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+    /// An interface's LAN Emulation client heard TLVs of a device.
+    Associate {
+        /// The interface.
+        itf: u32,
+        /// MAC address of the device.
+        mac: MacAddr,
+        /// ATM address of its LAN Emulation client.
+        atm: AtmAddress,
+        /// The TLVs.
+        tlvs: Vec<(u32, Vec<u8>)>,
+    },
+    /// Answer to [`Output::LookupRoute`]; `None` if there is no route.
+    Route {
+        /// From the question.
+        query: u32,
+        /// The way.
+        result: Option<RouteResult>,
+    },
+    /// Answer to [`Output::ResolveL2`]; `None` if nobody answered ARP or LE_ARP.
+    L2 {
+        /// From the question.
+        query: u32,
+        /// The neighbour.
+        answer: Option<L2Answer>,
+    },
+    /// The routing table changed.
+    RoutesChanged,
+    /// ARP or LE_ARP found, changed or lost a neighbour.
+    NeighbourChanged {
+        /// The interface.
+        itf: u32,
+        /// The neighbour's address.
+        ip: Ipv4Addr,
+    },
+    /// The router forwarded this IP packet, which came in on an ELAN. Only used for triggers.
+    Routed {
+        /// The interface it came from.
+        itf: u32,
+        /// The packet.
+        packet: &'a [u8],
+    },
+}
+
+/// What comes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// To the ATM service.
+    Atm(AtmRequest),
+    /// Which way to this address?
+    LookupRoute {
+        /// Comes back in the answer.
+        query: u32,
+        /// The address.
+        dst: Ipv4Addr,
+    },
+    /// Who is this neighbour? (ARP, then LE_ARP.)
+    ResolveL2 {
+        /// Comes back in the answer.
+        query: u32,
+        /// The interface.
+        itf: u32,
+        /// The neighbour.
+        ip: Ipv4Addr,
+    },
+    /// TLVs that the interface's LAN Emulation client is to register and announce.
+    SetTlvs {
+        /// The interface.
+        itf: u32,
+        /// Type and value.
+        tlvs: Vec<(u32, Vec<u8>)>,
+    },
+    /// An IP packet from a shortcut that ends here.
+    ForwardIp(Vec<u8>),
+    /// An observation.
+    Trace(Trace),
+}
+
+/// The server.
+#[derive(Debug)]
+pub struct Mps {
+    config: MpsConfig,
+    station: Station,
+    up: bool,
+    conns: Conns,
+    ingress: BTreeMap<IngressKey, Ingress>,
+    egress: BTreeMap<u32, Egress>,
+    /// Cache ID by ingress data address and destination; entries that are being cleared are not in it.
+    egress_index: BTreeMap<(AtmAddress, Ipv4Addr), u32>,
+    /// Destinations for which this router is the exit, with the way that made it so.
+    exits: BTreeMap<Ipv4Addr, Reach>,
+    cache: Cache,
+    requests: RequestTable<Asked>,
+    queries: RequestTable<Query>,
+    collects: BTreeMap<CollectKey, Collect>,
+    clients: BTreeMap<AtmAddress, Client>,
+    devices: BTreeMap<(u32, MacAddr), (AtmAddress, DeviceType)>,
+    flows: BTreeMap<(Ipv4Addr, Ipv4Addr), Instant>,
+    flow_ends: VecDeque<(Instant, (Ipv4Addr, Ipv4Addr))>,
+    keep_alive_at: Option<Instant>,
+    sequence: u32,
+    next_cache_id: u32,
+    counters: Counters,
+    out: VecDeque<Output>,
+}
+
+impl Mps {
+    /// A server that has not started.
+    #[must_use]
+    pub fn new(config: MpsConfig) -> Self {
+        let limits = config.limits;
+        let bindings = limits.ingress + limits.egress + limits.router_bindings;
+        let first = config.interfaces.first().map(|interface| interface.ip);
+        Self {
+            station: Station {
+                nbma: config.control,
+                protocol: first.unwrap_or(Ipv4Addr::UNSPECIFIED),
+                own: config.interfaces.iter().map(|i| i.ip).collect(),
+            },
+            up: false,
+            conns: Conns::new(limits),
+            ingress: BTreeMap::new(),
+            egress: BTreeMap::new(),
+            egress_index: BTreeMap::new(),
+            exits: BTreeMap::new(),
+            cache: Cache::new(bindings, limits.requesters),
+            requests: RequestTable::new(config.first_request_id, limits.requests),
+            queries: RequestTable::new(1, limits.queries),
+            collects: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            flow_ends: VecDeque::new(),
+            keep_alive_at: None,
+            sequence: config.first_sequence,
+            next_cache_id: config.first_cache_id,
+            counters: Counters::default(),
+            out: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// The events so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn trace(&mut self, trace: Trace) {
+        self.out.push_back(Output::Trace(trace));
+    }
+
+    fn addresses(&self) -> Vec<AtmAddress> {
+        let mut listening = vec![self.config.control];
+        listening.extend(self.config.terminate.then_some(self.config.data));
+        listening
+    }
+
+    fn start(&mut self) {
+        self.up = true;
+        self.sequence = self.config.first_sequence;
+        for address in self.addresses() {
+            self.out.push_back(Output::Atm(AtmRequest::Listen {
+                address,
+                blli: Blli::LLC,
+                max_sdu: MAX_SDU,
+            }));
+        }
+        for interface in &self.config.interfaces {
+            let device = DeviceType::Mps {
+                control: self.config.control,
+                macs: vec![interface.mac],
+            };
+            self.out.push_back(Output::SetTlvs {
+                itf: interface.itf,
+                tlvs: vec![(TLV_DEVICE_TYPE, device.encode())],
+            });
+        }
+        let text = format!("MPOA server of {} interfaces", self.config.interfaces.len());
+        self.trace(Trace::milestone("mps.started", text).with("control", self.config.control));
+    }
+
+    fn stop(&mut self) {
+        self.up = false;
+        for address in self.addresses() {
+            self.out.push_back(Output::Atm(AtmRequest::Unlisten {
+                address,
+                blli: Blli::LLC,
+            }));
+        }
+        self.conns.release_all(&mut self.out);
+        self.ingress.clear();
+        self.egress.clear();
+        self.egress_index.clear();
+        self.exits.clear();
+        self.cache.clear();
+        self.requests.clear();
+        self.queries.clear();
+        self.collects.clear();
+        self.clients.clear();
+        self.devices.clear();
+        self.flows.clear();
+        self.flow_ends.clear();
+        self.keep_alive_at = None;
+        self.trace(Trace::milestone("mps.stopped", "MPOA server stopped"));
+    }
+
+    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        match event {
+            AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
+            AtmEvent::Connected { conn, vc } => {
+                if !self.conns.opened(conn, vc, now, &mut self.out) {
+                    self.counters.unexpected += 1;
+                }
+            }
+            AtmEvent::Released { conn, cause } => {
+                if let Some(lost) = self.conns.remove(conn) {
+                    self.counters.connections_lost += 1;
+                    let text = format!("connection gone: {cause}");
+                    self.trace(Trace::detail("mps.vcc.lost", text).with("peer", lost.peer));
+                }
+            }
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                called,
+                blli,
+                multipoint,
+                ..
+            } => {
+                let usable = blli == Blli::LLC && !multipoint;
+                self.incoming(conn, calling.filter(|_| usable), called, now);
+            }
+            // Requests are sent again by their retries; lost connections report themselves.
+            AtmEvent::Up | AtmEvent::Down => {}
+            AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {
+                self.counters.unexpected += 1;
+            }
+        }
+    }
+
+    /// A call is offered. The called address decides what it is for; without the caller's there is no
+    /// telling clients apart.
+    fn incoming(
+        &mut self,
+        conn: ConnId,
+        calling: Option<AtmAddress>,
+        called: AtmAddress,
+        now: Instant,
+    ) {
+        let carries = if called == self.config.control {
+            Some(ConnUse::Control)
+        } else if called == self.config.data && self.config.terminate {
+            Some(ConnUse::Shortcut)
+        } else {
+            None
+        };
+        let cause = match (calling, carries) {
+            (None, _) => Cause::REJECTED,
+            (_, None) => Cause::INCOMPATIBLE,
+            (Some(peer), Some(carries)) => {
+                if self.conns.accept(conn, peer, carries, now) {
+                    self.out.push_back(Output::Atm(AtmRequest::Accept { conn }));
+                    return;
+                }
+                self.counters.limits_met += 1;
+                Cause::RESOURCES
+            }
+        };
+        self.counters.calls_refused += 1;
+        self.out
+            .push_back(Output::Atm(AtmRequest::Release { conn, cause }));
+    }
+
+    fn associate(
+        &mut self,
+        itf: u32,
+        mac: MacAddr,
+        atm: AtmAddress,
+        tlvs: &[(u32, Vec<u8>)],
+        now: Instant,
+    ) {
+        let before = self.devices.get(&(itf, mac)).cloned();
+        let device = self.learn(itf, mac, atm, tlvs).map(|device| (atm, device));
+        if before.is_some() && before != device {
+            let over = |reach: &Reach| {
+                matches!(reach, Reach::Neighbour { itf: i, mac: m, .. } if (*i, *m) == (itf, mac))
+            };
+            self.recheck_all(over, now);
+        }
+    }
+
+    fn expire_bindings(&mut self, now: Instant) {
+        while let Some((key, _)) = self.cache.expire(now) {
+            match key.reason {
+                Reason::Learned => self.expire_ingress(key.destination, key.scope),
+                Reason::Imposed => self.expire_egress(&key),
+                Reason::Router => {
+                    self.exits.remove(&key.destination);
+                }
+            }
+        }
+    }
+}
+
+impl Machine for Mps {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Start if self.up => return Err(Refused("the server has started already")),
+            Input::Start => self.start(),
+            // What was under way when the server stopped may still report.
+            _ if !self.up => {}
+            Input::Stop => self.stop(),
+            Input::Atm(event) => self.atm(event, now),
+            Input::Associate {
+                itf,
+                mac,
+                atm,
+                tlvs,
+            } => self.associate(itf, mac, atm, &tlvs, now),
+            Input::Route { query, result } => self.route_answer(query, result, now),
+            Input::L2 { query, answer } => self.l2_answer(query, answer, now),
+            Input::RoutesChanged => self.recheck_all(|_| true, now),
+            Input::NeighbourChanged { itf, ip } => {
+                self.recheck_all(|reach| reach.is_over(itf, ip), now);
+            }
+            Input::Routed { itf, packet } => self.routed(itf, packet, now),
+        }
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(expired) = self.queries.expire(now) {
+            if let Expired::GivenUp(_, question) = expired {
+                self.query_expired(question, now);
+            }
+        }
+        // Holding times before retries: a binding that has run out must not be told to anybody.
+        self.expire_bindings(now);
+        while let Some(expired) = self.requests.expire(now) {
+            self.request_expired(expired, now);
+        }
+        self.keep_alive_round(now);
+        self.expire_flows(now);
+        self.conns.release_idle(now, &mut self.out);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        [
+            self.queries.deadline(),
+            self.requests.deadline(),
+            self.cache.deadline(),
+            self.keep_alive_at,
+            self.flow_ends.front().map(|(until, _)| *until),
+            self.conns.deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+}

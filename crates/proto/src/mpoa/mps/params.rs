@@ -1,0 +1,236 @@
+//! What an MPOA server is told: addresses, interfaces, parameters, limits.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::{AtmAddress, MacAddr};
+
+use crate::Duration;
+use crate::nhrp::RetryRule;
+use crate::nhrp::cache::mask;
+
+/// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.
+///
+/// Source: MPOA 1.1 annex F; facts book "MPOA" §6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpsParams {
+    /// p1: a Keep-Alive goes to every client with state this often, s; 1..=300, default 10.
+    pub keep_alive_time_s: u16,
+    /// p2: lifetime announced in a Keep-Alive, s; 3..=1000 and at least 3 × p1, default 35.
+    pub keep_alive_lifetime_s: u16,
+    /// p4: wait before the first retry of a request, s; doubles; 1..=300, default 5.
+    pub initial_retry_s: u16,
+    /// p5: no retry after this time, s; 10..=300, default 40.
+    pub retry_limit_s: u16,
+    /// p6: a resolution without an answer is forgotten after this time, s; 5..=300, default 40.
+    pub give_up_s: u16,
+    /// p7: holding time of imposed bindings, minutes; 1..=120, default 20.
+    pub holding_min: u16,
+}
+
+impl Default for MpsParams {
+    fn default() -> Self {
+        Self {
+            keep_alive_time_s: 10,
+            keep_alive_lifetime_s: 35,
+            initial_retry_s: 5,
+            retry_limit_s: 40,
+            give_up_s: 40,
+            holding_min: 20,
+        }
+    }
+}
+
+impl MpsParams {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The name of the first parameter out of its range, with the range.
+    pub fn check(&self) -> Result<(), String> {
+        let table = [
+            ("keep-alive time (p1), s", self.keep_alive_time_s, 1, 300),
+            (
+                "keep-alive lifetime (p2), s",
+                self.keep_alive_lifetime_s,
+                3.max(self.keep_alive_time_s.saturating_mul(3)),
+                1000,
+            ),
+            ("initial retry time (p4), s", self.initial_retry_s, 1, 300),
+            ("retry time maximum (p5), s", self.retry_limit_s, 10, 300),
+            ("give-up time (p6), s", self.give_up_s, 5, 300),
+            ("holding time (p7), minutes", self.holding_min, 1, 120),
+        ];
+        for (name, value, low, high) in table {
+            if !(low..=high).contains(&value) {
+                return Err(format!("MPS {name}: {value} is not in {low}..={high}"));
+            }
+        }
+        Ok(())
+    }
+    pub(super) fn keep_alive_time(&self) -> Duration {
+        Duration::from_secs(self.keep_alive_time_s.max(1).into())
+    }
+    pub(super) fn keep_alive_lifetime(&self) -> Duration {
+        Duration::from_secs(self.keep_alive_lifetime_s.into())
+    }
+    pub(super) const fn holding_s(&self) -> u16 {
+        self.holding_min.saturating_mul(60)
+    }
+    /// Retries of a resolution: p4, p5, forgotten after p6.
+    pub(super) fn resolution_rule(&self) -> RetryRule {
+        RetryRule {
+            initial: Duration::from_secs(self.initial_retry_s.into()),
+            retry_limit: Duration::from_secs(self.retry_limit_s.into()),
+            give_up: Duration::from_secs(self.give_up_s.into()),
+        }
+    }
+    /// Retries of impositions and purges: p4, forgotten after p5.
+    pub(super) fn retry_rule(&self) -> RetryRule {
+        RetryRule {
+            give_up: Duration::from_secs(self.retry_limit_s.into()),
+            ..self.resolution_rule()
+        }
+    }
+}
+
+/// One interface of the router: a LAN Emulation client on an ELAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The router's number for it.
+    pub itf: u32,
+    /// Router's address on it.
+    pub ip: Ipv4Addr,
+    /// Length of the network prefix, 0..=32.
+    pub prefix_len: u8,
+    /// Router's MAC address on it.
+    pub mac: MacAddr,
+    /// ELAN-ID of its ELAN.
+    pub elan_id: u32,
+}
+
+impl Interface {
+    /// True if the address lies in the interface's network.
+    #[must_use]
+    pub fn covers(&self, address: Ipv4Addr) -> bool {
+        let mask = mask(self.prefix_len);
+        u32::from(self.ip) & mask == u32::from(address) & mask
+    }
+}
+
+/// Bounds of everything that a peer can make grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Ingress entries in all.
+    pub ingress: usize,
+    /// Ingress entries of one client.
+    pub ingress_per_mpc: usize,
+    /// Egress entries.
+    pub egress: usize,
+    /// Bindings where this router itself is the exit.
+    pub router_bindings: usize,
+    /// Stations to purge, per binding.
+    pub requesters: usize,
+    /// Requests that wait for a reply.
+    pub requests: usize,
+    /// Questions to the router that wait for an answer.
+    pub queries: usize,
+    /// Connections, both ways.
+    pub connections: usize,
+    /// Connections with one peer.
+    pub connections_per_peer: usize,
+    /// Packets that wait for one connection.
+    pub queue: usize,
+    /// Devices learned from TLVs, and flows remembered for triggers.
+    pub devices: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            ingress: 1024,
+            ingress_per_mpc: 256,
+            egress: 1024,
+            router_bindings: 1024,
+            requesters: 64,
+            requests: 2048,
+            queries: 2048,
+            connections: 1024,
+            connections_per_peer: 8,
+            queue: 32,
+            devices: 1024,
+        }
+    }
+}
+
+/// Everything that an MPOA server is told at construction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MpsConfig {
+    /// Control ATM address: MPOA and NHRP packets.
+    pub control: AtmAddress,
+    /// Data ATM address: shortcuts that end at this router.
+    pub data: AtmAddress,
+    /// The router's interfaces; the first gives the address that names the server in NHRP records.
+    pub interfaces: Vec<Interface>,
+    /// MPS-p1 to p7.
+    pub params: MpsParams,
+    /// Bounds.
+    pub limits: Limits,
+    /// Answer with the own data address where no client can take the shortcut.
+    pub terminate: bool,
+    /// Send Trigger when the router forwards a flow of a client.
+    pub trigger: bool,
+    /// MTU of shortcuts that end here, octets.
+    pub mtu: u16,
+    /// First request id.
+    pub first_request_id: u32,
+    /// First Cache ID; never 0.
+    pub first_cache_id: u32,
+    /// Sequence number of the first Keep-Alive after `Start`. A restart must begin below the number that
+    /// was reached before, so that clients notice it.
+    pub first_sequence: u32,
+}
+
+impl MpsConfig {
+    /// A configuration with default parameters; the seed gives the first request id and Cache ID, so that
+    /// numbers from before a restart are not taken for new ones.
+    #[must_use]
+    pub fn new(
+        control: AtmAddress,
+        data: AtmAddress,
+        interfaces: Vec<Interface>,
+        seed: u64,
+    ) -> Self {
+        let mixed = mix(seed);
+        Self {
+            control,
+            data,
+            interfaces,
+            params: MpsParams::default(),
+            limits: Limits::default(),
+            terminate: true,
+            trigger: false,
+            mtu: 1500,
+            first_request_id: (mixed >> 32) as u32,
+            first_cache_id: mixed as u32 | 1,
+            first_sequence: 1,
+        }
+    }
+    /// The router's address on the network of `neighbour`, else on its first interface.
+    pub(super) fn facing(&self, neighbour: Ipv4Addr) -> Ipv4Addr {
+        self.interfaces
+            .iter()
+            .find(|interface| interface.covers(neighbour))
+            .or(self.interfaces.first())
+            .map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.ip)
+    }
+    pub(super) fn interface(&self, itf: u32) -> Option<&Interface> {
+        self.interfaces.iter().find(|known| known.itf == itf)
+    }
+}
+
+/// The finalizer of splitmix64: neighbouring seeds give unrelated numbers.
+const fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,231 @@
+//! An NHRP Resolution Request whose destination has been looked up: who answers it, and how.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::mpoa::{self, Tag};
+use aerostat_wire::nhrp::{Cie, Extension, Packet, code, flag, op};
+use aerostat_wire::{AtmAddress, MacAddr};
+
+use super::state::{Asked, Purpose, Reach, count};
+use super::{Mps, TAG_ROUTER};
+use crate::nhrp::{Binding, Key, Reason, transit};
+use crate::{Duration, Instant, Trace};
+
+/// Where an imposed binding leads.
+pub(super) struct Exit {
+    pub(super) itf: u32,
+    pub(super) hop: Ipv4Addr,
+    pub(super) mac: MacAddr,
+    pub(super) mpc: AtmAddress,
+}
+
+impl Mps {
+    /// An NHRP Resolution Request and where its destination is: pass it on, impose, take it, or refuse.
+    pub(super) fn resolve(
+        &mut self,
+        packet: Packet,
+        from: AtmAddress,
+        reach: &Reach,
+        now: Instant,
+    ) {
+        if from == self.config.control {
+            // Made here: the way is noted, so that a change of it purges the client.
+            let id = packet.common().map(|common| common.request_id);
+            let Some(Asked::Resolution(key)) = id.and_then(|id| self.requests.get(id)) else {
+                return;
+            };
+            if let Some(entry) = self.ingress.get_mut(key) {
+                entry.reach = Some(reach.clone());
+            }
+        }
+        if let Reach::Neighbour { mps: Some(mps), .. } = reach
+            && !self.is_on_elan(reach, &packet)
+        {
+            return self.pass_on(packet, from, *mps, now);
+        }
+        if let Err(fault) = self.station.reply_extensions(&packet) {
+            return self.fault(from, &packet, fault, now);
+        }
+        match reach {
+            Reach::Neighbour {
+                itf,
+                hop,
+                mac,
+                mpc: Some(mpc),
+                ..
+            } => {
+                let exit = Exit {
+                    itf: *itf,
+                    hop: *hop,
+                    mac: *mac,
+                    mpc: *mpc,
+                };
+                self.impose_for(packet, &exit, reach, now);
+            }
+            Reach::Outside | Reach::Neighbour { mpc: None, .. } if self.config.terminate => {
+                self.take(&packet, reach, now);
+            }
+            Reach::Outside
+            | Reach::Neighbour { .. }
+            | Reach::Nothing
+            | Reach::Own
+            | Reach::Silent { .. } => self.refuse(&packet, code::NO_BINDING, now),
+        }
+    }
+
+    /// True if the destination itself is the neighbour, with a client to impose on: a server that is also
+    /// a client is passed the request only for what lies behind it.
+    fn is_on_elan(&self, reach: &Reach, packet: &Packet) -> bool {
+        let target = packet.common().and_then(|c| c.destination.ip());
+        matches!(reach, Reach::Neighbour { hop, mpc: Some(_), .. } if target == Some(*hop))
+    }
+
+    fn pass_on(&mut self, packet: Packet, from: AtmAddress, mps: AtmAddress, now: Instant) {
+        let made_here = from == self.config.control;
+        let target = packet.common().and_then(|c| c.destination.ip());
+        let packet = if made_here {
+            self.counters.nhrp_requests_sent += 1;
+            let text = target.map_or_else(String::new, |ip| ip.to_string());
+            self.trace(
+                Trace::milestone(
+                    "mps.resolution.translated",
+                    format!("asks the next server for {text} over NHRP"),
+                )
+                .with("mps", mps)
+                .with("target", text),
+            );
+            packet
+        } else {
+            match self.station.forward(packet.clone()) {
+                Ok(packet) => {
+                    self.counters.forwarded += 1;
+                    packet
+                }
+                Err(fault) => return self.fault(from, &packet, fault, now),
+            }
+        };
+        self.send(mps, &packet, now);
+    }
+
+    /// This router is the exit: shortcuts for the destination end at its own data address.
+    fn take(&mut self, request: &Packet, reach: &Reach, now: Instant) {
+        let Some((target, requester)) = requester(request) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let holding_s = self.config.params.holding_s();
+        let key = exit_key(target);
+        let binding = Binding {
+            nbma: self.config.data,
+            next_hop: Some(self.station.protocol),
+            mtu: self.config.mtu,
+            until: now + Duration::from_secs(holding_s.into()),
+            unique: false,
+            requesters: Default::default(),
+        };
+        let room = self.exits.len() < self.config.limits.router_bindings
+            || self.exits.contains_key(&target);
+        if !room
+            || !self.cache.store(key, binding)
+            || !self.cache.note_requester(&key, requester)
+        {
+            self.counters.limits_met += 1;
+            return self.refuse(request, code::RESOURCES, now);
+        }
+        self.exits.insert(target, reach.clone());
+        self.trace(
+            Trace::milestone(
+                "mps.resolution.router",
+                format!("shortcuts to {target} end at this router"),
+            )
+            .with("target", target),
+        );
+        self.reply_with_router(request, now);
+    }
+
+    /// Answers from a binding of this router, made before and still valid. False if there is none.
+    pub(super) fn answer_from_cache(&mut self, request: &Packet, now: Instant) -> bool {
+        let Some((target, _)) = requester(request) else {
+            return false;
+        };
+        let flags = request.common().map_or(0, |c| c.flags);
+        let wants = |flag| flags & flag != 0;
+        let (authoritative, unique) = (wants(flag::AUTHORITATIVE), wants(flag::UNIQUE));
+        let answers = self.cache.answer(target, authoritative, unique).is_ok();
+        let Some(reach) = self.exits.get(&target).filter(|_| answers).cloned() else {
+            return false;
+        };
+        self.take(request, &reach, now);
+        true
+    }
+
+    fn reply_with_router(&mut self, request: &Packet, now: Instant) {
+        let cie = Cie {
+            mtu: self.config.mtu,
+            nbma: self.config.data.into(),
+            protocol: self.station.protocol.into(),
+            ..Cie::brief(32, self.config.params.holding_s())
+        };
+        let mut extensions = self.reply_extensions(request);
+        for extension in extensions.iter_mut().flatten() {
+            // A client that asks for a tag may not know how to go without one.
+            if extension.kind() == mpoa::ext::TAG {
+                *extension = Tag::Value(TAG_ROUTER).extension();
+            }
+        }
+        self.nhrp_answer(request, cie, extensions, now);
+    }
+
+    /// A negative reply to a Resolution Request.
+    pub(super) fn refuse(&mut self, request: &Packet, refusal: u8, now: Instant) {
+        let cie = transit::refusal(request, refusal);
+        let extensions = self.reply_extensions(request);
+        self.nhrp_answer(request, cie, extensions, now);
+    }
+
+    /// Sends an NHRP Resolution Reply made here, or takes it in if the request was made here too.
+    pub(super) fn nhrp_answer(
+        &mut self,
+        request: &Packet,
+        cie: Cie,
+        extensions: Option<Vec<Extension>>,
+        now: Instant,
+    ) {
+        let asked = request.common().map_or(0, |common| common.flags);
+        let flags = transit::reply_flags(asked, true);
+        let answered = cie.code;
+        let reply = transit::reply(request, op::RESOLUTION_REPLY, flags, vec![cie], extensions);
+        let Some(station) = request.common().and_then(|c| c.source.ip()) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        if self.station.is_own(station) {
+            return self.nhrp_reply(None, reply, now);
+        }
+        count(&mut self.counters.nhrp_replies_sent, answered);
+        self.find(station, Purpose::Forward(reply), now);
+    }
+
+    /// Extensions of a reply made here. Unknown compulsory ones were refused before.
+    pub(super) fn reply_extensions(&self, request: &Packet) -> Option<Vec<Extension>> {
+        self.station
+            .reply_extensions(request)
+            .unwrap_or_else(|_| request.extensions.clone())
+    }
+}
+
+/// Destination of a request, and who gets the answer: protocol address and ATM address.
+pub(super) fn requester(request: &Packet) -> Option<(Ipv4Addr, (Ipv4Addr, AtmAddress))> {
+    let common = request.common()?;
+    let who = (common.source.ip()?, common.source_nbma.atm()?);
+    Some((common.destination.ip()?, who))
+}
+
+pub(super) const fn exit_key(target: Ipv4Addr) -> Key {
+    Key {
+        destination: target,
+        prefix_len: 32,
+        scope: None,
+        reason: Reason::Router,
+    }
+}

@@ -1,0 +1,310 @@
+//! Bindings this station gave or was given, until their holding time is over, with everyone who got them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use aerostat_wire::AtmAddress;
+use aerostat_wire::nhrp::code;
+
+use crate::Instant;
+
+/// Why a binding is in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// This router is the exit: packets for the destination come to its own ATM address.
+    Router,
+    /// An egress client accepted the binding, and this server answered with it.
+    Imposed,
+    /// A reply brought it for a client of this server.
+    Learned,
+}
+
+impl Reason {
+    /// One word for tables and traces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Router => "router",
+            Self::Imposed => "imposed",
+            Self::Learned => "learned",
+        }
+    }
+    /// True if an answer made from it is authoritative (flag A). Source: RFC 2332 §5.2.2.
+    #[must_use]
+    pub const fn authoritative(self) -> bool {
+        !matches!(self, Self::Learned)
+    }
+}
+
+/// What a binding is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Destination protocol address.
+    pub destination: Ipv4Addr,
+    /// Its prefix length, 0..=32.
+    pub prefix_len: u8,
+    /// The only station that may use the binding (an imposed one is for one ingress), or anybody.
+    pub scope: Option<AtmAddress>,
+    /// Why it is here.
+    pub reason: Reason,
+}
+
+impl Key {
+    /// True if one of the two prefixes contains the other.
+    #[must_use]
+    pub fn overlaps(&self, address: Ipv4Addr, prefix_len: u8) -> bool {
+        let mask = mask(self.prefix_len.min(prefix_len));
+        u32::from(self.destination) & mask == u32::from(address) & mask
+    }
+}
+
+/// The network mask of a prefix length (above 32: as 32).
+#[must_use]
+pub fn mask(prefix_len: u8) -> u32 {
+    u32::MAX
+        .checked_shl(32 - u32::from(prefix_len.min(32)))
+        .unwrap_or(0)
+}
+
+/// Where the destination can be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// ATM address of the shortcut's far end.
+    pub nbma: AtmAddress,
+    /// Next hop's protocol address, if told.
+    pub next_hop: Option<Ipv4Addr>,
+    /// Maximum packet, octets; 0 is the default.
+    pub mtu: u16,
+    /// End of the holding time.
+    pub until: Instant,
+    /// True if no other binding for the destination exists or may exist.
+    pub unique: bool,
+    /// Stations that got the binding, by protocol and ATM address, and until when they may use it.
+    pub requesters: BTreeMap<(Ipv4Addr, AtmAddress), Instant>,
+}
+
+/// The cache; at most `limit` bindings of at most `requester_limit` requesters each.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    limit: usize,
+    requester_limit: usize,
+    bindings: BTreeMap<Key, Binding>,
+    deadlines: BTreeSet<(Instant, Key)>,
+}
+
+impl Cache {
+    /// An empty cache.
+    #[must_use]
+    pub const fn new(limit: usize, requester_limit: usize) -> Self {
+        Self {
+            limit,
+            requester_limit,
+            bindings: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+        }
+    }
+
+    /// Stores a binding; requesters of an older one for the same key are kept while theirs is valid.
+    /// False if there is no room.
+    pub fn store(&mut self, key: Key, mut binding: Binding) -> bool {
+        match self.remove(&key) {
+            Some(old) => binding.requesters.extend(old.requesters),
+            None if self.bindings.len() >= self.limit => return false,
+            None => {}
+        }
+        self.deadlines.insert((binding.until, key));
+        self.bindings.insert(key, binding);
+        true
+    }
+
+    /// Notes that a station got the binding and may use it as long as it is valid now.
+    /// False if the binding is unknown or has too many requesters.
+    pub fn note_requester(&mut self, key: &Key, who: (Ipv4Addr, AtmAddress)) -> bool {
+        let Some(binding) = self.bindings.get_mut(key) else {
+            return false;
+        };
+        if binding.requesters.len() >= self.requester_limit
+            && !binding.requesters.contains_key(&who)
+        {
+            return false;
+        }
+        binding.requesters.insert(who, binding.until);
+        true
+    }
+
+    /// The binding for exactly this key.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Binding> {
+        self.bindings.get(key)
+    }
+
+    /// The answer to a request for `destination` from bindings that anybody may use: the one with the
+    /// longest prefix, or the code of the refusal. `Err(12)` also when nothing is known.
+    ///
+    /// With `authoritative` (flag A of the request) a learned binding never answers; with `unique`
+    /// (flag U) only a unique one does. Source: RFC 2332 §5.2.1, §5.2.2.
+    ///
+    /// # Errors
+    /// The CIE code of the negative reply: 12, or 13 if only bindings that are not unique exist.
+    pub fn answer(
+        &self,
+        destination: Ipv4Addr,
+        authoritative: bool,
+        unique: bool,
+    ) -> Result<(&Key, &Binding), u8> {
+        let usable = self.bindings.iter().filter(|(key, _)| {
+            key.scope.is_none()
+                && key.overlaps(destination, 32)
+                && (key.reason.authoritative() || !authoritative)
+        });
+        let mut refusal = code::NO_BINDING;
+        let mut best: Option<(&Key, &Binding)> = None;
+        for (key, binding) in usable {
+            if unique && !binding.unique {
+                refusal = code::NOT_UNIQUE;
+            } else if best.is_none_or(|(known, _)| known.prefix_len < key.prefix_len) {
+                best = Some((key, binding));
+            }
+        }
+        best.ok_or(refusal)
+    }
+
+    /// Removes a binding.
+    pub fn remove(&mut self, key: &Key) -> Option<Binding> {
+        let binding = self.bindings.remove(key)?;
+        self.deadlines.remove(&(binding.until, *key));
+        Some(binding)
+    }
+
+    /// Keys of the bindings that a purge of this prefix hits; `nbma` narrows it to one far end.
+    #[must_use]
+    pub fn matching(
+        &self,
+        address: Ipv4Addr,
+        prefix_len: u8,
+        nbma: Option<AtmAddress>,
+    ) -> Vec<Key> {
+        self.bindings
+            .iter()
+            .filter(|(key, binding)| {
+                key.overlaps(address, prefix_len) && nbma.is_none_or(|nbma| nbma == binding.nbma)
+            })
+            .map(|(key, _)| *key)
+            .collect()
+    }
+
+    /// Takes one binding whose holding time is over, earliest first. Call until `None`.
+    pub fn expire(&mut self, now: Instant) -> Option<(Key, Binding)> {
+        let (_, key) = *self.deadlines.first().filter(|(at, _)| *at <= now)?;
+        self.remove(&key).map(|binding| (key, binding))
+    }
+
+    /// The earliest end of a holding time.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// All bindings, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Binding)> {
+        self.bindings.iter()
+    }
+
+    /// Number of bindings.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bindings.len()
+    }
+
+    /// True if there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bindings.is_empty()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.bindings.clear();
+        self.deadlines.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(destination: [u8; 4], prefix_len: u8, reason: Reason) -> Key {
+        Key {
+            destination: destination.into(),
+            prefix_len,
+            scope: None,
+            reason,
+        }
+    }
+
+    fn binding(until: u64, unique: bool) -> Binding {
+        Binding {
+            nbma: AtmAddress::ZERO,
+            next_hop: None,
+            mtu: 1500,
+            until: Instant::from_secs(until),
+            unique,
+            requesters: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn authoritative_and_unique_rules() {
+        let mut cache = Cache::new(8, 8);
+        let target = Ipv4Addr::new(10, 2, 0, 20);
+        assert_eq!(cache.answer(target, false, false).unwrap_err(), 12);
+        cache.store(key([10, 2, 0, 0], 16, Reason::Learned), binding(9, false));
+        assert!(cache.answer(target, false, false).is_ok());
+        assert_eq!(cache.answer(target, true, false).unwrap_err(), 12);
+        assert_eq!(cache.answer(target, false, true).unwrap_err(), 13);
+        cache.store(key([10, 2, 0, 0], 24, Reason::Router), binding(9, true));
+        let (best, _) = cache.answer(target, true, true).unwrap();
+        assert_eq!(best.prefix_len, 24);
+        let scoped = Key {
+            scope: Some(AtmAddress::LECS),
+            ..key([10, 3, 0, 1], 32, Reason::Imposed)
+        };
+        cache.store(scoped, binding(9, true));
+        let other = Ipv4Addr::new(10, 3, 0, 1);
+        assert_eq!(
+            cache.answer(other, false, false).unwrap_err(),
+            12,
+            "a binding for one ingress answers nobody else"
+        );
+    }
+
+    #[test]
+    fn expiry_limits_and_requesters() {
+        let mut cache = Cache::new(2, 1);
+        let (a, b) = (
+            key([10, 0, 0, 1], 32, Reason::Router),
+            key([10, 0, 0, 2], 32, Reason::Router),
+        );
+        assert!(cache.store(a, binding(5, false)) && cache.store(b, binding(3, false)));
+        assert!(!cache.store(key([10, 0, 0, 3], 32, Reason::Router), binding(3, false)));
+        let who = (Ipv4Addr::new(10, 0, 0, 9), AtmAddress::ZERO);
+        assert!(cache.note_requester(&a, who) && cache.note_requester(&a, who));
+        assert!(!cache.note_requester(&a, (Ipv4Addr::new(10, 0, 0, 8), AtmAddress::ZERO)));
+        assert!(
+            cache.store(a, binding(7, false)),
+            "a refresh needs no new room"
+        );
+        assert!(cache.get(&a).unwrap().requesters.contains_key(&who));
+        assert_eq!(cache.deadline(), Some(Instant::from_secs(3)));
+        assert_eq!(cache.expire(Instant::from_secs(5)).unwrap().0, b);
+        assert_eq!(cache.expire(Instant::from_secs(5)), None);
+        assert_eq!(cache.matching([10, 0, 0, 0].into(), 8, None), [a]);
+        assert!(
+            cache
+                .matching([10, 0, 0, 0].into(), 8, Some(AtmAddress::LECS))
+                .is_empty()
+        );
+        assert!(cache.matching([11, 0, 0, 0].into(), 8, None).is_empty());
+        assert_eq!(mask(0), 0);
+    }
+}

@@ -1,0 +1,250 @@
+//! Requests that wait for a reply: ids, retries with growing waits, giving up.
+//!
+//! A request keeps its id over all its retries, and the id comes back in the reply (RFC 2332 §5.2.0.1).
+//! The waits double from [`RetryRule::initial`] on; no retry is sent once [`RetryRule::retry_limit`] has
+//! passed since the first sending, and the request is given up after [`RetryRule::give_up`]. With MPOA's
+//! defaults (5 s, 40 s, 40 s) the sendings are at 0, 5, 15 and 35 s and the failure is at 40 s.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Duration, Instant};
+
+/// When to send a request again and when to stop waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryRule {
+    /// Wait after the first sending; doubles after every retry.
+    pub initial: Duration,
+    /// No retry at or after this time since the first sending.
+    pub retry_limit: Duration,
+    /// Given up this long after the first sending.
+    pub give_up: Duration,
+}
+
+impl RetryRule {
+    /// No retry: wait once.
+    #[must_use]
+    pub const fn once(give_up: Duration) -> Self {
+        Self {
+            initial: give_up,
+            retry_limit: Duration::ZERO,
+            give_up,
+        }
+    }
+}
+
+/// What became of a request whose wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expired<T> {
+    /// Send it again, with the same id.
+    Retry(u32),
+    /// It has left the table.
+    GivenUp(u32, T),
+}
+
+#[derive(Clone, Debug)]
+struct Pending<T> {
+    what: T,
+    rule: RetryRule,
+    sent: Instant,
+    attempts: u32,
+    wait: Duration,
+    deadline: Instant,
+}
+
+/// Outstanding requests by id; at most `limit`.
+#[derive(Clone, Debug)]
+pub struct RequestTable<T> {
+    next_id: u32,
+    limit: usize,
+    pending: BTreeMap<u32, Pending<T>>,
+    deadlines: BTreeSet<(Instant, u32)>,
+}
+
+impl<T> RequestTable<T> {
+    /// An empty table whose first request has id `first_id`.
+    #[must_use]
+    pub const fn new(first_id: u32, limit: usize) -> Self {
+        Self {
+            next_id: first_id,
+            limit,
+            pending: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+        }
+    }
+
+    /// Opens a request that is first sent at `now`; `None` if the table is full.
+    pub fn open(&mut self, what: T, rule: RetryRule, now: Instant) -> Option<u32> {
+        if self.pending.len() >= self.limit {
+            return None;
+        }
+        while self.pending.contains_key(&self.next_id) {
+            self.next_id = self.next_id.wrapping_add(1);
+        }
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1);
+        let mut entry = Pending {
+            what,
+            rule,
+            sent: now,
+            attempts: 1,
+            wait: rule.initial,
+            deadline: now,
+        };
+        entry.deadline = next_deadline(&entry, now);
+        self.deadlines.insert((entry.deadline, id));
+        self.pending.insert(id, entry);
+        Some(id)
+    }
+
+    /// The next id, used up at once: for a message that expects no reply.
+    pub const fn skip_id(&mut self) -> u32 {
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1);
+        id
+    }
+
+    /// The request with this id, if it is outstanding.
+    #[must_use]
+    pub fn get(&self, id: u32) -> Option<&T> {
+        self.pending.get(&id).map(|entry| &entry.what)
+    }
+
+    /// The request with this id, if it is outstanding.
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut T> {
+        self.pending.get_mut(&id).map(|entry| &mut entry.what)
+    }
+
+    /// Ends a request: its reply has come, or nobody wants it any more.
+    pub fn close(&mut self, id: u32) -> Option<T> {
+        let entry = self.pending.remove(&id)?;
+        self.deadlines.remove(&(entry.deadline, id));
+        Some(entry.what)
+    }
+
+    /// Takes one request whose wait is over, earliest first. Call until `None`.
+    pub fn expire(&mut self, now: Instant) -> Option<Expired<T>> {
+        let &(at, id) = self.deadlines.first().filter(|(at, _)| *at <= now)?;
+        self.deadlines.remove(&(at, id));
+        let entry = self.pending.get_mut(&id)?;
+        if now >= entry.sent + entry.rule.give_up {
+            let entry = self.pending.remove(&id)?;
+            return Some(Expired::GivenUp(id, entry.what));
+        }
+        entry.attempts += 1;
+        entry.wait = entry.wait.saturating_mul(2);
+        entry.deadline = next_deadline(entry, now);
+        self.deadlines.insert((entry.deadline, id));
+        Some(Expired::Retry(id))
+    }
+
+    /// The earliest time at which [`Self::expire`] has something.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Outstanding requests: id, request, sendings so far, time of the next step.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T, u32, Instant)> {
+        self.pending
+            .iter()
+            .map(|(id, entry)| (*id, &entry.what, entry.attempts, entry.deadline))
+    }
+
+    /// Number of outstanding requests.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// True if nothing is outstanding.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Forgets all requests; ids go on.
+    pub fn clear(&mut self) {
+        self.pending.clear();
+        self.deadlines.clear();
+    }
+}
+
+/// The next retry if one may still be sent, else the end. Strictly later than `now`.
+fn next_deadline<T>(entry: &Pending<T>, now: Instant) -> Instant {
+    let end = entry.sent + entry.rule.give_up;
+    let last_retry = entry.sent + entry.rule.retry_limit;
+    let retry = now + entry.wait.max(Duration::from_nanos(1));
+    let next = if retry < last_retry && retry < end {
+        retry
+    } else {
+        end
+    };
+    next.max(now + Duration::from_nanos(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: RetryRule = RetryRule {
+        initial: Duration::from_secs(5),
+        retry_limit: Duration::from_secs(40),
+        give_up: Duration::from_secs(40),
+    };
+
+    fn run(table: &mut RequestTable<char>) -> Vec<(u64, Expired<char>)> {
+        let mut seen = Vec::new();
+        while let Some(at) = table.deadline() {
+            while let Some(expired) = table.expire(at) {
+                seen.push((at.as_nanos() / 1_000_000_000, expired));
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn retries_double_and_the_sum_of_waits_is_bounded() {
+        let mut table = RequestTable::new(7, 4);
+        assert_eq!(table.open('a', RULE, Instant::ZERO), Some(7));
+        use Expired::{GivenUp, Retry};
+        assert_eq!(
+            run(&mut table),
+            [
+                (5, Retry(7)),
+                (15, Retry(7)),
+                (35, Retry(7)),
+                (40, GivenUp(7, 'a'))
+            ]
+        );
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn giving_up_earlier_or_later_than_the_retries_end() {
+        let late = RetryRule {
+            give_up: Duration::from_secs(90),
+            ..RULE
+        };
+        let early = RetryRule {
+            give_up: Duration::from_secs(12),
+            ..RULE
+        };
+        let mut table = RequestTable::new(u32::MAX, 4);
+        table.open('l', late, Instant::ZERO);
+        assert_eq!(table.open('e', early, Instant::ZERO), Some(0), "ids wrap");
+        let times: Vec<u64> = run(&mut table).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(times, [5, 5, 12, 15, 35, 90]);
+    }
+
+    #[test]
+    fn a_full_table_refuses_and_an_id_in_use_is_not_given_again() {
+        let mut table = RequestTable::new(0, 2);
+        assert_eq!(table.open('a', RULE, Instant::ZERO), Some(0));
+        table.next_id = 0;
+        assert_eq!(table.open('b', RULE, Instant::ZERO), Some(1));
+        assert_eq!(table.open('c', RULE, Instant::ZERO), None);
+        assert_eq!(table.close(0), Some('a'));
+        assert_eq!(table.close(0), None);
+        assert_eq!(table.open('c', RULE, Instant::ZERO), Some(2));
+    }
+}

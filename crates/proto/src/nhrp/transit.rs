@@ -1,0 +1,286 @@
+//! What a server does to packets that pass through it or that it answers.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::mpoa;
+use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, error, ext, flag, op};
+use aerostat_wire::{AtmAddress, Reader};
+
+/// Why a packet cannot go on: the code and offset of the Error Indication to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Error code (`aerostat_wire::nhrp::error`).
+    pub code: u16,
+    /// Octets from the start of the offending packet; 0 if no field can be named.
+    pub offset: u16,
+}
+
+impl Fault {
+    const fn new(code: u16) -> Self {
+        Self { code, offset: 0 }
+    }
+}
+
+/// How a server calls itself: the same pair in all records (RFC 2332 §5.3.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Station {
+    /// Its ATM address.
+    pub nbma: AtmAddress,
+    /// The protocol address it uses in records.
+    pub protocol: Ipv4Addr,
+    /// All its protocol addresses.
+    pub own: Vec<Ipv4Addr>,
+}
+
+impl Station {
+    /// True if the address is one of this station's.
+    #[must_use]
+    pub fn is_own(&self, address: Ipv4Addr) -> bool {
+        self.own.contains(&address)
+    }
+
+    /// The entry that this station adds to records.
+    #[must_use]
+    pub fn entry(&self) -> Cie {
+        Cie {
+            nbma: self.nbma.into(),
+            protocol: self.protocol.into(),
+            ..Cie::default()
+        }
+    }
+
+    /// What every packet must pass, whether it is answered or forwarded here.
+    ///
+    /// # Errors
+    /// Error 3 if it has been here before, 11 if it carries authentication.
+    pub fn check(&self, packet: &Packet) -> Result<(), Fault> {
+        if let Some(at) = position(packet, ext::AUTHENTICATION) {
+            return Err(Fault {
+                code: error::AUTHENTICATION,
+                offset: extension_offset(packet, at),
+            });
+        }
+        // An indication travels like a request, but its records are not defined.
+        let records: &[u16] = match packet.op {
+            op::RESOLUTION_REQUEST | op::REGISTRATION_REQUEST | op::PURGE_REQUEST => {
+                &[ext::FORWARD_TRANSIT]
+            }
+            op::RESOLUTION_REPLY | op::REGISTRATION_REPLY | op::PURGE_REPLY => {
+                &[ext::RESPONDER, ext::REVERSE_TRANSIT]
+            }
+            _ => &[],
+        };
+        for kind in records {
+            let Some(at) = position(packet, *kind) else {
+                continue;
+            };
+            if self.is_listed(packet, *kind) {
+                return Err(Fault {
+                    code: error::LOOP,
+                    offset: extension_offset(packet, at),
+                });
+            }
+        }
+        let mine = packet.common().and_then(|common| common.source.ip());
+        if is_request(packet.op) && mine.is_some_and(|source| self.is_own(source)) {
+            return Err(Fault::new(error::LOOP));
+        }
+        Ok(())
+    }
+
+    /// Makes the packet ready for the next server: hop count, and this station in the transit record.
+    ///
+    /// # Errors
+    /// Error 15 if it may go no further.
+    pub fn forward(&self, mut packet: Packet) -> Result<Packet, Fault> {
+        may_go_on(&packet)?;
+        packet.hop_count -= 1;
+        // RFC 2332 §5.3: a server that does not know a compulsory extension forwards, but stays
+        // out of the records.
+        if first_unknown_compulsory(&packet).is_some() {
+            return Ok(packet);
+        }
+        let record = match packet.op {
+            op::RESOLUTION_REQUEST | op::REGISTRATION_REQUEST | op::PURGE_REQUEST => {
+                ext::FORWARD_TRANSIT
+            }
+            _ => ext::REVERSE_TRANSIT,
+        };
+        let entry = self.entry();
+        for extension in packet.extensions.iter_mut().flatten() {
+            if extension.kind() == record {
+                entry.encode(&mut extension.value);
+            }
+        }
+        Ok(packet)
+    }
+
+    /// The extensions of the reply to `request`: all of them, in order, the responder address filled in.
+    ///
+    /// # Errors
+    /// Error 1 if one is compulsory and unknown.
+    pub fn reply_extensions(&self, request: &Packet) -> Result<Option<Vec<Extension>>, Fault> {
+        if let Some(at) = first_unknown_compulsory(request) {
+            return Err(Fault {
+                code: error::UNRECOGNIZED_EXTENSION,
+                offset: extension_offset(request, at),
+            });
+        }
+        Ok(request.extensions.clone().map(|mut list| {
+            for extension in &mut list {
+                if extension.kind() == ext::RESPONDER {
+                    extension.value.clear();
+                    self.entry().encode(&mut extension.value);
+                }
+            }
+            list
+        }))
+    }
+
+    fn is_listed(&self, packet: &Packet, kind: u16) -> bool {
+        packet
+            .extensions
+            .iter()
+            .flatten()
+            .filter(|extension| extension.kind() == kind)
+            .any(|extension| {
+                let mut reader = Reader::new(&extension.value);
+                while let Ok(entry) = Cie::decode(&mut reader) {
+                    if entry.protocol.ip().is_some_and(|ip| self.is_own(ip)) {
+                        return true;
+                    }
+                }
+                false
+            })
+    }
+}
+
+/// Whether the hop count lets the packet pass one more server.
+///
+/// # Errors
+/// Error 15 if not.
+pub const fn may_go_on(packet: &Packet) -> Result<(), Fault> {
+    if packet.hop_count == 0 {
+        return Err(Fault {
+            code: error::HOP_COUNT,
+            offset: 9,
+        });
+    }
+    Ok(())
+}
+
+/// Whom a packet is for: replies go to the source protocol address, all else to the destination.
+#[must_use]
+pub fn heading(packet: &Packet) -> Option<Ipv4Addr> {
+    match &packet.body {
+        Body::Error(indication) => indication.destination.ip(),
+        Body::Common(common) if is_request(packet.op) => common.destination.ip(),
+        Body::Common(common) => common.source.ip(),
+    }
+}
+
+/// The reply to `request` with the same id and addresses, a fresh hop count and these entries.
+#[must_use]
+pub fn reply(
+    request: &Packet,
+    op: u8,
+    flags: u16,
+    cies: Vec<Cie>,
+    extensions: Option<Vec<Extension>>,
+) -> Packet {
+    let mut answer = request.clone();
+    answer.op = op;
+    answer.hop_count = Packet::HOP_COUNT;
+    answer.extensions = extensions;
+    if let Body::Common(common) = &mut answer.body {
+        common.flags = flags;
+        common.cies = cies;
+    }
+    answer
+}
+
+/// Flags of a Resolution Reply: Q and S are copied, A says that the answer is authoritative, U as asked.
+/// Source: RFC 2332 §5.2.2.
+#[must_use]
+pub const fn reply_flags(request_flags: u16, authoritative: bool) -> u16 {
+    let copied = request_flags & (flag::ROUTER | flag::SOURCE_STABLE | flag::UNIQUE);
+    copied | if authoritative { flag::AUTHORITATIVE } else { 0 }
+}
+
+/// The entry of a negative reply: the prefix that was asked for and why not.
+#[must_use]
+pub fn refusal(request: &Packet, code: u8) -> Cie {
+    let prefix = request
+        .common()
+        .and_then(|common| common.cies.first())
+        .map_or(32, |cie| cie.prefix);
+    Cie {
+        code,
+        prefix,
+        ..Cie::default()
+    }
+}
+
+/// The prefix length of an entry for IPv4, where 0, 255 and nonsense mean the address alone.
+#[must_use]
+pub const fn prefix_len(cie: &Cie) -> u8 {
+    match cie.prefix {
+        1..=32 => cie.prefix,
+        _ => 32,
+    }
+}
+
+/// The reply to a Registration Request here: no clients are registered.
+#[must_use]
+pub fn refuse_registration(request: &Packet) -> Packet {
+    let mut cies = request.common().map_or_else(Vec::new, |c| c.cies.clone());
+    for cie in &mut cies {
+        cie.code = code::PROHIBITED;
+        cie.holding_s = 0;
+    }
+    let flags = request.common().map_or(0, |common| common.flags);
+    reply(
+        request,
+        op::REGISTRATION_REPLY,
+        flags,
+        cies,
+        request.extensions.clone(),
+    )
+}
+
+const fn is_request(op: u8) -> bool {
+    matches!(
+        op,
+        op::RESOLUTION_REQUEST | op::REGISTRATION_REQUEST | op::PURGE_REQUEST
+    )
+}
+
+fn position(packet: &Packet, kind: u16) -> Option<usize> {
+    let list = packet.extensions.as_ref()?;
+    list.iter().position(|extension| extension.kind() == kind)
+}
+
+/// Index of the first extension with the C bit that no standard known here defines.
+fn first_unknown_compulsory(packet: &Packet) -> Option<usize> {
+    packet.extensions.as_ref()?.iter().position(|extension| {
+        let known = matches!(
+            extension.kind(),
+            ext::RESPONDER
+                | ext::FORWARD_TRANSIT
+                | ext::REVERSE_TRANSIT
+                | ext::AUTHENTICATION
+                | ext::VENDOR
+        ) || mpoa::ext::known(extension.kind());
+        extension.is_compulsory() && !known
+    })
+}
+
+/// Where extension number `index` starts in the encoded packet.
+fn extension_offset(packet: &Packet, index: usize) -> u16 {
+    let Some(list) = &packet.extensions else {
+        return 0;
+    };
+    let tail: usize = list.iter().skip(index).map(|e| 4 + e.value.len()).sum();
+    let start = packet.encode().len().saturating_sub(tail + 4);
+    u16::try_from(start).unwrap_or(0)
+}
