@@ -5,6 +5,8 @@
 
 pub mod atm;
 pub mod machine;
+pub mod mpoa;
+pub mod nhrp;
 pub mod saal;
 pub mod sscop;
 pub mod time;

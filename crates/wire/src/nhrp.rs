@@ -249,7 +249,8 @@ impl Cie {
             ..Self::default()
         }
     }
-    fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the entry's octets.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend([self.code, self.prefix]);
         out.extend(self.unused.to_be_bytes());
         out.extend(self.mtu.to_be_bytes());

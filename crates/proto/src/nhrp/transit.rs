@@ -204,7 +204,12 @@ pub fn reply(
 #[must_use]
 pub const fn reply_flags(request_flags: u16, authoritative: bool) -> u16 {
     let copied = request_flags & (flag::ROUTER | flag::SOURCE_STABLE | flag::UNIQUE);
-    copied | if authoritative { flag::AUTHORITATIVE } else { 0 }
+    copied
+        | if authoritative {
+            flag::AUTHORITATIVE
+        } else {
+            0
+        }
 }
 
 /// The entry of a negative reply: the prefix that was asked for and why not.

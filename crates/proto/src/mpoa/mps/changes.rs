@@ -17,9 +17,10 @@ impl Mps {
             let watched = entry.state != EgressState::Clearing && hit(&entry.reach);
             watched.then_some((entry.destination, Subject::Egress(*cache_id)))
         });
-        let exits = self.exits.iter().filter_map(|(target, reach)| {
-            hit(reach).then_some((*target, Subject::Exit(*target)))
-        });
+        let exits = self
+            .exits
+            .iter()
+            .filter_map(|(target, reach)| hit(reach).then_some((*target, Subject::Exit(*target))));
         let subjects: Vec<_> = egress.chain(ingress).chain(exits).collect();
         for (target, subject) in subjects {
             self.find(target, Purpose::Recheck(subject), now);
@@ -30,7 +31,11 @@ impl Mps {
     pub(super) fn recheck(&mut self, subject: Subject, reach: &Reach, now: Instant) {
         match subject {
             Subject::Egress(cache_id) => {
-                if self.egress.get(&cache_id).is_some_and(|e| e.reach != *reach) {
+                if self
+                    .egress
+                    .get(&cache_id)
+                    .is_some_and(|e| e.reach != *reach)
+                {
                     self.remove_egress(cache_id, true, "the way to it changed", now);
                 }
             }

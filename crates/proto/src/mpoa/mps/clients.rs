@@ -1,6 +1,7 @@
 //! Clients with state from this server: Keep-Alives, losing them, and triggers for their flows.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::ipv4::Ipv4View;
@@ -96,16 +97,13 @@ impl Mps {
         self.counters.clients_lost += 1;
         let text = "the client cannot be reached: what it got is void";
         self.trace(Trace::milestone("mps.client.lost", text).with("mpc", mpc));
-        let keys: Vec<IngressKey> = self
-            .ingress
-            .iter_mut()
-            .filter(|(key, entry)| key.0 == mpc && entry.resolved.take().is_some())
-            .map(|(key, _)| *key)
-            .collect();
+        let of_client = (mpc, Ipv4Addr::UNSPECIFIED)..=(mpc, Ipv4Addr::BROADCAST);
+        let keys: Vec<IngressKey> = self.ingress.range(of_client).map(|(k, _)| *k).collect();
         for key in keys {
-            let Some(entry) = self.ingress.get(&key) else {
+            let Some(entry) = self.ingress.get_mut(&key) else {
                 continue;
             };
+            entry.resolved = None;
             let (data, asking) = (entry.mpc_data, entry.asking);
             if !asking {
                 self.ingress.remove(&key);
@@ -138,9 +136,8 @@ impl Mps {
             .interface(itf)
             .is_some_and(|interface| interface.covers(source));
         let pending = self.flows.contains_key(&(source, target));
-        let served = |(key, entry): (&IngressKey, &Ingress)| {
-            key.1 == target && entry.mpc_protocol == source
-        };
+        let served =
+            |(key, entry): (&IngressKey, &Ingress)| key.1 == target && entry.mpc_protocol == source;
         if !local || pending || target.is_multicast() || self.ingress.iter().any(served) {
             return;
         }

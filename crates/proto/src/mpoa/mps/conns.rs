@@ -39,7 +39,7 @@ pub enum ConnUse {
 
 /// One connection.
 #[derive(Clone, Debug)]
-pub struct Conn {
+pub(super) struct Conn {
     /// ATM address of the other end.
     pub peer: AtmAddress,
     /// What it carries.

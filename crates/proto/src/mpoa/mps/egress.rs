@@ -2,14 +2,14 @@
 
 use std::net::Ipv4Addr;
 
-use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code_name};
 use aerostat_wire::AtmAddress;
+use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code_name};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, flag};
 
 use super::resolve::{Exit, requester};
 use super::state::{Asked, Egress, EgressState, PurgeTarget, Reach, count};
 use super::{MAX_MTU, Mps};
-use crate::nhrp::{Binding, Key, Reason, transit};
+use crate::nhrp::{Binding, Key, Reason};
 use crate::{Duration, Instant, Trace};
 
 impl Mps {

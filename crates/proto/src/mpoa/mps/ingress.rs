@@ -292,12 +292,7 @@ impl Mps {
     }
 
     /// Takes the binding from one client. A refresh that is under way goes on.
-    fn purge_client(
-        &mut self,
-        key: IngressKey,
-        collect: Option<CollectKey>,
-        now: Instant,
-    ) -> bool {
+    fn purge_client(&mut self, key: IngressKey, collect: Option<CollectKey>, now: Instant) -> bool {
         let Some(entry) = self.ingress.get_mut(&key) else {
             return false;
         };

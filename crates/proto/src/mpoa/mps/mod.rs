@@ -399,9 +399,7 @@ impl Mps {
         let before = self.devices.get(&(itf, mac)).cloned();
         let device = self.learn(itf, mac, atm, tlvs).map(|device| (atm, device));
         if before.is_some() && before != device {
-            let over = |reach: &Reach| {
-                matches!(reach, Reach::Neighbour { itf: i, mac: m, .. } if (*i, *m) == (itf, mac))
-            };
+            let over = |reach: &Reach| matches!(reach, Reach::Neighbour { itf: i, mac: m, .. } if (*i, *m) == (itf, mac));
             self.recheck_all(over, now);
         }
     }

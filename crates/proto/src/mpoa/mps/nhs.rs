@@ -352,8 +352,7 @@ impl Mps {
                 };
                 self.counters.shortcut_packets += 1;
                 self.counters.shortcut_octets += ip.packet().len() as u64;
-                self.out
-                    .push_back(Output::ForwardIp(ip.packet().to_vec()));
+                self.out.push_back(Output::ForwardIp(ip.packet().to_vec()));
             }
             ShortcutSdu::Control(_) => self.counters.unexpected += 1,
             ShortcutSdu::Unknown => self.counters.malformed += 1,
