@@ -1,0 +1,119 @@
+//! What is counted about cells, and why they are dropped.
+
+use core::fmt;
+
+/// Why cells were dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// The queue of the VC, or the buffer of the port, was full.
+    Overflow,
+    /// Early packet discard: a whole frame, because the queue was long when it began.
+    EarlyDiscard,
+    /// Partial packet discard: the rest of a frame that had lost a cell.
+    PartialDiscard,
+    /// CLP 1 above the threshold.
+    LowPriority,
+    /// The cell did not conform to the traffic contract.
+    Policed,
+    /// No connection has this label.
+    UnknownVc,
+    /// The connection was closed while the cell waited.
+    Closed,
+    /// The link is down.
+    LinkDown,
+    /// The label is for the node itself, which does not use it.
+    NotForUs,
+}
+
+impl DropReason {
+    /// All reasons, in the order of their counters.
+    pub const ALL: [Self; 9] = [
+        Self::Overflow,
+        Self::EarlyDiscard,
+        Self::PartialDiscard,
+        Self::LowPriority,
+        Self::Policed,
+        Self::UnknownVc,
+        Self::Closed,
+        Self::LinkDown,
+        Self::NotForUs,
+    ];
+    /// A few words for people and captures.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Overflow => "queue full",
+            Self::EarlyDiscard => "early packet discard",
+            Self::PartialDiscard => "partial packet discard",
+            Self::LowPriority => "low priority",
+            Self::Policed => "not conforming",
+            Self::UnknownVc => "unknown VC",
+            Self::Closed => "connection closed",
+            Self::LinkDown => "link down",
+            Self::NotForUs => "not for us",
+        }
+    }
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// Cells dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops([u64; DropReason::ALL.len()]);
+
+impl Drops {
+    /// Counts `cells` dropped cells.
+    pub const fn add(&mut self, reason: DropReason, cells: u64) {
+        self.0[reason as usize] += cells;
+    }
+    /// Cells dropped for one reason.
+    #[must_use]
+    pub const fn of(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+    /// Cells dropped.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+    /// Adds all counters of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, others) in self.0.iter_mut().zip(other.0) {
+            *mine += others;
+        }
+    }
+    /// The reasons that occurred, with their cells.
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> {
+        DropReason::ALL.into_iter().zip(self.0).filter(|d| d.1 > 0)
+    }
+}
+
+/// Counters of a queue, a connection or a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CellCounters {
+    /// Cells offered.
+    pub cells_in: u64,
+    /// Cells sent on.
+    pub cells_out: u64,
+    /// Ends of AAL5 PDUs sent on.
+    pub pdus_out: u64,
+    /// Cells tagged with CLP 1.
+    pub tagged: u64,
+    /// Cells dropped.
+    pub dropped: Drops,
+}
+
+impl CellCounters {
+    /// Adds all counters of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.cells_in += other.cells_in;
+        self.cells_out += other.cells_out;
+        self.pdus_out += other.pdus_out;
+        self.tagged += other.tagged;
+        self.dropped.merge(&other.dropped);
+    }
+}

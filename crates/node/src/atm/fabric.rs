@@ -1,0 +1,585 @@
+//! The cells' way through a switch: look the label up, police, copy to the leaves, queue.
+//!
+//! A connection is one direction, from one (port, VC) to one or more leaves; a call both ways is two of
+//! them. A path connection switches a whole VPI and keeps the VCIs. Labels that end at the switch itself
+//! (signalling, ILMI) are *local*: their cells come out for the control plane. Loopback cells of the F5
+//! segment flow end at the port, which answers for the switch; end-to-end OAM passes like user cells.
+//!
+//! Source of the rules: I.361, I.610 §10.2.3, Traffic Management 4.0 §4 and §5. Not implemented: AIS and RDI
+//! generation on link failure, performance management, ABR feedback.
+
+use super::counters::{CellCounters, DropReason};
+use super::pdu::{CellRun, Content, Pdu};
+use super::police::{Policer, Verdict};
+use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
+use super::rate::CellRate;
+use super::table::VcTable;
+use aerostat_proto::Instant;
+use aerostat_wire::cell::Pti;
+use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
+use aerostat_wire::{TrafficParams, Vc};
+use core::fmt;
+
+/// A label at a port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PortVc {
+    /// The port, from 0.
+    pub port: u16,
+    /// The VC on the port's link.
+    pub vc: Vc,
+}
+
+impl PortVc {
+    /// From its parts.
+    #[must_use]
+    pub const fn new(port: u16, vc: Vc) -> Self {
+        Self { port, vc }
+    }
+}
+
+impl fmt::Display for PortVc {
+    /// `port.vpi.vci`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.port, self.vc)
+    }
+}
+
+/// What a control plane asks of the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FabricOp {
+    /// Open one direction of a connection; leaves may be added.
+    Connect {
+        /// Where its cells come from.
+        from: PortVc,
+        /// Where they go.
+        to: PortVc,
+        /// The contract of this direction.
+        traffic: TrafficParams,
+        /// Police the contract (CBR and VBR only).
+        police: bool,
+    },
+    /// Open one direction of a path connection; the VCIs of both labels mean nothing.
+    ConnectPath {
+        /// Where its cells come from.
+        from: PortVc,
+        /// Where they go.
+        to: PortVc,
+        /// The contract of this direction.
+        traffic: TrafficParams,
+    },
+    /// Add a leaf.
+    AddLeaf {
+        /// The connection.
+        from: PortVc,
+        /// The new leaf.
+        to: PortVc,
+    },
+    /// Drop a leaf. The connection stays, even without leaves.
+    DropLeaf {
+        /// The connection.
+        from: PortVc,
+        /// The leaf.
+        to: PortVc,
+    },
+    /// Close a connection with all its leaves.
+    Disconnect {
+        /// The connection.
+        from: PortVc,
+    },
+}
+
+/// Why a [`FabricOp`] was refused. Nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FabricError {
+    /// There is no such port.
+    NoPort(u16),
+    /// The incoming label is in use.
+    InputBusy(PortVc),
+    /// The outgoing label is in use, or the port has no more queues.
+    OutputBusy(PortVc),
+    /// No connection has this incoming label.
+    NoConnection(PortVc),
+    /// The connection has no such leaf.
+    NoLeaf(PortVc),
+}
+
+impl fmt::Display for FabricError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPort(port) => write!(f, "no port {port}"),
+            Self::InputBusy(at) => write!(f, "incoming label {at} is in use"),
+            Self::OutputBusy(at) => write!(f, "outgoing label {at} is in use"),
+            Self::NoConnection(at) => write!(f, "no connection from {at}"),
+            Self::NoLeaf(at) => write!(f, "no leaf {at}"),
+        }
+    }
+}
+
+impl std::error::Error for FabricError {}
+
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    to: PortVc,
+    queue: QueueId,
+}
+
+#[derive(Debug)]
+struct Connection {
+    from: PortVc,
+    whole_path: bool,
+    local: bool,
+    leaves: Vec<Leaf>,
+    traffic: TrafficParams,
+    policer: Option<Policer>,
+    counters: CellCounters,
+}
+
+#[derive(Debug)]
+struct Port {
+    input: VcTable,
+    output: OutputPort,
+    counters: CellCounters,
+    up: bool,
+}
+
+/// Where cells that came in have gone.
+#[derive(Debug)]
+pub enum Switched {
+    /// To output queues; some may have refused them, which they count.
+    Queued,
+    /// They are for the control plane.
+    Local(CellRun),
+    /// They were dropped before any queue.
+    Dropped(DropReason),
+}
+
+/// A connection, for display.
+#[derive(Clone, Debug)]
+pub struct ConnectionView {
+    /// Incoming label.
+    pub from: PortVc,
+    /// Outgoing labels.
+    pub to: Vec<PortVc>,
+    /// A whole path is switched.
+    pub whole_path: bool,
+    /// The label ends at the control plane.
+    pub local: bool,
+    /// The contract.
+    pub traffic: TrafficParams,
+    /// Cells in, cells policed; queues count the rest.
+    pub counters: CellCounters,
+}
+
+/// The switching fabric with its ports. See the module's text.
+#[derive(Debug)]
+pub struct Fabric {
+    ports: Vec<Port>,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    /// Loopback location id of this switch.
+    location: [u8; 16],
+}
+
+impl Fabric {
+    /// A fabric without ports; `location` answers loopback requests that name it.
+    #[must_use]
+    pub const fn new(location: [u8; 16]) -> Self {
+        Self {
+            ports: Vec::new(),
+            connections: Vec::new(),
+            free: Vec::new(),
+            location,
+        }
+    }
+
+    /// Adds a port, with the next number.
+    pub fn add_port(&mut self, rate: CellRate, limits: PortLimits) -> u16 {
+        self.ports.push(Port {
+            input: VcTable::default(),
+            output: OutputPort::new(rate, limits),
+            counters: CellCounters::default(),
+            up: true,
+        });
+        self.ports.len() as u16 - 1
+    }
+
+    /// Number of ports.
+    #[must_use]
+    pub fn ports(&self) -> u16 {
+        self.ports.len() as u16
+    }
+
+    /// A port's transmitter, for inspection.
+    #[must_use]
+    pub fn output(&self, port: u16) -> Option<&OutputPort> {
+        self.ports.get(usize::from(port)).map(|port| &port.output)
+    }
+
+    /// A port's transmitter, for the driver to pop departures from.
+    pub fn output_mut(&mut self, port: u16) -> Option<&mut OutputPort> {
+        self.ports
+            .get_mut(usize::from(port))
+            .map(|port| &mut port.output)
+    }
+
+    /// What came in at a port, and what was dropped there before any queue.
+    #[must_use]
+    pub fn input_counters(&self, port: u16) -> Option<CellCounters> {
+        self.ports.get(usize::from(port)).map(|port| port.counters)
+    }
+
+    /// All connections, in order of creation of their table entries.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionView> {
+        self.connections.iter().flatten().map(|c| ConnectionView {
+            from: c.from,
+            to: c.leaves.iter().map(|leaf| leaf.to).collect(),
+            whole_path: c.whole_path,
+            local: c.local,
+            traffic: c.traffic,
+            counters: c.counters,
+        })
+    }
+
+    /// The link of a port went down or came up. Down: what waits is dropped, what comes too.
+    pub fn set_link(&mut self, port: u16, up: bool) {
+        if let Some(port) = self.ports.get_mut(usize::from(port)) {
+            port.up = up;
+            if !up {
+                port.output.flush(DropReason::LinkDown);
+            }
+        }
+    }
+
+    /// Makes a label end at the control plane, both ways.
+    ///
+    /// # Errors
+    /// If the label is in use.
+    pub fn open_local(&mut self, at: PortVc, traffic: TrafficParams) -> Result<(), FabricError> {
+        self.check_input(at, false)?;
+        let config = QueueConfig::switch(traffic);
+        let queue = self.open_output(at, config)?;
+        let mut connection = Self::connection(at, traffic);
+        connection.local = true;
+        connection.leaves.push(Leaf { to: at, queue });
+        self.insert(connection);
+        Ok(())
+    }
+
+    /// Closes a label that [`Self::open_local`] opened.
+    ///
+    /// # Errors
+    /// If it is not open.
+    pub fn close_local(&mut self, at: PortVc) -> Result<(), FabricError> {
+        self.apply(FabricOp::Disconnect { from: at })
+    }
+
+    /// Sends a PDU of the control plane on a local label. `None` if it is not local.
+    pub fn send_local(&mut self, at: PortVc, pdu: Pdu, now: Instant) -> Option<Admission> {
+        let connection = self
+            .find(at)
+            .and_then(|index| self.connections.get(index)?.as_ref())?;
+        let queue = connection
+            .leaves
+            .first()
+            .filter(|_| connection.local)?
+            .queue;
+        let port = self.ports.get_mut(usize::from(at.port))?;
+        Some(port.output.enqueue(queue, CellRun::whole(pdu, at.vc), now))
+    }
+
+    /// Carries out what the control plane asks.
+    ///
+    /// # Errors
+    /// See [`FabricError`]; nothing has changed then.
+    pub fn apply(&mut self, op: FabricOp) -> Result<(), FabricError> {
+        match op {
+            FabricOp::Connect {
+                from,
+                to,
+                traffic,
+                police,
+            } => {
+                self.check_input(from, false)?;
+                let queue = self.open_output(to, QueueConfig::switch(traffic))?;
+                let mut connection = Self::connection(from, traffic);
+                connection.leaves.push(Leaf { to, queue });
+                if police {
+                    connection.policer = Policer::new(&traffic, false);
+                }
+                self.insert(connection);
+                Ok(())
+            }
+            FabricOp::ConnectPath { from, to, traffic } => {
+                self.check_input(from, true)?;
+                let config = QueueConfig {
+                    whole_path: true,
+                    frame_discard: false,
+                    ..QueueConfig::switch(traffic)
+                };
+                let queue = self.open_output(to, config)?;
+                let mut connection = Self::connection(from, traffic);
+                connection.whole_path = true;
+                connection.leaves.push(Leaf { to, queue });
+                self.insert(connection);
+                Ok(())
+            }
+            FabricOp::AddLeaf { from, to } => {
+                let index = self.switched(from)?;
+                let traffic = self.connections[index].as_ref().map(|c| c.traffic);
+                let traffic = traffic.ok_or(FabricError::NoConnection(from))?;
+                let queue = self.open_output(to, QueueConfig::switch(traffic))?;
+                if let Some(connection) = &mut self.connections[index] {
+                    connection.leaves.push(Leaf { to, queue });
+                }
+                Ok(())
+            }
+            FabricOp::DropLeaf { from, to } => {
+                let index = self.switched(from)?;
+                let leaf = self.connections[index].as_mut().and_then(|connection| {
+                    let at = connection.leaves.iter().position(|leaf| leaf.to == to)?;
+                    Some(connection.leaves.remove(at))
+                });
+                let leaf = leaf.ok_or(FabricError::NoLeaf(to))?;
+                self.close_output(leaf);
+                Ok(())
+            }
+            FabricOp::Disconnect { from } => self.disconnect(from),
+        }
+    }
+
+    fn disconnect(&mut self, from: PortVc) -> Result<(), FabricError> {
+        let index = self.find(from).ok_or(FabricError::NoConnection(from))?;
+        let connection = self.connections[index]
+            .take()
+            .ok_or(FabricError::NoConnection(from))?;
+        self.free.push(index);
+        let from = connection.from;
+        if let Some(port) = self.ports.get_mut(usize::from(from.port)) {
+            if connection.whole_path {
+                port.input.set_path(from.vc.vpi, None);
+            } else {
+                port.input.set_channel(from.vc, None);
+            }
+        }
+        for leaf in connection.leaves {
+            self.close_output(leaf);
+        }
+        Ok(())
+    }
+
+    fn connection(from: PortVc, traffic: TrafficParams) -> Connection {
+        Connection {
+            from,
+            whole_path: false,
+            local: false,
+            leaves: Vec::with_capacity(1),
+            traffic,
+            policer: None,
+            counters: CellCounters::default(),
+        }
+    }
+
+    fn find(&self, from: PortVc) -> Option<usize> {
+        self.ports.get(usize::from(from.port))?.input.get(from.vc)
+    }
+
+    /// The connection from a label, which must not be local.
+    fn switched(&self, from: PortVc) -> Result<usize, FabricError> {
+        self.find(from)
+            .filter(|index| matches!(&self.connections[*index], Some(c) if !c.local))
+            .ok_or(FabricError::NoConnection(from))
+    }
+
+    fn check_input(&self, from: PortVc, whole_path: bool) -> Result<(), FabricError> {
+        let port = self
+            .ports
+            .get(usize::from(from.port))
+            .ok_or(FabricError::NoPort(from.port))?;
+        let busy = port.input.get(from.vc).is_some()
+            || whole_path && port.input.path_has_channels(from.vc.vpi);
+        if busy {
+            return Err(FabricError::InputBusy(from));
+        }
+        Ok(())
+    }
+
+    fn open_output(&mut self, to: PortVc, config: QueueConfig) -> Result<QueueId, FabricError> {
+        self.ports
+            .get_mut(usize::from(to.port))
+            .ok_or(FabricError::NoPort(to.port))?
+            .output
+            .open(to.vc, config)
+            .ok_or(FabricError::OutputBusy(to))
+    }
+
+    fn close_output(&mut self, leaf: Leaf) {
+        if let Some(port) = self.ports.get_mut(usize::from(leaf.to.port)) {
+            port.output.close(leaf.queue);
+        }
+    }
+
+    fn insert(&mut self, connection: Connection) {
+        let (from, whole_path) = (connection.from, connection.whole_path);
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.connections[index] = Some(connection);
+                index
+            }
+            None => {
+                self.connections.push(Some(connection));
+                self.connections.len() - 1
+            }
+        };
+        if let Some(port) = self.ports.get_mut(usize::from(from.port)) {
+            if whole_path {
+                port.input.set_path(from.vc.vpi, Some(index));
+            } else {
+                port.input.set_channel(from.vc, Some(index));
+            }
+        }
+    }
+
+    /// Takes cells from the link of `port`. `touched` is called with each port whose output queues
+    /// took some, so that the driver looks at its next departure again.
+    pub fn receive(
+        &mut self,
+        port: u16,
+        mut run: CellRun,
+        now: Instant,
+        mut touched: impl FnMut(u16),
+    ) -> Switched {
+        let Some(input) = self.ports.get_mut(usize::from(port)) else {
+            return Switched::Dropped(DropReason::LinkDown);
+        };
+        let count = u64::from(run.count);
+        input.counters.cells_in += count;
+        if !input.up {
+            input.counters.dropped.add(DropReason::LinkDown, count);
+            return Switched::Dropped(DropReason::LinkDown);
+        }
+        let connection = input
+            .input
+            .get(run.vc)
+            .and_then(|index| self.connections.get_mut(index));
+        let Some(Some(connection)) = connection else {
+            input.counters.dropped.add(DropReason::UnknownVc, count);
+            return Switched::Dropped(DropReason::UnknownVc);
+        };
+        connection.counters.cells_in += count;
+        if let Some(policer) = &mut connection.policer {
+            let before = run.count;
+            let Some(conforming) = police(policer, run, &mut connection.counters, now) else {
+                let lost = u64::from(before);
+                connection.counters.dropped.add(DropReason::Policed, lost);
+                return Switched::Dropped(DropReason::Policed);
+            };
+            run = conforming;
+            let lost = u64::from(before - run.count);
+            connection.counters.dropped.add(DropReason::Policed, lost);
+        }
+        if matches!(run.content, Content::Raw(_)) && is_segment_oam(&run) {
+            return self.segment_oam(port, &run, now, touched);
+        }
+        connection.counters.cells_out += u64::from(run.count);
+        if connection.local {
+            return Switched::Local(run);
+        }
+        let Some((last, others)) = connection.leaves.split_last() else {
+            return Switched::Queued;
+        };
+        for leaf in others {
+            let output = &mut self.ports[usize::from(leaf.to.port)].output;
+            if output.enqueue(leaf.queue, run.clone(), now).accepted > 0 {
+                touched(leaf.to.port);
+            }
+        }
+        let output = &mut self.ports[usize::from(last.to.port)].output;
+        if output.enqueue(last.queue, run, now).accepted > 0 {
+            touched(last.to.port);
+        }
+        Switched::Queued
+    }
+
+    /// The port is the end point of the F5 segment flow of its link.
+    fn segment_oam(
+        &mut self,
+        port: u16,
+        run: &CellRun,
+        now: Instant,
+        mut touched: impl FnMut(u16),
+    ) -> Switched {
+        let answer = answer_loopback(run, LoopbackPoint::EndPoint, self.location);
+        let output = &mut self.ports[usize::from(port)].output;
+        let (Some(answer), Some(queue)) = (answer, output.queue_of(run.vc)) else {
+            let counters = &mut self.ports[usize::from(port)].counters;
+            counters.dropped.add(DropReason::NotForUs, 1);
+            return Switched::Dropped(DropReason::NotForUs);
+        };
+        if output.enqueue(queue, answer, now).accepted > 0 {
+            touched(port);
+        }
+        Switched::Queued
+    }
+}
+
+/// The conforming part of a run. Cells of one run arrive together, so those in front conform.
+fn police(
+    policer: &mut Policer,
+    mut run: CellRun,
+    counters: &mut CellCounters,
+    now: Instant,
+) -> Option<CellRun> {
+    let mut passed = 0;
+    for _ in 0..run.count {
+        match policer.police(run.clp, now) {
+            Verdict::Pass => passed += 1,
+            Verdict::Tag => {
+                run.clp = true;
+                counters.tagged += 1;
+                passed += 1;
+            }
+            Verdict::Discard => {}
+        }
+    }
+    match passed {
+        0 => None,
+        all if all == run.count => Some(run),
+        part => run.split_off_front(part),
+    }
+}
+
+fn is_segment_oam(run: &CellRun) -> bool {
+    OamFlow::of(&run.header(0)).is_some_and(|flow| flow.segment && !flow.path)
+}
+
+/// The cell that answers a loopback request, if it is one that this point has to answer.
+pub(super) fn answer_loopback(
+    run: &CellRun,
+    point: LoopbackPoint,
+    location: [u8; 16],
+) -> Option<CellRun> {
+    let Content::Raw(cell) = &run.content else {
+        return None;
+    };
+    let Ok(Oam::Loopback(loopback)) = Oam::decode(&cell.payload) else {
+        return None;
+    };
+    let segment = cell.pti == Pti::OAM_SEGMENT;
+    let answer = match loopback.action(segment, point, location) {
+        LoopbackAction::Answer(answer) | LoopbackAction::AnswerAndPass(answer) => answer,
+        LoopbackAction::Pass | LoopbackAction::Returned | LoopbackAction::Discard => return None,
+    };
+    let payload = Oam::Loopback(answer).encode();
+    Some(CellRun::raw(run.vc, cell.pti, payload))
+}
+
+/// A loopback request to the end of a connection or of its first segment.
+#[must_use]
+pub fn loopback_request(vc: Vc, segment: bool, tag: u32) -> CellRun {
+    let pti = if segment {
+        Pti::OAM_SEGMENT
+    } else {
+        Pti::OAM_END_TO_END
+    };
+    CellRun::raw(vc, pti, Oam::Loopback(Loopback::request(tag)).encode())
+}

@@ -1,0 +1,34 @@
+//! The cell plane: what hosts' adapters and switches' fabrics do with cells, without any protocol.
+//!
+//! - [`pdu`]: PDUs and runs of their cells; [`reassembly`] turns runs back into PDUs.
+//! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets.
+//! - [`port`]: an output port with its queues and scheduler; [`queue`] holds the discard rules.
+//! - [`fabric`]: the cells' way through a switch; [`nic`]: a host's adapter.
+//!
+//! Nothing here knows signalling: a control plane opens and closes connections, and sends and receives
+//! PDUs on the few labels that end at the node.
+//!
+//! Standards: I.361, I.363.5, I.610 (loopback), Traffic Management 4.0 (contracts, GCRA, frame discard).
+
+pub mod counters;
+pub mod fabric;
+pub mod nic;
+pub mod pdu;
+pub mod police;
+pub mod port;
+pub mod queue;
+pub mod rate;
+pub mod reassembly;
+pub mod shaper;
+pub mod table;
+
+pub use counters::{CellCounters, DropReason, Drops};
+pub use fabric::{Fabric, FabricOp, PortVc};
+pub use nic::{Nic, NicEvent};
+pub use pdu::{CellRun, Content, Pdu};
+pub use port::{Admission, Departure, Limits, OutputPort, PortLimits, QueueConfig, QueueId};
+pub use rate::{CellRate, Pacer};
+pub use reassembly::{Received, RunReassembler};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! A host's adapter: shaped queues towards the link, one AAL5 receiver per VC from it.
+//!
+//! The adapter answers loopback requests on its open VCs, as the end point of both flows. OAM never
+//! reaches the receivers. A VC may be open for sending, receiving or both.
+
+use super::counters::{CellCounters, DropReason};
+use super::fabric::{answer_loopback, loopback_request};
+use super::pdu::{CellRun, Content, Pdu};
+use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
+use super::rate::CellRate;
+use super::reassembly::{Received, RunReassembler};
+use super::table::VcTable;
+use aerostat_proto::Instant;
+use aerostat_wire::aal5::{PduError, ReassemblyCounters};
+use aerostat_wire::oam::{LoopbackPoint, Oam};
+use aerostat_wire::{TrafficParams, Vc};
+
+#[derive(Debug)]
+struct OpenVc {
+    vc: Vc,
+    queue: Option<QueueId>,
+    receiver: RunReassembler,
+}
+
+/// What cells that came in have led to.
+#[derive(Debug)]
+pub enum NicEvent {
+    /// Nothing yet.
+    Nothing,
+    /// An SDU is complete.
+    Sdu {
+        /// Its VC.
+        vc: Vc,
+        /// The SDU.
+        sdu: Received,
+    },
+    /// A PDU was lost.
+    Lost {
+        /// Its VC.
+        vc: Vc,
+        /// How it failed.
+        error: PduError,
+    },
+    /// A loopback request was answered: the output queues have changed.
+    Answered,
+    /// The answer to a loopback request of this host.
+    LoopbackReturned {
+        /// Its VC.
+        vc: Vc,
+        /// The tag of the request.
+        tag: u32,
+    },
+    /// Dropped: nobody uses this VC, or nobody wants this kind of cell.
+    Dropped(DropReason),
+}
+
+/// A VC of an adapter, for display.
+#[derive(Clone, Copy, Debug)]
+pub struct NicVcView {
+    /// The VC.
+    pub vc: Vc,
+    /// Cells that wait to be sent.
+    pub queued: u32,
+    /// Sending side.
+    pub sent: CellCounters,
+    /// Receiving side.
+    pub received: ReassemblyCounters,
+}
+
+/// A host's adapter. See the module's text.
+#[derive(Debug)]
+pub struct Nic {
+    output: OutputPort,
+    table: VcTable,
+    open: Vec<Option<OpenVc>>,
+    free: Vec<usize>,
+    /// Cells received, and those dropped before any receiver.
+    pub counters: CellCounters,
+    up: bool,
+}
+
+impl Nic {
+    /// An adapter on a link of this rate, with signalling and ILMI open.
+    #[must_use]
+    pub fn new(rate: CellRate) -> Self {
+        let mut nic = Self {
+            output: OutputPort::new(rate, PortLimits::HOST),
+            table: VcTable::default(),
+            open: Vec::new(),
+            free: Vec::new(),
+            counters: CellCounters::default(),
+            up: true,
+        };
+        for vc in [Vc::SIGNALLING, Vc::ILMI] {
+            nic.open(vc, TrafficParams::ubr(0), 0);
+        }
+        nic
+    }
+
+    /// Opens a VC; sends with `traffic` (nothing if its category is none), receives SDUs of up to
+    /// `max_sdu` octets (0: any). False if it is open already or the adapter has no more.
+    pub fn open(&mut self, vc: Vc, traffic: TrafficParams, max_sdu: u16) -> bool {
+        if self.table.get(vc).is_some() {
+            return false;
+        }
+        let sends = traffic.category.is_some();
+        let queue = sends
+            .then(|| self.output.open(vc, QueueConfig::host(traffic)))
+            .flatten();
+        if sends && queue.is_none() {
+            return false;
+        }
+        let entry = Some(OpenVc {
+            vc,
+            queue,
+            receiver: RunReassembler::new(max_sdu),
+        });
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.open[index] = entry;
+                index
+            }
+            None => {
+                self.open.push(entry);
+                self.open.len() - 1
+            }
+        };
+        self.table.set_channel(vc, Some(index));
+        true
+    }
+
+    /// Closes a VC; what waits is dropped. False if it was not open.
+    pub fn close(&mut self, vc: Vc) -> bool {
+        let Some(index) = self.table.get(vc) else {
+            return false;
+        };
+        self.table.set_channel(vc, None);
+        if let Some(queue) = self.open[index].take().and_then(|open| open.queue) {
+            self.output.close(queue);
+        }
+        self.free.push(index);
+        true
+    }
+
+    /// Closes every VC but signalling and ILMI and forgets what waits: the host restarts.
+    pub fn reset(&mut self) {
+        let open: Vec<Vc> = self.open.iter().flatten().map(|open| open.vc).collect();
+        for vc in open {
+            self.close(vc);
+        }
+        for vc in [Vc::SIGNALLING, Vc::ILMI] {
+            self.open(vc, TrafficParams::ubr(0), 0);
+        }
+    }
+
+    fn vc(&self, vc: Vc) -> Option<&OpenVc> {
+        self.open.get(self.table.get(vc)?)?.as_ref()
+    }
+
+    /// Sends a PDU. `None` if the VC is not open for sending.
+    pub fn send(&mut self, vc: Vc, pdu: Pdu, now: Instant) -> Option<Admission> {
+        let queue = self.vc(vc)?.queue?;
+        self.up
+            .then(|| self.output.enqueue(queue, CellRun::whole(pdu, vc), now))
+    }
+
+    /// Sends a loopback request. `None` if the VC is not open for sending.
+    pub fn ping(&mut self, vc: Vc, segment: bool, tag: u32, now: Instant) -> Option<Admission> {
+        let queue = self.vc(vc)?.queue?;
+        Some(
+            self.output
+                .enqueue(queue, loopback_request(vc, segment, tag), now),
+        )
+    }
+
+    /// Cells of a VC that wait to be sent.
+    #[must_use]
+    pub fn queued(&self, vc: Vc) -> u32 {
+        self.vc(vc)
+            .and_then(|open| open.queue)
+            .map_or(0, |queue| self.output.queued(queue))
+    }
+
+    /// The transmitter, for inspection.
+    #[must_use]
+    pub const fn output(&self) -> &OutputPort {
+        &self.output
+    }
+
+    /// The transmitter, for the driver to pop departures from.
+    pub const fn output_mut(&mut self) -> &mut OutputPort {
+        &mut self.output
+    }
+
+    /// The link went down or came up.
+    pub fn set_link(&mut self, up: bool) {
+        self.up = up;
+        if !up {
+            self.output.flush(DropReason::LinkDown);
+            for open in self.open.iter_mut().flatten() {
+                open.receiver.reset();
+            }
+        }
+    }
+
+    /// Takes cells from the link.
+    pub fn receive(&mut self, run: CellRun, now: Instant) -> NicEvent {
+        self.counters.cells_in += u64::from(run.count);
+        let vc = run.vc;
+        let open = self
+            .table
+            .get(vc)
+            .and_then(|index| self.open.get_mut(index));
+        let Some(Some(open)) = open else {
+            self.counters
+                .dropped
+                .add(DropReason::UnknownVc, run.count.into());
+            return NicEvent::Dropped(DropReason::UnknownVc);
+        };
+        if !run.is_user() {
+            return self.oam(&run, now);
+        }
+        self.counters.cells_out += u64::from(run.count);
+        match open.receiver.push(run) {
+            None => NicEvent::Nothing,
+            Some(Ok(sdu)) => {
+                self.counters.pdus_out += 1;
+                NicEvent::Sdu { vc, sdu }
+            }
+            Some(Err(error)) => NicEvent::Lost { vc, error },
+        }
+    }
+
+    fn oam(&mut self, run: &CellRun, now: Instant) -> NicEvent {
+        let queue = self.vc(run.vc).and_then(|open| open.queue);
+        if let Some(answer) = answer_loopback(run, LoopbackPoint::EndPoint, [0x6a; 16])
+            && let Some(queue) = queue
+        {
+            self.output.enqueue(queue, answer, now);
+            return NicEvent::Answered;
+        }
+        if let Content::Raw(cell) = &run.content
+            && let Ok(Oam::Loopback(loopback)) = Oam::decode(&cell.payload)
+            && !loopback.is_request()
+        {
+            return NicEvent::LoopbackReturned {
+                vc: run.vc,
+                tag: u32::from_be_bytes(loopback.tag),
+            };
+        }
+        self.counters.dropped.add(DropReason::NotForUs, 1);
+        NicEvent::Dropped(DropReason::NotForUs)
+    }
+
+    /// All open VCs.
+    pub fn vcs(&self) -> impl Iterator<Item = NicVcView> {
+        self.open.iter().flatten().map(|open| {
+            let queue = open.queue;
+            NicVcView {
+                vc: open.vc,
+                queued: queue.map_or(0, |queue| self.output.queued(queue)),
+                sent: queue
+                    .and_then(|queue| self.output.counters(queue))
+                    .unwrap_or_default(),
+                received: open.receiver.counters,
+            }
+        })
+    }
+}

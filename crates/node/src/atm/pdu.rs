@@ -1,0 +1,259 @@
+//! What moves through the network: runs of cells that share one AAL5 PDU, without copies.
+//!
+//! A cell of a PDU is (PDU, index). Its octets are made only where somebody needs them: a capture, a
+//! link that damages bits, a receiver whose cells do not fit together.
+
+use aerostat_wire::Vc;
+use aerostat_wire::aal5::{self, cells_for};
+use aerostat_wire::cell::{Cell, CellHeader, PAYLOAD_LEN, Pti};
+use std::sync::Arc;
+
+#[derive(Debug)]
+struct Inner {
+    sdu: Vec<u8>,
+    cells: u16,
+    uu: u8,
+    clp: bool,
+}
+
+/// An AAL5 SDU with its UU octet and CLP; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Pdu(Arc<Inner>);
+
+impl Pdu {
+    /// With UU 0 and CLP 0.
+    ///
+    /// # Panics
+    /// If the SDU is empty or longer than 65535 octets.
+    #[must_use]
+    pub fn new(sdu: Vec<u8>) -> Self {
+        Self::with(sdu, 0, false)
+    }
+    /// With all its parameters.
+    ///
+    /// # Panics
+    /// If the SDU is empty or longer than 65535 octets.
+    #[must_use]
+    pub fn with(sdu: Vec<u8>, uu: u8, clp: bool) -> Self {
+        assert!(
+            !sdu.is_empty() && sdu.len() <= aal5::MAX_SDU,
+            "an AAL5 SDU has 1 to 65535 octets"
+        );
+        let cells = cells_for(sdu.len()) as u16;
+        Self(Arc::new(Inner {
+            sdu,
+            cells,
+            uu,
+            clp,
+        }))
+    }
+    /// The SDU.
+    #[must_use]
+    pub fn sdu(&self) -> &[u8] {
+        &self.0.sdu
+    }
+    /// User-to-user octet.
+    #[must_use]
+    pub fn uu(&self) -> u8 {
+        self.0.uu
+    }
+    /// Cell loss priority of all cells.
+    #[must_use]
+    pub fn clp(&self) -> bool {
+        self.0.clp
+    }
+    /// Cells that it takes, 1..=1366.
+    #[must_use]
+    pub fn cells(&self) -> u16 {
+        self.0.cells
+    }
+    /// True if both are the same PDU, not only equal ones.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// The SDU, without a copy if nobody else holds the PDU.
+    #[must_use]
+    pub fn into_sdu(self) -> Vec<u8> {
+        Arc::try_unwrap(self.0).map_or_else(|shared| shared.sdu.clone(), |inner| inner.sdu)
+    }
+}
+
+/// A cell whose octets are of its own: OAM, or user data that was damaged on a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawCell {
+    /// Payload type.
+    pub pti: Pti,
+    /// The payload.
+    pub payload: [u8; PAYLOAD_LEN],
+}
+
+/// What the cells of a run carry.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Consecutive cells of a PDU.
+    Pdu {
+        /// The PDU.
+        pdu: Pdu,
+        /// Index of the first cell.
+        first: u16,
+    },
+    /// One cell with octets of its own.
+    Raw(Arc<RawCell>),
+}
+
+/// Consecutive cells on one VC; all of one PDU, or one raw cell.
+#[derive(Clone, Debug)]
+pub struct CellRun {
+    /// What the cells carry.
+    pub content: Content,
+    /// Number of cells, at least 1.
+    pub count: u16,
+    /// Their VC on the link where they are.
+    pub vc: Vc,
+    /// Discard-eligible: sent so, or tagged by the network.
+    pub clp: bool,
+    /// Congestion was met (EFCI).
+    pub congested: bool,
+}
+
+impl CellRun {
+    /// All cells of a PDU.
+    #[must_use]
+    pub fn whole(pdu: Pdu, vc: Vc) -> Self {
+        Self {
+            count: pdu.cells(),
+            clp: pdu.clp(),
+            content: Content::Pdu { pdu, first: 0 },
+            vc,
+            congested: false,
+        }
+    }
+    /// One cell with octets of its own and CLP 0.
+    #[must_use]
+    pub fn raw(vc: Vc, pti: Pti, payload: [u8; PAYLOAD_LEN]) -> Self {
+        Self {
+            content: Content::Raw(Arc::new(RawCell { pti, payload })),
+            count: 1,
+            vc,
+            clp: false,
+            congested: false,
+        }
+    }
+    /// True if the cells carry user data.
+    #[must_use]
+    pub fn is_user(&self) -> bool {
+        match &self.content {
+            Content::Pdu { .. } => true,
+            Content::Raw(cell) => cell.pti.is_user(),
+        }
+    }
+    /// True if the last cell of the run is the last of a PDU.
+    #[must_use]
+    pub fn ends_pdu(&self) -> bool {
+        match &self.content {
+            Content::Pdu { pdu, first } => first + self.count == pdu.cells(),
+            Content::Raw(cell) => cell.pti.is_end(),
+        }
+    }
+    /// Takes the first `count` cells off; the rest stays. All of it if there are not more.
+    #[must_use]
+    pub fn split_off_front(&mut self, count: u16) -> Option<Self> {
+        if count >= self.count {
+            return None;
+        }
+        let Content::Pdu { first, .. } = &mut self.content else {
+            return None;
+        };
+        let at = *first;
+        *first += count;
+        self.count -= count;
+        let mut front = self.clone();
+        front.count = count;
+        if let Content::Pdu { first, .. } = &mut front.content {
+            *first = at;
+        }
+        Some(front)
+    }
+    /// Appends `next` if it carries the cells that follow.
+    pub fn try_join(&mut self, next: &Self) -> bool {
+        let (
+            Content::Pdu { pdu, first },
+            Content::Pdu {
+                pdu: next_pdu,
+                first: next_first,
+            },
+        ) = (&self.content, &next.content)
+        else {
+            return false;
+        };
+        let fits = first + self.count == *next_first && pdu.is_same(next_pdu);
+        if fits && self.clp == next.clp && self.congested == next.congested && self.vc == next.vc {
+            self.count += next.count;
+            return true;
+        }
+        false
+    }
+    /// The header of cell `index` of the run.
+    #[must_use]
+    pub fn header(&self, index: u16) -> CellHeader {
+        let pti = match &self.content {
+            Content::Pdu { pdu, first } => Pti::user(first + index + 1 == pdu.cells()),
+            Content::Raw(cell) => cell.pti,
+        };
+        CellHeader {
+            gfc: 0,
+            vc: self.vc,
+            pti: if self.congested {
+                pti.with_congestion()
+            } else {
+                pti
+            },
+            clp: self.clp,
+        }
+    }
+    /// The cells with their octets; segments the PDU anew, so not for the usual path.
+    #[must_use]
+    pub fn to_cells(&self) -> Vec<Cell> {
+        let payloads: Vec<[u8; PAYLOAD_LEN]> = match &self.content {
+            Content::Pdu { pdu, first } => aal5::Segmenter::new(pdu.sdu(), pdu.uu())
+                .skip(usize::from(*first))
+                .take(usize::from(self.count))
+                .map(|(payload, _)| payload)
+                .collect(),
+            Content::Raw(cell) => vec![cell.payload],
+        };
+        payloads
+            .into_iter()
+            .zip(0..)
+            .map(|(payload, index)| Cell {
+                header: self.header(index),
+                payload,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_split_and_join() {
+        let vc = Vc::new(0, 100);
+        let pdu = Pdu::with((0..200).collect(), 7, true);
+        let whole = CellRun::whole(pdu, vc);
+        assert_eq!((whole.count, whole.clp, whole.ends_pdu()), (5, true, true));
+        let mut rest = whole.clone();
+        let mut front = rest.split_off_front(2).unwrap();
+        assert_eq!((front.count, rest.count, front.ends_pdu()), (2, 3, false));
+        let cells = [front.to_cells(), rest.to_cells()].concat();
+        assert_eq!(cells, whole.to_cells());
+        assert!(cells[4].is_end() && !cells[3].is_end());
+        assert!(!rest.try_join(&front));
+        assert!(front.try_join(&rest));
+        assert_eq!(front.count, 5);
+        assert!(front.split_off_front(5).is_none());
+        assert_eq!(size_of::<CellRun>(), 24);
+    }
+}

@@ -1,0 +1,400 @@
+//! An output port: per-VC queues, a scheduler and a transmitter with exact cell times.
+//!
+//! Service order: CBR, real-time VBR, other VBR, ABR and GFR, UBR; inside a class round robin by VC, one
+//! turn per [`OutputPort::pop`]. A shaped VC takes part only when its shaper allows. Two buffer pools keep best effort
+//! from taking the space of guaranteed traffic. In = out + dropped + queued, for every VC, always.
+//!
+//! To drive it: `enqueue` whenever cells arrive; when [`OutputPort::next_departure`] has come, `pop`, which also
+//! says when the last cell has left. A driver that pops one cell at a time gets the exact interleaving;
+//! one that pops whole runs gets the same rates in coarser turns.
+//!
+//! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
+
+use super::counters::{CellCounters, DropReason};
+use super::pdu::CellRun;
+use super::queue::VcQueue;
+pub use super::queue::{Admission, Limits};
+use super::rate::{CellRate, Pacer};
+use super::shaper::Shaper;
+use super::table::VcTable;
+use aerostat_proto::Instant;
+use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Number of a queue at its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QueueId(pub(super) u32);
+
+/// Sizes of a port's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortLimits {
+    /// All CBR and VBR queues together.
+    pub guaranteed: Limits,
+    /// All ABR, GFR and UBR queues together.
+    pub best_effort: Limits,
+    /// Each CBR and VBR queue.
+    pub guaranteed_vc: Limits,
+    /// Each ABR, GFR and UBR queue.
+    pub best_effort_vc: Limits,
+    /// Most queues.
+    pub queues: usize,
+}
+
+impl PortLimits {
+    /// A switch port: 8192 cells for best effort, 1024 for guaranteed traffic.
+    pub const SWITCH: Self = Self {
+        guaranteed: Limits::plain(1024),
+        best_effort: Limits::of(8192),
+        guaranteed_vc: Limits::plain(512),
+        best_effort_vc: Limits::of(4096),
+        queues: 16384,
+    };
+    /// A host's adapter: memory is cheap there, and senders see the queue.
+    pub const HOST: Self = Self {
+        guaranteed: Limits::of(16384),
+        best_effort: Limits::of(32768),
+        guaranteed_vc: Limits::of(8192),
+        best_effort_vc: Limits::of(16384),
+        queues: 4096,
+    };
+}
+
+/// How a queue is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// The traffic contract: class of service and, if shaped, rates.
+    pub traffic: TrafficParams,
+    /// Hold cells back to the contract's rates.
+    pub shaped: bool,
+    /// Discard whole frames (AAL5 VCs only).
+    pub frame_discard: bool,
+    /// The queue serves a whole path: cells keep their VCI.
+    pub whole_path: bool,
+    /// Bounds; those of the port if `None`.
+    pub limits: Option<Limits>,
+}
+
+impl QueueConfig {
+    /// An AAL5 VC at a switch: frame discard for best effort, no shaping.
+    #[must_use]
+    pub fn switch(traffic: TrafficParams) -> Self {
+        Self {
+            traffic,
+            shaped: false,
+            frame_discard: !is_guaranteed(&traffic),
+            whole_path: false,
+            limits: None,
+        }
+    }
+    /// An AAL5 VC at a host: shaped, whole frames only.
+    #[must_use]
+    pub const fn host(traffic: TrafficParams) -> Self {
+        Self {
+            traffic,
+            shaped: true,
+            frame_discard: true,
+            whole_path: false,
+            limits: None,
+        }
+    }
+}
+
+fn is_guaranteed(traffic: &TrafficParams) -> bool {
+    class_of(traffic) < 3
+}
+
+const CLASSES: usize = 5;
+
+fn class_of(traffic: &TrafficParams) -> u8 {
+    match traffic.category {
+        Some(ServiceCategory::Cbr) => 0,
+        Some(ServiceCategory::RtVbr) => 1,
+        Some(ServiceCategory::NrtVbr) => 2,
+        Some(ServiceCategory::Abr | ServiceCategory::Gfr) => 3,
+        Some(ServiceCategory::Ubr) | None => 4,
+    }
+}
+
+/// Cells that leave.
+#[derive(Clone, Debug)]
+pub struct Departure {
+    /// Their queue.
+    pub queue: QueueId,
+    /// The cells; their `vc` is the one on the outgoing link.
+    pub run: CellRun,
+    /// When the first one begins.
+    pub start: Instant,
+    /// When the last one is out, rounded up to a nanosecond.
+    pub finish: Instant,
+}
+
+/// An output port. See the module's text.
+#[derive(Debug)]
+pub struct OutputPort {
+    queues: Vec<Option<VcQueue>>,
+    free: Vec<u32>,
+    table: VcTable,
+    limits: PortLimits,
+    pools: [u32; 2],
+    /// Queues whose next cell may leave, by class.
+    ready: [VecDeque<u32>; CLASSES],
+    ready_count: usize,
+    /// When the first of them became ready, if nothing was before.
+    ready_since: Instant,
+    /// Queues held back by their shapers: when, in order of arrival here, which.
+    waiting: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    waits: u64,
+    /// When the transmitter is free.
+    line: Pacer,
+    rate: CellRate,
+    /// Counters of queues that are closed.
+    closed: CellCounters,
+}
+
+impl OutputPort {
+    /// An idle port.
+    #[must_use]
+    pub fn new(rate: CellRate, limits: PortLimits) -> Self {
+        Self {
+            queues: Vec::new(),
+            free: Vec::new(),
+            table: VcTable::default(),
+            limits,
+            pools: [0; 2],
+            ready: Default::default(),
+            ready_count: 0,
+            ready_since: Instant::ZERO,
+            waiting: BinaryHeap::new(),
+            waits: 0,
+            line: Pacer::new(rate),
+            rate,
+            closed: CellCounters::default(),
+        }
+    }
+
+    /// The line rate.
+    #[must_use]
+    pub const fn rate(&self) -> CellRate {
+        self.rate
+    }
+
+    /// Opens a queue for `vc`, or for the whole path of `vc`; `None` if it has one already or the port
+    /// has no more.
+    pub fn open(&mut self, vc: Vc, config: QueueConfig) -> Option<QueueId> {
+        let taken = if config.whole_path {
+            self.table.path(vc.vpi).is_some() || self.table.path_has_channels(vc.vpi)
+        } else {
+            self.table.get(vc).is_some()
+        };
+        if taken || self.queues.len() - self.free.len() >= self.limits.queues {
+            return None;
+        }
+        let (pool, limits) = if is_guaranteed(&config.traffic) {
+            (0, self.limits.guaranteed_vc)
+        } else {
+            (1, self.limits.best_effort_vc)
+        };
+        let limits = config.limits.unwrap_or(limits);
+        let mut queue = VcQueue::new(vc, class_of(&config.traffic), pool, limits);
+        queue.whole_path = config.whole_path;
+        queue.frame_discard = config.frame_discard;
+        if config.shaped {
+            queue.shaper = Shaper::new(&config.traffic);
+        }
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.queues[index as usize] = Some(queue);
+                index
+            }
+            None => {
+                self.queues.push(Some(queue));
+                self.queues.len() as u32 - 1
+            }
+        };
+        if config.whole_path {
+            self.table.set_path(vc.vpi, Some(index as usize));
+        } else {
+            self.table.set_channel(vc, Some(index as usize));
+        }
+        Some(QueueId(index))
+    }
+
+    /// Closes a queue; cells that wait are dropped and counted. Gives its counters.
+    pub fn close(&mut self, id: QueueId) -> Option<CellCounters> {
+        let mut queue = self.queues.get_mut(id.0 as usize)?.take()?;
+        self.pools[queue.pool] -= queue.flush(DropReason::Closed);
+        if queue.whole_path {
+            self.table.set_path(queue.vc.vpi, None);
+        } else {
+            self.table.set_channel(queue.vc, None);
+        }
+        self.unschedule(id.0, queue.class);
+        self.free.push(id.0);
+        self.closed.merge(&queue.counters);
+        Some(queue.counters)
+    }
+
+    fn unschedule(&mut self, index: u32, class: u8) {
+        let ring = &mut self.ready[usize::from(class)];
+        if let Some(at) = ring.iter().position(|other| *other == index) {
+            ring.remove(at);
+            self.ready_count -= 1;
+        } else {
+            self.waiting
+                .retain(|Reverse((_, _, other))| *other != index);
+        }
+    }
+
+    /// The queue of a VC, or of its path.
+    #[must_use]
+    pub fn queue_of(&self, vc: Vc) -> Option<QueueId> {
+        self.table.get(vc).map(|index| QueueId(index as u32))
+    }
+
+    /// Cells that wait in a queue.
+    #[must_use]
+    pub fn queued(&self, id: QueueId) -> u32 {
+        self.queue(id).map_or(0, |queue| queue.cells)
+    }
+
+    /// Cells that wait in all queues.
+    #[must_use]
+    pub const fn queued_total(&self) -> u32 {
+        self.pools[0] + self.pools[1]
+    }
+
+    /// Counters of a queue.
+    #[must_use]
+    pub fn counters(&self, id: QueueId) -> Option<CellCounters> {
+        self.queue(id).map(|queue| queue.counters)
+    }
+
+    /// Counters of the port: the sum over all queues that are and were.
+    #[must_use]
+    pub fn totals(&self) -> CellCounters {
+        let mut totals = self.closed;
+        for queue in self.queues.iter().flatten() {
+            totals.merge(&queue.counters);
+        }
+        totals
+    }
+
+    /// All open queues: number, VC, cells waiting, counters.
+    pub fn queues(&self) -> impl Iterator<Item = (QueueId, Vc, u32, CellCounters)> {
+        self.queues.iter().zip(0..).filter_map(|(queue, index)| {
+            let queue = queue.as_ref()?;
+            Some((QueueId(index), queue.vc, queue.cells, queue.counters))
+        })
+    }
+
+    fn queue(&self, id: QueueId) -> Option<&VcQueue> {
+        self.queues.get(id.0 as usize)?.as_ref()
+    }
+
+    /// Offers cells to a queue. A queue that is not open takes nothing.
+    pub fn enqueue(&mut self, id: QueueId, run: CellRun, now: Instant) -> Admission {
+        let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
+            return Admission {
+                accepted: 0,
+                dropped: run.count,
+                reason: Some(DropReason::Closed),
+            };
+        };
+        let was_empty = queue.cells == 0;
+        let pool = queue.pool;
+        let limits = [self.limits.guaranteed, self.limits.best_effort][pool];
+        let admission = queue.push(run, (self.pools[pool], limits));
+        self.pools[pool] += u32::from(admission.accepted);
+        if was_empty && admission.accepted > 0 {
+            let class = queue.class;
+            match &mut queue.shaper {
+                Some(shaper) => {
+                    let at = shaper.wake(now);
+                    self.wait_or_ready(id.0, class, at, now);
+                }
+                None => self.make_ready(id.0, class, now),
+            }
+        }
+        admission
+    }
+
+    fn wait_or_ready(&mut self, index: u32, class: u8, at: Instant, now: Instant) {
+        if at <= now {
+            return self.make_ready(index, class, now);
+        }
+        self.waits += 1;
+        self.waiting.push(Reverse((at, self.waits, index)));
+    }
+
+    fn make_ready(&mut self, index: u32, class: u8, at: Instant) {
+        if self.ready_count == 0 {
+            self.ready_since = at;
+        }
+        self.ready_count += 1;
+        self.ready[usize::from(class)].push_back(index);
+    }
+
+    /// When the next cell may begin, or `None` if nothing waits. It may lie in the past of a late driver.
+    #[must_use]
+    pub fn next_departure(&self) -> Option<Instant> {
+        let free = self.line.at();
+        if self.ready_count > 0 {
+            return Some(free.max(self.ready_since));
+        }
+        self.waiting.peek().map(|Reverse((at, _, _))| free.max(*at))
+    }
+
+    /// Sends up to `max` cells of one run, if a departure is due at `now`.
+    pub fn pop(&mut self, now: Instant, max: u16) -> Option<Departure> {
+        let start = self.next_departure().filter(|start| *start <= now)?;
+        while let Some(Reverse((at, _, index))) = self.waiting.peek().copied()
+            && at <= start
+        {
+            self.waiting.pop();
+            if let Some(Some(queue)) = self.queues.get(index as usize) {
+                let class = queue.class;
+                self.make_ready(index, class, at);
+            }
+        }
+        let class = self.ready.iter().position(|ring| !ring.is_empty())?;
+        let index = self.ready[class].pop_front()?;
+        self.ready_count -= 1;
+        let queue = self.queues.get_mut(index as usize)?.as_mut()?;
+        let run = queue.pop(max.max(1))?;
+        self.pools[queue.pool] -= u32::from(run.count);
+        self.line.not_before(self.ready_since);
+        self.line.advance(run.count);
+        let finish = self.line.at();
+        let (more, class) = (queue.cells > 0, queue.class);
+        let eligible = queue.shaper.as_mut().map(|shaper| {
+            shaper.sent(start, run.count);
+            shaper.eligible()
+        });
+        if more {
+            match eligible {
+                Some(at) => self.wait_or_ready(index, class, at, start),
+                None => self.make_ready(index, class, start),
+            }
+        }
+        Some(Departure {
+            queue: QueueId(index),
+            run,
+            start,
+            finish,
+        })
+    }
+
+    /// Drops everything that waits; the queues stay open.
+    pub fn flush(&mut self, reason: DropReason) {
+        for queue in self.queues.iter_mut().flatten() {
+            queue.flush(reason);
+        }
+        for ring in &mut self.ready {
+            ring.clear();
+        }
+        self.waiting.clear();
+        self.ready_count = 0;
+        self.pools = [0; 2];
+    }
+}

@@ -1,0 +1,235 @@
+//! The queue of one VC at an output port, with frame discard.
+//!
+//! Frames are recognised as a switch does it, by the payload type alone. States of a frame: passing;
+//! partial discard (a cell was lost: drop the rest, keep the last cell, which delimits frames); early
+//! discard (nothing of it was queued: drop the last cell as well).
+
+use super::counters::{CellCounters, DropReason};
+use super::pdu::CellRun;
+use super::shaper::Shaper;
+use aerostat_wire::Vc;
+use std::collections::VecDeque;
+
+/// Bounds of a buffer, in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most cells.
+    pub max: u32,
+    /// New frames are discarded whole from this level on. At most `max`.
+    pub early: u32,
+    /// CLP 1 cells are discarded from this level on. At most `max`.
+    pub low_priority: u32,
+}
+
+impl Limits {
+    /// `max` cells; early discard from three quarters on, low priority from half on.
+    #[must_use]
+    pub const fn of(max: u32) -> Self {
+        Self {
+            max,
+            early: max - max / 4,
+            low_priority: max - max / 2,
+        }
+    }
+    /// `max` cells and no thresholds below.
+    #[must_use]
+    pub const fn plain(max: u32) -> Self {
+        Self {
+            max,
+            early: max,
+            low_priority: max,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Frame {
+    /// Between frames.
+    Between,
+    Passing,
+    Partial,
+    Early,
+}
+
+/// What an arriving run met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Admission {
+    /// Cells queued.
+    pub accepted: u16,
+    /// Cells dropped.
+    pub dropped: u16,
+    /// Why the first of them was dropped.
+    pub reason: Option<DropReason>,
+}
+
+#[derive(Debug)]
+pub(super) struct VcQueue {
+    pub(super) vc: Vc,
+    /// The queue carries a whole path: cells keep their VCI.
+    pub(super) whole_path: bool,
+    /// Scheduling class, 0 is served first.
+    pub(super) class: u8,
+    /// Index of the buffer pool of the port.
+    pub(super) pool: usize,
+    pub(super) limits: Limits,
+    pub(super) frame_discard: bool,
+    pub(super) shaper: Option<Shaper>,
+    pub(super) cells: u32,
+    pub(super) counters: CellCounters,
+    runs: VecDeque<CellRun>,
+    frame: Frame,
+}
+
+impl VcQueue {
+    pub(super) fn new(vc: Vc, class: u8, pool: usize, limits: Limits) -> Self {
+        Self {
+            vc,
+            whole_path: false,
+            class,
+            pool,
+            limits,
+            frame_discard: false,
+            shaper: None,
+            cells: 0,
+            counters: CellCounters::default(),
+            runs: VecDeque::new(),
+            frame: Frame::Between,
+        }
+    }
+
+    /// Queues what fits of `run`; `pool` is the level and the limits of the shared buffer.
+    pub(super) fn push(&mut self, mut run: CellRun, pool: (u32, Limits)) -> Admission {
+        self.counters.cells_in += u64::from(run.count);
+        run.vc = if self.whole_path {
+            Vc::new(self.vc.vpi, run.vc.vci)
+        } else {
+            self.vc
+        };
+        let count = u32::from(run.count);
+        let thresholds = |limits: &Limits| {
+            let low = if run.clp {
+                limits.low_priority
+            } else {
+                limits.max
+            };
+            low.min(if self.frame_discard {
+                limits.early
+            } else {
+                limits.max
+            })
+        };
+        let below =
+            self.cells + count <= thresholds(&self.limits) && pool.0 + count <= thresholds(&pool.1);
+        if below && matches!(self.frame, Frame::Between | Frame::Passing) {
+            if run.is_user() {
+                self.frame = if run.ends_pdu() {
+                    Frame::Between
+                } else {
+                    Frame::Passing
+                };
+            }
+            return self.append(run);
+        }
+        self.push_cells(run, pool)
+    }
+
+    fn append(&mut self, run: CellRun) -> Admission {
+        let accepted = run.count;
+        self.cells += u32::from(accepted);
+        self.runs.push_back(run);
+        Admission {
+            accepted,
+            dropped: 0,
+            reason: None,
+        }
+    }
+
+    /// The same cell by cell: some threshold is near, or a frame is being discarded.
+    fn push_cells(&mut self, mut run: CellRun, pool: (u32, Limits)) -> Admission {
+        let mut total = Admission::default();
+        loop {
+            let (cell, more) = match run.split_off_front(1) {
+                Some(cell) => (cell, true),
+                None => (run.clone(), false),
+            };
+            let level = pool.0 + u32::from(total.accepted);
+            match self.judge(&cell, (level, pool.1)) {
+                None => total.accepted += self.append(cell).accepted,
+                Some(reason) => {
+                    total.dropped += 1;
+                    total.reason.get_or_insert(reason);
+                    self.counters.dropped.add(reason, 1);
+                }
+            }
+            if !more {
+                return total;
+            }
+        }
+    }
+
+    /// Decides about one cell and moves the state of its frame on.
+    fn judge(&mut self, cell: &CellRun, (level, pool): (u32, Limits)) -> Option<DropReason> {
+        let full = self.cells >= self.limits.max || level >= pool.max;
+        let low =
+            cell.clp && (self.cells >= self.limits.low_priority || level >= pool.low_priority);
+        let refusal = if full {
+            Some(DropReason::Overflow)
+        } else if low {
+            Some(DropReason::LowPriority)
+        } else {
+            None
+        };
+        if !self.frame_discard || !cell.is_user() {
+            return refusal;
+        }
+        let end = cell.ends_pdu();
+        let early = self.cells >= self.limits.early || level >= pool.early;
+        let verdict = match self.frame {
+            Frame::Between if early || refusal.is_some() => {
+                self.frame = Frame::Early;
+                Some(DropReason::EarlyDiscard)
+            }
+            Frame::Between | Frame::Passing => {
+                // A full buffer still takes the last cell of a frame that got in so far: losing it
+                // would cost the next frame too. One cell per VC at most lies above the bound.
+                if refusal.is_some() && !(end && self.cells <= self.limits.max) {
+                    self.frame = Frame::Partial;
+                    refusal
+                } else {
+                    self.frame = Frame::Passing;
+                    None
+                }
+            }
+            Frame::Partial if end && self.cells <= self.limits.max => None,
+            Frame::Partial => Some(DropReason::PartialDiscard),
+            Frame::Early => Some(DropReason::EarlyDiscard),
+        };
+        if end {
+            self.frame = Frame::Between;
+        }
+        verdict
+    }
+
+    /// The next cells, at most `max`, all of one run.
+    pub(super) fn pop(&mut self, max: u16) -> Option<CellRun> {
+        let front = self.runs.front_mut()?;
+        let run = match front.split_off_front(max) {
+            Some(part) => part,
+            None => self.runs.pop_front()?,
+        };
+        self.cells -= u32::from(run.count);
+        self.counters.cells_out += u64::from(run.count);
+        self.counters.pdus_out += u64::from(run.is_user() && run.ends_pdu());
+        Some(run)
+    }
+
+    /// Drops what waits; gives the number of cells.
+    pub(super) fn flush(&mut self, reason: DropReason) -> u32 {
+        let cells = self.cells;
+        self.counters.dropped.add(reason, cells.into());
+        self.runs.clear();
+        self.cells = 0;
+        self.frame = Frame::Between;
+        cells
+    }
+}

@@ -1,0 +1,218 @@
+//! Cell rates as ratios, and time that advances by exact cell times.
+
+use aerostat_proto::{Duration, Instant};
+use core::fmt;
+
+const NANOS: u128 = 1_000_000_000;
+
+/// A cell rate: `numerator / denominator` cells per second, both above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellRate {
+    numerator: u64,
+    denominator: u64,
+}
+
+impl CellRate {
+    /// OC-3c / STM-1: 149.76 Mb/s of cells, 353207.547 cells/s.
+    pub const OC3: Self = Self::of_bits(149_760_000);
+    /// OC-12c / STM-4c: 599.04 Mb/s of cells.
+    pub const OC12: Self = Self::of_bits(599_040_000);
+    /// DS3 with PLCP framing: 12 cells in 125 µs.
+    pub const DS3: Self = Self::of_cells(96_000);
+    /// E3 with direct mapping (G.832): 33.92 Mb/s of cells.
+    pub const E3: Self = Self::of_cells(80_000);
+    /// 25.6 Mb/s: 54 octets per cell and 8000 timing octets per second.
+    pub const ATM25: Self = Self::of_cells(59_111);
+    /// TAXI 100 Mb/s: 54 octets per cell.
+    pub const TAXI: Self = Self {
+        numerator: 100_000_000,
+        denominator: 432,
+    };
+    /// E1: 1.92 Mb/s of cells.
+    pub const E1: Self = Self::of_bits(1_920_000);
+    /// DS1: 1.536 Mb/s of cells.
+    pub const DS1: Self = Self::of_bits(1_536_000);
+
+    /// Whole cells per second, at least 1.
+    #[must_use]
+    pub const fn of_cells(per_second: u32) -> Self {
+        Self {
+            numerator: if per_second == 0 {
+                1
+            } else {
+                per_second as u64
+            },
+            denominator: 1,
+        }
+    }
+    /// So many bit/s of cells with their headers (424 bits each), at least 1.
+    #[must_use]
+    pub const fn of_bits(per_second: u64) -> Self {
+        Self {
+            numerator: if per_second == 0 { 1 } else { per_second },
+            denominator: 424,
+        }
+    }
+    /// By the usual name of the line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25`, `taxi`, `e1`, `ds1`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "oc3" | "stm1" => Self::OC3,
+            "oc12" | "stm4" => Self::OC12,
+            "ds3" | "t3" => Self::DS3,
+            "e3" => Self::E3,
+            "atm25" => Self::ATM25,
+            "taxi" => Self::TAXI,
+            "e1" => Self::E1,
+            "ds1" | "t1" => Self::DS1,
+            _ => return None,
+        })
+    }
+    /// Cells per second, rounded down.
+    #[must_use]
+    pub const fn cells_per_second(self) -> u32 {
+        let whole = self.numerator / self.denominator;
+        if whole > u32::MAX as u64 {
+            u32::MAX
+        } else {
+            whole as u32
+        }
+    }
+    /// Time of `cells` cells, nanoseconds rounded up.
+    #[must_use]
+    pub fn time_of(self, cells: u64) -> Duration {
+        let nanos = (u128::from(cells) * u128::from(self.denominator) * NANOS)
+            .div_ceil(self.numerator.into());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for CellRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:.3} cells/s",
+            self.numerator as f64 / self.denominator as f64
+        )
+    }
+}
+
+/// A point in time that moves on by exact cell times: nanoseconds and a fraction that is never rounded.
+#[derive(Clone, Copy, Debug)]
+pub struct Pacer {
+    nanos: u64,
+    /// In units of 1 / `modulus` nanoseconds.
+    fraction: u64,
+    step_nanos: u64,
+    step_fraction: u64,
+    modulus: u64,
+}
+
+impl Pacer {
+    /// Starts at time zero.
+    #[must_use]
+    pub fn new(rate: CellRate) -> Self {
+        let scaled = u128::from(rate.denominator) * NANOS;
+        let modulus = u128::from(rate.numerator);
+        Self {
+            nanos: 0,
+            fraction: 0,
+            step_nanos: u64::try_from(scaled / modulus).unwrap_or(u64::MAX),
+            step_fraction: (scaled % modulus) as u64,
+            modulus: rate.numerator,
+        }
+    }
+    /// The point, rounded up to a nanosecond.
+    #[must_use]
+    pub const fn at(&self) -> Instant {
+        Instant::from_nanos(self.nanos.saturating_add((self.fraction > 0) as u64))
+    }
+    /// The point, rounded down to a nanosecond.
+    #[must_use]
+    pub const fn at_floor(&self) -> Instant {
+        Instant::from_nanos(self.nanos)
+    }
+    /// Moves the point to `earliest` if it lies before it.
+    pub const fn not_before(&mut self, earliest: Instant) {
+        if self.nanos < earliest.as_nanos() {
+            self.nanos = earliest.as_nanos();
+            self.fraction = 0;
+        }
+    }
+    /// Moves the point on by one cell time.
+    pub const fn step(&mut self) {
+        self.nanos = self.nanos.saturating_add(self.step_nanos);
+        self.fraction += self.step_fraction;
+        if self.fraction >= self.modulus {
+            self.fraction -= self.modulus;
+            self.nanos = self.nanos.saturating_add(1);
+        }
+    }
+    /// Moves the point on by `cells` cell times.
+    pub fn advance(&mut self, cells: u16) {
+        if cells == 1 {
+            return self.step();
+        }
+        let cells = u128::from(cells);
+        let fraction = u128::from(self.fraction) + cells * u128::from(self.step_fraction);
+        let modulus = u128::from(self.modulus);
+        let nanos = cells * u128::from(self.step_nanos) + fraction / modulus;
+        self.nanos = self
+            .nanos
+            .saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX));
+        self.fraction = (fraction % modulus) as u64;
+    }
+    /// One cell time, rounded down to a nanosecond.
+    #[must_use]
+    pub const fn cell_nanos(&self) -> u64 {
+        self.step_nanos
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_drift_at_oc3() {
+        let mut pacer = Pacer::new(CellRate::OC3);
+        let mut runs = pacer;
+        for _ in 0..353_207_547 / 1000 {
+            pacer.step();
+        }
+        runs.advance(353);
+        // 149 760 000 bit/s: 4680 cells take 13.25 ms exactly.
+        let mut exact = Pacer::new(CellRate::OC3);
+        for _ in 0..4680 {
+            exact.step();
+        }
+        assert_eq!(exact.at(), Instant::from_nanos(13_250_000));
+        assert_eq!(exact.at_floor(), exact.at());
+        assert_eq!(
+            runs.at().as_nanos(),
+            (353 * 424_000_000_000_u64).div_ceil(149_760_000)
+        );
+        assert_eq!(
+            pacer.at().as_nanos(),
+            (353_207 * 424_000_000_000_u128).div_ceil(149_760_000) as u64
+        );
+    }
+
+    /// Facts book "Cell and AAL5" §7.
+    #[test]
+    fn rates() {
+        for (name, cells) in [
+            ("oc3", 353_207),
+            ("oc12", 1_412_830),
+            ("ds3", 96_000),
+            ("e3", 80_000),
+            ("atm25", 59_111),
+            ("taxi", 231_481),
+            ("e1", 4_528),
+            ("ds1", 3_622),
+        ] {
+            assert_eq!(CellRate::named(name).unwrap().cells_per_second(), cells);
+        }
+        assert_eq!(CellRate::OC3.time_of(1), Duration::from_nanos(2832));
+    }
+}

@@ -1,0 +1,184 @@
+//! Reassembly of runs: complete PDUs pass through as they are, everything else gets the real rules.
+//!
+//! If the cells collected are exactly those of one undamaged PDU, it is handed on without touching an
+//! octet. Otherwise the octets are put together and AAL5 judges them with its real CRC, so a lost cell,
+//! a lost last cell, a damaged or misdelivered cell cost what they cost on a real receiver.
+
+use super::pdu::{CellRun, Content, Pdu};
+use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
+
+/// A received SDU.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The SDU with its UU; its CLP is the sender's.
+    pub pdu: Pdu,
+    /// True if any cell had CLP 1.
+    pub clp: bool,
+    /// True if the last cell had congestion indicated.
+    pub congested: bool,
+}
+
+/// AAL5 receiver of one VC, fed with runs of cells.
+#[derive(Clone, Debug)]
+pub struct RunReassembler {
+    runs: Vec<CellRun>,
+    cells: usize,
+    max_sdu: usize,
+    skipping: bool,
+    /// Counters.
+    pub counters: ReassemblyCounters,
+}
+
+impl RunReassembler {
+    /// For SDUs of up to `max_sdu` octets; 0 means 65535.
+    #[must_use]
+    pub fn new(max_sdu: u16) -> Self {
+        let max_sdu = match max_sdu {
+            0 => aal5::MAX_SDU,
+            max => max.into(),
+        };
+        Self {
+            runs: Vec::new(),
+            cells: 0,
+            max_sdu,
+            skipping: false,
+            counters: ReassemblyCounters::default(),
+        }
+    }
+    /// Cells of the PDU that is being collected.
+    #[must_use]
+    pub const fn pending_cells(&self) -> usize {
+        self.cells
+    }
+    /// Forgets a PDU that is being collected.
+    pub fn reset(&mut self) {
+        self.runs.clear();
+        self.cells = 0;
+    }
+
+    /// Takes a run; `Some` when it completes a PDU or proves it bad. Runs without user data are ignored.
+    pub fn push(&mut self, run: CellRun) -> Option<Result<Received, PduError>> {
+        if !run.is_user() {
+            return None;
+        }
+        self.counters.cells += u64::from(run.count);
+        let ends = run.ends_pdu();
+        if self.skipping {
+            self.skipping = !ends;
+            return None;
+        }
+        self.cells += usize::from(run.count);
+        if self.cells > cells_for(self.max_sdu) {
+            self.skipping = !ends;
+            return Some(self.fail(PduError::TooLong));
+        }
+        if !self.runs.last_mut().is_some_and(|last| last.try_join(&run)) {
+            self.runs.push(run);
+        }
+        ends.then(|| self.complete())
+    }
+
+    fn complete(&mut self) -> Result<Received, PduError> {
+        let clp = self.runs.iter().any(|run| run.clp);
+        let congested = self.runs.last().is_some_and(|run| run.congested);
+        let pdu = match self.whole() {
+            Some(pdu) => pdu,
+            None => {
+                let cells = self.runs.iter().flat_map(CellRun::to_cells);
+                let octets: Vec<u8> = cells.flat_map(|cell| cell.payload).collect();
+                match aal5::decode_pdu(&octets) {
+                    Ok((sdu, uu)) => Pdu::with(sdu.to_vec(), uu, clp),
+                    Err(error) => return self.fail(error),
+                }
+            }
+        };
+        if pdu.sdu().len() > self.max_sdu {
+            return self.fail(PduError::TooLong);
+        }
+        self.reset();
+        self.counters.sdus += 1;
+        Ok(Received {
+            pdu,
+            clp,
+            congested,
+        })
+    }
+
+    /// The PDU, if exactly its cells were collected, undamaged and in order.
+    fn whole(&self) -> Option<Pdu> {
+        let mut next = 0;
+        let mut whole: Option<&Pdu> = None;
+        for run in &self.runs {
+            let Content::Pdu { pdu, first } = &run.content else {
+                return None;
+            };
+            if *first != next || whole.is_some_and(|other| !other.is_same(pdu)) {
+                return None;
+            }
+            whole = Some(pdu);
+            next += run.count;
+        }
+        whole.filter(|pdu| pdu.cells() == next).cloned()
+    }
+
+    fn fail(&mut self, error: PduError) -> Result<Received, PduError> {
+        self.counters.count(error);
+        self.reset();
+        Err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_wire::Vc;
+    use aerostat_wire::aal5::Reassembler;
+    use proptest::prelude::*;
+
+    fn cells(len: usize, fill: u8) -> Vec<CellRun> {
+        let mut rest = CellRun::whole(Pdu::new(vec![fill; len]), Vc::new(0, 99));
+        let mut all = Vec::new();
+        while let Some(cell) = rest.split_off_front(1) {
+            all.push(cell);
+        }
+        all.push(rest);
+        all
+    }
+
+    proptest! {
+        /// Any cells lost or damaged: the same SDUs and the same errors as the octet receiver.
+        #[test]
+        fn agrees_with_the_octet_receiver(
+            sdus in proptest::collection::vec((1_usize..400, any::<u8>()), 1..12),
+            fates in proptest::collection::vec(0_u8..12, 120),
+            max_sdu in 100_u16..400,
+        ) {
+            let mut runs = RunReassembler::new(max_sdu);
+            let mut octets = Reassembler::new(max_sdu);
+            let mut fates = fates.into_iter().cycle();
+            for (len, fill) in sdus {
+                for mut cell in cells(len, fill) {
+                    match fates.next() {
+                        Some(0) => continue,
+                        Some(1) => {
+                            let mut damaged = cell.to_cells()[0];
+                            damaged.payload[47] ^= 4;
+                            cell = CellRun::raw(cell.vc, damaged.header.pti, damaged.payload);
+                        }
+                        Some(2) => cell.clp = true,
+                        Some(3) => cell.congested = true,
+                        _ => {}
+                    }
+                    let real = cell.to_cells()[0];
+                    let want = octets.push(&real.payload, real.header.pti, real.header.clp);
+                    let got = runs.push(cell);
+                    prop_assert_eq!(
+                        got.map(|r| r.map(|s| (s.pdu.sdu().to_vec(), s.clp, s.congested))),
+                        want.map(|r| r.map(|s| (s.sdu, s.clp, s.congested)))
+                    );
+                }
+            }
+            prop_assert_eq!(runs.counters, octets.counters);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The leaky-bucket shaper of one VC: when its next cell may leave.
+//!
+//! Cells leave on a calendar of exact 1/PCR steps. A cell that other traffic holds up does not move the
+//! calendar by more than half the delay variation tolerance, so the mean rate holds and the output still
+//! conforms to GCRA(1/PCR, tolerance). A VC that was idle starts a new calendar: no credit is saved up.
+//! VBR adds a sustainable-rate bucket whose limit is the burst tolerance.
+
+use super::police::{burst_tolerance, cdvt};
+use super::rate::{CellRate, Pacer};
+use aerostat_proto::Instant;
+use aerostat_wire::{ServiceCategory, TrafficParams};
+
+/// Shaper of one VC.
+#[derive(Clone, Debug)]
+pub struct Shaper {
+    peak: Pacer,
+    slack: u64,
+    sustained: Option<(Pacer, u64)>,
+}
+
+impl Shaper {
+    /// For the contract of a sender; `None` if it may send at line rate.
+    #[must_use]
+    pub fn new(traffic: &TrafficParams) -> Option<Self> {
+        let pcr = traffic.max_pcr?;
+        let nanos = |d: core::time::Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let vbr = matches!(
+            traffic.category,
+            Some(ServiceCategory::RtVbr | ServiceCategory::NrtVbr)
+        );
+        Some(Self {
+            peak: Pacer::new(CellRate::of_cells(pcr)),
+            slack: nanos(cdvt(traffic)) / 2,
+            sustained: (vbr && traffic.scr > 0).then(|| {
+                let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
+                (Pacer::new(CellRate::of_cells(traffic.scr)), nanos(burst))
+            }),
+        })
+    }
+    /// The VC was empty and gets a cell at `now`: when may it leave?
+    pub fn wake(&mut self, now: Instant) -> Instant {
+        self.peak.not_before(now);
+        self.eligible()
+    }
+    /// When the next cell may leave.
+    #[must_use]
+    pub fn eligible(&self) -> Instant {
+        let peak = self.peak.at();
+        match &self.sustained {
+            Some((tat, burst)) => peak.max(Instant::from_nanos(
+                tat.at().as_nanos().saturating_sub(*burst),
+            )),
+            None => peak,
+        }
+    }
+    /// `count` cells leave from `start` on.
+    pub fn sent(&mut self, start: Instant, count: u16) {
+        let earliest = start.as_nanos().saturating_sub(self.slack);
+        self.peak.not_before(Instant::from_nanos(earliest));
+        self.peak.advance(count);
+        if let Some((tat, _)) = &mut self.sustained {
+            tat.not_before(start);
+            tat.advance(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atm::police::Gcra;
+
+    #[test]
+    fn a_delayed_cell_does_not_cost_rate() {
+        let traffic = TrafficParams::cbr(80_000, 0);
+        let mut shaper = Shaper::new(&traffic).unwrap();
+        let mut upc = Gcra::new(CellRate::of_cells(80_000), cdvt(&traffic));
+        let mut now = shaper.wake(Instant::from_nanos(77));
+        for cell in 0..80_000 {
+            // Other traffic holds every third cell up by one slot.
+            let start = Instant::from_nanos(now.as_nanos() + if cell % 3 == 0 { 2832 } else { 0 });
+            assert!(upc.arrive(start));
+            shaper.sent(start, 1);
+            now = shaper.eligible();
+        }
+        assert_eq!(now, Instant::from_nanos(1_000_000_077));
+        assert_eq!(shaper.wake(Instant::from_secs(3)), Instant::from_secs(3));
+    }
+
+    #[test]
+    fn vbr_sends_a_burst_then_the_sustainable_rate() {
+        let traffic = TrafficParams {
+            category: Some(ServiceCategory::NrtVbr),
+            max_pcr: Some(100_000),
+            scr: 10_000,
+            mbs: 5,
+            ..TrafficParams::none()
+        };
+        let mut shaper = Shaper::new(&traffic).unwrap();
+        let mut times = Vec::new();
+        let mut now = shaper.wake(Instant::from_secs(1));
+        for _ in 0..8 {
+            times.push(now.as_nanos() / 1000 - 1_000_000);
+            shaper.sent(now, 1);
+            now = shaper.eligible();
+        }
+        assert_eq!(times, [0, 10, 20, 30, 40, 140, 240, 340]);
+    }
+}
