@@ -317,14 +317,15 @@ impl Mps {
             .remove(&(entry.ingress_data, entry.destination));
         let text = format!("binding for {destination} removed: {why}");
         self.trace(Trace::detail("mps.egress.removed", text).with("target", destination));
+        // Those who send on the shortcut stop first.
+        let source = self.config.interface(itf).map(|interface| interface.ip);
+        if let Some(binding) = self.cache.remove(&key) {
+            self.purge_requesters(&key, binding, source, now);
+        }
         if tell {
             self.impose(cache_id, now);
         } else {
             self.egress.remove(&cache_id);
-        }
-        let source = self.config.interface(itf).map(|interface| interface.ip);
-        if let Some(binding) = self.cache.remove(&key) {
-            self.purge_requesters(&key, binding, source, now);
         }
     }
 

@@ -34,7 +34,7 @@ impl Mps {
             op::ERROR_INDICATION => self.error_received(packet, now),
             op::RESOLUTION_REQUEST..=op::PURGE_REPLY => {
                 if let Err(fault) = self.station.check(&packet) {
-                    return self.fault(peer, &packet, fault, now);
+                    return self.not_checked(peer, &packet, fault, now);
                 }
                 self.nhrp_packet(peer, packet, now);
             }
@@ -295,9 +295,14 @@ impl Mps {
             )
             .with("code", error_code),
         );
-        if offending.op == op::RESOLUTION_REQUEST
+        self.resolution_failed(id, &offending, now);
+    }
+
+    /// If `request` was made here and still waits, its client is refused.
+    fn resolution_failed(&mut self, id: u32, request: &Packet, now: Instant) {
+        if request.op == op::RESOLUTION_REQUEST
             && let Some(Asked::Resolution(key)) = self.requests.get(id).cloned()
-            && offending.common().and_then(|c| c.destination.ip()) == Some(key.1)
+            && request.common().and_then(|c| c.destination.ip()) == Some(key.1)
         {
             self.requests.close(id);
             if let Some(entry) = self.ingress.remove(&key) {
@@ -305,6 +310,20 @@ impl Mps {
                 self.mpoa_refuse(key.0, &entry.request, code::NO_BINDING, now);
             }
         }
+    }
+
+    /// A packet that must go no further. One that was made here needs no indication: this is its source.
+    fn not_checked(&mut self, peer: AtmAddress, packet: &Packet, fault: Fault, now: Instant) {
+        let common = packet.common();
+        let source = common.and_then(|common| common.source.ip());
+        if fault.code != error::LOOP || source.is_none_or(|ip| !self.station.is_own(ip)) {
+            return self.fault(peer, packet, fault, now);
+        }
+        self.counters.loops += 1;
+        let id = common.map_or(0, |common| common.request_id);
+        let text = format!("{} made here came back", op_name(packet.op));
+        self.trace(Trace::detail("mps.nhrp.loop", text).with("peer", peer));
+        self.resolution_failed(id, packet, now);
     }
 
     /// Sends an Error Indication about a packet to the peer that brought it.

@@ -225,6 +225,8 @@ pub struct Counters {
     pub errors_sent: BTreeMap<u16, u64>,
     /// Error Indications received, by code.
     pub errors_received: BTreeMap<u16, u64>,
+    /// Packets made here that came back.
+    pub loops: u64,
     /// SDUs and packets that break the formats.
     pub malformed: u64,
     /// Well-formed packets that a server never gets, or from the wrong peer.

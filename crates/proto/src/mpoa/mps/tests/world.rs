@@ -1,0 +1,498 @@
+//! A small internetwork: routers with an MPOA server, clients that answer as told, an ATM network between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use aerostat_wire::mpoa::{self, DeviceType, Imposition, TLV_DEVICE_TYPE};
+use aerostat_wire::nhrp::{Packet, op};
+use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+
+use crate::machine::settle;
+use crate::mpoa::mps::{
+    Input, Interface, L2Answer, MAX_SDU, Mps, MpsConfig, MpsSnapshot, Output, RouteResult,
+};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
+
+/// ESI 02:00:00:00:00:`id` on the network of the facts book.
+pub(super) fn atm(id: u8, selector: u8) -> AtmAddress {
+    let prefix = [0x47, 0, 5, 0x80, 0xff, 0xde, 0, 0, 0, 0, 0, 1, 1];
+    AtmAddress::from_parts(prefix, MacAddr([2, 0, 0, 0, 0, id]), selector)
+}
+
+pub(super) fn ip(a: u8, b: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, a, 0, b)
+}
+
+pub(super) const TARGET: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 20);
+pub(super) const TAG: u32 = 0x8000_0001;
+
+/// How a client answers impositions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mood {
+    Accept,
+    /// As Linux does: holding time 0, tag in any case.
+    Linux,
+    Refuse(u8),
+    Silent,
+    /// Its host is down: calls to it fail.
+    Dead,
+}
+
+pub(super) struct Mpc {
+    pub(super) control: AtmAddress,
+    pub(super) data: AtmAddress,
+    pub(super) ip: Ipv4Addr,
+    pub(super) mood: Mood,
+    pub(super) received: Vec<(Instant, Packet)>,
+    conns: BTreeMap<AtmAddress, ConnId>,
+}
+
+impl Mpc {
+    pub(super) fn count(&self, op: u8) -> usize {
+        self.received.iter().filter(|(_, p)| p.op == op).count()
+    }
+    pub(super) fn last(&self, op: u8) -> &Packet {
+        let found = self.received.iter().rev().find(|(_, p)| p.op == op);
+        &found.unwrap_or_else(|| panic!("no packet of type {op}")).1
+    }
+}
+
+pub(super) struct Router {
+    pub(super) config: MpsConfig,
+    pub(super) mps: Option<Mps>,
+    pub(super) routes: Vec<(Ipv4Addr, u8, RouteResult)>,
+    pub(super) ip_packets: Vec<Vec<u8>>,
+    pub(super) traces: Vec<Trace>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Who {
+    Router(usize),
+    Mpc(usize),
+}
+
+type End = (Who, ConnId);
+
+enum Event {
+    Sdu(End, Vec<u8>),
+    Connected(End),
+    Released(End, Cause),
+    Route(usize, u32, Ipv4Addr),
+    L2(usize, u32, Ipv4Addr),
+}
+
+pub(super) struct World {
+    pub(super) now: Instant,
+    pub(super) routers: Vec<Router>,
+    pub(super) mpcs: Vec<Mpc>,
+    pub(super) arp: BTreeMap<Ipv4Addr, L2Answer>,
+    /// Per cent of SDUs that are lost.
+    pub(super) loss: u64,
+    pub(super) log: Vec<(Who, Who, Vec<u8>)>,
+    pub(super) listening: BTreeSet<AtmAddress>,
+    calls: BTreeMap<End, End>,
+    events: BTreeMap<(Instant, u64), Event>,
+    number: u64,
+    random: u64,
+    next_incoming: u32,
+}
+
+const DELAY: Duration = Duration::from_millis(1);
+
+impl World {
+    /// Two routers, 21 on ELAN 1 and 22 on ELAN 2, joined by ELAN 9; client 11 on ELAN 1, client 12 on
+    /// ELAN 2 with the target behind it. Ids are those of the facts book.
+    pub(super) fn two_routers() -> Self {
+        let mut world = Self::empty();
+        world.add_router(0x21, &[(1, ip(1, 1)), (9, ip(9, 1))]);
+        world.add_router(0x22, &[(2, ip(2, 1)), (9, ip(9, 2))]);
+        let via = |next_hop| RouteResult::Via { itf: 9, next_hop };
+        world.routers[0].routes.push((ip(2, 0), 24, via(ip(9, 2))));
+        world.routers[1].routes.push((ip(1, 0), 24, via(ip(9, 1))));
+        world.routers[0].config.first_request_id = 0x2001;
+        world.routers[1].config.first_request_id = 0x3001;
+        world.routers[1].config.first_cache_id = 0x101;
+        world.add_mpc(0x11, ip(1, 11));
+        world.add_mpc(0x12, ip(2, 12));
+        world.host_behind(1, TARGET, MacAddr([2, 0, 0, 0, 2, 0x20]));
+        world
+    }
+
+    pub(super) fn empty() -> Self {
+        Self {
+            now: Instant::from_secs(1),
+            routers: Vec::new(),
+            mpcs: Vec::new(),
+            arp: BTreeMap::new(),
+            loss: 0,
+            log: Vec::new(),
+            listening: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            events: BTreeMap::new(),
+            number: 0,
+            random: 1,
+            next_incoming: ConnId::INCOMING,
+        }
+    }
+
+    pub(super) fn add_router(&mut self, id: u8, interfaces: &[(u32, Ipv4Addr)]) {
+        let control = atm(id, 0x52);
+        let device = DeviceType::Mps {
+            control,
+            macs: vec![],
+        };
+        let interfaces: Vec<Interface> = interfaces
+            .iter()
+            .map(|(itf, ip)| Interface {
+                itf: *itf,
+                ip: *ip,
+                prefix_len: 24,
+                mac: MacAddr([2, 0, 0, 0, 0, id]),
+                elan_id: *itf,
+            })
+            .collect();
+        let mut routes = Vec::new();
+        for interface in &interfaces {
+            let network = Ipv4Addr::from(u32::from(interface.ip) & !0xff);
+            let itf = interface.itf;
+            routes.push((network, 24, RouteResult::Connected { itf }));
+            routes.push((interface.ip, 32, RouteResult::Local));
+            let lec = atm(id, itf as u8);
+            let tlvs = vec![(TLV_DEVICE_TYPE, device.encode())];
+            self.arp.insert(interface.ip, (interface.mac, lec, tlvs));
+        }
+        self.routers.push(Router {
+            config: MpsConfig::new(control, atm(id, 0x53), interfaces, 1),
+            mps: None,
+            routes,
+            ip_packets: Vec::new(),
+            traces: Vec::new(),
+        });
+    }
+
+    pub(super) fn add_mpc(&mut self, id: u8, ip: Ipv4Addr) {
+        self.mpcs.push(Mpc {
+            control: atm(id, 0x50),
+            data: atm(id, 0x51),
+            ip,
+            mood: Mood::Accept,
+            received: Vec::new(),
+            conns: BTreeMap::new(),
+        });
+        self.host_behind(self.mpcs.len() - 1, ip, MacAddr([2, 0, 0, 0, 0, id]));
+    }
+
+    /// A host whose MAC address belongs to the ELAN client of an MPOA client.
+    pub(super) fn host_behind(&mut self, mpc: usize, ip: Ipv4Addr, mac: MacAddr) {
+        let control = self.mpcs[mpc].control;
+        let tlvs = vec![(TLV_DEVICE_TYPE, DeviceType::Mpc { control }.encode())];
+        self.arp.insert(ip, (mac, control.with_selector(0), tlvs));
+    }
+
+    pub(super) fn start(&mut self) {
+        for router in 0..self.routers.len() {
+            self.boot(router);
+        }
+    }
+
+    /// A router starts afresh.
+    pub(super) fn boot(&mut self, router: usize) {
+        self.routers[router].mps = Some(Mps::new(self.routers[router].config.clone()));
+        self.input(router, Input::Start);
+    }
+
+    /// A router is gone: its calls are released by the network.
+    pub(super) fn crash(&mut self, router: usize) {
+        self.routers[router].mps = None;
+        let config = &self.routers[router].config;
+        let (control, data) = (config.control, config.data);
+        self.listening.retain(|a| *a != control && *a != data);
+        self.drop_calls(Who::Router(router));
+    }
+
+    pub(super) fn kill_mpc(&mut self, mpc: usize) {
+        self.mpcs[mpc].mood = Mood::Dead;
+        self.drop_calls(Who::Mpc(mpc));
+        self.mpcs[mpc].conns.clear();
+    }
+
+    fn drop_calls(&mut self, who: Who) {
+        let ends: Vec<(End, End)> = self
+            .calls
+            .iter()
+            .filter(|((of, _), _)| *of == who)
+            .map(|(a, b)| (*a, *b))
+            .collect();
+        for (here, there) in ends {
+            self.calls.remove(&here);
+            self.calls.remove(&there);
+            self.later(Event::Released(there, Cause::OUT_OF_ORDER));
+        }
+    }
+
+    pub(super) fn input(&mut self, router: usize, input: Input<'_>) {
+        let now = self.now;
+        if let Some(mps) = self.routers[router].mps.as_mut() {
+            mps.handle_input(input, now)
+                .expect("the server takes every input");
+        }
+        self.drain(router);
+    }
+
+    pub(super) fn snapshot(&self, router: usize) -> MpsSnapshot {
+        self.routers[router].mps.as_ref().unwrap().snapshot()
+    }
+
+    /// Milestones of a router, by name.
+    pub(super) fn story(&self, router: usize) -> Vec<&'static str> {
+        let traces = self.routers[router].traces.iter();
+        traces.filter(|t| t.milestone).map(|t| t.name).collect()
+    }
+
+    /// Nothing is left of any flow.
+    pub(super) fn assert_idle(&self, router: usize) {
+        let mps = self.routers[router].mps.as_ref().unwrap();
+        let (snapshot, nhrp) = (mps.snapshot(), mps.nhrp_snapshot());
+        assert_eq!(snapshot.ingress, []);
+        assert_eq!(snapshot.egress, []);
+        assert_eq!(snapshot.clients, []);
+        assert_eq!(nhrp.cache, []);
+        assert_eq!(nhrp.pending, []);
+        assert_eq!((nhrp.collecting, nhrp.lookups), (0, 0));
+        assert!(mps.exits.is_empty() && mps.egress_index.is_empty() && mps.flows.is_empty());
+    }
+
+    pub(super) fn mpc_sends(&mut self, mpc: usize, router: usize, packet: &Packet) {
+        self.mpc_sends_sdu(mpc, router, packet.to_sdu());
+    }
+
+    pub(super) fn mpc_sends_sdu(&mut self, mpc: usize, router: usize, sdu: Vec<u8>) {
+        let (from, to) = (self.mpcs[mpc].control, self.routers[router].config.control);
+        let conn = match self.mpcs[mpc].conns.get(&to) {
+            Some(conn) => *conn,
+            None => {
+                let conn = ConnId(router as u32 + 1);
+                self.mpcs[mpc].conns.insert(to, conn);
+                self.call((Who::Mpc(mpc), conn), from, to);
+                conn
+            }
+        };
+        self.transmit((Who::Mpc(mpc), conn), sdu);
+    }
+
+    /// Packet 1 of the facts book: client 0 asks for a shortcut.
+    pub(super) fn ask(&mut self, id: u32, target: Ipv4Addr) {
+        let packet = mpoa::resolution_request(id, self.mpcs[0].data, self.mpcs[0].ip, target);
+        self.mpc_sends(0, 0, &packet);
+    }
+
+    /// A call to `called`; established at once if somebody listens there.
+    pub(super) fn call(&mut self, here: End, calling: AtmAddress, called: AtmAddress) {
+        let incoming = ConnId(self.next_incoming);
+        self.next_incoming += 1;
+        let router = self.routers.iter().position(|r| {
+            let own = r.config.control == called || r.config.data == called;
+            own && self.listening.contains(&called)
+        });
+        let client = self
+            .mpcs
+            .iter()
+            .position(|m| m.control == called && m.mood != Mood::Dead);
+        if let Some(router) = router {
+            let there = (Who::Router(router), incoming);
+            self.calls.insert(here, there);
+            self.calls.insert(there, here);
+            self.input(
+                router,
+                Input::Atm(AtmEvent::Incoming {
+                    conn: incoming,
+                    calling: Some(calling),
+                    called,
+                    blli: Blli::LLC,
+                    qos: Qos::ubr(MAX_SDU),
+                    multipoint: false,
+                }),
+            );
+        } else if let Some(mpc) = client {
+            let there = (Who::Mpc(mpc), incoming);
+            self.calls.insert(here, there);
+            self.calls.insert(there, here);
+            self.mpcs[mpc].conns.insert(calling, incoming);
+            self.later(Event::Connected(here));
+        } else {
+            self.later(Event::Released(here, Cause::NO_ROUTE));
+        }
+    }
+
+    pub(super) fn transmit(&mut self, here: End, sdu: Vec<u8>) {
+        let Some(there) = self.calls.get(&here).copied() else {
+            return;
+        };
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        self.log.push((here.0, there.0, sdu.clone()));
+        if (self.random >> 33) % 100 >= self.loss {
+            self.later(Event::Sdu(there, sdu));
+        }
+    }
+
+    fn later(&mut self, event: Event) {
+        self.number += 1;
+        self.events.insert((self.now + DELAY, self.number), event);
+    }
+
+    fn drain(&mut self, router: usize) {
+        let now = self.now;
+        let Some(mps) = self.routers[router].mps.as_mut() else {
+            return;
+        };
+        for output in settle(mps, now) {
+            match output {
+                Output::Atm(request) => self.request(router, request),
+                Output::LookupRoute { query, dst } => self.later(Event::Route(router, query, dst)),
+                Output::ResolveL2 { query, ip, .. } => self.later(Event::L2(router, query, ip)),
+                Output::ForwardIp(packet) => self.routers[router].ip_packets.push(packet),
+                Output::Trace(trace) => self.routers[router].traces.push(trace),
+                Output::SetTlvs { tlvs, .. } => assert_eq!(tlvs[0].0, TLV_DEVICE_TYPE),
+            }
+        }
+    }
+
+    fn request(&mut self, router: usize, request: AtmRequest) {
+        let who = Who::Router(router);
+        match request {
+            AtmRequest::Listen { address, .. } => {
+                self.listening.insert(address);
+            }
+            AtmRequest::Unlisten { address, .. } => {
+                self.listening.remove(&address);
+            }
+            AtmRequest::Connect {
+                conn,
+                calling,
+                called,
+                ..
+            } => self.call((who, conn), calling, called),
+            AtmRequest::Accept { conn } => {
+                self.later(Event::Connected((who, conn)));
+                if let Some(there) = self.calls.get(&(who, conn)).copied() {
+                    self.later(Event::Connected(there));
+                }
+            }
+            AtmRequest::Release { conn, cause } => {
+                if let Some(there) = self.calls.remove(&(who, conn)) {
+                    self.calls.remove(&there);
+                    self.later(Event::Released(there, cause));
+                }
+            }
+            AtmRequest::Send { conn, sdu } => self.transmit((who, conn), sdu),
+            AtmRequest::AddParty { .. } | AtmRequest::DropParty { .. } => unreachable!(),
+        }
+    }
+
+    /// Runs for a time.
+    pub(super) fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            let event = self.events.keys().next().map(|(at, _)| *at);
+            let timers = self
+                .routers
+                .iter()
+                .filter_map(|r| r.mps.as_ref()?.poll_timeout());
+            let Some(at) = timers.chain(event).min().filter(|at| *at <= end) else {
+                break;
+            };
+            self.now = at.max(self.now);
+            while let Some(entry) = self.events.first_entry().filter(|e| e.key().0 <= self.now) {
+                let event = entry.remove();
+                self.happen(event);
+            }
+            for router in 0..self.routers.len() {
+                self.drain(router);
+            }
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Sdu((Who::Router(router), conn), sdu) => {
+                let sdu = &sdu;
+                self.input(router, Input::Atm(AtmEvent::Received { conn, sdu }));
+            }
+            Event::Sdu((Who::Mpc(mpc), conn), sdu) => self.mpc_receives(mpc, conn, &sdu),
+            Event::Connected((Who::Router(router), conn)) => {
+                let vc = Vc::new(0, 100);
+                self.input(router, Input::Atm(AtmEvent::Connected { conn, vc }));
+            }
+            Event::Released((Who::Router(router), conn), cause) => {
+                self.input(router, Input::Atm(AtmEvent::Released { conn, cause }));
+            }
+            Event::Released((Who::Mpc(mpc), conn), _) => {
+                self.mpcs[mpc].conns.retain(|_, known| *known != conn);
+            }
+            Event::Connected((Who::Mpc(_), _)) => {}
+            Event::Route(router, query, dst) => {
+                let result = self.route(router, dst);
+                self.input(router, Input::Route { query, result });
+            }
+            Event::L2(router, query, ip) => {
+                let answer = self.arp.get(&ip).cloned();
+                self.input(router, Input::L2 { query, answer });
+            }
+        }
+    }
+
+    fn route(&self, router: usize, dst: Ipv4Addr) -> Option<RouteResult> {
+        let covers = |net: &Ipv4Addr, len: u8| {
+            let mask = crate::nhrp::cache::mask(len);
+            u32::from(*net) & mask == u32::from(dst) & mask
+        };
+        let routes = self.routers[router].routes.iter();
+        routes
+            .filter(|(net, len, _)| covers(net, *len))
+            .max_by_key(|(_, len, _)| *len)
+            .map(|(_, _, result)| *result)
+    }
+
+    fn mpc_receives(&mut self, mpc: usize, conn: ConnId, sdu: &[u8]) {
+        let packet = Packet::from_sdu(sdu).expect("the server sends well-formed packets");
+        let now = self.now;
+        let client = &mut self.mpcs[mpc];
+        client.received.push((now, packet.clone()));
+        let reply = match packet.op {
+            mpoa::op::IMPOSITION_REQUEST => imposition_reply(client, &packet),
+            op::PURGE_REQUEST if client.mood != Mood::Silent => Some(Packet {
+                op: op::PURGE_REPLY,
+                ..packet
+            }),
+            _ => None,
+        };
+        if let Some(reply) = reply {
+            self.transmit((Who::Mpc(mpc), conn), reply.to_sdu());
+        }
+    }
+}
+
+fn imposition_reply(client: &Mpc, packet: &Packet) -> Option<Packet> {
+    let wanted = Imposition::of(packet).unwrap().expect("a whole imposition");
+    let holding = wanted.holding_s;
+    let cie = match client.mood {
+        Mood::Accept => mpoa::reply_entry(32, 1500, holding, client.data),
+        Mood::Linux => mpoa::reply_entry(32, 0xdc05, 0, client.data),
+        Mood::Refuse(code) => mpoa::refusal_entry(32, code),
+        Mood::Silent | Mood::Dead => return None,
+    };
+    let mut reply = packet.clone();
+    reply.op = mpoa::op::IMPOSITION_REPLY;
+    if let aerostat_wire::nhrp::Body::Common(common) = &mut reply.body {
+        common.cies = vec![cie];
+    }
+    let accepts = matches!(client.mood, Mood::Accept) && wanted.want_tag && holding > 0;
+    if accepts || client.mood == Mood::Linux {
+        reply = mpoa::with_tag(reply, TAG);
+    }
+    Some(reply)
+}
