@@ -9,7 +9,9 @@
 pub mod apps;
 pub mod flow_stats;
 pub mod meter;
+pub mod offload;
 pub mod random;
+pub mod router;
 pub mod stack;
 pub mod stats;
 

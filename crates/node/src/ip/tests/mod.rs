@@ -1,4 +1,5 @@
 //! Hosts and routers in virtual time, joined by wires that lose, delay and reorder.
 
 mod hosts;
+mod routers;
 mod wire;

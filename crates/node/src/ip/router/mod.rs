@@ -1,0 +1,624 @@
+//! An embedded IPv4 router: Ethernet interfaces, static routes, ARP, and a forwarding rate.
+//!
+//! **Objects.** [`Router`] owns the routes (`routes`), one ARP table per interface (`arp`) and the forwarding
+//! engine (`engine`). The node owns the router, gives it the frames that reach each interface (one per
+//! emulated LAN) and carries away those that it sends. An MPOA server on the same node asks
+//! [`Router::lookup`] and [`RouterInput::Resolve`], hears of [`RouterOutput::NeighbourChanged`], and puts
+//! packets from shortcuts that end here into the router with [`RouterInput::Inject`].
+//!
+//! **Path of a packet.** Interface → checks → own address? answered here; multicast, broadcast? dropped; else
+//! engine (rate, queue) → time to live → route → MTU → ARP → interface. Drops are counted by reason at the
+//! interface where the packet came in.
+//!
+//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. **Not implemented**: fragmentation (a packet above
+//! the MTU is dropped; with DF the source is told), IP options (forwarded as they are), redirects, directed
+//! broadcasts (off, as RFC 2644 asks), transport protocols of its own (packets to its addresses other than
+//! echo requests are answered with protocol or port unreachable).
+
+mod arp;
+mod engine;
+mod icmp;
+mod packet;
+mod routes;
+
+pub use arp::ArpParams;
+pub use engine::Forwarding;
+pub use routes::{RouteResult, StaticRoute};
+
+use aerostat_proto::{Instant, Machine, Refused, Trace};
+use arp::{ArpEvent, Neighbours};
+use engine::{Engine, Job};
+use icmp::{Answer, Limiter};
+use packet::{Class, ETHERNET_HEADER};
+use routes::Routes;
+use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// One interface of a router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterInterface {
+    /// Its name, for people.
+    pub name: String,
+    /// Hardware address; unicast.
+    pub mac: [u8; 6],
+    /// IPv4 address.
+    pub address: Ipv4Addr,
+    /// Prefix length of the subnet, 0–32.
+    pub prefix: u8,
+    /// Largest IP datagram, octets; at least 576.
+    pub mtu: usize,
+}
+
+/// What a router is told at birth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterConfig {
+    /// Its interfaces; an interface's number is its place here.
+    pub interfaces: Vec<RouterInterface>,
+    /// Routes besides those to the subnets of the interfaces.
+    pub routes: Vec<StaticRoute>,
+    /// How fast it forwards.
+    pub forwarding: Forwarding,
+    /// Frames that may wait while one is being forwarded; ignored with [`Forwarding::Wire`].
+    pub queue: usize,
+    /// Timers and limits of ARP.
+    pub arp: ArpParams,
+}
+
+/// What goes into a [`Router`].
+#[derive(Clone, Copy, Debug)]
+pub enum RouterInput<'a> {
+    /// An Ethernet frame that reached an interface.
+    Frame {
+        /// The interface's number.
+        interface: usize,
+        /// From destination address to end of payload.
+        bytes: &'a [u8],
+    },
+    /// An IP packet from a shortcut that ends at this router, to be forwarded like any other.
+    Inject(
+        /// From the IP header on.
+        &'a [u8],
+    ),
+    /// Asks for the hardware address of a neighbour; [`RouterOutput::Resolved`] answers.
+    Resolve {
+        /// Returned with the answer.
+        token: u64,
+        /// The interface's number.
+        interface: usize,
+        /// The neighbour.
+        address: Ipv4Addr,
+    },
+}
+
+/// What comes out of a [`Router`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouterOutput {
+    /// An Ethernet frame to send, without padding and check sequence.
+    Frame {
+        /// The interface's number.
+        interface: usize,
+        /// From destination address to end of payload.
+        bytes: Vec<u8>,
+    },
+    /// The answer to [`RouterInput::Resolve`].
+    Resolved {
+        /// As asked.
+        token: u64,
+        /// As asked.
+        interface: usize,
+        /// As asked.
+        address: Ipv4Addr,
+        /// `None`: nobody answers there.
+        mac: Option<[u8; 6]>,
+    },
+    /// A neighbour was learned, has another hardware address, or is gone.
+    NeighbourChanged {
+        /// The interface's number.
+        interface: usize,
+        /// The neighbour.
+        address: Ipv4Addr,
+        /// Its hardware address; `None`: no longer known.
+        mac: Option<[u8; 6]>,
+    },
+    /// Something to tell.
+    Trace(Trace),
+}
+
+/// Why a packet or frame was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// Cut short, wrong header checksum, or addresses that no router forwards.
+    Malformed,
+    /// Neither IPv4 nor ARP.
+    NotIp,
+    /// Multicast or broadcast: never forwarded.
+    Multicast,
+    /// The forwarding queue was full.
+    QueueFull,
+    /// Time to live ran out.
+    TimeToLive,
+    /// No route.
+    NoRoute,
+    /// Larger than the MTU of the way out.
+    TooBig,
+    /// The neighbour did not answer ARP.
+    NoNeighbour,
+    /// The neighbour has not answered yet, and too many packets or neighbours wait already.
+    ArpQueueFull,
+}
+
+impl DropReason {
+    /// The word for counters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::NotIp => "not_ip",
+            Self::Multicast => "multicast",
+            Self::QueueFull => "queue_full",
+            Self::TimeToLive => "time_to_live",
+            Self::NoRoute => "no_route",
+            Self::TooBig => "too_big",
+            Self::NoNeighbour => "no_neighbour",
+            Self::ArpQueueFull => "arp_queue_full",
+        }
+    }
+}
+
+/// What went through an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceCounters {
+    /// Frames for this router that came in.
+    pub in_frames: u64,
+    /// Octets of these.
+    pub in_octets: u64,
+    /// Frames that went out.
+    pub out_frames: u64,
+    /// Octets of these.
+    pub out_octets: u64,
+    /// Packets among `out_frames` that were forwarded, not made here.
+    pub forwarded_packets: u64,
+    /// IP octets of these.
+    pub forwarded_octets: u64,
+    /// Packets that came in here and were dropped.
+    pub dropped: BTreeMap<DropReason, u64>,
+}
+
+/// Where a packet came from; ICMP errors and counters go by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Interface(usize),
+    Shortcut,
+    /// Made by this router.
+    Own,
+}
+
+struct Port {
+    config: RouterInterface,
+    neighbours: Neighbours,
+    counters: InterfaceCounters,
+}
+
+/// An embedded router.
+pub struct Router {
+    ports: Vec<Port>,
+    routes: Routes,
+    engine: Engine,
+    limiter: Limiter,
+    shortcut: InterfaceCounters,
+    own: InterfaceCounters,
+    next_ident: u16,
+    in_arp_events: bool,
+    output: VecDeque<RouterOutput>,
+}
+
+impl Router {
+    /// A router.
+    ///
+    /// # Errors
+    /// If interfaces or routes make no sense.
+    pub fn new(config: RouterConfig) -> Result<Self, Refused> {
+        for interface in &config.interfaces {
+            if !EthernetAddress(interface.mac).is_unicast() || interface.mac == [0; 6] {
+                return Err(Refused("the hardware address of an interface is unicast"));
+            }
+            if !(576..=65_535).contains(&interface.mtu) {
+                return Err(Refused("the MTU is between 576 and 65535 octets"));
+            }
+        }
+        let routes = Routes::new(&config.interfaces, &config.routes)?;
+        let engine = Engine::new(config.forwarding, config.queue)?;
+        let arp = config.arp;
+        let ports = config.interfaces.into_iter().map(|config| Port {
+            config,
+            neighbours: Neighbours::new(arp),
+            counters: InterfaceCounters::default(),
+        });
+        Ok(Self {
+            ports: ports.collect(),
+            routes,
+            engine,
+            limiter: Limiter::default(),
+            shortcut: InterfaceCounters::default(),
+            own: InterfaceCounters::default(),
+            next_ident: 1,
+            in_arp_events: false,
+            output: VecDeque::new(),
+        })
+    }
+
+    /// Where a packet for `destination` goes.
+    #[must_use]
+    pub fn lookup(&self, destination: Ipv4Addr) -> RouteResult {
+        self.routes.lookup(destination)
+    }
+
+    /// The interfaces, in order of their numbers.
+    pub fn interfaces(&self) -> impl Iterator<Item = (&RouterInterface, &InterfaceCounters)> {
+        self.ports.iter().map(|port| (&port.config, &port.counters))
+    }
+
+    /// What came in by [`RouterInput::Inject`].
+    #[must_use]
+    pub fn shortcut_counters(&self) -> &InterfaceCounters {
+        &self.shortcut
+    }
+
+    /// Frames that wait for the forwarding engine.
+    #[must_use]
+    pub fn queue_length(&self) -> usize {
+        self.engine.waiting()
+    }
+
+    /// The known neighbours of an interface.
+    pub fn neighbours(&self, interface: usize) -> impl Iterator<Item = (Ipv4Addr, [u8; 6])> {
+        self.ports
+            .get(interface)
+            .into_iter()
+            .flat_map(|port| port.neighbours.known())
+    }
+
+    fn drop_packet(&mut self, origin: Origin, reason: DropReason) {
+        *self.counters(origin).dropped.entry(reason).or_default() += 1;
+    }
+
+    fn counters(&mut self, origin: Origin) -> &mut InterfaceCounters {
+        match origin {
+            Origin::Interface(interface) => &mut self.ports[interface].counters,
+            Origin::Shortcut => &mut self.shortcut,
+            Origin::Own => &mut self.own,
+        }
+    }
+
+    fn frame_in(&mut self, interface: usize, bytes: &[u8], now: Instant) {
+        let origin = Origin::Interface(interface);
+        let port = &mut self.ports[interface];
+        let Ok(frame) = EthernetFrame::new_checked(bytes) else {
+            return self.drop_packet(origin, DropReason::Malformed);
+        };
+        let to = frame.dst_addr();
+        if !to.is_broadcast() && !to.is_multicast() && to.0 != port.config.mac {
+            // For somebody else on the emulated LAN.
+            return;
+        }
+        port.counters.in_frames += 1;
+        port.counters.in_octets += bytes.len() as u64;
+        match frame.ethertype() {
+            EthernetProtocol::Arp => self.arp_in(interface, frame.payload(), now),
+            EthernetProtocol::Ipv4 if to.is_multicast() || to.is_broadcast() => {
+                self.drop_packet(origin, DropReason::Multicast);
+            }
+            EthernetProtocol::Ipv4 => self.packet_in(origin, bytes.to_vec(), now),
+            _ => self.drop_packet(origin, DropReason::NotIp),
+        }
+    }
+
+    /// A packet with room for an Ethernet header before it.
+    fn packet_in(&mut self, origin: Origin, mut frame: Vec<u8>, now: Instant) {
+        let Some(destination) = packet::check(&mut frame) else {
+            return self.drop_packet(origin, DropReason::Malformed);
+        };
+        match self.routes.lookup(destination) {
+            RouteResult::Local { .. } => self.for_us(origin, &frame, now),
+            RouteResult::Broadcast | RouteResult::Multicast => {
+                self.drop_packet(origin, DropReason::Multicast);
+            }
+            _ if packet::class(destination) == Class::Never => {
+                self.drop_packet(origin, DropReason::Malformed);
+            }
+            _ => {
+                if self.engine.offer(Job { frame, origin }, now).is_err() {
+                    self.drop_packet(origin, DropReason::QueueFull);
+                }
+            }
+        }
+    }
+
+    /// A packet for one of the router's own addresses.
+    fn for_us(&mut self, origin: Origin, frame: &[u8], now: Instant) {
+        // Checked on arrival.
+        let packet = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]);
+        if let Some(reply) = icmp::echo_reply(&packet) {
+            return self.send_own(reply, now);
+        }
+        let answer = match packet.next_header() {
+            IpProtocol::Icmp => return,
+            IpProtocol::Udp => Answer::PortUnreachable,
+            _ => Answer::ProtocolUnreachable,
+        };
+        let from = packet.dst_addr();
+        self.complain(origin, frame, answer, Some(from), now);
+    }
+
+    /// Takes a packet from the engine to the way out.
+    fn forward(&mut self, job: Job, now: Instant) {
+        let Job { mut frame, origin } = job;
+        // Checked on arrival.
+        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
+        if packet.hop_limit() <= 1 {
+            self.drop_packet(origin, DropReason::TimeToLive);
+            return self.complain(origin, &frame, Answer::TimeExceeded, None, now);
+        }
+        let destination = packet.dst_addr();
+        let Some((interface, next_hop)) = self.routes.lookup(destination).next_hop(destination)
+        else {
+            self.drop_packet(origin, DropReason::NoRoute);
+            return self.complain(origin, &frame, Answer::NetworkUnreachable, None, now);
+        };
+        let mtu = self.ports[interface].config.mtu;
+        if usize::from(packet.total_len()) > mtu {
+            self.drop_packet(origin, DropReason::TooBig);
+            if packet.dont_frag() {
+                self.complain(origin, &frame, Answer::TooBig(mtu), None, now);
+            }
+            return;
+        }
+        packet.set_hop_limit(packet.hop_limit() - 1);
+        packet.fill_checksum();
+        self.send(origin, interface, next_hop, frame, now);
+    }
+
+    /// Sends a packet to a neighbour, after ARP if need be.
+    fn send(&mut self, from: Origin, itf: usize, hop: Ipv4Addr, frame: Vec<u8>, now: Instant) {
+        let neighbours = &mut self.ports[itf].neighbours;
+        if let Some(mac) = neighbours.lookup(hop) {
+            return self.transmit(from, itf, mac, frame);
+        }
+        if neighbours
+            .wait(
+                hop,
+                Job {
+                    frame,
+                    origin: from,
+                },
+                now,
+            )
+            .is_err()
+        {
+            self.drop_packet(from, DropReason::ArpQueueFull);
+        }
+        self.arp_events(now);
+    }
+
+    fn transmit(&mut self, origin: Origin, interface: usize, mac: [u8; 6], mut frame: Vec<u8>) {
+        let port = &mut self.ports[interface];
+        packet::address(&mut frame, mac, port.config.mac, EthernetProtocol::Ipv4);
+        port.counters.out_frames += 1;
+        port.counters.out_octets += frame.len() as u64;
+        if origin != Origin::Own {
+            port.counters.forwarded_packets += 1;
+            port.counters.forwarded_octets += (frame.len() - ETHERNET_HEADER) as u64;
+        }
+        self.output.push_back(RouterOutput::Frame {
+            interface,
+            bytes: frame,
+        });
+    }
+
+    /// Sends a packet of the router's own; it does not pass the engine.
+    fn send_own(&mut self, mut frame: Vec<u8>, now: Instant) {
+        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
+        packet.set_ident(self.next_ident);
+        self.next_ident = self.next_ident.wrapping_add(1);
+        packet.fill_checksum();
+        let destination = packet.dst_addr();
+        if let Some((itf, next_hop)) = self.routes.lookup(destination).next_hop(destination) {
+            self.send(Origin::Own, itf, next_hop, frame, now);
+        }
+    }
+
+    /// Tells the source of a packet what became of it, where RFC 1812 §4.3.2.7 allows it. `from`: the
+    /// router's address; `None`: that of the interface towards the source (of a packet from a shortcut, too).
+    fn complain(
+        &mut self,
+        origin: Origin,
+        frame: &[u8],
+        answer: Answer,
+        from: Option<Ipv4Addr>,
+        now: Instant,
+    ) {
+        if origin == Origin::Own || !icmp::may_complain(frame) || !self.limiter.allows(now) {
+            return;
+        }
+        let source = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]).src_addr();
+        let incoming = match origin {
+            Origin::Interface(interface) => Some(interface),
+            Origin::Shortcut | Origin::Own => None,
+        };
+        let outgoing = || {
+            self.routes
+                .lookup(source)
+                .next_hop(source)
+                .map(|(itf, _)| itf)
+        };
+        let from = from.or_else(|| {
+            incoming
+                .or_else(outgoing)
+                .map(|interface| self.ports[interface].config.address)
+        });
+        if let Some(from) = from {
+            self.send_own(icmp::error(frame, answer, from), now);
+        }
+    }
+
+    fn arp_in(&mut self, interface: usize, payload: &[u8], now: Instant) {
+        let Some(arp) = arp::parse(payload) else {
+            return self.drop_packet(Origin::Interface(interface), DropReason::Malformed);
+        };
+        let port = &mut self.ports[interface];
+        let own = port.config.address;
+        let on_subnet = packet::in_subnet(arp.sender, own, port.config.prefix);
+        if !on_subnet || arp.sender == own {
+            return;
+        }
+        // RFC 826: an entry is made only by those who talk to us; others may still update one.
+        port.neighbours
+            .learn(arp.sender, arp.sender_mac, arp.target == own, now);
+        if arp.is_request && arp.target == own {
+            let bytes = arp::reply(port.config.mac, own, arp.sender_mac, arp.sender);
+            port.counters.out_frames += 1;
+            port.counters.out_octets += bytes.len() as u64;
+            self.output
+                .push_back(RouterOutput::Frame { interface, bytes });
+        }
+        self.arp_events(now);
+    }
+
+    /// Acts on what the ARP tables have to say. What this leads to is queued there and done here, too,
+    /// never recursed into.
+    fn arp_events(&mut self, now: Instant) {
+        if core::mem::replace(&mut self.in_arp_events, true) {
+            return;
+        }
+        let next = |port: (usize, &mut Port)| Some((port.0, port.1.neighbours.poll_event()?));
+        while let Some((interface, event)) = self.ports.iter_mut().enumerate().find_map(next) {
+            self.arp_event(interface, event, now);
+        }
+        self.in_arp_events = false;
+    }
+
+    fn arp_event(&mut self, interface: usize, event: ArpEvent, now: Instant) {
+        let output = match event {
+            ArpEvent::Ask { address, known } => {
+                let port = &mut self.ports[interface];
+                let (mac, own) = (port.config.mac, port.config.address);
+                let bytes = arp::request(mac, own, known, address);
+                port.counters.out_frames += 1;
+                port.counters.out_octets += bytes.len() as u64;
+                RouterOutput::Frame { interface, bytes }
+            }
+            ArpEvent::Changed { address, mac } => RouterOutput::NeighbourChanged {
+                interface,
+                address,
+                mac,
+            },
+            ArpEvent::Answer {
+                token,
+                address,
+                mac,
+            } => RouterOutput::Resolved {
+                token,
+                interface,
+                address,
+                mac,
+            },
+            ArpEvent::Release {
+                job,
+                mac: Some(mac),
+                ..
+            } => {
+                return self.transmit(job.origin, interface, mac, job.frame);
+            }
+            ArpEvent::Release {
+                address,
+                job,
+                mac: None,
+            } => {
+                return self.unreachable(address, interface, job, now);
+            }
+            ArpEvent::Overflow(job) => {
+                return self.drop_packet(job.origin, DropReason::ArpQueueFull);
+            }
+        };
+        self.output.push_back(output);
+    }
+
+    /// A packet whose next hop does not answer.
+    fn unreachable(&mut self, address: Ipv4Addr, interface: usize, job: Job, now: Instant) {
+        self.drop_packet(job.origin, DropReason::NoNeighbour);
+        let name = &self.ports[interface].config.name;
+        let trace = Trace::detail(
+            "router.arp.failed",
+            format!("{address} on {name} does not answer"),
+        )
+        .with("address", address)
+        .with("interface", name);
+        self.output.push_back(RouterOutput::Trace(trace));
+        self.complain(job.origin, &job.frame, Answer::HostUnreachable, None, now);
+    }
+
+    fn run_engine(&mut self, now: Instant) {
+        while let Some(job) = self.engine.take(now) {
+            self.forward(job, now);
+        }
+    }
+
+    fn resolve(&mut self, token: u64, interface: usize, address: Ipv4Addr, now: Instant) {
+        self.ports[interface].neighbours.ask(token, address, now);
+        self.arp_events(now);
+    }
+}
+
+impl Machine for Router {
+    type Input<'a> = RouterInput<'a>;
+    type Output = RouterOutput;
+
+    fn handle_input(&mut self, input: RouterInput<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            RouterInput::Frame { interface, .. } | RouterInput::Resolve { interface, .. }
+                if interface >= self.ports.len() =>
+            {
+                return Err(Refused("the router has no such interface"));
+            }
+            RouterInput::Frame { interface, bytes } => self.frame_in(interface, bytes, now),
+            RouterInput::Inject(bytes) => {
+                self.shortcut.in_frames += 1;
+                self.shortcut.in_octets += bytes.len() as u64;
+                let mut frame = vec![0; ETHERNET_HEADER];
+                frame.extend_from_slice(bytes);
+                self.packet_in(Origin::Shortcut, frame, now);
+            }
+            RouterInput::Resolve {
+                token,
+                interface,
+                address,
+            } => {
+                self.resolve(token, interface, address, now);
+            }
+        }
+        self.run_engine(now);
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.run_engine(now);
+        for interface in 0..self.ports.len() {
+            self.ports[interface].neighbours.timeout(now);
+        }
+        self.arp_events(now);
+    }
+
+    fn poll_output(&mut self) -> Option<RouterOutput> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let arp = self
+            .ports
+            .iter()
+            .filter_map(|port| port.neighbours.deadline())
+            .min();
+        [self.engine.deadline(), arp].into_iter().flatten().min()
+    }
+}

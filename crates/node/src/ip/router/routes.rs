@@ -1,0 +1,164 @@
+//! Routes: connected subnets and static ones; the longest prefix wins.
+
+use super::RouterInterface;
+use super::packet::{Class, class, in_subnet, mask};
+use aerostat_proto::Refused;
+use std::net::Ipv4Addr;
+
+/// A route by a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaticRoute {
+    /// Any address of the destination network.
+    pub destination: Ipv4Addr,
+    /// Prefix length, 0–32; 0 makes a default route.
+    pub prefix: u8,
+    /// A neighbour on the subnet of one of the interfaces.
+    pub next_hop: Ipv4Addr,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteResult {
+    /// To this router: the address of an interface.
+    Local {
+        /// The interface's number.
+        interface: usize,
+    },
+    /// To a host on a connected subnet.
+    Connected {
+        /// The interface's number.
+        interface: usize,
+    },
+    /// By a neighbour.
+    Via {
+        /// The interface's number.
+        interface: usize,
+        /// The neighbour.
+        next_hop: Ipv4Addr,
+    },
+    /// Everybody, or all of a connected subnet: not forwarded.
+    Broadcast,
+    /// A group: not forwarded.
+    Multicast,
+    /// Nowhere.
+    NoRoute,
+}
+
+impl RouteResult {
+    /// Interface and neighbour for a packet to `destination` that is to be sent on.
+    #[must_use]
+    pub fn next_hop(self, destination: Ipv4Addr) -> Option<(usize, Ipv4Addr)> {
+        match self {
+            Self::Connected { interface } => Some((interface, destination)),
+            Self::Via {
+                interface,
+                next_hop,
+            } => Some((interface, next_hop)),
+            Self::Local { .. } | Self::Broadcast | Self::Multicast | Self::NoRoute => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    network: Ipv4Addr,
+    prefix: u8,
+    interface: usize,
+    /// `None`: connected.
+    next_hop: Option<Ipv4Addr>,
+}
+
+/// The routing table.
+#[derive(Debug)]
+pub(super) struct Routes {
+    own: Vec<Ipv4Addr>,
+    /// Longest prefix first.
+    entries: Vec<Entry>,
+}
+
+impl Routes {
+    pub(super) fn new(
+        interfaces: &[RouterInterface],
+        routes: &[StaticRoute],
+    ) -> Result<Self, Refused> {
+        let mut entries = Vec::new();
+        for (number, interface) in interfaces.iter().enumerate() {
+            if interface.prefix > 32 || class(interface.address) != Class::Unicast {
+                return Err(Refused(
+                    "an interface has a unicast address and a prefix up to 32",
+                ));
+            }
+            entries.push(Entry {
+                network: network(interface.address, interface.prefix),
+                prefix: interface.prefix,
+                interface: number,
+                next_hop: None,
+            });
+        }
+        for route in routes {
+            let towards = entries
+                .iter()
+                .find(|e| e.next_hop.is_none() && in_subnet(route.next_hop, e.network, e.prefix));
+            let Some(interface) = towards.map(|e| e.interface) else {
+                return Err(Refused("the next hop of a route is on no connected subnet"));
+            };
+            if route.prefix > 32 || interfaces.iter().any(|i| i.address == route.next_hop) {
+                return Err(Refused(
+                    "a route has a prefix up to 32 and another router as next hop",
+                ));
+            }
+            entries.push(Entry {
+                network: network(route.destination, route.prefix),
+                prefix: route.prefix,
+                interface,
+                next_hop: Some(route.next_hop),
+            });
+        }
+        // Stable: of equal prefixes, connected ones and then the first named win.
+        entries.sort_by_key(|entry| core::cmp::Reverse(entry.prefix));
+        Ok(Self {
+            own: interfaces.iter().map(|i| i.address).collect(),
+            entries,
+        })
+    }
+
+    pub(super) fn lookup(&self, destination: Ipv4Addr) -> RouteResult {
+        if let Some(interface) = self.own.iter().position(|own| *own == destination) {
+            return RouteResult::Local { interface };
+        }
+        match class(destination) {
+            Class::Broadcast => return RouteResult::Broadcast,
+            Class::Multicast => return RouteResult::Multicast,
+            Class::Unicast | Class::Never => {}
+        }
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| in_subnet(destination, entry.network, entry.prefix));
+        match entry {
+            None => RouteResult::NoRoute,
+            Some(Entry {
+                interface,
+                next_hop: Some(next_hop),
+                ..
+            }) => RouteResult::Via {
+                interface: *interface,
+                next_hop: *next_hop,
+            },
+            Some(entry) if is_edge(destination, entry) => RouteResult::Broadcast,
+            Some(entry) => RouteResult::Connected {
+                interface: entry.interface,
+            },
+        }
+    }
+}
+
+/// The first and the last address of a subnet are broadcasts, except with 31 and 32 bits (RFC 3021).
+fn is_edge(address: Ipv4Addr, entry: &Entry) -> bool {
+    let host = address.to_bits() & !mask(entry.prefix);
+    entry.prefix < 31 && (host == 0 || host == !mask(entry.prefix))
+}
+
+fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
+    Ipv4Addr::from_bits(address.to_bits() & mask(prefix))
+}

@@ -1,0 +1,763 @@
+//! A router between two subnets with one host each, and a router alone.
+
+use super::wire::config;
+use crate::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec, Pattern};
+use crate::ip::flow_stats::FlowStats;
+use crate::ip::meter::{FlowSpec, Meter, Path, Protocol};
+use crate::ip::router::{
+    ArpParams, DropReason, Forwarding, RouteResult, Router, RouterConfig, RouterInput,
+    RouterInterface, RouterOutput, StaticRoute,
+};
+use crate::ip::stack::{Stack, StackInput, StackOutput};
+use aerostat_proto::machine::settle;
+use aerostat_proto::{Duration, Instant, Machine};
+use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+const A: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+const B: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
+const GATE: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 254), Ipv4Addr::new(10, 2, 0, 254)];
+const GATE_MAC: [[u8; 6]; 2] = [[2, 0, 0, 0, 1, 0], [2, 0, 0, 0, 1, 1]];
+const DELAY: Duration = Duration::from_micros(50);
+
+fn router_config(forwarding: Forwarding, queue: usize) -> RouterConfig {
+    let interface = |n: usize| RouterInterface {
+        name: format!("elan{n}"),
+        mac: GATE_MAC[n],
+        address: GATE[n],
+        prefix: 24,
+        mtu: 1500,
+    };
+    RouterConfig {
+        interfaces: vec![interface(0), interface(1)],
+        routes: vec![StaticRoute {
+            destination: Ipv4Addr::new(10, 3, 0, 0),
+            prefix: 16,
+            next_hop: Ipv4Addr::new(10, 2, 0, 9),
+        }],
+        forwarding,
+        queue,
+        arp: ArpParams::default(),
+    }
+}
+
+fn router(forwarding: Forwarding, queue: usize) -> Router {
+    Router::new(router_config(forwarding, queue)).expect("sane configuration")
+}
+
+/// Two hosts and the router between them.
+struct World {
+    hosts: [Stack; 2],
+    meters: [Meter; 2],
+    stats: FlowStats,
+    router: Router,
+    now: Instant,
+    count: u64,
+    /// When, number → to the router (true) or from it, on which side, frame.
+    flying: BTreeMap<(Instant, u64), (bool, usize, Vec<u8>)>,
+}
+
+impl World {
+    fn new(router: Router, flows: &[FlowSpec]) -> Self {
+        let host = |n: usize, name, address| {
+            let mut config = config(name, n as u8 + 1, 4);
+            config.address = address;
+            config.gateway = Some(GATE[n]);
+            Stack::new(config, Instant::ZERO).expect("sane configuration")
+        };
+        Self {
+            hosts: [host(0, "a", A), host(1, "b", B)],
+            meters: [Meter::new(flows, A), Meter::new(flows, B)],
+            stats: FlowStats::new(flows),
+            router,
+            now: Instant::ZERO,
+            count: 0,
+            flying: BTreeMap::new(),
+        }
+    }
+
+    fn start(&mut self, host: usize, id: u32, kind: AppKind, duration_s: u64) {
+        let duration = (duration_s > 0).then(|| Duration::from_secs(duration_s));
+        let spec = AppSpec {
+            id: AppId(id),
+            start: self.now,
+            duration,
+            kind,
+        };
+        let command = StackInput::App(AppCommand::Start(spec));
+        self.hosts[host]
+            .handle_input(command, self.now)
+            .expect("a program that can run");
+        self.drain_host(host);
+    }
+
+    fn fly(&mut self, to_router: bool, side: usize, frame: Vec<u8>) {
+        self.flying
+            .insert((self.now + DELAY, self.count), (to_router, side, frame));
+        self.count += 1;
+    }
+
+    fn drain_host(&mut self, host: usize) {
+        for output in settle(&mut self.hosts[host], self.now) {
+            if let StackOutput::Frame(frame) = output {
+                let sample = self.meters[host].sent(&frame, Path::Lane, self.now);
+                sample.iter().for_each(|sample| self.stats.record(sample));
+                self.fly(true, host, frame);
+            }
+        }
+    }
+
+    fn drain_router(&mut self) {
+        for output in settle(&mut self.router, self.now) {
+            if let RouterOutput::Frame { interface, bytes } = output {
+                self.fly(false, interface, bytes);
+            }
+        }
+    }
+
+    fn run_until(&mut self, end: Instant) {
+        loop {
+            let timers = self.hosts.iter().filter_map(Machine::poll_timeout);
+            let timer = timers.chain(self.router.poll_timeout()).min();
+            let frame = self.flying.first_key_value().map(|((at, _), _)| *at);
+            let Some(next) = [timer, frame]
+                .into_iter()
+                .flatten()
+                .min()
+                .filter(|at| *at <= end)
+            else {
+                self.now = end;
+                return;
+            };
+            self.now = next;
+            while self
+                .flying
+                .first_key_value()
+                .is_some_and(|((at, _), _)| *at <= next)
+            {
+                let (_, (to_router, side, frame)) = self.flying.pop_first().expect("there");
+                self.deliver(to_router, side, &frame);
+            }
+            self.drain_host(0);
+            self.drain_host(1);
+            self.drain_router();
+        }
+    }
+
+    fn deliver(&mut self, to_router: bool, side: usize, frame: &[u8]) {
+        if to_router {
+            let input = RouterInput::Frame {
+                interface: side,
+                bytes: frame,
+            };
+            self.router
+                .handle_input(input, self.now)
+                .expect("an interface");
+            self.drain_router();
+        } else {
+            let sample = self.meters[side].received(frame, Path::Lane, self.now);
+            sample.iter().for_each(|sample| self.stats.record(sample));
+            self.hosts[side]
+                .handle_input(StackInput::Frame(frame), self.now)
+                .expect("taken");
+            self.drain_host(side);
+        }
+    }
+
+    fn report(&self, host: usize, id: u32) -> AppResult {
+        self.hosts[host]
+            .report(AppId(id))
+            .expect("a program of this number")
+    }
+}
+
+/// Throughput, losses and retransmissions of 20 MB of TCP from A to B.
+fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
+    let flow = FlowSpec {
+        name: "bulk".into(),
+        source: A,
+        destination: B,
+        protocol: Protocol::Tcp,
+        source_port: None,
+        destination_port: Some(5001),
+    };
+    let mut world = World::new(router(forwarding, 40), std::slice::from_ref(&flow));
+    for host in 0..2 {
+        let mut config = world.hosts[host].config().clone();
+        config.tcp.receive_buffer = window;
+        world.hosts[host] = Stack::new(config, Instant::ZERO).expect("sane configuration");
+    }
+    world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
+    let octets = Some(20_000_000);
+    world.start(
+        0,
+        2,
+        AppKind::TcpSource {
+            to: B,
+            port: 5001,
+            local_port: None,
+            octets,
+        },
+        0,
+    );
+    world.run_until(Instant::from_secs(30));
+    let AppResult::TcpSink(sink) = world.report(1, 1) else {
+        panic!("not a sink")
+    };
+    assert_eq!((Some(sink.octets), sink.wrong), (octets, 0));
+    let path = world.stats.report(world.now)[0].paths[0];
+    let (_, incoming) = world.router.interfaces().next().expect("interface");
+    let full = incoming
+        .dropped
+        .get(&DropReason::QueueFull)
+        .copied()
+        .unwrap_or(0);
+    assert_eq!(
+        path.lost, full,
+        "every loss is a drop at the tail of the queue"
+    );
+    let out = world.router.interfaces().nth(1).expect("interface").1;
+    assert!(out.forwarded_packets >= path.received_packets);
+    (path.throughput_mbps, path.lost, path.retransmitted)
+}
+
+#[test]
+fn the_forwarding_rate_bounds_throughput() {
+    // 35 Mbit/s of IP is 34.07 Mbit/s of payload in segments of 1460, or 33.2 if each is acknowledged: both
+    // directions pass the engine. A window that fits the queue never loses; a larger one overruns the queue
+    // and has to repair.
+    let rate = Forwarding::BitsPerSecond(35_000_000);
+    let (small, lost, again) = bulk(rate, 32 << 10);
+    assert!(small < 34.07 && small > 33.1, "{small}");
+    assert_eq!((lost, again), (0, 0));
+    let (large, lost, again) = bulk(rate, 256 << 10);
+    assert!(large < 34.07 && large > 15.0, "{large}");
+    assert!(lost > 0 && again >= lost, "{lost} {again}");
+    // At wire speed only the window limits: 256 KiB per round trip of 200 µs.
+    let (wire, lost, _) = bulk(Forwarding::Wire, 256 << 10);
+    assert!(wire > 1000.0 && lost == 0, "{wire} {lost}");
+}
+
+#[test]
+fn a_busy_engine_keeps_its_rate_exactly() {
+    let rate = 7_000_003;
+    let mut world = World::new(router(Forwarding::BitsPerSecond(rate), 10), &[]);
+    // So that nothing waits for ARP later.
+    let interval = Duration::from_millis(10);
+    let ping = AppKind::Ping {
+        to: B,
+        count: Some(2),
+        interval,
+        size: 10,
+        ttl: None,
+    };
+    world.start(0, 3, ping, 0);
+    world.run_until(Instant::from_secs(1));
+    world.start(1, 1, AppKind::UdpSink { port: 9 }, 0);
+    let kind = AppKind::UdpSource {
+        to: B,
+        port: 9,
+        local_port: None,
+        rate: 2000,
+        pattern: Pattern::Constant,
+        size: 972,
+    };
+    world.start(0, 2, kind, 10);
+    world.run_until(Instant::from_secs(12));
+    let AppResult::UdpSink(sink) = world.report(1, 1) else {
+        panic!("not a sink")
+    };
+    let between = sink.last.expect("last") - sink.first.expect("first");
+    // Each datagram takes 1000 octets of IP; the first marks the beginning.
+    let exact = (sink.received - 1) as f64 * 8000.0 / rate as f64;
+    assert!(
+        (between.as_secs_f64() - exact).abs() < 2e-9,
+        "{between:?} {exact}"
+    );
+    let (_, counters) = world.router.interfaces().next().expect("interface");
+    assert_eq!(
+        counters.dropped[&DropReason::QueueFull],
+        20_000 - sink.received
+    );
+}
+
+#[test]
+fn ping_across_and_time_to_live() {
+    let mut world = World::new(router(Forwarding::Wire, 0), &[]);
+    let interval = Duration::from_millis(100);
+    let ping = |to, ttl| AppKind::Ping {
+        to,
+        count: Some(3),
+        interval,
+        size: 56,
+        ttl,
+    };
+    world.start(0, 1, ping(B, None), 0);
+    world.start(0, 2, ping(B, Some(1)), 0);
+    world.start(0, 3, ping(GATE[0], Some(1)), 0);
+    world.start(0, 4, ping(GATE[1], None), 0);
+    world.run_until(Instant::from_secs(5));
+    for (id, received) in [(1, 3), (2, 0), (3, 3), (4, 3)] {
+        let AppResult::Ping(result) = world.report(0, id) else {
+            panic!("not a ping")
+        };
+        assert_eq!((result.sent, result.received), (3, received), "{id}");
+    }
+    let (_, counters) = world.router.interfaces().next().expect("interface");
+    assert_eq!(counters.dropped[&DropReason::TimeToLive], 3);
+}
+
+/// A router without a world around it.
+struct Bench {
+    router: Router,
+    now: Instant,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            router: router(Forwarding::Wire, 0),
+            now: Instant::ZERO,
+        }
+    }
+
+    fn put(&mut self, input: RouterInput<'_>) -> Vec<RouterOutput> {
+        self.router.handle_input(input, self.now).expect("taken");
+        settle(&mut self.router, self.now)
+    }
+
+    fn frame(&mut self, interface: usize, bytes: &[u8]) -> Vec<RouterOutput> {
+        self.put(RouterInput::Frame { interface, bytes })
+    }
+
+    fn at(&mut self, ms: u64) -> Vec<RouterOutput> {
+        self.now = Instant::from_millis(ms);
+        settle(&mut self.router, self.now)
+    }
+
+    fn dropped(&self, interface: usize, why: DropReason) -> u64 {
+        let (_, counters) = self.router.interfaces().nth(interface).expect("interface");
+        counters.dropped.get(&why).copied().unwrap_or(0)
+    }
+}
+
+fn udp(to: Ipv4Addr, ttl: u8, size: usize) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], GATE_MAC[0])
+        .ipv4(A.octets(), to.octets(), ttl)
+        .udp(1, 2);
+    let mut frame = Vec::new();
+    builder.write(&mut frame, &vec![7; size]).expect("fits");
+    frame
+}
+
+fn arp(request: bool, from: (Ipv4Addr, [u8; 6]), target: Ipv4Addr) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    frame.extend_from_slice(&from.1);
+    frame.extend_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, if request { 1 } else { 2 }]);
+    frame.extend_from_slice(&from.1);
+    frame.extend_from_slice(&from.0.octets());
+    frame.extend_from_slice(&[0; 6]);
+    frame.extend_from_slice(&target.octets());
+    // As the emulated LAN pads short frames.
+    frame.resize(60, 0);
+    frame
+}
+
+/// The ARP request in an output: interface, target, whether by broadcast.
+fn asked(output: &RouterOutput) -> Option<(usize, Ipv4Addr, bool)> {
+    let RouterOutput::Frame { interface, bytes } = output else {
+        return None;
+    };
+    let sliced = SlicedPacket::from_ethernet(bytes).ok()?;
+    let Some(NetSlice::Arp(arp)) = sliced.net else {
+        return None;
+    };
+    let target: [u8; 4] = arp.target_protocol_addr().try_into().ok()?;
+    (arp.operation().0 == 1).then_some((*interface, target.into(), bytes[..6] == [0xff; 6]))
+}
+
+/// The ICMP message in an output: type, code, quoted destination if an error. Checksums are verified.
+fn icmp(output: &RouterOutput) -> Option<(u8, u8, Ipv4Addr)> {
+    let RouterOutput::Frame { bytes, .. } = output else {
+        return None;
+    };
+    let sliced = SlicedPacket::from_ethernet(bytes).expect("well formed");
+    let Some(NetSlice::Ipv4(ip)) = sliced.net else {
+        return None;
+    };
+    let header = ip.header().to_header();
+    assert_eq!(header.header_checksum, header.calc_header_checksum());
+    let Some(TransportSlice::Icmpv4(icmp)) = sliced.transport else {
+        return None;
+    };
+    let message = icmp.header();
+    assert_eq!(
+        message.checksum,
+        message.icmp_type.calc_checksum(icmp.payload())
+    );
+    let quoted: [u8; 4] = icmp.payload().get(16..20)?.try_into().ok()?;
+    Some((icmp.type_u8(), icmp.code_u8(), quoted.into()))
+}
+
+const HOST_A: (Ipv4Addr, [u8; 6]) = (A, [2, 0, 0, 0, 0, 1]);
+const HOST_B: (Ipv4Addr, [u8; 6]) = (B, [2, 0, 0, 0, 0, 2]);
+
+#[test]
+fn arp_asks_waits_forwards_and_answers() {
+    let mut bench = Bench::new();
+    // A asks for the router: answered, and A is learned.
+    let out = bench.frame(0, &arp(true, HOST_A, GATE[0]));
+    let RouterOutput::Frame {
+        interface: 0,
+        bytes,
+    } = &out[0]
+    else {
+        panic!("{out:?}")
+    };
+    assert_eq!(bytes[..14], [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 1, 0, 8, 6]);
+    let changed = RouterOutput::NeighbourChanged {
+        interface: 0,
+        address: A,
+        mac: Some(HOST_A.1),
+    };
+    assert_eq!(out[1..], [changed]);
+    // Not for somebody else's address, nor from another subnet, nor in the router's name.
+    assert_eq!(
+        bench.frame(0, &arp(true, HOST_A, Ipv4Addr::new(10, 1, 0, 9))),
+        []
+    );
+    assert_eq!(bench.frame(0, &arp(true, HOST_B, GATE[0])), []);
+    assert_eq!(bench.frame(0, &arp(true, (GATE[0], HOST_B.1), GATE[0])), []);
+    // A packet for B waits for the answer, together with a question of the MPOA server.
+    let out = bench.frame(0, &udp(B, 64, 10));
+    assert_eq!(
+        out.iter().map(asked).collect::<Vec<_>>(),
+        [Some((1, B, true))]
+    );
+    let question = RouterInput::Resolve {
+        token: 77,
+        interface: 1,
+        address: B,
+    };
+    assert_eq!(bench.put(question), []);
+    let out = bench.frame(1, &arp(false, HOST_B, GATE[1]));
+    assert_eq!(out.len(), 3, "{out:?}");
+    let RouterOutput::Frame {
+        interface: 1,
+        bytes,
+    } = &out[1]
+    else {
+        panic!("{out:?}")
+    };
+    assert_eq!(
+        (&bytes[..6], bytes[22]),
+        (&HOST_B.1[..], 63),
+        "to B, one hop less"
+    );
+    let ip = SlicedPacket::from_ethernet(bytes)
+        .expect("well formed")
+        .net
+        .expect("IP");
+    let NetSlice::Ipv4(ip) = ip else {
+        panic!("not IPv4")
+    };
+    assert_eq!(
+        ip.header().header_checksum(),
+        ip.header().to_header().calc_header_checksum()
+    );
+    let mac = Some(HOST_B.1);
+    let answer = RouterOutput::Resolved {
+        token: 77,
+        interface: 1,
+        address: B,
+        mac,
+    };
+    assert_eq!(out[2], answer);
+    assert_eq!(bench.put(question), [answer], "now at once");
+    // B moves to another card.
+    let out = bench.frame(1, &arp(true, (B, [2, 9, 9, 9, 9, 9]), B));
+    let moved = Some([2, 9, 9, 9, 9, 9]);
+    assert_eq!(
+        out,
+        [RouterOutput::NeighbourChanged {
+            interface: 1,
+            address: B,
+            mac: moved
+        }]
+    );
+}
+
+#[test]
+fn nobody_answers_arp() {
+    let mut bench = Bench::new();
+    bench.frame(0, &arp(true, HOST_A, GATE[0]));
+    for _ in 0..20 {
+        bench.frame(0, &udp(B, 64, 10));
+    }
+    assert_eq!(bench.dropped(0, DropReason::ArpQueueFull), 4, "16 wait");
+    let question = RouterInput::Resolve {
+        token: 5,
+        interface: 1,
+        address: B,
+    };
+    assert_eq!(bench.put(question), []);
+    for ms in [1000, 2000] {
+        assert_eq!(bench.at(ms - 1), []);
+        assert_eq!(
+            bench.at(ms).iter().map(asked).collect::<Vec<_>>(),
+            [Some((1, B, true))]
+        );
+    }
+    let out = bench.at(3000);
+    let unreachable = out
+        .iter()
+        .filter_map(icmp)
+        .filter(|m| *m == (3, 1, B))
+        .count();
+    assert_eq!(
+        (unreachable, bench.dropped(0, DropReason::NoNeighbour)),
+        (16, 16)
+    );
+    let answer = RouterOutput::Resolved {
+        token: 5,
+        interface: 1,
+        address: B,
+        mac: None,
+    };
+    assert!(out.contains(&answer));
+    assert_eq!(bench.router.neighbours(1).count(), 0);
+}
+
+#[test]
+fn neighbours_age() {
+    let mut bench = Bench::new();
+    bench.frame(0, &arp(true, HOST_A, GATE[0]));
+    bench.frame(1, &arp(true, HOST_B, GATE[1]));
+    // B is used, A is not.
+    bench.frame(0, &udp(B, 64, 10));
+    let out = bench.at(300_000);
+    let gone = RouterOutput::NeighbourChanged {
+        interface: 0,
+        address: A,
+        mac: None,
+    };
+    assert!(out.contains(&gone), "{out:?}");
+    let probes: Vec<_> = out.iter().filter_map(asked).collect();
+    assert_eq!(probes, [(1, B, false)], "by unicast");
+    bench.frame(1, &arp(false, HOST_B, GATE[1]));
+    assert_eq!(bench.router.neighbours(1).collect::<Vec<_>>(), [HOST_B]);
+    // Not used since: it goes without being asked.
+    let out = bench.at(600_000);
+    assert_eq!(
+        out,
+        [RouterOutput::NeighbourChanged {
+            interface: 1,
+            address: B,
+            mac: None
+        }]
+    );
+    assert_eq!(bench.router.poll_timeout(), None);
+}
+
+#[test]
+fn what_is_not_forwarded_is_counted_and_explained() {
+    let mut bench = Bench::new();
+    bench.frame(0, &arp(true, HOST_A, GATE[0]));
+    let mut say = |frame: &[u8]| {
+        bench
+            .frame(0, frame)
+            .iter()
+            .filter_map(icmp)
+            .collect::<Vec<_>>()
+    };
+    let nowhere = Ipv4Addr::new(192, 0, 2, 1);
+    assert_eq!(say(&udp(nowhere, 64, 10)), [(3, 0, nowhere)]);
+    assert_eq!(say(&udp(B, 1, 10)), [(11, 0, B)]);
+    assert_eq!(say(&udp(GATE[1], 64, 10)), [(3, 3, GATE[1])], "no UDP here");
+    assert_eq!(say(&udp(B, 64, 1480)), [(3, 4, B)], "etherparse sets DF");
+    for silent in [
+        Ipv4Addr::new(224, 0, 0, 5),
+        Ipv4Addr::BROADCAST,
+        Ipv4Addr::new(10, 2, 0, 255),
+    ] {
+        assert_eq!(say(&udp(silent, 64, 10)), []);
+    }
+    assert_eq!(say(&udp(Ipv4Addr::LOCALHOST, 64, 10)), []);
+    let mut bad_sum = udp(B, 64, 10);
+    bad_sum[24] ^= 1;
+    assert_eq!(say(&bad_sum), []);
+    let mut flooded = udp(B, 64, 10);
+    flooded[..6].fill(0xff);
+    assert_eq!(say(&flooded), []);
+    for (why, count) in [
+        (DropReason::NoRoute, 1),
+        (DropReason::TimeToLive, 1),
+        (DropReason::TooBig, 1),
+        (DropReason::Multicast, 4),
+        (DropReason::Malformed, 2),
+    ] {
+        assert_eq!(bench.dropped(0, why), count, "{why:?}");
+    }
+    // A frame for somebody else is none of ours.
+    let before = bench
+        .router
+        .interfaces()
+        .next()
+        .expect("interface")
+        .1
+        .in_frames;
+    let mut other = udp(B, 64, 10);
+    other[5] ^= 0xff;
+    assert_eq!(bench.frame(0, &other), []);
+    assert_eq!(
+        bench
+            .router
+            .interfaces()
+            .next()
+            .expect("interface")
+            .1
+            .in_frames,
+        before
+    );
+}
+
+#[test]
+fn errors_are_limited_and_never_answer_errors() {
+    let mut bench = Bench::new();
+    bench.frame(0, &arp(true, HOST_A, GATE[0]));
+    let nowhere = Ipv4Addr::new(192, 0, 2, 1);
+    let mut errors = Vec::new();
+    for _ in 0..250 {
+        errors.extend(bench.frame(0, &udp(nowhere, 64, 10)));
+    }
+    assert_eq!(errors.len(), 100);
+    bench.at(1000);
+    let out = bench.frame(0, &udp(nowhere, 64, 10));
+    assert_eq!(out.iter().filter_map(icmp).count(), 1, "the next second");
+    // The error itself, sent to an address that is not there.
+    let RouterOutput::Frame { bytes, .. } = &out[0] else {
+        panic!("{out:?}")
+    };
+    let mut frame = bytes.clone();
+    frame[..6].copy_from_slice(&GATE_MAC[0]);
+    frame[30..34].copy_from_slice(&nowhere.octets());
+    smoltcp::wire::Ipv4Packet::new_unchecked(&mut frame[14..]).fill_checksum();
+    assert_eq!(bench.frame(0, &frame), []);
+    assert_eq!(bench.dropped(0, DropReason::NoRoute), 252);
+}
+
+#[test]
+fn packets_from_a_shortcut_are_forwarded() {
+    let mut bench = Bench::new();
+    bench.frame(1, &arp(true, HOST_B, GATE[1]));
+    let packet = &udp(B, 64, 10)[14..];
+    let out = bench.put(RouterInput::Inject(packet));
+    let [
+        RouterOutput::Frame {
+            interface: 1,
+            bytes,
+        },
+    ] = &out[..]
+    else {
+        panic!("{out:?}")
+    };
+    assert_eq!((&bytes[..6], bytes[22]), (&HOST_B.1[..], 63));
+    // Time ran out: the error goes the way of routes, from the address of that interface.
+    bench.frame(0, &arp(true, HOST_A, GATE[0]));
+    let out = bench.put(RouterInput::Inject(&udp(B, 1, 10)[14..]));
+    assert_eq!(
+        out.iter().filter_map(icmp).collect::<Vec<_>>(),
+        [(11, 0, B)]
+    );
+    assert_eq!(bench.put(RouterInput::Inject(&packet[..15])), []);
+    let counters = bench.router.shortcut_counters();
+    assert_eq!(
+        (counters.in_frames, counters.dropped[&DropReason::Malformed]),
+        (3, 1)
+    );
+}
+
+#[test]
+fn the_longest_prefix_wins() {
+    let mut config = router_config(Forwarding::Wire, 0);
+    let via = |last| Ipv4Addr::new(10, 1, 0, last);
+    config.routes.push(StaticRoute {
+        destination: Ipv4Addr::UNSPECIFIED,
+        prefix: 0,
+        next_hop: via(8),
+    });
+    config.routes.push(StaticRoute {
+        destination: Ipv4Addr::new(10, 3, 4, 0),
+        prefix: 24,
+        next_hop: via(7),
+    });
+    let router = Router::new(config).expect("sane");
+    let next = |address: [u8; 4]| router.lookup(address.into()).next_hop(address.into());
+    assert_eq!(router.lookup(GATE[1]), RouteResult::Local { interface: 1 });
+    assert_eq!(next([10, 2, 0, 77]), Some((1, Ipv4Addr::new(10, 2, 0, 77))));
+    assert_eq!(next([10, 3, 9, 9]), Some((1, Ipv4Addr::new(10, 2, 0, 9))));
+    assert_eq!(next([10, 3, 4, 9]), Some((0, via(7))));
+    assert_eq!(next([9, 9, 9, 9]), Some((0, via(8))));
+    assert_eq!(
+        router.lookup([10, 1, 0, 255].into()),
+        RouteResult::Broadcast
+    );
+    assert_eq!(router.lookup([239, 1, 1, 1].into()), RouteResult::Multicast);
+    let mut config = router_config(Forwarding::Wire, 0);
+    config.routes[0].next_hop = Ipv4Addr::new(10, 9, 0, 1);
+    assert!(Router::new(config).is_err(), "a next hop out of reach");
+    assert!(Router::new(router_config(Forwarding::BitsPerSecond(0), 1)).is_err());
+}
+
+#[test]
+fn the_tables_of_a_router_are_bounded() {
+    let mut config = router_config(Forwarding::Wire, 0);
+    config.interfaces[1].prefix = 16;
+    config.arp.neighbours = 100;
+    let mut bench = Bench {
+        router: Router::new(config).expect("sane"),
+        now: Instant::ZERO,
+    };
+    let peer = |n: u16| Ipv4Addr::from([10, 2, (n >> 8) as u8, n as u8]);
+    for n in 1000..1300 {
+        bench.frame(1, &arp(true, (peer(n), HOST_B.1), GATE[1]));
+    }
+    assert_eq!(
+        bench.router.neighbours(1).count(),
+        100,
+        "idle ones make way"
+    );
+    // A scan finds no room beyond the known ones.
+    for n in 2000..2300 {
+        bench.frame(0, &udp(peer(n), 64, 10));
+    }
+    assert_eq!(bench.dropped(0, DropReason::ArpQueueFull), 300);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_frame_breaks_a_router(
+        octets in proptest::collection::vec(proptest::num::u8::ANY, 0..120),
+        changes in proptest::collection::vec((0usize..80, proptest::num::u8::ANY), 0..6),
+        fix in proptest::bool::ANY,
+    ) {
+        let mut bench = Bench::new();
+        bench.frame(0, &arp(true, HOST_A, GATE[0]));
+        for original in [udp(B, 64, 30), udp(GATE[0], 1, 30), arp(true, HOST_A, GATE[0]), octets] {
+            let mut frame = original;
+            for (at, value) in &changes {
+                if let Some(octet) = frame.get_mut(*at) {
+                    *octet = *value;
+                }
+            }
+            if fix && let Some(Ok(mut ip)) = frame.get_mut(14..).map(smoltcp::wire::Ipv4Packet::new_checked) {
+                ip.fill_checksum();
+            }
+            bench.frame(0, &frame);
+            bench.put(RouterInput::Inject(frame.get(14..).unwrap_or(&[])));
+            bench.at(500);
+        }
+        bench.at(10_000);
+    }
+}
