@@ -1,0 +1,404 @@
+//! What can be typed. The examples in the help texts are tests.
+
+use crate::output::Format;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed
+  2  wrong usage, or a lab file with errors
+  3  done, with warnings
+  4  no such lab is running
+  5  missing privilege: see 'aerostat doctor'
+
+Data goes to standard output, talk to standard error; NO_COLOR is respected.
+
+Examples:
+  aerostat run labs/campus.atm.yml
+  aerostat validate labs/campus.atm.yml
+  aerostat doctor";
+
+/// A complete ATM internetwork in user space: LANE, MPOA, signalling, switches, hosts.
+#[derive(Debug, Parser)]
+#[command(name = "aerostat", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a lab in virtual time: no root needed, the same result every time
+    Run(RunArgs),
+    /// Start a lab in real time, with Linux hosts in network namespaces
+    Up(UpArgs),
+    /// Stop a running lab
+    Down(DownArgs),
+    /// List running labs
+    Ls(LsArgs),
+    /// Show the state of a running lab
+    Inspect(InspectArgs),
+    /// Record the cells of links of a running lab as pcapng
+    Capture(CaptureArgs),
+    /// Follow what happens in a running lab, one line per step
+    Trace(TraceArgs),
+    /// The events of a running lab as JSON lines
+    Events(EventsArgs),
+    /// Check a lab file without running it
+    Validate(ValidateArgs),
+    /// Run a command inside a host of a running lab
+    Exec(ExecArgs),
+    /// Open a shell inside a host of a running lab
+    Shell(ShellArgs),
+    /// Check what this system lacks for live labs
+    Doctor(DoctorArgs),
+    /// Print a completion script for a shell
+    Completion(CompletionArgs),
+    /// Print the manual page, or write all of them
+    Man(ManArgs),
+    /// Draw the network of a lab file
+    Graph(GraphArgs),
+}
+
+/// A lab file with changes.
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    /// Lab file (NAME.atm.yml)
+    pub(crate) lab: PathBuf,
+    /// Change a value of the file, for example mpoa=false; checked like the file
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+/// One of the running labs.
+#[derive(Debug, Args)]
+pub(crate) struct RunningLab {
+    /// Name of the lab, if several are running
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lab: Option<String>,
+}
+
+/// Form of the output.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The story of the run goes to standard error, the traffic results to standard output.
+
+Examples:
+  aerostat run labs/campus.atm.yml
+  aerostat run labs/campus.atm.yml --set mpoa=false --until 20s
+  aerostat run labs/campus.atm.yml --seed 7 -o json
+  aerostat run labs/two-hosts.atm.yml --pcap captures --quiet")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+    /// Seed of all random streams, instead of the file's
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// When the run ends (20s), instead of the file's time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Write one pcapng file per node into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Tell no story
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C stops the lab and cleans up.
+
+Examples:
+  aerostat up labs/two-subnets.atm.yml
+  aerostat up -d labs/two-subnets.atm.yml
+  aerostat up --embedded labs/campus.atm.yml --set mpoa=false")]
+pub(crate) struct UpArgs {
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+    /// Return as soon as the lab is ready; it goes on in the background
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// Hosts and routers with their own IP stack: no namespaces, no root
+    #[arg(long)]
+    pub(crate) embedded: bool,
+    /// Tell no story
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat down
+  aerostat down --lab campus
+  aerostat down --all")]
+pub(crate) struct DownArgs {
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    /// Stop all running labs
+    #[arg(long, conflicts_with = "lab")]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat ls
+  aerostat ls -o json")]
+pub(crate) struct LsArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// The kinds of state that `inspect` shows.
+pub(crate) const INSPECT: [&str; 10] = [
+    "vc", "call", "lec", "les", "bus", "mpc", "mps", "nhrp", "port", "route",
+];
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "aerostat inspect [OPTIONS] [NODE] <WHAT>",
+    after_help = "\
+WHAT is one of:
+  vc     virtual connections        mpc    MPOA client: ingress and egress cache
+  call   signalling calls           mps    MPOA server
+  lec    LANE clients               nhrp   next hop resolution cache
+  les    LANE servers               port   ports of switches and hosts
+  bus    broadcast servers          route  call routes of switches, IP routes
+
+Examples:
+  aerostat inspect lec
+  aerostat inspect urku mpc
+  aerostat inspect ls1010 vc -o json
+  aerostat inspect --watch urku mpc"
+)]
+pub(crate) struct InspectArgs {
+    /// Node (all nodes if left out) and kind of state
+    #[arg(value_name = "[NODE] WHAT", num_args = 1..=2, required = true)]
+    pub(crate) node_and_what: Vec<String>,
+    /// Show it again every second
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat capture -w campus.pcapng
+  aerostat capture urku-asx200 ls1010-asx200 -w urku.pcapng
+  aerostat capture -w - | wireshark -k -i -")]
+pub(crate) struct CaptureArgs {
+    /// Names of links (see 'aerostat graph'); all if left out
+    pub(crate) links: Vec<String>,
+    /// File to write, - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) write: PathBuf,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat trace
+  aerostat trace --node urku --no-follow
+  aerostat trace --story")]
+pub(crate) struct TraceArgs {
+    /// Only this node
+    #[arg(long, value_name = "NODE")]
+    pub(crate) node: Option<String>,
+    /// Only the steps that tell the main story
+    #[arg(long)]
+    pub(crate) story: bool,
+    /// Show what happened so far and return
+    #[arg(long)]
+    pub(crate) no_follow: bool,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat events
+  aerostat events --follow --lab campus")]
+pub(crate) struct EventsArgs {
+    /// Go on until interrupted
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every mistake is shown with its line; the exit code is 2 for errors and 3 for warnings alone.
+
+Examples:
+  aerostat validate labs/campus.atm.yml
+  aerostat validate labs/campus.atm.yml --set routers.c4700.forwarding=wire
+  aerostat validate labs/campus.atm.yml -o json
+  aerostat validate --schema")]
+pub(crate) struct ValidateArgs {
+    /// Lab file (NAME.atm.yml)
+    #[arg(required_unless_present = "schema")]
+    pub(crate) lab: Option<PathBuf>,
+    /// Change a value of the file before the check
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print the JSON Schema of lab files
+    #[arg(long, conflicts_with_all = ["lab", "set"])]
+    pub(crate) schema: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The exit code is that of the command.
+
+Examples:
+  aerostat exec urku -- ping -c 3 10.2.0.10
+  aerostat exec --lab two-subnets sello -- iperf3 -s")]
+pub(crate) struct ExecArgs {
+    /// Kernel host or router
+    pub(crate) node: String,
+    /// Command with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) argv: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat shell urku")]
+pub(crate) struct ShellArgs {
+    /// Kernel host or router
+    pub(crate) node: String,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit code 0: all there; 3: something optional is missing; 5: live labs cannot run here.
+'aerostat run' needs nothing of this.
+
+Examples:
+  aerostat doctor
+  aerostat doctor -o json")]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat completion bash > ~/.local/share/bash-completion/completions/aerostat
+  aerostat completion fish")]
+pub(crate) struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat man | man -l -
+  aerostat man inspect
+  aerostat man --dir target/man")]
+pub(crate) struct ManArgs {
+    /// Page of this subcommand
+    pub(crate) command: Option<String>,
+    /// Write all pages into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Forms of a drawing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Drawing {
+    /// Text for people
+    #[default]
+    Text,
+    /// Graphviz
+    Dot,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat graph labs/campus.atm.yml
+  aerostat graph labs/campus.atm.yml --format dot | dot -Tsvg -o campus.svg")]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+    /// Form of the drawing
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) format: Drawing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    /// Every example in every help text is a command that can be typed; every subcommand has one.
+    #[test]
+    fn examples_parse() {
+        let mut root = Cli::command();
+        let mut helps = vec![("aerostat".to_owned(), root.render_long_help().to_string())];
+        let own = |sub: &&mut clap::Command| sub.get_name() != "help";
+        for sub in root.get_subcommands_mut().filter(own) {
+            helps.push((
+                sub.get_name().to_owned(),
+                sub.render_long_help().to_string(),
+            ));
+        }
+        assert_eq!(helps.len(), 16);
+        for (name, help) in helps {
+            let examples: Vec<&str> = help
+                .lines()
+                .skip_while(|line| *line != "Examples:")
+                .filter_map(|line| line.trim().strip_prefix("aerostat "))
+                .collect();
+            assert!(!examples.is_empty(), "{name} has no examples");
+            for example in examples {
+                let words = example.split(" | ").next().unwrap_or(example);
+                let words = words.split(" > ").next().unwrap_or(words);
+                let argv = std::iter::once("aerostat").chain(words.split_whitespace());
+                if let Err(error) = Cli::try_parse_from(argv) {
+                    panic!("{name}: example '{example}': {error}");
+                }
+            }
+        }
+    }
+}

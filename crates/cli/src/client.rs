@@ -1,0 +1,70 @@
+//! Talking to a running lab.
+
+use crate::args::RunningLab;
+use crate::exit::{Exit, Failure};
+use aerostat_live::control::{Answer, Client, Request};
+use aerostat_live::runtime_dir::{self, LabState};
+use serde_json::Value;
+
+/// Which of the running labs is meant: the named one, or the only one.
+pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
+    let mut labs = runtime_dir::running();
+    let names = |labs: &[LabState]| {
+        let names: Vec<&str> = labs.iter().map(|lab| lab.name.as_str()).collect();
+        names.join(", ")
+    };
+    if let Some(name) = &which.lab {
+        let running = names(&labs);
+        return labs
+            .into_iter()
+            .find(|lab| lab.name == *name)
+            .ok_or_else(|| {
+                let failure = Failure::new(Exit::NotRunning, format!("no lab '{name}' is running"));
+                if running.is_empty() {
+                    failure.hint("start one with 'aerostat up LAB'")
+                } else {
+                    failure.hint(format!("running: {running}"))
+                }
+            });
+    }
+    match labs.len() {
+        0 => Err(Failure::new(Exit::NotRunning, "no lab is running")
+            .hint("start one with 'aerostat up LAB'")),
+        1 => Ok(labs.remove(0)),
+        _ => Err(Failure::usage("several labs are running")
+            .hint(format!("choose one with --lab: {}", names(&labs)))),
+    }
+}
+
+/// A connection to the lab that is meant.
+pub(crate) fn connect(which: &RunningLab) -> Result<Client, Failure> {
+    let lab = choose(which)?;
+    Client::connect(&runtime_dir::socket_of(&lab.name)).map_err(|error| {
+        Failure::new(
+            Exit::NotRunning,
+            format!(
+                "lab '{}' (process {}) does not answer: {error}",
+                lab.name, lab.pid
+            ),
+        )
+    })
+}
+
+/// Asks and gives the value of a good answer.
+pub(crate) fn ask(client: &mut Client, request: &Request) -> Result<Value, Failure> {
+    ask_with_descriptors(client, request).map(|(value, _)| value)
+}
+
+/// Asks and gives the value of a good answer with the descriptors that came along.
+pub(crate) fn ask_with_descriptors(
+    client: &mut Client,
+    request: &Request,
+) -> Result<(Value, Vec<std::os::fd::OwnedFd>), Failure> {
+    let (answer, descriptors) = client
+        .ask(request)
+        .map_err(|error| Failure::failed(format!("the lab does not answer: {error}")))?;
+    match answer {
+        Answer::Ok(value) => Ok((value, descriptors)),
+        Answer::Error { message, hint } => Err(Failure::failed(message).hint(hint)),
+    }
+}

@@ -1,0 +1,40 @@
+//! The subcommands, one file each.
+
+mod capture;
+mod completion;
+mod doctor;
+mod down;
+mod events;
+mod exec;
+mod graph;
+mod inspect;
+mod ls;
+mod man;
+mod run;
+mod trace;
+mod up;
+mod validate;
+
+use crate::args::{Cli, Command};
+use crate::exit::Outcome;
+
+/// Runs the subcommand.
+pub(crate) fn dispatch(cli: Cli) -> Outcome {
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Up(args) => up::run(&args),
+        Command::Down(args) => down::run(&args),
+        Command::Ls(args) => ls::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Capture(args) => capture::run(args),
+        Command::Trace(args) => trace::run(&args),
+        Command::Events(args) => events::run(&args),
+        Command::Validate(args) => validate::run(&args),
+        Command::Exec(args) => exec::run(&args),
+        Command::Shell(args) => exec::shell(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Completion(args) => completion::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::Graph(args) => graph::run(&args),
+    }
+}

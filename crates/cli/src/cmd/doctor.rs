@@ -1,0 +1,169 @@
+//! `aerostat doctor`: what this system lacks for live labs, and how to get it.
+
+use crate::args::DoctorArgs;
+use crate::exit::{Exit, Outcome};
+use crate::output::{self, Rows};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// One thing that was looked at.
+struct Check {
+    /// What.
+    name: &'static str,
+    /// Whether it is there.
+    ok: bool,
+    /// Live labs cannot run without it.
+    vital: bool,
+    /// What it is for.
+    used_for: &'static str,
+    /// What was found, or how to get it.
+    advice: String,
+}
+
+/// Programs: name, what for, Debian package.
+const PROGRAMS: [(&str, &str, &str); 5] = [
+    ("ip", "addresses and routes of kernel hosts", "iproute2"),
+    ("ping", "trying out a lab", "iputils-ping"),
+    ("iperf3", "measuring a lab", "iperf3"),
+    ("tshark", "reading captures", "tshark"),
+    ("tc", "queueing of kernel hosts", "iproute2"),
+];
+
+/// Number of CAP_NET_ADMIN in the kernel's capability sets.
+const CAP_NET_ADMIN: u32 = 12;
+/// Number of CAP_SYS_ADMIN.
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// Looks at everything and shows it.
+pub(crate) fn run(args: &DoctorArgs) -> Outcome {
+    let mut checks = vec![tun(), privilege()];
+    checks.extend(PROGRAMS.into_iter().map(program));
+    let mut rows = Rows::new(&["check", "state", "used_for", "advice"]);
+    for check in &checks {
+        let state = match (check.ok, check.vital) {
+            (true, _) => "ok",
+            (false, true) => "missing",
+            (false, false) => "optional",
+        };
+        rows.push(vec![
+            check.name.into(),
+            state.into(),
+            check.used_for.into(),
+            check.advice.clone().into(),
+        ]);
+    }
+    output::write(args.output.output, "aerostat.doctor.v1", &[rows])?;
+    Ok(if checks.iter().any(|check| check.vital && !check.ok) {
+        Exit::Privilege
+    } else if checks.iter().any(|check| !check.ok) {
+        Exit::Warnings
+    } else {
+        Exit::Ok
+    })
+}
+
+fn tun() -> Check {
+    let opened = File::options().read(true).write(true).open("/dev/net/tun");
+    let advice = match &opened {
+        Ok(_) => "can be opened".to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            "load the module: sudo modprobe tun (in a container: --device /dev/net/tun)".to_owned()
+        }
+        Err(error) => format!("{error}: sudo chmod 0666 /dev/net/tun, or run as root"),
+    };
+    Check {
+        name: "/dev/net/tun",
+        ok: opened.is_ok(),
+        vital: true,
+        used_for: "network interfaces of kernel hosts",
+        advice,
+    }
+}
+
+/// Root with the needed capabilities, or user namespaces.
+fn privilege() -> Check {
+    let capable = [CAP_NET_ADMIN, CAP_SYS_ADMIN]
+        .into_iter()
+        .all(has_capability);
+    let (ok, advice) = if capable {
+        (true, "CAP_NET_ADMIN and CAP_SYS_ADMIN are there".to_owned())
+    } else {
+        match user_namespaces() {
+            Ok(()) => (true, "user namespaces work: no root needed".to_owned()),
+            Err(why) => (false, why),
+        }
+    };
+    Check {
+        name: "privilege",
+        ok,
+        vital: true,
+        used_for: "network namespaces of kernel hosts",
+        advice,
+    }
+}
+
+fn has_capability(number: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> number & 1 == 1)
+}
+
+/// Whether this user may make a user namespace; if not, what stands in the way.
+fn user_namespaces() -> Result<(), String> {
+    let setting = |path: &str| {
+        fs::read_to_string(path)
+            .map(|text| text.trim().to_owned())
+            .ok()
+    };
+    if setting("/proc/sys/user/max_user_namespaces").as_deref() == Some("0") {
+        return Err("sudo sysctl user.max_user_namespaces=15000, or run as root".to_owned());
+    }
+    if setting("/proc/sys/kernel/unprivileged_userns_clone").as_deref() == Some("0") {
+        return Err("sudo sysctl kernel.unprivileged_userns_clone=1, or run as root".to_owned());
+    }
+    if setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").as_deref() == Some("1") {
+        return Err(
+            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or run as root".to_owned(),
+        );
+    }
+    // The settings can allow what a container forbids: the proof is to do it.
+    let tried = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match tried {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err("user namespaces are refused here: run as root".to_owned()),
+        Err(_) => Err("cannot try: apt install util-linux, or run as root".to_owned()),
+    }
+}
+
+fn program((name, used_for, package): (&'static str, &'static str, &'static str)) -> Check {
+    let found = find(name);
+    Check {
+        name,
+        ok: found.is_some(),
+        // Without `ip` no kernel host gets its address.
+        vital: name == "ip",
+        used_for,
+        advice: found.map_or_else(
+            || format!("apt install {package}"),
+            |path| path.display().to_string(),
+        ),
+    }
+}
+
+/// Looks for a program on the path, and where administrators' programs are.
+fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file())
+}

@@ -1,0 +1,35 @@
+//! `aerostat exec` and `aerostat shell`: inside a kernel host of a running lab.
+
+use crate::args::{ExecArgs, RunningLab, ShellArgs};
+use crate::client;
+use crate::exit::{Failure, Outcome};
+use aerostat_live::control::Request;
+use aerostat_live::supervisor::enter_and_run;
+
+/// Runs a command in a host; the exit code is the command's own.
+pub(crate) fn run(args: &ExecArgs) -> Outcome {
+    enter(&args.which, &args.node, &args.argv)
+}
+
+/// Runs the user's shell in a host.
+pub(crate) fn shell(args: &ShellArgs) -> Outcome {
+    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+    enter(&args.which, &args.node, &[shell])
+}
+
+fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
+    let mut client = client::connect(which)?;
+    let request = Request::Exec {
+        node: node.to_owned(),
+    };
+    // The lab's own namespaces come first, that of the host's network last.
+    let (_, mut descriptors) = client::ask_with_descriptors(&mut client, &request)?;
+    let Some(net) = descriptors.pop() else {
+        return Err(Failure::failed(format!(
+            "the lab sent no namespace of {node}"
+        )));
+    };
+    let code = enter_and_run(&descriptors, &net, argv)?;
+    // The codes of a foreign command are not ours to interpret.
+    std::process::exit(code);
+}

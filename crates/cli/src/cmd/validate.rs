@@ -1,0 +1,80 @@
+//! `aerostat validate`: checks a lab file.
+
+use crate::args::ValidateArgs;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::labs;
+use crate::output::{self, Format, Rows};
+use aerostat_lab::diag::Severity;
+use aerostat_lab::{Diagnostics, Lab, ReadError};
+use serde_json::Value;
+use std::io::Write as _;
+
+/// Checks the file, or prints the schema.
+pub(crate) fn run(args: &ValidateArgs) -> Outcome {
+    let Some(path) = &args.lab else {
+        writeln!(std::io::stdout().lock(), "{:#}", aerostat_lab::schema())?;
+        return Ok(Exit::Ok);
+    };
+    let (findings, lab) = match aerostat_lab::read(path, &args.set) {
+        Ok(checked) => (checked.warnings, Some(checked.lab)),
+        Err(ReadError::Bad(findings)) => (findings, None),
+        Err(ReadError::Io(error)) => return Err(labs::unreadable(path, &error)),
+    };
+    if args.output.output == Format::Table {
+        labs::tell(&findings);
+        if let Some(lab) = &lab {
+            writeln!(std::io::stdout().lock(), "{}", describe(lab))?;
+        }
+    } else {
+        output::write(
+            args.output.output,
+            "aerostat.validate.v1",
+            &[table(&findings)],
+        )?;
+    }
+    if lab.is_none() {
+        return Err(Failure::usage(labs::summary(path, &findings)));
+    }
+    Ok(match findings.count(Severity::Warning) {
+        0 => Exit::Ok,
+        _ => Exit::Warnings,
+    })
+}
+
+/// `campus: 3 switches, 5 ELANs, 2 routers, 4 hosts, 4 flows`.
+fn describe(lab: &Lab) -> String {
+    let counts = [
+        (lab.switches().count(), "switch", "switches"),
+        (lab.elans.len(), "ELAN", "ELANs"),
+        (lab.routers().count(), "router", "routers"),
+        (lab.hosts().count(), "host", "hosts"),
+        (lab.traffic.len(), "flow", "flows"),
+        (lab.faults.len(), "fault", "faults"),
+    ];
+    let parts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _, _)| *count > 0)
+        .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+        .collect();
+    format!("{}: {}", lab.name, parts.join(", "))
+}
+
+fn table(findings: &Diagnostics) -> Rows {
+    let mut rows = Rows::new(&["severity", "source", "line", "column", "message", "hint"]);
+    for finding in findings.iter() {
+        let (source, line, column) = findings.locate(finding.at);
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        rows.push(vec![
+            severity.into(),
+            source.into(),
+            line.into(),
+            column.into(),
+            finding.message.clone().into(),
+            finding.hint.clone().map_or(Value::Null, Value::from),
+        ]);
+    }
+    rows
+}

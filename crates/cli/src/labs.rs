@@ -1,0 +1,60 @@
+//! Reading the lab file that a subcommand was given.
+
+use crate::args::LabArgs;
+use crate::exit::{Exit, Failure, say};
+use aerostat_lab::diag::Severity;
+use aerostat_lab::{Checked, Diagnostics, ReadError};
+use std::path::Path;
+
+/// Reads and checks; findings go to standard error.
+pub(crate) fn read(args: &LabArgs) -> Result<Checked, Failure> {
+    read_with(&args.lab, &args.set)
+}
+
+/// The same with overrides that do not all come from `--set`.
+pub(crate) fn read_with(path: &Path, overrides: &[String]) -> Result<Checked, Failure> {
+    match aerostat_lab::read(path, overrides) {
+        Ok(checked) => {
+            tell(&checked.warnings);
+            Ok(checked)
+        }
+        Err(ReadError::Bad(findings)) => {
+            tell(&findings);
+            Err(Failure::new(Exit::Usage, summary(path, &findings)))
+        }
+        Err(ReadError::Io(error)) => Err(unreadable(path, &error)),
+    }
+}
+
+/// A file that cannot be read at all.
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let failure = Failure::usage(format!("{}: {error}", path.display()));
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return failure.hint("a lab file is called NAME.atm.yml; see the folder 'labs'");
+    }
+    failure
+}
+
+/// Shows findings.
+pub(crate) fn tell(findings: &Diagnostics) {
+    if findings.iter().next().is_some() {
+        say(findings.to_string().trim_end());
+    }
+}
+
+/// `x.atm.yml: 3 errors, 1 warning`.
+pub(crate) fn summary(path: &Path, findings: &Diagnostics) -> String {
+    let count = |severity, word: &str| match findings.count(severity) {
+        0 => None,
+        1 => Some(format!("1 {word}")),
+        n => Some(format!("{n} {word}s")),
+    };
+    let parts: Vec<String> = [
+        count(Severity::Error, "error"),
+        count(Severity::Warning, "warning"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!("{}: {}", path.display(), parts.join(", "))
+}

@@ -1,0 +1,211 @@
+//! Data for standard output: a table for people, JSON or CSV for programs.
+
+use crate::exit::Failure;
+use clap::ValueEnum;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+
+/// Forms of output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns for people
+    #[default]
+    Table,
+    /// One JSON document with a "schema"
+    Json,
+    /// One JSON object per row and line
+    Jsonl,
+    /// Comma-separated values with a header line
+    Csv,
+}
+
+/// Rows under named columns, of one node or of a whole lab. This is also the shape in which a running lab
+/// answers `inspect`: a JSON list of such objects.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct Rows {
+    /// The node; empty if the rows are not about one.
+    #[serde(default)]
+    pub(crate) node: String,
+    /// What the rows are; empty if there is only one kind.
+    #[serde(default)]
+    pub(crate) title: String,
+    /// Column names.
+    pub(crate) columns: Vec<String>,
+    /// One value per column.
+    pub(crate) rows: Vec<Vec<Value>>,
+}
+
+impl Rows {
+    pub(crate) fn new(columns: &[&str]) -> Self {
+        Self {
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+    pub(crate) fn push(&mut self, row: Vec<Value>) {
+        self.rows.push(row);
+    }
+    /// One object per row; the node and the title come first if there are any.
+    fn objects(&self) -> impl Iterator<Item = Value> + '_ {
+        self.rows.iter().map(|row| {
+            let mut object = Map::new();
+            if !self.node.is_empty() {
+                object.insert("node".into(), self.node.clone().into());
+            }
+            if !self.title.is_empty() {
+                object.insert("table".into(), self.title.clone().into());
+            }
+            object.extend(self.columns.iter().cloned().zip(row.iter().cloned()));
+            Value::Object(object)
+        })
+    }
+    fn heading(&self) -> String {
+        [self.node.as_str(), self.title.as_str()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(": ")
+    }
+}
+
+/// Writes tables in the form asked for; `schema` names the JSON document.
+pub(crate) fn write(format: Format, schema: &str, tables: &[Rows]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match format {
+        Format::Table => write_tables(&mut out, tables)?,
+        Format::Json => {
+            let rows: Vec<Value> = tables.iter().flat_map(Rows::objects).collect();
+            let document = json!({ "schema": schema, "rows": rows });
+            writeln!(out, "{document:#}")?;
+        }
+        Format::Jsonl => {
+            for row in tables.iter().flat_map(Rows::objects) {
+                writeln!(out, "{row}")?;
+            }
+        }
+        Format::Csv => write_csv(&mut out, tables)?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn write_tables(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
+    for (number, rows) in tables.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        let heading = rows.heading();
+        if !heading.is_empty() {
+            writeln!(out, "{heading}")?;
+        }
+        writeln!(out, "{}", render(rows))?;
+    }
+    Ok(())
+}
+
+fn render(rows: &Rows) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(rows.columns.iter().map(|column| column.to_uppercase()));
+    for row in &rows.rows {
+        table.add_row(row.iter().map(plain));
+    }
+    for (at, column) in table.column_iter_mut().enumerate() {
+        let numeric = !rows.rows.is_empty()
+            && rows
+                .rows
+                .iter()
+                .all(|row| row.get(at).is_none_or(|v| v.is_number() || v.is_null()));
+        if numeric {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        column.set_padding((0, 2));
+    }
+    let text = table.to_string();
+    text.lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A value as text, without quotes.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn write_csv(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
+    let mut last: Option<Vec<&str>> = None;
+    for rows in tables {
+        let mut header: Vec<&str> = Vec::new();
+        header.extend((!rows.node.is_empty()).then_some("node"));
+        header.extend((!rows.title.is_empty()).then_some("table"));
+        header.extend(rows.columns.iter().map(String::as_str));
+        // Tables of one shape (the same state of several nodes) share one header.
+        if last.as_ref() != Some(&header) {
+            if last.is_some() {
+                writeln!(out)?;
+            }
+            writeln!(out, "{}", header.join(","))?;
+        }
+        for row in &rows.rows {
+            let lead = [&rows.node, &rows.title]
+                .into_iter()
+                .filter(|t| !t.is_empty());
+            let cells: Vec<String> = lead
+                .map(|text| quoted(text))
+                .chain(row.iter().map(|value| match value {
+                    Value::Null => String::new(),
+                    other => quoted(&plain(other)),
+                }))
+                .collect();
+            writeln!(out, "{}", cells.join(","))?;
+        }
+        last = Some(header);
+    }
+    Ok(())
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Rows {
+        let mut rows = Rows::new(&["name", "count"]);
+        rows.node = "urku".into();
+        rows.push(vec!["a, \"b\"".into(), 7.into()]);
+        rows.push(vec!["c".into(), Value::Null]);
+        rows
+    }
+
+    #[test]
+    fn forms() {
+        let mut csv = Vec::new();
+        write_csv(&mut csv, &[sample(), sample()]).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        assert!(csv.starts_with("node,name,count\nurku,\"a, \"\"b\"\"\",7\nurku,c,\n"));
+        assert_eq!(csv.matches("node,name").count(), 1);
+        let text = render(&sample());
+        assert_eq!(text, "NAME    COUNT\na, \"b\"      7\nc           -");
+        let first = sample().objects().next().unwrap();
+        assert_eq!(
+            first,
+            json!({ "node": "urku", "name": "a, \"b\"", "count": 7 })
+        );
+    }
+}

@@ -1,0 +1,312 @@
+//! The command as its users meet it: what it prints where, and how it ends.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A runtime directory of its own, so that no lab of this machine is seen.
+fn nowhere() -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runtime");
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aerostat"));
+    command
+        .args(args)
+        .current_dir(root())
+        .env("XDG_RUNTIME_DIR", nowhere())
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null());
+    command
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn run(args: &[&str]) -> Ran {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command(args).output().unwrap();
+    Ran {
+        code: status.code().unwrap(),
+        out: String::from_utf8(stdout).unwrap(),
+        err: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+/// A lab in a file, for one test.
+fn lab_file(name: &str, text: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
+    let help = run(&["--help"]);
+    assert_eq!(help.code, 0);
+    for line in [
+        "4  no such lab is running",
+        "5  missing privilege",
+        "NO_COLOR",
+    ] {
+        assert!(help.out.contains(line), "{}", help.out);
+    }
+    for sub in [
+        "run",
+        "up",
+        "down",
+        "ls",
+        "inspect",
+        "capture",
+        "trace",
+        "events",
+        "validate",
+        "exec",
+        "shell",
+        "doctor",
+        "completion",
+        "man",
+        "graph",
+    ] {
+        assert!(help.out.contains(&format!("\n  {sub} ")), "{sub}");
+        let help = run(&[sub, "--help"]);
+        assert_eq!(help.code, 0);
+        assert!(help.out.contains("Examples:\n  aerostat "), "{sub}");
+        assert!(!help.out.contains('\x1b'), "colours in a pipe");
+    }
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    assert_eq!(run(&[]).code, 2);
+    assert_eq!(run(&["fly"]).code, 2);
+    assert_eq!(run(&["inspect", "urku", "weather"]).code, 2);
+    let missing = run(&["validate", "labs/nowhere.atm.yml"]);
+    assert_eq!(missing.code, 2);
+    assert!(
+        missing.err.contains("labs/nowhere.atm.yml"),
+        "{}",
+        missing.err
+    );
+    assert!(missing.out.is_empty());
+}
+
+#[test]
+fn every_lab_of_the_repository_validates() {
+    for entry in std::fs::read_dir(root().join("labs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let ran = run(&["validate", &format!("labs/{name}")]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}");
+    }
+    let ran = run(&["validate", "labs/campus.atm.yml"]);
+    assert_eq!(
+        ran.out,
+        "campus: 3 switches, 5 ELANs, 2 routers, 4 hosts, 4 flows\n"
+    );
+}
+
+#[test]
+fn broken_labs_say_why_and_end_with_2() {
+    let dir = root().join("crates/lab/tests/broken");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&dir).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(name) = path.to_str().filter(|path| path.ends_with(".atm.yml")) else {
+            continue;
+        };
+        count += 1;
+        let ran = run(&["validate", name]);
+        assert_eq!(ran.code, 2, "{name}");
+        assert!(ran.out.is_empty(), "{name}: talk on standard output");
+        let expected = std::fs::read_to_string(path.with_extension("txt")).unwrap();
+        let short = path.file_name().unwrap().to_str().unwrap();
+        let said = ran.err.replace(name, short);
+        let (findings, last) = said.split_at(expected.len());
+        assert_eq!(findings, expected);
+        assert!(last.starts_with(&format!("error: {short}: ")), "{last}");
+        // The same file is refused by all that read it.
+        assert_eq!(run(&["run", name]).code, 2);
+        assert_eq!(run(&["graph", name]).code, 2);
+    }
+    assert!(count >= 6);
+}
+
+#[test]
+fn findings_as_json_and_csv() {
+    let path = "crates/lab/tests/broken/references.atm.yml";
+    let ran = run(&["validate", path, "-o", "json"]);
+    assert_eq!(ran.code, 2);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["schema"], "aerostat.validate.v1");
+    assert_eq!(json["rows"][0]["line"], 3);
+    assert_eq!(json["rows"][0]["hint"], "did you mean 'asx200'?");
+    let csv = run(&["validate", path, "-o", "csv"]).out;
+    assert!(csv.starts_with("severity,source,line,column,message,hint\nerror,"));
+    let jsonl = run(&["validate", path, "-o", "jsonl"]).out;
+    assert!(jsonl.lines().count() > 3);
+    for line in jsonl.lines() {
+        let _: serde_json::Value = serde_json::from_str(line).unwrap();
+    }
+}
+
+#[test]
+fn warnings_alone_are_3() {
+    let text = std::fs::read_to_string(root().join("labs/two-hosts.atm.yml")).unwrap();
+    let path = lab_file("warning.atm.yml", &format!("{text}until: 1s\n"));
+    let ran = run(&["validate", &path]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("this flow starts when the run is over"));
+    assert!(ran.out.starts_with("two-hosts: "));
+}
+
+#[test]
+fn set_is_checked_like_the_file() {
+    let lab = "labs/campus.atm.yml";
+    assert_eq!(run(&["validate", lab, "--set", "mpoa=false"]).code, 0);
+    let ran = run(&["validate", lab, "--set", "routers.c4700.forwarding=fast"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err
+            .contains("--set routers.c4700.forwarding=fast: error:")
+    );
+    assert!(
+        ran.err.contains("\n   |                          ^^^^\n"),
+        "{}",
+        ran.err
+    );
+    let ran = run(&["run", lab, "--until", "soon"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("--set until=soon: error:"), "{}", ran.err);
+}
+
+#[test]
+fn the_schema_is_json() {
+    let ran = run(&["validate", "--schema"]);
+    let schema: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(schema["properties"]["hosts"].is_object());
+    let published = std::fs::read_to_string(root().join("docs/lab.schema.json")).unwrap();
+    assert_eq!(ran.out, published);
+}
+
+#[test]
+fn no_lab_running_is_4() {
+    for args in [
+        &["down"][..],
+        &["down", "--all"],
+        &["inspect", "lec"],
+        &["events"],
+        &["trace"],
+        &["capture", "-w", "x.pcapng"],
+        &["exec", "urku", "--", "true"],
+        &["shell", "urku"],
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, 4, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("no lab is running"), "{}", ran.err);
+        assert!(ran.out.is_empty());
+    }
+    let ran = run(&["ls"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    let json: serde_json::Value = serde_json::from_str(&run(&["ls", "-o", "json"]).out).unwrap();
+    assert_eq!(json["rows"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn graph_shows_every_node() {
+    let text = run(&["graph", "labs/campus.atm.yml"]).out;
+    let dot = run(&["graph", "labs/campus.atm.yml", "--format", "dot"]).out;
+    for node in [
+        "ls1010", "lane", "asn9000", "c4700", "urku", "jaarli", "sello", "basso",
+    ] {
+        assert!(
+            text.contains(node) && dot.contains(&format!("\"{node}\"")),
+            "{node}"
+        );
+    }
+    assert!(text.contains("10.9.0.2 (core)"));
+    assert!(dot.starts_with("graph \"campus\" {") && dot.ends_with("}\n"));
+    assert_eq!(dot.matches(" -- ").count(), 2 + 7);
+}
+
+#[test]
+fn completion_and_manual_pages() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = run(&["completion", shell]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.out.contains("validate"), "{shell}");
+    }
+    assert!(run(&["man"]).out.contains(".TH aerostat 1"));
+    assert!(run(&["man", "inspect"]).out.contains("aerostat-inspect"));
+    assert_eq!(run(&["man", "nothing"]).code, 2);
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("man");
+    assert_eq!(run(&["man", "--dir", dir.to_str().unwrap()]).code, 0);
+    assert!(dir.join("aerostat-run.1").exists());
+    assert!(!dir.join("aerostat-help.1").exists());
+}
+
+#[test]
+fn doctor_says_what_is_missing() {
+    let ran = run(&["doctor", "-o", "json"]);
+    assert!([0, 3, 5].contains(&ran.code));
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows[0]["check"], "/dev/net/tun");
+    // Without a path no program is found but those of administrators; each has its package.
+    let poor = command(&["doctor", "-o", "json"])
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&poor.stdout).unwrap();
+    let row = json["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["check"] == "iperf3")
+        .unwrap();
+    assert_eq!(
+        (&row["state"], &row["advice"]),
+        (&"optional".into(), &"apt install iperf3".into())
+    );
+    assert_ne!(poor.status.code(), Some(0));
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    for args in [
+        &["completion", "bash"][..],
+        &["validate", "--schema"],
+        &["man", "run"],
+        &["graph", "labs/campus.atm.yml"],
+    ] {
+        let mut child = command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let mut err = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .unwrap();
+        assert_eq!(
+            (child.wait().unwrap().code(), err.as_str()),
+            (Some(0), ""),
+            "{args:?}"
+        );
+    }
+}
