@@ -4,11 +4,14 @@
 //! [`Machine`] and its laws, which [`machine::settle`] checks in tests.
 
 pub mod atm;
+pub mod lane;
 pub mod machine;
 pub mod mpoa;
 pub mod nhrp;
 pub mod saal;
 pub mod sscop;
+#[cfg(test)]
+mod testing;
 pub mod time;
 pub mod timers;
 pub mod trace;

@@ -1,0 +1,382 @@
+//! Broadcast and unknown server: copies frames to all members of the ELAN.
+//!
+//! **Objects and owners.** [`Bus`] owns a multicast send connection per client and the multicast forward connection. Who
+//! is a member it is told by the owner of the LES ([`Input::Member`]); others cannot connect.
+//!
+//! **States of a client**: member (may call), connected (its leaf of multicast forward is being added or is up).
+//!
+//! **Timers**: retry of a refused leaf.
+//!
+//! A frame keeps its LECID and goes to all members, the sender included: clients drop their own echo. LE_FLUSH_REQUEST
+//! goes the same way, so that it cannot overtake data. Frames wait in the host's queues, not here; the driver keeps the
+//! maximum frame age S5 ([`super::ServerParams::max_frame_age`]).
+//!
+//! **Standards**: LUNI 2.0 clause 4.5, 5.5; facts book "LANE" §16b.
+//!
+//! **Not implemented**: direct delivery of registered unicast ("intelligent BUS"), selective multicast, LNNI.
+//!
+//! **Deviations**: a data frame whose LECID is neither 0 nor the sender's own is dropped and counted.
+
+use super::ServerParams;
+use super::tree::{Tree, TreeEvent};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
+use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
+use aerostat_wire::{AtmAddress, Blli, Vc};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a BUS is told before it starts.
+#[derive(Clone, Debug)]
+pub struct BusConfig {
+    /// Name of the ELAN, for display.
+    pub elan: ElanName,
+    /// S6: own ATM address.
+    pub address: AtmAddress,
+    /// S3.
+    pub max_frame: MaxFrameSize,
+    /// Variables and bounds.
+    pub params: ServerParams,
+}
+
+impl BusConfig {
+    /// A BUS for 1516-octet frames.
+    #[must_use]
+    pub fn new(elan: ElanName, address: AtmAddress) -> Self {
+        Self {
+            elan,
+            address,
+            max_frame: MaxFrameSize::S1516,
+            params: ServerParams::default(),
+        }
+    }
+}
+
+/// What goes into a BUS.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Serve.
+    Start,
+    /// Release everything and stop.
+    Stop,
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+    /// The LES says who is a member: fields of [`super::les::Output::Member`].
+    Member {
+        /// ATM address of the client.
+        address: AtmAddress,
+        /// Its LECID.
+        lecid: u16,
+        /// True if it joined.
+        joined: bool,
+    },
+}
+
+/// What comes out of a BUS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For the ATM service.
+    Atm(AtmRequest),
+    /// An observation.
+    Trace(Trace),
+}
+
+/// Counters of a BUS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusCounters {
+    /// Group frames copied to all.
+    pub group: u64,
+    /// Unicast frames copied to all.
+    pub unicast: u64,
+    /// Flush requests copied to all.
+    pub flushes: u64,
+    /// Octets of data frames received.
+    pub octets: u64,
+    /// Frames with another client's LECID, and control frames that do not belong here.
+    pub forged: u64,
+    /// Frames too short or too long.
+    pub bad_length: u64,
+    /// Calls refused: no member, a second one of the same client, or a bound was met.
+    pub calls_refused: u64,
+}
+
+struct Client {
+    address: AtmAddress,
+    lecid: u16,
+    vc: Option<Vc>,
+}
+
+/// A broadcast and unknown server.
+pub struct Bus {
+    config: BusConfig,
+    running: bool,
+    members: BTreeMap<AtmAddress, u16>,
+    clients: BTreeMap<ConnId, Client>,
+    tree: Tree,
+    counters: BusCounters,
+    out: VecDeque<Output>,
+}
+
+/// One row of `inspect bus`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusRow {
+    /// LECID.
+    pub lecid: u16,
+    /// ATM address.
+    pub address: AtmAddress,
+    /// Label of multicast send.
+    pub vc: Option<Vc>,
+    /// Multicast forward reaches it.
+    pub forward: bool,
+    /// By a copy of its own.
+    pub copy: bool,
+}
+
+/// A BUS, seen from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusSnapshot {
+    /// Name of the ELAN.
+    pub elan: ElanName,
+    /// Own address.
+    pub address: AtmAddress,
+    /// Members that the LES named.
+    pub members: usize,
+    /// Connected clients.
+    pub clients: Vec<BusRow>,
+    /// Counters.
+    pub counters: BusCounters,
+}
+
+impl Bus {
+    /// A BUS that does not serve yet.
+    #[must_use]
+    pub fn new(config: BusConfig) -> Self {
+        let sdu = config.max_frame.octets().unwrap_or(1516);
+        let blli = Blli::LANE_MULTICAST_ETHERNET;
+        Self {
+            tree: Tree::new(config.address, blli, sdu, &config.params),
+            config,
+            running: false,
+            members: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            counters: BusCounters::default(),
+            out: VecDeque::new(),
+        }
+    }
+    /// Everything that there is to see.
+    #[must_use]
+    pub fn snapshot(&self) -> BusSnapshot {
+        let clients = self.clients.values().map(|client| BusRow {
+            lecid: client.lecid,
+            address: client.address,
+            vc: client.vc,
+            forward: self.tree.reaches(client.address),
+            copy: self.tree.copies(client.address),
+        });
+        BusSnapshot {
+            elan: self.config.elan,
+            address: self.config.address,
+            members: self.members.len(),
+            clients: clients.collect(),
+            counters: self.counters,
+        }
+    }
+
+    fn max_sdu(&self) -> u16 {
+        self.config.max_frame.octets().unwrap_or(1516)
+    }
+
+    fn start(&mut self) {
+        if !core::mem::replace(&mut self.running, true) {
+            self.request(AtmRequest::Listen {
+                address: self.config.address,
+                blli: Blli::LANE_MULTICAST_ETHERNET,
+                max_sdu: self.max_sdu(),
+            });
+        }
+    }
+
+    fn stop(&mut self, now: Instant) {
+        if !core::mem::replace(&mut self.running, false) {
+            return;
+        }
+        for conn in self.clients.keys().copied().collect::<Vec<_>>() {
+            self.drop_client(conn, true, now);
+        }
+        self.tree.clear(now);
+        self.members.clear();
+        self.request(AtmRequest::Unlisten {
+            address: self.config.address,
+            blli: Blli::LANE_MULTICAST_ETHERNET,
+        });
+    }
+
+    fn member(&mut self, address: AtmAddress, lecid: u16, joined: bool, now: Instant) {
+        if joined {
+            if self.members.len() < self.config.params.clients {
+                self.members.insert(address, lecid);
+            }
+            return;
+        }
+        self.members.remove(&address);
+        if let Some(conn) = self.conn_of(address) {
+            self.drop_client(conn, true, now);
+        }
+    }
+
+    fn conn_of(&self, address: AtmAddress) -> Option<ConnId> {
+        let mut clients = self.clients.iter();
+        clients
+            .find(|(_, client)| client.address == address)
+            .map(|(conn, _)| *conn)
+    }
+
+    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        match event {
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                blli,
+                ..
+            } => self.incoming(conn, calling, blli),
+            AtmEvent::Received { conn, sdu } if self.clients.contains_key(&conn) => {
+                self.sdu(conn, sdu);
+            }
+            AtmEvent::Connected { conn, vc } if self.clients.contains_key(&conn) => {
+                if let Some(client) = self.clients.get_mut(&conn) {
+                    client.vc = Some(vc);
+                    let address = client.address;
+                    self.tree.add(address, now);
+                }
+            }
+            AtmEvent::Released { conn, .. } if self.clients.contains_key(&conn) => {
+                self.drop_client(conn, false, now);
+            }
+            other => {
+                self.tree.handle(&other, now);
+            }
+        }
+    }
+
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, blli: Blli) {
+        let address = calling.unwrap_or_default();
+        let fits = self.running && blli == Blli::LANE_MULTICAST_ETHERNET;
+        let member = self.members.get(&address).copied();
+        match member.filter(|_| fits && self.conn_of(address).is_none()) {
+            Some(lecid) => {
+                let vc = None;
+                self.clients.insert(conn, Client { address, lecid, vc });
+                self.request(AtmRequest::Accept { conn });
+            }
+            None => {
+                self.counters.calls_refused += 1;
+                let cause = Cause::REJECTED;
+                self.request(AtmRequest::Release { conn, cause });
+            }
+        }
+    }
+
+    fn drop_client(&mut self, conn: ConnId, release: bool, now: Instant) {
+        let Some(client) = self.clients.remove(&conn) else {
+            return;
+        };
+        if release {
+            let cause = Cause::NORMAL;
+            self.request(AtmRequest::Release { conn, cause });
+        }
+        self.tree.remove(client.address, now);
+    }
+
+    fn sdu(&mut self, conn: ConnId, sdu: &[u8]) {
+        let lecid = self.clients.get(&conn).map_or(0, |client| client.lecid);
+        if is_control(sdu) {
+            let flush = match Control::decode(sdu) {
+                Ok(Control::Frame(frame)) => frame.op == OpCode::FLUSH && frame.lecid == lecid,
+                Ok(_) | Err(_) => false,
+            };
+            if flush {
+                self.counters.flushes += 1;
+                self.tree.send(sdu);
+            } else {
+                self.counters.forged += 1;
+            }
+            return;
+        }
+        let Ok(data) = DataFrame::decode(sdu) else {
+            self.counters.bad_length += 1;
+            return;
+        };
+        if sdu.len() > self.max_sdu().into() {
+            self.counters.bad_length += 1;
+        } else if data.lecid != lecid && data.lecid != 0 {
+            self.counters.forged += 1;
+        } else {
+            if data.destination.is_group() {
+                self.counters.group += 1;
+            } else {
+                self.counters.unicast += 1;
+            }
+            self.counters.octets += sdu.len() as u64;
+            self.tree.send(sdu);
+        }
+    }
+
+    fn request(&mut self, request: AtmRequest) {
+        self.out.push_back(Output::Atm(request));
+    }
+
+    fn settle(&mut self, now: Instant) {
+        loop {
+            while let Some(request) = self.tree.out.pop_front() {
+                self.out.push_back(Output::Atm(request));
+            }
+            let Some(event) = self.tree.events.pop_front() else {
+                return;
+            };
+            match event {
+                TreeEvent::Up(address) => {
+                    let text = format!("multicast forward reaches {address}");
+                    let trace = Trace::detail("bus.forward", text);
+                    self.out
+                        .push_back(Output::Trace(trace.with("address", address)));
+                }
+                // The client will call again, or leave.
+                TreeEvent::Down(address) => {
+                    if let Some(conn) = self.conn_of(address) {
+                        self.drop_client(conn, true, now);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Machine for Bus {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Start => self.start(),
+            Input::Stop => self.stop(now),
+            Input::Atm(event) => self.atm(event, now),
+            Input::Member {
+                address,
+                lecid,
+                joined,
+            } => self.member(address, lecid, joined, now),
+        }
+        self.settle(now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.tree.next().is_some_and(|at| at <= now) {
+            self.tree.timeout(now);
+            self.settle(now);
+        }
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.tree.next()
+    }
+}

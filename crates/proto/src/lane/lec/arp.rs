@@ -1,0 +1,469 @@
+//! The LE_ARP cache: who owns which MAC address, and the requests that find out.
+//!
+//! Source: LUNI 2.0 clause 7; facts book "LANE" §11.
+
+use super::control::{Control, Role, Timer};
+use super::messages::ToData;
+use super::{ArpStatus, LecState, Output};
+use crate::{ConnId, Duration, Instant, Trace};
+use aerostat_wire::lane::{ControlFrame, Flags, LanDestination, OpCode, Status, Tlv};
+use aerostat_wire::{AtmAddress, MacAddr};
+
+/// Where frames for an entry go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    /// The BUS, or nowhere.
+    None,
+    /// A call is under way.
+    Calling,
+    /// The data plane was told to switch and has not said yet whether a flush is needed.
+    Switching,
+    /// LE_FLUSH_REQUEST is out; `at` is C21, later C22.
+    Flushing {
+        transaction: u32,
+        to: ConnId,
+        last: Instant,
+        at: Instant,
+    },
+    /// A data direct connection.
+    Direct(ConnId),
+    /// The call was refused; no new one before this time.
+    Refused(Instant),
+}
+
+/// LE_ARP under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking {
+    transaction: u32,
+    tries: u16,
+    at: Instant,
+}
+
+/// One MAC address.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Owner.
+    pub(super) atm: Option<AtmAddress>,
+    pub(super) remote: bool,
+    pub(super) from_data: bool,
+    pub(super) tlvs: Vec<Tlv>,
+    /// Told to the user, so its end must be told too.
+    associated: bool,
+    pub(super) asking: Option<Asking>,
+    pub(super) path: Path,
+    /// The data plane wants a path.
+    pub(super) wanted: bool,
+    /// The user waits for [`Output::Resolved`].
+    user_waits: bool,
+    /// Last sign that the binding holds.
+    pub(super) verified: Instant,
+}
+
+impl Entry {
+    const fn new(now: Instant) -> Self {
+        Self {
+            atm: None,
+            remote: false,
+            from_data: false,
+            tlvs: Vec::new(),
+            associated: false,
+            asking: None,
+            path: Path::None,
+            wanted: false,
+            user_waits: false,
+            verified: now,
+        }
+    }
+    pub(super) fn status(&self) -> ArpStatus {
+        match self.path {
+            Path::Direct(_) => ArpStatus::ForwardDirect,
+            Path::Flushing { .. } | Path::Switching => ArpStatus::FlushPending,
+            Path::Calling | Path::Refused(_) => ArpStatus::VcPending,
+            Path::None if self.asking.is_some() => ArpStatus::ArpPending,
+            Path::None => ArpStatus::Unknown,
+        }
+    }
+}
+
+impl Control {
+    // ---- asking ----
+
+    /// The data plane has frames for `mac` and no path.
+    pub(super) fn resolve_for_frames(&mut self, mac: MacAddr, now: Instant) {
+        if self.state < LecState::BusConnect || !self.entry(mac, now, true) {
+            let asked = false;
+            self.to_data.push_back(ToData::Unresolved { mac, asked });
+            return;
+        }
+        let Some(entry) = self.cache.get_mut(&mac) else {
+            return;
+        };
+        entry.wanted = true;
+        let known = entry.atm.is_some();
+        // What a data frame taught is enough for a path, but says nothing of the owner's TLVs.
+        let ask = entry.asking.is_none() && (!known || entry.from_data);
+        if known {
+            self.connect_path(mac, now);
+        }
+        if ask {
+            self.ask_for(mac, 0, now);
+        }
+    }
+
+    /// The user wants to know the owner of `mac`.
+    pub(super) fn resolve_for_user(&mut self, mac: MacAddr, now: Instant) {
+        if mac == self.config.mac && self.lecid != 0 {
+            let owner = Some((self.config.address, self.config.tlvs.clone()));
+            self.out.push_back(Output::Resolved { mac, owner });
+            return;
+        }
+        if self.state != LecState::Operational || mac.is_group() || !self.entry(mac, now, true) {
+            let owner = None;
+            self.out.push_back(Output::Resolved { mac, owner });
+            return;
+        }
+        let Some(entry) = self.cache.get_mut(&mac) else {
+            return;
+        };
+        match entry.atm {
+            Some(atm) if !entry.from_data && entry.asking.is_none() => {
+                let owner = Some((atm, entry.tlvs.clone()));
+                self.out.push_back(Output::Resolved { mac, owner });
+            }
+            _ => {
+                entry.user_waits = true;
+                if entry.asking.is_none() {
+                    self.ask_for(mac, 0, now);
+                }
+            }
+        }
+    }
+
+    /// Sends LE_ARP_REQUEST number `tries` + 1.
+    pub(super) fn ask_for(&mut self, mac: MacAddr, tries: u16, now: Instant) {
+        let mut frame = self.frame(OpCode::ARP);
+        frame.source = LanDestination::mac(self.config.mac);
+        frame.target = LanDestination::mac(mac);
+        frame.tlvs = self.own_tlvs().into();
+        let at = now + self.params.expected_arp_time;
+        if let Some(entry) = self.cache.get_mut(&mac) {
+            entry.asking = Some(Asking {
+                transaction: frame.transaction,
+                tries,
+                at,
+            });
+            self.send_control(&frame);
+        }
+    }
+
+    // ---- learning ----
+
+    pub(super) fn arp_response(&mut self, frame: &ControlFrame, now: Instant) {
+        if frame.lecid != self.lecid {
+            return; // Another client's, on control distribute.
+        }
+        let Some(mac) = frame.target.as_mac() else {
+            self.counters.bad += 1;
+            return;
+        };
+        if mac == MacAddr::BROADCAST {
+            return self.bus_found(frame, now);
+        }
+        let asked = self.cache.get(&mac).and_then(|entry| entry.asking);
+        if asked.is_none_or(|asking| asking.transaction != frame.transaction) {
+            self.counters.unasked += 1;
+            return;
+        }
+        if frame.status != Status::SUCCESS || frame.target_atm.is_zero() {
+            return self.arp_failed(mac);
+        }
+        let remote = frame.flags.contains(Flags::REMOTE);
+        let tlvs = frame.tlvs.list.clone();
+        self.learn(mac, frame.target_atm, remote, tlvs, now);
+    }
+
+    /// LE_ARP taught the owner of `mac`; there is an entry for it.
+    fn learn(&mut self, mac: MacAddr, atm: AtmAddress, remote: bool, tlvs: Vec<Tlv>, now: Instant) {
+        let Some(entry) = self.cache.get_mut(&mac) else {
+            return;
+        };
+        let moved = entry.atm.is_some_and(|old| old != atm);
+        entry.atm = Some(atm);
+        entry.remote = remote;
+        entry.from_data = false;
+        entry.verified = now;
+        entry.asking = None;
+        entry.tlvs.clone_from(&tlvs);
+        entry.associated = true;
+        if core::mem::take(&mut entry.user_waits) {
+            let owner = Some((atm, tlvs.clone()));
+            self.out.push_back(Output::Resolved { mac, owner });
+        }
+        self.out.push_back(Output::Associate { mac, atm, tlvs });
+        if moved {
+            self.lose_path(mac);
+        }
+        self.connect_path(mac, now);
+    }
+
+    fn arp_failed(&mut self, mac: MacAddr) {
+        self.trace(
+            Trace::detail("lane.unresolved", format!("nobody answers for {mac}")).with("mac", mac),
+        );
+        self.forget(mac);
+    }
+
+    /// Removes an entry; the next frame starts anew.
+    pub(super) fn forget(&mut self, mac: MacAddr) {
+        let Some(entry) = self.cache.remove(&mac) else {
+            return;
+        };
+        if entry.user_waits {
+            let owner = None;
+            self.out.push_back(Output::Resolved { mac, owner });
+        }
+        if entry.associated {
+            self.out.push_back(Output::Dissociate { mac });
+        }
+        let asked = false;
+        self.to_data.push_back(ToData::Unresolved { mac, asked });
+    }
+
+    pub(super) fn clear_cache(&mut self) {
+        for mac in self.cache.keys().copied().collect::<Vec<_>>() {
+            self.forget(mac);
+        }
+    }
+
+    /// Makes sure that there is an entry. `evict`: an entry without path and TLVs may give way.
+    fn entry(&mut self, mac: MacAddr, now: Instant, evict: bool) -> bool {
+        if self.cache.contains_key(&mac) {
+            return true;
+        }
+        if self.cache.len() >= self.config.limits.cache {
+            self.counters.cache_full += 1;
+            let idle = |entry: &Entry| {
+                entry.path == Path::None && entry.asking.is_none() && entry.tlvs.is_empty()
+            };
+            let victim = (self.cache.iter())
+                .filter(|(_, entry)| evict && idle(entry))
+                .min_by_key(|(_, entry)| entry.verified)
+                .map(|(mac, _)| *mac);
+            let Some(victim) = victim else {
+                return false;
+            };
+            self.forget(victim);
+        }
+        self.cache.insert(mac, Entry::new(now));
+        true
+    }
+
+    /// LE_ARP_REQUEST: for us, or targetless.
+    pub(super) fn arp_request(&mut self, frame: &ControlFrame, now: Instant) {
+        if frame.lecid == self.lecid || frame.source_atm == self.config.address {
+            return;
+        }
+        if let Some(mac) = frame.target.as_mac() {
+            let remote = self.remote.contains(&mac);
+            if mac == self.config.mac || remote {
+                let mut answer = frame.response(Status::SUCCESS);
+                answer.target_atm = self.config.address;
+                answer.tlvs = self.own_tlvs().into();
+                if remote {
+                    answer.flags = answer.flags.with(Flags::REMOTE);
+                }
+                self.send_control(&answer);
+            }
+        }
+        self.learn_from_request(frame, now);
+    }
+
+    /// A request says who its sender is. Without TLVs only a known entry is brought up to date.
+    fn learn_from_request(&mut self, frame: &ControlFrame, now: Instant) {
+        let Some(mac) = frame.source.as_mac() else {
+            return;
+        };
+        let teaches = self.v2 && !frame.tlvs.list.is_empty();
+        if frame.source_atm.is_zero() || mac.is_group() || mac == self.config.mac {
+            return;
+        }
+        let known = self.cache.contains_key(&mac);
+        let targetless = frame.target.as_mac().is_none();
+        if !(known && targetless || teaches && self.entry(mac, now, false)) {
+            return;
+        }
+        let remote = frame.flags.contains(Flags::REMOTE);
+        self.learn(mac, frame.source_atm, remote, frame.tlvs.list.clone(), now);
+    }
+
+    /// A MAC address left its old ATM address.
+    pub(super) fn narp(&mut self, frame: &ControlFrame, now: Instant) {
+        if frame.lecid == self.lecid || !self.v2 {
+            return;
+        }
+        // Implementations differ in where the MAC address stands.
+        let mac = frame.target.as_mac().or(frame.source.as_mac());
+        let Some(mac) = mac.filter(|mac| self.cache.contains_key(mac)) else {
+            return;
+        };
+        if frame.source_atm.is_zero() {
+            self.forget(mac);
+        } else {
+            self.learn(mac, frame.source_atm, true, frame.tlvs.list.clone(), now);
+        }
+    }
+
+    pub(super) fn topology(&mut self, frame: &ControlFrame, now: Instant) {
+        if frame.lecid == self.lecid {
+            return;
+        }
+        self.topology_change = frame.flags.contains(Flags::TOPOLOGY_CHANGE);
+        if self.topology_change {
+            // The end of a change may be lost; no change lasts longer than C17.
+            let longest = self.params.aging_time;
+            self.timers.start(Timer::Topology as usize, now, longest);
+        } else {
+            self.timers.stop(Timer::Topology as usize);
+        }
+    }
+
+    pub(super) fn send_topology(&mut self, on: bool) {
+        self.topology_change = on;
+        let mut frame = self.frame(OpCode::TOPOLOGY);
+        if on {
+            frame.flags = Flags::TOPOLOGY_CHANGE;
+        }
+        self.send_control(&frame);
+    }
+
+    /// MAC addresses behind a proxy. One that another client had moves here: LE_NARP tells all.
+    pub(super) fn set_remote(&mut self, macs: Vec<MacAddr>) {
+        self.remote = macs.into_iter().collect();
+        for mac in self.remote.clone() {
+            let Some(old) = self.cache.get(&mac).and_then(|entry| entry.atm) else {
+                continue;
+            };
+            self.forget(mac);
+            let mut frame = self.frame(OpCode::NARP);
+            frame.source = LanDestination::mac(mac);
+            frame.target = LanDestination::mac(mac);
+            frame.flags = Flags::REMOTE;
+            frame.target_atm = old;
+            frame.tlvs = self.own_tlvs().into();
+            self.send_control(&frame);
+        }
+    }
+
+    /// A data frame of `mac` came on `conn`.
+    pub(super) fn heard(&mut self, mac: MacAddr, conn: ConnId, now: Instant) {
+        let Some(known) = self.conns.get(&conn) else {
+            return;
+        };
+        if known.role != Role::DataDirect {
+            return;
+        }
+        let peer = known.peer;
+        self.direct_ready(conn, now);
+        if mac.is_group() || mac == self.config.mac || peer.is_zero() {
+            return;
+        }
+        if !self.cache.contains_key(&mac) {
+            if !self.entry(mac, now, false) {
+                return;
+            }
+            if let Some(entry) = self.cache.get_mut(&mac) {
+                entry.atm = Some(peer);
+                entry.from_data = true;
+            }
+        }
+        if let Some(entry) = self.cache.get_mut(&mac)
+            && entry.atm == Some(peer)
+        {
+            entry.verified = now;
+        }
+    }
+
+    // ---- time ----
+
+    fn lifetime(&self, entry: &Entry) -> Duration {
+        if entry.remote && self.topology_change {
+            self.params.forward_delay
+        } else {
+            self.params.aging_time
+        }
+    }
+
+    fn due(&self, entry: &Entry) -> Instant {
+        let path = match entry.path {
+            Path::Flushing { at, .. } | Path::Refused(at) => Some(at),
+            Path::None | Path::Calling | Path::Switching | Path::Direct(_) => None,
+        };
+        let arp = match entry.asking {
+            Some(asking) => asking.at,
+            None => entry.verified + self.lifetime(entry),
+        };
+        path.map_or(arp, |at| at.min(arp))
+    }
+
+    pub(super) fn cache_deadline(&self) -> Option<Instant> {
+        self.cache.values().map(|entry| self.due(entry)).min()
+    }
+
+    pub(super) fn cache_timeout(&mut self, now: Instant) {
+        let due: Vec<MacAddr> = (self.cache.iter())
+            .filter(|(_, entry)| self.due(entry) <= now)
+            .map(|(mac, _)| *mac)
+            .collect();
+        for mac in due {
+            self.path_timeout(mac, now);
+            let Some(entry) = self.cache.get(&mac) else {
+                continue;
+            };
+            match entry.asking {
+                Some(asking) if asking.at > now => {}
+                Some(asking) if asking.tries < self.params.max_retry_count => {
+                    self.ask_for(mac, asking.tries + 1, now);
+                }
+                // Frames prove the binding even if nobody answers for it.
+                Some(_) if entry.from_data && entry.verified + self.lifetime(entry) > now => {
+                    self.stop_asking(mac);
+                }
+                Some(_) => self.arp_failed(mac),
+                None if entry.verified + self.lifetime(entry) > now => {}
+                None => self.to_data.push_back(ToData::AskUse(mac)),
+            }
+        }
+    }
+
+    fn stop_asking(&mut self, mac: MacAddr) {
+        let Some(entry) = self.cache.get_mut(&mac) else {
+            return;
+        };
+        entry.asking = None;
+        if core::mem::take(&mut entry.user_waits) {
+            let owner = None;
+            self.out.push_back(Output::Resolved { mac, owner });
+        }
+    }
+
+    /// The entry has reached its age; `last` says when frames last went to it.
+    pub(super) fn aged(&mut self, mac: MacAddr, last: Option<Instant>, now: Instant) {
+        let Some(entry) = self.cache.get(&mac) else {
+            return;
+        };
+        let lifetime = self.lifetime(entry);
+        if entry.asking.is_some() || entry.verified + lifetime > now {
+            return;
+        }
+        let used = last.is_some_and(|last| last + lifetime > now);
+        if used || !entry.tlvs.is_empty() {
+            if let Some(entry) = self.cache.get_mut(&mac) {
+                entry.from_data = false;
+            }
+            self.ask_for(mac, 0, now);
+        } else {
+            self.forget(mac);
+            self.to_data.push_back(ToData::Forget(mac));
+        }
+    }
+}

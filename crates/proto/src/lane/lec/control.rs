@@ -1,0 +1,596 @@
+//! Control part of a client: its connections, the request that is pending, and who may call.
+
+use super::arp::Entry;
+use super::messages::{ToControl, ToData};
+use super::{Input, LecConfig, LecState, Output};
+use crate::lane::LecParams;
+use crate::lane::rng::Rng;
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, TimerTable, Trace};
+use aerostat_wire::lane::{
+    CONTROL_SDU, Control as Pdu, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Tlv,
+};
+use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Most control distribute, and most multicast forward, connections at a time.
+const MAX_SERVER_CALLS: usize = 4;
+/// Most offered multicast forward calls that wait for LE_VERIFY.
+const MAX_VERIFY: usize = 4;
+
+/// Counters of the control part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlCounters {
+    /// Control frames sent.
+    pub sent: u64,
+    /// Control frames received.
+    pub received: u64,
+    /// Control frames that did not decode, or made no sense where they came.
+    pub bad: u64,
+    /// Responses that no request of ours asked for.
+    pub unasked: u64,
+    /// Calls refused: unknown caller, wrong state, or too many.
+    pub calls_refused: u64,
+    /// LE_ARP bindings not kept because the cache was full.
+    pub cache_full: u64,
+    /// Times the client joined.
+    pub joins: u64,
+    /// Times it lost its place.
+    pub losses: u64,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    ConfigDirect,
+    ControlDirect,
+    Distribute,
+    MulticastSend,
+    MulticastForward,
+    DataDirect,
+}
+
+/// One connection.
+#[derive(Clone, Debug)]
+pub(super) struct Conn {
+    pub(super) role: Role,
+    pub(super) peer: AtmAddress,
+    pub(super) outgoing: bool,
+    /// `None` until connected.
+    pub(super) vc: Option<Vc>,
+    /// Data direct: frames may be sent.
+    pub(super) ready: bool,
+    /// Data direct, called side: when READY_QUERY is due.
+    pub(super) query_at: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Timer {
+    /// Repeat the pending request.
+    Repeat,
+    /// C7: give the pending request up.
+    Total,
+    /// Leave the initial state.
+    Restart,
+    /// C33: no multicast forward connection.
+    Forward,
+    /// Unverified callers.
+    Verify,
+    /// End of a topology change that nobody ended.
+    Topology,
+}
+const TIMERS: usize = 6;
+
+/// The request that waits for its response.
+pub(super) struct Pending {
+    pub(super) conn: ConnId,
+    pub(super) frame: ControlFrame,
+    interval: Duration,
+}
+
+pub(super) struct Control {
+    pub(super) config: LecConfig,
+    /// Variables as configured and as the LECS changed them.
+    pub(super) params: LecParams,
+    pub(super) state: LecState,
+    rng: Rng,
+    pub(super) timers: TimerTable<TIMERS>,
+    next_conn: u32,
+    transaction: u32,
+    pub(super) conns: BTreeMap<ConnId, Conn>,
+    pub(super) pending: Option<Pending>,
+    pub(super) config_direct: Option<ConnId>,
+    pub(super) control_direct: Option<ConnId>,
+    pub(super) multicast_send: Option<ConnId>,
+    /// Which LECS address is being tried.
+    pub(super) lecs_index: usize,
+    pub(super) bus_tries: u32,
+    pub(super) joined: bool,
+    pub(super) les: AtmAddress,
+    pub(super) bus: AtmAddress,
+    pub(super) lecid: u16,
+    pub(super) v2: bool,
+    pub(super) elan: ElanName,
+    pub(super) elan_id: u32,
+    pub(super) lan_type: LanType,
+    pub(super) max_frame: MaxFrameSize,
+    pub(super) lecs_tlvs: Vec<Tlv>,
+    pub(super) remote: BTreeSet<MacAddr>,
+    pub(super) topology_change: bool,
+    pub(super) cache: BTreeMap<MacAddr, Entry>,
+    /// Calls whose caller the LES is asked about: transaction to call and caller.
+    verify: BTreeMap<u32, (ConnId, AtmAddress)>,
+    deadline: Option<Instant>,
+    pub(super) counters: ControlCounters,
+    pub(super) to_data: VecDeque<ToData>,
+    pub(super) out: VecDeque<Output>,
+}
+
+impl Control {
+    pub(super) fn new(config: LecConfig) -> Self {
+        Self {
+            params: config.params.clone(),
+            state: LecState::Stopped,
+            rng: Rng::new(config.seed),
+            timers: TimerTable::default(),
+            next_conn: 0,
+            transaction: 0,
+            conns: BTreeMap::new(),
+            pending: None,
+            config_direct: None,
+            control_direct: None,
+            multicast_send: None,
+            lecs_index: 0,
+            bus_tries: 0,
+            joined: false,
+            les: AtmAddress::ZERO,
+            bus: AtmAddress::ZERO,
+            lecid: 0,
+            v2: false,
+            elan: config.elan,
+            elan_id: 0,
+            lan_type: config.lan_type,
+            max_frame: config.max_frame,
+            lecs_tlvs: Vec::new(),
+            remote: BTreeSet::new(),
+            topology_change: false,
+            cache: BTreeMap::new(),
+            verify: BTreeMap::new(),
+            deadline: None,
+            counters: ControlCounters::default(),
+            to_data: VecDeque::new(),
+            out: VecDeque::new(),
+            config,
+        }
+    }
+    pub(super) const fn state(&self) -> LecState {
+        self.state
+    }
+    pub(super) const fn next(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    pub(super) fn handle(&mut self, input: Input<'_>, now: Instant) {
+        match input {
+            Input::Start => self.start(now),
+            Input::Stop => self.stop(),
+            Input::Atm(event) => self.atm(event, now),
+            Input::SetTlvs(tlvs) => self.set_tlvs(tlvs, now),
+            Input::SetRemote(macs) => self.set_remote(macs),
+            Input::TopologyChange(on) => self.send_topology(on),
+            Input::Resolve { mac } => self.resolve_for_user(mac, now),
+            Input::Transmit(_) => {} // Goes to the data plane.
+        }
+        self.reckon();
+    }
+
+    pub(super) fn data_message(&mut self, message: ToControl, now: Instant) {
+        match message {
+            ToControl::Resolve(mac) => self.resolve_for_frames(mac, now),
+            ToControl::Control { conn, sdu } => self.sdu(conn, &sdu, now),
+            ToControl::Heard { mac, conn } => self.heard(mac, conn, now),
+            ToControl::Idle(conn) => self.idle(conn, now),
+            ToControl::Switched { mac, to } => self.switched(mac, to),
+            ToControl::MustFlush { mac, to, via, last } => {
+                self.send_flush(mac, to, via, last, now);
+            }
+            ToControl::Use { mac, last } => self.aged(mac, last, now),
+        }
+        self.reckon();
+    }
+
+    pub(super) fn timeout(&mut self, now: Instant) {
+        if self.deadline.is_none_or(|at| at > now) {
+            return;
+        }
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
+                t if t == Timer::Repeat as usize => self.repeat(now),
+                t if t == Timer::Total as usize => self.request_failed("no answer", now),
+                t if t == Timer::Restart as usize => self.begin(now),
+                t if t == Timer::Forward as usize => self.bus_lost(now),
+                t if t == Timer::Verify as usize => self.drop_unverified(),
+                _ => self.topology_change = false,
+            }
+        }
+        self.direct_timeout(now);
+        self.cache_timeout(now);
+        self.reckon();
+    }
+
+    /// Recomputes the next deadline; called after every step, so that asking for it is cheap.
+    fn reckon(&mut self) {
+        let fixed = self.timers.next();
+        let ready = self.conns.values().filter_map(|conn| conn.query_at).min();
+        let cache = self.cache_deadline();
+        self.deadline = [fixed, ready, cache].into_iter().flatten().min();
+    }
+
+    // ---- connections ----
+
+    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        match event {
+            AtmEvent::Up => {
+                if self.timers.runs(Timer::Restart as usize) {
+                    self.timers.stop(Timer::Restart as usize);
+                    self.begin(now);
+                }
+            }
+            // Each lost connection gets its own Released. Leaves are a root's business.
+            AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {}
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                blli,
+                ..
+            } => self.incoming(conn, calling, blli, now),
+            AtmEvent::Connected { conn, vc } => {
+                if let Some(known) = self.conns.get_mut(&conn) {
+                    known.vc = Some(vc);
+                    let role = known.role;
+                    self.connected(conn, role, now);
+                }
+            }
+            AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
+            AtmEvent::Received { conn, sdu } => self.sdu(conn, sdu, now),
+        }
+    }
+
+    fn connected(&mut self, conn: ConnId, role: Role, now: Instant) {
+        match role {
+            Role::ConfigDirect => self.send_configure(conn, now),
+            Role::ControlDirect => self.send_join(conn, now),
+            Role::Distribute => {}
+            Role::MulticastSend => {
+                self.to_data.push_back(ToData::Open { conn, idle: None });
+                self.to_data.push_back(ToData::Bus(Some(conn)));
+                self.bus_progress(now);
+            }
+            Role::MulticastForward => {
+                self.to_data.push_back(ToData::Open { conn, idle: None });
+                self.bus_progress(now);
+            }
+            Role::DataDirect => self.direct_connected(conn, now),
+        }
+    }
+
+    fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
+        self.verify.retain(|_, (call, _)| *call != conn);
+        let Some(gone) = self.conns.remove(&conn) else {
+            return;
+        };
+        self.to_data.push_back(ToData::Close(conn));
+        match gone.role {
+            Role::ConfigDirect => {
+                self.config_direct = None;
+                self.request_failed("configure direct connection released", now);
+            }
+            Role::ControlDirect => {
+                self.control_direct = None;
+                let why = format!("control direct connection: {cause}");
+                self.fail(&why, now);
+            }
+            // A client that is a member relies on control distribute; see LUNI 2.0 clause 5.4.
+            Role::Distribute => {
+                if self.count(Role::Distribute) == 0 {
+                    self.fail("control distribute connection lost", now);
+                }
+            }
+            Role::MulticastSend => {
+                self.multicast_send = None;
+                self.bus_lost(now);
+            }
+            Role::MulticastForward => self.forward_lost(now),
+            Role::DataDirect => self.direct_released(conn, &gone, cause, now),
+        }
+    }
+
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, blli: Blli, now: Instant) {
+        let caller = calling.unwrap_or(AtmAddress::ZERO);
+        let verdict = match blli {
+            Blli::LANE_CONTROL => self.judge_distribute(caller),
+            Blli::LANE_MULTICAST_ETHERNET => self.judge_forward(caller),
+            Blli::LANE_DATA_ETHERNET => self.judge_direct(caller),
+            _ => Verdict::Refuse(Cause::INCOMPATIBLE),
+        };
+        match verdict {
+            Verdict::Accept(role) => self.accept(conn, caller, role),
+            Verdict::Refuse(cause) => {
+                self.counters.calls_refused += 1;
+                let text = format!("refused a {blli:?} call of {caller}");
+                self.trace(Trace::detail("lane.call-refused", text));
+                self.release(conn, cause);
+            }
+            Verdict::Verify => self.send_verify(conn, caller, now),
+        }
+    }
+
+    fn accept(&mut self, conn: ConnId, peer: AtmAddress, role: Role) {
+        let known = Conn {
+            role,
+            peer,
+            outgoing: false,
+            vc: None,
+            ready: false,
+            query_at: None,
+        };
+        self.conns.insert(conn, known);
+        self.request(AtmRequest::Accept { conn });
+    }
+
+    fn judge_distribute(&self, caller: AtmAddress) -> Verdict {
+        if self.control_direct.is_none() || caller != self.les {
+            return Verdict::Refuse(Cause::REJECTED);
+        }
+        if self.count(Role::Distribute) >= MAX_SERVER_CALLS {
+            return Verdict::Refuse(Cause::RESOURCES);
+        }
+        Verdict::Accept(Role::Distribute)
+    }
+
+    fn judge_forward(&self, caller: AtmAddress) -> Verdict {
+        if !matches!(self.state, LecState::BusConnect | LecState::Operational) {
+            return Verdict::Refuse(Cause::REJECTED);
+        }
+        if self.count(Role::MulticastForward) >= MAX_SERVER_CALLS {
+            return Verdict::Refuse(Cause::RESOURCES);
+        }
+        if caller == self.bus && !caller.is_zero() {
+            return Verdict::Accept(Role::MulticastForward);
+        }
+        if self.v2 && !caller.is_zero() && self.verify.len() < MAX_VERIFY {
+            return Verdict::Verify;
+        }
+        Verdict::Refuse(Cause::REJECTED)
+    }
+
+    fn send_verify(&mut self, conn: ConnId, caller: AtmAddress, now: Instant) {
+        let mut frame = self.frame(OpCode::VERIFY);
+        frame.target_atm = caller;
+        self.verify.insert(frame.transaction, (conn, caller));
+        let wait = self.params.initial_control_timeout;
+        self.timers.start(Timer::Verify as usize, now, wait);
+        self.send_control(&frame);
+    }
+
+    pub(super) fn verified(&mut self, frame: &ControlFrame) {
+        let Some((conn, caller)) = self.verify.remove(&frame.transaction) else {
+            self.counters.unasked += 1;
+            return;
+        };
+        if frame.status.0 == 0 && frame.target_atm == caller {
+            self.accept(conn, caller, Role::MulticastForward);
+        } else {
+            self.counters.calls_refused += 1;
+            self.release(conn, Cause::REJECTED);
+        }
+    }
+
+    fn drop_unverified(&mut self) {
+        for (conn, _) in core::mem::take(&mut self.verify).into_values() {
+            self.counters.calls_refused += 1;
+            self.release(conn, Cause::REJECTED);
+        }
+    }
+
+    /// Opens a connection; the id is known before the answer.
+    pub(super) fn call(&mut self, called: AtmAddress, role: Role) -> ConnId {
+        let conn = self.new_conn_id();
+        let (blli, sdu) = match role {
+            Role::ConfigDirect | Role::ControlDirect | Role::Distribute => {
+                (Blli::LANE_CONTROL, CONTROL_SDU)
+            }
+            Role::MulticastSend | Role::MulticastForward => {
+                (Blli::LANE_MULTICAST_ETHERNET, self.max_sdu())
+            }
+            Role::DataDirect => (Blli::LANE_DATA_ETHERNET, self.max_sdu()),
+        };
+        let known = Conn {
+            role,
+            peer: called,
+            outgoing: true,
+            vc: None,
+            ready: false,
+            query_at: None,
+        };
+        self.conns.insert(conn, known);
+        self.request(AtmRequest::Connect {
+            conn,
+            calling: self.config.address,
+            called,
+            blli,
+            qos: Qos::ubr(sdu),
+            multipoint: false,
+        });
+        conn
+    }
+
+    fn new_conn_id(&mut self) -> ConnId {
+        loop {
+            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            let conn = ConnId(self.next_conn);
+            if !self.conns.contains_key(&conn) {
+                return conn;
+            }
+        }
+    }
+
+    /// Releases a connection and forgets it.
+    pub(super) fn hang_up(&mut self, conn: ConnId) {
+        if self.conns.remove(&conn).is_some() {
+            self.to_data.push_back(ToData::Close(conn));
+            self.release(conn, Cause::NORMAL);
+        }
+    }
+    fn release(&mut self, conn: ConnId, cause: Cause) {
+        self.request(AtmRequest::Release { conn, cause });
+    }
+    pub(super) fn release_all(&mut self) {
+        for conn in self.conns.keys().copied().collect::<Vec<_>>() {
+            self.hang_up(conn);
+        }
+        self.drop_unverified();
+        self.config_direct = None;
+        self.control_direct = None;
+        self.multicast_send = None;
+    }
+    pub(super) fn count(&self, role: Role) -> usize {
+        self.conns.values().filter(|conn| conn.role == role).count()
+    }
+    pub(super) fn max_sdu(&self) -> u16 {
+        self.max_frame.octets().unwrap_or(1516)
+    }
+    pub(super) fn random_delay(&mut self) -> Duration {
+        let params = &self.params;
+        self.rng
+            .between(params.min_reconfigure_delay, params.max_reconfigure_delay)
+    }
+
+    // ---- frames ----
+
+    /// A request with the fields that all share, and a transaction id of its own.
+    pub(super) fn frame(&mut self, op: OpCode) -> ControlFrame {
+        self.transaction = self.transaction.wrapping_add(1);
+        let mut frame = ControlFrame::new(op);
+        frame.transaction = self.transaction;
+        frame.lecid = self.lecid;
+        frame.source_atm = self.config.address;
+        frame
+    }
+    /// Own TLVs, if this is a v2 ELAN.
+    pub(super) fn own_tlvs(&self) -> Vec<Tlv> {
+        if self.v2 {
+            self.config.tlvs.clone()
+        } else {
+            Vec::new()
+        }
+    }
+    /// Sends a frame to the LES.
+    pub(super) fn send_control(&mut self, frame: &ControlFrame) {
+        if let Some(conn) = self.control_direct {
+            self.send_on(conn, frame.encode());
+        }
+    }
+    pub(super) fn send_on(&mut self, conn: ConnId, sdu: Vec<u8>) {
+        if self
+            .conns
+            .get(&conn)
+            .is_some_and(|known| known.vc.is_some())
+        {
+            self.counters.sent += 1;
+            self.request(AtmRequest::Send { conn, sdu });
+        }
+    }
+    /// Sends a request that is repeated until its response comes (C7i, C7x) or C7 is over.
+    pub(super) fn ask(&mut self, conn: ConnId, frame: ControlFrame, now: Instant) {
+        self.send_on(conn, frame.encode());
+        let interval = self.params.initial_control_timeout;
+        self.timers.start(Timer::Repeat as usize, now, interval);
+        let total = self.params.control_timeout;
+        self.timers.start(Timer::Total as usize, now, total);
+        self.pending = Some(Pending {
+            conn,
+            frame,
+            interval,
+        });
+    }
+    fn repeat(&mut self, now: Instant) {
+        let Some(mut pending) = self.pending.take() else {
+            return;
+        };
+        self.send_on(pending.conn, pending.frame.encode());
+        pending.interval *= self.params.control_backoff.clamp(2, 5);
+        self.timers
+            .start(Timer::Repeat as usize, now, pending.interval);
+        self.pending = Some(pending);
+    }
+    pub(super) fn forget_request(&mut self) {
+        self.pending = None;
+        self.timers.stop(Timer::Repeat as usize);
+        self.timers.stop(Timer::Total as usize);
+    }
+    /// Takes the pending request if `frame` answers it.
+    pub(super) fn answers(&mut self, frame: &ControlFrame) -> bool {
+        let hit = self.pending.as_ref().is_some_and(|pending| {
+            pending.frame.op.response() == frame.op
+                && pending.frame.transaction == frame.transaction
+        });
+        if hit {
+            self.forget_request();
+        }
+        hit
+    }
+
+    /// A control SDU, on whatever connection it came.
+    fn sdu(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
+        let Some(role) = self.conns.get(&conn).map(|known| known.role) else {
+            self.counters.bad += 1;
+            return;
+        };
+        self.counters.received += 1;
+        match Pdu::decode(sdu) {
+            Ok(Pdu::ReadyQuery) if role == Role::DataDirect => {
+                self.send_on(conn, Pdu::ReadyIndication.encode());
+            }
+            Ok(Pdu::ReadyIndication) if role == Role::DataDirect => self.direct_ready(conn, now),
+            Ok(Pdu::Frame(frame)) if frame.version == 1 => self.control(role, &frame, now),
+            Ok(_) | Err(_) => self.counters.bad += 1,
+        }
+    }
+
+    fn control(&mut self, role: Role, frame: &ControlFrame, now: Instant) {
+        let from_les = matches!(role, Role::ControlDirect | Role::Distribute);
+        match frame.op {
+            op if op == OpCode::CONFIGURE.response() && role == Role::ConfigDirect => {
+                self.configure_response(frame, now);
+            }
+            // A flush comes on the path that it flushes: by the BUS, or on a data direct connection.
+            OpCode::FLUSH if !from_les && role != Role::ConfigDirect => self.flush_request(frame),
+            _ if !from_les => self.counters.bad += 1,
+            op if op == OpCode::JOIN.response() => self.join_response(frame, now),
+            op if op == OpCode::REGISTER.response() => self.register_response(frame, now),
+            op if op == OpCode::ARP.response() => self.arp_response(frame, now),
+            op if op == OpCode::FLUSH.response() => self.flush_response(frame, now),
+            op if op == OpCode::VERIFY.response() => self.verified(frame),
+            OpCode::ARP => self.arp_request(frame, now),
+            OpCode::NARP => self.narp(frame, now),
+            OpCode::TOPOLOGY => self.topology(frame, now),
+            // Ours, copied back by the LES; or unknown, which is to be ignored.
+            _ => {}
+        }
+    }
+
+    pub(super) fn request(&mut self, request: AtmRequest) {
+        self.out.push_back(Output::Atm(request));
+    }
+    pub(super) fn trace(&mut self, trace: Trace) {
+        self.out.push_back(Output::Trace(trace));
+    }
+}
+
+/// What to do with an offered call.
+pub(super) enum Verdict {
+    Accept(Role),
+    Refuse(Cause),
+    Verify,
+}

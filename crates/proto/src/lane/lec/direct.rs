@@ -1,0 +1,315 @@
+//! Data direct connections: set-up, READY, crossing calls, flush, idle time.
+//!
+//! Source: LUNI 2.0 clauses 7.2, 8.1.13; facts book "LANE" §12.
+
+use super::LecState;
+use super::arp::Path;
+use super::control::{Conn, Control, Role, Verdict};
+use super::messages::ToData;
+use crate::{Cause, ConnId, Duration, Instant, Trace};
+use aerostat_wire::lane::{Control as Pdu, ControlFrame, OpCode, Status};
+use aerostat_wire::{AtmAddress, MacAddr};
+
+impl Control {
+    // ---- connections ----
+
+    pub(super) fn judge_direct(&self, caller: AtmAddress) -> Verdict {
+        if self.state < LecState::BusConnect || caller.is_zero() {
+            return Verdict::Refuse(Cause::REJECTED);
+        }
+        if self.count(Role::DataDirect) >= self.config.limits.vccs {
+            return Verdict::Refuse(Cause::RESOURCES);
+        }
+        Verdict::Accept(Role::DataDirect)
+    }
+
+    pub(super) fn direct_connected(&mut self, conn: ConnId, now: Instant) {
+        let idle = Some(self.params.vcc_timeout).filter(|idle| !idle.is_zero());
+        self.to_data.push_back(ToData::Open { conn, idle });
+        let wait = self.params.connection_completion;
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        let (peer, outgoing, vc) = (known.peer, known.outgoing, known.vc);
+        if !outgoing {
+            known.query_at = Some(now + wait);
+        }
+        let text = format!("data direct connection with {peer}");
+        let trace = Trace::detail("lane.direct-up", text).with("peer", peer);
+        let trace = trace.with("vc", vc.unwrap_or_default());
+        self.trace(trace.with("caller", outgoing));
+        if outgoing {
+            self.send_on(conn, Pdu::ReadyIndication.encode());
+            self.direct_ready(conn, now);
+        }
+    }
+
+    /// Frames may be sent on `conn` from now on: its entries move to it.
+    pub(super) fn direct_ready(&mut self, conn: ConnId, now: Instant) {
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        if known.ready || known.vc.is_none() {
+            return;
+        }
+        known.ready = true;
+        known.query_at = None;
+        let peer = known.peer;
+        let macs: Vec<MacAddr> = (self.cache.iter())
+            .filter(|(_, entry)| entry.atm == Some(peer))
+            .map(|(mac, _)| *mac)
+            .collect();
+        for mac in macs {
+            self.connect_path(mac, now);
+        }
+        self.retire_crossing(peer);
+    }
+
+    /// Of several usable connections with `peer`: the one whose caller has the numerically lower address, and the
+    /// oldest of these.
+    fn best(&self, peer: AtmAddress) -> Option<ConnId> {
+        let own = self.config.address;
+        let usable = |conn: &Conn| conn.role == Role::DataDirect && conn.ready && conn.peer == peer;
+        let candidates = self.conns.iter().filter(|(_, conn)| usable(conn));
+        candidates
+            .min_by_key(|(id, conn)| (if conn.outgoing { own } else { peer }, **id))
+            .map(|(id, _)| *id)
+    }
+
+    /// Own calls that lost against a crossing one go when nothing more comes on them.
+    fn retire_crossing(&mut self, peer: AtmAddress) {
+        let best = self.best(peer);
+        let idle = Some(self.params.flush_timeout);
+        let lost = |id: ConnId, conn: &Conn| {
+            conn.role == Role::DataDirect
+                && conn.ready
+                && conn.peer == peer
+                && conn.outgoing
+                && Some(id) != best
+        };
+        for (id, conn) in &self.conns {
+            if lost(*id, conn) {
+                self.to_data.push_back(ToData::Open { conn: *id, idle });
+            }
+        }
+    }
+
+    pub(super) fn idle(&mut self, conn: ConnId, now: Instant) {
+        let Some(known) = self.conns.get(&conn).cloned() else {
+            return;
+        };
+        self.hang_up(conn);
+        let text = format!("data direct connection with {} was idle", known.peer);
+        self.trace(Trace::detail("lane.direct-idle", text).with("peer", known.peer));
+        self.direct_released(conn, &known, Cause::NORMAL, now);
+    }
+
+    /// A data direct connection is gone, or could not be opened.
+    pub(super) fn direct_released(
+        &mut self,
+        conn: ConnId,
+        gone: &Conn,
+        cause: Cause,
+        now: Instant,
+    ) {
+        let refused = gone.outgoing && gone.vc.is_none();
+        let until = now + self.params.call_retry;
+        let macs: Vec<MacAddr> = (self.cache.iter())
+            .filter(|(_, entry)| entry.atm == Some(gone.peer))
+            .map(|(mac, _)| *mac)
+            .collect();
+        if refused {
+            let text = format!("{} refuses data direct: {cause}", gone.peer);
+            self.trace(Trace::detail("lane.direct-refused", text).with("peer", gone.peer));
+        }
+        for mac in macs {
+            let Some(entry) = self.cache.get_mut(&mac) else {
+                continue;
+            };
+            let hit = match entry.path {
+                Path::Direct(to) | Path::Flushing { to, .. } => to == conn,
+                Path::Calling => refused,
+                Path::Switching => true,
+                Path::None | Path::Refused(_) => false,
+            };
+            if !hit {
+                continue;
+            }
+            if refused {
+                entry.path = Path::Refused(until);
+                let ask = entry.asking.is_none();
+                // The owner may have moved: a fresh answer will tell.
+                if ask && self.state == LecState::Operational {
+                    self.ask_for(mac, 0, now);
+                }
+            } else {
+                self.lose_path(mac);
+                if self.best(gone.peer).is_some() {
+                    self.connect_path(mac, now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn direct_timeout(&mut self, now: Instant) {
+        let due: Vec<ConnId> = (self.conns.iter())
+            .filter(|(_, conn)| conn.query_at.is_some_and(|at| at <= now))
+            .map(|(id, _)| *id)
+            .collect();
+        for conn in due {
+            self.send_on(conn, Pdu::ReadyQuery.encode());
+            let next = now + self.params.connection_completion;
+            if let Some(known) = self.conns.get_mut(&conn) {
+                known.query_at = Some(next);
+            }
+        }
+    }
+
+    // ---- paths ----
+
+    /// Brings the frames for `mac` onto the best connection with its owner; calls the owner if there is none.
+    pub(super) fn connect_path(&mut self, mac: MacAddr, now: Instant) {
+        let Some(entry) = self.cache.get(&mac) else {
+            return;
+        };
+        let Some(atm) = entry.atm.filter(|_| entry.wanted) else {
+            return;
+        };
+        let path = entry.path;
+        let best = self.best(atm);
+        let next = match (path, best) {
+            (Path::Direct(now_on), Some(best)) if now_on == best => return,
+            // Let it end; the better one is looked at again afterwards.
+            (Path::Flushing { .. } | Path::Switching, _) => return,
+            (_, Some(to)) => {
+                let fresh = self.params.path_switching_delay;
+                self.to_data.push_back(ToData::Switch { mac, to, fresh });
+                Path::Switching
+            }
+            (Path::Refused(until), None) if until > now => return,
+            (Path::Direct(_) | Path::Calling, None) => return,
+            (Path::None | Path::Refused(_), None) => {
+                if !self.calls(atm) {
+                    if self.count(Role::DataDirect) >= self.config.limits.vccs {
+                        return;
+                    }
+                    self.call(atm, Role::DataDirect);
+                }
+                Path::Calling
+            }
+        };
+        if let Some(entry) = self.cache.get_mut(&mac) {
+            entry.path = next;
+        }
+    }
+
+    /// True if a connection with `peer` is under way.
+    fn calls(&self, peer: AtmAddress) -> bool {
+        let mut conns = self.conns.values();
+        conns.any(|conn| conn.role == Role::DataDirect && conn.peer == peer)
+    }
+
+    /// The path is gone; frames use the BUS, and the next one asks again.
+    pub(super) fn lose_path(&mut self, mac: MacAddr) {
+        if let Some(entry) = self.cache.get_mut(&mac) {
+            entry.path = Path::None;
+            entry.wanted = false;
+            let asked = false;
+            self.to_data.push_back(ToData::Unresolved { mac, asked });
+        }
+    }
+
+    pub(super) fn switched(&mut self, mac: MacAddr, to: ConnId) {
+        if let Some(entry) = self.cache.get_mut(&mac)
+            && entry.path == Path::Switching
+        {
+            entry.path = Path::Direct(to);
+            let text = format!("frames for {mac} go on a data direct connection");
+            self.trace(Trace::detail("lane.direct-path", text).with("mac", mac));
+        }
+    }
+
+    // ---- flush ----
+
+    /// The data plane holds the frames for `mac`: sends a flush behind the last one.
+    pub(super) fn send_flush(
+        &mut self,
+        mac: MacAddr,
+        to: ConnId,
+        via: ConnId,
+        last: Instant,
+        now: Instant,
+    ) {
+        let mut frame = self.frame(OpCode::FLUSH);
+        let at = now + self.params.flush_timeout;
+        let Some(entry) = self.cache.get_mut(&mac) else {
+            return;
+        };
+        let Some(atm) = entry.atm.filter(|_| entry.path == Path::Switching) else {
+            return;
+        };
+        frame.target_atm = atm;
+        entry.path = Path::Flushing {
+            transaction: frame.transaction,
+            to,
+            last,
+            at,
+        };
+        self.send_on(via, frame.encode());
+    }
+
+    /// LE_FLUSH_REQUEST of another client, on the path that it flushes.
+    pub(super) fn flush_request(&mut self, frame: &ControlFrame) {
+        if frame.target_atm == self.config.address && frame.lecid != self.lecid {
+            let answer = frame.response(Status::SUCCESS);
+            self.send_control(&answer);
+        }
+    }
+
+    pub(super) fn flush_response(&mut self, frame: &ControlFrame, now: Instant) {
+        if frame.lecid != self.lecid {
+            return;
+        }
+        let mut entries = self.cache.iter();
+        let hit = entries.find_map(|(mac, entry)| match entry.path {
+            Path::Flushing {
+                transaction, to, ..
+            } if transaction == frame.transaction => Some((*mac, to)),
+            _ => None,
+        });
+        match hit {
+            Some((mac, to)) => self.proceed(mac, to, now),
+            None => self.counters.unasked += 1,
+        }
+    }
+
+    /// The old path is empty.
+    fn proceed(&mut self, mac: MacAddr, to: ConnId, now: Instant) {
+        if let Some(entry) = self.cache.get_mut(&mac) {
+            entry.path = Path::Direct(to);
+        }
+        self.to_data.push_back(ToData::Proceed { mac, to });
+        let text = format!("flushed; frames for {mac} go on a data direct connection");
+        self.trace(Trace::detail("lane.direct-path", text).with("mac", mac));
+        self.connect_path(mac, now);
+    }
+
+    /// Flush without an answer: C21, then C22 from the last frame. A refused call: may be tried again.
+    pub(super) fn path_timeout(&mut self, mac: MacAddr, now: Instant) {
+        let Some(entry) = self.cache.get_mut(&mac) else {
+            return;
+        };
+        match entry.path {
+            Path::Flushing { to, last, at, .. } if at <= now => {
+                let quiet = last + self.params.path_switching_delay;
+                if quiet <= now {
+                    self.proceed(mac, to, now);
+                } else if let Path::Flushing { at, .. } = &mut entry.path {
+                    *at = quiet.max(now + Duration::from_nanos(1));
+                }
+            }
+            Path::Refused(until) if until <= now => self.lose_path(mac),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Data plane of a client: which connection carries a frame, and the quota for destinations without one.
+
+use super::Output;
+use super::messages::{ToControl, ToData};
+use crate::lane::LecLimits;
+use crate::{AtmRequest, ConnId, Duration, Instant};
+use aerostat_wire::MacAddr;
+use aerostat_wire::lane::{DataFrame, is_control};
+use std::collections::{BTreeMap, VecDeque};
+
+/// After this time a source that goes on sending is reported again.
+const HEARD_AGAIN: Duration = Duration::from_secs(5);
+/// Sources remembered per connection.
+const HEARD_MAX: usize = 64;
+
+/// Counters of the data plane; frames unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataCounters {
+    /// Sent on data direct connections.
+    pub sent_direct: u64,
+    /// Sent to the BUS: group frames, and unicast frames within the quota.
+    pub sent_bus: u64,
+    /// Delivered to the user.
+    pub delivered: u64,
+    /// Own frames that came back from the BUS.
+    pub echoes: u64,
+    /// Unicast frames for others (the BUS gives unknown unicast to all).
+    pub not_for_us: u64,
+    /// Dropped: the destination's queue was full.
+    pub queue_full: u64,
+    /// Dropped: no BUS connection, or not a member.
+    pub no_path: u64,
+    /// Dropped: shorter than an Ethernet header or longer than the ELAN allows, either way.
+    pub bad_length: u64,
+    /// Dropped: the table of destinations was full.
+    pub table_full: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Path {
+    /// BUS, within the quota.
+    Unresolved,
+    /// Frames wait for the end of a flush.
+    Held,
+    /// Data direct.
+    Direct(ConnId),
+}
+
+struct Destination {
+    path: Path,
+    asked: bool,
+    window_end: Instant,
+    window_count: u16,
+    queue: VecDeque<Vec<u8>>,
+    /// Connection and time of the last frame.
+    last: Option<(ConnId, Instant)>,
+    used: Instant,
+}
+
+struct Usage {
+    last: Instant,
+    idle: Option<Duration>,
+    heard: BTreeMap<MacAddr, Instant>,
+}
+
+/// Moves frames; see [`super::messages`].
+pub(super) struct Forwarder {
+    own: MacAddr,
+    promiscuous: bool,
+    limits: LecLimits,
+    lecid: u16,
+    max_sdu: usize,
+    count: u16,
+    time: Duration,
+    bus: Option<ConnId>,
+    destinations: BTreeMap<MacAddr, Destination>,
+    connections: BTreeMap<ConnId, Usage>,
+    /// No timer is due before this.
+    next: Option<Instant>,
+    pub(super) counters: DataCounters,
+    pub(super) to_control: VecDeque<ToControl>,
+    pub(super) out: VecDeque<Output>,
+}
+
+impl Forwarder {
+    pub(super) fn new(own: MacAddr, promiscuous: bool, limits: LecLimits) -> Self {
+        Self {
+            own,
+            promiscuous,
+            limits,
+            lecid: 0,
+            max_sdu: 0,
+            count: 1,
+            time: Duration::from_secs(1),
+            bus: None,
+            destinations: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            next: None,
+            counters: DataCounters::default(),
+            to_control: VecDeque::new(),
+            out: VecDeque::new(),
+        }
+    }
+
+    /// True if data frames come on `conn`.
+    pub(super) fn owns(&self, conn: ConnId) -> bool {
+        self.connections.contains_key(&conn)
+    }
+    pub(super) const fn next(&self) -> Option<Instant> {
+        self.next
+    }
+    /// Destination's path for display: `None` while it uses the BUS.
+    pub(super) fn direct(&self, mac: MacAddr) -> Option<ConnId> {
+        match self.destinations.get(&mac)?.path {
+            Path::Direct(conn) => Some(conn),
+            Path::Unresolved | Path::Held => None,
+        }
+    }
+
+    /// A message of the control part.
+    pub(super) fn handle(&mut self, message: ToData, now: Instant) {
+        match message {
+            ToData::Joined { lecid, max_sdu } => {
+                self.lecid = lecid;
+                self.max_sdu = max_sdu.into();
+            }
+            ToData::Quota { count, time } => (self.count, self.time) = (count, time),
+            ToData::Bus(conn) => self.bus = conn,
+            ToData::Open { conn, idle } => self.open(conn, idle, now),
+            ToData::Close(conn) => self.close(conn),
+            ToData::Switch { mac, to, fresh } => self.switch(mac, to, fresh, now),
+            ToData::Proceed { mac, to } => self.proceed(mac, to, now),
+            ToData::Unresolved { mac, asked } => {
+                if let Some(destination) = self.destinations.get_mut(&mac) {
+                    destination.path = Path::Unresolved;
+                    destination.asked = asked;
+                    self.drain(mac, now);
+                }
+            }
+            ToData::Forget(mac) => {
+                self.destinations.remove(&mac);
+            }
+            ToData::AskUse(mac) => {
+                let last = self.destinations.get(&mac).map(|d| d.used);
+                self.to_control.push_back(ToControl::Use { mac, last });
+            }
+            ToData::Reset => {
+                self.destinations.clear();
+                self.connections.clear();
+                self.bus = None;
+                self.lecid = 0;
+                self.max_sdu = 0;
+                self.next = None;
+            }
+        }
+    }
+
+    /// An Ethernet frame of the user.
+    pub(super) fn transmit(&mut self, frame: Vec<u8>, now: Instant) {
+        if frame.len() < 14 || frame.len() + 2 > self.max_sdu {
+            let member = self.max_sdu > 0;
+            let counter = if member {
+                &mut self.counters.bad_length
+            } else {
+                &mut self.counters.no_path
+            };
+            *counter += 1;
+            return;
+        }
+        let mut octets = [0; 6];
+        octets.copy_from_slice(&frame[..6]); // 14 octets at least: checked above.
+        let mac = MacAddr(octets);
+        if mac.is_group() {
+            self.send_bus(&frame, now);
+            return;
+        }
+        if !self.destinations.contains_key(&mac) && !self.make_room(now, mac) {
+            self.counters.table_full += 1;
+            return;
+        }
+        let Some(destination) = self.destinations.get_mut(&mac) else {
+            return;
+        };
+        destination.used = now;
+        match destination.path {
+            Path::Direct(conn) if destination.queue.is_empty() => {
+                destination.last = Some((conn, now));
+                self.send_direct(conn, &frame, now);
+                return;
+            }
+            Path::Unresolved if !destination.asked => {
+                destination.asked = true;
+                self.to_control.push_back(ToControl::Resolve(mac));
+            }
+            Path::Direct(_) | Path::Held | Path::Unresolved => {}
+        }
+        if destination.queue.len() >= self.limits.queue {
+            self.counters.queue_full += 1;
+            return;
+        }
+        destination.queue.push_back(frame);
+        self.drain(mac, now);
+    }
+
+    /// An SDU on one of the data connections.
+    pub(super) fn receive(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
+        let Some(usage) = self.connections.get_mut(&conn) else {
+            return;
+        };
+        if is_control(sdu) {
+            let sdu = sdu.to_vec();
+            self.to_control.push_back(ToControl::Control { conn, sdu });
+            return;
+        }
+        usage.last = now;
+        let Ok(data) = DataFrame::decode(sdu) else {
+            self.counters.bad_length += 1;
+            return;
+        };
+        if sdu.len() > self.max_sdu.max(aerostat_wire::lane::MIN_DATA_SDU) {
+            self.counters.bad_length += 1;
+            return;
+        }
+        if data.lecid == self.lecid && self.lecid != 0 {
+            self.counters.echoes += 1;
+            return;
+        }
+        let old = usage.heard.get(&data.source);
+        let room = old.is_some() || usage.heard.len() < HEARD_MAX;
+        if room && old.is_none_or(|at| now.since(*at) >= HEARD_AGAIN) {
+            usage.heard.insert(data.source, now);
+            let mac = data.source;
+            self.to_control.push_back(ToControl::Heard { mac, conn });
+        }
+        if data.destination != self.own && !data.destination.is_group() && !self.promiscuous {
+            self.counters.not_for_us += 1;
+            return;
+        }
+        self.counters.delivered += 1;
+        self.out.push_back(Output::Deliver(data.frame.to_vec()));
+    }
+
+    /// Fires what is due: idle connections, and queues whose quota is fresh again.
+    pub(super) fn timeout(&mut self, now: Instant) {
+        if self.next.is_none_or(|at| at > now) {
+            return;
+        }
+        for (conn, usage) in &mut self.connections {
+            let Some(idle) = usage.idle else { continue };
+            if usage.last + idle <= now {
+                self.to_control.push_back(ToControl::Idle(*conn));
+                usage.last = now; // The control part may want to keep it.
+            }
+        }
+        let waiting = |d: &&Destination| d.path == Path::Unresolved && !d.queue.is_empty();
+        let due: Vec<MacAddr> = (self.destinations.iter())
+            .filter(|(_, d)| waiting(d) && d.window_end <= now)
+            .map(|(mac, _)| *mac)
+            .collect();
+        for mac in due {
+            self.drain(mac, now);
+        }
+        let idle = self.connections.values();
+        let idle = idle.filter_map(|usage| usage.idle.map(|idle| usage.last + idle));
+        let queues = self.destinations.values().filter(waiting);
+        self.next = idle.chain(queues.map(|d| d.window_end)).min();
+    }
+
+    fn wake(&mut self, at: Instant) {
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+    }
+
+    fn open(&mut self, conn: ConnId, idle: Option<Duration>, now: Instant) {
+        let usage = self.connections.entry(conn).or_insert_with(|| Usage {
+            last: now,
+            idle: None,
+            heard: BTreeMap::new(),
+        });
+        usage.idle = idle;
+        if let Some(idle) = idle {
+            let at = usage.last + idle;
+            self.wake(at.max(now + Duration::from_nanos(1)));
+        }
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        self.connections.remove(&conn);
+        if self.bus == Some(conn) {
+            self.bus = None;
+        }
+        for destination in self.destinations.values_mut() {
+            if destination.path == Path::Direct(conn) {
+                destination.path = Path::Unresolved;
+                destination.asked = false;
+            }
+            if destination.last.is_some_and(|(last, _)| last == conn) {
+                destination.last = None;
+            }
+        }
+    }
+
+    fn switch(&mut self, mac: MacAddr, to: ConnId, fresh: Duration, now: Instant) {
+        let Some(destination) = self.destinations.get_mut(&mac) else {
+            return;
+        };
+        match destination.last {
+            Some((via, last)) if via != to && last + fresh > now => {
+                destination.path = Path::Held;
+                self.to_control
+                    .push_back(ToControl::MustFlush { mac, to, via, last });
+            }
+            _ => {
+                self.to_control.push_back(ToControl::Switched { mac, to });
+                self.proceed(mac, to, now);
+            }
+        }
+    }
+
+    fn proceed(&mut self, mac: MacAddr, to: ConnId, now: Instant) {
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.path = Path::Direct(to);
+            self.drain(mac, now);
+        }
+    }
+
+    /// Sends what waits for `mac`, as far as its path and quota allow.
+    fn drain(&mut self, mac: MacAddr, now: Instant) {
+        loop {
+            let Some(destination) = self.destinations.get_mut(&mac) else {
+                return;
+            };
+            if destination.queue.is_empty() {
+                return;
+            }
+            match destination.path {
+                Path::Held => return,
+                Path::Direct(conn) => {
+                    let Some(frame) = destination.queue.pop_front() else {
+                        return;
+                    };
+                    destination.last = Some((conn, now));
+                    self.send_direct(conn, &frame, now);
+                }
+                Path::Unresolved => {
+                    if destination.window_end <= now {
+                        destination.window_end = now + self.time;
+                        destination.window_count = 0;
+                    }
+                    if destination.window_count >= self.count {
+                        let at = destination.window_end;
+                        self.wake(at);
+                        return;
+                    }
+                    destination.window_count += 1;
+                    destination.last = self.bus.map(|bus| (bus, now));
+                    let Some(frame) = destination.queue.pop_front() else {
+                        return;
+                    };
+                    self.send_bus(&frame, now);
+                }
+            }
+        }
+    }
+
+    fn send_direct(&mut self, conn: ConnId, frame: &[u8], now: Instant) {
+        self.counters.sent_direct += 1;
+        self.send(conn, frame, now);
+    }
+    fn send_bus(&mut self, frame: &[u8], now: Instant) {
+        let Some(bus) = self.bus else {
+            self.counters.no_path += 1;
+            return;
+        };
+        self.counters.sent_bus += 1;
+        self.send(bus, frame, now);
+    }
+    fn send(&mut self, conn: ConnId, frame: &[u8], now: Instant) {
+        if let Some(usage) = self.connections.get_mut(&conn) {
+            usage.last = now;
+        }
+        let sdu = DataFrame::encode(self.lecid, frame);
+        let request = AtmRequest::Send { conn, sdu };
+        self.out.push_back(Output::Atm(request));
+    }
+
+    /// Makes an entry for `mac`, if need be in place of the one that was unused longest and has no path.
+    fn make_room(&mut self, now: Instant, mac: MacAddr) -> bool {
+        if self.destinations.len() >= self.limits.cache {
+            let candidates = self.destinations.iter();
+            let victim = candidates
+                .filter(|(_, d)| d.path == Path::Unresolved && d.queue.is_empty())
+                .min_by_key(|(_, d)| d.used)
+                .map(|(mac, _)| *mac);
+            let Some(victim) = victim else {
+                return false;
+            };
+            self.destinations.remove(&victim);
+        }
+        let destination = Destination {
+            path: Path::Unresolved,
+            asked: false,
+            window_end: now,
+            window_count: 0,
+            queue: VecDeque::new(),
+            last: None,
+            used: now,
+        };
+        self.destinations.insert(mac, destination);
+        true
+    }
+}

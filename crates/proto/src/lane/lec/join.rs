@@ -1,0 +1,390 @@
+//! The way into the ELAN: from initial to operational, and back when something is lost.
+//!
+//! Source: LUNI 2.0 clause 5; facts book "LANE" §10.
+
+use super::control::{Control, Role, Timer};
+use super::messages::ToData;
+use super::{LecState, Output};
+use crate::{AtmRequest, ConnId, Instant, Trace};
+use aerostat_wire::lane::{
+    CONTROL_SDU, ControlFrame, Flags, LanDestination, LanType, MaxFrameSize, OpCode, Status, Tlv,
+    TlvType,
+};
+use aerostat_wire::{AtmAddress, Blli, MacAddr};
+
+impl Control {
+    pub(super) fn start(&mut self, now: Instant) {
+        if self.state != LecState::Stopped {
+            return;
+        }
+        // Listening first: a LES may call back before it answers the join.
+        let data = self.config.max_frame.octets().unwrap_or(18190);
+        for (blli, max_sdu) in [
+            (Blli::LANE_CONTROL, CONTROL_SDU),
+            (Blli::LANE_MULTICAST_ETHERNET, data),
+            (Blli::LANE_DATA_ETHERNET, data),
+        ] {
+            let address = self.config.address;
+            self.request(AtmRequest::Listen {
+                address,
+                blli,
+                max_sdu,
+            });
+        }
+        self.begin(now);
+    }
+
+    pub(super) fn stop(&mut self) {
+        if self.state == LecState::Stopped {
+            return;
+        }
+        self.leave();
+        self.timers.stop_all();
+        self.state = LecState::Stopped;
+        let address = self.config.address;
+        for blli in [
+            Blli::LANE_CONTROL,
+            Blli::LANE_MULTICAST_ETHERNET,
+            Blli::LANE_DATA_ETHERNET,
+        ] {
+            self.request(AtmRequest::Unlisten { address, blli });
+        }
+    }
+
+    /// Leaves the initial state.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.params = self.config.params.clone();
+        self.elan = self.config.elan;
+        self.lan_type = self.config.lan_type;
+        self.max_frame = self.config.max_frame;
+        self.lecs_index = 0;
+        self.bus_tries = 0;
+        match (self.config.lecs, self.config.les) {
+            (None, Some(les)) => self.call_les(les),
+            _ => self.call_lecs(now),
+        }
+    }
+
+    // ---- lecsConnect, configure ----
+
+    fn lecs_addresses(&self) -> Vec<AtmAddress> {
+        let by_hand = self.config.lecs.into_iter();
+        by_hand
+            .chain([AtmAddress::LECS_ANYCAST, AtmAddress::LECS])
+            .collect()
+    }
+
+    fn call_lecs(&mut self, now: Instant) {
+        self.state = LecState::LecsConnect;
+        match self.lecs_addresses().get(self.lecs_index) {
+            Some(&address) => {
+                let text = format!("calling the LECS at {address}");
+                self.trace(Trace::detail("lane.lecs-call", text));
+                self.config_direct = Some(self.call(address, Role::ConfigDirect));
+            }
+            None => match self.config.les {
+                Some(les) => self.call_les(les),
+                None => self.fail("no LECS answers", now),
+            },
+        }
+    }
+
+    fn next_lecs(&mut self, now: Instant) {
+        if let Some(conn) = self.config_direct.take() {
+            self.hang_up(conn);
+        }
+        self.forget_request();
+        self.lecs_index += 1;
+        self.call_lecs(now);
+    }
+
+    pub(super) fn send_configure(&mut self, conn: ConnId, now: Instant) {
+        self.state = LecState::Configure;
+        let mut frame = self.frame(OpCode::CONFIGURE);
+        frame.lecid = 0;
+        frame.source = LanDestination::mac(self.config.mac);
+        self.describe(&mut frame);
+        self.ask(conn, frame, now);
+    }
+
+    /// What CONFIGURE and JOIN requests say of this client.
+    fn describe(&self, frame: &mut ControlFrame) {
+        frame.lan_type = self.lan_type;
+        frame.max_frame = self.max_frame;
+        frame.elan = self.elan;
+        if self.config.v2 {
+            frame.flags = frame.flags.with(Flags::V2_CAPABLE);
+            frame.tlvs = self.config.tlvs.clone().into();
+        }
+    }
+
+    pub(super) fn configure_response(&mut self, frame: &ControlFrame, now: Instant) {
+        if self.state != LecState::Configure || !self.answers(frame) {
+            self.counters.unasked += 1;
+            return;
+        }
+        if frame.status != Status::SUCCESS {
+            let why = format!("the LECS refuses: {}", frame.status);
+            return self.fail(&why, now);
+        }
+        let ethernet = matches!(frame.lan_type, LanType::UNSPECIFIED | LanType::ETHERNET);
+        if frame.target_atm.is_zero() || !ethernet {
+            return self.fail("the LECS gives no LES of an Ethernet ELAN", now);
+        }
+        self.lan_type = frame.lan_type;
+        self.max_frame = frame.max_frame;
+        self.elan = frame.elan;
+        self.lecs_tlvs = frame.tlvs.list.clone();
+        self.params.apply(&frame.tlvs.list);
+        if let Some(conn) = self.config_direct.take() {
+            self.hang_up(conn);
+        }
+        let text = format!("the LECS assigns ELAN {}", self.elan);
+        let trace = Trace::detail("lane.configured", text);
+        self.trace(trace.with("elan", self.elan).with("les", frame.target_atm));
+        self.call_les(frame.target_atm);
+    }
+
+    // ---- join ----
+
+    fn call_les(&mut self, les: AtmAddress) {
+        self.state = LecState::Join;
+        self.les = les;
+        self.control_direct = Some(self.call(les, Role::ControlDirect));
+    }
+
+    pub(super) fn send_join(&mut self, conn: ConnId, now: Instant) {
+        let mut frame = self.frame(OpCode::JOIN);
+        frame.lecid = 0;
+        frame.source = LanDestination::mac(self.config.mac);
+        self.describe(&mut frame);
+        if self.config.proxy {
+            frame.flags = frame.flags.with(Flags::PROXY);
+        }
+        self.ask(conn, frame, now);
+    }
+
+    pub(super) fn join_response(&mut self, frame: &ControlFrame, now: Instant) {
+        // On control distribute, all clients see the responses to all.
+        if frame.source_atm != self.config.address {
+            return;
+        }
+        if self.state != LecState::Join || !self.answers(frame) {
+            self.counters.unasked += 1;
+            return;
+        }
+        if frame.status != Status::SUCCESS {
+            let why = format!("the LES refuses: {}", frame.status);
+            return self.fail(&why, now);
+        }
+        let octets = frame.max_frame.octets();
+        if !(1..=0xfeff).contains(&frame.lecid)
+            || (octets.is_none() && frame.max_frame != MaxFrameSize::UNSPECIFIED)
+            || frame.lan_type == LanType::TOKEN_RING
+        {
+            return self.fail("the answer of the LES makes no sense", now);
+        }
+        self.lecid = frame.lecid;
+        self.v2 = self.config.v2 && frame.flags.contains(Flags::V2_REQUIRED);
+        if octets.is_some() {
+            self.max_frame = frame.max_frame;
+        }
+        if !frame.elan.is_empty() {
+            self.elan = frame.elan;
+        }
+        let id = frame.tlvs.get(TlvType::ELAN_ID).and_then(Tlv::number);
+        self.elan_id = id.filter(|_| self.v2).unwrap_or(0);
+        self.to_data.push_back(ToData::Joined {
+            lecid: self.lecid,
+            max_sdu: self.max_sdu(),
+        });
+        self.to_data.push_back(ToData::Quota {
+            count: self.params.max_unknown_count,
+            time: self.params.max_unknown_time,
+        });
+        self.state = LecState::InitialRegistration;
+        // The own MAC address was registered by the join; there is no other local one.
+        self.connect_bus(now);
+    }
+
+    // ---- registration ----
+
+    /// New TLVs: registered with the own MAC address, then announced.
+    pub(super) fn set_tlvs(&mut self, tlvs: Vec<Tlv>, now: Instant) {
+        if self.config.tlvs == tlvs {
+            return;
+        }
+        self.config.tlvs = tlvs;
+        if self.v2 && self.state == LecState::Operational {
+            self.announce(now);
+        }
+    }
+
+    fn announce(&mut self, now: Instant) {
+        let Some(conn) = self.control_direct else {
+            return;
+        };
+        let mut frame = self.frame(OpCode::REGISTER);
+        frame.source = LanDestination::mac(self.config.mac);
+        frame.tlvs = self.own_tlvs().into();
+        self.ask(conn, frame, now);
+        let mut frame = self.frame(OpCode::ARP);
+        frame.source = LanDestination::mac(self.config.mac);
+        frame.tlvs = self.own_tlvs().into();
+        self.send_control(&frame);
+    }
+
+    pub(super) fn register_response(&mut self, frame: &ControlFrame, now: Instant) {
+        if frame.lecid != self.lecid {
+            return;
+        }
+        if !self.answers(frame) {
+            self.counters.unasked += 1;
+        } else if frame.status != Status::SUCCESS {
+            let why = format!("registration refused: {}", frame.status);
+            self.fail(&why, now);
+        }
+    }
+
+    // ---- busConnect ----
+
+    /// Asks for the BUS, then calls it.
+    pub(super) fn connect_bus(&mut self, now: Instant) {
+        self.state = LecState::BusConnect;
+        let Some(conn) = self.control_direct else {
+            return;
+        };
+        let mut frame = self.frame(OpCode::ARP);
+        frame.source = LanDestination::mac(self.config.mac);
+        frame.target = LanDestination::mac(MacAddr::BROADCAST);
+        frame.tlvs = self.own_tlvs().into();
+        self.ask(conn, frame, now);
+    }
+
+    /// The answer to LE_ARP for the broadcast address.
+    pub(super) fn bus_found(&mut self, frame: &ControlFrame, now: Instant) {
+        if self.state != LecState::BusConnect || !self.answers(frame) {
+            self.counters.unasked += 1;
+            return;
+        }
+        if frame.status != Status::SUCCESS || frame.target_atm.is_zero() {
+            return self.bus_lost(now);
+        }
+        self.bus = frame.target_atm;
+        self.multicast_send = Some(self.call(self.bus, Role::MulticastSend));
+        let wait = self.params.control_timeout;
+        self.timers.start(Timer::Forward as usize, now, wait);
+    }
+
+    /// A multicast connection came up.
+    pub(super) fn bus_progress(&mut self, now: Instant) {
+        let up = |role| {
+            let mut conns = self.conns.values();
+            conns.any(|conn| conn.role == role && conn.vc.is_some())
+        };
+        if !up(Role::MulticastSend) || !up(Role::MulticastForward) {
+            return;
+        }
+        self.timers.stop(Timer::Forward as usize);
+        self.bus_tries = 0;
+        self.state = LecState::Operational;
+        if self.joined {
+            return; // Only the BUS was away.
+        }
+        self.joined = true;
+        self.counters.joins += 1;
+        self.out.push_back(Output::Joined {
+            lecid: self.lecid,
+            elan: self.elan,
+            max_frame: self.max_frame,
+            elan_id: self.elan_id,
+            tlvs: self.lecs_tlvs.clone(),
+        });
+        let version = if self.v2 { 2 } else { 1 };
+        let text = format!("joined ELAN {} as LECID {}", self.elan, self.lecid);
+        let trace = Trace::milestone("lane.joined", text);
+        let trace = trace.with("elan", self.elan).with("lecid", self.lecid);
+        self.trace(trace.with("version", version).with("bus", self.bus));
+        if self.v2 && !self.config.tlvs.is_empty() {
+            self.announce(now);
+        }
+    }
+
+    /// The multicast send connection is gone, refused, or no multicast forward connection came.
+    pub(super) fn bus_lost(&mut self, now: Instant) {
+        if !matches!(self.state, LecState::BusConnect | LecState::Operational) {
+            return;
+        }
+        self.timers.stop(Timer::Forward as usize);
+        if let Some(conn) = self.multicast_send.take() {
+            self.hang_up(conn);
+        }
+        if self.bus_tries >= self.params.max_bus_retries {
+            return self.fail("no connection with the BUS", now);
+        }
+        self.bus_tries += 1;
+        self.trace(Trace::detail("lane.bus-lost", "looking for the BUS again"));
+        self.connect_bus(now);
+    }
+
+    /// A multicast forward connection is gone: another may come within C33.
+    pub(super) fn forward_lost(&mut self, now: Instant) {
+        let rest = self.count(Role::MulticastForward);
+        if self.state == LecState::Operational && rest == 0 {
+            let wait = self.params.forward_disconnect;
+            self.timers.start(Timer::Forward as usize, now, wait);
+        }
+    }
+
+    // ---- failure ----
+
+    /// C7 is over without an answer, or the connection of the request is gone.
+    pub(super) fn request_failed(&mut self, why: &str, now: Instant) {
+        self.forget_request();
+        match self.state {
+            LecState::LecsConnect | LecState::Configure => self.next_lecs(now),
+            LecState::BusConnect => self.bus_lost(now),
+            // An unanswered registration of TLVs costs nothing but knowledge.
+            LecState::Operational | LecState::Stopped | LecState::Initial => {}
+            LecState::Join | LecState::InitialRegistration => self.fail(why, now),
+        }
+    }
+
+    /// Back to initial; starts over after a random time.
+    pub(super) fn fail(&mut self, why: &str, now: Instant) {
+        if matches!(self.state, LecState::Stopped | LecState::Initial) {
+            return;
+        }
+        let name = if self.joined {
+            "lane.lost"
+        } else {
+            "lane.failed"
+        };
+        let text = format!("leaves {} for initial: {why}", self.state);
+        let milestone = self.joined;
+        self.leave();
+        self.state = LecState::Initial;
+        let delay = self.random_delay();
+        self.timers.start(Timer::Restart as usize, now, delay);
+        let trace = Trace::detail(name, text).with("delay_ms", delay.as_millis());
+        self.trace(Trace { milestone, ..trace });
+    }
+
+    /// Releases everything and forgets what was learned.
+    fn leave(&mut self) {
+        self.forget_request();
+        self.timers.stop_all();
+        // First of all: nothing that waits may be sent on a connection that is being released.
+        self.to_data.push_back(ToData::Reset);
+        self.clear_cache();
+        self.release_all();
+        (self.lecid, self.v2, self.elan_id) = (0, false, 0);
+        (self.les, self.bus) = (AtmAddress::ZERO, AtmAddress::ZERO);
+        self.topology_change = false;
+        self.lecs_tlvs.clear();
+        if core::mem::take(&mut self.joined) {
+            self.counters.losses += 1;
+            self.out.push_back(Output::Left);
+        }
+    }
+}

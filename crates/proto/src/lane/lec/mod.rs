@@ -1,0 +1,250 @@
+//! LAN emulation client: an Ethernet interface on top of ATM connections.
+//!
+//! **Objects and owners.** [`Lec`] owns two halves that exchange typed messages (`messages.rs`): the data plane
+//! (`forward.rs`: which connection carries a frame, the quota of unknown frames) and the control part (`control.rs`: the
+//! connections and requests; `join.rs`: the way into the ELAN; `arp.rs`: the LE_ARP cache; `direct.rs`: data direct
+//! connections, READY and flush). The data plane never reads a control frame: it goes on forwarding on the paths it has
+//! whatever the control part does.
+//!
+//! **States** (names of the LEC MIB): initial, lecsConnect, configure, join, initialRegistration, busConnect,
+//! operational; plus stopped. Loss of a control connection, or any failure, leads to initial, and after a random time
+//! between C37 and C38 the client starts over.
+//!
+//! **Timers**: repetition of the pending request (C7i, C7x) and its total time (C7), restart, missing multicast forward
+//! (C33), topology change; per cache entry LE_ARP (C20, C13), flush (C21, C22), ageing (C17, C18) and retry of a call;
+//! per data direct connection READY (C28) and idle time (C12).
+//!
+//! **Standards**: LUNI 2.0 (af-lane-0084) clauses 5 to 8, for Ethernet without LLC multiplexing.
+//!
+//! **Not implemented**: see [`crate::lane`]; route descriptors; LLC-multiplexed calls.
+//!
+//! **Deviations**: all group frames go to the BUS (a v2 client may ask for a selective multicast server). Of two crossing
+//! data direct connections, the one set up by the numerically higher address is released by its caller when it has
+//! been idle for C21, not C12. A cache entry whose owner announced TLVs is verified when it ages even if unused,
+//! because an MPC relies on it.
+
+mod arp;
+mod control;
+mod direct;
+mod forward;
+mod join;
+mod messages;
+mod snapshot;
+pub use control::ControlCounters;
+pub use forward::DataCounters;
+pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
+
+use super::{LecLimits, LecParams};
+use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
+use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
+use aerostat_wire::{AtmAddress, MacAddr};
+use control::Control;
+use forward::Forwarder;
+use std::collections::VecDeque;
+
+/// What a client is told before it starts.
+#[derive(Clone, Debug)]
+pub struct LecConfig {
+    /// C5: the ELAN to join; empty lets the LECS choose.
+    pub elan: ElanName,
+    /// C1: own ATM address; its selector sets clients on one host apart.
+    pub address: AtmAddress,
+    /// C6: own MAC address.
+    pub mac: MacAddr,
+    /// C2: LAN type wanted; unspecified or Ethernet.
+    pub lan_type: LanType,
+    /// C3: frame size wanted.
+    pub max_frame: MaxFrameSize,
+    /// C29: speak LANE v2 if the LES does.
+    pub v2: bool,
+    /// C4: stand for other MAC addresses (see [`Input::SetRemote`]) and deliver all frames.
+    pub proxy: bool,
+    /// Address of the LECS, by hand or from ILMI; tried before the well-known ones.
+    pub lecs: Option<AtmAddress>,
+    /// Address of the LES (C9). Without `lecs`, no LECS is asked; with it, this is the last resort.
+    pub les: Option<AtmAddress>,
+    /// TLVs that describe this client (MPOA device type); v2 only.
+    pub tlvs: Vec<Tlv>,
+    /// Variables.
+    pub params: LecParams,
+    /// Bounds.
+    pub limits: LecLimits,
+    /// Seed of the random delays.
+    pub seed: u64,
+}
+
+impl LecConfig {
+    /// A v2 Ethernet client of ELAN `elan` with defaults for the rest.
+    #[must_use]
+    pub fn new(elan: ElanName, address: AtmAddress, mac: MacAddr) -> Self {
+        Self {
+            elan,
+            address,
+            mac,
+            lan_type: LanType::UNSPECIFIED,
+            max_frame: MaxFrameSize::UNSPECIFIED,
+            v2: true,
+            proxy: false,
+            lecs: None,
+            les: None,
+            tlvs: Vec::new(),
+            params: LecParams::default(),
+            limits: LecLimits::default(),
+            seed: 0,
+        }
+    }
+}
+
+/// What goes into a client.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Join.
+    Start,
+    /// Leave, and release everything.
+    Stop,
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+    /// An Ethernet frame without FCS to send.
+    Transmit(Vec<u8>),
+    /// New TLVs of this client: it registers again and announces them with a targetless LE_ARP.
+    SetTlvs(Vec<Tlv>),
+    /// C27: the MAC addresses that a proxy stands for now.
+    SetRemote(Vec<MacAddr>),
+    /// A bridge saw the spanning tree change (true), or settle (false).
+    TopologyChange(bool),
+    /// Who owns this MAC address? Answered by [`Output::Resolved`].
+    Resolve {
+        /// The MAC address.
+        mac: MacAddr,
+    },
+}
+
+/// What comes out of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For the ATM service.
+    Atm(AtmRequest),
+    /// An Ethernet frame without FCS for the user.
+    Deliver(Vec<u8>),
+    /// LE_ARP taught who owns `mac`, and what the owner says of itself.
+    Associate {
+        /// The MAC address.
+        mac: MacAddr,
+        /// Its owner.
+        atm: AtmAddress,
+        /// The owner's TLVs; empty if it said none.
+        tlvs: Vec<Tlv>,
+    },
+    /// What was associated with `mac` holds no longer.
+    Dissociate {
+        /// The MAC address.
+        mac: MacAddr,
+    },
+    /// Answer to [`Input::Resolve`]; `None` if nobody knows.
+    Resolved {
+        /// The MAC address.
+        mac: MacAddr,
+        /// Its owner and the owner's TLVs.
+        owner: Option<(AtmAddress, Vec<Tlv>)>,
+    },
+    /// The client is a member of its ELAN, and frames flow.
+    Joined {
+        /// Identifier within the ELAN, 0001..=FEFF.
+        lecid: u16,
+        /// Name of the ELAN.
+        elan: ElanName,
+        /// Frame size of the ELAN.
+        max_frame: MaxFrameSize,
+        /// C31: number of the ELAN; 0 with a v1 LES.
+        elan_id: u32,
+        /// TLVs of the LECS, such as MPC parameters.
+        tlvs: Vec<Tlv>,
+    },
+    /// The client is no member any more.
+    Left,
+    /// An observation.
+    Trace(Trace),
+}
+
+/// A LAN emulation client.
+///
+/// After a [`Output::Left`] the client tries to come back by itself until [`Input::Stop`].
+pub struct Lec {
+    control: Control,
+    data: Forwarder,
+    out: VecDeque<Output>,
+}
+
+impl Lec {
+    /// A stopped client.
+    #[must_use]
+    pub fn new(config: LecConfig) -> Self {
+        Self {
+            data: Forwarder::new(config.mac, config.proxy, config.limits),
+            control: Control::new(config),
+            out: VecDeque::new(),
+        }
+    }
+    /// Where it stands.
+    #[must_use]
+    pub fn state(&self) -> LecState {
+        self.control.state()
+    }
+    /// Own MAC address.
+    #[must_use]
+    pub fn mac(&self) -> MacAddr {
+        self.control.config.mac
+    }
+    /// Everything that there is to see, for `inspect`.
+    #[must_use]
+    pub fn snapshot(&self) -> LecSnapshot {
+        snapshot::take(&self.control, &self.data)
+    }
+
+    /// Exchanges messages between the halves until both are silent.
+    fn pump(&mut self, now: Instant) {
+        loop {
+            self.out.append(&mut self.control.out);
+            self.out.append(&mut self.data.out);
+            if let Some(message) = self.control.to_data.pop_front() {
+                self.data.handle(message, now);
+            } else if let Some(message) = self.data.to_control.pop_front() {
+                self.control.data_message(message, now);
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+impl Machine for Lec {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Transmit(frame) => self.data.transmit(frame, now),
+            Input::Atm(AtmEvent::Received { conn, sdu }) if self.data.owns(conn) => {
+                self.data.receive(conn, sdu, now);
+            }
+            other => self.control.handle(other, now),
+        }
+        self.pump(now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.data.timeout(now);
+        self.pump(now);
+        self.control.timeout(now);
+        self.pump(now);
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        [self.data.next(), self.control.next()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}

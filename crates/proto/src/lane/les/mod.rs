@@ -1,0 +1,501 @@
+//! LAN emulation server: who is in the ELAN, and who owns which MAC address.
+//!
+//! **Objects and owners.** [`Les`] owns its clients (one per control direct connection), the registrations, and the
+//! control distribute connection. It tells the BUS's owner who is a member ([`Output::Member`]).
+//!
+//! **States of a client**: connected (S4 runs), joining (its leaf of control distribute is being added), joined.
+//! The leaf is added after LE_JOIN_REQUEST and before the response: earlier, a Linux client does not listen yet.
+//!
+//! **Timers**: S4 per client that has not joined; retry of a refused leaf.
+//!
+//! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side); facts book "LANE" §16b.
+//!
+//! **Not implemented**: route descriptors, selective multicast servers, LNNI.
+//!
+//! **Deviations**: LE_ARP for an address that nobody registered goes to the clients that may know it (proxies, and
+//! clients that joined without a MAC address) on control direct; if there are none, it is dropped. A client whose leaf
+//! cannot be set up at all is served on its control direct connection. Mismatched LAN type, size or name is answered
+//! with status 2.
+
+mod requests;
+use super::ServerParams;
+use super::tree::{Tree, TreeEvent};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
+use aerostat_wire::lane::{
+    CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
+};
+use aerostat_wire::{AtmAddress, Blli, MacAddr, Vc};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What a LES is told before it starts.
+#[derive(Clone, Debug)]
+pub struct LesConfig {
+    /// Name of the ELAN.
+    pub elan: ElanName,
+    /// S1: own ATM address.
+    pub address: AtmAddress,
+    /// S6: ATM address of the BUS.
+    pub bus: AtmAddress,
+    /// S2.
+    pub lan_type: LanType,
+    /// S3.
+    pub max_frame: MaxFrameSize,
+    /// Speak LANE v2 with clients that can.
+    pub v2: bool,
+    /// Number of the ELAN, for v2 clients; 0 is none.
+    pub elan_id: u32,
+    /// Variables and bounds.
+    pub params: ServerParams,
+}
+
+impl LesConfig {
+    /// A v2 LES of an Ethernet ELAN with 1516-octet frames.
+    #[must_use]
+    pub fn new(elan: ElanName, address: AtmAddress, bus: AtmAddress) -> Self {
+        Self {
+            elan,
+            address,
+            bus,
+            lan_type: LanType::ETHERNET,
+            max_frame: MaxFrameSize::S1516,
+            v2: true,
+            elan_id: 0,
+            params: ServerParams::default(),
+        }
+    }
+}
+
+/// What goes into a LES.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Serve.
+    Start,
+    /// Release everything and stop.
+    Stop,
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+}
+
+/// What comes out of a LES.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For the ATM service.
+    Atm(AtmRequest),
+    /// A client joined or left: for the BUS.
+    Member {
+        /// Its ATM address.
+        address: AtmAddress,
+        /// Its LECID.
+        lecid: u16,
+        /// True if it joined.
+        joined: bool,
+    },
+    /// An observation.
+    Trace(Trace),
+}
+
+/// Counters of a LES.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LesCounters {
+    /// Control frames received.
+    pub received: u64,
+    /// Control frames that did not decode or made no sense.
+    pub bad: u64,
+    /// Requests that named another client's LECID, or came before the join.
+    pub forged: u64,
+    /// Joins granted.
+    pub joins: u64,
+    /// Joins refused.
+    pub joins_refused: u64,
+    /// Registrations refused.
+    pub registrations_refused: u64,
+    /// LE_ARP requests.
+    pub arp_requests: u64,
+    /// LE_ARP requests that nobody could be asked about.
+    pub arp_unknown: u64,
+    /// Frames copied to other clients.
+    pub forwarded: u64,
+    /// Calls refused: a bound was met.
+    pub calls_refused: u64,
+    /// Clients dropped because they did not join within S4.
+    pub join_timeouts: u64,
+}
+
+enum State {
+    Connected { until: Instant },
+    Joining { response: Box<ControlFrame> },
+    Joined,
+}
+
+struct Client {
+    address: AtmAddress,
+    vc: Option<Vc>,
+    state: State,
+    lecid: u16,
+    proxy: bool,
+    v2: bool,
+    /// Joined without a MAC address: may own some that it did not register.
+    silent: bool,
+    macs: BTreeSet<MacAddr>,
+    response: Option<ControlFrame>,
+}
+
+struct Registration {
+    conn: ConnId,
+    atm: AtmAddress,
+    tlvs: Vec<Tlv>,
+}
+
+/// A LAN emulation server.
+pub struct Les {
+    config: LesConfig,
+    running: bool,
+    clients: BTreeMap<ConnId, Client>,
+    lecids: BTreeMap<u16, ConnId>,
+    macs: BTreeMap<MacAddr, Registration>,
+    tree: Tree,
+    deadline: Option<Instant>,
+    counters: LesCounters,
+    out: VecDeque<Output>,
+}
+
+/// One row of `inspect les`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LesRow {
+    /// LECID; 0 before the join.
+    pub lecid: u16,
+    /// ATM address.
+    pub address: AtmAddress,
+    /// `connected`, `joining` or `joined`.
+    pub state: &'static str,
+    /// Stands for other stations.
+    pub proxy: bool,
+    /// Speaks LANE v2.
+    pub v2: bool,
+    /// Control distribute reaches it by a copy of its own.
+    pub copy: bool,
+    /// Registered MAC addresses.
+    pub macs: Vec<MacAddr>,
+    /// Label of control direct.
+    pub vc: Option<Vc>,
+}
+
+/// A LES, seen from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LesSnapshot {
+    /// Name of the ELAN.
+    pub elan: ElanName,
+    /// Own address.
+    pub address: AtmAddress,
+    /// Address of the BUS.
+    pub bus: AtmAddress,
+    /// Clients.
+    pub clients: Vec<LesRow>,
+    /// Counters.
+    pub counters: LesCounters,
+}
+
+impl Les {
+    /// A LES that does not serve yet.
+    #[must_use]
+    pub fn new(config: LesConfig) -> Self {
+        let params = &config.params;
+        Self {
+            tree: Tree::new(config.address, Blli::LANE_CONTROL, CONTROL_SDU, params),
+            config,
+            running: false,
+            clients: BTreeMap::new(),
+            lecids: BTreeMap::new(),
+            macs: BTreeMap::new(),
+            deadline: None,
+            counters: LesCounters::default(),
+            out: VecDeque::new(),
+        }
+    }
+    /// Everything that there is to see.
+    #[must_use]
+    pub fn snapshot(&self) -> LesSnapshot {
+        let clients = self.clients.values().map(|client| LesRow {
+            lecid: client.lecid,
+            address: client.address,
+            state: match client.state {
+                State::Connected { .. } => "connected",
+                State::Joining { .. } => "joining",
+                State::Joined => "joined",
+            },
+            proxy: client.proxy,
+            v2: client.v2,
+            copy: self.tree.copies(client.address),
+            macs: client.macs.iter().copied().collect(),
+            vc: client.vc,
+        });
+        LesSnapshot {
+            elan: self.config.elan,
+            address: self.config.address,
+            bus: self.config.bus,
+            clients: clients.collect(),
+            counters: self.counters,
+        }
+    }
+
+    fn start(&mut self) {
+        if !core::mem::replace(&mut self.running, true) {
+            self.request(AtmRequest::Listen {
+                address: self.config.address,
+                blli: Blli::LANE_CONTROL,
+                max_sdu: CONTROL_SDU,
+            });
+        }
+    }
+
+    fn stop(&mut self, now: Instant) {
+        if !core::mem::replace(&mut self.running, false) {
+            return;
+        }
+        for conn in self.clients.keys().copied().collect::<Vec<_>>() {
+            self.drop_client(conn, true, now);
+        }
+        self.tree.clear(now);
+        self.request(AtmRequest::Unlisten {
+            address: self.config.address,
+            blli: Blli::LANE_CONTROL,
+        });
+    }
+
+    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        if self.tree.handle(&event, now) && !self.clients.contains_key(&conn_of(&event)) {
+            return;
+        }
+        match event {
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                blli,
+                ..
+            } => self.incoming(conn, calling, blli, now),
+            AtmEvent::Connected { conn, vc } => {
+                if let Some(client) = self.clients.get_mut(&conn) {
+                    client.vc = Some(vc);
+                }
+            }
+            AtmEvent::Released { conn, .. } => self.drop_client(conn, false, now),
+            AtmEvent::Received { conn, sdu } => self.sdu(conn, sdu, now),
+            AtmEvent::Up
+            | AtmEvent::Down
+            | AtmEvent::PartyAdded { .. }
+            | AtmEvent::PartyGone { .. } => {}
+        }
+    }
+
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, blli: Blli, now: Instant) {
+        let cause = match calling {
+            _ if !self.running || blli != Blli::LANE_CONTROL => Some(Cause::INCOMPATIBLE),
+            None => Some(Cause::REJECTED),
+            Some(_) if self.clients.len() >= self.config.params.clients => Some(Cause::RESOURCES),
+            Some(_) => None,
+        };
+        if let Some(cause) = cause {
+            self.counters.calls_refused += 1;
+            return self.request(AtmRequest::Release { conn, cause });
+        }
+        let until = now + self.config.params.control_timeout;
+        let client = Client {
+            address: calling.unwrap_or_default(),
+            vc: None,
+            state: State::Connected { until },
+            lecid: 0,
+            proxy: false,
+            v2: false,
+            silent: false,
+            macs: BTreeSet::new(),
+            response: None,
+        };
+        self.clients.insert(conn, client);
+        self.request(AtmRequest::Accept { conn });
+    }
+
+    /// Forgets a client and all that it registered.
+    fn drop_client(&mut self, conn: ConnId, release: bool, now: Instant) {
+        let Some(client) = self.clients.remove(&conn) else {
+            return;
+        };
+        if release {
+            let cause = Cause::NORMAL;
+            self.request(AtmRequest::Release { conn, cause });
+        }
+        for mac in &client.macs {
+            self.macs.remove(mac);
+        }
+        if client.lecid == 0 {
+            return;
+        }
+        self.lecids.remove(&client.lecid);
+        self.tree.remove(client.address, now);
+        if matches!(client.state, State::Joined) {
+            self.tell_member(client.address, client.lecid, false);
+        }
+    }
+
+    fn tell_member(&mut self, address: AtmAddress, lecid: u16, joined: bool) {
+        self.out.push_back(Output::Member {
+            address,
+            lecid,
+            joined,
+        });
+        let name = if joined { "les.join" } else { "les.leave" };
+        let verb = if joined { "joined" } else { "left" };
+        let text = format!("LECID {lecid} {verb} ELAN {}", self.config.elan);
+        let trace = Trace::detail(name, text).with("lecid", lecid);
+        self.out
+            .push_back(Output::Trace(trace.with("address", address)));
+    }
+
+    fn sdu(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
+        if !self.clients.contains_key(&conn) {
+            self.counters.bad += 1;
+            return;
+        }
+        self.counters.received += 1;
+        match Control::decode(sdu) {
+            Ok(Control::Frame(frame)) => self.control(conn, &frame, now),
+            Ok(_) | Err(_) => self.counters.bad += 1,
+        }
+    }
+
+    /// The tree reached a client, or lost one.
+    fn tree_events(&mut self, now: Instant) {
+        while let Some(event) = self.tree.events.pop_front() {
+            let (address, up) = match event {
+                TreeEvent::Up(address) => (address, true),
+                TreeEvent::Down(address) => (address, false),
+            };
+            let mut clients = self.clients.iter();
+            let found = clients.find(|(_, client)| client.address == address && client.lecid != 0);
+            let Some((&conn, client)) = found else {
+                continue;
+            };
+            match client.state {
+                // Without a leaf it is served on control direct.
+                State::Joining { .. } => self.finish_join(conn),
+                // It sees its control distribute connection go, and will join again.
+                State::Joined if !up => self.drop_client(conn, true, now),
+                State::Joined | State::Connected { .. } => {}
+            }
+        }
+    }
+
+    /// Answers a join whose leaf is settled.
+    fn finish_join(&mut self, conn: ConnId) {
+        let Some(client) = self.clients.get_mut(&conn) else {
+            return;
+        };
+        let State::Joining { response } = core::mem::replace(&mut client.state, State::Joined)
+        else {
+            return;
+        };
+        client.response = Some((*response).clone());
+        let (address, lecid) = (client.address, client.lecid);
+        self.counters.joins += 1;
+        // The BUS must know before the client can call it.
+        self.tell_member(address, lecid, true);
+        self.send(conn, &response);
+    }
+
+    fn send(&mut self, conn: ConnId, frame: &ControlFrame) {
+        let sdu = frame.encode();
+        self.request(AtmRequest::Send { conn, sdu });
+    }
+
+    /// Sends a frame to all members; the sender filters by LECID.
+    fn distribute(&mut self, frame: &ControlFrame) {
+        self.counters.forwarded += 1;
+        self.tree.send(&frame.encode());
+        self.flush_tree();
+        let apart = |client: &Client| {
+            matches!(client.state, State::Joined) && !self.tree.reaches(client.address)
+        };
+        let conns: Vec<ConnId> = (self.clients.iter())
+            .filter(|(_, client)| apart(client))
+            .map(|(conn, _)| *conn)
+            .collect();
+        for conn in conns {
+            self.send(conn, frame);
+        }
+    }
+
+    fn request(&mut self, request: AtmRequest) {
+        self.out.push_back(Output::Atm(request));
+    }
+    fn flush_tree(&mut self) {
+        while let Some(request) = self.tree.out.pop_front() {
+            self.out.push_back(Output::Atm(request));
+        }
+    }
+
+    /// After each step: the tree's requests and events, and the next deadline.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            self.flush_tree();
+            if self.tree.events.is_empty() {
+                break;
+            }
+            self.tree_events(now);
+        }
+        let s4 = self
+            .clients
+            .values()
+            .filter_map(|client| match client.state {
+                State::Connected { until } => Some(until),
+                State::Joining { .. } | State::Joined => None,
+            });
+        self.deadline = s4.chain(self.tree.next()).min();
+    }
+}
+
+/// The connection that an event is about; an id that no client has for the others.
+fn conn_of(event: &AtmEvent<'_>) -> ConnId {
+    match *event {
+        AtmEvent::Received { conn, .. }
+        | AtmEvent::Connected { conn, .. }
+        | AtmEvent::Released { conn, .. } => conn,
+        _ => ConnId(0),
+    }
+}
+
+impl Machine for Les {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Start => self.start(),
+            Input::Stop => self.stop(now),
+            Input::Atm(event) => self.atm(event, now),
+        }
+        self.settle(now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline.is_none_or(|at| at > now) {
+            return;
+        }
+        let late: Vec<ConnId> = (self.clients.iter())
+            .filter(
+                |(_, client)| matches!(client.state, State::Connected { until } if until <= now),
+            )
+            .map(|(conn, _)| *conn)
+            .collect();
+        for conn in late {
+            self.counters.join_timeouts += 1;
+            self.drop_client(conn, true, now);
+        }
+        self.tree.timeout(now);
+        self.settle(now);
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+}

@@ -1,0 +1,280 @@
+//! What the LES answers, and what it passes on. Source: facts book "LANE" §16b.
+
+use super::{Client, Les, Registration, State};
+use crate::{ConnId, Instant};
+use aerostat_wire::MacAddr;
+use aerostat_wire::lane::{
+    ControlFrame, Flags, LanType, MaxFrameSize, OpCode, Status, Tlv, TlvType,
+};
+use std::collections::btree_map;
+
+impl Les {
+    pub(super) fn control(&mut self, conn: ConnId, frame: &ControlFrame, now: Instant) {
+        if frame.op == OpCode::JOIN {
+            return self.join(conn, frame, now);
+        }
+        if frame.version != 1 {
+            self.counters.bad += 1;
+            if !frame.op.is_response() {
+                self.send(conn, &frame.response(Status::VERSION));
+            }
+            return;
+        }
+        // Responses carry the LECID of who asked.
+        if frame.op == OpCode::ARP.response() || frame.op == OpCode::FLUSH.response() {
+            return self.forward_response(conn, frame);
+        }
+        let Some(client) = self.clients.get(&conn) else {
+            return;
+        };
+        if !matches!(client.state, State::Joined) || client.lecid != frame.lecid {
+            self.counters.forged += 1;
+            let answered = [
+                OpCode::REGISTER,
+                OpCode::UNREGISTER,
+                OpCode::ARP,
+                OpCode::VERIFY,
+            ];
+            if answered.contains(&frame.op) {
+                self.send(conn, &frame.response(Status::REQUESTER));
+            }
+            return;
+        }
+        match frame.op {
+            OpCode::REGISTER => self.register(conn, frame),
+            OpCode::UNREGISTER => self.unregister(conn, frame),
+            OpCode::ARP => self.arp(conn, frame),
+            OpCode::NARP | OpCode::TOPOLOGY => self.distribute(frame),
+            OpCode::VERIFY => {
+                let known = frame.target_atm == self.config.bus;
+                let status = if known {
+                    Status::SUCCESS
+                } else {
+                    Status::ATM_ADDRESS
+                };
+                self.send(conn, &frame.response(status));
+            }
+            _ => self.counters.bad += 1,
+        }
+    }
+
+    // ---- join ----
+
+    fn join(&mut self, conn: ConnId, frame: &ControlFrame, now: Instant) {
+        let Some(client) = self.clients.get(&conn) else {
+            return;
+        };
+        match client.state {
+            // The answer is under way.
+            State::Joining { .. } => return,
+            State::Joined => {
+                let again = client.response.clone().map(|mut response| {
+                    response.transaction = frame.transaction;
+                    response
+                });
+                if let Some(response) = again {
+                    self.send(conn, &response);
+                }
+                return;
+            }
+            State::Connected { .. } => {}
+        }
+        let lecid = match self.judge_join(client, frame) {
+            Ok(lecid) => lecid,
+            Err(status) => {
+                self.counters.joins_refused += 1;
+                return self.send(conn, &frame.response(status));
+            }
+        };
+        let response = self.join_response(frame, lecid);
+        let v2 = response.flags.contains(Flags::V2_REQUIRED);
+        let mac = frame.source.as_mac();
+        let Some(client) = self.clients.get_mut(&conn) else {
+            return;
+        };
+        client.lecid = lecid;
+        client.v2 = v2;
+        client.proxy = frame.flags.contains(Flags::PROXY);
+        client.silent = mac.is_none();
+        client.macs.extend(mac);
+        client.state = State::Joining {
+            response: Box::new(response),
+        };
+        let address = client.address;
+        self.lecids.insert(lecid, conn);
+        if let Some(mac) = mac {
+            let tlvs = frame.tlvs.list.clone();
+            let registration = Registration {
+                conn,
+                atm: address,
+                tlvs,
+            };
+            self.macs.insert(mac, registration);
+        }
+        self.tree.add(address, now);
+    }
+
+    /// The LECID to assign, or why not.
+    fn judge_join(&self, client: &Client, frame: &ControlFrame) -> Result<u16, Status> {
+        if frame.version != 1 {
+            return Err(Status::VERSION);
+        }
+        // The network vouches for the caller; a client cannot join in another's name.
+        if frame.source_atm != client.address {
+            return Err(Status::ATM_ADDRESS);
+        }
+        let config = &self.config;
+        let kind = [LanType::UNSPECIFIED, config.lan_type].contains(&frame.lan_type);
+        let wanted = frame.max_frame.octets().unwrap_or(u16::MAX);
+        let known = frame.max_frame == MaxFrameSize::UNSPECIFIED || wanted != u16::MAX;
+        let size = known && wanted >= config.max_frame.octets().unwrap_or(0);
+        let name = frame.elan.is_empty() || frame.elan.same(&config.elan);
+        if !kind || !size || !name || frame.source.tag > 1 {
+            return Err(Status::PARAMETERS);
+        }
+        let mac = frame.source.as_mac();
+        if mac.is_some_and(|mac| mac.is_group() || mac == MacAddr::default()) {
+            return Err(Status::LAN_DESTINATION);
+        }
+        if mac.is_some_and(|mac| self.macs.contains_key(&mac)) {
+            return Err(Status::DUPLICATE_LAN);
+        }
+        let mut members = self.clients.values().filter(|other| other.lecid != 0);
+        if members.any(|other| other.address == client.address) {
+            return Err(Status::DUPLICATE_ATM);
+        }
+        let mut free = (1..=0xfeff).filter(|lecid| !self.lecids.contains_key(lecid));
+        free.next().ok_or(Status::RESOURCES)
+    }
+
+    fn join_response(&self, frame: &ControlFrame, lecid: u16) -> ControlFrame {
+        let config = &self.config;
+        let mut response = frame.response(Status::SUCCESS);
+        response.lecid = lecid;
+        response.lan_type = config.lan_type;
+        response.max_frame = config.max_frame;
+        response.elan = config.elan;
+        if config.v2 && frame.flags.contains(Flags::V2_CAPABLE) {
+            response.flags = response.flags.with(Flags::V2_REQUIRED);
+            response.tlvs = vec![Tlv::u32(TlvType::ELAN_ID, config.elan_id)].into();
+        }
+        response
+    }
+
+    // ---- registration ----
+
+    fn register(&mut self, conn: ConnId, frame: &ControlFrame) {
+        let status = self.try_register(conn, frame).err();
+        if status.is_some() {
+            self.counters.registrations_refused += 1;
+        }
+        self.send(conn, &frame.response(status.unwrap_or_default()));
+    }
+
+    fn try_register(&mut self, conn: ConnId, frame: &ControlFrame) -> Result<(), Status> {
+        let mac = frame.source.as_mac().ok_or(Status::LAN_DESTINATION)?;
+        if mac.is_group() {
+            return Err(Status::LAN_DESTINATION);
+        }
+        let mut others = self.clients.iter();
+        if others.any(|(other, client)| *other != conn && client.address == frame.source_atm) {
+            return Err(Status::DUPLICATE_ATM);
+        }
+        let client = self.clients.get_mut(&conn).ok_or(Status::REQUESTER)?;
+        // Only addresses of the same end system: no client can draw another host's frames.
+        if !client.address.same_end_system(&frame.source_atm) {
+            return Err(Status::ATM_ADDRESS);
+        }
+        let tlvs = frame.tlvs.list.clone();
+        match self.macs.entry(mac) {
+            btree_map::Entry::Occupied(entry) if entry.get().conn != conn => {
+                Err(Status::DUPLICATE_LAN)
+            }
+            btree_map::Entry::Occupied(mut entry) => {
+                entry.get_mut().tlvs = tlvs;
+                entry.get_mut().atm = frame.source_atm;
+                Ok(())
+            }
+            btree_map::Entry::Vacant(entry) => {
+                if client.macs.len() >= self.config.params.registrations {
+                    return Err(Status::RESOURCES);
+                }
+                let atm = frame.source_atm;
+                entry.insert(Registration { conn, atm, tlvs });
+                client.macs.insert(mac);
+                Ok(())
+            }
+        }
+    }
+
+    fn unregister(&mut self, conn: ConnId, frame: &ControlFrame) {
+        let mac = frame.source.as_mac();
+        let own = mac.filter(|mac| self.macs.get(mac).is_some_and(|known| known.conn == conn));
+        if let Some(mac) = own {
+            self.macs.remove(&mac);
+            if let Some(client) = self.clients.get_mut(&conn) {
+                client.macs.remove(&mac);
+            }
+        }
+        self.send(conn, &frame.response(Status::SUCCESS));
+    }
+
+    // ---- address resolution ----
+
+    fn arp(&mut self, conn: ConnId, frame: &ControlFrame) {
+        self.counters.arp_requests += 1;
+        let Some(mac) = frame.target.as_mac() else {
+            // Targetless: an announcement.
+            return self.distribute(frame);
+        };
+        let v2 = self.clients.get(&conn).is_some_and(|client| client.v2);
+        if mac.is_group() {
+            let mut response = frame.response(Status::SUCCESS);
+            response.target_atm = self.config.bus;
+            return self.send(conn, &response);
+        }
+        if let Some(known) = self.macs.get(&mac) {
+            let mut response = frame.response(Status::SUCCESS);
+            response.flags = response.flags.without(Flags::REMOTE);
+            response.target_atm = known.atm;
+            if v2 {
+                response.tlvs = known.tlvs.clone().into();
+            }
+            return self.send(conn, &response);
+        }
+        let may_know = |client: &Client| {
+            matches!(client.state, State::Joined) && (client.proxy || client.silent)
+        };
+        let asked: Vec<ConnId> = (self.clients.iter())
+            .filter(|(other, client)| **other != conn && may_know(client))
+            .map(|(other, _)| *other)
+            .collect();
+        if asked.is_empty() {
+            self.counters.arp_unknown += 1;
+        }
+        for other in asked {
+            self.counters.forwarded += 1;
+            self.send(other, frame);
+        }
+    }
+
+    /// LE_ARP and LE_FLUSH responses go to the client whose LECID they carry.
+    fn forward_response(&mut self, conn: ConnId, frame: &ControlFrame) {
+        let member = |conn: &ConnId| {
+            let client = self.clients.get(conn);
+            client.is_some_and(|client| matches!(client.state, State::Joined))
+        };
+        let to = self.lecids.get(&frame.lecid).copied().filter(member);
+        // Who answers LE_ARP must answer with an address of its own.
+        let own = self.clients.get(&conn).is_some_and(|client| {
+            frame.op != OpCode::ARP.response() || client.address.same_end_system(&frame.target_atm)
+        });
+        match to {
+            Some(to) if member(&conn) && own => {
+                self.counters.forwarded += 1;
+                self.send(to, frame);
+            }
+            _ => self.counters.forged += 1,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Variables of clients and servers: defaults and ranges of the standard.
+
+use crate::Duration;
+use aerostat_wire::lane::{Tlv, TlvType};
+
+/// Variables of a LEC (C numbers of LUNI 2.0 §5.1). Source: facts book "LANE" §9.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LecParams {
+    /// C7, control time-out: total time for one request, 10..=300 s.
+    pub control_timeout: Duration,
+    /// C7i, initial control time-out: time to the first repetition, 1..=10 s.
+    pub initial_control_timeout: Duration,
+    /// C7x, factor from one repetition to the next, 2..=5.
+    pub control_backoff: u32,
+    /// C10, most frames in C11 for one unresolved destination, 1..=20.
+    pub max_unknown_count: u16,
+    /// C11, 1..=60 s.
+    pub max_unknown_time: Duration,
+    /// C12, idle time after which a data direct connection is released; zero is never.
+    pub vcc_timeout: Duration,
+    /// C13, repetitions of LE_ARP, 0..=2.
+    pub max_retry_count: u16,
+    /// C17, ageing time, 10..=300 s.
+    pub aging_time: Duration,
+    /// C18, ageing time of remote entries during a topology change, 4..=30 s.
+    pub forward_delay: Duration,
+    /// C20, expected LE_ARP response time, 1..=30 s.
+    pub expected_arp_time: Duration,
+    /// C21, flush time-out, 1..=4 s.
+    pub flush_timeout: Duration,
+    /// C22, path switching delay, 1..=8 s.
+    pub path_switching_delay: Duration,
+    /// C28, connection completion timer, 1..=10 s.
+    pub connection_completion: Duration,
+    /// C33, forward disconnect time-out, 10..=300 s.
+    pub forward_disconnect: Duration,
+    /// C37, least reconfigure delay, 1..=10000 ms.
+    pub min_reconfigure_delay: Duration,
+    /// C38, greatest reconfigure delay, 1..=10000 ms.
+    pub max_reconfigure_delay: Duration,
+    /// C39, repetitions of the BUS connection, 0..=2.
+    pub max_bus_retries: u32,
+    /// How long a refused data direct call is not tried again. Not a variable of the standard.
+    pub call_retry: Duration,
+}
+
+impl Default for LecParams {
+    /// Defaults of LUNI 2.0.
+    fn default() -> Self {
+        Self {
+            control_timeout: Duration::from_secs(30),
+            initial_control_timeout: Duration::from_secs(5),
+            control_backoff: 2,
+            max_unknown_count: 10,
+            max_unknown_time: Duration::from_secs(1),
+            vcc_timeout: Duration::from_secs(1200),
+            max_retry_count: 1,
+            aging_time: Duration::from_secs(300),
+            forward_delay: Duration::from_secs(15),
+            expected_arp_time: Duration::from_secs(1),
+            flush_timeout: Duration::from_secs(4),
+            path_switching_delay: Duration::from_secs(6),
+            connection_completion: Duration::from_secs(4),
+            forward_disconnect: Duration::from_secs(60),
+            min_reconfigure_delay: Duration::from_millis(1),
+            max_reconfigure_delay: Duration::from_millis(5000),
+            max_bus_retries: 1,
+            call_retry: Duration::from_secs(5),
+        }
+    }
+}
+
+impl LecParams {
+    /// Takes the values that a LECS hands out; each is moved into the range of the standard.
+    pub fn apply(&mut self, tlvs: &[Tlv]) {
+        for tlv in tlvs {
+            let Some(value) = tlv.number() else {
+                continue;
+            };
+            let seconds = |min, max| Duration::from_secs(value.clamp(min, max).into());
+            match tlv.kind {
+                TlvType::CONTROL_TIMEOUT => self.control_timeout = seconds(10, 300),
+                TlvType::MAX_UNKNOWN_COUNT => self.max_unknown_count = value.clamp(1, 20) as u16,
+                TlvType::MAX_UNKNOWN_TIME => self.max_unknown_time = seconds(1, 60),
+                TlvType::VCC_TIMEOUT => self.vcc_timeout = seconds(0, u32::MAX),
+                TlvType::MAX_RETRY_COUNT => self.max_retry_count = value.min(2) as u16,
+                TlvType::AGING_TIME => self.aging_time = seconds(10, 300),
+                TlvType::FORWARD_DELAY => self.forward_delay = seconds(4, 30),
+                TlvType::EXPECTED_ARP_TIME => self.expected_arp_time = seconds(1, 30),
+                TlvType::FLUSH_TIMEOUT => self.flush_timeout = seconds(1, 4),
+                TlvType::PATH_SWITCHING_DELAY => self.path_switching_delay = seconds(1, 8),
+                TlvType::CONNECTION_COMPLETION => self.connection_completion = seconds(1, 10),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Bounds of what peers and users can make a LEC hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LecLimits {
+    /// Entries of the LE_ARP cache, and destinations of the data plane.
+    pub cache: usize,
+    /// Frames that wait for one destination.
+    pub queue: usize,
+    /// Data direct connections.
+    pub vccs: usize,
+}
+
+impl Default for LecLimits {
+    fn default() -> Self {
+        Self {
+            cache: 1024,
+            queue: 32,
+            vccs: 512,
+        }
+    }
+}
+
+/// Variables and bounds of the servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerParams {
+    /// S4: how long a connection may exist without a join (LES) or stay idle (LECS), 10..=300 s.
+    pub control_timeout: Duration,
+    /// S5: frames older than this are not to be sent, 1..=4 s. Kept by the driver that queues frames.
+    pub max_frame_age: Duration,
+    /// How long a refused leaf of a point-to-multipoint connection waits for the next try.
+    pub leaf_retry: Duration,
+    /// Tries of a leaf before a copy of its own is set up.
+    pub leaf_tries: u32,
+    /// Most clients, and most connections that are no client yet.
+    pub clients: usize,
+    /// Most LAN destinations that one client may register.
+    pub registrations: usize,
+}
+
+impl Default for ServerParams {
+    fn default() -> Self {
+        Self {
+            control_timeout: Duration::from_secs(120),
+            max_frame_age: Duration::from_secs(1),
+            leaf_retry: Duration::from_millis(500),
+            leaf_tries: 3,
+            clients: 1024,
+            registrations: 256,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Servers that die and come back, connections that break.
+
+use super::*;
+use crate::lane::lec::{LecState, Output};
+use aerostat_wire::Blli;
+
+fn operational(w: &World<Node>, clients: usize) -> bool {
+    let mut all = (LEC0..LEC0 + clients).map(|who| lec_of(w, who).state());
+    all.all(|state| state == LecState::Operational)
+}
+fn left(w: &mut World<Node>) -> usize {
+    let notes = w.take_notes();
+    let left = |note: &Note| matches!(note, Note::Lec(Output::Left));
+    notes.iter().filter(|(_, _, note)| left(note)).count()
+}
+
+#[test]
+fn les_crashes_and_returns() {
+    let mut w = joined_world(3);
+    w.take_notes();
+    w.replace(LES, new_les());
+    // Its membership dies with it: the BUS is told by the owner of both, here by a restart.
+    w.replace(BUS, new_bus());
+    start(&mut w, BUS);
+    w.run_for(Duration::from_secs(10));
+    assert_eq!(left(&mut w), 3);
+    assert!(!operational(&w, 3));
+    start(&mut w, LES);
+    w.run_for(Duration::from_secs(10));
+    assert!(operational(&w, 3));
+    assert_eq!(les_of(&w).snapshot().clients.len(), 3);
+    finish(w);
+}
+
+#[test]
+fn bus_crashes_and_returns() {
+    let mut w = joined_world(3);
+    w.take_notes();
+    w.replace(BUS, new_bus());
+    w.run_for(Duration::from_secs(10));
+    assert!(!operational(&w, 3));
+    start(&mut w, BUS);
+    w.run_for(Duration::from_secs(20));
+    assert!(operational(&w, 3));
+    unicast(&mut w, LEC0, LEC0 + 2, 5);
+    w.run_for(Duration::from_millis(100));
+    assert_eq!(delivered(&mut w, LEC0 + 2), [5]);
+    finish(w);
+}
+
+#[test]
+fn bus_connection_is_renewed_without_leaving() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    let now = w.now;
+    w.net.break_calls(LEC0, Blli::LANE_MULTICAST_ETHERNET, now);
+    w.run_for(Duration::from_secs(2));
+    assert!(operational(&w, 2));
+    assert_eq!(left(&mut w), 0, "the ELAN was never left");
+    finish(w);
+}
+
+#[test]
+fn control_connection_lost_means_rejoin() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    let now = w.now;
+    w.net.break_calls(LEC0, Blli::LANE_CONTROL, now);
+    w.run_for(Duration::from_secs(12));
+    assert!(operational(&w, 2));
+    // The point-to-multipoint connection was shared: both joined again.
+    assert_eq!(left(&mut w), 2);
+    finish(w);
+}
+
+#[test]
+fn data_direct_connection_lost() {
+    let mut w = joined_world(2);
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(1));
+    let now = w.now;
+    w.net.break_calls(LEC0, Blli::LANE_DATA_ETHERNET, now);
+    w.run_for(Duration::from_secs(1));
+    delivered(&mut w, LEC0 + 1);
+    for number in 0..20 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        w.run_for(Duration::from_millis(1));
+    }
+    w.run_for(Duration::from_secs(1));
+    let got = delivered(&mut w, LEC0 + 1);
+    assert_eq!(got, (0..20).collect::<Vec<_>>());
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    finish(w);
+}
+
+#[test]
+fn client_crashes_and_returns() {
+    let mut w = joined_world(3);
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(1));
+    w.replace(LEC0 + 1, Node::Lec(Box::new(Lec::new(lec_config(1)))));
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(les_of(&w).snapshot().clients.len(), 2);
+    start(&mut w, LEC0 + 1);
+    w.run_for(Duration::from_secs(1));
+    assert!(operational(&w, 3));
+    delivered(&mut w, LEC0 + 1);
+    unicast(&mut w, LEC0, LEC0 + 1, 2);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(delivered(&mut w, LEC0 + 1), [2]);
+    finish(w);
+}
+
+#[test]
+fn random_loss_never_wedges_the_elan() {
+    for seed in 0..10_u64 {
+        let mut w = joined_world(3);
+        let mut x = seed * 7919 + 1;
+        w.net.loss = Some(Box::new(move |_| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (x >> 33).is_multiple_of(5)
+        }));
+        for number in 0..300 {
+            for (from, to) in [(0, 1), (1, 0), (2, 0), (1, 2)] {
+                unicast(&mut w, LEC0 + from, LEC0 + to, number);
+            }
+            w.run_for(Duration::from_millis(30));
+            if number == 150 {
+                let now = w.now;
+                w.net.break_calls(LEC0 + 1, Blli::LANE_DATA_ETHERNET, now);
+                w.net.break_calls(LEC0 + 2, Blli::LANE_CONTROL, now);
+            }
+        }
+        w.net.loss = None;
+        w.run_for(Duration::from_secs(60));
+        assert!(operational(&w, 3), "seed {seed}");
+        delivered(&mut w, LEC0);
+        unicast(&mut w, LEC0 + 2, LEC0, 9999);
+        w.run_for(Duration::from_secs(1));
+        assert_eq!(delivered(&mut w, LEC0), [9999], "seed {seed}");
+        finish(w);
+    }
+}
+
+#[test]
+fn same_seed_same_story() {
+    let story = || {
+        let mut w = joined_world(3);
+        w.replace(LES, new_les());
+        w.run_for(Duration::from_secs(20));
+        start(&mut w, LES);
+        w.run_for(Duration::from_secs(20));
+        let notes = w.take_notes();
+        notes
+            .iter()
+            .map(|note| format!("{note:?}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(story(), story());
+}

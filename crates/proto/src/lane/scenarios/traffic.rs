@@ -1,0 +1,503 @@
+//! Frames: over the BUS, then over data direct connections, in order.
+
+use super::*;
+use crate::lane::lec::{ArpStatus, Output};
+use crate::testing::Refusal;
+use crate::{AtmRequest, Cause, ConnId};
+use aerostat_wire::lane::{Control, ControlFrame, DataFrame, Flags, LanDestination, OpCode};
+use aerostat_wire::{Blli, Qos};
+
+fn arp_status(w: &World<Node>, who: usize, of: u8) -> Option<ArpStatus> {
+    let cache = lec_of(w, who).snapshot().cache;
+    cache
+        .iter()
+        .find(|row| row.mac == mac(of + 1))
+        .map(|row| row.status)
+}
+
+#[test]
+fn group_frames_reach_all_others_once() {
+    let mut w = joined_world(3);
+    w.take_notes();
+    let octets = frame(LEC0, MacAddr::BROADCAST, 1);
+    tell(&mut w, LEC0, lec::Input::Transmit(octets.clone()));
+    w.run_for(Duration::from_millis(10));
+    let got: Vec<usize> = (w.take_notes().into_iter())
+        .filter_map(|(_, who, note)| match note {
+            Note::Lec(Output::Deliver(frame)) => {
+                assert_eq!(frame, octets);
+                Some(who)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(got, [LEC0 + 1, LEC0 + 2]);
+    assert_eq!(lec_of(&w, LEC0).snapshot().data.echoes, 1);
+    finish(w);
+}
+
+#[test]
+fn unicast_moves_from_the_bus_to_data_direct_in_order() {
+    let mut w = joined_world(3);
+    w.take_notes();
+    // Frames every 300 us while LE_ARP, call and flush are under way.
+    for number in 0..100 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        w.run_for(Duration::from_micros(300));
+    }
+    w.run_for(Duration::from_secs(1));
+    let got = delivered(&mut w, LEC0 + 1);
+    assert!(got.is_sorted(), "order was lost: {got:?}");
+    // The quota and the queue bound what waits; here all get through.
+    assert_eq!(got.len(), 100);
+    assert_eq!(arp_status(&w, LEC0, 1), Some(ArpStatus::ForwardDirect));
+    let data = lec_of(&w, LEC0).snapshot().data;
+    assert!(data.sent_bus <= 10, "C10 frames at most: {data:?}");
+    assert!(bus_of(&w).snapshot().counters.flushes >= 1);
+    // The third client saw the unknown frames and dropped them.
+    assert_eq!(
+        lec_of(&w, LEC0 + 2).snapshot().data.not_for_us,
+        data.sent_bus
+    );
+    finish(w);
+}
+
+#[test]
+fn quota_bounds_unknown_frames() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    let nobody = mac(0x77);
+    for number in 0..1000 {
+        let octets = frame(LEC0, nobody, number);
+        tell(&mut w, LEC0, lec::Input::Transmit(octets));
+        w.run_for(Duration::from_millis(10));
+    }
+    let data = lec_of(&w, LEC0).snapshot().data;
+    // C10 = 10 frames in C11 = 1 s, for 10 s; the rest finds the queue full.
+    assert!((90..=120).contains(&data.sent_bus), "{data:?}");
+    assert!(data.queue_full > 800);
+    assert!(les_of(&w).snapshot().counters.arp_unknown >= 5);
+    finish(w);
+}
+
+#[test]
+fn crossing_calls_leave_one_connection() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    for number in 0..60 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        unicast(&mut w, LEC0 + 1, LEC0, 1000 + number);
+        w.run_for(Duration::from_micros(500));
+    }
+    w.run_for(Duration::from_millis(500));
+    let notes = w.take_notes();
+    let at = |who: usize| -> Vec<u32> {
+        let frames = notes.iter().filter_map(|(_, from, note)| match note {
+            Note::Lec(Output::Deliver(frame)) if *from == who => Some(frame),
+            _ => None,
+        });
+        frames
+            .map(|frame| u32::from_be_bytes(frame[14..18].try_into().unwrap()))
+            .collect()
+    };
+    for who in [LEC0, LEC0 + 1] {
+        let got = at(who);
+        assert!(got.is_sorted(), "{got:?}");
+        assert_eq!(got.len(), 60);
+    }
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 2);
+    // Traffic goes on; after C21 the call of the higher address is gone.
+    for number in 0..100 {
+        unicast(&mut w, LEC0, LEC0 + 1, 100 + number);
+        unicast(&mut w, LEC0 + 1, LEC0, 1100 + number);
+        w.run_for(Duration::from_millis(100));
+    }
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET), [LEC0]);
+    finish(w);
+}
+
+#[test]
+fn idle_connection_is_released_and_comes_back() {
+    let mut config = [lec_config(0), lec_config(1)];
+    for c in &mut config {
+        c.params.vcc_timeout = Duration::from_secs(10);
+    }
+    let mut w = world(config.to_vec());
+    for who in [LEC0, LEC0 + 1] {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_millis(500));
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(5));
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    w.run_for(Duration::from_secs(10));
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 0);
+    delivered(&mut w, LEC0 + 1);
+    unicast(&mut w, LEC0, LEC0 + 1, 2);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    assert_eq!(delivered(&mut w, LEC0 + 1), [2]);
+    finish(w);
+}
+
+#[test]
+fn refused_call_keeps_frames_on_the_bus() {
+    let mut w = joined_world(2);
+    w.net.refuse.push(Refusal {
+        called: address(2),
+        blli: Some(Blli::LANE_DATA_ETHERNET),
+        cause: Cause::RESOURCES,
+        times: 2,
+    });
+    w.take_notes();
+    for number in 0..40 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        w.run_for(Duration::from_millis(500));
+    }
+    let got = delivered(&mut w, LEC0 + 1);
+    assert_eq!(got.len(), 40);
+    assert!(got.is_sorted());
+    // Tried every 5 s: the third call gets through.
+    assert_eq!(arp_status(&w, LEC0, 1), Some(ArpStatus::ForwardDirect));
+    finish(w);
+}
+
+#[test]
+fn lost_ready_and_flush_do_not_block() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    // READY_IND, READY_QUERY and flush answers are lost.
+    w.net.loss = Some(Box::new(|sdu| {
+        sdu.len() == 6 || sdu.starts_with(&[0xff, 0, 1, 1, 1, 7])
+    }));
+    for number in 0..100 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        w.run_for(Duration::from_millis(100));
+    }
+    let got = delivered(&mut w, LEC0 + 1);
+    assert!(got.is_sorted());
+    assert_eq!(arp_status(&w, LEC0, 1), Some(ArpStatus::ForwardDirect));
+    assert_eq!(*got.last().unwrap(), 99);
+    // Data is a READY too: the called side answers on the same connection.
+    unicast(&mut w, LEC0 + 1, LEC0, 7);
+    w.run_for(Duration::from_secs(12));
+    assert_eq!(arp_status(&w, LEC0 + 1, 0), Some(ArpStatus::ForwardDirect));
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    finish(w);
+}
+
+#[test]
+fn called_side_asks_until_ready() {
+    let mut w = joined_world(2);
+    w.net.loss = Some(Box::new(|sdu| sdu.starts_with(&[0xff, 0, 1, 1, 1, 3])));
+    // A call without data: its READY_IND is lost.
+    tell(&mut w, LEC0, lec::Input::Resolve { mac: mac(2) });
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_millis(200));
+    w.net.loss = None;
+    let sent = lec_of(&w, LEC0 + 1).snapshot().control.sent;
+    w.run_for(Duration::from_secs(9));
+    // READY_QUERY after C28 = 4 s; the answer stops it.
+    let after = lec_of(&w, LEC0 + 1).snapshot().control.sent;
+    assert_eq!(after, sent + 1);
+    finish(w);
+}
+
+#[test]
+fn tlvs_are_taught_and_taken_back() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    // Known before: the announcement updates it.
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(1));
+    let device = mps(1).to_tlv();
+    tell(&mut w, LEC0 + 1, lec::Input::SetTlvs(vec![device.clone()]));
+    w.run_for(Duration::from_secs(1));
+    let taught = |notes: Vec<(Instant, usize, Note)>| {
+        notes.into_iter().find_map(|(_, who, note)| match note {
+            Note::Lec(Output::Associate { mac: m, atm, tlvs }) if who == LEC0 && m == mac(2) => {
+                (!tlvs.is_empty()).then_some((atm, tlvs))
+            }
+            _ => None,
+        })
+    };
+    let want = Some((address(2), vec![device.clone()]));
+    assert_eq!(taught(w.take_notes()), want);
+    // A third client that joins later learns them from the LES.
+    let late = w.add(Node::Lec(Box::new(Lec::new(lec_config(2)))));
+    start(&mut w, late);
+    w.run_for(Duration::from_millis(500));
+    tell(&mut w, late, lec::Input::Resolve { mac: mac(2) });
+    tell(&mut w, late, lec::Input::Resolve { mac: mac(0x66) });
+    w.run_for(Duration::from_secs(5));
+    let resolved: Vec<_> = (w.take_notes().into_iter())
+        .filter_map(|(_, who, note)| match note {
+            Note::Lec(Output::Resolved { mac, owner }) if who == late => Some((mac, owner)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(resolved, [(mac(2), want.clone()), (mac(0x66), None)]);
+    // The owner leaves: at the latest after C17 the knowledge is taken back.
+    stop(&mut w, LEC0 + 1);
+    w.run_for(Duration::from_secs(310));
+    let gone = w.take_notes();
+    for who in [LEC0, late] {
+        let taken =
+            |note: &Note| matches!(note, Note::Lec(Output::Dissociate { mac: m }) if *m == mac(2));
+        assert!(
+            gone.iter()
+                .any(|(_, from, note)| *from == who && taken(note))
+        );
+    }
+    finish(w);
+}
+
+#[test]
+fn tlvs_survive_ageing_while_their_owner_lives() {
+    let mut w = joined_world(2);
+    let device = mps(1).to_tlv();
+    tell(&mut w, LEC0 + 1, lec::Input::SetTlvs(vec![device]));
+    tell(&mut w, LEC0, lec::Input::Resolve { mac: mac(2) });
+    w.run_for(Duration::from_secs(1000));
+    let lost = |note: &Note| matches!(note, Note::Lec(Output::Dissociate { .. }));
+    assert!(!w.take_notes().iter().any(|(_, _, note)| lost(note)));
+    finish(w);
+}
+
+#[test]
+fn unused_entries_age_and_topology_change_hurries_remote_ones() {
+    let proxy = LecConfig {
+        proxy: true,
+        ..lec_config(1)
+    };
+    let mut w = world(vec![lec_config(0), proxy, lec_config(2)]);
+    for who in LEC0..LEC0 + 3 {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_millis(500));
+    let behind = mac(0x55);
+    tell(&mut w, LEC0 + 1, lec::Input::SetRemote(vec![behind]));
+    tell(&mut w, LEC0, lec::Input::Resolve { mac: behind });
+    tell(&mut w, LEC0, lec::Input::Resolve { mac: mac(3) });
+    w.run_for(Duration::from_secs(1));
+    let row = |w: &World<Node>, m| {
+        let cache = lec_of(w, LEC0).snapshot().cache;
+        cache.into_iter().find(|row| row.mac == m)
+    };
+    let found = row(&w, behind).expect("the proxy answers");
+    assert!(found.remote);
+    assert_eq!(found.atm, Some(address(2)));
+    assert!(!row(&w, mac(3)).unwrap().remote);
+    tell(&mut w, LEC0 + 1, lec::Input::TopologyChange(true));
+    w.run_for(Duration::from_secs(20));
+    assert!(lec_of(&w, LEC0).snapshot().topology_change);
+    assert_eq!(row(&w, behind), None, "C18 = 15 s");
+    assert!(row(&w, mac(3)).is_some(), "C17 = 300 s");
+    tell(&mut w, LEC0 + 1, lec::Input::TopologyChange(false));
+    w.run_for(Duration::from_secs(300));
+    assert!(!lec_of(&w, LEC0).snapshot().topology_change);
+    assert_eq!(row(&w, mac(3)), None);
+    finish(w);
+}
+
+#[test]
+fn station_that_moves_behind_another_proxy() {
+    let proxy = |n| LecConfig {
+        proxy: true,
+        ..lec_config(n)
+    };
+    let mut w = world(vec![lec_config(0), proxy(1), proxy(2)]);
+    for who in LEC0..LEC0 + 3 {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_millis(500));
+    let station = mac(0x55);
+    tell(&mut w, LEC0 + 1, lec::Input::SetRemote(vec![station]));
+    for who in [LEC0, LEC0 + 2] {
+        tell(&mut w, who, lec::Input::Resolve { mac: station });
+    }
+    w.run_for(Duration::from_secs(1));
+    let owner = |w: &World<Node>| {
+        let cache = lec_of(w, LEC0).snapshot().cache;
+        cache
+            .iter()
+            .find(|row| row.mac == station)
+            .and_then(|row| row.atm)
+    };
+    assert_eq!(owner(&w), Some(address(2)));
+    tell(&mut w, LEC0 + 1, lec::Input::SetRemote(vec![]));
+    tell(&mut w, LEC0 + 2, lec::Input::SetRemote(vec![station]));
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(owner(&w), Some(address(3)), "LE_NARP moves it");
+    finish(w);
+}
+
+/// A host on the network that is no client: what it sends must change nothing.
+struct Forger;
+
+fn call_from_outside(w: &mut World<Node>, called: AtmAddress, calling: AtmAddress, blli: Blli) {
+    let outsider = w.users.len() - 1;
+    let request = AtmRequest::Connect {
+        conn: ConnId(900),
+        calling,
+        called,
+        blli,
+        qos: Qos::ubr(1516),
+        multipoint: false,
+    };
+    w.net.request(outsider, request, w.now);
+}
+
+impl Forger {
+    /// Adds a client that is never started, so that its number can be used.
+    fn add(w: &mut World<Node>) -> usize {
+        w.add(Node::Lec(Box::new(Lec::new(lec_config(0x70)))))
+    }
+}
+
+#[test]
+fn unknown_callers_are_refused() {
+    let mut w = joined_world(1);
+    let outsider = Forger::add(&mut w);
+    for (called, blli) in [
+        (address(0xa2), Blli::LANE_MULTICAST_ETHERNET),
+        (address(1), Blli::LANE_CONTROL),
+        (address(1), Blli::LANE_MULTICAST_ETHERNET),
+    ] {
+        let before = w.net.calls();
+        call_from_outside(&mut w, called, address(0x71), blli);
+        w.run_for(Duration::from_secs(10));
+        assert_eq!(w.net.calls(), before, "{called} took a call for {blli:?}");
+    }
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    finish(w);
+}
+
+#[test]
+fn forged_control_frames_change_nothing() {
+    let mut w = joined_world(2);
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(1));
+    let before = lec_of(&w, LEC0).snapshot();
+    let outsider = Forger::add(&mut w);
+    // On a data direct connection, which anybody may open.
+    call_from_outside(&mut w, address(1), address(0x71), Blli::LANE_DATA_ETHERNET);
+    w.run_for(Duration::from_millis(10));
+    let mut forged = ControlFrame::new(OpCode::ARP.response());
+    forged.lecid = before.lecid;
+    forged.target = LanDestination::mac(mac(2));
+    forged.target_atm = address(0x71);
+    for op in [0x0106, 0x0008, 0x0009, 0x0102, 0x0107, 0x0006, 0x7777] {
+        forged.op = OpCode(op);
+        forged.flags = Flags::TOPOLOGY_CHANGE;
+        for transaction in 0..50 {
+            forged.transaction = transaction;
+            let sdu = forged.encode();
+            let conn = ConnId(900);
+            w.net
+                .request(outsider, AtmRequest::Send { conn, sdu }, w.now);
+        }
+    }
+    w.run_for(Duration::from_secs(1));
+    let after = lec_of(&w, LEC0).snapshot();
+    assert_eq!(after.cache, before.cache);
+    assert!(!after.topology_change);
+    assert!(after.control.bad >= before.control.bad + 350);
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    w.run_for(Duration::from_secs(1));
+    finish(w);
+}
+
+#[test]
+fn les_knows_whose_frame_it_is() {
+    let mut w = joined_world(2);
+    let outsider = Forger::add(&mut w);
+    call_from_outside(&mut w, address(0xa1), address(0x71), Blli::LANE_CONTROL);
+    w.run_for(Duration::from_millis(10));
+    let send = |w: &mut World<Node>, frame: &ControlFrame| {
+        let (conn, sdu) = (ConnId(900), frame.encode());
+        w.net
+            .request(outsider, AtmRequest::Send { conn, sdu }, w.now);
+        w.run_for(Duration::from_millis(10));
+    };
+    // A join in another's name, and requests with another's LECID.
+    let mut join = ControlFrame::new(OpCode::JOIN);
+    join.source_atm = address(1);
+    send(&mut w, &join);
+    for op in [
+        OpCode::REGISTER,
+        OpCode::ARP,
+        OpCode::NARP,
+        OpCode::TOPOLOGY,
+    ] {
+        let mut forged = ControlFrame::new(op);
+        forged.lecid = 1;
+        forged.source = LanDestination::mac(mac(0x71));
+        forged.source_atm = address(0x71);
+        send(&mut w, &forged);
+    }
+    let les = les_of(&w).snapshot();
+    assert_eq!(les.counters.joins_refused, 1);
+    assert_eq!(les.counters.forged, 4);
+    assert_eq!(les.counters.joins, 2);
+    // Who does not join is dropped after S4.
+    w.run_for(Duration::from_secs(121));
+    assert_eq!(les_of(&w).snapshot().counters.join_timeouts, 1);
+    assert_eq!(les_of(&w).snapshot().clients.len(), 2);
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    finish(w);
+}
+
+#[test]
+fn bus_drops_frames_in_another_name() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    let lecid = lec_of(&w, LEC0 + 1).snapshot().lecid;
+    let sdu = DataFrame::encode(lecid, &frame(LEC0, MacAddr::BROADCAST, 9));
+    // Client 0's multicast send connection, as its host would use it.
+    for conn in (1..20).map(ConnId) {
+        let sdu = sdu.clone();
+        w.net.request(LEC0, AtmRequest::Send { conn, sdu }, w.now);
+    }
+    w.run_for(Duration::from_millis(10));
+    assert_eq!(bus_of(&w).snapshot().counters.forged, 1);
+    assert!(delivered(&mut w, LEC0 + 1).is_empty());
+    w.net.misuse = 0;
+    finish(w);
+}
+
+#[test]
+fn thousands_of_addresses_stay_bounded() {
+    let mut w = joined_world(2);
+    // Unknown destinations: as many as a scan of a /16 makes.
+    for number in 0..5000_u32 {
+        let mut m = mac(0);
+        m.0[2..6].copy_from_slice(&(number + 0x1000).to_be_bytes());
+        let octets = frame(LEC0, m, number);
+        tell(&mut w, LEC0, lec::Input::Transmit(octets));
+        w.run_for(Duration::from_micros(100));
+    }
+    let snapshot = lec_of(&w, LEC0).snapshot();
+    assert_eq!(snapshot.cache.len(), 1024);
+    assert!(snapshot.control.cache_full > 0);
+    w.run_for(Duration::from_secs(5));
+    assert!(lec_of(&w, LEC0).snapshot().cache.is_empty(), "C20, C13");
+    // Announcements of a thousand strangers: targetless LE_ARP with TLVs, through the LES.
+    let lecid = lec_of(&w, LEC0 + 1).snapshot().lecid;
+    let mut arp = ControlFrame::new(OpCode::ARP).with_tlvs(vec![mps(1).to_tlv()]);
+    arp.lecid = lecid;
+    arp.source_atm = address(2);
+    for number in 0..2000_u32 {
+        let mut m = mac(0);
+        m.0[2..6].copy_from_slice(&(number + 0x1000).to_be_bytes());
+        arp.source = LanDestination::mac(m);
+        let sdu = Control::Frame(Box::new(arp.clone())).encode();
+        // Client 1's control direct connection is the second one that it opened.
+        let conn = ConnId(2);
+        w.net
+            .request(LEC0 + 1, AtmRequest::Send { conn, sdu }, w.now);
+    }
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(lec_of(&w, LEC0).snapshot().cache.len(), 1024);
+    finish(w);
+}

@@ -1,0 +1,359 @@
+//! A server's point-to-multipoint connection to its clients: control distribute, multicast forward.
+//!
+//! The first client is called, the others are added as parties. A client that refuses (a Linux client listens only some
+//! time after its own call is up, and answers cause 88 before) is tried again; one that goes on refusing gets a
+//! point-to-point connection of its own and a copy of each frame, as Linux servers do for all.
+
+use super::ServerParams;
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId};
+use aerostat_wire::{AtmAddress, Blli, Qos};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Root {
+    None,
+    Calling { conn: ConnId, first: AtmAddress },
+    Up(ConnId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaf {
+    /// To be called at this time, or when the root is up.
+    Waiting {
+        tries: u32,
+        at: Instant,
+    },
+    /// First party of a root call, or ADD PARTY is out.
+    Joining {
+        tries: u32,
+        party: PartyId,
+    },
+    Up(PartyId),
+    CopyCalling(ConnId),
+    Copy(ConnId),
+}
+
+/// What became of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TreeEvent {
+    /// It gets every frame from now on.
+    Up(AtmAddress),
+    /// It is not reached (any more) and was removed.
+    Down(AtmAddress),
+}
+
+pub(super) struct Tree {
+    own: AtmAddress,
+    blli: Blli,
+    max_sdu: u16,
+    params: ServerParams,
+    next_conn: u32,
+    next_party: u16,
+    root: Root,
+    leaves: BTreeMap<AtmAddress, Leaf>,
+    /// Parties whose client left while ADD PARTY was out.
+    doomed: BTreeSet<PartyId>,
+    pub(super) out: VecDeque<AtmRequest>,
+    pub(super) events: VecDeque<TreeEvent>,
+}
+
+impl Tree {
+    pub(super) fn new(own: AtmAddress, blli: Blli, max_sdu: u16, params: &ServerParams) -> Self {
+        Self {
+            own,
+            blli,
+            max_sdu,
+            params: params.clone(),
+            next_conn: 0,
+            next_party: 0,
+            root: Root::None,
+            leaves: BTreeMap::new(),
+            doomed: BTreeSet::new(),
+            out: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+    /// True if `client` gets what is sent.
+    pub(super) fn reaches(&self, client: AtmAddress) -> bool {
+        matches!(self.leaves.get(&client), Some(Leaf::Up(_) | Leaf::Copy(_)))
+    }
+    /// True if `client` has a point-to-point copy.
+    pub(super) fn copies(&self, client: AtmAddress) -> bool {
+        matches!(self.leaves.get(&client), Some(Leaf::Copy(_)))
+    }
+    pub(super) fn add(&mut self, client: AtmAddress, now: Instant) {
+        let waiting = Leaf::Waiting { tries: 0, at: now };
+        self.leaves.entry(client).or_insert(waiting);
+        self.advance(now);
+    }
+    pub(super) fn remove(&mut self, client: AtmAddress, now: Instant) {
+        match self.leaves.remove(&client) {
+            None | Some(Leaf::Waiting { .. }) => {}
+            Some(Leaf::Copy(conn) | Leaf::CopyCalling(conn)) => self.release(conn),
+            Some(Leaf::Up(party)) => self.drop_party(party, true),
+            Some(Leaf::Joining { party, .. }) => self.drop_party(party, false),
+        }
+        self.advance(now);
+    }
+    /// Releases everything.
+    pub(super) fn clear(&mut self, now: Instant) {
+        for client in self.leaves.keys().copied().collect::<Vec<_>>() {
+            self.remove(client, now);
+        }
+    }
+    /// Sends an SDU to all clients that are reached.
+    pub(super) fn send(&mut self, sdu: &[u8]) {
+        let mut up = self.leaves.values();
+        if let Root::Up(conn) = self.root
+            && up.any(|leaf| matches!(leaf, Leaf::Up(_)))
+        {
+            let sdu = sdu.to_vec();
+            self.out.push_back(AtmRequest::Send { conn, sdu });
+        }
+        for leaf in self.leaves.values() {
+            if let Leaf::Copy(conn) = *leaf {
+                let sdu = sdu.to_vec();
+                self.out.push_back(AtmRequest::Send { conn, sdu });
+            }
+        }
+    }
+    pub(super) fn next(&self) -> Option<Instant> {
+        if matches!(self.root, Root::Calling { .. }) {
+            return None; // Whoever waits, waits for the root.
+        }
+        let waiting = self.leaves.values().filter_map(|leaf| match leaf {
+            Leaf::Waiting { at, .. } => Some(*at),
+            _ => None,
+        });
+        waiting.min()
+    }
+    pub(super) fn timeout(&mut self, now: Instant) {
+        self.advance(now);
+    }
+
+    /// An event of the ATM service; false if it is not about this tree.
+    pub(super) fn handle(&mut self, event: &AtmEvent<'_>, now: Instant) -> bool {
+        match *event {
+            AtmEvent::Connected { conn, .. } => self.connected(conn),
+            AtmEvent::Released { conn, .. } => self.released(conn, now),
+            AtmEvent::PartyAdded { conn, party } if self.root == Root::Up(conn) => {
+                self.party_added(party);
+            }
+            AtmEvent::PartyGone { conn, party, .. } if self.is_root(conn) => {
+                self.party_gone(party, now);
+            }
+            // Multicast connections have no way back; a copy's client has nothing to say on it.
+            AtmEvent::Received { conn, .. } => return self.is_root(conn) || self.is_copy(conn),
+            _ => return false,
+        }
+        self.advance(now);
+        true
+    }
+
+    fn is_root(&self, conn: ConnId) -> bool {
+        matches!(self.root, Root::Up(root) | Root::Calling { conn: root, .. } if root == conn)
+    }
+    fn is_copy(&self, conn: ConnId) -> bool {
+        let mut leaves = self.leaves.values();
+        leaves.any(|leaf| matches!(leaf, Leaf::Copy(c) | Leaf::CopyCalling(c) if *c == conn))
+    }
+
+    fn connected(&mut self, conn: ConnId) {
+        if let Root::Calling { conn: root, first } = self.root
+            && root == conn
+        {
+            self.root = Root::Up(conn);
+            self.leaves.insert(first, Leaf::Up(PartyId(0)));
+            self.events.push_back(TreeEvent::Up(first));
+            return;
+        }
+        let mut leaves = self.leaves.iter_mut();
+        if let Some((client, leaf)) = leaves.find(|(_, leaf)| **leaf == Leaf::CopyCalling(conn)) {
+            *leaf = Leaf::Copy(conn);
+            self.events.push_back(TreeEvent::Up(*client));
+        }
+    }
+
+    fn released(&mut self, conn: ConnId, now: Instant) {
+        match self.root {
+            Root::Calling { conn: root, first } if root == conn => {
+                self.root = Root::None;
+                self.leaf_failed(first, now);
+            }
+            Root::Up(root) if root == conn => {
+                self.root = Root::None;
+                self.doomed.clear();
+                for (client, leaf) in self.leaves.clone() {
+                    match leaf {
+                        Leaf::Up(_) => self.down(client),
+                        Leaf::Joining { tries, .. } => {
+                            let waiting = Leaf::Waiting { tries, at: now };
+                            self.leaves.insert(client, waiting);
+                        }
+                        Leaf::Waiting { .. } | Leaf::CopyCalling(_) | Leaf::Copy(_) => {}
+                    }
+                }
+            }
+            _ => {
+                let copy =
+                    |leaf: &Leaf| *leaf == Leaf::Copy(conn) || *leaf == Leaf::CopyCalling(conn);
+                let mut leaves = self.leaves.iter();
+                if let Some(client) = leaves.find(|(_, leaf)| copy(leaf)).map(|(c, _)| *c) {
+                    self.down(client);
+                }
+            }
+        }
+    }
+
+    fn party_added(&mut self, party: PartyId) {
+        if self.doomed.remove(&party) {
+            self.drop_party(party, true);
+            return;
+        }
+        if let Some((client, leaf)) = self.by_party(party) {
+            *leaf = Leaf::Up(party);
+            self.events.push_back(TreeEvent::Up(client));
+        }
+    }
+
+    fn party_gone(&mut self, party: PartyId, now: Instant) {
+        if self.doomed.remove(&party) {
+            return;
+        }
+        let Some((client, leaf)) = self.by_party(party) else {
+            return;
+        };
+        if matches!(leaf, Leaf::Up(_)) {
+            self.down(client);
+        } else {
+            self.leaf_failed(client, now);
+        }
+    }
+
+    fn by_party(&mut self, wanted: PartyId) -> Option<(AtmAddress, &mut Leaf)> {
+        self.leaves.iter_mut().find_map(|(client, leaf)| {
+            let hit =
+                matches!(*leaf, Leaf::Up(party) | Leaf::Joining { party, .. } if party == wanted);
+            hit.then_some((*client, leaf))
+        })
+    }
+
+    fn down(&mut self, client: AtmAddress) {
+        self.leaves.remove(&client);
+        self.events.push_back(TreeEvent::Down(client));
+    }
+
+    /// A leaf was refused: later again, or a copy of its own.
+    fn leaf_failed(&mut self, client: AtmAddress, now: Instant) {
+        let Some(Leaf::Joining { tries, .. }) = self.leaves.get(&client).copied() else {
+            return;
+        };
+        let tries = tries + 1;
+        let next = if tries < self.params.leaf_tries {
+            let at = now + self.params.leaf_retry;
+            Leaf::Waiting { tries, at }
+        } else {
+            Leaf::CopyCalling(self.call(client, false))
+        };
+        self.leaves.insert(client, next);
+    }
+
+    /// Calls who waits and may be called.
+    fn advance(&mut self, now: Instant) {
+        loop {
+            let mut leaves = self.leaves.iter();
+            let due = leaves.find_map(|(client, leaf)| match *leaf {
+                Leaf::Waiting { tries, at } if at <= now => Some((*client, tries)),
+                _ => None,
+            });
+            let Some((client, tries)) = due else {
+                return;
+            };
+            let party = match self.root {
+                Root::Calling { .. } => return,
+                Root::None => {
+                    let conn = self.call(client, true);
+                    let first = client;
+                    self.root = Root::Calling { conn, first };
+                    PartyId(0)
+                }
+                Root::Up(conn) => {
+                    let party = self.free_party();
+                    let called = client;
+                    self.out.push_back(AtmRequest::AddParty {
+                        conn,
+                        party,
+                        called,
+                    });
+                    party
+                }
+            };
+            self.leaves.insert(client, Leaf::Joining { tries, party });
+        }
+    }
+
+    fn call(&mut self, called: AtmAddress, multipoint: bool) -> ConnId {
+        loop {
+            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            let conn = ConnId(self.next_conn);
+            if !self.is_root(conn) && !self.is_copy(conn) {
+                break;
+            }
+        }
+        let conn = ConnId(self.next_conn);
+        self.out.push_back(AtmRequest::Connect {
+            conn,
+            calling: self.own,
+            called,
+            blli: self.blli,
+            qos: if multipoint {
+                Qos::ubr_multipoint(self.max_sdu)
+            } else {
+                Qos::ubr(self.max_sdu)
+            },
+            multipoint,
+        });
+        conn
+    }
+
+    /// A party that no leaf uses, and not one used lately: the end of an old one may still be under way. Clients are far
+    /// fewer than the 32767 parties.
+    fn free_party(&mut self) -> PartyId {
+        loop {
+            self.next_party = self.next_party % 32767 + 1;
+            let party = PartyId(self.next_party);
+            if self.by_party(party).is_none() && !self.doomed.contains(&party) {
+                return party;
+            }
+        }
+    }
+
+    fn release(&mut self, conn: ConnId) {
+        let cause = Cause::NORMAL;
+        self.out.push_back(AtmRequest::Release { conn, cause });
+    }
+
+    /// The client of `party` is no leaf any more. Without leaves the connection ends.
+    fn drop_party(&mut self, party: PartyId, added: bool) {
+        let used = |leaf: &Leaf| matches!(leaf, Leaf::Up(_) | Leaf::Joining { .. });
+        let alone = !self.leaves.values().any(used);
+        match self.root {
+            Root::None => {}
+            Root::Calling { conn, .. } => {
+                self.root = Root::None;
+                self.release(conn);
+            }
+            Root::Up(conn) if alone => {
+                self.root = Root::None;
+                self.doomed.clear();
+                self.release(conn);
+            }
+            Root::Up(conn) if added => {
+                self.out.push_back(AtmRequest::DropParty { conn, party });
+            }
+            Root::Up(_) => {
+                self.doomed.insert(party);
+            }
+        }
+    }
+}

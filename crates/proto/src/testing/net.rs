@@ -1,0 +1,377 @@
+//! The network of [`super::World`].
+
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId};
+use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use std::collections::BTreeMap;
+
+/// An [`AtmEvent`] that owns its SDU.
+pub(crate) enum Event {
+    Plain(AtmEvent<'static>),
+    Sdu(ConnId, Vec<u8>),
+}
+
+impl Event {
+    pub(crate) fn borrow(&self) -> AtmEvent<'_> {
+        match self {
+            Self::Plain(event) => event.clone(),
+            Self::Sdu(conn, sdu) => AtmEvent::Received { conn: *conn, sdu },
+        }
+    }
+    fn conn(&self) -> Option<ConnId> {
+        match *self {
+            Self::Sdu(conn, _) => Some(conn),
+            Self::Plain(
+                AtmEvent::Incoming { conn, .. }
+                | AtmEvent::Connected { conn, .. }
+                | AtmEvent::Released { conn, .. }
+                | AtmEvent::PartyAdded { conn, .. }
+                | AtmEvent::PartyGone { conn, .. }
+                | AtmEvent::Received { conn, .. },
+            ) => Some(conn),
+            Self::Plain(AtmEvent::Up | AtmEvent::Down) => None,
+        }
+    }
+}
+
+/// Calls that the network refuses.
+pub(crate) struct Refusal {
+    /// Called address.
+    pub called: AtmAddress,
+    /// B-LLI; `None` is any.
+    pub blli: Option<Blli>,
+    /// Cause given.
+    pub cause: Cause,
+    /// How many more.
+    pub times: u32,
+}
+
+type End = (usize, ConnId);
+
+struct Leaf {
+    end: End,
+    connected: bool,
+}
+
+struct Call {
+    root: End,
+    calling: AtmAddress,
+    blli: Blli,
+    qos: Qos,
+    multipoint: bool,
+    leaves: BTreeMap<PartyId, Leaf>,
+}
+
+/// Says which SDUs are lost.
+pub(crate) type Loss = Box<dyn FnMut(&[u8]) -> bool>;
+
+/// Connects users by number.
+pub(crate) struct AtmNet {
+    delay: Duration,
+    listens: BTreeMap<(AtmAddress, Blli), usize>,
+    calls: BTreeMap<u32, Call>,
+    /// Live ends: call, and party at a leaf.
+    ends: BTreeMap<End, (u32, Option<PartyId>)>,
+    queue: BTreeMap<(Instant, u64), (usize, Event)>,
+    serial: u64,
+    /// True for an SDU that is to be lost.
+    pub loss: Option<Loss>,
+    /// Calls to refuse.
+    pub refuse: Vec<Refusal>,
+    /// Requests that named an unknown or unusable connection.
+    pub misuse: u32,
+    /// SDUs accepted for transport.
+    pub sdus: u64,
+}
+
+impl AtmNet {
+    pub(crate) fn new(delay: Duration) -> Self {
+        Self {
+            delay,
+            listens: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            queue: BTreeMap::new(),
+            serial: 0,
+            loss: None,
+            refuse: Vec::new(),
+            misuse: 0,
+            sdus: 0,
+        }
+    }
+    /// Calls that exist, connected or not.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+    /// Calls that carry `blli`: the numbers of their root users.
+    pub(crate) fn roots(&self, blli: Blli) -> Vec<usize> {
+        let calls = self.calls.values();
+        calls
+            .filter(|call| call.blli == blli)
+            .map(|call| call.root.0)
+            .collect()
+    }
+    /// Breaks all calls that carry `blli` and have a leg at user `who`, as a failed link does.
+    pub(crate) fn break_calls(&mut self, who: usize, blli: Blli, now: Instant) {
+        let at =
+            |call: &Call| call.root.0 == who || call.leaves.values().any(|leaf| leaf.end.0 == who);
+        let hit: Vec<u32> = (self.calls.iter())
+            .filter(|(_, call)| call.blli == blli && at(call))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in hit {
+            self.clear(id, None, Cause::NETWORK_OUT_OF_ORDER, now);
+        }
+    }
+    /// Clears everything of user `who`.
+    pub(crate) fn forget(&mut self, who: usize, now: Instant) {
+        self.listens.retain(|_, user| *user != who);
+        let ends: Vec<End> = (self.ends.keys())
+            .filter(|end| end.0 == who)
+            .copied()
+            .collect();
+        for end in ends {
+            self.release(end, Cause::OUT_OF_ORDER, now);
+        }
+        self.queue.retain(|_, (user, _)| *user != who);
+    }
+    /// When the next event is due.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.queue.keys().next().map(|key| key.0)
+    }
+    /// Takes a due event; those of connections that died meanwhile are skipped.
+    pub(crate) fn due(&mut self, now: Instant) -> Option<(usize, Event)> {
+        loop {
+            let entry = self.queue.first_entry()?;
+            if entry.key().0 > now {
+                return None;
+            }
+            let (who, event) = entry.remove();
+            if let Some(conn) = event.conn() {
+                if !self.ends.contains_key(&(who, conn)) {
+                    continue;
+                }
+                if matches!(event, Event::Plain(AtmEvent::Released { .. })) {
+                    self.ends.remove(&(who, conn));
+                }
+            }
+            return Some((who, event));
+        }
+    }
+    /// A request of user `who`.
+    pub(crate) fn request(&mut self, who: usize, request: AtmRequest, now: Instant) {
+        match request {
+            AtmRequest::Listen { address, blli, .. } => {
+                self.listens.insert((address, blli), who);
+            }
+            AtmRequest::Unlisten { address, blli } => {
+                self.listens.remove(&(address, blli));
+            }
+            AtmRequest::Connect {
+                conn,
+                calling,
+                called,
+                blli,
+                qos,
+                multipoint,
+            } => {
+                assert!(conn.0 < ConnId::INCOMING, "id of the service's half");
+                let id = self.serial() as u32;
+                let call = Call {
+                    root: (who, conn),
+                    calling,
+                    blli,
+                    qos,
+                    multipoint,
+                    leaves: BTreeMap::new(),
+                };
+                let old = self.ends.insert((who, conn), (id, None));
+                assert!(old.is_none(), "user {who} reuses {conn:?}");
+                self.calls.insert(id, call);
+                self.offer(id, PartyId(0), called, now);
+            }
+            AtmRequest::AddParty {
+                conn,
+                party,
+                called,
+            } => match self.ends.get(&(who, conn)) {
+                Some(&(id, None)) => {
+                    // Without its call the connection was cleared meanwhile: its Released is under way.
+                    if self.calls.contains_key(&id) {
+                        self.offer(id, party, called, now);
+                    }
+                }
+                _ => self.misuse += 1,
+            },
+            AtmRequest::DropParty { conn, party } => self.drop_party((who, conn), party, now),
+            AtmRequest::Accept { conn } => self.accept((who, conn), now),
+            AtmRequest::Release { conn, cause } => self.release((who, conn), cause, now),
+            AtmRequest::Send { conn, sdu } => self.send((who, conn), &sdu, now),
+        }
+    }
+
+    fn serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+    fn put(&mut self, who: usize, event: Event, now: Instant) {
+        let key = (now + self.delay, self.serial());
+        self.queue.insert(key, (who, event));
+    }
+    fn tell(&mut self, who: usize, event: AtmEvent<'static>, now: Instant) {
+        self.put(who, Event::Plain(event), now);
+    }
+
+    fn refusal(&mut self, called: AtmAddress, blli: Blli) -> Option<Cause> {
+        let hit = self.refuse.iter_mut().find(|r| {
+            r.times > 0 && r.called == called && r.blli.is_none_or(|wanted| wanted == blli)
+        });
+        if let Some(refusal) = hit {
+            refusal.times -= 1;
+            return Some(refusal.cause);
+        }
+        if self.listens.contains_key(&(called, blli)) {
+            return None;
+        }
+        let known = self.listens.keys().any(|(address, _)| *address == called);
+        Some(if known {
+            Cause::INCOMPATIBLE
+        } else {
+            Cause::NO_ROUTE
+        })
+    }
+
+    fn offer(&mut self, id: u32, party: PartyId, called: AtmAddress, now: Instant) {
+        let blli = self.calls[&id].blli;
+        if let Some(cause) = self.refusal(called, blli) {
+            self.leaf_lost(id, party, cause, now);
+            return;
+        }
+        let who = self.listens[&(called, blli)];
+        let conn = ConnId(ConnId::INCOMING + self.serial() as u32);
+        let call = self.calls.get_mut(&id).expect("checked by the caller");
+        let leaf = Leaf {
+            end: (who, conn),
+            connected: false,
+        };
+        assert!(call.leaves.insert(party, leaf).is_none(), "party reused");
+        let event = AtmEvent::Incoming {
+            conn,
+            calling: Some(call.calling),
+            called,
+            blli,
+            qos: call.qos.reversed(),
+            multipoint: call.multipoint,
+        };
+        self.ends.insert((who, conn), (id, Some(party)));
+        self.tell(who, event, now);
+    }
+
+    fn accept(&mut self, end: End, now: Instant) {
+        let Some(&(id, Some(party))) = self.ends.get(&end) else {
+            self.misuse += 1;
+            return;
+        };
+        let vc = Vc::new(0, 32 + (self.serial() % 60_000) as u16);
+        let Some(call) = self.calls.get_mut(&id) else {
+            return; // Cleared meanwhile: its Released is under way.
+        };
+        let first = !call.leaves.values().any(|leaf| leaf.connected);
+        if let Some(leaf) = call.leaves.get_mut(&party) {
+            leaf.connected = true;
+        }
+        let (root, conn) = call.root;
+        self.tell(end.0, AtmEvent::Connected { conn: end.1, vc }, now);
+        let event = if first {
+            AtmEvent::Connected { conn, vc }
+        } else {
+            AtmEvent::PartyAdded { conn, party }
+        };
+        self.tell(root, event, now);
+    }
+
+    fn send(&mut self, from: End, sdu: &[u8], now: Instant) {
+        assert!(!sdu.is_empty() && sdu.len() <= 65535, "SDU size");
+        let Some(&(id, party)) = self.ends.get(&from) else {
+            self.misuse += 1;
+            return;
+        };
+        let Some(call) = self.calls.get(&id) else {
+            return; // Cleared meanwhile.
+        };
+        if party.is_some() && call.multipoint {
+            self.misuse += 1;
+            return;
+        }
+        let to: Vec<End> = match party {
+            None => {
+                let up = call.leaves.values().filter(|leaf| leaf.connected);
+                up.map(|leaf| leaf.end).collect()
+            }
+            Some(_) => vec![call.root],
+        };
+        self.sdus += 1;
+        for (who, conn) in to {
+            if self.loss.as_mut().is_some_and(|lose| lose(sdu)) {
+                continue;
+            }
+            self.put(who, Event::Sdu(conn, sdu.to_vec()), now);
+        }
+    }
+
+    fn release(&mut self, end: End, cause: Cause, now: Instant) {
+        match self.ends.remove(&end) {
+            Some((id, None)) => self.clear(id, Some(end), cause, now),
+            Some((id, Some(party))) => {
+                let known = self.calls.get_mut(&id);
+                if known.is_some_and(|call| call.leaves.remove(&party).is_some()) {
+                    self.leaf_lost(id, party, cause, now);
+                }
+            }
+            None => self.misuse += 1,
+        }
+    }
+
+    fn drop_party(&mut self, end: End, party: PartyId, now: Instant) {
+        let Some(&(id, None)) = self.ends.get(&end) else {
+            self.misuse += 1;
+            return;
+        };
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        let Some(leaf) = call.leaves.remove(&party) else {
+            return; // Left meanwhile: its PartyGone is under way.
+        };
+        let last = call.leaves.is_empty();
+        let (who, conn) = leaf.end;
+        let cause = Cause::NORMAL;
+        self.tell(who, AtmEvent::Released { conn, cause }, now);
+        if last {
+            self.clear(id, None, cause, now);
+        }
+    }
+
+    /// A leaf is gone or was refused: the root hears of it; a call without leaves ends.
+    fn leaf_lost(&mut self, id: u32, party: PartyId, cause: Cause, now: Instant) {
+        let call = &self.calls[&id];
+        if call.leaves.is_empty() {
+            self.clear(id, None, cause, now);
+        } else {
+            let (root, conn) = call.root;
+            self.tell(root, AtmEvent::PartyGone { conn, party, cause }, now);
+        }
+    }
+
+    /// Ends a call; `by` needs not be told.
+    fn clear(&mut self, id: u32, by: Option<End>, cause: Cause, now: Instant) {
+        let Some(call) = self.calls.remove(&id) else {
+            return;
+        };
+        let leaves = call.leaves.values().map(|leaf| leaf.end);
+        for (who, conn) in leaves.chain([call.root]) {
+            if Some((who, conn)) != by {
+                self.tell(who, AtmEvent::Released { conn, cause }, now);
+            }
+        }
+    }
+}
