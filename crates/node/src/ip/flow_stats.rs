@@ -1,21 +1,24 @@
-//! From samples to figures: throughput, loss, order, delay and delay variation of each flow, by path.
+//! From samples to figures: throughput, loss, order, delay and delay variation of each flow, by
+//! path.
 //!
-//! **Definitions.** A packet belongs to the path by which its sender sent it. The time of a flow is cut where
-//! the sender changes path; the duration of a path is the sum of its pieces, the last of which ends with the
-//! last packet sent or received. Then, for each path:
+//! **Definitions.** A packet belongs to the path by which its sender sent it. The time of a flow is
+//! cut where the sender changes path; the duration of a path is the sum of its pieces, the last of
+//! which ends with the last packet sent or received. Then, for each path:
 //!
-//! - *throughput*: octets of payload received over the duration. For TCP only octets that the receiver did not
-//!   have yet count (goodput);
-//! - *lost*: sent and not received. Packets sent less than [`IN_FLIGHT`] before the report and not yet received
-//!   are *in flight* and not lost;
+//! - *throughput*: octets of payload received over the duration. For TCP only octets that the
+//!   receiver did not have yet count (goodput);
+//! - *lost*: sent and not received. Packets sent less than [`IN_FLIGHT`] before the report and not
+//!   yet received are *in flight* and not lost;
 //! - *out of sequence*: received after a packet of the same flow that was sent later;
 //! - *delay*: from leaving one stack to reaching the other;
-//! - *delay variation*: the absolute difference of the delays of two packets of the path that were received one
-//!   after the other. This is what chapter 5.4 of the thesis compares: the time between two adjacent packets at
-//!   transmission and at receipt; its Table 5.7 gives mean, variance, standard deviation and maximum;
-//! - *retransmitted*: TCP segments sent that begin below the highest octet sent before.
+//! - *delay variation*: the absolute difference of the delays of two packets of the path that were
+//!   received one after the other. This is what chapter 5.4 of the thesis compares: the time
+//!   between two adjacent packets at transmission and at receipt; its Table 5.7 gives mean,
+//!   variance, standard deviation and maximum;
+//! - *retransmitted*: TCP segments sent with octets that have been sent before.
 //!
-//! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets not yet received; older ones are lost for good.
+//! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets not yet received; older ones are
+//! lost for good.
 
 use super::meter::{FlowId, FlowSpec, PacketKey, Path, Sample, Side};
 use super::stats::{Distribution, Summary};

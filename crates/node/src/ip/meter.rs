@@ -1,11 +1,14 @@
-//! What an experiment sees of its flows: one sample when a packet leaves a host's stack, one when it arrives.
+//! What an experiment sees of its flows: one sample when a packet leaves a host's stack, one when
+//! it arrives.
 //!
-//! The meter stands outside of all protocols. The node that carries frames between a host's stack (embedded
-//! or a kernel's) and its LAN emulation client knows by which path each goes or came; it shows every frame and
-//! that path to its [`Meter`], which recognises the flows that the lab declared and nothing else.
-//! [`super::flow_stats::FlowStats`] brings the samples of both ends together.
+//! The meter stands outside of all protocols. The node that carries frames between a host's stack
+//! (embedded or a kernel's) and its LAN emulation client knows by which path each goes or came; it
+//! shows every frame and that path to its [`Meter`], which recognises the flows that the lab
+//! declared and nothing else. [`super::flow_stats::FlowStats`] brings the samples of both ends
+//! together.
 //!
-//! A packet is recognised at the other end by its [`PacketKey`], never by a mark that the network would carry.
+//! A packet is recognised at the other end by its [`PacketKey`], never by a mark that the network
+//! would carry.
 
 use super::apps::Stamp;
 use aerostat_proto::Instant;

@@ -1,10 +1,11 @@
-//! TCP/IP in a node: the embedded host stack, its programs, the embedded router, and the measurements.
+//! TCP/IP in a node: the embedded host stack, its programs, the embedded router, and the
+//! measurements.
 //!
-//! Everything here stands above an Ethernet interface and knows nothing of ATM. [`stack::Stack`] is a host,
-//! [`router::Router`] a router with one interface per emulated LAN; both are machines whose frames the
-//! node carries to and from its LAN emulation clients. [`meter`] looks at the same frames from outside and
-//! [`flow_stats`] turns what it saw into the figures of an experiment. [`offload`] finishes frames that a
-//! kernel left to its network card.
+//! Everything here stands above an Ethernet interface and knows nothing of ATM. [`stack::Stack`] is
+//! a host, [`router::Router`] a router with one interface per emulated LAN; both are machines whose
+//! frames the node carries to and from its LAN emulation clients. [`meter`] looks at the same
+//! frames from outside and [`flow_stats`] turns what it saw into the figures of an experiment.
+//! [`offload`] finishes frames that a kernel left to its network card.
 
 pub mod apps;
 pub mod flow_stats;

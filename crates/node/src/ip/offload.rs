@@ -1,19 +1,23 @@
-//! Finishing frames that a kernel left to its network card: checksums, and segmentation of TCP and UDP.
+//! Finishing frames that a kernel left to its network card: checksums, and segmentation of TCP and
+//! UDP.
 //!
-//! A TAP with a virtio header delivers frames whose transport checksum holds only the pseudo header (flag
-//! `NEEDS_CSUM`), and TCP or UDP "super frames" of up to 64 KiB that stand for many segments (`gso_type`).
-//! AAL5 has no card behind it, so both are finished here; the function is pure.
+//! A TAP with a virtio header delivers frames whose transport checksum holds only the pseudo header
+//! (flag `NEEDS_CSUM`), and TCP or UDP "super frames" of up to 64 KiB that stand for many segments
+//! (`gso_type`). AAL5 has no card behind it, so both are finished here; the function is pure.
+//!
+//! The header is little-endian; its last field is optional:
 //!
 //! ```text
 //!  0       1          2         4          6            8             10            12
 //! +-------+----------+---------+----------+------------+-------------+-------------+
-//! | flags | gso_type | hdr_len | gso_size | csum_start | csum_offset | num_buffers |  all little-endian;
-//! +-------+----------+---------+----------+------------+-------------+-------------+  num_buffers optional
+//! | flags | gso_type | hdr_len | gso_size | csum_start | csum_offset | num_buffers |
+//! +-------+----------+---------+----------+------------+-------------+-------------+
 //! ```
 //!
-//! **Standards**: virtio 1.2 §5.1.6 (header, flags, types), §5.1.6.2 (segmentation); RFC 1071 (checksum);
-//! RFC 3168 §6.1.2 (CWR only in the first segment). **Not implemented**: UFO (IP fragments of a datagram; the
-//! driver must not offer it), tunnels, VLAN tags, IPv6 extension headers before TCP or UDP.
+//! **Standards**: virtio 1.2 §5.1.6 (header, flags, types), §5.1.6.2 (segmentation); RFC 1071
+//! (checksum); RFC 3168 §6.1.2 (CWR only in the first segment). **Not implemented**: UFO (IP
+//! fragments of a datagram; the driver must not offer it), tunnels, VLAN tags, IPv6 extension
+//! headers before TCP or UDP.
 
 /// Largest frame accepted, octets: 64 KiB of IP and an Ethernet header.
 const MAX_FRAME: usize = 65_535 + 14;
@@ -120,7 +124,8 @@ pub fn complete(header: &VnetHeader, frame: &[u8]) -> Result<Vec<Vec<u8>>, Offlo
     segment(header, frame).ok_or(OffloadError::Frame)
 }
 
-/// The sum from `csum_start` to the end goes where `csum_offset` says; the pseudo header is already there.
+/// The sum from `csum_start` to the end goes where `csum_offset` says; the pseudo header is already
+/// there.
 fn finish_checksum(frame: &mut [u8], header: &VnetHeader) -> Option<()> {
     let start = usize::from(header.csum_start);
     let at = start.checked_add(usize::from(header.csum_offset))?;

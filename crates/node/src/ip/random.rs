@@ -25,8 +25,9 @@ pub fn exponential(rng: &mut Pcg32, mean: Duration) -> Duration {
     Duration::from_nanos(ns as u64)
 }
 
-/// ln x for positive normal x. The platform's own may differ in the last bit from one machine to the
-/// next, which would make two runs of one seed differ; this uses only operations that IEEE 754 defines.
+/// ln x for positive normal x. The platform's own may differ in the last bit from one machine to
+/// the next, which would make two runs of one seed differ; this uses only operations that IEEE 754
+/// defines.
 fn natural_log(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = ((bits >> 52) & 0x7ff) as i32 - 1023;

@@ -1,22 +1,23 @@
-//! An embedded IPv4 host: one Ethernet interface, TCP, UDP and ICMP by smoltcp, and programs on top.
+//! An embedded IPv4 host: one Ethernet interface, TCP, UDP and ICMP by smoltcp, and programs on
+//! top.
 //!
-//! **Objects.** [`Stack`] owns the smoltcp interface and sockets and the programs ([`super::apps`]). The
-//! node owns the stack, gives it the frames that reach the interface and carries away those that it sends.
-//! The stack answers ARP and ping by itself.
+//! **Objects.** [`Stack`] owns the smoltcp interface and sockets and the programs
+//! ([`super::apps`]). The node owns the stack, gives it the frames that reach the interface and
+//! carries away those that it sends. The stack answers ARP and ping by itself.
 //!
-//! **Time.** smoltcp counts microseconds; a time is rounded down on the way in, so that a deadline on the way
-//! out is always in the future. Should smoltcp ask to be polled at once after it has just been polled, the
-//! stack waits [`STALL_RETRY`] and counts it, and never spins.
+//! **Time.** smoltcp counts microseconds; a time is rounded down on the way in, so that a deadline
+//! on the way out is always in the future. Should smoltcp ask to be polled at once after it has
+//! just been polled, the stack waits [`STALL_RETRY`] and counts it, and never spins.
 //!
-//! **Identification.** smoltcp sends every datagram with identification 0, which RFC 6864 allows for atomic
-//! datagrams. The stack numbers them as Linux does, so that a measurement can tell a segment from its
-//! retransmission.
+//! **Identification.** smoltcp sends every datagram with identification 0, which RFC 6864 allows
+//! for atomic datagrams. The stack numbers them as Linux does, so that a measurement can tell a
+//! segment from its retransmission.
 //!
-//! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC); see
-//! smoltcp for details. **Not implemented**: IP fragments (datagrams above the MTU are refused where they are
-//! made, fragments received are dropped), IPv6, TCP time stamps, sending of selective acknowledgements'
-//! retransmissions (smoltcp goes back to the first hole). **Deviations**: at most one ARP request per second
-//! for the whole interface.
+//! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC);
+//! see smoltcp for details. **Not implemented**: IP fragments (datagrams above the MTU are refused
+//! where they are made, fragments received are dropped), IPv6, TCP time stamps, sending of
+//! selective acknowledgements' retransmissions (smoltcp goes back to the first hole).
+//! **Deviations**: at most one ARP request per second for the whole interface.
 
 use super::apps::{App, AppCommand, AppId, AppResult, Net};
 use super::random;
@@ -224,8 +225,8 @@ impl Stack {
         Ok(())
     }
 
-    /// A frame goes to smoltcp unless no host could have sent it: smoltcp asserts that it never answers to
-    /// the unspecified address.
+    /// A frame goes to smoltcp unless no host could have sent it: smoltcp asserts that it never
+    /// answers to the unspecified address.
     fn accept(&mut self, frame: &[u8]) {
         self.counters.frames_in += 1;
         self.counters.octets_in += frame.len() as u64;
@@ -403,7 +404,8 @@ struct Queues {
 }
 
 impl Queues {
-    /// Frames that may wait to be taken away. Every run ends with an empty queue, so this bounds one burst.
+    /// Frames that may wait to be taken away. Every run ends with an empty queue, so this bounds
+    /// one burst.
     const MAX_SENT: usize = 4096;
 
     fn new(frame_size: usize) -> Self {

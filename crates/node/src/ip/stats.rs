@@ -1,8 +1,8 @@
 //! Distributions of times, in bounded memory.
 //!
-//! Minimum, maximum, mean and variance are exact (Welford's method). Percentiles come from a log-linear
-//! histogram: within one power of two the buckets are 1/128 of it, so that a percentile is never more
-//! than 0.8 % below the true value. Values below 256 ns have buckets of their own.
+//! Minimum, maximum, mean and variance are exact (Welford's method). Percentiles come from a
+//! log-linear histogram: within one power of two the buckets are 1/128 of it, so that a percentile
+//! is never more than 0.8 % below the true value. Values below 256 ns have buckets of their own.
 
 use aerostat_proto::Duration;
 use std::collections::BTreeMap;
@@ -67,8 +67,8 @@ impl Distribution {
         self.count
     }
 
-    /// The value that `per_mille` of the values do not exceed, ns (lower edge of its bucket, but never
-    /// below the minimum).
+    /// The value that `per_mille` of the values do not exceed, ns (lower edge of its bucket, but
+    /// never below the minimum).
     #[must_use]
     pub fn percentile_ns(&self, per_mille: u64) -> u64 {
         let rank = (self.count * per_mille).div_ceil(1000).max(1);

@@ -11,7 +11,8 @@ use std::net::Ipv4Addr;
 const LINGER: Duration = Duration::from_secs(10);
 /// Length after which the contents repeat; prime, so that a lost or repeated segment shows.
 const PERIOD: usize = 251;
-/// A table longer than any slice that the socket hands out at once is not needed: slices are cut to this.
+/// A table longer than any slice that the socket hands out at once is not needed: slices are cut to
+/// this.
 const CHUNK: usize = 16 * 1024;
 
 /// What a bulk source has done.
@@ -115,7 +116,8 @@ impl Source {
 
     /// Notes what has been acknowledged.
     fn note(&mut self, socket: &tcp::Socket<'static>, now: Instant) {
-        // A closed socket has an empty queue whether or not its contents arrived: keep the last figure.
+        // A closed socket has an empty queue whether or not its contents arrived: keep the last
+        // figure.
         if socket.state() != tcp::State::Closed {
             let acknowledged = self.written - socket.send_queue() as u64;
             if acknowledged > self.result.octets {

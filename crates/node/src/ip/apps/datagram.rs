@@ -78,8 +78,9 @@ pub enum Pattern {
     Constant,
     /// At exponentially distributed distances.
     Poisson,
-    /// As a program on a system whose timer ticks coarsely: what has become due is sent at the next tick, one
-    /// right after the other. The thesis' mgen 3.0 on Linux 2.2 had a tick of 10 ms and sent 76 µs apart.
+    /// As a program on a system whose timer ticks coarsely: what has become due is sent at the next
+    /// tick, one right after the other. The thesis' mgen 3.0 on Linux 2.2 had a tick of 10 ms and
+    /// sent 76 µs apart.
     Ticked {
         /// Time between ticks.
         tick: Duration,
@@ -453,8 +454,8 @@ mod tests {
 
     #[test]
     fn ticked_pace_is_that_of_the_thesis() {
-        // Chapter 5.4.2: 900 pps: every ninth packet after more than nine milliseconds, the others 76 µs
-        // after the one before; 450 pps: 2/9 of all packets delayed longer.
+        // Chapter 5.4.2: 900 pps: every ninth packet after more than nine milliseconds, the others
+        // 76 µs after the one before; 450 pps: 2/9 of all packets delayed longer.
         let pattern = Pattern::Ticked {
             tick: Duration::from_millis(10),
             spacing: Duration::from_micros(76),

@@ -1,19 +1,29 @@
-//! A listening TCP port: smoltcp's sockets hold one connection each, so there is always one more that listens.
+//! A listening TCP port: smoltcp's sockets hold one connection each, so there is always one more
+//! that listens.
 
 use super::Net;
 use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp;
+use smoltcp::socket::tcp::{Socket, State};
 
-/// Connections that one port serves at a time; each takes the memory of its buffers.
+/// Connections that one port serves at a time, handshakes included; each takes the memory of its
+/// buffers.
 const MAX_CONNECTIONS: usize = 32;
+/// How long a handshake may take.
+const HANDSHAKE: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(20);
 
 /// A port and the connections that it has accepted, each with what the program remembers of it.
 pub(super) struct Listener<T> {
     port: u16,
     listening: Option<SocketHandle>,
-    pub(super) connections: Vec<(SocketHandle, T)>,
-    /// Connections accepted so far.
+    connections: Vec<Connection<T>>,
+    /// Connections that have come to stand so far.
     pub(super) accepted: u64,
+}
+
+struct Connection<T> {
+    handle: SocketHandle,
+    established: bool,
+    state: T,
 }
 
 impl<T: Default> Listener<T> {
@@ -26,28 +36,28 @@ impl<T: Default> Listener<T> {
         }
     }
 
-    /// Moves an arrived connection to the served ones and listens for the next; true if either was done.
+    /// Moves a connection that has begun to the served ones and listens for the next; true if
+    /// either was done. This happens at the first segment of the handshake: a second client at the
+    /// same moment must find a listening socket.
     pub(super) fn accept(&mut self, net: &mut Net<'_>) -> bool {
         let mut moved = false;
         if let Some(handle) = self.listening
-            && net.tcp_at(handle).may_recv()
+            && net.tcp_at(handle).state() != State::Listen
         {
             self.listening = None;
-            self.connections.push((handle, T::default()));
-            self.accepted += 1;
+            let connection = Connection {
+                handle,
+                established: false,
+                state: T::default(),
+            };
+            self.connections.push(connection);
             moved = true;
-        }
-        // A handshake that was reset puts the socket back to listening, or closes it.
-        if let Some(handle) = self.listening
-            && !net.tcp_at(handle).is_open()
-        {
-            net.sockets.remove(handle);
-            self.listening = None;
         }
         if self.listening.is_none() && self.connections.len() < MAX_CONNECTIONS {
             let handle = net.tcp();
             let socket = net.tcp_at(handle);
             socket.set_nagle_enabled(false);
+            socket.set_timeout(Some(HANDSHAKE));
             // A fresh socket and a port that is not 0: listening cannot fail.
             let listens = socket.listen(self.port);
             debug_assert!(listens.is_ok());
@@ -57,20 +67,30 @@ impl<T: Default> Listener<T> {
         moved
     }
 
-    /// Serves every connection: `serve` says whether it did anything. Connections whose peer is done are
-    /// closed and let go of.
+    /// Serves every connection: `serve` says whether it did anything. Connections whose peer is
+    /// done are closed and let go of.
     pub(super) fn serve(
         &mut self,
         net: &mut Net<'_>,
-        mut serve: impl FnMut(&mut tcp::Socket<'static>, &mut T) -> bool,
+        mut serve: impl FnMut(&mut Socket<'static>, &mut T) -> bool,
     ) -> bool {
         let mut moved = false;
-        self.connections.retain_mut(|(handle, state)| {
-            let socket = net.tcp_at(*handle);
-            moved |= serve(socket, state);
+        let accepted = &mut self.accepted;
+        self.connections.retain_mut(|connection| {
+            let socket = net.tcp_at(connection.handle);
+            // A handshake that is reset brings the socket back to listening.
+            let failed = matches!(socket.state(), State::Listen | State::Closed);
+            if socket.state() == State::SynReceived {
+                return true;
+            }
+            if !failed && !core::mem::replace(&mut connection.established, true) {
+                *accepted += 1;
+                socket.set_timeout(Some(super::TCP_TIMEOUT));
+            }
+            moved |= serve(socket, &mut connection.state);
             let open = socket.may_recv() || socket.can_recv();
             if !open {
-                net.retire(*handle);
+                net.retire(connection.handle);
                 moved = true;
             }
             open
@@ -82,8 +102,8 @@ impl<T: Default> Listener<T> {
         if let Some(handle) = self.listening.take() {
             net.abort(handle);
         }
-        for (handle, _) in self.connections.drain(..) {
-            net.retire(handle);
+        for connection in self.connections.drain(..) {
+            net.retire(connection.handle);
         }
     }
 }

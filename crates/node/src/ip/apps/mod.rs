@@ -1,8 +1,9 @@
-//! The programs that run on an embedded host: ping, bulk TCP, paced UDP, and requests with responses.
+//! The programs that run on an embedded host: ping, bulk TCP, paced UDP, and requests with
+//! responses.
 //!
-//! A program is started by an [`AppSpec`] (number, what, when, how long) and ends by itself, at the end of its
-//! duration, or when it is stopped; its [`AppResult`] can be read at any time. Programs that serve others
-//! (sinks and servers) run until stopped unless they have a duration.
+//! A program is started by an [`AppSpec`] (number, what, when, how long) and ends by itself, at the
+//! end of its duration, or when it is stopped; its [`AppResult`] can be read at any time. Programs
+//! that serve others (sinks and servers) run until stopped unless they have a duration.
 
 mod bulk;
 mod datagram;
@@ -26,6 +27,10 @@ use std::net::Ipv4Addr;
 const IP_UDP_HEADERS: usize = 28;
 /// First port of the range from which a program gets its own when none is given (RFC 6335).
 const FIRST_DYNAMIC_PORT: u16 = 49152;
+
+/// How long a TCP connection waits for an acknowledgement before it gives up (RFC 9293: at least
+/// 100 s).
+const TCP_TIMEOUT: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(300);
 
 /// A program's number, chosen by whoever starts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -172,6 +177,7 @@ impl Net<'_> {
             Congestion::Reno => tcp::CongestionControl::Reno,
             Congestion::None => tcp::CongestionControl::None,
         });
+        socket.set_timeout(Some(TCP_TIMEOUT));
         self.sockets.add(socket)
     }
 
@@ -199,7 +205,8 @@ trait Program: Send {
     fn open(&mut self, net: &mut Net<'_>, now: Instant);
     /// Serves the sockets; true if anything was done that the network should look at.
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool;
-    /// When it wants to run next, if time alone can make it; may lie in the past if nothing is left to do.
+    /// When it wants to run next, if time alone can make it; may lie in the past if nothing is left
+    /// to do.
     fn deadline(&self) -> Option<Instant>;
     /// Whether its work is done and its sockets are let go of.
     fn is_done(&self) -> bool;

@@ -1,5 +1,5 @@
-//! Frames are built by etherparse, spoiled as a kernel does for offload, finished here, and judged by
-//! etherparse again.
+//! Frames are built by etherparse, spoiled as a kernel does for offload, finished here, and judged
+//! by etherparse again.
 
 use super::*;
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};

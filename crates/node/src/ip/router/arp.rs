@@ -1,8 +1,8 @@
 //! ARP of one interface: who is where, who is being asked, and what waits for the answer (RFC 826).
 //!
-//! States of a neighbour: *asked* (requests by broadcast until an answer or [`ArpParams::attempts`]) and *known*
-//! (until [`ArpParams::ageing`] after it was last heard; if it was used in that time it is asked again, by
-//! unicast, and stays in use meanwhile).
+//! States of a neighbour: *asked* (requests by broadcast until an answer or
+//! [`ArpParams::attempts`]) and *known* (until [`ArpParams::ageing`] after it was last heard; if it
+//! was used in that time it is asked again, by unicast, and stays in use meanwhile).
 
 use super::engine::Job;
 use super::packet::{Class, address, class};

@@ -1,4 +1,5 @@
-//! The forwarding engine: one packet at a time at a given rate, the others in a queue that drops at its tail.
+//! The forwarding engine: one packet at a time at a given rate, the others in a queue that drops at
+//! its tail.
 
 use super::Origin;
 use super::packet::ETHERNET_HEADER;
@@ -73,8 +74,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts the first job. The fraction of a nanosecond that rounding takes from one packet is given to
-    /// the next, so that a busy engine keeps its rate exactly.
+    /// Starts the first job. The fraction of a nanosecond that rounding takes from one packet is
+    /// given to the next, so that a busy engine keeps its rate exactly.
     fn begin(&mut self, at: Instant) {
         self.through = at;
         if let (Some(rate), Some(job)) = (self.rate, self.jobs.front()) {

@@ -61,8 +61,8 @@ pub(super) fn echo_reply(packet: &Ipv4Packet<&[u8]>) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// Whether an error may be sent about this packet: not about errors, later fragments, or from or to a group.
-/// That it came as a link-layer unicast the router has checked before.
+/// Whether an error may be sent about this packet: not about errors, later fragments, or from or to
+/// a group. That it came as a link-layer unicast the router has checked before.
 pub(super) fn may_complain(frame: &[u8]) -> bool {
     let packet = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]);
     let plain = class(packet.src_addr()) == Class::Unicast
@@ -111,7 +111,8 @@ pub(super) fn error(frame: &[u8], answer: Answer, from: Ipv4Addr) -> Vec<u8> {
     reply
 }
 
-/// Room for an Ethernet header, then an IPv4 header for `length` octets of ICMP; its checksum comes later.
+/// Room for an Ethernet header, then an IPv4 header for `length` octets of ICMP; its checksum comes
+/// later.
 fn header(from: Ipv4Addr, to: Ipv4Addr, length: usize) -> Vec<u8> {
     let mut frame = Vec::with_capacity(ETHERNET_HEADER + IP_HEADER + length);
     frame.resize(ETHERNET_HEADER + IP_HEADER, 0);

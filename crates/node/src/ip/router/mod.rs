@@ -1,19 +1,21 @@
 //! An embedded IPv4 router: Ethernet interfaces, static routes, ARP, and a forwarding rate.
 //!
-//! **Objects.** [`Router`] owns the routes (`routes`), one ARP table per interface (`arp`) and the forwarding
-//! engine (`engine`). The node owns the router, gives it the frames that reach each interface (one per
-//! emulated LAN) and carries away those that it sends. An MPOA server on the same node asks
-//! [`Router::lookup`] and [`RouterInput::Resolve`], hears of [`RouterOutput::NeighbourChanged`], and puts
-//! packets from shortcuts that end here into the router with [`RouterInput::Inject`].
+//! **Objects.** [`Router`] owns the routes (`routes`), one ARP table per interface (`arp`) and the
+//! forwarding engine (`engine`). The node owns the router, gives it the frames that reach each
+//! interface (one per emulated LAN) and carries away those that it sends. An MPOA server on the
+//! same node asks [`Router::lookup`] and [`RouterInput::Resolve`], hears of
+//! [`RouterOutput::NeighbourChanged`], and puts packets from shortcuts that end here into the
+//! router with [`RouterInput::Inject`].
 //!
-//! **Path of a packet.** Interface → checks → own address? answered here; multicast, broadcast? dropped; else
-//! engine (rate, queue) → time to live → route → MTU → ARP → interface. Drops are counted by reason at the
-//! interface where the packet came in.
+//! **Path of a packet.** Interface → checks → own address? answered here; multicast, broadcast?
+//! dropped; else engine (rate, queue) → time to live → route → MTU → ARP → interface. Drops are
+//! counted by reason at the interface where the packet came in.
 //!
-//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. **Not implemented**: fragmentation (a packet above
-//! the MTU is dropped; with DF the source is told), IP options (forwarded as they are), redirects, directed
-//! broadcasts (off, as RFC 2644 asks), transport protocols of its own (packets to its addresses other than
-//! echo requests are answered with protocol or port unreachable).
+//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. **Not implemented**: fragmentation (a
+//! packet above the MTU is dropped; with DF the source is told), IP options (forwarded as they
+//! are), redirects, directed broadcasts (off, as RFC 2644 asks), transport protocols of its own
+//! (packets to its addresses other than echo requests are answered with protocol or port
+//! unreachable).
 
 mod arp;
 mod engine;
@@ -428,8 +430,9 @@ impl Router {
         }
     }
 
-    /// Tells the source of a packet what became of it, where RFC 1812 §4.3.2.7 allows it. `from`: the
-    /// router's address; `None`: that of the interface towards the source (of a packet from a shortcut, too).
+    /// Tells the source of a packet what became of it, where RFC 1812 §4.3.2.7 allows it. `from`:
+    /// the router's address; `None`: that of the interface towards the source (of a packet from a
+    /// shortcut, too).
     fn complain(
         &mut self,
         origin: Origin,
@@ -485,8 +488,8 @@ impl Router {
         self.arp_events(now);
     }
 
-    /// Acts on what the ARP tables have to say. What this leads to is queued there and done here, too,
-    /// never recursed into.
+    /// Acts on what the ARP tables have to say. What this leads to is queued there and done here,
+    /// too, never recursed into.
     fn arp_events(&mut self, now: Instant) {
         if core::mem::replace(&mut self.in_arp_events, true) {
             return;

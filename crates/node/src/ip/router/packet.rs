@@ -40,7 +40,8 @@ pub(super) fn mask(prefix: u8) -> u32 {
         .unwrap_or(0)
 }
 
-/// Checks an IPv4 header and the source address and cuts padding off; the destination if all is well.
+/// Checks an IPv4 header and the source address and cuts padding off; the destination if all is
+/// well.
 pub(super) fn check(frame: &mut Vec<u8>) -> Option<Ipv4Addr> {
     let packet = Ipv4Packet::new_checked(frame.get(ETHERNET_HEADER..)?).ok()?;
     if packet.version() != 4 || packet.header_len() < 20 || !packet.verify_checksum() {

@@ -153,7 +153,8 @@ impl Routes {
     }
 }
 
-/// The first and the last address of a subnet are broadcasts, except with 31 and 32 bits (RFC 3021).
+/// The first and the last address of a subnet are broadcasts, except with 31 and 32 bits (RFC
+/// 3021).
 fn is_edge(address: Ipv4Addr, entry: &Entry) -> bool {
     let host = address.to_bits() & !mask(entry.prefix);
     entry.prefix < 31 && (host == 0 || host == !mask(entry.prefix))

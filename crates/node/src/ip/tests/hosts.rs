@@ -153,10 +153,12 @@ fn tcp_for_a_duration_stops_and_fills_the_window() {
         panic!("not a source")
     };
     assert!(!source.failed && world.finished.len() == 1);
-    // From the end of the handshake (ARP and SYN: 20 ms) to the last acknowledgement (10 ms after the end).
+    // From the end of the handshake (ARP and SYN: 20 ms) to the last acknowledgement (10 ms after
+    // the end).
     let elapsed = source.elapsed.as_millis();
     assert!((2980..3050).contains(&elapsed), "{source:?}");
-    // 256 KiB per round trip of 10 ms: 210 Mbit/s, minus slow start. Without window scale: 52 Mbit/s.
+    // 256 KiB per round trip of 10 ms: 210 Mbit/s, minus slow start. Without window scale: 52
+    // Mbit/s.
     assert!(
         (150.0..=210.0).contains(&source.throughput_mbps),
         "{source:?}"
@@ -178,6 +180,22 @@ fn nobody_listening_fails_the_source() {
     };
     assert!(source.failed && source.established.is_none());
     assert_eq!(world.finished.len(), 1);
+}
+
+#[test]
+fn clients_at_the_same_moment_are_all_served() {
+    let configs = (1..=5).map(|n| config(&format!("h{n}"), n, 1)).collect();
+    let mut world = World::new(configs, &[], perfect(US(1000)));
+    world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
+    for host in [0, 2, 3, 4] {
+        world.start(host, 2, bulk(Some(30_000)), 0);
+    }
+    world.run_until(Instant::from_secs(5));
+    let AppResult::TcpSink(sink) = world.report(1, 1) else {
+        panic!("not a sink")
+    };
+    assert_eq!((sink.connections, sink.octets, sink.wrong), (4, 120_000, 0));
+    assert_eq!(world.finished.len(), 4);
 }
 
 #[test]
@@ -232,8 +250,8 @@ fn number(frame: &[u8]) -> Option<u64> {
 
 #[test]
 fn datagram_figures_are_those_of_the_injected_faults() {
-    // Every hundredth lost; every fiftieth (not hundredth) 5 ms late, so that two others overtake it; the
-    // others alternate between 200 and 300 µs.
+    // Every hundredth lost; every fiftieth (not hundredth) 5 ms late, so that two others overtake
+    // it; the others alternate between 200 and 300 µs.
     let rule = |_, _, frame: &[u8]| match number(frame) {
         Some(n) if n % 100 == 0 => Fate::Lose,
         Some(n) if n % 50 == 0 => Fate::Deliver(US(5000)),
@@ -455,7 +473,9 @@ proptest::proptest! {
     #[test]
     fn no_frame_breaks_a_host(
         seed in 0u64..4,
-        changes in proptest::collection::vec((0usize..200, 0usize..80, proptest::num::u8::ANY), 1..200),
+        changes in proptest::collection::vec(
+            (0usize..200, 0usize..80, proptest::num::u8::ANY), 1..200,
+        ),
     ) {
         let mut world = pair(lossy(10, US(100), seed), &[], Congestion::Cubic);
         world.record = true;

@@ -224,9 +224,9 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
 
 #[test]
 fn the_forwarding_rate_bounds_throughput() {
-    // 35 Mbit/s of IP is 34.07 Mbit/s of payload in segments of 1460, or 33.2 if each is acknowledged: both
-    // directions pass the engine. A window that fits the queue never loses; a larger one overruns the queue
-    // and has to repair.
+    // 35 Mbit/s of IP is 34.07 Mbit/s of payload in segments of 1460, or 33.2 if each is
+    // acknowledged: both directions pass the engine. A window that fits the queue never loses; a
+    // larger one overruns the queue and has to repair.
     let rate = Forwarding::BitsPerSecond(35_000_000);
     let (small, lost, again) = bulk(rate, 32 << 10);
     assert!(small < 34.07 && small > 33.1, "{small}");
@@ -377,7 +377,8 @@ fn asked(output: &RouterOutput) -> Option<(usize, Ipv4Addr, bool)> {
     (arp.operation().0 == 1).then_some((*interface, target.into(), bytes[..6] == [0xff; 6]))
 }
 
-/// The ICMP message in an output: type, code, quoted destination if an error. Checksums are verified.
+/// The ICMP message in an output: type, code, quoted destination if an error. Checksums are
+/// verified.
 fn icmp(output: &RouterOutput) -> Option<(u8, u8, Ipv4Addr)> {
     let RouterOutput::Frame { bytes, .. } = output else {
         return None;
@@ -751,8 +752,9 @@ proptest::proptest! {
                     *octet = *value;
                 }
             }
-            if fix && let Some(Ok(mut ip)) = frame.get_mut(14..).map(smoltcp::wire::Ipv4Packet::new_checked) {
-                ip.fill_checksum();
+            let packet = frame.get_mut(14..).map(smoltcp::wire::Ipv4Packet::new_checked);
+            if fix && let Some(Ok(mut packet)) = packet {
+                packet.fill_checksum();
             }
             bench.frame(0, &frame);
             bench.put(RouterInput::Inject(frame.get(14..).unwrap_or(&[])));
