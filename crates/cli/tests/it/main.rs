@@ -1,5 +1,7 @@
 //! The command as its users meet it: what it prints where, and how it ends.
 
+mod running;
+
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -1,0 +1,157 @@
+//! The clients of a running lab, against a lab that is only a control socket.
+
+use crate::command;
+use aerostat_live::control::{Answer, Reply, Request, serve};
+use serde_json::json;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+
+/// A runtime directory with labs in it that answer as the tests need.
+struct Labs {
+    runtime: PathBuf,
+}
+
+impl Labs {
+    fn new(test: &str) -> Self {
+        let runtime = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = fs::remove_dir_all(&runtime);
+        fs::create_dir_all(runtime.join("aerostat")).unwrap();
+        Self { runtime }
+    }
+    fn start(&self, name: &str) {
+        let directory = self.runtime.join("aerostat").join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let state = json!({ "name": name, "pid": 7, "file": "x.atm.yml", "started": 0 });
+        fs::write(directory.join("state.json"), state.to_string()).unwrap();
+        let lock = File::create(directory.join("lock")).unwrap();
+        lock.lock().unwrap();
+        let requests = serve(&directory.join("control.sock"), || {}).unwrap();
+        std::thread::spawn(move || {
+            for pending in requests {
+                let stop = pending.request == Request::Stop;
+                let _ = pending.reply.send(reply(&pending.request));
+                if stop {
+                    // The answer must be on its way before the lab is gone.
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    break;
+                }
+            }
+            end(&directory, lock);
+        });
+    }
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        let output = command(args)
+            .env("XDG_RUNTIME_DIR", &self.runtime)
+            .output()
+            .unwrap();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    }
+}
+
+fn end(directory: &Path, lock: File) {
+    let _ = fs::remove_dir_all(directory);
+    drop(lock);
+}
+
+fn reply(request: &Request) -> Reply {
+    match request {
+        Request::Inspect { node, what } if what == "lec" => {
+            let node = node.as_deref().unwrap_or("urku");
+            Reply::Answer(Answer::Ok(json!([{
+                "node": node, "title": "lec0", "columns": ["elan", "lecid"], "rows": [["a", 3]]
+            }])))
+        }
+        Request::Inspect { what, .. } => {
+            Reply::Answer(Answer::error(format!("no node has a {what}"), "try lec"))
+        }
+        Request::Events { .. } => {
+            let (to, chunks) = sync_channel(4);
+            for (node, milestone) in [("urku", true), ("sello", false)] {
+                let line = json!({
+                    "time": 1.25, "node": node, "event": "lane.joined", "text": "joined ELAN a",
+                    "milestone": milestone, "fields": {}
+                });
+                to.send(format!("{line}\n").into_bytes()).unwrap();
+            }
+            Reply::Stream(Answer::Ok(json!({})), chunks)
+        }
+        Request::Capture { links } => {
+            let (to, chunks) = sync_channel(4);
+            to.send(format!("blocks of {}", links.join(" ")).into_bytes())
+                .unwrap();
+            Reply::Stream(Answer::Ok(json!({})), chunks)
+        }
+        Request::Exec { node } => {
+            Reply::Answer(Answer::error(format!("{node} is no kernel host"), ""))
+        }
+        Request::Status | Request::Stop => Reply::Answer(Answer::Ok(json!({ "ready": true }))),
+    }
+}
+
+#[test]
+fn inspect_in_every_form() {
+    let labs = Labs::new("inspect");
+    labs.start("campus");
+    let (code, out, _) = labs.run(&["inspect", "lec"]);
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "urku: lec0\nELAN  LECID\na         3\n")
+    );
+    let (_, out, _) = labs.run(&["inspect", "basso", "lec", "-o", "csv"]);
+    assert_eq!(out, "node,table,elan,lecid\nbasso,lec0,a,3\n");
+    let (_, out, _) = labs.run(&["inspect", "lec", "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["schema"], "aerostat.inspect.lec.v1");
+    assert_eq!(json["rows"][0]["lecid"], 3);
+    let (code, out, err) = labs.run(&["inspect", "mpc"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("no node has a mpc") && err.contains("hint: try lec"));
+}
+
+#[test]
+fn events_trace_and_capture() {
+    let labs = Labs::new("streams");
+    labs.start("campus");
+    let (code, out, _) = labs.run(&["events"]);
+    assert_eq!((code, out.lines().count()), (0, 2));
+    let (_, out, _) = labs.run(&["trace", "--node", "sello", "--no-follow"]);
+    assert_eq!(
+        out,
+        "    1.250000  sello         joined ELAN a  [lane.joined]\n"
+    );
+    let (_, out, _) = labs.run(&["trace", "--story"]);
+    assert!(out.contains("urku") && !out.contains("sello"));
+    let (code, out, _) = labs.run(&["capture", "urku-s1", "s1-s2", "-w", "-"]);
+    assert_eq!((code, out.as_str()), (0, "blocks of urku-s1 s1-s2"));
+    let (code, _, err) = labs.run(&["exec", "urku", "--", "true"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("urku is no kernel host"));
+}
+
+#[test]
+fn choosing_and_stopping() {
+    let labs = Labs::new("choose");
+    labs.start("one");
+    labs.start("two");
+    let (code, _, err) = labs.run(&["inspect", "lec"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("--lab: one, two"), "{err}");
+    assert_eq!(labs.run(&["inspect", "lec", "--lab", "two"]).0, 0);
+    let (code, _, err) = labs.run(&["down", "--lab", "three"]);
+    assert_eq!(code, 4);
+    assert!(err.contains("running: one, two"), "{err}");
+    let (_, out, _) = labs.run(&["ls", "-o", "csv"]);
+    assert!(
+        out.starts_with("lab,pid,file,up_s\none,7,x.atm.yml,"),
+        "{out}"
+    );
+    let (code, _, err) = labs.run(&["down", "--lab", "one"]);
+    assert_eq!((code, err.as_str()), (0, "lab 'one' stopped\n"));
+    assert_eq!(labs.run(&["down"]).0, 0);
+    assert_eq!(labs.run(&["down"]).0, 4);
+}
