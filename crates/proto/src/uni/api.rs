@@ -143,7 +143,7 @@ pub enum Request {
         /// The leaf's answer.
         info: ConnectInfo,
     },
-    /// Leaf side: the leaf cannot be added.
+    /// Leaf side: the leaf cannot be added. No indication follows.
     RejectParty {
         /// The call.
         call: CallId,
@@ -223,6 +223,14 @@ pub enum Indication {
         call: CallId,
         /// The label.
         vc: Vc,
+    },
+    /// The interface itself started to release the call (a timer, a protocol error, a last party): it
+    /// carries nothing any more, but its label is not free before `Released`.
+    Clearing {
+        /// The call.
+        call: CallId,
+        /// Why.
+        cause: Cause,
     },
     /// The call is gone.
     Released {

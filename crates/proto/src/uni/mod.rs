@@ -1,9 +1,81 @@
 //! One UNI interface: the calls of Q.2931 and Q.2971 between a user and a network side.
+//!
+//! # Purpose
+//! [`Uni`] turns an owner's wishes ([`Request`]) and a peer's messages into messages and [`Indication`]s. A
+//! host's signalling manager owns one on the user side; a switch owns one per port, on the network side, or
+//! on the user side of a trunk (IISP).
+//!
+//! # Objects and owners
+//! The interface owns its calls, each known by its call reference (value, and who chose it) to the peer and
+//! by its [`CallId`] to the owner, and each call owns its parties, known by endpoint reference. Labels
+//! belong to the owner of the network side: it hands one in with its first message about a call and gets it
+//! back with `Released`. A label that is in use here is refused (cause 35 to a peer).
+//!
+//! # States
+//! The two sides of an interface play the same half-calls under other numbers, so there is one machine:
+//! ```text
+//! started here    SetupSent ~> ProceedingReceived ~> AlertingReceived ~> Active    (U1 U3 U4 U10, N6 N9 N7 N10)
+//! started there   SetupReceived ~> ProceedingSent ~> AlertingSent ~> ConnectSent ~> Active
+//!                                                                  (U6 U9 U7 U8 U10, N1 N3 N4 – N10)
+//! any             ~> Releasing ~> gone                             (U11, N12)
+//! party           AddInitiated ~> AlertingDelivered ~> Active ~> DropInitiated ~> gone
+//!                 AddReceived ~> AlertingReceived ~> Active
+//! ```
+//! A peer's RELEASE is answered at once, so U12 and N11 do not last.
+//!
+//! # Timers
+//! T301, T303, T308, T310, T313, T322 per call, T397, T398, T399 per party, T309 and T316 per interface, with
+//! the resends of the standard; values in [`TimerValues`].
+//!
+//! # Errors of the peer
+//! Every element is judged by the decoder. The order of the answers is: mandatory element missing (96),
+//! the action that an element's sender asked for, mandatory element bad (100), optional one bad (STATUS, go
+//! on). Messages that do not fit get STATUS 101, unknown ones 97, unknown calls RELEASE COMPLETE 81. No
+//! STATUS is ever sent in answer to a STATUS.
+//!
+//! # Standards
+//! ITU-T Q.2931 (02/95) §5, annex H omitted; Q.2971 (10/95) §9; ATM Forum UNI 3.0, 3.1 §5.5–5.6, UNI
+//! Signalling 4.0 (call control of annexes 1, 5 and 8 only).
+//!
+//! # Not implemented
+//! Leaf initiated join, Q.2963 modification, Q.2932 facility, overlap sending, N-ISDN interworking, virtual
+//! path connections, VP-associated signalling. Elements of those pass through in a [`SetupInfo`].
+//!
+//! # Deviations
+//! T317 does not exist: a restart clears at once. CONNECT is acknowledged by the network side at once (N8
+//! does not last). In Releasing, whatever crossed our RELEASE is dropped without a STATUS. Elements that
+//! are known but have no place in their message are ignored without a STATUS. A STATUS that reports ADD
+//! PARTY or DROP PARTY as unknown (Linux leaves) ends the waiting parties at once. A RESTART for one idle
+//! channel is acknowledged. Two calls that the owner asks for while the link is down wait for it.
 
-pub mod api;
+mod api;
+mod build;
+mod call;
+mod expiry;
+mod params;
+mod party;
+mod receive;
+mod requests;
+mod restart;
+mod state;
+mod status;
+mod timers;
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use aerostat_wire::Vc;
 pub use aerostat_wire::q2931::Version;
+use aerostat_wire::q2931::{CallRef, Element, Ie, Message, MessageType};
 pub use api::{CallId, ConnectInfo, Indication, Input, Output, Request, Restart, SetupInfo};
+pub use params::{Limits, Params, TimerValues};
+pub use state::{CallSnapshot, CallState, Counters, PartyState};
+
+use crate::{Cause, Instant, Machine, PartyId, Refused, Trace};
+use state::{Call, CallKey};
+use timers::{Timer, TimerKey, Timers};
 
 /// Which side of the interface this end plays. Between two switches (IISP) one plays the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,4 +84,298 @@ pub enum Side {
     User,
     /// The network side: it chooses the labels.
     Network,
+}
+
+/// One UNI interface. It asks for its link at once: drain it after making it.
+#[derive(Debug)]
+pub struct Uni {
+    params: Params,
+    up: bool,
+    calls: BTreeMap<CallKey, Call>,
+    ids: BTreeMap<CallId, CallKey>,
+    labels: BTreeMap<Vc, CallKey>,
+    last_reference: u32,
+    last_id: u32,
+    restart: Option<restart::Pending>,
+    restarts: VecDeque<Restart>,
+    timers: Timers,
+    outputs: VecDeque<Output>,
+    counters: Counters,
+}
+
+impl Uni {
+    /// An interface whose link is down; its first output asks for the link.
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            up: false,
+            calls: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            last_reference: 0,
+            last_id: CallId::INCOMING - 1,
+            restart: None,
+            restarts: VecDeque::new(),
+            timers: Timers::default(),
+            outputs: VecDeque::from([Output::SaalEstablish]),
+            counters: Counters::default(),
+        }
+    }
+    /// Side, version, timers and limits.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+    /// True while the link is up.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+    /// What happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+    /// True if a call has this label.
+    #[must_use]
+    pub fn uses(&self, label: Vc) -> bool {
+        self.labels.contains_key(&label)
+    }
+    /// All calls, by reference.
+    pub fn calls(&self) -> impl Iterator<Item = CallSnapshot> {
+        self.calls.iter().map(|(key, call)| CallSnapshot {
+            call: call.id,
+            reference: key.value,
+            ours: key.ours,
+            state: call.state,
+            called: call.called,
+            calling: call.calling,
+            blli: call.blli,
+            vc: call.vc,
+            multipoint: call.multipoint,
+            parties: {
+                let parties = call.parties.iter();
+                parties
+                    .map(|(id, p)| (PartyId(*id), p.state, p.called))
+                    .collect()
+            },
+        })
+    }
+
+    fn link_up(&mut self, now: Instant) {
+        let was_up = core::mem::replace(&mut self.up, true);
+        self.timers.stop(TimerKey::link(Timer::T309));
+        if !was_up {
+            self.indicate(Indication::Up);
+            self.trace("uni.up", "Signalling link is up");
+        }
+        self.resume_restart();
+        let keys: Vec<_> = self.calls.keys().copied().collect();
+        for key in keys {
+            self.resume_call(key, now);
+        }
+    }
+
+    /// What the link may have lost is asked for or said again.
+    fn resume_call(&mut self, key: CallKey, now: Instant) {
+        let Some(call) = self.calls.get_mut(&key) else {
+            return;
+        };
+        match call.state {
+            CallState::Active => {
+                call.asked_again = false;
+                self.enquire(key, now);
+            }
+            CallState::SetupSent if call.waiting => {
+                call.waiting = false;
+                call.resent = false;
+                let setup = call.setup.clone().unwrap_or_default();
+                self.send_octets(setup);
+                self.start(key, Timer::T303, now);
+            }
+            CallState::Releasing => {
+                let cause = call.cause;
+                self.send(
+                    self.message(key, MessageType::RELEASE)
+                        .with(&self.cause(cause)),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn link_down(&mut self, now: Instant) {
+        if core::mem::replace(&mut self.up, false) {
+            self.indicate(Indication::Down);
+            self.trace("uni.down", "Signalling link is down");
+        }
+        let lost = self
+            .calls
+            .iter()
+            .filter(|(_, c)| c.state != CallState::Active);
+        let lost: Vec<_> = lost.map(|(key, _)| *key).collect();
+        for key in lost {
+            self.counters.lost_with_link += 1;
+            self.free(key, Cause::OUT_OF_ORDER);
+        }
+        let kept: Vec<_> = self.calls.keys().copied().collect();
+        for key in kept {
+            self.stop(key, Timer::T322);
+        }
+        let t309 = TimerKey::link(Timer::T309);
+        if !self.calls.is_empty() && !self.timers.runs(t309) {
+            self.timers.start(t309, now, self.params.timers.t309);
+        }
+        self.outputs.push_back(Output::SaalEstablish);
+    }
+
+    /// A message of a call to the peer, still without elements.
+    fn message(&self, key: CallKey, kind: MessageType) -> Message {
+        Message::new(key.reference(), kind)
+    }
+    fn cause(&self, cause: Cause) -> Ie {
+        self.cause_with(cause, &[])
+    }
+    fn cause_with(&self, cause: Cause, diagnostics: &[u8]) -> Ie {
+        // 0 user, 1 private network serving the local user.
+        let location = match self.params.side {
+            Side::User => 0,
+            Side::Network => 1,
+        };
+        let cause = self.params.version.cause(location, cause.0);
+        Ie::Cause(cause.with(diagnostics))
+    }
+    fn send(&mut self, message: Message) {
+        self.send_octets(message.encode());
+    }
+    fn send_octets(&mut self, octets: Vec<u8>) {
+        if self.up {
+            self.counters.sent += 1;
+            self.outputs.push_back(Output::SaalData(octets));
+        } else {
+            self.counters.unsent += 1;
+        }
+    }
+    fn send_to(&mut self, call: CallRef, kind: MessageType, ies: &[Ie]) {
+        let elements = ies.iter().map(Ie::encode).collect::<Vec<Element>>();
+        self.send(Message::new(call, kind).with_elements(elements));
+    }
+    fn indicate(&mut self, indication: Indication) {
+        self.outputs.push_back(Output::Indication(indication));
+    }
+    fn trace(&mut self, name: &'static str, text: impl Into<String>) {
+        let trace = Trace::detail(name, text);
+        self.outputs.push_back(Output::Trace(trace));
+    }
+
+    fn start(&mut self, key: CallKey, timer: Timer, now: Instant) {
+        let after = self.duration(timer);
+        self.timers.start(TimerKey::call(key, timer), now, after);
+    }
+    fn stop(&mut self, key: CallKey, timer: Timer) {
+        self.timers.stop(TimerKey::call(key, timer));
+    }
+    const fn duration(&self, timer: Timer) -> crate::Duration {
+        let t = &self.params.timers;
+        match timer {
+            Timer::T301 => t.t301,
+            Timer::T303 => t.t303,
+            Timer::T308 => t.t308,
+            Timer::T309 => t.t309,
+            Timer::T310 => t.t310,
+            Timer::T313 => t.t313,
+            Timer::T316 => t.t316,
+            Timer::T322 => t.t322,
+            Timer::T397 => t.t397,
+            Timer::T398 => t.t398,
+            Timer::T399 => t.t399,
+        }
+    }
+
+    /// Moves a call to another state: the only place where states change.
+    fn enter(&mut self, key: CallKey, state: CallState) {
+        let side = self.params.side;
+        if let Some(call) = self.calls.get_mut(&key) {
+            let from = core::mem::replace(&mut call.state, state);
+            let text = format!(
+                "Call {} goes from {} to {}",
+                key.value,
+                from.name(side),
+                state.name(side)
+            );
+            self.trace("uni.call", text);
+        }
+    }
+    /// Forgets a call and tells the owner that it is gone.
+    fn free(&mut self, key: CallKey, cause: Cause) {
+        self.timers.stop_call(key);
+        let Some(call) = self.calls.remove(&key) else {
+            return;
+        };
+        self.ids.remove(&call.id);
+        if let Some(label) = call.vc {
+            self.labels.remove(&label);
+        }
+        self.indicate(Indication::Released {
+            call: call.id,
+            cause,
+        });
+    }
+    /// Starts the release of a call on this interface's own account.
+    fn clear(&mut self, key: CallKey, cause: Cause, diagnostics: &[u8], now: Instant) {
+        let Some(call) = self.calls.get(&key) else {
+            return;
+        };
+        if call.state == CallState::Releasing {
+            return;
+        }
+        let id = call.id;
+        self.indicate(Indication::Clearing { call: id, cause });
+        let cause_ie = self.cause_with(cause, diagnostics);
+        self.release(key, cause, &cause_ie, now);
+    }
+    fn release(&mut self, key: CallKey, cause: Cause, cause_ie: &Ie, now: Instant) {
+        self.timers.stop_call(key);
+        if let Some(call) = self.calls.get_mut(&key) {
+            call.cause = cause;
+            call.resent = false;
+            call.setup = None;
+        }
+        self.enter(key, CallState::Releasing);
+        self.send(self.message(key, MessageType::RELEASE).with(cause_ie));
+        self.start(key, Timer::T308, now);
+    }
+}
+
+impl Machine for Uni {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        self.handle_timeout(now);
+        match input {
+            Input::SaalUp => self.link_up(now),
+            Input::SaalDown => self.link_down(now),
+            Input::SaalData(octets) => self.receive(octets, now),
+            Input::Request(request) => {
+                let result = self.request(request, now);
+                self.counters.refused_requests += u64::from(result.is_err());
+                return result;
+            }
+        }
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(key) = self.timers.expire(now) {
+            self.counters.timeouts += 1;
+            self.expired(key, now);
+        }
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
 }

@@ -1,0 +1,198 @@
+//! From what the owner says to the elements of a message, and back.
+
+use aerostat_wire::q2931::{
+    Aal, ConnectionId, Decoded, Element, Ie, MessageType, Number, convert, id, ie,
+};
+use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+
+use super::state::CallKey;
+use super::{ConnectInfo, SetupInfo, Uni, Version};
+
+/// Elements that the interface itself makes: never part of what is handed on.
+const OWN: [u8; 2] = [id::CONNECTION_ID, id::ENDPOINT_REFERENCE];
+
+/// Elements of a SETUP that an ADD PARTY leaves out because they hold for the whole call.
+pub(super) const INHERITED: [u8; 6] = [
+    id::TRAFFIC_DESCRIPTOR,
+    id::BEARER_CAPABILITY,
+    id::QOS_PARAMETER,
+    id::EXTENDED_QOS,
+    id::OAM_TRAFFIC,
+    id::ALTERNATIVE_TRAFFIC,
+];
+
+impl Uni {
+    /// Elements of a SETUP or ADD PARTY in the order of linux-atm: AAL, traffic, bearer, B-LLI, called,
+    /// calling, connection identifier, QoS, endpoint reference; those handed in come first.
+    pub(super) fn setup_elements(
+        &self,
+        kind: MessageType,
+        info: &SetupInfo,
+        vc: Option<Vc>,
+        party: Option<u16>,
+    ) -> Vec<Element> {
+        let version = self.params.version;
+        let mut out = relayed(version, kind, &info.elements);
+        let [aal, traffic, bearer, qos] = convert::elements(&info.qos, info.multipoint, version);
+        let given = |out: &Vec<Element>, id| out.iter().any(|e: &Element| e.id == id);
+        let add = |out: &mut Vec<Element>, ie: &Ie| {
+            let element = ie.encode();
+            let allowed = kind.definition().is_some_and(|d| d.most(element.id) > 0);
+            if allowed && !given(out, element.id) {
+                out.push(element);
+            }
+        };
+        add(&mut out, &aal);
+        add(&mut out, &traffic);
+        add(&mut out, &bearer);
+        if let Some(blli) = info.blli {
+            add(&mut out, &Ie::Blli(blli));
+        }
+        add(&mut out, &Ie::CalledNumber(Number::called(info.called)));
+        if let Some(calling) = info.calling {
+            add(&mut out, &Ie::CallingNumber(Number::calling(calling)));
+        }
+        if let Some(vc) = vc {
+            add(&mut out, &Ie::ConnectionId(ConnectionId::exact(vc)));
+        }
+        if !given(&out, id::EXTENDED_QOS) {
+            add(&mut out, &qos);
+        }
+        if let Some(party) = party {
+            out.push(endpoint(party, false).encode());
+        }
+        out
+    }
+
+    /// Elements of a CONNECT or ADD PARTY ACK, without endpoint reference and connection identifier.
+    pub(super) fn connect_elements(&self, kind: MessageType, info: &ConnectInfo) -> Vec<Element> {
+        let version = self.params.version;
+        let mut out = relayed(version, kind, &info.elements);
+        let given = |out: &Vec<Element>, id| out.iter().any(|e: &Element| e.id == id);
+        if let Some((forward, backward)) = info.max_sdu
+            && !given(&out, id::AAL_PARAMETERS)
+        {
+            let mut qos = Qos::ubr(forward);
+            qos.rx.max_sdu = backward;
+            out.push(Ie::Aal(convert::aal(&qos, version)).encode());
+        }
+        if let Some(blli) = info.blli
+            && !given(&out, id::BLLI)
+        {
+            out.push(Ie::Blli(blli).encode());
+        }
+        out
+    }
+
+    /// The endpoint reference in messages of this end about a party of this call.
+    pub(super) fn endpoint(&self, key: CallKey, party: u16) -> Ie {
+        // UNI 3.0 leaves the flag 0 in both directions.
+        endpoint(party, !key.ours && self.params.version != Version::Uni30)
+    }
+}
+
+const fn endpoint(value: u16, flag: bool) -> Ie {
+    Ie::EndpointReference { flag, value }
+}
+
+fn relayed(version: Version, kind: MessageType, elements: &[Element]) -> Vec<Element> {
+    let definition = kind.definition();
+    let fits = |e: &&Element| !OWN.contains(&e.id) && definition.is_some_and(|d| d.most(e.id) > 0);
+    let elements = elements.iter().filter(fits);
+    elements.filter_map(|e| version.adapt(e)).collect()
+}
+
+/// The label in a message.
+pub(super) fn label(decoded: &Decoded) -> Option<Vc> {
+    match decoded.ie(id::CONNECTION_ID) {
+        Some(Ie::ConnectionId(id)) => id.vc(),
+        _ => None,
+    }
+}
+
+/// The endpoint reference value in a message. Its flag follows from who started the call, and UNI 3.0 does
+/// not set it, so only the value is looked at.
+pub(super) fn party(decoded: &Decoded) -> Option<u16> {
+    match decoded.ie(id::ENDPOINT_REFERENCE) {
+        Some(Ie::EndpointReference { value, .. }) => Some(value),
+        _ => None,
+    }
+}
+
+/// The called address, if it is an AESA.
+pub(super) fn called(decoded: &Decoded) -> Option<AtmAddress> {
+    match decoded.ie(id::CALLED_NUMBER) {
+        Some(Ie::CalledNumber(number)) => number.address(),
+        _ => None,
+    }
+}
+
+fn calling(decoded: &Decoded) -> Option<AtmAddress> {
+    match decoded.ie(id::CALLING_NUMBER) {
+        Some(Ie::CallingNumber(number)) => number.address(),
+        _ => None,
+    }
+}
+
+fn blli(decoded: &Decoded) -> Option<Blli> {
+    match decoded.ie(id::BLLI) {
+        Some(Ie::Blli(blli)) => Some(blli),
+        _ => None,
+    }
+}
+
+fn handed_on(decoded: &Decoded) -> Vec<Element> {
+    let good = decoded.good().filter(|e| !OWN.contains(&e.id));
+    good.cloned().collect()
+}
+
+/// What a SETUP or ADD PARTY says; `inherited` has what an ADD PARTY leaves to the SETUP of its call.
+pub(super) fn setup_info(
+    decoded: &Decoded,
+    called: AtmAddress,
+    inherited: &[Element],
+) -> SetupInfo {
+    let mut elements = handed_on(decoded);
+    for element in inherited {
+        if elements.iter().all(|e| e.id != element.id) {
+            elements.push(element.clone());
+        }
+    }
+    let value = |wanted| {
+        let element = elements.iter().find(|e| e.id == wanted)?;
+        ie::decode(element).ok()
+    };
+    let aal = match value(id::AAL_PARAMETERS) {
+        Some(Ie::Aal(aal)) => Some(aal),
+        _ => None,
+    };
+    let bearer = match value(id::BEARER_CAPABILITY) {
+        Some(Ie::Bearer(bearer)) => Some(bearer),
+        _ => None,
+    };
+    let traffic = match value(id::TRAFFIC_DESCRIPTOR) {
+        Some(Ie::Traffic(fields)) => fields,
+        _ => aerostat_wire::q2931::Fields::new(),
+    };
+    SetupInfo {
+        called,
+        calling: calling(decoded),
+        blli: blli(decoded),
+        qos: convert::qos(&traffic, bearer.as_ref(), aal.as_ref()),
+        multipoint: bearer.is_some_and(|b| b.multipoint),
+        elements,
+    }
+}
+
+/// What a CONNECT or ADD PARTY ACK says.
+pub(super) fn connect_info(decoded: &Decoded) -> ConnectInfo {
+    let max_sdu = match decoded.ie(id::AAL_PARAMETERS) {
+        Some(Ie::Aal(aal)) => Aal::max_sdu(&aal),
+        _ => None,
+    };
+    ConnectInfo {
+        blli: blli(decoded),
+        max_sdu,
+        elements: handed_on(decoded),
+    }
+}

@@ -1,0 +1,185 @@
+//! Point-to-point messages of an existing call. Source: Q.2931 §5.1–5.4.
+
+use aerostat_wire::q2931::{CauseIe, Decoded, Ie, MessageType, id};
+
+use crate::{Cause, Instant, PartyId};
+
+use super::build;
+use super::state::{CallKey, CallState, PartyState};
+use super::timers::Timer;
+use super::{Indication, Side, Uni};
+
+/// VPCI/VCI assignment failure.
+const LABEL_FAILURE: Cause = Cause(36);
+
+impl Uni {
+    fn state(&self, key: CallKey) -> Option<CallState> {
+        self.calls.get(&key).map(|call| call.state)
+    }
+
+    /// Takes the label from the peer's first answer. False if the call had to be cleared or the answer
+    /// cannot be used.
+    fn learn_label(&mut self, key: CallKey, decoded: &Decoded, now: Instant) -> bool {
+        let have = self.calls.get(&key).and_then(|call| call.vc);
+        match (have, build::label(decoded)) {
+            (None, None) => {
+                // Mandatory in the first answer to a SETUP without one.
+                self.report(key, Some((Cause(96), vec![id::CONNECTION_ID])));
+                false
+            }
+            (Some(_), None) => true,
+            (Some(have), Some(vc)) if have == vc => true,
+            (None, Some(vc)) if self.params.side == Side::User && self.usable(vc) => {
+                self.labels.insert(vc, key);
+                if let Some(call) = self.calls.get_mut(&key) {
+                    call.vc = Some(vc);
+                }
+                true
+            }
+            (None, Some(_)) => {
+                self.clear(key, Cause::VC_UNAVAILABLE, &[], now);
+                false
+            }
+            (Some(_), Some(_)) => {
+                self.clear(key, LABEL_FAILURE, &[], now);
+                false
+            }
+        }
+    }
+
+    fn answered(&mut self, key: CallKey) {
+        self.stop(key, Timer::T303);
+        self.stop(key, Timer::T310);
+        if let Some(call) = self.calls.get_mut(&key) {
+            call.setup = None;
+        }
+    }
+
+    pub(super) fn on_call_proceeding(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        if self.state(key) != Some(CallState::SetupSent) {
+            self.unexpected(key, decoded.message.kind);
+            return;
+        }
+        if !self.learn_label(key, decoded, now) {
+            return;
+        }
+        self.answered(key);
+        self.enter(key, CallState::ProceedingReceived);
+        self.start(key, Timer::T310, now);
+        if let Some(call) = self.calls.get(&key) {
+            let (call, vc) = (call.id, call.vc);
+            self.indicate(Indication::Proceeding { call, vc });
+        }
+    }
+
+    pub(super) fn on_alerting(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        if !matches!(
+            self.state(key),
+            Some(CallState::SetupSent | CallState::ProceedingReceived)
+        ) {
+            self.unexpected(key, decoded.message.kind);
+            return;
+        }
+        if !self.learn_label(key, decoded, now) {
+            return;
+        }
+        self.answered(key);
+        self.enter(key, CallState::AlertingReceived);
+        self.enter_first(key, PartyState::AlertingDelivered);
+        self.start(key, Timer::T301, now);
+        if let Some(call) = self.calls.get(&key) {
+            let (call, vc) = (call.id, call.vc);
+            self.indicate(Indication::Alerting { call, vc });
+        }
+    }
+
+    pub(super) fn on_connect(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        if !self.state(key).is_some_and(CallState::is_offering) {
+            self.unexpected(key, decoded.message.kind);
+            return;
+        }
+        if !self.learn_label(key, decoded, now) {
+            return;
+        }
+        self.answered(key);
+        self.stop(key, Timer::T301);
+        self.send(self.message(key, MessageType::CONNECT_ACK));
+        self.enter(key, CallState::Active);
+        self.enter_first(key, PartyState::Active);
+        let Some(call) = self.calls.get(&key) else {
+            return;
+        };
+        if let Some(vc) = call.vc {
+            let call = call.id;
+            let info = build::connect_info(decoded);
+            self.indicate(Indication::Connected { call, info, vc });
+        }
+    }
+
+    pub(super) fn on_connect_ack(&mut self, key: CallKey) {
+        match self.state(key) {
+            Some(CallState::ConnectSent) => {
+                self.stop(key, Timer::T313);
+                self.activate(key);
+            }
+            // The network side is active since its CONNECT.
+            Some(CallState::Active) if self.params.side == Side::Network && !key.ours => {}
+            _ => self.unexpected(key, MessageType::CONNECT_ACK),
+        }
+    }
+
+    /// RELEASE is answered at once: the label is free when the owner hears of it.
+    pub(super) fn on_release(&mut self, key: CallKey, decoded: &Decoded) {
+        if self.state(key) == Some(CallState::Releasing) {
+            // Both released at once: neither answers.
+            let cause = self
+                .calls
+                .get(&key)
+                .map_or(Cause::NORMAL, |call| call.cause);
+            self.free(key, cause);
+            return;
+        }
+        let (cause, answer) = match self.received_cause(decoded) {
+            Ok(cause) => (cause, self.cause(cause)),
+            Err(fault) => (Cause(31), self.cause_with(fault, &[id::CAUSE])),
+        };
+        let message = self.message(key, MessageType::RELEASE_COMPLETE);
+        self.send(message.with(&answer));
+        self.free(key, cause);
+    }
+
+    pub(super) fn on_release_complete(&mut self, key: CallKey, decoded: &Decoded) {
+        let Some(call) = self.calls.get(&key) else {
+            return;
+        };
+        let own = (call.state == CallState::Releasing).then_some(call.cause);
+        let theirs = self.received_cause(decoded).unwrap_or(Cause(31));
+        self.free(key, own.unwrap_or(theirs));
+    }
+
+    pub(super) fn on_notify(&mut self, key: CallKey, decoded: &Decoded) {
+        let Some(call) = self.calls.get(&key) else {
+            return;
+        };
+        let call = call.id;
+        let party = build::party(decoded).map(PartyId);
+        if let Some(Ie::Notification(notification)) = decoded.ie(id::NOTIFICATION) {
+            self.indicate(Indication::Notify {
+                call,
+                party,
+                notification,
+            });
+        }
+    }
+
+    /// The cause in a message, in the numbers of UNI 3.1; otherwise what is wrong with it.
+    pub(super) fn received_cause(&self, decoded: &Decoded) -> Result<Cause, Cause> {
+        match decoded.ie(id::CAUSE) {
+            Some(Ie::Cause(CauseIe { value, .. })) => {
+                Ok(Cause(self.params.version.cause_in(value)))
+            }
+            _ if decoded.message.find(id::CAUSE).is_none() => Err(Cause(96)),
+            _ => Err(Cause(100)),
+        }
+    }
+}

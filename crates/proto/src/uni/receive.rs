@@ -1,0 +1,327 @@
+//! A message from the peer: whom it concerns, whether its elements can be used, and who handles it.
+
+use aerostat_wire::q2931::{
+    Action, CallRef, Decoded, Element, Ie, Message, MessageType, Verdict, convert, id,
+};
+
+use crate::{Cause, Instant};
+
+use super::build::{self, INHERITED};
+use super::state::{Call, CallKey, CallState, Party, PartyState};
+use super::{Indication, Side, Uni};
+
+const MISSING: Cause = Cause(96);
+const UNKNOWN_MESSAGE: Cause = Cause(97);
+const UNKNOWN_ELEMENT: Cause = Cause(99);
+const BAD_ELEMENT: Cause = Cause(100);
+pub(super) const WRONG_STATE: Cause = Cause(101);
+pub(super) const UNKNOWN_CALL: Cause = Cause(81);
+
+/// A cause with its diagnostics.
+pub(super) type Fault = (Cause, Vec<u8>);
+
+/// What the elements of a message allow.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    /// Handle the message, then report the fault, if there is one.
+    Good(Option<Fault>),
+    /// Do not handle the message; report the fault, if there is one.
+    Ignore(Option<Fault>),
+    /// Clear the call.
+    Clear(Fault),
+    /// A mandatory element is missing or bad.
+    Refuse(Fault),
+}
+
+impl Uni {
+    pub(super) fn receive(&mut self, octets: &[u8], now: Instant) {
+        self.counters.received += 1;
+        let Ok(decoded) = Message::decode(octets) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        self.count_faults(&decoded);
+        match decoded.message.call.value {
+            CallRef::GLOBAL => self.receive_global(&decoded, now),
+            // Leaf initiated join and connection-oriented bearer-independent calls are not offered here.
+            CallRef::DUMMY => self.counters.ignored += 1,
+            _ => {
+                let key = CallKey::received(decoded.message.call);
+                if self.calls.contains_key(&key) {
+                    self.receive_call(key, &decoded, now);
+                } else {
+                    self.receive_unknown(key, &decoded);
+                }
+            }
+        }
+    }
+
+    fn count_faults(&mut self, decoded: &Decoded) {
+        for (_, verdict) in decoded.faults() {
+            match verdict {
+                Verdict::Unknown | Verdict::Unexpected => self.counters.unknown_elements += 1,
+                _ => self.counters.bad_elements += 1,
+            }
+        }
+        if !decoded.missing().is_empty() {
+            self.counters.missing_elements += 1;
+        }
+    }
+
+    /// A message for a call that does not exist. Source: Q.2931 §5.6.3.2.
+    fn receive_unknown(&mut self, key: CallKey, decoded: &Decoded) {
+        let call = decoded.message.call;
+        match decoded.message.kind {
+            MessageType::SETUP if call.flag => self.counters.ignored += 1,
+            MessageType::SETUP => self.offered(key, decoded),
+            MessageType::RELEASE_COMPLETE => self.counters.ignored += 1,
+            MessageType::STATUS_ENQUIRY => {
+                let cause = self.cause(Cause(30));
+                self.send_to(
+                    call.answer(),
+                    MessageType::STATUS,
+                    &[Ie::CallState(0), cause],
+                );
+            }
+            MessageType::STATUS => {
+                self.counters.unknown_references += 1;
+                if !matches!(decoded.ie(id::CALL_STATE), Some(Ie::CallState(0))) {
+                    let cause = self.cause(WRONG_STATE);
+                    self.send_to(call.answer(), MessageType::RELEASE_COMPLETE, &[cause]);
+                }
+            }
+            _ => {
+                self.counters.unknown_references += 1;
+                let cause = self.cause(UNKNOWN_CALL);
+                self.send_to(call.answer(), MessageType::RELEASE_COMPLETE, &[cause]);
+            }
+        }
+    }
+
+    fn receive_call(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        let kind = decoded.message.kind;
+        match kind {
+            // A duplicate: the peer's T303 was faster than our answer.
+            MessageType::SETUP => self.counters.ignored += 1,
+            MessageType::RELEASE => self.on_release(key, decoded),
+            MessageType::RELEASE_COMPLETE => self.on_release_complete(key, decoded),
+            MessageType::STATUS => self.on_status(key, decoded, now),
+            _ if kind.definition().is_none() => self.unknown_message(key, decoded, now),
+            _ => self.receive_checked(key, decoded, now),
+        }
+    }
+
+    fn receive_checked(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        match check(decoded) {
+            Check::Good(report) => {
+                self.dispatch(key, decoded, now);
+                self.report(key, report);
+            }
+            Check::Ignore(report) => self.report(key, report),
+            Check::Clear((cause, diagnostics)) => self.clear(key, cause, &diagnostics, now),
+            Check::Refuse(fault) => {
+                if !self.reject_bad_party(key, decoded, &fault) {
+                    self.report(key, Some(fault));
+                }
+            }
+        }
+    }
+
+    fn dispatch(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        match decoded.message.kind {
+            MessageType::CALL_PROCEEDING => self.on_call_proceeding(key, decoded, now),
+            MessageType::ALERTING => self.on_alerting(key, decoded, now),
+            MessageType::CONNECT => self.on_connect(key, decoded, now),
+            MessageType::CONNECT_ACK => self.on_connect_ack(key),
+            MessageType::STATUS_ENQUIRY => self.on_status_enquiry(key, decoded),
+            MessageType::NOTIFY => self.on_notify(key, decoded),
+            MessageType::ADD_PARTY => self.on_add_party(key, decoded),
+            MessageType::ADD_PARTY_ACK => self.on_add_party_ack(key, decoded),
+            MessageType::PARTY_ALERTING => self.on_party_alerting(key, decoded, now),
+            MessageType::ADD_PARTY_REJECT => self.on_add_party_reject(key, decoded, now),
+            MessageType::DROP_PARTY => self.on_drop_party(key, decoded, now),
+            MessageType::DROP_PARTY_ACK => self.on_drop_party_ack(key, decoded),
+            _ => self.unexpected(key, decoded.message.kind),
+        }
+    }
+
+    /// A message that its call's state does not allow: STATUS 101, nothing else changes.
+    pub(super) fn unexpected(&mut self, key: CallKey, kind: MessageType) {
+        self.counters.unexpected += 1;
+        let releasing = self.calls.get(&key).map(|call| call.state) == Some(CallState::Releasing);
+        if !releasing {
+            self.report(key, Some((WRONG_STATE, vec![kind.0])));
+        }
+    }
+
+    /// Source: Q.2931 §5.6.4, §5.7.2: the action that the message asks for, STATUS 97 without one.
+    fn unknown_message(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        self.counters.unknown_messages += 1;
+        let diagnostics = vec![decoded.message.kind.0];
+        match decoded.message.action() {
+            Some(0) => self.clear(key, UNKNOWN_MESSAGE, &diagnostics, now),
+            Some(1) => {}
+            _ => self.report(key, Some((UNKNOWN_MESSAGE, diagnostics))),
+        }
+    }
+
+    /// Tells the peer about a fault with STATUS and the state of the call.
+    pub(super) fn report(&mut self, key: CallKey, fault: Option<Fault>) {
+        let (Some((cause, diagnostics)), Some(call)) = (fault, self.calls.get(&key)) else {
+            return;
+        };
+        let state = Ie::CallState(call.state.number(self.params.side));
+        let cause = self.cause_with(cause, &diagnostics);
+        self.send_to(key.reference(), MessageType::STATUS, &[state, cause]);
+    }
+
+    /// A new call. Source: Q.2931 §5.1, §5.2.
+    fn offered(&mut self, key: CallKey, decoded: &Decoded) {
+        let (report, info, vc, party) = match self.examine(decoded) {
+            Ok(call) => call,
+            Err(None) => return,
+            Err(Some((cause, diagnostics))) => {
+                let cause = self.cause_with(cause, &diagnostics);
+                self.send_to(key.reference(), MessageType::RELEASE_COMPLETE, &[cause]);
+                return;
+            }
+        };
+        let id = self.new_id();
+        let inherited = info.elements.iter().filter(|e| INHERITED.contains(&e.id));
+        // The user side is told its label; the network side's owner chooses one, whatever the user wished.
+        let own_label = vc.filter(|_| self.params.side == Side::User);
+        let call = Call {
+            id,
+            state: CallState::SetupReceived,
+            vc: own_label,
+            called: info.called,
+            calling: info.calling,
+            blli: info.blli,
+            multipoint: info.multipoint,
+            inherited: inherited.cloned().collect::<Vec<Element>>(),
+            setup: None,
+            waiting: false,
+            resent: false,
+            asked_again: false,
+            cause: Cause::NORMAL,
+            first: party,
+            parties: party
+                .map(|p| (p, Party::new(PartyState::AddReceived, info.called)))
+                .into_iter()
+                .collect(),
+        };
+        self.ids.insert(id, key);
+        if let Some(vc) = own_label {
+            self.labels.insert(vc, key);
+        }
+        self.calls.insert(key, call);
+        self.indicate(Indication::Setup {
+            call: id,
+            info,
+            vc,
+            party: party.map(crate::PartyId),
+        });
+        self.report(key, report);
+    }
+
+    /// Whether a SETUP can be taken; if not, the cause of its refusal, or none if it is to be ignored.
+    #[allow(clippy::type_complexity, reason = "used once, by its only caller")]
+    fn examine(
+        &mut self,
+        decoded: &Decoded,
+    ) -> Result<
+        (
+            Option<Fault>,
+            super::SetupInfo,
+            Option<aerostat_wire::Vc>,
+            Option<u16>,
+        ),
+        Option<Fault>,
+    > {
+        let refuse = |cause: u8, element: &[u8]| Err(Some((Cause(cause), element.to_vec())));
+        if self.calls.len() >= self.params.limits.calls {
+            self.counters.calls_refused += 1;
+            return refuse(Cause::RESOURCES.0, &[]);
+        }
+        let report = match check(decoded) {
+            Check::Good(report) => report,
+            Check::Ignore(_) => return Err(None),
+            Check::Clear(fault) | Check::Refuse(fault) => return Err(Some(fault)),
+        };
+        let Some(called) = build::called(decoded) else {
+            // Only ATM end system addresses are routed: invalid number format.
+            return refuse(28, &[]);
+        };
+        let info = build::setup_info(decoded, called, &[]);
+        let party = build::party(decoded);
+        if info.multipoint && party.is_none() {
+            return refuse(MISSING.0, &[id::ENDPOINT_REFERENCE]);
+        }
+        if let Some(Ie::Traffic(traffic)) = decoded.ie(id::TRAFFIC_DESCRIPTOR)
+            && !convert::combination_allowed(&traffic, info.multipoint)
+        {
+            return refuse(73, &[]);
+        }
+        let vc = build::label(decoded);
+        if self.params.side == Side::User {
+            match vc {
+                None => return refuse(MISSING.0, &[id::CONNECTION_ID]),
+                Some(vc) if !self.usable(vc) => return refuse(Cause::VC_UNAVAILABLE.0, &[]),
+                Some(_) => {}
+            }
+        }
+        // An endpoint reference in a point-to-point SETUP means nothing.
+        let party = party.filter(|_| info.multipoint);
+        Ok((report, info, vc, party))
+    }
+}
+
+/// The order of Q.2931 §5.6.6–5.6.8 and §5.7; facts book "UNI signalling" §9.
+pub(super) fn check(decoded: &Decoded) -> Check {
+    let missing = decoded.missing();
+    if !missing.is_empty() {
+        return Check::Refuse((MISSING, missing));
+    }
+    let definition = decoded.message.kind.definition();
+    let mandatory = |id: u8| {
+        definition.is_some_and(|d| d.mandatory.contains(&id))
+            || (id == id::QOS_PARAMETER && decoded.message.kind == MessageType::SETUP)
+    };
+    // Known elements in the wrong message are ignored; an action that their sender asked for still counts.
+    let faults: Vec<_> = decoded
+        .faults()
+        .filter(|(e, verdict)| *verdict != Verdict::Unexpected || e.instruction.action().is_some())
+        .collect();
+    let fault_of = |wanted: &dyn Fn(&Element) -> bool| -> Option<Fault> {
+        let hit = faults.iter().filter(|(e, _)| wanted(e));
+        let mut cause = None;
+        let mut ids = Vec::new();
+        for (element, verdict) in hit {
+            let this = match verdict {
+                Verdict::Unknown | Verdict::Unexpected => UNKNOWN_ELEMENT,
+                _ => BAD_ELEMENT,
+            };
+            // One STATUS has one cause: the first one's elements are named.
+            if *cause.get_or_insert(this) == this && ids.len() < 28 {
+                ids.push(element.id);
+            }
+        }
+        cause.map(|cause| (cause, ids))
+    };
+    let asks = |action: Action| move |e: &Element| e.instruction.action() == Some(action);
+    if let Some(fault) = fault_of(&asks(Action::ClearCall)) {
+        return Check::Clear(fault);
+    }
+    if let Some(fault) = fault_of(&asks(Action::DiscardMessageReport)) {
+        return Check::Ignore(Some(fault));
+    }
+    if fault_of(&asks(Action::DiscardMessage)).is_some() {
+        return Check::Ignore(None);
+    }
+    if let Some(fault) = fault_of(&|e| mandatory(e.id)) {
+        return Check::Refuse(fault);
+    }
+    Check::Good(fault_of(&|e| {
+        e.instruction.action() != Some(Action::DiscardElement)
+    }))
+}

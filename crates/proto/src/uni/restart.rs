@@ -1,0 +1,196 @@
+//! RESTART, both ways, on the global call reference. Source: Q.2931 §5.5.
+
+use aerostat_wire::Vc;
+use aerostat_wire::q2931::{
+    CallRef, ConnectionId, Decoded, Element, Ie, Message, MessageType, RestartClass, id,
+};
+
+use crate::{Cause, Instant, Refused};
+
+use super::receive::{Check, UNKNOWN_CALL, WRONG_STATE, check};
+use super::state::CallKey;
+use super::timers::{Timer, TimerKey};
+use super::{Indication, Restart, Uni};
+
+const ASKED: CallRef = CallRef {
+    flag: false,
+    value: CallRef::GLOBAL,
+};
+
+/// A restart of our own that the peer has not answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    what: Restart,
+    resent: bool,
+}
+
+impl Uni {
+    pub(super) fn restart_requested(&mut self, what: Restart, now: Instant) -> Result<(), Refused> {
+        if self.restart.is_none() {
+            self.begin_restart(what, now);
+        } else if self.restarts.len() < self.params.limits.restarts {
+            self.restarts.push_back(what);
+        } else {
+            return Err(Refused("too many restarts wait for the one under way"));
+        }
+        Ok(())
+    }
+
+    fn begin_restart(&mut self, what: Restart, now: Instant) {
+        self.restart = Some(Pending {
+            what,
+            resent: false,
+        });
+        self.clear_channels(what);
+        self.send_restart(what);
+        let t316 = TimerKey::link(Timer::T316);
+        self.timers.start(t316, now, self.params.timers.t316);
+    }
+    fn send_restart(&mut self, what: Restart) {
+        let elements = elements(what).map(|ie| ie.encode());
+        let message = Message::new(ASKED, MessageType::RESTART);
+        self.send(message.with_elements(elements));
+    }
+    /// The link is up (again): a restart that it may have lost is said again.
+    pub(super) fn resume_restart(&mut self) {
+        if let Some(pending) = self.restart {
+            self.send_restart(pending.what);
+        }
+    }
+    pub(super) fn restart_expired(&mut self, now: Instant) {
+        let Some(pending) = &mut self.restart else {
+            return;
+        };
+        if pending.resent {
+            self.finish_restart(false, now);
+            return;
+        }
+        pending.resent = true;
+        let what = pending.what;
+        self.send_restart(what);
+        let t316 = TimerKey::link(Timer::T316);
+        self.timers.start(t316, now, self.params.timers.t316);
+    }
+    fn finish_restart(&mut self, answered: bool, now: Instant) {
+        self.timers.stop(TimerKey::link(Timer::T316));
+        if let Some(Pending { what, .. }) = self.restart.take() {
+            self.indicate(Indication::RestartDone { what, answered });
+        }
+        if let Some(next) = self.restarts.pop_front() {
+            self.begin_restart(next, now);
+        }
+    }
+
+    /// Clears the calls that a restart concerns, without messages. Channel identities beyond those in use
+    /// are idle already.
+    fn clear_channels(&mut self, what: Restart) {
+        let hit = self.calls.iter().filter(|(_, call)| what.covers(call.vc));
+        let hit: Vec<CallKey> = hit.map(|(key, _)| *key).collect();
+        for key in hit {
+            self.free(key, Cause::TEMPORARY);
+        }
+    }
+
+    pub(super) fn receive_global(&mut self, decoded: &Decoded, now: Instant) {
+        let reference = decoded.message.call;
+        match (decoded.message.kind, reference.flag) {
+            (MessageType::RESTART, false) => self.on_restart(decoded),
+            (MessageType::RESTART_ACK, true) => self.on_restart_ack(decoded, now),
+            // The peer cannot do our restart; T316 would only say so later.
+            (MessageType::STATUS, _) if self.restart.is_some() => self.finish_restart(false, now),
+            (MessageType::STATUS | MessageType::RESTART | MessageType::RESTART_ACK, _) => {
+                self.counters.ignored += 1;
+            }
+            _ => self.global_status(reference, UNKNOWN_CALL, &[]),
+        }
+    }
+
+    fn global_status(&mut self, reference: CallRef, cause: Cause, diagnostics: &[u8]) {
+        let cause = self.cause_with(cause, diagnostics);
+        let ies = [Ie::CallState(0), cause];
+        self.send_to(reference.answer(), MessageType::STATUS, &ies);
+    }
+
+    fn on_restart(&mut self, decoded: &Decoded) {
+        match check(decoded) {
+            Check::Good(_) => {}
+            Check::Ignore(None) => return,
+            Check::Ignore(Some(fault)) | Check::Clear(fault) | Check::Refuse(fault) => {
+                self.global_status(decoded.message.call, fault.0, &fault.1);
+                return;
+            }
+        }
+        let what = match restart(decoded) {
+            Ok(what) => what,
+            Err(cause) => {
+                self.global_status(decoded.message.call, cause, &[id::CONNECTION_ID]);
+                return;
+            }
+        };
+        let in_range = match what {
+            Restart::Channel(vc) => vc.vpi <= self.params.limits.max_vpi,
+            Restart::Path { vpi } => vpi <= self.params.limits.max_vpi,
+            Restart::All => true,
+        };
+        if !in_range {
+            // Identified channel does not exist.
+            self.global_status(decoded.message.call, Cause(82), &[]);
+            return;
+        }
+        self.clear_channels(what);
+        self.indicate(Indication::Restarted { what });
+        let own = [id::RESTART_INDICATOR, id::CONNECTION_ID];
+        let same = decoded.good().filter(|e| own.contains(&e.id)).cloned();
+        let same: Vec<Element> = same.collect();
+        let answer = Message::new(decoded.message.call.answer(), MessageType::RESTART_ACK);
+        self.send(answer.with_elements(same));
+    }
+
+    fn on_restart_ack(&mut self, decoded: &Decoded, now: Instant) {
+        let ours = self.restart.map(|pending| pending.what);
+        match (ours, restart(decoded)) {
+            (Some(ours), Ok(theirs)) if ours == theirs => self.finish_restart(true, now),
+            (Some(_), _) => {
+                let kind = decoded.message.kind.0;
+                self.global_status(decoded.message.call, WRONG_STATE, &[kind]);
+            }
+            (None, _) => self.counters.ignored += 1,
+        }
+    }
+}
+
+/// Restart indicator, and the connection identifier that it needs.
+fn elements(what: Restart) -> impl Iterator<Item = Ie> {
+    let label = match what {
+        Restart::Channel(vc) => Some(ConnectionId::exact(vc)),
+        Restart::Path { vpi } => Some(ConnectionId {
+            preference: 4,
+            ..ConnectionId::exact(Vc::new(vpi, 0))
+        }),
+        Restart::All => None,
+    };
+    let label = label.map(Ie::ConnectionId);
+    label.into_iter().chain([Ie::Restart(what.class())])
+}
+
+/// What a RESTART or its answer concerns: class 2 carries no connection identifier, the others need one.
+fn restart(decoded: &Decoded) -> Result<Restart, Cause> {
+    let class = match decoded.ie(id::RESTART_INDICATOR) {
+        Some(Ie::Restart(class)) => class,
+        _ => return Err(Cause(96)),
+    };
+    let label = match decoded.ie(id::CONNECTION_ID) {
+        Some(Ie::ConnectionId(label)) => Some(label),
+        _ => None,
+    };
+    match (class, label) {
+        (RestartClass::All, None) => Ok(Restart::All),
+        (RestartClass::All, Some(_)) => Err(Cause(100)),
+        (_, None) => Err(Cause(96)),
+        (RestartClass::Path, Some(label)) => Ok(Restart::Path { vpi: label.vpci }),
+        (RestartClass::Channel, Some(label)) => match label.vc() {
+            Some(vc) => Ok(Restart::Channel(vc)),
+            None => Err(Cause(100)),
+        },
+    }
+}

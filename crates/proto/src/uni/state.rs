@@ -1,0 +1,261 @@
+//! The states of a call and of a party, and what an interface remembers about each.
+
+use std::collections::BTreeMap;
+
+use aerostat_wire::q2931::{CallRef, Element};
+use aerostat_wire::{AtmAddress, Blli, Vc};
+
+use crate::{Cause, PartyId};
+
+use super::{CallId, Side};
+
+/// Which call: who chose the reference, and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CallKey {
+    /// This end chose the value: its own messages carry flag 0.
+    pub(super) ours: bool,
+    pub(super) value: u32,
+}
+
+impl CallKey {
+    /// The call that a received reference names.
+    pub(super) const fn received(call: CallRef) -> Self {
+        Self {
+            ours: call.flag,
+            value: call.value,
+        }
+    }
+    /// The reference in messages of this end.
+    pub(super) const fn reference(self) -> CallRef {
+        CallRef {
+            flag: !self.ours,
+            value: self.value,
+        }
+    }
+}
+
+/// State of a call, the same for both sides; [`CallState::number`] gives the standard's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallState {
+    /// SETUP sent, no answer (U1 call initiated, N6 call present).
+    SetupSent,
+    /// CALL PROCEEDING received (U3 outgoing call proceeding, N9 incoming call proceeding).
+    ProceedingReceived,
+    /// ALERTING received (U4 call delivered, N7 call received).
+    AlertingReceived,
+    /// SETUP received, no answer (U6 call present, N1 call initiated).
+    SetupReceived,
+    /// CALL PROCEEDING sent (U9 incoming call proceeding, N3 outgoing call proceeding).
+    ProceedingSent,
+    /// ALERTING sent (U7 call received, N4 call delivered).
+    AlertingSent,
+    /// CONNECT sent by a user (U8 connect request).
+    ConnectSent,
+    /// U10, N10 active.
+    Active,
+    /// RELEASE sent (U11 release request, N12 release indication).
+    Releasing,
+}
+
+impl CallState {
+    /// The number in the call state element. Source: Q.2931 §2.1, §4.5.10.
+    #[must_use]
+    pub const fn number(self, side: Side) -> u8 {
+        let (user, network) = match self {
+            Self::SetupSent => (1, 6),
+            Self::ProceedingReceived => (3, 9),
+            Self::AlertingReceived => (4, 7),
+            Self::SetupReceived => (6, 1),
+            Self::ProceedingSent => (9, 3),
+            Self::AlertingSent => (7, 4),
+            Self::ConnectSent => (8, 10),
+            Self::Active => (10, 10),
+            Self::Releasing => (11, 12),
+        };
+        match side {
+            Side::User => user,
+            Side::Network => network,
+        }
+    }
+    /// The name in use: `U10`, `N6`.
+    #[must_use]
+    pub fn name(self, side: Side) -> String {
+        let letter = match side {
+            Side::User => 'U',
+            Side::Network => 'N',
+        };
+        format!("{letter}{}", self.number(side))
+    }
+    /// True while this end waits for the called side.
+    pub(super) const fn is_offering(self) -> bool {
+        matches!(
+            self,
+            Self::SetupSent | Self::ProceedingReceived | Self::AlertingReceived
+        )
+    }
+    /// True while the peer waits for this end.
+    pub(super) const fn is_offered(self) -> bool {
+        matches!(
+            self,
+            Self::SetupReceived | Self::ProceedingSent | Self::AlertingSent
+        )
+    }
+
+    /// True if the peer may well be in the state that it reports, given messages under way.
+    ///
+    /// Source: Q.2931 §5.6.12 names the principle; the pairs follow from the message flows.
+    pub(super) const fn agrees_with(self, side: Side, reported: u8) -> bool {
+        // The numbers of "one waits for the other" are the same on both sides of an interface.
+        let own_waits = self.number(side);
+        let user_calls = matches!(own_waits, 1 | 3 | 4);
+        match self {
+            // Our CONNECT or CONNECT ACKNOWLEDGE may be under way.
+            Self::Active => match side {
+                Side::User => matches!(reported, 8 | 10..=12),
+                Side::Network => matches!(reported, 1 | 3 | 4 | 8 | 10..=12),
+            },
+            Self::ConnectSent => matches!(reported, 6..=12),
+            Self::Releasing => true,
+            // The network's CONNECT may be under way to us; a called user is never active before us.
+            _ if user_calls => match side {
+                Side::User => matches!(reported, 1 | 3 | 4 | 10..=12),
+                Side::Network => matches!(reported, 1 | 3 | 4 | 11 | 12),
+            },
+            _ => matches!(reported, 6..=9 | 11 | 12),
+        }
+    }
+}
+
+/// State of a party. Source: Q.2971 §6; the numbers are those of the endpoint state element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartyState {
+    /// ADD PARTY (or the SETUP) sent.
+    AddInitiated = 1,
+    /// PARTY ALERTING received.
+    AlertingDelivered = 4,
+    /// ADD PARTY (or the SETUP) received.
+    AddReceived = 6,
+    /// PARTY ALERTING sent.
+    AlertingReceived = 7,
+    /// There.
+    Active = 10,
+    /// DROP PARTY sent.
+    DropInitiated = 11,
+}
+
+/// One party of a point-to-multipoint call.
+#[derive(Clone, Debug)]
+pub(super) struct Party {
+    pub(super) state: PartyState,
+    pub(super) called: AtmAddress,
+    /// The owner has had its last indication about this party.
+    pub(super) told: bool,
+    /// Why DROP PARTY was sent.
+    pub(super) cause: Cause,
+}
+
+impl Party {
+    pub(super) const fn new(state: PartyState, called: AtmAddress) -> Self {
+        Self {
+            state,
+            called,
+            told: false,
+            cause: Cause::NORMAL,
+        }
+    }
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) id: CallId,
+    pub(super) state: CallState,
+    pub(super) vc: Option<Vc>,
+    pub(super) called: AtmAddress,
+    pub(super) calling: Option<AtmAddress>,
+    pub(super) blli: Option<Blli>,
+    pub(super) multipoint: bool,
+    /// Traffic descriptor, bearer, QoS of a received SETUP: an ADD PARTY refers to them.
+    pub(super) inherited: Vec<Element>,
+    /// Octets of the SETUP until the first answer; not yet sent if the link is down.
+    pub(super) setup: Option<Vec<u8>>,
+    /// The SETUP waits for the link.
+    pub(super) waiting: bool,
+    /// T303 or T308 has expired once.
+    pub(super) resent: bool,
+    /// T322 has expired once.
+    pub(super) asked_again: bool,
+    /// Cause of our RELEASE.
+    pub(super) cause: Cause,
+    /// The party of the SETUP.
+    pub(super) first: Option<u16>,
+    pub(super) parties: BTreeMap<u16, Party>,
+}
+
+impl Call {
+    /// True if no party is left but those on their way out.
+    pub(super) fn last_party(&self, but: u16) -> bool {
+        let mut others = self.parties.iter().filter(|(id, _)| **id != but);
+        others.all(|(_, party)| party.state == PartyState::DropInitiated)
+    }
+}
+
+/// One call as `inspect` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSnapshot {
+    /// The owner's id.
+    pub call: CallId,
+    /// Value of the call reference.
+    pub reference: u32,
+    /// True if this end chose the reference, that is, started the call.
+    pub ours: bool,
+    /// State.
+    pub state: CallState,
+    /// Called party.
+    pub called: AtmAddress,
+    /// Calling party.
+    pub calling: Option<AtmAddress>,
+    /// What it carries.
+    pub blli: Option<Blli>,
+    /// Label, once known.
+    pub vc: Option<Vc>,
+    /// Point-to-multipoint.
+    pub multipoint: bool,
+    /// Parties with their state and address; empty for a point-to-point call.
+    pub parties: Vec<(PartyId, PartyState, AtmAddress)>,
+}
+
+/// What happened on an interface since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages received.
+    pub received: u64,
+    /// Messages sent.
+    pub sent: u64,
+    /// Octets that are no message of this protocol, or a message that has no place here: ignored.
+    pub ignored: u64,
+    /// Elements with bad contents, too long, or cut short.
+    pub bad_elements: u64,
+    /// Elements that nobody defined, or that their message does not have.
+    pub unknown_elements: u64,
+    /// Messages with a mandatory element missing.
+    pub missing_elements: u64,
+    /// Messages that did not fit the state of their call (cause 101).
+    pub unexpected: u64,
+    /// Messages of unknown type (cause 97).
+    pub unknown_messages: u64,
+    /// Messages for a call that does not exist.
+    pub unknown_references: u64,
+    /// Calls refused because the table was full.
+    pub calls_refused: u64,
+    /// Parties refused because the call was full.
+    pub parties_refused: u64,
+    /// Timers that expired.
+    pub timeouts: u64,
+    /// Messages not sent because the link was down.
+    pub unsent: u64,
+    /// Calls cleared because the link was lost.
+    pub lost_with_link: u64,
+    /// Requests of the owner that made no sense.
+    pub refused_requests: u64,
+}

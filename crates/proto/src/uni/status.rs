@@ -1,0 +1,92 @@
+//! STATUS and STATUS ENQUIRY. Source: Q.2931 §5.6.11–5.6.12.
+
+use aerostat_wire::q2931::{Decoded, Ie, MessageType, id};
+
+use crate::{Cause, Instant};
+
+use super::Uni;
+use super::build;
+use super::receive::WRONG_STATE;
+use super::state::{CallKey, CallState};
+use super::timers::Timer;
+
+impl Uni {
+    /// Asks the peer for its state of a call.
+    pub(super) fn enquire(&mut self, key: CallKey, now: Instant) {
+        self.send(self.message(key, MessageType::STATUS_ENQUIRY));
+        self.start(key, Timer::T322, now);
+    }
+
+    pub(super) fn on_status_enquiry(&mut self, key: CallKey, decoded: &Decoded) {
+        let Some(call) = self.calls.get(&key) else {
+            return;
+        };
+        let state = Ie::CallState(call.state.number(self.params.side));
+        let mut ies = vec![state, self.cause(Cause(30))];
+        if let Some(party) = build::party(decoded) {
+            let known = call.parties.get(&party);
+            ies.push(self.endpoint(key, party));
+            ies.push(Ie::EndpointState(known.map_or(0, |p| p.state as u8)));
+        }
+        self.send_to(key.reference(), MessageType::STATUS, &ies);
+    }
+
+    pub(super) fn on_status(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        let Some(call) = self.calls.get(&key) else {
+            return;
+        };
+        let own = call.state;
+        // A STATUS that cannot be read is no reason for another one.
+        let Some(Ie::CallState(reported)) = decoded.ie(id::CALL_STATE) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        if reported == 0 {
+            let cause = match own {
+                CallState::Releasing => call.cause,
+                _ => WRONG_STATE,
+            };
+            self.free(key, cause);
+            return;
+        }
+        if own == CallState::Releasing {
+            return;
+        }
+        self.stop(key, Timer::T322);
+        if !own.agrees_with(self.params.side, reported) {
+            self.clear(key, WRONG_STATE, &[MessageType::STATUS.0], now);
+            return;
+        }
+        self.party_status(key, decoded);
+        self.message_not_known(key, decoded, now);
+    }
+
+    /// A party that the peer does not have is gone.
+    fn party_status(&mut self, key: CallKey, decoded: &Decoded) {
+        let reported = decoded.ie(id::ENDPOINT_STATE);
+        let (Some(party), Some(Ie::EndpointState(0))) = (build::party(decoded), reported) else {
+            return;
+        };
+        let last = self
+            .calls
+            .get(&key)
+            .is_none_or(|call| call.last_party(party));
+        if let Some(p) = self.party_mut(key, party).filter(|_| !last) {
+            p.cause = WRONG_STATE;
+            self.party_gone(key, party);
+        }
+    }
+
+    /// Cause 97 with the message type behind it.
+    fn message_not_known(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        let Some(Ie::Cause(cause)) = decoded.ie(id::CAUSE) else {
+            return;
+        };
+        let about = cause.diagnostics.first().map(|kind| MessageType(*kind));
+        if let (97, Some(kind @ (MessageType::ADD_PARTY | MessageType::DROP_PARTY))) =
+            (cause.value, about)
+        {
+            self.parties_not_known(key, kind, now);
+        }
+    }
+}

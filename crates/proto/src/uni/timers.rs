@@ -1,0 +1,127 @@
+//! The running timers of an interface: many calls, one ordered table.
+
+use core::ops::Bound;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Duration, Instant};
+
+use super::state::CallKey;
+
+/// Which timer. The numbers are the standard's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    T301,
+    T303,
+    T308,
+    T309,
+    T310,
+    T313,
+    T316,
+    T322,
+    T397,
+    T398,
+    T399,
+}
+
+impl Timer {
+    /// The diagnostics of cause 102: the number in IA5.
+    pub(super) const fn digits(self) -> &'static [u8; 3] {
+        match self {
+            Self::T301 => b"301",
+            Self::T303 => b"303",
+            Self::T308 => b"308",
+            Self::T309 => b"309",
+            Self::T310 => b"310",
+            Self::T313 => b"313",
+            Self::T316 => b"316",
+            Self::T322 => b"322",
+            Self::T397 => b"397",
+            Self::T398 => b"398",
+            Self::T399 => b"399",
+        }
+    }
+}
+
+/// Whose timer: the interface's (no call), a call's, or a party's. All timers of a call are neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TimerKey {
+    pub(super) call: Option<CallKey>,
+    pub(super) party: Option<u16>,
+    pub(super) timer: Timer,
+}
+
+impl TimerKey {
+    pub(super) const fn link(timer: Timer) -> Self {
+        Self {
+            call: None,
+            party: None,
+            timer,
+        }
+    }
+    pub(super) const fn call(call: CallKey, timer: Timer) -> Self {
+        Self {
+            call: Some(call),
+            party: None,
+            timer,
+        }
+    }
+    pub(super) const fn party(call: CallKey, party: u16, timer: Timer) -> Self {
+        Self {
+            call: Some(call),
+            party: Some(party),
+            timer,
+        }
+    }
+}
+
+/// Deadlines by timer and by time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers {
+    by_key: BTreeMap<TimerKey, Instant>,
+    by_time: BTreeSet<(Instant, TimerKey)>,
+}
+
+impl Timers {
+    /// Starts or restarts a timer.
+    pub(super) fn start(&mut self, key: TimerKey, now: Instant, after: Duration) {
+        self.stop(key);
+        let at = now + after.max(Duration::from_nanos(1));
+        self.by_key.insert(key, at);
+        self.by_time.insert((at, key));
+    }
+    /// Stops a timer; nothing happens if it does not run.
+    pub(super) fn stop(&mut self, key: TimerKey) {
+        if let Some(at) = self.by_key.remove(&key) {
+            self.by_time.remove(&(at, key));
+        }
+    }
+    /// Stops all timers of a call, those of its parties as well.
+    pub(super) fn stop_call(&mut self, call: CallKey) {
+        let from = TimerKey::call(call, Timer::T301);
+        let range = (Bound::Included(from), Bound::Unbounded);
+        let keys = self.by_key.range(range).map(|(key, _)| *key);
+        let keys: Vec<_> = keys.take_while(|key| key.call == Some(call)).collect();
+        keys.into_iter().for_each(|key| self.stop(key));
+    }
+    /// Stops all timers of a party.
+    pub(super) fn stop_party(&mut self, call: CallKey, party: u16) {
+        for timer in [Timer::T397, Timer::T398, Timer::T399] {
+            self.stop(TimerKey::party(call, party, timer));
+        }
+    }
+    pub(super) fn runs(&self, key: TimerKey) -> bool {
+        self.by_key.contains_key(&key)
+    }
+    /// Takes one expired timer, earliest first.
+    pub(super) fn expire(&mut self, now: Instant) -> Option<TimerKey> {
+        let (at, key) = *self.by_time.first()?;
+        if at > now {
+            return None;
+        }
+        self.stop(key);
+        Some(key)
+    }
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+}
