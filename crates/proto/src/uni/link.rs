@@ -79,15 +79,15 @@ impl UniLink {
     fn pump(&mut self, now: Instant) {
         loop {
             if let Some(output) = self.uni.poll_output() {
-                self.from_uni(output, now);
+                self.take_from_uni(output, now);
             } else if let Some(output) = self.saal.poll_output() {
-                self.from_saal(output, now);
+                self.take_from_saal(output, now);
             } else {
                 return;
             }
         }
     }
-    fn from_uni(&mut self, output: Output, now: Instant) {
+    fn take_from_uni(&mut self, output: Output, now: Instant) {
         let request = match output {
             // Asked for while the link is up, it would resynchronise: the peer was faster.
             Output::SaalEstablish if self.saal.state() == saal::State::Established => return,
@@ -110,7 +110,7 @@ impl UniLink {
                 .push_back(LinkOutput::Trace(trace.with("why", why)));
         }
     }
-    fn from_saal(&mut self, output: saal::Output, now: Instant) {
+    fn take_from_saal(&mut self, output: saal::Output, now: Instant) {
         let done = match output {
             saal::Output::Lower(pdu) => {
                 self.outputs.push_back(LinkOutput::Lower(pdu));

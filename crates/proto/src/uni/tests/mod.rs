@@ -259,7 +259,7 @@ pub(super) const fn released(call: CallId, cause: Cause) -> Indication {
 /// The cause values of a message.
 pub(super) fn causes(message: &Message) -> Vec<u8> {
     let of_type = message.elements.iter().filter(|e| e.id == id::CAUSE);
-    let values = of_type.map(|e| aerostat_wire::q2931::ie::decode(e));
+    let values = of_type.map(aerostat_wire::q2931::ie::decode);
     values
         .map(|ie| match ie {
             Ok(Ie::Cause(cause)) => cause.value,
