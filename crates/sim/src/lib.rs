@@ -1,1 +1,22 @@
 //! Aerostat: labs in virtual time.
+//!
+//! - [`event`]: the one queue of events, ordered by time and then by insertion.
+//! - [`link`]: what a link does to cells: delay, loss, bit errors, header error control.
+//! - [`node`]: what the world asks of a node; [`world`] moves every cell and drives every deadline.
+//! - [`capture`]: what passes a link end, as pcapng.
+//!
+//! The same world with the same seed gives the same outputs, byte for byte.
+
+pub mod capture;
+pub mod event;
+pub mod link;
+pub mod node;
+pub mod world;
+
+pub use capture::Capture;
+pub use link::{LinkConfig, LinkCounters};
+pub use node::{Node, NodeOutput, Observer, Packet};
+pub use world::{LinkEnd, LinkId, NodeId, World};
+
+#[cfg(test)]
+mod tests;

@@ -284,6 +284,15 @@ impl HecReceiver {
         }
         HecVerdict::Corrected(bit)
     }
+    /// Takes note of `headers` good headers at once.
+    pub const fn receive_good(&mut self, headers: u64) {
+        self.detecting = false;
+        self.good += headers;
+    }
+    /// Takes note that idle cells came, which are not counted.
+    pub const fn receive_idle(&mut self) {
+        self.detecting = false;
+    }
     /// True in detection mode.
     #[must_use]
     pub const fn is_detecting(&self) -> bool {

@@ -33,6 +33,14 @@ impl CellRate {
     /// DS1: 1.536 Mb/s of cells.
     pub const DS1: Self = Self::of_bits(1_536_000);
 
+    /// `cells` cells in `seconds` seconds; both count as 1 if they are 0.
+    #[must_use]
+    pub const fn ratio(cells: u64, seconds: u64) -> Self {
+        Self {
+            numerator: if cells == 0 { 1 } else { cells },
+            denominator: if seconds == 0 { 1 } else { seconds },
+        }
+    }
     /// Whole cells per second, at least 1.
     #[must_use]
     pub const fn of_cells(per_second: u32) -> Self {

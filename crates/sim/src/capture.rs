@@ -1,0 +1,68 @@
+//! Captures of link ends as pcapng.
+
+use crate::node::Packet;
+use crate::world::LinkEnd;
+use aerostat_wire::pcapng::{CapturedSdu, InterfaceId, LinkType, PcapNg};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Writes the packets of some link ends to one file.
+#[derive(Debug)]
+pub struct Capture<W: Write> {
+    file: PcapNg<W>,
+    ends: BTreeMap<LinkEnd, InterfaceId>,
+}
+
+impl<W: Write> Capture<W> {
+    /// Starts a file; `comment` names the lab and its seed.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(out: W, comment: &str) -> io::Result<Self> {
+        Ok(Self {
+            file: PcapNg::new(out, comment)?,
+            ends: BTreeMap::new(),
+        })
+    }
+    /// Adds a link end, as an interface of this name.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn add(&mut self, end: LinkEnd, name: &str, full: bool) -> io::Result<()> {
+        let link_type = if full {
+            LinkType::ErfAal5
+        } else {
+            LinkType::SunAtm
+        };
+        let interface = self.file.interface(link_type, name, "")?;
+        self.ends.insert(end, interface);
+        Ok(())
+    }
+    /// Writes a packet, if its link end is in this file.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        let Some(interface) = self.ends.get(&packet.end) else {
+            return Ok(());
+        };
+        self.file.sdu(&CapturedSdu {
+            interface: *interface,
+            time_ns: packet.at.as_nanos(),
+            direction: packet.direction,
+            vc: packet.vc,
+            clp: packet.clp,
+            uu: packet.pdu.uu(),
+            sdu: packet.pdu.sdu(),
+            dropped: packet.dropped.map(|reason| reason.text()),
+        })
+    }
+    /// Ends the file and gives it back.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.file.flush()?;
+        Ok(self.file.into_inner())
+    }
+}

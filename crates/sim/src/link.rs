@@ -1,0 +1,263 @@
+//! One direction of a link: propagation delay, lost cells, inverted bits, header error control.
+//!
+//! Loss takes a cell as a whole. Bit errors hit header and payload alike: the 53 octets are made, bits are
+//! inverted, the receiver's header error control corrects, discards or is deceived, and what is left
+//! travels on as a cell with octets of its own, for AAL5 to judge. Idle cells between are error-free.
+
+use aerostat_node::atm::{CellRate, CellRun, Content};
+use aerostat_proto::{Duration, Instant};
+use aerostat_wire::cell::{CELL_BITS, Cell, CellHeader, HeaderForm, HecReceiver, HecVerdict};
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+
+/// How a link behaves; the same in both directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Line rate.
+    pub rate: CellRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Probability that a cell is lost, 0..=1.
+    pub loss: f64,
+    /// Probability that a bit is inverted, 0..=1.
+    pub bit_errors: f64,
+}
+
+impl LinkConfig {
+    /// A link without errors.
+    #[must_use]
+    pub const fn new(rate: CellRate, delay: Duration) -> Self {
+        Self {
+            rate,
+            delay,
+            loss: 0.0,
+            bit_errors: 0.0,
+        }
+    }
+}
+
+/// What became of the cells of one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Cells sent onto the link.
+    pub sent: u64,
+    /// Cells handed to the far end.
+    pub delivered: u64,
+    /// Cells lost at random.
+    pub lost: u64,
+    /// Cells with wrong bits.
+    pub damaged: u64,
+    /// Of these, cells whose header was corrected.
+    pub corrected: u64,
+    /// Of these, cells discarded by header error control.
+    pub discarded: u64,
+    /// Cells on their way, or sent, while the link was down.
+    pub down: u64,
+}
+
+/// Random errors of one direction.
+#[derive(Debug)]
+pub(crate) struct Impairment {
+    rng: Pcg32,
+    loss: f64,
+    /// Probability that `n` bits in a row are right, by `n`.
+    clean: Vec<f64>,
+    form: HeaderForm,
+    hec: HecReceiver,
+    last_finish: Instant,
+}
+
+impl Impairment {
+    /// `None` if the link makes no errors.
+    pub(crate) fn new(config: &LinkConfig, form: HeaderForm, rng: Pcg32) -> Option<Self> {
+        if config.loss <= 0.0 && config.bit_errors <= 0.0 {
+            return None;
+        }
+        let right = 1.0 - config.bit_errors.clamp(0.0, 1.0);
+        let mut clean = vec![1.0];
+        for bits in 0..CELL_BITS as usize {
+            clean.push(clean[bits] * right);
+        }
+        Some(Self {
+            rng,
+            loss: config.loss,
+            clean,
+            form,
+            hec: HecReceiver::default(),
+            last_finish: Instant::ZERO,
+        })
+    }
+
+    /// Uniform in [0, 1), with 53 bits.
+    fn uniform(&mut self) -> f64 {
+        (self.rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The next inverted bit at or after `from`.
+    fn next_error(&mut self, from: usize) -> Option<usize> {
+        let left = self.clean.len() - 1 - from;
+        let draw = self.uniform();
+        // P(the next `n` bits are right) falls with n; the draw lies between two of these values.
+        if draw < self.clean[left] {
+            return None;
+        }
+        let right = self.clean[1..=left].partition_point(|p| draw < *p);
+        Some(from + right)
+    }
+
+    /// One cell crosses the link between `start` and `finish`; `None` if it does not arrive.
+    pub(crate) fn cross(
+        &mut self,
+        run: CellRun,
+        start: Instant,
+        finish: Instant,
+        counters: &mut LinkCounters,
+    ) -> Option<CellRun> {
+        if start > self.last_finish {
+            self.hec.receive_idle();
+        }
+        self.last_finish = finish;
+        if self.loss > 0.0 && self.uniform() < self.loss {
+            counters.lost += 1;
+            return None;
+        }
+        let Some(first) = self.next_error(0) else {
+            self.hec.receive_good(1);
+            return Some(run);
+        };
+        counters.damaged += 1;
+        let mut octets = run.to_cells().first()?.encode(self.form);
+        let mut next = Some(first);
+        while let Some(bit) = next {
+            octets[bit / 8] ^= 0x80 >> (bit % 8);
+            next = self.next_error(bit + 1);
+        }
+        let (header, payload) = octets.split_first_chunk_mut::<5>()?;
+        match self.hec.receive(header) {
+            HecVerdict::Discard => {
+                counters.discarded += 1;
+                return None;
+            }
+            HecVerdict::Corrected(_) => counters.corrected += 1,
+            HecVerdict::Good => {}
+        }
+        let [a, b, c, d, _] = *header;
+        let header = CellHeader::from_word(u32::from_be_bytes([a, b, c, d]), self.form);
+        let cell = Cell {
+            header,
+            payload: (&*payload).try_into().ok()?,
+        };
+        Some(damaged_run(run, cell))
+    }
+}
+
+/// The run as it was if the cell arrived intact, else a raw cell.
+fn damaged_run(run: CellRun, cell: Cell) -> CellRun {
+    let intact = run.to_cells().first().is_some_and(|sent| {
+        sent.header
+            == CellHeader {
+                gfc: 0,
+                ..cell.header
+            }
+            && sent.payload == cell.payload
+    });
+    if intact && matches!(run.content, Content::Pdu { .. }) {
+        return run;
+    }
+    let mut raw = CellRun::raw(cell.header.vc, cell.header.pti, cell.payload);
+    raw.clp = cell.header.clp;
+    raw.congested = cell.header.pti.congested();
+    raw
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_node::atm::Pdu;
+    use aerostat_wire::Vc;
+
+    fn impairment(loss: f64, bit_errors: f64) -> Impairment {
+        let config = LinkConfig {
+            loss,
+            bit_errors,
+            ..LinkConfig::new(CellRate::OC3, Duration::ZERO)
+        };
+        Impairment::new(&config, HeaderForm::Uni, Pcg32::new(1, 2)).unwrap()
+    }
+
+    fn cell() -> CellRun {
+        CellRun::whole(Pdu::new(vec![0x5a; 40]), Vc::new(0, 100))
+    }
+
+    #[test]
+    fn loss_has_its_rate() {
+        let mut link = impairment(0.1, 0.0);
+        let mut counters = LinkCounters::default();
+        let now = Instant::ZERO;
+        let arrived = (0..100_000)
+            .filter(|_| link.cross(cell(), now, now, &mut counters).is_some())
+            .count();
+        assert_eq!(arrived as u64 + counters.lost, 100_000);
+        assert!(
+            (9_600..10_400).contains(&counters.lost),
+            "{}",
+            counters.lost
+        );
+        assert!(
+            impairment(1.0, 0.0)
+                .cross(cell(), now, now, &mut counters)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn bit_errors_have_their_rate_and_meet_header_error_control() {
+        let mut link = impairment(0.0, 1e-4);
+        let mut counters = LinkCounters::default();
+        let (mut wrong_bits, mut damaged_payloads) = (0_u32, 0);
+        for i in 0..100_000_u64 {
+            // Cells apart from each other: header error control is in correction mode each time.
+            let start = Instant::from_nanos(10 * i + 5);
+            let Some(run) = link.cross(cell(), start, start, &mut counters) else {
+                continue;
+            };
+            if let Content::Raw(raw) = &run.content {
+                let good = cell().to_cells()[0].payload;
+                let wrong: u32 = raw
+                    .payload
+                    .iter()
+                    .zip(good)
+                    .map(|(a, b)| (a ^ b).count_ones())
+                    .sum();
+                wrong_bits += wrong;
+                damaged_payloads += u32::from(wrong > 0);
+            }
+        }
+        // 384 payload bits x 1e5 cells x 1e-4 = 3840 expected.
+        assert!((3_600..4_100).contains(&wrong_bits), "{wrong_bits}");
+        assert!(damaged_payloads <= wrong_bits);
+        // 40 header bits: about 400 headers with one wrong bit, hardly any with two.
+        assert!(
+            (320..480).contains(&counters.corrected),
+            "{}",
+            counters.corrected
+        );
+        assert!(counters.discarded < 10);
+        assert!(
+            (4_000..4_350).contains(&counters.damaged),
+            "{}",
+            counters.damaged
+        );
+    }
+
+    #[test]
+    fn back_to_back_errors_lead_to_detection_mode() {
+        let mut link = impairment(0.0, 0.02);
+        let mut counters = LinkCounters::default();
+        for _ in 0..2_000 {
+            let now = Instant::ZERO;
+            let _ = link.cross(cell(), now, now, &mut counters);
+        }
+        assert!(counters.discarded > counters.corrected);
+    }
+}
