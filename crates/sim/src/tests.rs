@@ -282,7 +282,7 @@ fn signalling_reaches_the_switch_and_back() {
 /// Everything an experimenter can see of a run.
 #[derive(Default)]
 struct Log {
-    events: Vec<(Instant, NodeId, (Vc, usize))>,
+    events: Vec<Told>,
     capture: Option<Capture<Vec<u8>>>,
 }
 
@@ -297,7 +297,10 @@ impl Observer<(Vc, usize)> for Log {
     }
 }
 
-fn recorded_run(seed: u64) -> (Vec<(Instant, NodeId, (Vc, usize))>, Vec<u8>) {
+/// When, who, and what it told.
+type Told = (Instant, NodeId, (Vc, usize));
+
+fn recorded_run(seed: u64) -> (Vec<Told>, Vec<u8>) {
     let link = LinkConfig {
         loss: 0.001,
         bit_errors: 1e-6,
