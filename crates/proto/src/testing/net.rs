@@ -134,6 +134,12 @@ impl AtmNet {
         }
         self.queue.retain(|_, (user, _)| *user != who);
     }
+    /// Id of the oldest call that user `who` received; for tests that guess ids.
+    pub(crate) fn incoming_base(&self, who: usize) -> u32 {
+        let own = self.ends.keys().filter(|end| end.0 == who);
+        let incoming = own.map(|end| end.1.0).filter(|id| *id >= ConnId::INCOMING);
+        incoming.min().unwrap_or(ConnId::INCOMING)
+    }
     /// When the next event is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.queue.keys().next().map(|key| key.0)

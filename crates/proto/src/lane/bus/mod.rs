@@ -213,6 +213,10 @@ impl Bus {
         if joined {
             if self.members.len() < self.config.params.clients {
                 self.members.insert(address, lecid);
+                let mut clients = self.clients.values_mut();
+                if let Some(client) = clients.find(|client| client.address == address) {
+                    client.lecid = lecid;
+                }
             }
             return;
         }

@@ -112,7 +112,7 @@ impl Control {
 
     /// The user wants to know the owner of `mac`.
     pub(super) fn resolve_for_user(&mut self, mac: MacAddr, now: Instant) {
-        if mac == self.config.mac && self.lecid != 0 {
+        if self.is_local(mac) && self.lecid != 0 {
             let owner = Some((self.config.address, self.config.tlvs.clone()));
             self.out.push_back(Output::Resolved { mac, owner });
             return;
@@ -178,7 +178,15 @@ impl Control {
             return self.arp_failed(mac);
         }
         let remote = frame.flags.contains(Flags::REMOTE);
-        let tlvs = frame.tlvs.list.clone();
+        let mut tlvs = frame.tlvs.list.clone();
+        // The Linux LES counts the TLVs of the request and sends none: that says nothing of the owner.
+        if tlvs.is_empty()
+            && frame.tlvs.missing > 0
+            && let Some(entry) = self.cache.get(&mac)
+            && entry.atm == Some(frame.target_atm)
+        {
+            tlvs.clone_from(&entry.tlvs);
+        }
         self.learn(mac, frame.target_atm, remote, tlvs, now);
     }
 
@@ -265,7 +273,7 @@ impl Control {
         }
         if let Some(mac) = frame.target.as_mac() {
             let remote = self.remote.contains(&mac);
-            if mac == self.config.mac || remote {
+            if self.is_local(mac) || remote {
                 let mut answer = frame.response(Status::SUCCESS);
                 answer.target_atm = self.config.address;
                 answer.tlvs = self.own_tlvs().into();
@@ -284,7 +292,7 @@ impl Control {
             return;
         };
         let teaches = self.v2 && !frame.tlvs.list.is_empty();
-        if frame.source_atm.is_zero() || mac.is_group() || mac == self.config.mac {
+        if frame.source_atm.is_zero() || mac.is_group() || self.is_local(mac) {
             return;
         }
         let known = self.cache.contains_key(&mac);
@@ -364,7 +372,7 @@ impl Control {
         }
         let peer = known.peer;
         self.direct_ready(conn, now);
-        if mac.is_group() || mac == self.config.mac || peer.is_zero() {
+        if mac.is_group() || self.is_local(mac) || peer.is_zero() {
             return;
         }
         if !self.cache.contains_key(&mac) {

@@ -115,6 +115,8 @@ pub(super) struct Control {
     pub(super) lan_type: LanType,
     pub(super) max_frame: MaxFrameSize,
     pub(super) lecs_tlvs: Vec<Tlv>,
+    /// Local MAC addresses that are to be registered, after the pending request.
+    pub(super) to_register: VecDeque<MacAddr>,
     pub(super) remote: BTreeSet<MacAddr>,
     pub(super) topology_change: bool,
     pub(super) cache: BTreeMap<MacAddr, Entry>,
@@ -152,6 +154,7 @@ impl Control {
             lan_type: config.lan_type,
             max_frame: config.max_frame,
             lecs_tlvs: Vec::new(),
+            to_register: VecDeque::new(),
             remote: BTreeSet::new(),
             topology_change: false,
             cache: BTreeMap::new(),
@@ -476,6 +479,9 @@ impl Control {
         frame.lecid = self.lecid;
         frame.source_atm = self.config.address;
         frame
+    }
+    pub(super) fn is_local(&self, mac: MacAddr) -> bool {
+        self.config.macs().any(|local| local == mac)
     }
     /// Own TLVs, if this is a v2 ELAN.
     pub(super) fn own_tlvs(&self) -> Vec<Tlv> {

@@ -6,7 +6,7 @@ use crate::lane::LecLimits;
 use crate::{AtmRequest, ConnId, Duration, Instant};
 use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{DataFrame, is_control};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// After this time a source that goes on sending is reported again.
 const HEARD_AGAIN: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ pub struct DataCounters {
     pub not_for_us: u64,
     /// Dropped: the destination's queue was full.
     pub queue_full: u64,
-    /// Dropped: no BUS connection, or not a member.
+    /// Dropped: no BUS connection, not a member, or sent to an own MAC address.
     pub no_path: u64,
     /// Dropped: shorter than an Ethernet header or longer than the ELAN allows, either way.
     pub bad_length: u64,
@@ -65,7 +65,7 @@ struct Usage {
 
 /// Moves frames; see [`super::messages`].
 pub(super) struct Forwarder {
-    own: MacAddr,
+    own: BTreeSet<MacAddr>,
     promiscuous: bool,
     limits: LecLimits,
     lecid: u16,
@@ -83,7 +83,7 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    pub(super) fn new(own: MacAddr, promiscuous: bool, limits: LecLimits) -> Self {
+    pub(super) fn new(own: BTreeSet<MacAddr>, promiscuous: bool, limits: LecLimits) -> Self {
         Self {
             own,
             promiscuous,
@@ -174,6 +174,10 @@ impl Forwarder {
             self.send_bus(&frame, now);
             return;
         }
+        if self.own.contains(&mac) {
+            self.counters.no_path += 1;
+            return;
+        }
         if !self.destinations.contains_key(&mac) && !self.make_room(now, mac) {
             self.counters.table_full += 1;
             return;
@@ -232,7 +236,10 @@ impl Forwarder {
             let mac = data.source;
             self.to_control.push_back(ToControl::Heard { mac, conn });
         }
-        if data.destination != self.own && !data.destination.is_group() && !self.promiscuous {
+        if !self.own.contains(&data.destination)
+            && !data.destination.is_group()
+            && !self.promiscuous
+        {
             self.counters.not_for_us += 1;
             return;
         }

@@ -203,8 +203,9 @@ impl Control {
             time: self.params.max_unknown_time,
         });
         self.state = LecState::InitialRegistration;
-        // The own MAC address was registered by the join; there is no other local one.
-        self.connect_bus(now);
+        // The first MAC address was registered by the join.
+        self.to_register = self.config.more_macs.iter().copied().collect();
+        self.register_next(now);
     }
 
     // ---- registration ----
@@ -221,17 +222,31 @@ impl Control {
     }
 
     fn announce(&mut self, now: Instant) {
+        self.to_register = self.config.macs().collect();
+        for mac in self.to_register.clone() {
+            let mut frame = self.frame(OpCode::ARP);
+            frame.source = LanDestination::mac(mac);
+            frame.tlvs = self.own_tlvs().into();
+            self.send_control(&frame);
+        }
+        self.register_next(now);
+    }
+
+    /// Registers what is left to register, one by one; then the way goes on to the BUS.
+    fn register_next(&mut self, now: Instant) {
         let Some(conn) = self.control_direct else {
             return;
         };
-        let mut frame = self.frame(OpCode::REGISTER);
-        frame.source = LanDestination::mac(self.config.mac);
-        frame.tlvs = self.own_tlvs().into();
-        self.ask(conn, frame, now);
-        let mut frame = self.frame(OpCode::ARP);
-        frame.source = LanDestination::mac(self.config.mac);
-        frame.tlvs = self.own_tlvs().into();
-        self.send_control(&frame);
+        match self.to_register.pop_front() {
+            Some(mac) => {
+                let mut frame = self.frame(OpCode::REGISTER);
+                frame.source = LanDestination::mac(mac);
+                frame.tlvs = self.own_tlvs().into();
+                self.ask(conn, frame, now);
+            }
+            None if self.state == LecState::InitialRegistration => self.connect_bus(now),
+            None => {}
+        }
     }
 
     pub(super) fn register_response(&mut self, frame: &ControlFrame, now: Instant) {
@@ -243,6 +258,8 @@ impl Control {
         } else if frame.status != Status::SUCCESS {
             let why = format!("registration refused: {}", frame.status);
             self.fail(&why, now);
+        } else {
+            self.register_next(now);
         }
     }
 
@@ -292,6 +309,7 @@ impl Control {
             return; // Only the BUS was away.
         }
         self.joined = true;
+        self.to_register.clear();
         self.counters.joins += 1;
         self.out.push_back(Output::Joined {
             lecid: self.lecid,

@@ -51,6 +51,8 @@ pub struct LecConfig {
     pub address: AtmAddress,
     /// C6: own MAC address.
     pub mac: MacAddr,
+    /// C6: further local MAC addresses, registered before the client is a member.
+    pub more_macs: Vec<MacAddr>,
     /// C2: LAN type wanted; unspecified or Ethernet.
     pub lan_type: LanType,
     /// C3: frame size wanted.
@@ -81,6 +83,7 @@ impl LecConfig {
             elan,
             address,
             mac,
+            more_macs: Vec::new(),
             lan_type: LanType::UNSPECIFIED,
             max_frame: MaxFrameSize::UNSPECIFIED,
             v2: true,
@@ -92,6 +95,13 @@ impl LecConfig {
             limits: LecLimits::default(),
             seed: 0,
         }
+    }
+}
+
+impl LecConfig {
+    /// All local MAC addresses.
+    fn macs(&self) -> impl Iterator<Item = MacAddr> + '_ {
+        core::iter::once(self.mac).chain(self.more_macs.iter().copied())
     }
 }
 
@@ -180,7 +190,7 @@ impl Lec {
     #[must_use]
     pub fn new(config: LecConfig) -> Self {
         Self {
-            data: Forwarder::new(config.mac, config.proxy, config.limits),
+            data: Forwarder::new(config.macs().collect(), config.proxy, config.limits),
             control: Control::new(config),
             out: VecDeque::new(),
         }

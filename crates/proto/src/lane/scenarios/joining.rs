@@ -269,3 +269,35 @@ fn lost_requests_are_repeated() {
     assert_eq!(lec_of(&w, LEC0).state(), LecState::Operational);
     finish(w);
 }
+
+#[test]
+fn further_mac_addresses_are_registered() {
+    let config = LecConfig {
+        more_macs: vec![mac(0x31), mac(0x32)],
+        tlvs: vec![mps(0).to_tlv()],
+        ..lec_config(0)
+    };
+    let mut w = world(vec![config, lec_config(1)]);
+    for who in [LEC0, LEC0 + 1] {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_millis(500));
+    let les = les_of(&w).snapshot();
+    let row = les
+        .clients
+        .iter()
+        .find(|c| c.address == address(1))
+        .unwrap();
+    assert_eq!(row.macs, [mac(1), mac(0x31), mac(0x32)]);
+    w.take_notes();
+    let octets = frame(LEC0 + 1, mac(0x32), 5);
+    tell(&mut w, LEC0 + 1, lec::Input::Transmit(octets));
+    tell(&mut w, LEC0 + 1, lec::Input::Resolve { mac: mac(0x31) });
+    w.run_for(Duration::from_millis(500));
+    let want = Some((address(1), vec![mps(0).to_tlv()]));
+    assert!(w.notes.iter().any(|(_, _, note)| {
+        matches!(note, Note::Lec(Output::Resolved { owner, .. }) if *owner == want)
+    }));
+    assert_eq!(delivered(&mut w, LEC0), [5]);
+    finish(w);
+}

@@ -1,7 +1,9 @@
 //! Whole ELANs in virtual time: clients and servers on the test network.
 
 mod faults;
+mod hostile;
 mod joining;
+mod recorded;
 mod traffic;
 
 use super::lecs::Elan;

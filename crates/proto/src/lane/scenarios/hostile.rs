@@ -1,0 +1,259 @@
+//! Hosts that forge frames, call where they should not, or flood.
+
+use super::*;
+use crate::{AtmRequest, ConnId};
+use aerostat_wire::lane::{Control, ControlFrame, DataFrame, Flags, LanDestination, OpCode};
+use aerostat_wire::{Blli, Qos, Vc};
+use proptest::prelude::*;
+
+fn call_from_outside(w: &mut World<Node>, called: AtmAddress, calling: AtmAddress, blli: Blli) {
+    let outsider = w.users.len() - 1;
+    let request = AtmRequest::Connect {
+        conn: ConnId(900),
+        calling,
+        called,
+        blli,
+        qos: Qos::ubr(1516),
+        multipoint: false,
+    };
+    w.net.request(outsider, request, w.now);
+}
+
+/// A host on the network that is no client: one that is never started, so that its number can be used.
+fn add_outsider(w: &mut World<Node>) -> usize {
+    w.add(Node::Lec(Box::new(Lec::new(lec_config(0x70)))))
+}
+
+#[test]
+fn unknown_callers_are_refused() {
+    let mut w = joined_world(1);
+    let outsider = add_outsider(&mut w);
+    for (called, blli) in [
+        (address(0xa2), Blli::LANE_MULTICAST_ETHERNET),
+        (address(1), Blli::LANE_CONTROL),
+        (address(1), Blli::LANE_MULTICAST_ETHERNET),
+    ] {
+        let before = w.net.calls();
+        call_from_outside(&mut w, called, address(0x71), blli);
+        w.run_for(Duration::from_secs(10));
+        assert_eq!(w.net.calls(), before, "{called} took a call for {blli:?}");
+    }
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    finish(w);
+}
+
+#[test]
+fn forged_control_frames_change_nothing() {
+    let mut w = joined_world(2);
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(1));
+    let before = lec_of(&w, LEC0).snapshot();
+    let outsider = add_outsider(&mut w);
+    // On a data direct connection, which anybody may open.
+    call_from_outside(&mut w, address(1), address(0x71), Blli::LANE_DATA_ETHERNET);
+    w.run_for(Duration::from_millis(10));
+    let mut forged = ControlFrame::new(OpCode::ARP.response());
+    forged.lecid = before.lecid;
+    forged.target = LanDestination::mac(mac(2));
+    forged.target_atm = address(0x71);
+    for op in [0x0106, 0x0008, 0x0009, 0x0102, 0x0107, 0x0006, 0x7777] {
+        forged.op = OpCode(op);
+        forged.flags = Flags::TOPOLOGY_CHANGE;
+        for transaction in 0..50 {
+            forged.transaction = transaction;
+            let sdu = forged.encode();
+            let conn = ConnId(900);
+            w.net
+                .request(outsider, AtmRequest::Send { conn, sdu }, w.now);
+        }
+    }
+    w.run_for(Duration::from_secs(1));
+    let after = lec_of(&w, LEC0).snapshot();
+    assert_eq!(after.cache, before.cache);
+    assert!(!after.topology_change);
+    assert!(after.control.bad >= before.control.bad + 350);
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    w.run_for(Duration::from_secs(1));
+    finish(w);
+}
+
+#[test]
+fn les_knows_whose_frame_it_is() {
+    let mut w = joined_world(2);
+    let outsider = add_outsider(&mut w);
+    call_from_outside(&mut w, address(0xa1), address(0x71), Blli::LANE_CONTROL);
+    w.run_for(Duration::from_millis(10));
+    let send = |w: &mut World<Node>, frame: &ControlFrame| {
+        let (conn, sdu) = (ConnId(900), frame.encode());
+        w.net
+            .request(outsider, AtmRequest::Send { conn, sdu }, w.now);
+        w.run_for(Duration::from_millis(10));
+    };
+    // A join in another's name, and requests with another's LECID.
+    let mut join = ControlFrame::new(OpCode::JOIN);
+    join.source_atm = address(1);
+    send(&mut w, &join);
+    for op in [
+        OpCode::REGISTER,
+        OpCode::ARP,
+        OpCode::NARP,
+        OpCode::TOPOLOGY,
+    ] {
+        let mut forged = ControlFrame::new(op);
+        forged.lecid = 1;
+        forged.source = LanDestination::mac(mac(0x71));
+        forged.source_atm = address(0x71);
+        send(&mut w, &forged);
+    }
+    let les = les_of(&w).snapshot();
+    assert_eq!(les.counters.joins_refused, 1);
+    assert_eq!(les.counters.forged, 4);
+    assert_eq!(les.counters.joins, 2);
+    // Who does not join is dropped after S4.
+    w.run_for(Duration::from_secs(121));
+    assert_eq!(les_of(&w).snapshot().counters.join_timeouts, 1);
+    assert_eq!(les_of(&w).snapshot().clients.len(), 2);
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    finish(w);
+}
+
+#[test]
+fn bus_drops_frames_in_another_name() {
+    let mut w = joined_world(2);
+    w.take_notes();
+    let lecid = lec_of(&w, LEC0 + 1).snapshot().lecid;
+    let sdu = DataFrame::encode(lecid, &frame(LEC0, MacAddr::BROADCAST, 9));
+    // Client 0's multicast send connection, as its host would use it.
+    for conn in (1..20).map(ConnId) {
+        let sdu = sdu.clone();
+        w.net.request(LEC0, AtmRequest::Send { conn, sdu }, w.now);
+    }
+    w.run_for(Duration::from_millis(10));
+    assert_eq!(bus_of(&w).snapshot().counters.forged, 1);
+    assert!(delivered(&mut w, LEC0 + 1).is_empty());
+    w.net.misuse = 0;
+    finish(w);
+}
+
+#[test]
+fn thousands_of_addresses_stay_bounded() {
+    let mut w = joined_world(2);
+    // Unknown destinations: as many as a scan of a /16 makes.
+    for number in 0..5000_u32 {
+        let mut m = mac(0);
+        m.0[2..6].copy_from_slice(&(number + 0x1000).to_be_bytes());
+        let octets = frame(LEC0, m, number);
+        tell(&mut w, LEC0, lec::Input::Transmit(octets));
+        w.run_for(Duration::from_micros(100));
+    }
+    let snapshot = lec_of(&w, LEC0).snapshot();
+    assert_eq!(snapshot.cache.len(), 1024);
+    assert!(snapshot.control.cache_full > 0);
+    w.run_for(Duration::from_secs(5));
+    assert!(lec_of(&w, LEC0).snapshot().cache.is_empty(), "C20, C13");
+    // Announcements of a thousand strangers: targetless LE_ARP with TLVs, through the LES.
+    let lecid = lec_of(&w, LEC0 + 1).snapshot().lecid;
+    let mut arp = ControlFrame::new(OpCode::ARP).with_tlvs(vec![mps(1).to_tlv()]);
+    arp.lecid = lecid;
+    arp.source_atm = address(2);
+    for number in 0..2000_u32 {
+        let mut m = mac(0);
+        m.0[2..6].copy_from_slice(&(number + 0x1000).to_be_bytes());
+        arp.source = LanDestination::mac(m);
+        let sdu = Control::Frame(Box::new(arp.clone())).encode();
+        // Client 1's control direct connection is the second one that it opened.
+        let conn = ConnId(2);
+        w.net
+            .request(LEC0 + 1, AtmRequest::Send { conn, sdu }, w.now);
+    }
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(lec_of(&w, LEC0).snapshot().cache.len(), 1024);
+    finish(w);
+}
+
+/// Frames near enough to valid ones to get past the first checks.
+fn any_sdu() -> impl Strategy<Value = Vec<u8>> {
+    let frame = (
+        0..0x10c_u16,
+        0..4_u32,
+        0..4_u16,
+        0..0x400_u16,
+        any::<[u8; 4]>(),
+    );
+    let control = (frame, prop::collection::vec(any::<u8>(), 0..40)).prop_map(
+        |((op, transaction, lecid, flags, pick), tail)| {
+            let mut f = ControlFrame::new(OpCode(op));
+            (f.transaction, f.lecid, f.flags) = (transaction, lecid, Flags(flags));
+            f.source = LanDestination::mac(mac(pick[0] % 4));
+            f.target = LanDestination::mac(mac(pick[1] % 4));
+            f.source_atm = address(pick[2] % 4);
+            f.target_atm = address(pick[3] % 4);
+            f.tlvs.missing = pick[0] & 1;
+            f.tlvs.trailing = tail;
+            f.encode()
+        },
+    );
+    let data = (0..4_u16, prop::collection::vec(0..3_u8, 1..80))
+        .prop_map(|(lecid, frame)| DataFrame::encode(lecid, &frame));
+    let noise = prop::collection::vec(any::<u8>(), 1..200);
+    prop_oneof![4 => control, 1 => data, 1 => noise]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever comes on its connections, no machine panics, breaks a law, or keeps a connection in the end.
+    #[test]
+    fn any_sdu_on_any_connection(
+        sdus in prop::collection::vec((any_sdu(), 0..6_usize, 0..5_u32), 1..80)
+    ) {
+        let mut w = joined_world(3);
+        for who in LEC0..LEC0 + 3 {
+            unicast(&mut w, who, LEC0 + (who - LEC0 + 1) % 3, 1);
+        }
+        w.run_for(Duration::from_secs(1));
+        for (sdu, who, conn) in sdus {
+            for base in [0, w.net.incoming_base(who)] {
+                let conn = ConnId(base + conn);
+                let event = AtmEvent::Received { conn, sdu: &sdu };
+                w.with(who, |node, now| node.event(event, now));
+            }
+            w.run_for(Duration::from_millis(100));
+        }
+        w.run_for(Duration::from_secs(30));
+        finish(w);
+    }
+
+    /// The same for events of the ATM service that name connections nobody knows, or come at a bad time.
+    #[test]
+    fn any_event_at_any_time(
+        events in prop::collection::vec((0..6_usize, 0..5_u8, 0..6_u32, any::<bool>()), 1..60)
+    ) {
+        let mut w = world((0..3).map(lec_config).collect());
+        for who in LEC0..LEC0 + 3 {
+            start(&mut w, who);
+        }
+        for (who, kind, conn, high) in events {
+            let conn = ConnId(conn + if high { ConnId::INCOMING } else { 0 });
+            let party = crate::PartyId(conn.0 as u16 % 8);
+            let cause = crate::Cause::TEMPORARY;
+            let event = match kind {
+                0 => AtmEvent::Connected { conn, vc: Vc::new(0, 99) },
+                1 => AtmEvent::Up,
+                2 => AtmEvent::PartyAdded { conn, party },
+                3 => AtmEvent::PartyGone { conn, party, cause },
+                _ => AtmEvent::Down,
+            };
+            w.with(who, |node, now| node.event(event, now));
+            w.run_for(Duration::from_millis(2));
+        }
+        w.run_for(Duration::from_secs(60));
+        for who in 0..w.users.len() {
+            stop(&mut w, who);
+        }
+        w.run_for(Duration::from_secs(5));
+        for user in &w.users {
+            prop_assert_eq!(user.deadline(), None);
+        }
+    }
+}
