@@ -9,6 +9,7 @@
 //! JSON Schema of the file, made from the same definitions as its reader.
 
 pub mod diag;
+pub mod event;
 mod field;
 mod file;
 pub mod model;
@@ -19,6 +20,7 @@ mod tree;
 pub mod units;
 
 pub use diag::Diagnostics;
+pub use event::Event;
 pub use model::{ElanId, Lab, LinkId, NodeId};
 
 use crate::field::FromTree as _;

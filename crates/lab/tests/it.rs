@@ -119,3 +119,28 @@ fn no_slip_of_the_fingers_panics() {
     }
     assert!(bad > 500, "only {bad} mistakes were found");
 }
+
+#[test]
+fn the_documented_example_is_good_and_complete() {
+    let page = std::fs::read_to_string(root().join("docs/lab-file.md")).unwrap();
+    let (_, rest) = page.split_once("```yaml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let checked = aerostat_lab::parse("x.atm.yml", text, &[]).unwrap_or_else(|d| panic!("{d}"));
+    assert_eq!(checked.warnings.to_string(), "");
+    // Every key of the schema is shown.
+    let schema = aerostat_lab::schema();
+    let sections = schema["$defs"]
+        .as_object()
+        .unwrap()
+        .values()
+        .chain([&schema]);
+    for key in sections
+        .filter_map(|s| s["properties"].as_object())
+        .flat_map(|p| p.keys())
+    {
+        assert!(
+            text.contains(&format!("{key}:")),
+            "'{key}' is not documented"
+        );
+    }
+}

@@ -3,38 +3,9 @@
 use crate::args::TraceArgs;
 use crate::client;
 use crate::exit::{Exit, Outcome};
+use aerostat_lab::Event;
 use aerostat_live::control::Request;
-use serde::Deserialize;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-
-/// The fields of an event line that people want to see.
-#[derive(Debug, Deserialize)]
-struct Event {
-    /// Seconds since the start.
-    time: f64,
-    /// Where it happened.
-    node: String,
-    /// Stable dotted name.
-    event: String,
-    /// One sentence.
-    text: String,
-    /// Part of the main story.
-    #[serde(default)]
-    milestone: bool,
-}
-
-impl Event {
-    fn line(&self) -> String {
-        let Self {
-            time,
-            node,
-            event,
-            text,
-            ..
-        } = self;
-        format!("{time:>12.6}  {node:<12}  {text}  [{event}]")
-    }
-}
 
 /// Shows the events that are asked for.
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
@@ -51,23 +22,8 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         };
         let node = args.node.as_ref().is_none_or(|node| *node == event.node);
         if node && (event.milestone || !args.story) {
-            writeln!(out, "{}", event.line())?;
+            writeln!(out, "{}  [{}]", event.story(), event.event)?;
         }
     }
     Ok(Exit::Ok)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line() {
-        let text = r#"{"time":2.5,"node":"urku","event":"lane.joined","text":"joined ELAN a","fields":{}}"#;
-        let event: Event = serde_json::from_str(text).unwrap();
-        assert_eq!(
-            event.line(),
-            "    2.500000  urku          joined ELAN a  [lane.joined]"
-        );
-    }
 }

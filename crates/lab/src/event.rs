@@ -1,0 +1,81 @@
+//! One event of a run as a line: of JSON for programs, of text for people. Both drivers write these.
+
+use aerostat_proto::{Instant, Trace};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a node told about itself, and when.
+///
+/// ```text
+/// {"time":2.003412,"node":"urku","event":"lane.joined","text":"joined ELAN a as LECID 3","milestone":true,"fields":{"lecid":"3"}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Seconds since the start of the run; a double holds nanoseconds exactly enough for runs of weeks.
+    pub time: f64,
+    /// The node.
+    pub node: String,
+    /// Stable dotted name: protocol, then what happened.
+    pub event: String,
+    /// One sentence.
+    pub text: String,
+    /// True for steps that tell the main story.
+    #[serde(default)]
+    pub milestone: bool,
+    /// Values for programs.
+    #[serde(default)]
+    pub fields: BTreeMap<String, String>,
+}
+
+impl Event {
+    /// The event that `trace` of node `node` at `at` is.
+    #[must_use]
+    pub fn new(at: Instant, node: &str, trace: &Trace) -> Self {
+        Self {
+            time: at.as_secs_f64(),
+            node: node.to_owned(),
+            event: trace.name.to_owned(),
+            text: trace.text.clone(),
+            milestone: trace.milestone,
+            fields: trace
+                .fields
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), value.clone()))
+                .collect(),
+        }
+    }
+
+    /// The event as one JSON line, without the line end.
+    #[must_use]
+    pub fn json(&self) -> String {
+        // Text and finite numbers always have a JSON form.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The event as a line of the story: `    2.003412  urku          joined ELAN a as LECID 3`.
+    #[must_use]
+    pub fn story(&self) -> String {
+        let Self {
+            time, node, text, ..
+        } = self;
+        format!("{time:>12.6}  {node:<12}  {text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_lines() {
+        let trace = Trace::milestone("lane.joined", "joined ELAN a as LECID 3").with("lecid", 3);
+        let event = Event::new(Instant::from_nanos(2_003_412_000), "urku", &trace);
+        let json = r#"{"time":2.003412,"node":"urku","event":"lane.joined","text":"joined ELAN a as LECID 3","milestone":true,"fields":{"lecid":"3"}}"#;
+        assert_eq!(event.json(), json);
+        assert_eq!(serde_json::from_str::<Event>(json).unwrap(), event);
+        assert_eq!(
+            event.story(),
+            "    2.003412  urku          joined ELAN a as LECID 3"
+        );
+    }
+}
