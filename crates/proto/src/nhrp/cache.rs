@@ -106,9 +106,14 @@ impl Cache {
 
     /// Stores a binding; requesters of an older one for the same key are kept while theirs is valid.
     /// False if there is no room.
-    pub fn store(&mut self, key: Key, mut binding: Binding) -> bool {
+    pub fn store(&mut self, key: Key, mut binding: Binding, now: Instant) -> bool {
         match self.remove(&key) {
-            Some(old) => binding.requesters.extend(old.requesters),
+            Some(old) => {
+                let valid = old.requesters.into_iter().filter(|(_, until)| *until > now);
+                for (who, until) in valid {
+                    binding.requesters.entry(who).or_insert(until);
+                }
+            }
             None if self.bindings.len() >= self.limit => return false,
             None => {}
         }
@@ -233,6 +238,8 @@ impl Cache {
 mod tests {
     use super::*;
 
+    const NOW: Instant = Instant::ZERO;
+
     fn key(destination: [u8; 4], prefix_len: u8, reason: Reason) -> Key {
         Key {
             destination: destination.into(),
@@ -258,18 +265,26 @@ mod tests {
         let mut cache = Cache::new(8, 8);
         let target = Ipv4Addr::new(10, 2, 0, 20);
         assert_eq!(cache.answer(target, false, false).unwrap_err(), 12);
-        cache.store(key([10, 2, 0, 0], 16, Reason::Learned), binding(9, false));
+        cache.store(
+            key([10, 2, 0, 0], 16, Reason::Learned),
+            binding(9, false),
+            NOW,
+        );
         assert!(cache.answer(target, false, false).is_ok());
         assert_eq!(cache.answer(target, true, false).unwrap_err(), 12);
         assert_eq!(cache.answer(target, false, true).unwrap_err(), 13);
-        cache.store(key([10, 2, 0, 0], 24, Reason::Router), binding(9, true));
+        cache.store(
+            key([10, 2, 0, 0], 24, Reason::Router),
+            binding(9, true),
+            NOW,
+        );
         let (best, _) = cache.answer(target, true, true).unwrap();
         assert_eq!(best.prefix_len, 24);
         let scoped = Key {
             scope: Some(AtmAddress::LECS),
             ..key([10, 3, 0, 1], 32, Reason::Imposed)
         };
-        cache.store(scoped, binding(9, true));
+        cache.store(scoped, binding(9, true), NOW);
         let other = Ipv4Addr::new(10, 3, 0, 1);
         assert_eq!(
             cache.answer(other, false, false).unwrap_err(),
@@ -285,16 +300,25 @@ mod tests {
             key([10, 0, 0, 1], 32, Reason::Router),
             key([10, 0, 0, 2], 32, Reason::Router),
         );
-        assert!(cache.store(a, binding(5, false)) && cache.store(b, binding(3, false)));
-        assert!(!cache.store(key([10, 0, 0, 3], 32, Reason::Router), binding(3, false)));
+        assert!(cache.store(a, binding(5, false), NOW) && cache.store(b, binding(3, false), NOW));
+        assert!(!cache.store(
+            key([10, 0, 0, 3], 32, Reason::Router),
+            binding(3, false),
+            NOW
+        ));
         let who = (Ipv4Addr::new(10, 0, 0, 9), AtmAddress::ZERO);
         assert!(cache.note_requester(&a, who) && cache.note_requester(&a, who));
         assert!(!cache.note_requester(&a, (Ipv4Addr::new(10, 0, 0, 8), AtmAddress::ZERO)));
         assert!(
-            cache.store(a, binding(7, false)),
+            cache.store(a, binding(7, false), NOW),
             "a refresh needs no new room"
         );
         assert!(cache.get(&a).unwrap().requesters.contains_key(&who));
+        assert!(cache.store(a, binding(7, false), Instant::from_secs(6)));
+        assert!(
+            cache.get(&a).unwrap().requesters.is_empty(),
+            "it could use the binding until second 5 only"
+        );
         assert_eq!(cache.deadline(), Some(Instant::from_secs(3)));
         assert_eq!(cache.expire(Instant::from_secs(5)).unwrap().0, b);
         assert_eq!(cache.expire(Instant::from_secs(5)), None);

@@ -289,3 +289,122 @@ fn extension_offset(packet: &Packet, index: usize) -> u16 {
     let start = packet.encode().len().saturating_sub(tail + 4);
     u16::try_from(start).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn station() -> Station {
+        Station {
+            nbma: AtmAddress([0x47; 20]),
+            protocol: Ipv4Addr::new(10, 0, 0, 1),
+            own: vec![Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 1, 0, 1)],
+        }
+    }
+
+    fn other(last: u8) -> Station {
+        let ip = Ipv4Addr::new(10, 0, 0, last);
+        Station {
+            nbma: AtmAddress([last; 20]),
+            protocol: ip,
+            own: vec![ip],
+        }
+    }
+
+    fn packet(op: u8, kinds: &[u16]) -> Packet {
+        let (source, target) = (Ipv4Addr::new(10, 5, 0, 1), Ipv4Addr::new(10, 6, 0, 1));
+        let mut packet = mpoa::resolution_request(1, AtmAddress::LECS, source, target);
+        packet.op = op;
+        packet.extensions = Some(Vec::new());
+        for kind in kinds {
+            packet = packet.with(Extension::compulsory(*kind, vec![]));
+        }
+        packet
+    }
+
+    fn entries(packet: &Packet, kind: u16) -> Vec<Cie> {
+        let mut reader = Reader::new(&packet.extension(kind).unwrap().value);
+        std::iter::from_fn(|| Cie::decode(&mut reader).ok()).collect()
+    }
+
+    const ALL: [u16; 3] = [ext::RESPONDER, ext::FORWARD_TRANSIT, ext::REVERSE_TRANSIT];
+
+    #[test]
+    fn each_server_adds_itself_to_the_record_of_the_direction() {
+        for (op, kind, untouched) in [
+            (
+                op::RESOLUTION_REQUEST,
+                ext::FORWARD_TRANSIT,
+                ext::REVERSE_TRANSIT,
+            ),
+            (
+                op::PURGE_REQUEST,
+                ext::FORWARD_TRANSIT,
+                ext::REVERSE_TRANSIT,
+            ),
+            (
+                op::RESOLUTION_REPLY,
+                ext::REVERSE_TRANSIT,
+                ext::FORWARD_TRANSIT,
+            ),
+            (op::PURGE_REPLY, ext::REVERSE_TRANSIT, ext::FORWARD_TRANSIT),
+        ] {
+            let packet = packet(op, &ALL);
+            let first = other(2).forward(packet).unwrap();
+            let second = other(3).forward(first).unwrap();
+            assert_eq!(entries(&second, kind), [other(2).entry(), other(3).entry()]);
+            assert_eq!(entries(&second, untouched), []);
+            assert_eq!(second.hop_count, Packet::HOP_COUNT - 2);
+            assert_eq!(other(4).check(&second), Ok(()));
+            // RFC 2332 §5.3: the offset is that of the extension.
+            let fault = other(2).check(&second).unwrap_err();
+            let octets = second.encode();
+            let at = usize::from(fault.offset);
+            assert_eq!(fault.code, error::LOOP);
+            assert_eq!(
+                octets[at..at + 2],
+                (kind | Extension::COMPULSORY).to_be_bytes()
+            );
+        }
+    }
+
+    #[test]
+    fn a_reply_of_this_station_in_transit_is_a_loop() {
+        let request = packet(op::RESOLUTION_REQUEST, &ALL);
+        let extensions = station().reply_extensions(&request).unwrap();
+        let reply = reply(&request, op::RESOLUTION_REPLY, 0, vec![], extensions);
+        assert_eq!(entries(&reply, ext::RESPONDER), [station().entry()]);
+        assert_eq!(station().check(&reply).unwrap_err().code, error::LOOP);
+        assert_eq!(other(9).check(&reply), Ok(()));
+    }
+
+    #[test]
+    fn unknown_compulsory_extensions_pass_but_are_not_answered() {
+        let packet = packet(op::RESOLUTION_REQUEST, &[ext::FORWARD_TRANSIT, 0x3fff]);
+        let forwarded = station().forward(packet.clone()).unwrap();
+        assert_eq!(entries(&forwarded, ext::FORWARD_TRANSIT), []);
+        let fault = station().reply_extensions(&packet).unwrap_err();
+        assert_eq!(fault.code, error::UNRECOGNIZED_EXTENSION);
+    }
+
+    #[test]
+    fn hop_count_and_authentication() {
+        let mut last = packet(op::RESOLUTION_REQUEST, &[]);
+        last.hop_count = 0;
+        let fault = station().forward(last).unwrap_err();
+        assert_eq!((fault.code, fault.offset), (error::HOP_COUNT, 9));
+        let signed = packet(op::PURGE_REQUEST, &[ext::AUTHENTICATION]);
+        let fault = station().check(&signed).unwrap_err();
+        assert_eq!(fault.code, error::AUTHENTICATION);
+    }
+
+    #[test]
+    fn flags_and_prefixes_of_replies() {
+        let asked = flag::ROUTER | flag::AUTHORITATIVE | flag::DESTINATION_STABLE;
+        assert_eq!(reply_flags(asked, false), flag::ROUTER);
+        assert_eq!(reply_flags(0, true), flag::AUTHORITATIVE);
+        for (told, meant) in [(0, 32), (255, 32), (33, 32), (24, 24), (32, 32)] {
+            assert_eq!(prefix_len(&Cie::brief(told, 0)), meant);
+        }
+    }
+}

@@ -2,16 +2,16 @@
 
 use super::Mps;
 use super::resolve::exit_key;
-use super::state::{EgressState, Ingress, Purpose, Reach, Subject};
+use super::state::{Asked, EgressState, Ingress, IngressKey, Purpose, Reach, Subject};
 use crate::Instant;
 
 impl Mps {
     /// Looks again at everything whose way `hit` selects.
     pub(super) fn recheck_all(&mut self, hit: impl Fn(&Reach) -> bool, now: Instant) {
         let ingress = self.ingress.iter().filter_map(|(key, entry)| {
-            let reach = entry.reach.as_ref().filter(|reach| hit(reach))?;
-            let watched = entry.resolved.is_some() && !matches!(reach, Reach::Nothing);
-            watched.then_some((key.1, Subject::Ingress(*key)))
+            let watched = entry.asking || entry.resolved.is_some();
+            (watched && entry.reach.as_ref().is_some_and(&hit))
+                .then_some((key.1, Subject::Ingress(*key)))
         });
         let egress = self.egress.iter().filter_map(|(cache_id, entry)| {
             let watched = entry.state != EgressState::Clearing && hit(&entry.reach);
@@ -45,6 +45,12 @@ impl Mps {
                 };
                 let changed = entry.reach.as_ref().is_some_and(|known| known != reach);
                 let data = entry.mpc_data;
+                if changed && entry.asking {
+                    self.ask_again(key, now);
+                }
+                let Some(entry) = self.ingress.get(&key) else {
+                    return;
+                };
                 if changed && entry.resolved.is_some() {
                     let prefix_len = entry.prefix_len;
                     let one = |e: &Ingress| e.mpc_data == data;
@@ -61,5 +67,21 @@ impl Mps {
                 }
             }
         }
+    }
+
+    /// The way changed while NHRP was being asked: an answer to the old question is worth nothing.
+    fn ask_again(&mut self, key: IngressKey, now: Instant) {
+        let Some(entry) = self.ingress.get_mut(&key) else {
+            return;
+        };
+        self.requests.close(entry.nhrp_id);
+        let rule = self.config.params.resolution_rule();
+        // The one just closed made room.
+        let Some(id) = self.requests.open(Asked::Resolution(key), rule, now) else {
+            return;
+        };
+        entry.nhrp_id = id;
+        entry.reach = None;
+        self.ask_nhrp(key, now);
     }
 }

@@ -230,7 +230,7 @@ impl Mps {
             unique: false,
             requesters: Default::default(),
         };
-        let noted = self.cache.store(key, binding)
+        let noted = self.cache.store(key, binding, now)
             && requester(&request).is_some_and(|(_, who)| self.cache.note_requester(&key, who));
         if !noted {
             self.counters.limits_met += 1;

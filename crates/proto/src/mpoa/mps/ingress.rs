@@ -189,7 +189,7 @@ impl Mps {
         };
         if cie.holding_s == 0 {
             self.ingress.remove(&key);
-        } else if !self.cache.store(cache_key, binding) {
+        } else if !self.cache.store(cache_key, binding, now) {
             self.counters.limits_met += 1;
             let request = self.ingress.remove(&key).map(|entry| entry.request);
             let Some(request) = request else { return };

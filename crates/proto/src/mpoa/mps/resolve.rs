@@ -125,7 +125,10 @@ impl Mps {
         };
         let room = self.exits.len() < self.config.limits.router_bindings
             || self.exits.contains_key(&target);
-        if !room || !self.cache.store(key, binding) || !self.cache.note_requester(&key, requester) {
+        if !room
+            || !self.cache.store(key, binding, now)
+            || !self.cache.note_requester(&key, requester)
+        {
             self.counters.limits_met += 1;
             return self.refuse(request, code::RESOURCES, now);
         }

@@ -334,6 +334,29 @@ fn a_changed_route_at_the_ingress_purges_its_clients() {
     assert_eq!(world.snapshot(0).ingress, []);
 }
 
+#[test]
+fn a_route_that_changes_during_a_resolution_asks_anew() {
+    let mut world = started();
+    world.mpcs[1].mood = Mood::Silent;
+    world.ask(0x11, TARGET);
+    world.run(SECOND);
+    let outside = (ip(2, 0), 25, RouteResult::Outside);
+    world.routers[0].routes.push(outside);
+    world.input(0, Input::RoutesChanged);
+    world.run(SECOND);
+    let cie = &world.mpcs[0]
+        .last(mop::RESOLUTION_REPLY)
+        .common()
+        .unwrap()
+        .cies[0];
+    assert_eq!(
+        cie.nbma.atm(),
+        Some(atm(0x21, 0x53)),
+        "this router is the exit now"
+    );
+    assert_eq!(world.snapshot(0).ingress[0].nhrp_id, 0x2002);
+}
+
 /// A host without MPOA on ELAN 2, and a network behind router 1 that is no ELAN.
 fn with_others() -> World {
     let mut world = World::two_routers();

@@ -252,7 +252,7 @@ fn packets() -> impl Strategy<Value = Packet> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Whatever peers send, the server neither panics nor keeps state for ever.
     #[test]
@@ -270,6 +270,60 @@ proptest! {
         world.run(Duration::from_secs(65_535 + 3000));
         world.assert_idle(0);
         world.assert_idle(1);
+    }
+
+    /// Whatever happens in the network, all of it ends with the holding times, and once it is quiet a
+    /// shortcut can be had again.
+    #[test]
+    fn any_events_leave_nothing_behind(
+        list in prop::collection::vec((0..10_u8, 0..8000_u64), 1..60),
+        loss in 0..40_u64,
+    ) {
+        let mut world = World::two_routers();
+        world.loss = loss;
+        world.start();
+        let neighbour = world.arp[&TARGET].clone();
+        for (step, (event, pause)) in (0_u32..).zip(list) {
+            match event {
+                0..=2 => world.ask(step, TARGET),
+                3 => world.mpcs[1].mood = Mood::Silent,
+                4 => world.mpcs[1].mood = Mood::Linux,
+                5 => world.kill_mpc((step % 2) as usize),
+                6 => {
+                    if world.arp.remove(&TARGET).is_none() {
+                        world.arp.insert(TARGET, neighbour.clone());
+                    }
+                    world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
+                }
+                7 => {
+                    let way = RouteResult::Outside;
+                    world.routers[1].routes.push((ip(2, 0), 24 + (step % 3) as u8, way));
+                    world.input(1, Input::RoutesChanged);
+                }
+                8 => {
+                    world.crash(0);
+                    world.boot(0);
+                }
+                _ => {
+                    world.routers[1].routes.truncate(5);
+                    world.input(1, Input::RoutesChanged);
+                    world.mpcs.iter_mut().for_each(|mpc| mpc.mood = Mood::Accept);
+                }
+            }
+            world.run(Duration::from_millis(pause));
+        }
+        world.loss = 0;
+        world.routers[1].routes.truncate(5);
+        world.arp.insert(TARGET, neighbour);
+        world.mpcs.iter_mut().for_each(|mpc| mpc.mood = Mood::Accept);
+        world.run(45 * 60 * SECOND);
+        world.assert_idle(0);
+        world.assert_idle(1);
+        world.ask(9999, TARGET);
+        world.run(SECOND);
+        prop_assert_eq!(world.snapshot(1).egress.len(), 1);
+        let reply = world.mpcs[0].last(mop::RESOLUTION_REPLY).common().unwrap();
+        prop_assert_eq!((reply.request_id, reply.cies[0].code), (9999, 0));
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Tests of the MPOA server in virtual time: the worked sequence of the facts book byte for byte, two and
-//! three servers with clients on a network that loses packets, and hostile peers.
+//! Tests of the MPOA server in virtual time: the worked sequence of the facts book byte for byte, the
+//! recorded packets of Linux clients, two and three servers on a network that loses packets, hostile peers.
 
 mod failures;
 mod hostile;
+mod linux;
 mod sequence;
 mod world;

@@ -171,15 +171,19 @@ impl World {
     }
 
     pub(super) fn add_mpc(&mut self, id: u8, ip: Ipv4Addr) {
+        self.add_mpc_at(atm(id, 0x50), atm(id, 0x51), ip);
+        self.host_behind(self.mpcs.len() - 1, ip, MacAddr([2, 0, 0, 0, 0, id]));
+    }
+
+    pub(super) fn add_mpc_at(&mut self, control: AtmAddress, data: AtmAddress, ip: Ipv4Addr) {
         self.mpcs.push(Mpc {
-            control: atm(id, 0x50),
-            data: atm(id, 0x51),
+            control,
+            data,
             ip,
             mood: Mood::Accept,
             received: Vec::new(),
             conns: BTreeMap::new(),
         });
-        self.host_behind(self.mpcs.len() - 1, ip, MacAddr([2, 0, 0, 0, 0, id]));
     }
 
     /// A host whose MAC address belongs to the ELAN client of an MPOA client.
