@@ -1,0 +1,346 @@
+//! What a client is told and what it tells: configuration, inputs, outputs, counters.
+
+use crate::mpoa::messages::{ToDaemon, ToKernel};
+use crate::mpoa::params::MpcParams;
+use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
+use aerostat_wire::lane::Tlv;
+use aerostat_wire::{AtmAddress, MacAddr, Qos};
+use core::net::Ipv4Addr;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bounds of a client's tables. Meeting one is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpcLimits {
+    /// Ingress cache entries.
+    pub ingress: usize,
+    /// Egress cache entries; beyond it impositions are refused with 0x81.
+    pub egress: usize,
+    /// Shortcut connections, opened and accepted; beyond it impositions for new ingress MPCs get 0x82.
+    pub shortcuts: usize,
+    /// Control connections.
+    pub control: usize,
+    /// MPSs known, and MAC addresses of MPSs on one interface.
+    pub mps: usize,
+    /// Packets that wait for a control connection to one MPS.
+    pub queue: usize,
+}
+
+impl Default for MpcLimits {
+    fn default() -> Self {
+        Self {
+            ingress: 1024,
+            egress: 1024,
+            shortcuts: 256,
+            control: 32,
+            mps: 32,
+            queue: 64,
+        }
+    }
+}
+
+/// An MPS that does not announce itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaticMps {
+    /// On this interface.
+    pub itf: usize,
+    /// Its MAC address there.
+    pub mac: MacAddr,
+    /// Its control address.
+    pub control: AtmAddress,
+}
+
+/// Configuration of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MpcConfig {
+    /// Control address.
+    pub control: AtmAddress,
+    /// Data address: where shortcuts start and end.
+    pub data: AtmAddress,
+    /// MPC-p1 to p6.
+    pub params: MpcParams,
+    /// As egress, answer every wish for a tag with a tag. If false, only where packets could not be told apart.
+    pub tag: bool,
+    /// Whether the client runs from [`Input::Start`] on; see [`Input::Enable`].
+    pub enabled: bool,
+    /// LANE interfaces that get the Device Type TLV at the start, before they are up. Others get it at `LecUp`.
+    pub itfs: Vec<usize>,
+    /// MPSs that do not announce themselves.
+    pub static_mps: Vec<StaticMps>,
+    /// Bounds.
+    pub limits: MpcLimits,
+    /// Largest SDU of control and shortcut connections, octets; raised to fit the MTU of the ELANs.
+    pub max_sdu: u16,
+    /// Seed of the first request id and tag.
+    pub seed: u64,
+}
+
+impl MpcConfig {
+    /// A client with defaults for the rest.
+    #[must_use]
+    pub fn new(control: AtmAddress, data: AtmAddress) -> Self {
+        Self {
+            control,
+            data,
+            params: MpcParams::default(),
+            tag: true,
+            enabled: true,
+            itfs: Vec::new(),
+            static_mps: Vec::new(),
+            limits: MpcLimits::default(),
+            max_sdu: 1536,
+            seed: 0,
+        }
+    }
+}
+
+/// What goes into a client.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// The host is up: run, if enabled.
+    Start,
+    /// SIGTERM: purge what the MPSs imposed, wait shortly for their replies, end.
+    Stop,
+    /// SIGHUP: as `Stop`, then start again after five seconds.
+    Reload,
+    /// The daemon dies on the spot; LANE goes on.
+    KillDaemon,
+    /// The daemon is back.
+    StartDaemon,
+    /// Turns the client on, or off as `Stop` does.
+    Enable(bool),
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+    /// An Ethernet frame without FCS from the IP stack.
+    Outbound {
+        /// For this LANE interface.
+        itf: usize,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// From the LEC: LE_ARP taught who owns `mac`.
+    Associate {
+        /// The LEC's interface.
+        itf: usize,
+        /// The MAC address.
+        mac: MacAddr,
+        /// LANE data address of its owner.
+        atm: AtmAddress,
+        /// What the owner says of itself.
+        tlvs: Vec<Tlv>,
+    },
+    /// From the LEC: what it knew of `mac` has aged out.
+    Dissociate {
+        /// The LEC's interface.
+        itf: usize,
+        /// The MAC address.
+        mac: MacAddr,
+    },
+    /// The LEC has joined its ELAN.
+    LecUp {
+        /// Its interface.
+        itf: usize,
+        /// Number of the ELAN; 0 if it has none.
+        elan_id: u32,
+        /// Largest IP packet, octets.
+        mtu: u16,
+    },
+    /// The LEC has left its ELAN.
+    LecDown {
+        /// Its interface.
+        itf: usize,
+    },
+    /// Traffic of the next shortcut to exactly this address; `None` for best effort.
+    SetQos {
+        /// The address.
+        destination: Ipv4Addr,
+        /// The traffic.
+        qos: Option<Qos>,
+    },
+    /// TLVs of an LE_CONFIGURE response: MPC-p1 to p6 may be among them.
+    ConfigTlvs(Vec<Tlv>),
+}
+
+/// What comes out of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For the ATM service.
+    Atm(AtmRequest),
+    /// An outbound frame that takes the default path.
+    ToLec {
+        /// Its interface.
+        itf: usize,
+        /// The frame as it came.
+        frame: Vec<u8>,
+    },
+    /// A packet from a shortcut, as the frame that would have arrived from the ELAN.
+    Deliver {
+        /// The interface of that ELAN.
+        itf: usize,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// TLVs that the LEC announces from now on; empty if the host is no MPC any more.
+    SetTlvs {
+        /// The LEC's interface.
+        itf: usize,
+        /// The TLVs.
+        tlvs: Vec<Tlv>,
+    },
+    /// An observation.
+    Trace(Trace),
+}
+
+/// Counts by code of a client information entry or of an Error Indication.
+pub type ByCode = BTreeMap<u16, u64>;
+
+/// What an operator may want to know. Source: MPOA MIB, MPC groups; facts book "MPOA" §15.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MpcCounters {
+    /// Resolution Requests sent, with retries.
+    pub resolution_requests_sent: u64,
+    /// Resolution Replies received, by code.
+    pub resolution_replies: ByCode,
+    /// Imposition Requests received.
+    pub imposition_requests: u64,
+    /// Imposition Replies sent, by code.
+    pub imposition_replies: ByCode,
+    /// Egress Cache Purge Requests sent, with retries.
+    pub egress_purges_sent: u64,
+    /// Egress Cache Purge Replies received.
+    pub egress_purge_replies: u64,
+    /// Keep-Alives received.
+    pub keep_alives: u64,
+    /// Triggers received.
+    pub triggers: u64,
+    /// NHRP Purge Requests received on control connections.
+    pub purge_requests: u64,
+    /// NHRP Purge Replies sent.
+    pub purge_replies_sent: u64,
+    /// Data-plane purges received.
+    pub data_plane_purges: u64,
+    /// Data-plane purges sent.
+    pub data_plane_purges_sent: u64,
+    /// Error Indications received, by code.
+    pub errors: ByCode,
+    /// Error Indications sent, by code.
+    pub errors_sent: ByCode,
+    /// Control packets that could not be decoded.
+    pub malformed: u64,
+    /// Control packets from someone who is no known MPS, or on the wrong kind of connection.
+    pub unknown_sender: u64,
+    /// Replies to no outstanding request.
+    pub unsolicited: u64,
+    /// MPSs that fell silent or started again.
+    pub mps_deaths: u64,
+    /// Packets received on shortcuts and delivered.
+    pub packets_received: u64,
+    /// Their octets.
+    pub octets_received: u64,
+    /// Packets sent on shortcuts.
+    pub packets_sent: u64,
+    /// Their octets.
+    pub octets_sent: u64,
+    /// Outbound frames that took the default path.
+    pub frames_to_lane: u64,
+    /// Packets on shortcuts with an unknown tag or no entry.
+    pub egress_misses: u64,
+    /// SDUs on shortcuts that are no IPv4 packet or have an unknown LLC header.
+    pub bad_packets: u64,
+    /// Flows not watched because the ingress cache was full.
+    pub ingress_limit: u64,
+    /// Impositions refused because a table was full.
+    pub egress_limit: u64,
+    /// Calls refused or not made because there are too many connections.
+    pub connection_limit: u64,
+    /// MPSs or their MAC addresses not learned because there are too many.
+    pub mps_limit: u64,
+    /// Control packets dropped because no connection could be had or the queue was full.
+    pub control_dropped: u64,
+    /// Events of the ATM service about connections that do not exist.
+    pub stray_events: u64,
+}
+
+/// Adds one to a count by code.
+pub(super) fn tally(counts: &mut ByCode, code: u16) {
+    *counts.entry(code).or_default() += 1;
+}
+
+/// Numbers that must not start again when the daemon does: a late answer to the daemon before must not match.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    next_request: u32,
+    next_tag: u32,
+    next_conn: u32,
+}
+
+impl Numbers {
+    pub(super) fn new(seed: u64) -> Self {
+        // SplitMix64: spreads small seeds over all bits.
+        let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        // Far from the wrap, so that a run shows growing numbers.
+        Self {
+            next_request: (z as u32) >> 8,
+            next_tag: ((z >> 32) as u32) >> 8,
+            next_conn: 1,
+        }
+    }
+    pub(super) fn request(&mut self) -> u32 {
+        self.next_request = self.next_request.wrapping_add(1);
+        self.next_request
+    }
+    /// A tag that is neither 0 nor in use.
+    pub(super) fn tag(&mut self, used: impl Fn(u32) -> bool) -> u32 {
+        loop {
+            self.next_tag = self.next_tag.wrapping_add(1);
+            if self.next_tag != 0 && !used(self.next_tag) {
+                return self.next_tag;
+            }
+        }
+    }
+    /// A connection id for a call that this end makes.
+    pub(super) fn conn(&mut self, used: impl Fn(ConnId) -> bool) -> ConnId {
+        loop {
+            let id = ConnId(self.next_conn);
+            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            if !used(id) {
+                return id;
+            }
+        }
+    }
+    #[cfg(test)]
+    pub(super) fn set_next_tag(&mut self, tag: u32) {
+        self.next_tag = tag.wrapping_sub(1);
+    }
+}
+
+/// What both halves of a client write to: the outside, and each other.
+#[derive(Debug, Default)]
+pub(super) struct Bus {
+    pub(super) out: VecDeque<Output>,
+    pub(super) to_kernel: VecDeque<ToKernel>,
+    pub(super) to_daemon: VecDeque<ToDaemon>,
+    pub(super) counters: MpcCounters,
+}
+
+impl Bus {
+    pub(super) fn atm(&mut self, request: AtmRequest) {
+        self.out.push_back(Output::Atm(request));
+    }
+    pub(super) fn trace(&mut self, trace: Trace) {
+        self.out.push_back(Output::Trace(trace));
+    }
+    pub(super) fn kernel(&mut self, message: ToKernel) {
+        self.to_kernel.push_back(message);
+    }
+    pub(super) fn daemon(&mut self, message: ToDaemon) {
+        self.to_daemon.push_back(message);
+    }
+}
+
+/// How long an ending client waits for the replies to its purges.
+pub(super) const STOP_WAIT: Duration = Duration::from_secs(2);
+/// Pause of a `Reload` before the client starts again.
+pub(super) const RELOAD_PAUSE: Duration = Duration::from_secs(5);

@@ -1,0 +1,458 @@
+//! What the daemon does with control packets: validation, replies, impositions, purges.
+//!
+//! Source: facts book "MPOA" §9, §12, §13, §16. A packet counts as an MPS's if the connection that brought it is with
+//! the control address of a known MPS; connections are authenticated by the network, source fields are not.
+
+use super::api::{Bus, Numbers, tally};
+use super::daemon::{Daemon, Ending, Imposed};
+use super::egress::header_supported;
+use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToKernel};
+use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
+use aerostat_wire::AtmAddress;
+use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
+use aerostat_wire::nhrp::{self, Body, Common, Packet};
+
+/// Octets of an MTU above which a peer's value is taken for nonsense (Linux on some hosts sends 56325).
+const MTU_MAX: u16 = 9180;
+/// Entries of one purge that are looked at.
+const PURGE_ENTRIES_MAX: usize = 256;
+
+impl Daemon {
+    /// An SDU on a control connection.
+    pub(super) fn on_control(
+        &mut self,
+        conn: ConnId,
+        sdu: &[u8],
+        numbers: &mut Numbers,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        let Ok(packet) = Packet::from_sdu(sdu) else {
+            bus.counters.malformed += 1;
+            return;
+        };
+        let Some(mps) = self
+            .conns
+            .get(&conn)
+            .map(|c| c.peer)
+            .filter(|p| self.mps.contains_key(p))
+        else {
+            bus.counters.unknown_sender += 1;
+            return;
+        };
+        if mpoa::unknown_compulsory(&packet).is_some() {
+            let offending = sdu.get(nhrp::LLC.len()..).unwrap_or_default();
+            return self.send_error(conn, offending, nhrp::error::UNRECOGNIZED_EXTENSION, bus);
+        }
+        let common = match &packet.body {
+            Body::Error(error) => return self.on_error(error, bus),
+            Body::Common(common) => common,
+        };
+        match packet.op {
+            op::RESOLUTION_REPLY => self.on_resolution_reply(mps, common, &packet, now, bus),
+            op::IMPOSITION_REQUEST => {
+                bus.counters.imposition_requests += 1;
+                self.on_imposition(conn, mps, &packet, numbers, now, bus);
+            }
+            op::EGRESS_PURGE_REPLY => self.on_egress_purge_reply(mps, common, &packet, bus),
+            op::KEEP_ALIVE => self.on_keep_alive(mps, common, &packet, now, bus),
+            op::TRIGGER => {
+                bus.counters.triggers += 1;
+                if let Some(destination) = common.destination.ip() {
+                    bus.kernel(ToKernel::TriggerReceived { mps, destination });
+                }
+            }
+            nhrp::op::PURGE_REQUEST => {
+                bus.counters.purge_requests += 1;
+                self.on_purge(conn, PurgeScope::Mps(mps), common, &packet, bus);
+            }
+            _ => {
+                // A request that belongs to an MPS or NHS, or a reply to nothing that a client sends.
+                bus.counters.unsolicited += 1;
+                let text = format!("{} ignored", op_name(packet.op));
+                bus.trace(Trace::detail("mpc.control.ignored", text));
+            }
+        }
+    }
+
+    /// A control packet on a shortcut: only a purge makes sense there.
+    pub(super) fn on_shortcut_control(&mut self, conn: ConnId, octets: &[u8], bus: &mut Bus) {
+        let Some(peer) = self.conns.get(&conn).map(|c| c.peer) else {
+            return;
+        };
+        let Ok(packet) = Packet::decode(octets) else {
+            bus.counters.malformed += 1;
+            return;
+        };
+        match &packet.body {
+            Body::Common(common) if packet.op == nhrp::op::PURGE_REQUEST => {
+                bus.counters.data_plane_purges += 1;
+                self.on_purge(conn, PurgeScope::Egress(peer), common, &packet, bus);
+            }
+            Body::Common(_) | Body::Error(_) => bus.counters.unknown_sender += 1,
+        }
+    }
+
+    fn on_error(&mut self, error: &nhrp::ErrorIndication, bus: &mut Bus) {
+        tally(&mut bus.counters.errors, error.code);
+        let text = format!("error indication {} at offset {}", error.code, error.offset);
+        bus.trace(Trace::detail("mpc.error", text));
+    }
+
+    fn on_resolution_reply(
+        &mut self,
+        mps: AtmAddress,
+        common: &Common,
+        packet: &Packet,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        let asked = common
+            .destination
+            .ip()
+            .map(|destination| (mps, destination));
+        let pending = asked.filter(|key| {
+            self.pending
+                .get(key)
+                .is_some_and(|pending| pending.id == common.request_id)
+        });
+        let (Some(key), Some(cie)) = (pending, common.cies.first()) else {
+            bus.counters.unsolicited += 1;
+            return;
+        };
+        self.pending.remove(&key);
+        tally(&mut bus.counters.resolution_replies, cie.code.into());
+        let egress = cie.nbma.atm().filter(|egress| *egress != self.config.data);
+        let mut info = IngressInfo {
+            code: cie.code,
+            mtu: if cie.mtu > MTU_MAX { 0 } else { cie.mtu },
+            holding_s: cie.holding_s,
+            egress: egress.unwrap_or_default(),
+            ..IngressInfo::unresolved(mps, key.1, std::net::Ipv4Addr::UNSPECIFIED)
+        };
+        info.tag = match Tag::of(packet) {
+            Ok(Some(Tag::Value(tag))) if tag != 0 => Some(tag),
+            Ok(_) => None,
+            // A tag that cannot be read cannot be copied, and without it the egress would not know the packets.
+            Err(_) => return self.refuse_reply(info, bus),
+        };
+        if info.code != code::OK {
+            return bus.kernel(ToKernel::ResolutionReply(info));
+        }
+        if egress.is_none() || info.holding_s == 0 {
+            return self.refuse_reply(info, bus);
+        }
+        self.watch(mps, now);
+        bus.kernel(ToKernel::ResolutionReply(info));
+    }
+
+    /// A positive reply that cannot be used counts as a refusal.
+    fn refuse_reply(&self, info: IngressInfo, bus: &mut Bus) {
+        bus.counters.malformed += 1;
+        bus.kernel(ToKernel::ResolutionReply(IngressInfo {
+            code: code::OTHER,
+            ..info
+        }));
+    }
+
+    fn on_imposition(
+        &mut self,
+        conn: ConnId,
+        mps: AtmAddress,
+        packet: &Packet,
+        numbers: &mut Numbers,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        let (Ok(Some(wish)), Some(common)) = (Imposition::of(packet), packet.common()) else {
+            // Without the DLL Header extension there is nothing to answer about.
+            bus.counters.malformed += 1;
+            return;
+        };
+        let given = common.cies.first().map_or(0, |cie| cie.prefix);
+        let outcome = if packet.protocol == nhrp::PROTOCOL_IPV4 {
+            self.impose(mps, &wish, numbers, bus)
+        } else {
+            Err(code::PROTOCOL)
+        };
+        let (cie, tag) = match outcome {
+            Ok((tag, mtu)) => {
+                if wish.holding_s > 0 {
+                    self.watch(mps, now);
+                }
+                (
+                    mpoa::reply_entry(given, mtu, wish.holding_s, self.config.data),
+                    tag,
+                )
+            }
+            Err(refusal) => {
+                let text = format!("{} refused: {}", wish.target, code_name(refusal));
+                bus.trace(
+                    Trace::milestone("mpc.imposition.refused", text)
+                        .with("destination", wish.target)
+                        .with("code", refusal),
+                );
+                (mpoa::refusal_entry(given, refusal), None)
+            }
+        };
+        tally(&mut bus.counters.imposition_replies, cie.code.into());
+        let Some(reply) = packet.reply(vec![cie]) else {
+            return;
+        };
+        let reply = match tag {
+            Some(tag) => mpoa::with_tag(reply, tag),
+            None => reply,
+        };
+        bus.atm(AtmRequest::Send {
+            conn,
+            sdu: reply.to_sdu(),
+        });
+    }
+
+    /// Accepts or refuses an imposition. Returns the tag and the MTU of the ELAN, or the code of the refusal.
+    fn impose(
+        &mut self,
+        mps: AtmAddress,
+        wish: &Imposition,
+        numbers: &mut Numbers,
+        bus: &mut Bus,
+    ) -> Result<(Option<u32>, u16), u8> {
+        let key = (mps, wish.dll.cache_id);
+        let prefix = if matches!(wish.prefix, 1..=32) {
+            wish.prefix
+        } else {
+            32
+        };
+        let old = self.imposed.get(&key).cloned();
+        if wish.holding_s == 0 {
+            let (tag, header) = (old.and_then(|entry| entry.tag), Vec::new());
+            let info = egress_info(mps, wish, prefix, (0, tag, header));
+            bus.kernel(ToKernel::CacheImposition(info));
+            let text = format!("the MPS withdrew {}", wish.target);
+            bus.trace(
+                Trace::milestone("mpc.imposition.withdrawn", text).with("destination", wish.target),
+            );
+            return Ok((tag, 0));
+        }
+        if self.ending != Ending::No || wish.ingress_data == self.config.data {
+            return Err(code::OTHER);
+        }
+        if !header_supported(&wish.dll.header) {
+            return Err(code::MAC_ENCAPSULATION);
+        }
+        let itf = self.elan_of(mps, wish.dll.elan_id).ok_or(code::OTHER)?;
+        let mtu = self.elans.get(&itf).map_or(0, |elan| elan.mtu);
+        if old.is_none() {
+            self.check_room(wish, bus)?;
+        }
+        let tag = match &old {
+            // A refresh keeps the tag: packets under it are on their way.
+            Some(entry) => entry.tag,
+            None => self.choose_tag(key, wish, prefix, numbers)?,
+        };
+        // A purge of the entry that it was before is over: this is a new one under the same name.
+        self.purges.remove(&key);
+        self.tags.extend(tag);
+        let header = wish.dll.header.clone();
+        self.imposed.insert(
+            key,
+            Imposed {
+                tag,
+                ingress: wish.ingress_data,
+                destination: wish.target,
+                prefix,
+                header: header.clone(),
+            },
+        );
+        bus.kernel(ToKernel::CacheImposition(egress_info(
+            mps,
+            wish,
+            prefix,
+            (itf, tag, header),
+        )));
+        let text = format!(
+            "packets to {} from {} accepted",
+            wish.target, wish.ingress_data
+        );
+        bus.trace(
+            Trace::milestone("mpc.imposition.accepted", text)
+                .with("destination", wish.target)
+                .with("ingress", wish.ingress_data)
+                .with("cache_id", wish.dll.cache_id)
+                .with(
+                    "tag",
+                    tag.map_or_else(|| "none".to_owned(), |tag| format!("{tag:08x}")),
+                ),
+        );
+        Ok((tag, mtu))
+    }
+
+    /// The interface that an imposition means: by ELAN-ID, or the only one on which the MPS was seen.
+    fn elan_of(&self, mps: AtmAddress, elan_id: u32) -> Option<usize> {
+        let by_id = self
+            .elans
+            .iter()
+            .find(|(_, e)| e.elan_id == elan_id && elan_id != 0);
+        if let Some((itf, _)) = by_id {
+            return Some(*itf);
+        }
+        let mut seen = self
+            .mps
+            .get(&mps)?
+            .itfs
+            .iter()
+            .filter(|itf| self.elans.contains_key(itf));
+        let only = seen.next()?;
+        // A peer without ELAN-IDs says 0, and an ELAN of a v1 LES has none.
+        let vague = elan_id == 0 || self.elans.get(only).is_some_and(|e| e.elan_id == 0);
+        (vague && seen.next().is_none()).then_some(*only)
+    }
+
+    fn check_room(&self, wish: &Imposition, bus: &mut Bus) -> Result<(), u8> {
+        let limits = &self.config.limits;
+        let entries = self.imposed.len() >= limits.egress;
+        let connected = self.conns.values().any(|c| c.peer == wish.ingress_data);
+        let shortcuts = !connected && self.shortcuts() >= limits.shortcuts;
+        let refusal = match (entries, shortcuts) {
+            (false, false) => return Ok(()),
+            (true, false) => code::NO_ROOM_FOR_ENTRY,
+            (false, true) => code::NO_ROOM_FOR_SHORTCUT,
+            (true, true) => code::NO_ROOM_FOR_EITHER,
+        };
+        bus.counters.egress_limit += 1;
+        Err(refusal)
+    }
+
+    /// A tag for a new entry, or none if packets can be told apart by ingress and destination.
+    fn choose_tag(
+        &self,
+        key: (AtmAddress, u32),
+        wish: &Imposition,
+        prefix: u8,
+        numbers: &mut Numbers,
+    ) -> Result<Option<u32>, u8> {
+        let ambiguous = self.imposed.iter().any(|(other, entry)| {
+            *other != key
+                && entry.tag.is_none()
+                && entry.ingress == wish.ingress_data
+                && (entry.destination, entry.prefix) == (wish.target, prefix)
+                && entry.header != wish.dll.header
+        });
+        match (wish.want_tag, self.config.tag || ambiguous) {
+            (true, true) => Ok(Some(numbers.tag(|tag| self.tags.contains(&tag)))),
+            (false, _) if ambiguous => Err(code::OTHER),
+            _ => Ok(None),
+        }
+    }
+
+    fn on_egress_purge_reply(
+        &mut self,
+        mps: AtmAddress,
+        common: &Common,
+        packet: &Packet,
+        bus: &mut Bus,
+    ) {
+        let cache_id = DllHeader::of(packet).ok().flatten().map(|dll| dll.cache_id);
+        let known = cache_id.filter(|id| {
+            self.purges
+                .get(&(mps, *id))
+                .is_some_and(|purge| purge.id == common.request_id)
+        });
+        let Some(cache_id) = known else {
+            bus.counters.unsolicited += 1;
+            return;
+        };
+        bus.counters.egress_purge_replies += 1;
+        self.purges.remove(&(mps, cache_id));
+        bus.kernel(ToKernel::EgressPurged { mps, cache_id });
+    }
+
+    fn on_keep_alive(
+        &mut self,
+        mps: AtmAddress,
+        common: &Common,
+        packet: &Packet,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        bus.counters.keep_alives += 1;
+        if common.source_nbma.atm() != Some(mps) {
+            bus.counters.unknown_sender += 1;
+            return;
+        }
+        // Without a lifetime the packet says nothing.
+        let Ok(Some(lifetime)) = mpoa::lifetime_s(packet) else {
+            bus.counters.malformed += 1;
+            return;
+        };
+        let Some(check) = self
+            .mps
+            .get_mut(&mps)
+            .and_then(|known| known.keep_alive.as_mut())
+        else {
+            return;
+        };
+        if check.sequence.is_some_and(|last| common.request_id < last) {
+            return self.dead(mps, "it has started again", bus);
+        }
+        check.sequence = Some(common.request_id);
+        check.deadline = now + Duration::from_secs(lifetime.max(1).into());
+    }
+
+    /// An NHRP Purge Request, from an MPS or over a shortcut.
+    fn on_purge(
+        &self,
+        conn: ConnId,
+        scope: PurgeScope,
+        common: &Common,
+        packet: &Packet,
+        bus: &mut Bus,
+    ) {
+        for cie in common.cies.iter().take(PURGE_ENTRIES_MAX) {
+            let Some(destination) = cie.protocol.ip() else {
+                continue;
+            };
+            // 0 and 255 both stand for "no prefix": the address itself.
+            let prefix = if matches!(cie.prefix, 1..=32) {
+                cie.prefix
+            } else {
+                32
+            };
+            bus.kernel(ToKernel::IngressPurge {
+                scope,
+                destination,
+                prefix,
+            });
+        }
+        if common.flags & nhrp::flag::NO_REPLY == 0
+            && let Some(reply) = packet.reply(common.cies.clone())
+        {
+            bus.counters.purge_replies_sent += 1;
+            bus.atm(AtmRequest::Send {
+                conn,
+                sdu: reply.to_sdu(),
+            });
+        }
+    }
+}
+
+fn egress_info(
+    mps: AtmAddress,
+    wish: &Imposition,
+    prefix: u8,
+    (itf, tag, header): (usize, Option<u32>, Vec<u8>),
+) -> EgressInfo {
+    EgressInfo {
+        mps,
+        mps_ip: wish.mps,
+        cache_id: wish.dll.cache_id,
+        tag,
+        destination: wish.target,
+        prefix,
+        ingress: wish.ingress_data,
+        itf,
+        elan_id: wish.dll.elan_id,
+        header,
+        holding_s: wish.holding_s,
+    }
+}

@@ -1,0 +1,692 @@
+//! The data plane of a client: everything that happens per packet, and the ageing of both caches.
+//!
+//! It never parses a control packet: what arrives on a shortcut with the control header goes up to the daemon.
+//! Without a daemon it forwards everything to LANE, and keeps only what LE_ARP taught it about MPSs.
+
+use super::api::{Bus, MpcLimits, Output};
+use super::egress::{self, Egress, EgressState};
+use super::ingress::{self, Ingress, IngressState, Path};
+use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
+use crate::mpoa::params::MpcParams;
+use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
+use aerostat_wire::ipv4::{Ipv4View, decrement_ttl};
+use aerostat_wire::lane::{Tlv, TlvType};
+use aerostat_wire::mpoa::{DeviceType, ShortcutSdu, shortcut_sdu};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
+use core::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long a shortcut that the other end opened stays without entries; its opener normally closes it.
+const LINGER: Duration = Duration::from_secs(20);
+/// Data-plane purges on one shortcut are at least this far apart, and a second apart for one destination.
+const PURGE_GAP: Duration = Duration::from_millis(100);
+const PURGE_GAP_SAME: Duration = Duration::from_secs(1);
+/// LLC header and tag.
+const ENCAPSULATION: usize = 12;
+
+/// A MAC address of an MPS on one interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MpsMac {
+    pub(super) mps: AtmAddress,
+    /// What LE_ARP knew has aged out: no new flows, but shortcuts stay.
+    pub(super) stale: bool,
+}
+
+/// A LANE interface.
+#[derive(Debug, Default)]
+pub(super) struct Lec {
+    pub(super) up: bool,
+    pub(super) macs: BTreeMap<MacAddr, MpsMac>,
+}
+
+/// A connection attached as a shortcut.
+#[derive(Clone, Debug)]
+pub(super) struct Shortcut {
+    pub(super) peer: AtmAddress,
+    pub(super) vc: Option<Vc>,
+    pub(super) qos: Option<Qos>,
+    pub(super) opened: bool,
+    /// Without entries since; `None` while there are some.
+    idle_since: Option<Instant>,
+    last_purge: Option<(Instant, Ipv4Addr)>,
+}
+
+/// Both caches, the interfaces, and the shortcuts.
+#[derive(Debug)]
+pub(super) struct DataPlane {
+    /// Own control address while a daemon runs.
+    pub(super) control: Option<AtmAddress>,
+    pub(super) params: MpcParams,
+    limits: MpcLimits,
+    max_payload: usize,
+    /// Interfaces that get TLVs before they are up.
+    itfs: BTreeSet<usize>,
+    pub(super) lecs: BTreeMap<usize, Lec>,
+    pub(super) ingress: Ingress,
+    pub(super) egress: Egress,
+    pub(super) shortcuts: BTreeMap<ConnId, Shortcut>,
+    pub(super) qos: BTreeMap<Ipv4Addr, Qos>,
+    /// MPSs that said something that is in a cache.
+    active: BTreeSet<AtmAddress>,
+    /// No later than the first deadline; may be early.
+    wake: Option<Instant>,
+}
+
+impl DataPlane {
+    pub(super) fn new(
+        params: MpcParams,
+        limits: MpcLimits,
+        itfs: &[usize],
+        max_payload: usize,
+    ) -> Self {
+        Self {
+            control: None,
+            params: params.clamped(),
+            limits,
+            max_payload,
+            itfs: itfs.iter().copied().collect(),
+            lecs: BTreeMap::new(),
+            ingress: Ingress::default(),
+            egress: Egress::default(),
+            shortcuts: BTreeMap::new(),
+            qos: BTreeMap::new(),
+            active: BTreeSet::new(),
+            wake: None,
+        }
+    }
+
+    /// A frame of the IP stack: over a shortcut if there is one, else to LANE.
+    pub(super) fn outbound(&mut self, itf: usize, frame: Vec<u8>, now: Instant, bus: &mut Bus) {
+        match self.shortcut_of(itf, &frame, now, bus) {
+            Some((conn, sdu)) => {
+                bus.counters.packets_sent += 1;
+                bus.counters.octets_sent += sdu.len() as u64;
+                bus.atm(AtmRequest::Send { conn, sdu });
+            }
+            None => {
+                bus.counters.frames_to_lane += 1;
+                bus.out.push_back(Output::ToLec { itf, frame });
+            }
+        }
+    }
+
+    fn shortcut_of(
+        &mut self,
+        itf: usize,
+        frame: &[u8],
+        now: Instant,
+        bus: &mut Bus,
+    ) -> Option<(ConnId, Vec<u8>)> {
+        self.control.filter(|_| self.params.ipv4)?;
+        let (mac, packet) = ipv4_frame(frame)?;
+        let known = *self.lecs.get(&itf).filter(|lec| lec.up)?.macs.get(&mac)?;
+        let view = Ipv4View::new(packet)?;
+        let destination = view.destination();
+        let ordinary = !destination.is_multicast() && !destination.is_broadcast();
+        if view.ttl() <= 1 || view.has_options() || !ordinary || !view.checksum_ok() {
+            return None;
+        }
+        let key = (known.mps, destination);
+        if known.stale && !self.ingress.entries.contains_key(&key) {
+            return None;
+        }
+        let qos = self.qos.get(&destination).copied();
+        let packet = view.packet();
+        let about = (view.source(), packet.len());
+        let bounds = (&self.params, &self.limits);
+        let path = self.ingress.frame(key, about, qos, now, bounds, bus);
+        self.note_deadline(key);
+        let Path::Shortcut { conn, tag, first } = path else {
+            return None;
+        };
+        if packet.len() > self.max_payload {
+            return None;
+        }
+        let mut sdu = shortcut_sdu(tag, packet);
+        let header = sdu.len() - packet.len();
+        if !sdu.get_mut(header..).is_some_and(decrement_ttl) {
+            return None;
+        }
+        if first {
+            let text = format!("first packet to {destination} over the shortcut");
+            let vc = self.shortcuts.get(&conn).and_then(|s| s.vc);
+            bus.trace(
+                Trace::milestone("mpc.shortcut.first", text)
+                    .with("destination", destination)
+                    .with("vc", vc.map_or_else(String::new, |vc| vc.to_string())),
+            );
+        }
+        Some((conn, sdu))
+    }
+
+    /// An SDU on a shortcut.
+    pub(super) fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant, bus: &mut Bus) {
+        let Some(shortcut) = self.shortcuts.get_mut(&conn) else {
+            return;
+        };
+        let peer = shortcut.peer;
+        let (tag, packet) = match ShortcutSdu::of(sdu) {
+            ShortcutSdu::Tagged { tag, packet } => (Some(tag), packet),
+            ShortcutSdu::Routed(packet) => (None, packet),
+            ShortcutSdu::Control(packet) => {
+                return bus.daemon(ToDaemon::Control {
+                    conn,
+                    packet: packet.to_vec(),
+                });
+            }
+            ShortcutSdu::Unknown => {
+                bus.counters.bad_packets += 1;
+                return;
+            }
+        };
+        let Some(view) = Ipv4View::new(packet) else {
+            bus.counters.bad_packets += 1;
+            return;
+        };
+        let entry = match tag {
+            Some(tag) => self.egress.tagged(tag),
+            None => self.egress.untagged(peer, view.destination()),
+        };
+        let Some(entry) = entry else {
+            bus.counters.egress_misses += 1;
+            return purge_back(conn, shortcut, view.destination(), now, bus);
+        };
+        entry.packets += 1;
+        (entry.latest_source, entry.conn) = (Some(view.source()), Some(conn));
+        bus.counters.packets_received += 1;
+        bus.counters.octets_received += sdu.len() as u64;
+        let frame = egress::frame(&entry.info.header, view.packet());
+        bus.out.push_back(Output::Deliver {
+            itf: entry.info.itf,
+            frame,
+        });
+    }
+
+    /// A message of the daemon.
+    pub(super) fn handle(&mut self, message: ToKernel, now: Instant, bus: &mut Bus) {
+        match message {
+            ToKernel::TriggerReceived { mps, destination } => {
+                let key = (mps, destination);
+                let qos = self.qos.get(&destination).copied();
+                if self.params.ipv4 {
+                    self.ingress
+                        .trigger(key, qos, now, (&self.params, &self.limits), bus);
+                    self.note_deadline(key);
+                }
+            }
+            ToKernel::ResolutionReply(info) => self.resolved(&info, now, bus),
+            ToKernel::IngressPurge {
+                scope,
+                destination,
+                prefix,
+            } => {
+                let gone = self.ingress.purge(scope, destination, prefix);
+                let text = format!("{destination}/{prefix} purged, {gone} shortcuts forgotten");
+                let trace = Trace {
+                    milestone: gone > 0,
+                    ..Trace::detail("mpc.purge.received", text)
+                };
+                bus.trace(
+                    trace
+                        .with("destination", destination)
+                        .with("prefix", prefix)
+                        .with("entries", gone),
+                );
+                if gone > 0 {
+                    self.collect(now, bus);
+                }
+            }
+            ToKernel::EgressPurged { mps, cache_id } => self.drop_egress((mps, cache_id), now, bus),
+            ToKernel::MpsDeath { mps } => self.mps_death(mps, now, bus),
+            ToKernel::CacheImposition(info) if info.holding_s == 0 => {
+                self.drop_egress((info.mps, info.cache_id), now, bus);
+            }
+            ToKernel::CacheImposition(info) => {
+                self.active.insert(info.mps);
+                self.egress.impose(info, now);
+                self.note(self.egress.deadline());
+                self.collect(now, bus);
+            }
+            ToKernel::SetMpcControlAddress(address) => self.start(address, bus),
+            ToKernel::SetMpsMacAddress { itf, mac, mps } => self.learn(itf, mac, mps, now, bus),
+            ToKernel::CleanUpAndExit => self.clean_up(ToDaemon::Die, now, bus),
+            ToKernel::Reload => self.clean_up(ToDaemon::Reload, now, bus),
+            ToKernel::SetParams(params) => self.params = params.clamped(),
+            ToKernel::Attach {
+                conn,
+                peer,
+                vc,
+                qos,
+                opened,
+            } => {
+                self.attach(conn, (peer, qos, opened), vc, now, bus);
+            }
+            ToKernel::Detach { conn, cause } => self.detach(conn, cause, now, bus),
+            ToKernel::OpenFailed { egress, qos, cause } => {
+                // The binding is good, only the call is not: stay on LANE and try again later.
+                self.ingress
+                    .open_failed(egress, qos, cause, now + self.params.hold_down);
+                let text = format!("no shortcut to {egress}: {cause}");
+                let trace = Trace::milestone("mpc.shortcut.failed", text);
+                bus.trace(trace.with("egress", egress).with("cause", cause.0));
+            }
+        }
+    }
+
+    /// 102: a binding or a refusal.
+    fn resolved(&mut self, info: &IngressInfo, now: Instant, bus: &mut Bus) {
+        let key = (info.mps, info.destination);
+        let qos = self.qos.get(&info.destination).copied();
+        let changed = self.ingress.reply(info, qos, now, &self.params, bus);
+        self.note_deadline(key);
+        let bound = self
+            .ingress
+            .entries
+            .get_mut(&key)
+            .and_then(|e| e.binding.as_mut());
+        if let Some(binding) = bound {
+            self.active.insert(info.mps);
+            if binding.conn.is_none() {
+                binding.conn = pick(&self.shortcuts, binding.egress, binding.qos);
+            }
+            self.ingress.open(key, now, bus);
+        }
+        if changed {
+            self.collect(now, bus);
+        }
+    }
+
+    /// 105: nothing that this MPS said holds any more.
+    fn mps_death(&mut self, mps: AtmAddress, now: Instant, bus: &mut Bus) {
+        // Entries that only count, or are held down, did not come from the MPS.
+        let own = |state| matches!(state, IngressState::Cached | IngressState::HoldDown);
+        self.ingress
+            .remove(|key, entry| key.0 == mps && !own(entry.state));
+        let dead = self.egress.entries.values().filter(|e| e.info.mps == mps);
+        let dead: Vec<EgressInfo> = dead.map(|e| e.info.clone()).collect();
+        for info in dead {
+            let conn = self.shortcuts.iter().find(|(_, s)| s.peer == info.ingress);
+            if let Some((conn, _)) = conn {
+                let (conn, destination, prefix) = (*conn, info.destination, info.prefix);
+                bus.daemon(ToDaemon::DataPlanePurge {
+                    conn,
+                    destination,
+                    prefix,
+                });
+            }
+            self.remove_egress((info.mps, info.cache_id), bus);
+        }
+        self.collect(now, bus);
+    }
+
+    /// 109 and 301: forget ingress entries, purge egress entries, then say so.
+    fn clean_up(&mut self, then: ToDaemon, now: Instant, bus: &mut Bus) {
+        self.set_tlvs(bus, &[]);
+        self.ingress = Ingress::default();
+        let usable = EgressState::Purging { usable: true };
+        for info in self.egress.start_purge(usable, |_| true) {
+            bus.daemon(ToDaemon::SendEgressPurge(info));
+        }
+        self.collect(now, bus);
+        bus.daemon(then);
+    }
+
+    fn drop_egress(&mut self, key: egress::Key, now: Instant, bus: &mut Bus) {
+        self.remove_egress(key, bus);
+        self.collect(now, bus);
+    }
+
+    fn remove_egress(&mut self, (mps, cache_id): egress::Key, bus: &mut Bus) {
+        if self.egress.remove((mps, cache_id)).is_some() {
+            bus.daemon(ToDaemon::EgressEntryRemoved { mps, cache_id });
+        }
+    }
+
+    /// Marks egress entries as purging because their header is not right any more.
+    fn purge_egress(&mut self, bus: &mut Bus, which: impl Fn(&egress::Entry) -> bool) {
+        let state = EgressState::Purging { usable: false };
+        for info in self.egress.start_purge(state, which) {
+            bus.daemon(ToDaemon::SendEgressPurge(info));
+        }
+    }
+
+    /// The daemon runs: tell the LECs, and tell it what is known.
+    fn start(&mut self, control: AtmAddress, bus: &mut Bus) {
+        self.control = Some(control);
+        let device = DeviceType::Mpc { control };
+        self.set_tlvs(bus, &[Tlv::new(TlvType::DEVICE_TYPE, device.encode())]);
+        for (itf, lec) in &self.lecs {
+            let all: BTreeSet<AtmAddress> = lec.macs.values().map(|mac| mac.mps).collect();
+            for mps in all {
+                bus.daemon(ToDaemon::SetMpsControlAddress { itf: *itf, mps });
+            }
+        }
+    }
+
+    /// The daemon is gone, and its connections with it.
+    pub(super) fn reset(&mut self, bus: &mut Bus) {
+        if self.control.take().is_some() {
+            self.set_tlvs(bus, &[]);
+        }
+        self.ingress = Ingress::default();
+        self.egress = Egress::default();
+        self.shortcuts.clear();
+        self.active.clear();
+        self.wake = None;
+    }
+
+    fn set_tlvs(&self, bus: &mut Bus, tlvs: &[Tlv]) {
+        let itfs: BTreeSet<usize> = self.itfs.iter().chain(self.lecs.keys()).copied().collect();
+        for itf in itfs {
+            bus.out.push_back(Output::SetTlvs {
+                itf,
+                tlvs: tlvs.to_vec(),
+            });
+        }
+    }
+
+    // ---- Interfaces and discovery ----
+
+    /// The LEC has joined.
+    pub(super) fn lec_up(&mut self, itf: usize, mtu: u16, bus: &mut Bus) {
+        self.max_payload = self.max_payload.max(mtu.into());
+        let told = self.itfs.contains(&itf) || self.lecs.contains_key(&itf);
+        self.lecs.entry(itf).or_default().up = true;
+        if let Some(control) = self.control.filter(|_| !told) {
+            let device = DeviceType::Mpc { control };
+            let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, device.encode())];
+            bus.out.push_back(Output::SetTlvs { itf, tlvs });
+        }
+    }
+
+    /// The LEC has left: nothing arrives from its ELAN and no MPS is reached through it.
+    pub(super) fn lec_down(&mut self, itf: usize, now: Instant, bus: &mut Bus) {
+        let Some(lec) = self.lecs.get_mut(&itf) else {
+            return;
+        };
+        lec.up = false;
+        lec.macs.clear();
+        self.purge_egress(bus, |entry| entry.info.itf == itf);
+        self.forget_unreachable(now, bus);
+    }
+
+    /// LE_ARP taught who owns `mac`.
+    pub(super) fn associate(
+        &mut self,
+        itf: usize,
+        mac: MacAddr,
+        tlvs: &[Tlv],
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        let Some(tlv) = tlvs.iter().find(|tlv| tlv.kind == TlvType::DEVICE_TYPE) else {
+            // Devices may leave the TLV out; what is known of them stays, and holds again.
+            if let Some(known) = self
+                .lecs
+                .get_mut(&itf)
+                .and_then(|lec| lec.macs.get_mut(&mac))
+            {
+                known.stale = false;
+            }
+            return;
+        };
+        let Ok(device) = DeviceType::decode(&tlv.value) else {
+            bus.counters.malformed += 1;
+            return;
+        };
+        match device.mps(Some(mac)) {
+            Some((mps, macs)) => {
+                for mac in macs {
+                    self.learn(itf, mac, mps, now, bus);
+                }
+            }
+            None => {
+                let lec = self.lecs.entry(itf).or_default();
+                if lec.macs.remove(&mac).is_some() {
+                    self.forget_unreachable(now, bus);
+                }
+            }
+        }
+    }
+
+    /// What LE_ARP knew of `mac` has aged out.
+    pub(super) fn dissociate(&mut self, itf: usize, mac: MacAddr) {
+        if let Some(known) = self
+            .lecs
+            .get_mut(&itf)
+            .and_then(|lec| lec.macs.get_mut(&mac))
+        {
+            known.stale = true;
+        }
+    }
+
+    fn learn(&mut self, itf: usize, mac: MacAddr, mps: AtmAddress, now: Instant, bus: &mut Bus) {
+        let lec = self.lecs.entry(itf).or_default();
+        if lec.macs.len() >= self.limits.mps && !lec.macs.contains_key(&mac) {
+            bus.counters.mps_limit += 1;
+            return;
+        }
+        let new = !lec.macs.values().any(|known| known.mps == mps);
+        let old = lec.macs.insert(mac, MpsMac { mps, stale: false });
+        if new {
+            let text = format!("lec{itf}: {mac} is the MPS {mps}");
+            bus.trace(
+                Trace::milestone("mpc.mps.discovered", text)
+                    .with("itf", itf)
+                    .with("mac", mac)
+                    .with("mps", mps),
+            );
+            bus.daemon(ToDaemon::SetMpsControlAddress { itf, mps });
+        }
+        if old.is_some_and(|old| old.mps != mps) {
+            self.forget_unreachable(now, bus);
+        }
+    }
+
+    /// Removes the ingress entries of MPSs that own no MAC address any more.
+    fn forget_unreachable(&mut self, now: Instant, bus: &mut Bus) {
+        let macs = self.lecs.values().flat_map(|lec| lec.macs.values());
+        let reachable: BTreeSet<AtmAddress> = macs.map(|mac| mac.mps).collect();
+        self.ingress.remove(|key, _| !reachable.contains(&key.0));
+        self.collect(now, bus);
+    }
+
+    // ---- Shortcuts ----
+
+    fn attach(
+        &mut self,
+        conn: ConnId,
+        (peer, qos, opened): (AtmAddress, Option<Qos>, bool),
+        vc: Option<Vc>,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        if let Some(known) = self.shortcuts.get_mut(&conn) {
+            known.vc = vc;
+        } else {
+            let (idle_since, last_purge) = (None, None);
+            let shortcut = Shortcut {
+                peer,
+                vc,
+                qos,
+                opened,
+                idle_since,
+                last_purge,
+            };
+            self.shortcuts.insert(conn, shortcut);
+            self.ingress.attach(conn, peer, qos);
+        }
+        if let Some(vc) = vc {
+            let way = if opened { "to" } else { "from" };
+            let text = format!("shortcut {way} {peer} is up on {vc}");
+            bus.trace(
+                Trace::milestone("mpc.shortcut.up", text)
+                    .with("peer", peer)
+                    .with("vc", vc)
+                    .with("opened", opened),
+            );
+        }
+        self.collect(now, bus);
+    }
+
+    fn detach(&mut self, conn: ConnId, cause: Cause, now: Instant, bus: &mut Bus) {
+        let Some(gone) = self.shortcuts.remove(&conn) else {
+            return;
+        };
+        self.ingress
+            .detach(conn, cause, now + self.params.retry_initial);
+        for entry in self.egress.entries.values_mut() {
+            entry.conn = entry.conn.filter(|c| *c != conn);
+        }
+        // Another connection to the same place takes over at once.
+        if let Some((other, s)) = self.shortcuts.iter().find(|(_, s)| s.peer == gone.peer) {
+            self.ingress.attach(*other, gone.peer, s.qos);
+        }
+        down(&gone, &format!("{cause}"), bus);
+    }
+
+    /// Closes shortcuts without entries and stops the keep-alive check of MPSs without entries.
+    fn collect(&mut self, now: Instant, bus: &mut Bus) {
+        let mut peers = BTreeSet::new();
+        let mut servers = BTreeSet::new();
+        for (key, entry) in &self.ingress.entries {
+            if let Some(binding) = &entry.binding {
+                peers.insert(binding.egress);
+                servers.insert(key.0);
+            }
+        }
+        for entry in self.egress.entries.values() {
+            peers.insert(entry.info.ingress);
+            servers.insert(entry.info.mps);
+        }
+        for mps in self.active.difference(&servers) {
+            bus.daemon(ToDaemon::StopKeepAlive { mps: *mps });
+        }
+        self.active = &self.active & &servers;
+        let mut idle = Vec::new();
+        for (conn, shortcut) in &mut self.shortcuts {
+            if peers.contains(&shortcut.peer) {
+                shortcut.idle_since = None;
+                continue;
+            }
+            let since = *shortcut.idle_since.get_or_insert(now);
+            if shortcut.opened || now.since(since) >= LINGER {
+                idle.push(*conn);
+            }
+        }
+        for conn in idle {
+            if let Some(shortcut) = self.shortcuts.remove(&conn) {
+                bus.daemon(ToDaemon::CloseShortcut { conn });
+                down(&shortcut, "no entry uses it", bus);
+            }
+        }
+        let next = self.shortcuts.values().filter_map(|s| s.idle_since).min();
+        self.note(next.map(|at| at + LINGER));
+    }
+
+    // ---- Time ----
+
+    fn note(&mut self, at: Option<Instant>) {
+        self.wake = [self.wake, at].into_iter().flatten().min();
+    }
+    fn note_deadline(&mut self, key: ingress::Key) {
+        self.note(
+            self.ingress
+                .entries
+                .get(&key)
+                .and_then(ingress::Entry::deadline),
+        );
+    }
+    pub(super) const fn next_timeout(&self) -> Option<Instant> {
+        self.wake
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, bus: &mut Bus) {
+        if self.wake.is_none_or(|at| at > now) {
+            return;
+        }
+        let mut changed = self.ingress.expire(now, &self.params, bus);
+        let over = |entry: &egress::Entry| entry.expires <= now;
+        changed |= self.egress.entries.values().any(over);
+        self.purge_egress(bus, over);
+        let idle = |s: &Shortcut| s.idle_since.is_some_and(|at| at + LINGER <= now);
+        if changed || self.shortcuts.values().any(idle) {
+            self.collect(now, bus);
+        }
+        let lingering = self.shortcuts.values().filter_map(|s| s.idle_since).min();
+        let entries = self
+            .ingress
+            .entries
+            .values()
+            .filter_map(ingress::Entry::deadline)
+            .min();
+        self.wake = None;
+        self.note(entries);
+        self.note(self.egress.deadline());
+        self.note(lingering.map(|at| at + LINGER));
+    }
+}
+
+/// The shortcut for a binding: one with the wanted traffic; for best effort any, best effort preferred.
+fn pick(
+    shortcuts: &BTreeMap<ConnId, Shortcut>,
+    peer: AtmAddress,
+    qos: Option<Qos>,
+) -> Option<ConnId> {
+    let to_peer = || shortcuts.iter().filter(|(_, s)| s.peer == peer);
+    let exact = to_peer().find(|(_, s)| s.qos == qos);
+    let any = to_peer().next().filter(|_| qos.is_none());
+    exact.or(any).map(|(conn, _)| *conn)
+}
+
+fn down(shortcut: &Shortcut, why: &str, bus: &mut Bus) {
+    let label = shortcut.vc.map_or_else(String::new, |vc| vc.to_string());
+    let text = format!("shortcut with {} on {label} is down: {why}", shortcut.peer);
+    let trace = Trace::milestone("mpc.shortcut.down", text);
+    bus.trace(trace.with("peer", shortcut.peer).with("vc", label));
+}
+
+/// Tells the ingress that a packet found no entry, but not for each packet of a flow.
+fn purge_back(
+    conn: ConnId,
+    shortcut: &mut Shortcut,
+    destination: Ipv4Addr,
+    now: Instant,
+    bus: &mut Bus,
+) {
+    if let Some((at, last)) = shortcut.last_purge {
+        let gap = if last == destination {
+            PURGE_GAP_SAME
+        } else {
+            PURGE_GAP
+        };
+        if now.since(at) < gap {
+            return;
+        }
+    }
+    shortcut.last_purge = Some((now, destination));
+    bus.daemon(ToDaemon::DataPlanePurge {
+        conn,
+        destination,
+        prefix: 32,
+    });
+}
+
+/// Destination and IPv4 packet of an Ethernet II or 802.3/SNAP frame that is no group frame.
+fn ipv4_frame(frame: &[u8]) -> Option<(MacAddr, &[u8])> {
+    const SNAP_IPV4: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
+    let (mac, rest) = frame.split_first_chunk::<6>()?;
+    let mac = MacAddr(*mac);
+    let (kind, body) = rest.get(6..)?.split_first_chunk::<2>()?;
+    let packet = match u16::from_be_bytes(*kind) {
+        0x0800 => body,
+        length @ ..=1500 => body.get(..length.into())?.strip_prefix(&SNAP_IPV4)?,
+        _ => return None,
+    };
+    (!mac.is_group()).then_some((mac, packet))
+}
+
+/// Room for a packet in an SDU of `max_sdu` octets.
+pub(super) fn payload_of(max_sdu: u16) -> usize {
+    usize::from(max_sdu).saturating_sub(ENCAPSULATION)
+}

@@ -1,0 +1,271 @@
+//! The egress cache: what to put before packets that arrive on shortcuts.
+//!
+//! Source: MPOA 1.1 appendix I.5; facts book "MPOA" §9. An entry is named by the MPS that imposed it and its cache
+//! id. Tagged packets find it by tag; untagged ones by the data address at the other end and the destination.
+
+use crate::mpoa::messages::EgressInfo;
+use crate::{ConnId, Duration, Instant};
+use aerostat_wire::AtmAddress;
+use core::net::Ipv4Addr;
+use std::collections::BTreeMap;
+
+/// Name of an entry: control address of the MPS, cache id.
+pub(super) type Key = (AtmAddress, u32);
+
+/// State of an egress cache entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EgressState {
+    /// Valid.
+    Active,
+    /// The MPS was asked to remove it. `usable`: packets are still delivered, since the header is right.
+    Purging {
+        /// True while the client ends in good order.
+        usable: bool,
+    },
+}
+
+impl EgressState {
+    /// The name that Linux displays.
+    #[must_use]
+    pub const fn linux_name(self) -> &'static str {
+        match self {
+            Self::Active => "resolved",
+            Self::Purging { .. } => "purge",
+        }
+    }
+}
+
+/// An egress cache entry.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) info: EgressInfo,
+    pub(super) state: EgressState,
+    pub(super) expires: Instant,
+    pub(super) packets: u64,
+    pub(super) latest_source: Option<Ipv4Addr>,
+    /// The shortcut that brought the last packet.
+    pub(super) conn: Option<ConnId>,
+}
+
+/// A destination prefix as seen from one ingress MPC.
+type Route = (AtmAddress, u8, u32);
+
+fn route(info: &EgressInfo) -> Route {
+    (
+        info.ingress,
+        info.prefix,
+        masked(info.destination, info.prefix),
+    )
+}
+
+fn masked(address: Ipv4Addr, prefix: u8) -> u32 {
+    let host_bits = 32_u32.saturating_sub(prefix.into());
+    let shifted = address.to_bits().checked_shr(host_bits).unwrap_or(0);
+    shifted.checked_shl(host_bits).unwrap_or(0)
+}
+
+/// Egress cache entries by name, by tag and by route.
+#[derive(Debug, Default)]
+pub(super) struct Egress {
+    pub(super) entries: BTreeMap<Key, Entry>,
+    by_tag: BTreeMap<u32, Key>,
+    by_route: BTreeMap<Route, Key>,
+}
+
+impl Egress {
+    /// 106 with a holding time: makes or refreshes an entry; the daemon has checked the bounds.
+    pub(super) fn impose(&mut self, info: EgressInfo, now: Instant) {
+        let key = (info.mps, info.cache_id);
+        let expires = now + Duration::from_secs(info.holding_s.into());
+        let old = self.remove(key);
+        match info.tag {
+            Some(tag) => self.by_tag.insert(tag, key),
+            None => self.by_route.insert(route(&info), key),
+        };
+        let (packets, latest_source, conn) =
+            old.map_or((0, None, None), |e| (e.packets, e.latest_source, e.conn));
+        let state = EgressState::Active;
+        let entry = Entry {
+            info,
+            state,
+            expires,
+            packets,
+            latest_source,
+            conn,
+        };
+        self.entries.insert(key, entry);
+    }
+
+    /// Removes an entry and its indexes.
+    pub(super) fn remove(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.entries.remove(&key)?;
+        if let Some(tag) = entry.info.tag {
+            if self.by_tag.get(&tag) == Some(&key) {
+                self.by_tag.remove(&tag);
+            }
+            return Some(entry);
+        }
+        let route_of = route(&entry.info);
+        if self.by_route.get(&route_of) == Some(&key) {
+            // Another MPS may have imposed the same route with the same header.
+            let same = |e: &&Entry| e.info.tag.is_none() && route(&e.info) == route_of;
+            match self.entries.values().find(same) {
+                Some(e) => self
+                    .by_route
+                    .insert(route_of, (e.info.mps, e.info.cache_id)),
+                None => self.by_route.remove(&route_of),
+            };
+        }
+        Some(entry)
+    }
+
+    /// The entry of a tagged packet.
+    pub(super) fn tagged(&mut self, tag: u32) -> Option<&mut Entry> {
+        let key = self.by_tag.get(&tag)?;
+        self.entries.get_mut(key).filter(|e| usable(e))
+    }
+
+    /// The entry of an untagged packet: the longest prefix that covers the destination.
+    pub(super) fn untagged(
+        &mut self,
+        peer: AtmAddress,
+        destination: Ipv4Addr,
+    ) -> Option<&mut Entry> {
+        let at = |prefix| (peer, prefix, masked(destination, prefix));
+        let key = (1..=32)
+            .rev()
+            .find_map(|prefix| self.by_route.get(&at(prefix)))?;
+        self.entries.get_mut(key).filter(|e| usable(e))
+    }
+
+    /// Marks the entries that `which` names as purging. Returns what is to be sent to their MPSs.
+    pub(super) fn start_purge(
+        &mut self,
+        state: EgressState,
+        which: impl Fn(&Entry) -> bool,
+    ) -> Vec<EgressInfo> {
+        let mut purged = Vec::new();
+        for entry in self.entries.values_mut() {
+            if entry.state == EgressState::Active && which(entry) {
+                entry.state = state;
+                purged.push(entry.info.clone());
+            }
+        }
+        purged
+    }
+
+    /// The earliest end of a holding time.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let active = self
+            .entries
+            .values()
+            .filter(|e| e.state == EgressState::Active);
+        active.map(|e| e.expires).min()
+    }
+}
+
+fn usable(entry: &Entry) -> bool {
+    matches!(
+        entry.state,
+        EgressState::Active | EgressState::Purging { usable: true }
+    )
+}
+
+/// Length of an 802.3 header with LLC and SNAP.
+const SNAP_HEADER: usize = 22;
+
+/// True for a data link header that packets of this client can carry: Ethernet II or 802.3 with SNAP, IPv4.
+pub(super) fn header_supported(header: &[u8]) -> bool {
+    const SNAP_IPV4: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
+    match header.len() {
+        14 => header.ends_with(&[0x08, 0x00]),
+        SNAP_HEADER => header.ends_with(&SNAP_IPV4),
+        _ => false,
+    }
+}
+
+/// The frame that would have arrived from the ELAN.
+pub(super) fn frame(header: &[u8], packet: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(header.len() + packet.len());
+    frame.extend(header);
+    frame.extend(packet);
+    if header.len() == SNAP_HEADER {
+        // 802.3: the length of LLC, SNAP and packet.
+        let length = ((packet.len() + 8) as u16).to_be_bytes();
+        if let Some(field) = frame.get_mut(12..14) {
+            field.copy_from_slice(&length);
+        }
+    }
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: AtmAddress = AtmAddress([1; 20]);
+
+    fn info(mps: u8, cache_id: u32, tag: Option<u32>, prefix: u8) -> EgressInfo {
+        EgressInfo {
+            mps: AtmAddress([mps; 20]),
+            mps_ip: Ipv4Addr::new(10, 2, 0, 1),
+            cache_id,
+            tag,
+            destination: Ipv4Addr::new(10, 2, 0, 20),
+            prefix,
+            ingress: PEER,
+            itf: 0,
+            elan_id: 2,
+            header: vec![mps; 14],
+            holding_s: 10,
+        }
+    }
+
+    #[test]
+    fn tagged_and_untagged_are_apart() {
+        let mut egress = Egress::default();
+        egress.impose(info(1, 1, Some(7), 32), Instant::ZERO);
+        assert!(egress.untagged(PEER, Ipv4Addr::new(10, 2, 0, 20)).is_none());
+        assert!(egress.tagged(7).is_some() && egress.tagged(8).is_none());
+        egress.impose(info(2, 1, None, 24), Instant::ZERO);
+        egress.impose(info(2, 2, None, 32), Instant::ZERO);
+        let mut id = |ip: [u8; 4]| egress.untagged(PEER, ip.into()).map(|e| e.info.cache_id);
+        assert_eq!(id([10, 2, 0, 20]), Some(2), "the longest prefix");
+        assert_eq!(id([10, 2, 0, 21]), Some(1));
+        assert_eq!(id([10, 3, 0, 21]), None);
+    }
+
+    #[test]
+    fn two_servers_may_impose_one_route() {
+        let mut egress = Egress::default();
+        egress.impose(info(1, 1, None, 32), Instant::ZERO);
+        egress.impose(info(2, 1, None, 32), Instant::ZERO);
+        egress.remove((AtmAddress([2; 20]), 1));
+        let left = egress
+            .untagged(PEER, Ipv4Addr::new(10, 2, 0, 20))
+            .map(|e| e.info.mps);
+        assert_eq!(left, Some(AtmAddress([1; 20])));
+        egress.remove((AtmAddress([1; 20]), 1));
+        assert!(egress.by_route.is_empty() && egress.by_tag.is_empty());
+    }
+
+    #[test]
+    fn refresh_keeps_the_counts() {
+        let mut egress = Egress::default();
+        egress.impose(info(1, 1, Some(7), 32), Instant::ZERO);
+        egress.tagged(7).unwrap().packets = 5;
+        egress.impose(info(1, 1, Some(7), 32), Instant::from_secs(5));
+        assert_eq!(egress.tagged(7).unwrap().packets, 5);
+        assert_eq!(egress.deadline(), Some(Instant::from_secs(15)));
+    }
+
+    #[test]
+    fn snap_header_gets_its_length() {
+        let mut header = vec![2; 12];
+        header.extend([0, 0, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+        assert!(header_supported(&header) && !header_supported(&header[..14]));
+        assert_eq!(frame(&header, &[0x45; 100])[12..14], [0, 108]);
+        assert!(header_supported(&[&[2; 12][..], &[8, 0]].concat()));
+        assert!(!header_supported(&[]));
+    }
+}

@@ -1,0 +1,485 @@
+//! The ingress cache: flows that leave here, and the shortcuts they take.
+//!
+//! Source: MPOA 1.1 appendix I.2; facts book "MPOA" §8. An entry is named by the MPS that would route the flow and
+//! by its destination. *Query* while a binding is held is the refresh of appendix I.2: the shortcut stays in use.
+
+use super::api::{Bus, MpcLimits};
+use crate::mpoa::messages::{IngressInfo, PurgeScope, ToDaemon};
+use crate::mpoa::params::{MpcParams, Retry};
+use crate::{Cause, ConnId, Duration, Instant, Trace};
+use aerostat_wire::mpoa::code_name;
+use aerostat_wire::{AtmAddress, Qos};
+use core::net::Ipv4Addr;
+use std::collections::BTreeMap;
+
+/// How long an entry that only counts is kept without a frame.
+const IDLE: Duration = Duration::from_secs(1200);
+
+/// Name of an entry: control address of the MPS, destination.
+pub(super) type Key = (AtmAddress, Ipv4Addr);
+
+/// State of an ingress cache entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IngressState {
+    /// Counting frames; nothing asked yet. Linux: invalid.
+    Cached,
+    /// A Resolution Request is outstanding. Linux: resolving.
+    Query,
+    /// The destination is resolved.
+    Resolved,
+    /// Two thirds of the holding time are over; the next flow asks again. Linux: refreshing.
+    Refresh,
+    /// A request failed; the destination is left alone. Linux: resolving.
+    HoldDown,
+}
+
+impl IngressState {
+    /// The name that Linux displays.
+    #[must_use]
+    pub const fn linux_name(self) -> &'static str {
+        match self {
+            Self::Cached => "invalid",
+            Self::Query | Self::HoldDown => "resolving",
+            Self::Resolved => "resolved",
+            Self::Refresh => "refreshing",
+        }
+    }
+}
+
+/// Whether a shortcut was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Idle,
+    Asked,
+    Wait(Instant),
+}
+
+/// What a Resolution Reply told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub(super) egress: AtmAddress,
+    pub(super) tag: Option<u32>,
+    pub(super) expires: Instant,
+    pub(super) conn: Option<ConnId>,
+    pub(super) qos: Option<Qos>,
+    mtu: u16,
+    refresh: Instant,
+    call: Call,
+}
+
+/// An ingress cache entry.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) state: IngressState,
+    pub(super) packets: u64,
+    pub(super) last_code: u8,
+    pub(super) last_cause: Option<Cause>,
+    pub(super) binding: Option<Binding>,
+    pub(super) retry: Option<Retry>,
+    source: Ipv4Addr,
+    count: u32,
+    window: Instant,
+    last_frame: Instant,
+    hold_until: Instant,
+}
+
+impl Entry {
+    fn new(source: Ipv4Addr, now: Instant) -> Self {
+        Self {
+            state: IngressState::Cached,
+            packets: 0,
+            last_code: 0,
+            last_cause: None,
+            binding: None,
+            retry: None,
+            source,
+            count: 0,
+            window: now,
+            last_frame: now,
+            hold_until: now,
+        }
+    }
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let expires = self.binding.as_ref().map(|b| b.expires);
+        match self.state {
+            IngressState::Cached => Some(self.last_frame + IDLE),
+            IngressState::Query => [self.retry.map(|r| r.at), expires]
+                .into_iter()
+                .flatten()
+                .min(),
+            IngressState::Resolved => self.binding.as_ref().map(|b| b.refresh),
+            IngressState::Refresh => expires,
+            IngressState::HoldDown => Some(self.hold_until),
+        }
+    }
+    /// When the entry's life ends, for display.
+    pub(super) fn ends(&self) -> Option<Instant> {
+        match (&self.binding, self.state) {
+            (Some(binding), _) => Some(binding.expires),
+            (None, IngressState::Cached | IngressState::HoldDown) => self.deadline(),
+            (None, _) => None,
+        }
+    }
+    /// Counts a frame; true if there is a flow.
+    fn count_frame(&mut self, now: Instant, params: &MpcParams) -> bool {
+        if now.since(self.window) >= params.frame_time {
+            (self.window, self.count) = (now, 0);
+        }
+        self.last_frame = now;
+        self.count = self.count.saturating_add(1);
+        self.count >= params.frame_count.into()
+    }
+    fn hold_down(&mut self, now: Instant, params: &MpcParams) {
+        self.state = IngressState::HoldDown;
+        (self.binding, self.retry) = (None, None);
+        self.hold_until = now + params.hold_down;
+    }
+}
+
+/// Where a candidate frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    Lane,
+    Shortcut {
+        conn: ConnId,
+        tag: Option<u32>,
+        first: bool,
+    },
+}
+
+/// Ingress cache entries by name.
+#[derive(Debug, Default)]
+pub(super) struct Ingress {
+    pub(super) entries: BTreeMap<Key, Entry>,
+    /// No sweep for room before this time.
+    next_sweep: Option<Instant>,
+}
+
+impl Ingress {
+    /// A candidate frame with an IP packet of `len` octets: count it and choose its path.
+    pub(super) fn frame(
+        &mut self,
+        key: Key,
+        (source, len): (Ipv4Addr, usize),
+        qos: Option<Qos>,
+        now: Instant,
+        (params, limits): (&MpcParams, &MpcLimits),
+        bus: &mut Bus,
+    ) -> Path {
+        if !self.entries.contains_key(&key) && !self.make_room(now, params, limits) {
+            bus.counters.ingress_limit += 1;
+            return Path::Lane;
+        }
+        let entry = self
+            .entries
+            .entry(key)
+            .or_insert_with(|| Entry::new(source, now));
+        let flow = entry.count_frame(now, params);
+        if flow && matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
+            entry.source = source;
+            let text = format!("a flow to {} reached {} frames", key.1, entry.count);
+            bus.trace(Trace::milestone("mpc.flow.detected", text).with("destination", key.1));
+            query(key, entry, qos, now, params, bus);
+        }
+        match &mut entry.binding {
+            Some(binding) => forward(key, binding, &mut entry.packets, len, now, bus),
+            None => Path::Lane,
+        }
+    }
+
+    /// 101: as if a flow had been detected.
+    pub(super) fn trigger(
+        &mut self,
+        key: Key,
+        qos: Option<Qos>,
+        now: Instant,
+        (params, limits): (&MpcParams, &MpcLimits),
+        bus: &mut Bus,
+    ) {
+        if !self.entries.contains_key(&key) && !self.make_room(now, params, limits) {
+            bus.counters.ingress_limit += 1;
+            return;
+        }
+        let new = || Entry::new(Ipv4Addr::UNSPECIFIED, now);
+        let entry = self.entries.entry(key).or_insert_with(new);
+        if matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
+            query(key, entry, qos, now, params, bus);
+        }
+    }
+
+    /// 102. Returns true if a binding was dropped.
+    pub(super) fn reply(
+        &mut self,
+        info: &IngressInfo,
+        qos: Option<Qos>,
+        now: Instant,
+        params: &MpcParams,
+        bus: &mut Bus,
+    ) -> bool {
+        let key = (info.mps, info.destination);
+        let Some(entry) = self
+            .entries
+            .get_mut(&key)
+            .filter(|e| e.state == IngressState::Query)
+        else {
+            bus.counters.unsolicited += 1;
+            return false;
+        };
+        entry.last_code = info.code;
+        if info.code != 0 {
+            let text = format!(
+                "{} is not resolved: {}",
+                info.destination,
+                code_name(info.code)
+            );
+            bus.trace(
+                Trace::milestone("mpc.resolution.refused", text)
+                    .with("destination", info.destination)
+                    .with("code", info.code),
+            );
+            entry.hold_down(now, params);
+            return true;
+        }
+        let text = format!("{} is behind {}", info.destination, info.egress);
+        let tag = info
+            .tag
+            .map_or_else(|| "none".to_owned(), |tag| format!("{tag:08x}"));
+        bus.trace(
+            Trace::milestone("mpc.resolution.answered", text)
+                .with("destination", info.destination)
+                .with("egress", info.egress)
+                .with("tag", tag)
+                .with("holding", info.holding_s),
+        );
+        let old = entry
+            .binding
+            .take()
+            .filter(|b| b.egress == info.egress && b.qos == qos);
+        let holding = Duration::from_secs(info.holding_s.into());
+        entry.binding = Some(Binding {
+            egress: info.egress,
+            tag: info.tag,
+            mtu: info.mtu,
+            expires: now + holding,
+            refresh: now + holding * 2 / 3,
+            conn: old.as_ref().and_then(|b| b.conn),
+            qos,
+            call: old.map_or(Call::Idle, |b| b.call),
+        });
+        (entry.state, entry.retry) = (IngressState::Resolved, None);
+        true
+    }
+
+    /// Asks for the shortcut of an entry that has none, unless it was asked for.
+    pub(super) fn open(&mut self, key: Key, now: Instant, bus: &mut Bus) {
+        if let Some(binding) = self.entries.get_mut(&key).and_then(|e| e.binding.as_mut()) {
+            open(key, binding, now, bus);
+        }
+    }
+
+    /// Fires everything that is due. Returns true if a binding was dropped.
+    pub(super) fn expire(&mut self, now: Instant, params: &MpcParams, bus: &mut Bus) -> bool {
+        let mut dropped = false;
+        self.entries.retain(|key, entry| {
+            while entry.deadline().is_some_and(|at| at <= now) {
+                dropped |= entry.binding.is_some();
+                if !step(*key, entry, now, params, bus) {
+                    return false;
+                }
+            }
+            true
+        });
+        dropped
+    }
+
+    /// Removes the entries that `gone` names. Returns how many.
+    pub(super) fn remove(&mut self, gone: impl Fn(&Key, &Entry) -> bool) -> usize {
+        let before = self.entries.len();
+        self.entries.retain(|key, entry| !gone(key, entry));
+        before - self.entries.len()
+    }
+
+    /// 103. Returns how many entries went.
+    pub(super) fn purge(&mut self, scope: PurgeScope, destination: Ipv4Addr, prefix: u8) -> usize {
+        self.remove(|key, entry| {
+            let ours = match scope {
+                PurgeScope::Mps(mps) => key.0 == mps,
+                PurgeScope::Egress(peer) => {
+                    entry.binding.as_ref().is_some_and(|b| b.egress == peer)
+                }
+            };
+            // An entry without a binding holds nothing that could be wrong.
+            ours && entry.binding.is_some() && within(key.1, destination, prefix)
+        })
+    }
+
+    /// A connection came up: entries that wait for it use it.
+    pub(super) fn attach(&mut self, conn: ConnId, peer: AtmAddress, qos: Option<Qos>) {
+        for binding in self.bindings(peer) {
+            if binding.conn.is_none() && (binding.qos.is_none() || binding.qos == qos) {
+                (binding.conn, binding.call) = (Some(conn), Call::Idle);
+            }
+        }
+    }
+
+    /// A connection went down: its entries fall back to LANE and may ask for another after `wait`.
+    pub(super) fn detach(&mut self, conn: ConnId, cause: Cause, wait: Instant) {
+        for entry in self.entries.values_mut() {
+            let Some(binding) = entry.binding.as_mut().filter(|b| b.conn == Some(conn)) else {
+                continue;
+            };
+            (binding.conn, binding.call) = (None, Call::Wait(wait));
+            entry.last_cause = Some(cause);
+        }
+    }
+
+    /// A call failed: its entries stay, and ask again after `wait`.
+    pub(super) fn open_failed(
+        &mut self,
+        egress: AtmAddress,
+        qos: Option<Qos>,
+        cause: Cause,
+        wait: Instant,
+    ) {
+        for entry in self.entries.values_mut() {
+            let Some(binding) = entry.binding.as_mut() else {
+                continue;
+            };
+            if binding.egress == egress && binding.qos == qos && binding.call == Call::Asked {
+                binding.call = Call::Wait(wait);
+                entry.last_cause = Some(cause);
+            }
+        }
+    }
+
+    fn bindings(&mut self, peer: AtmAddress) -> impl Iterator<Item = &mut Binding> {
+        self.entries
+            .values_mut()
+            .filter_map(|e| e.binding.as_mut())
+            .filter(move |b| b.egress == peer)
+    }
+
+    /// True if there is room for one more entry; entries that count nothing any more make room.
+    fn make_room(&mut self, now: Instant, params: &MpcParams, limits: &MpcLimits) -> bool {
+        if self.entries.len() >= limits.ingress && self.next_sweep.is_none_or(|at| at <= now) {
+            // At most one sweep per p2, or a flood of destinations would cost one each.
+            self.next_sweep = Some(now + params.frame_time);
+            self.entries.retain(|_, e| {
+                e.state != IngressState::Cached || now.since(e.window) < params.frame_time
+            });
+        }
+        self.entries.len() < limits.ingress
+    }
+}
+
+/// True if `address` lies under `prefix` bits of `network`.
+pub(super) fn within(address: Ipv4Addr, network: Ipv4Addr, prefix: u8) -> bool {
+    let host_bits = 32_u32.saturating_sub(prefix.into());
+    let differ = address.to_bits() ^ network.to_bits();
+    differ.checked_shr(host_bits).unwrap_or(0) == 0
+}
+
+/// Sends the first Resolution Request of a query.
+fn query(
+    key: Key,
+    entry: &mut Entry,
+    qos: Option<Qos>,
+    now: Instant,
+    params: &MpcParams,
+    bus: &mut Bus,
+) {
+    entry.state = IngressState::Query;
+    entry.retry = Some(Retry::first(now, params));
+    let info = IngressInfo::unresolved(key.0, key.1, entry.source);
+    bus.daemon(ToDaemon::SendResolutionRequest { info, qos });
+}
+
+/// One due event of an entry; false if the entry ends.
+fn step(key: Key, entry: &mut Entry, now: Instant, params: &MpcParams, bus: &mut Bus) -> bool {
+    match entry.state {
+        IngressState::Cached => return false,
+        IngressState::Query => {
+            if entry.binding.as_ref().is_some_and(|b| b.expires <= now) {
+                entry.binding = None;
+            } else if entry.retry.as_mut().is_some_and(|retry| retry.step(now)) {
+                let info = IngressInfo::unresolved(key.0, key.1, entry.source);
+                bus.daemon(ToDaemon::SendResolutionRetry(info));
+            } else {
+                let text = format!("no answer about {}", key.1);
+                bus.trace(
+                    Trace::milestone("mpc.resolution.failed", text).with("destination", key.1),
+                );
+                entry.hold_down(now, params);
+            }
+        }
+        IngressState::Resolved => entry.state = IngressState::Refresh,
+        IngressState::Refresh => {
+            let text = format!("the binding of {} has expired", key.1);
+            bus.trace(Trace::detail("mpc.ingress.expired", text).with("destination", key.1));
+            return false;
+        }
+        IngressState::HoldDown => {
+            (entry.state, entry.count, entry.last_frame) = (IngressState::Cached, 0, now);
+        }
+    }
+    true
+}
+
+/// The path of a frame whose destination is resolved.
+fn forward(
+    key: Key,
+    binding: &mut Binding,
+    packets: &mut u64,
+    len: usize,
+    now: Instant,
+    bus: &mut Bus,
+) -> Path {
+    if binding.mtu > 0 && len > usize::from(binding.mtu) {
+        return Path::Lane;
+    }
+    let Some(conn) = binding.conn else {
+        open(key, binding, now, bus);
+        return Path::Lane;
+    };
+    *packets += 1;
+    Path::Shortcut {
+        conn,
+        tag: binding.tag,
+        first: *packets == 1,
+    }
+}
+
+fn open(key: Key, binding: &mut Binding, now: Instant, bus: &mut Bus) {
+    let may = match binding.call {
+        Call::Idle => binding.conn.is_none(),
+        Call::Asked => false,
+        Call::Wait(until) => until <= now,
+    };
+    if may {
+        binding.call = Call::Asked;
+        let info = IngressInfo {
+            egress: binding.egress,
+            tag: binding.tag,
+            mtu: binding.mtu,
+            ..IngressInfo::unresolved(key.0, key.1, Ipv4Addr::UNSPECIFIED)
+        };
+        bus.daemon(ToDaemon::OpenIngressSvc {
+            info,
+            qos: binding.qos,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes() {
+        let [a, b] = [Ipv4Addr::new(10, 2, 0, 20), Ipv4Addr::new(10, 2, 0, 21)];
+        assert!(within(a, a, 32) && !within(a, b, 32));
+        assert!(within(a, b, 31) && within(a, Ipv4Addr::BROADCAST, 0));
+        assert!(!within(a, Ipv4Addr::new(10, 3, 0, 0), 16));
+        assert!(within(a, a, 255) && !within(a, b, 255));
+    }
+}

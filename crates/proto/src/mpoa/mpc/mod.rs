@@ -1,0 +1,288 @@
+//! The MPOA client (MPC): sends IP flows over shortcuts, and receives flows over shortcuts.
+//!
+//! **Purpose.** A host on an emulated LAN sends everything for other subnets to a router's MAC address. The client
+//! sits between the host's IP stack and its LECs. It counts frames to each destination behind a router that is an
+//! MPS; a flow makes it ask the MPS where the destination leaves the ATM network, open a connection to the MPC
+//! there, and send the flow's packets on it. In the other direction an MPS imposes on it what to put before the
+//! packets that another MPC will send, and it hands them to the stack as if they had come from the ELAN.
+//!
+//! **Objects and owners.** [`Mpc`] owns two halves that talk only by the messages of
+//! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
+//! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
+//! request ids and tags, and the keep-alive check of each MPS. The daemon can die ([`Input::KillDaemon`]): its
+//! connections close, both caches empty, and frames go on over LANE until it is back.
+//!
+//! **States.** [`IngressState`] and [`EgressState`].
+//!
+//! **Timers.** MPC-p2 windows; retries by MPC-p4, c1, p5; hold-down MPC-p6; refresh at two thirds of a holding time;
+//! holding times; keep-alive lifetimes; 20 s before a shortcut that the other side opened is closed for want of
+//! entries; 2 s for replies to the purges of an ending client.
+//!
+//! **Standards.** MPOA 1.0/1.1 (af-mpoa-0087, af-mpoa-0114) §4 client side, appendix I.2 and I.5; RFC 2332 packet
+//! formats; RFC 2684 routed encapsulation.
+//!
+//! **Not implemented.** Protocols other than IPv4; token ring headers; several data addresses; bridging between an
+//! ELAN and other ports (egress state *flooding*); traffic of shortcuts by layer 4 port.
+//!
+//! **Deviations.** The window of MPC-p2 starts with an entry's first frame, not at a common tick. A Resolution Reply
+//! that comes after the last retry has failed is ignored. LE_ARP's ageing does not end the shortcuts of an MPS,
+//! since a host whose traffic all takes shortcuts has no reason to LE_ARP: it only stops new flows until the MPS
+//! is heard of again.
+
+mod api;
+mod control;
+mod daemon;
+mod data;
+mod egress;
+mod ingress;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+pub use api::{ByCode, Input, MpcConfig, MpcCounters, MpcLimits, Output, StaticMps};
+pub use egress::EgressState;
+pub use ingress::IngressState;
+pub use snapshot::{EgressRow, IngressRow, MpcSnapshot, MpsRow, QosRow, ShortcutRow};
+
+use crate::mpoa::params::MpcParams;
+use crate::{AtmEvent, AtmRequest, Cause, Instant, Machine, Refused, Trace};
+use aerostat_wire::lane::Tlv;
+use api::{Bus, Numbers, RELOAD_PAUSE};
+use daemon::{Daemon, Elan, Ending};
+use data::DataPlane;
+use std::collections::BTreeMap;
+
+/// An MPOA client.
+#[derive(Debug)]
+pub struct Mpc {
+    config: MpcConfig,
+    params: MpcParams,
+    elans: BTreeMap<usize, Elan>,
+    data: DataPlane,
+    daemon: Option<Daemon>,
+    numbers: Numbers,
+    bus: Bus,
+    started: bool,
+    restart_at: Option<Instant>,
+}
+
+impl Mpc {
+    /// A client that does nothing but pass frames on until [`Input::Start`].
+    #[must_use]
+    pub fn new(config: MpcConfig) -> Self {
+        let params = config.params.clone().clamped();
+        let payload = data::payload_of(config.max_sdu);
+        Self {
+            data: DataPlane::new(params.clone(), config.limits, &config.itfs, payload),
+            params,
+            elans: BTreeMap::new(),
+            daemon: None,
+            numbers: Numbers::new(config.seed),
+            bus: Bus::default(),
+            started: false,
+            restart_at: None,
+            config,
+        }
+    }
+    /// True while the daemon runs and is not ending.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.daemon
+            .as_ref()
+            .is_some_and(|daemon| daemon.ending == Ending::No)
+    }
+    /// Counts since the start.
+    #[must_use]
+    pub const fn counters(&self) -> &MpcCounters {
+        &self.bus.counters
+    }
+
+    fn start_daemon(&mut self) {
+        self.restart_at = None;
+        if self.daemon.is_none() && self.started && self.config.enabled {
+            self.bus
+                .trace(Trace::detail("mpc.up", "the MPOA client runs"));
+            let elans = self.elans.clone();
+            let daemon = Daemon::start(&self.config, &self.params, elans, &mut self.bus);
+            self.daemon = Some(daemon);
+        }
+    }
+
+    /// SIGTERM or SIGHUP.
+    fn end_daemon(&mut self, reload: bool, now: Instant) {
+        self.restart_at = None;
+        if let Some(daemon) = &mut self.daemon {
+            daemon.end(reload, now, &mut self.bus);
+        }
+    }
+
+    /// The daemon is gone: what it owned goes with it.
+    fn daemon_gone(&mut self, text: &str) {
+        let Some(daemon) = self.daemon.take() else {
+            return;
+        };
+        daemon.close_all(&mut self.bus);
+        self.data.reset(&mut self.bus);
+        self.bus.to_kernel.clear();
+        self.bus.to_daemon.clear();
+        self.bus.trace(Trace::milestone("mpc.down", text));
+    }
+
+    fn set_params(&mut self, tlvs: &[Tlv]) {
+        let mut params = self.params.clone();
+        let used = tlvs
+            .iter()
+            .filter(|tlv| params.apply_tlv(tlv.kind.0, &tlv.value))
+            .count();
+        if used == 0 {
+            return;
+        }
+        self.params = params;
+        match &mut self.daemon {
+            Some(daemon) => daemon.set_params(self.params.clone(), &mut self.bus),
+            None => self.data.params = self.params.clone(),
+        }
+    }
+
+    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        let Some(daemon) = &mut self.daemon else {
+            self.bus.counters.stray_events += 1;
+            if let AtmEvent::Incoming { conn, .. } = event {
+                self.bus.atm(AtmRequest::Release {
+                    conn,
+                    cause: Cause::INCOMPATIBLE,
+                });
+            }
+            return;
+        };
+        if let AtmEvent::Received { conn, sdu } = event {
+            if !self.data.shortcuts.contains_key(&conn) {
+                daemon.attach_early(conn, &mut self.bus);
+                self.pump(now);
+            }
+            if self.data.shortcuts.contains_key(&conn) {
+                return self.data.received(conn, sdu, now, &mut self.bus);
+            }
+        }
+        if let Some(daemon) = &mut self.daemon {
+            daemon.atm(event, &mut self.numbers, now, &mut self.bus);
+        }
+    }
+
+    fn lec_up(&mut self, itf: usize, elan: Elan) {
+        self.elans.insert(itf, elan);
+        self.data.lec_up(itf, elan.mtu, &mut self.bus);
+        if let Some(daemon) = &mut self.daemon {
+            daemon.elans.insert(itf, elan);
+        }
+    }
+
+    fn lec_down(&mut self, itf: usize, now: Instant) {
+        self.elans.remove(&itf);
+        self.data.lec_down(itf, now, &mut self.bus);
+        if let Some(daemon) = &mut self.daemon {
+            daemon.elans.remove(&itf);
+        }
+    }
+
+    /// Carries messages between the halves until both are silent, then ends a daemon that is done.
+    fn pump(&mut self, now: Instant) {
+        loop {
+            if let Some(message) = self.bus.to_kernel.pop_front() {
+                self.data.handle(message, now, &mut self.bus);
+            } else if let Some(message) = self.bus.to_daemon.pop_front() {
+                // Without a daemon nobody listens.
+                if let Some(daemon) = &mut self.daemon {
+                    daemon.handle(message, &mut self.numbers, now, &mut self.bus);
+                }
+            } else {
+                break;
+            }
+        }
+        let ending = self.daemon.as_ref().map(|daemon| daemon.ending);
+        if let Some(Ending::Done { reload }) = ending {
+            self.daemon_gone("the MPOA client has ended");
+            if reload {
+                self.restart_at = Some(now + RELOAD_PAUSE);
+            } else if self.started && self.config.enabled {
+                // It was turned on again while it was ending.
+                self.start_daemon();
+                self.pump(now);
+            }
+        }
+    }
+}
+
+impl Machine for Mpc {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Start => {
+                self.started = true;
+                self.start_daemon();
+            }
+            Input::Stop => {
+                self.started = false;
+                self.end_daemon(false, now);
+            }
+            Input::Reload => self.end_daemon(true, now),
+            Input::KillDaemon => {
+                self.restart_at = None;
+                self.daemon_gone("the MPOA daemon died; LANE goes on");
+            }
+            Input::StartDaemon if !(self.started && self.config.enabled) => {
+                return Err(Refused("the client is not started or not enabled"));
+            }
+            Input::StartDaemon => self.start_daemon(),
+            Input::Enable(enabled) => {
+                self.config.enabled = enabled;
+                match enabled {
+                    true => self.start_daemon(),
+                    false => self.end_daemon(false, now),
+                }
+            }
+            Input::Atm(event) => self.atm(event, now),
+            Input::Outbound { itf, frame } => self.data.outbound(itf, frame, now, &mut self.bus),
+            Input::Associate { itf, mac, tlvs, .. } => {
+                self.data.associate(itf, mac, &tlvs, now, &mut self.bus);
+            }
+            Input::Dissociate { itf, mac } => self.data.dissociate(itf, mac),
+            Input::LecUp { itf, elan_id, mtu } => self.lec_up(itf, Elan { elan_id, mtu }),
+            Input::LecDown { itf } => self.lec_down(itf, now),
+            Input::SetQos { destination, qos } => {
+                match qos {
+                    Some(qos) => self.data.qos.insert(destination, qos),
+                    None => self.data.qos.remove(&destination),
+                };
+            }
+            Input::ConfigTlvs(tlvs) => self.set_params(&tlvs),
+        }
+        self.pump(now);
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.restart_at.is_some_and(|at| at <= now) {
+            self.start_daemon();
+        }
+        self.data.handle_timeout(now, &mut self.bus);
+        if let Some(daemon) = &mut self.daemon {
+            daemon.handle_timeout(&mut self.numbers, now, &mut self.bus);
+        }
+        self.pump(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.bus.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let daemon = self.daemon.as_ref().and_then(Daemon::next_timeout);
+        [self.data.next_timeout(), daemon, self.restart_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}

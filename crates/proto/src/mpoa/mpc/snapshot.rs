@@ -1,0 +1,343 @@
+//! What a client shows: both caches, its servers and its shortcuts, and the text of Linux' `/proc/atm/mpc`.
+
+use super::Mpc;
+use super::api::MpcCounters;
+use super::daemon::Purpose;
+use super::egress::EgressState;
+use super::ingress::IngressState;
+use crate::{Cause, Instant};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
+use core::fmt::Write as _;
+use core::net::Ipv4Addr;
+
+/// One entry of the ingress cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngressRow {
+    /// Destination.
+    pub destination: Ipv4Addr,
+    /// State.
+    pub state: IngressState,
+    /// Control address of the MPS.
+    pub mps: AtmAddress,
+    /// Data address of the egress MPC.
+    pub egress: Option<AtmAddress>,
+    /// Tag.
+    pub tag: Option<u32>,
+    /// Holding time left, s.
+    pub holding_s: u64,
+    /// Packets sent on the shortcut.
+    pub packets: u64,
+    /// The shortcut, if it is up.
+    pub vc: Option<Vc>,
+    /// Code of the last reply.
+    pub last_code: u8,
+    /// Why the last call failed or was cleared.
+    pub last_cause: Option<Cause>,
+    /// Resolution Requests sent for the outstanding request.
+    pub requests: u32,
+}
+
+/// One entry of the egress cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EgressRow {
+    /// Data address of the ingress MPC.
+    pub ingress: AtmAddress,
+    /// Cache id.
+    pub cache_id: u32,
+    /// State.
+    pub state: EgressState,
+    /// Control address of the MPS.
+    pub mps: AtmAddress,
+    /// Destination.
+    pub destination: Ipv4Addr,
+    /// Its prefix length.
+    pub prefix: u8,
+    /// Tag.
+    pub tag: Option<u32>,
+    /// Holding time left, s.
+    pub holding_s: u64,
+    /// Packets received.
+    pub packets: u64,
+    /// Source of the last packet.
+    pub latest_source: Option<Ipv4Addr>,
+    /// Interface of the ELAN.
+    pub itf: usize,
+    /// Data link header.
+    pub header: Vec<u8>,
+    /// The shortcut of the last packet; before it, any shortcut with the ingress MPC.
+    pub vc: Option<Vc>,
+}
+
+/// One known MPS on one interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MpsRow {
+    /// Interface.
+    pub itf: usize,
+    /// MAC address.
+    pub mac: MacAddr,
+    /// Control address.
+    pub control: AtmAddress,
+    /// True while LE_ARP knows it.
+    pub fresh: bool,
+    /// Time left before it is taken for dead, s; `None` if nothing that it said is in a cache.
+    pub keep_alive_s: Option<u64>,
+}
+
+/// One shortcut connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShortcutRow {
+    /// Data address of the other end.
+    pub peer: AtmAddress,
+    /// Its label, once it is up.
+    pub vc: Option<Vc>,
+    /// True if this end opened it.
+    pub opened: bool,
+}
+
+/// Traffic asked for a destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QosRow {
+    /// The destination.
+    pub destination: Ipv4Addr,
+    /// The traffic.
+    pub qos: Qos,
+}
+
+/// The state of a client at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MpcSnapshot {
+    /// True while the daemon runs and is not ending.
+    pub running: bool,
+    /// Control address.
+    pub control: AtmAddress,
+    /// Data address.
+    pub data: AtmAddress,
+    /// LANE interfaces that are up.
+    pub itfs: Vec<usize>,
+    /// Known MPSs.
+    pub mps: Vec<MpsRow>,
+    /// Ingress cache.
+    pub ingress: Vec<IngressRow>,
+    /// Egress cache.
+    pub egress: Vec<EgressRow>,
+    /// Shortcuts that are up or being opened.
+    pub shortcuts: Vec<ShortcutRow>,
+    /// Traffic of shortcuts.
+    pub qos: Vec<QosRow>,
+    /// Counts since the start.
+    pub counters: MpcCounters,
+}
+
+impl Mpc {
+    /// The state at `now`.
+    #[must_use]
+    pub fn snapshot(&self, now: Instant) -> MpcSnapshot {
+        let up = self
+            .data
+            .lecs
+            .iter()
+            .filter(|(_, lec)| lec.up)
+            .map(|(itf, _)| *itf);
+        let qos = self.data.qos.iter();
+        MpcSnapshot {
+            running: self.is_running(),
+            control: self.config.control,
+            data: self.config.data,
+            itfs: up.collect(),
+            mps: self.mps_rows(now),
+            ingress: self.ingress_rows(now),
+            egress: self.egress_rows(now),
+            shortcuts: self.shortcut_rows(),
+            qos: qos
+                .map(|(ip, qos)| QosRow {
+                    destination: *ip,
+                    qos: *qos,
+                })
+                .collect(),
+            counters: self.counters().clone(),
+        }
+    }
+
+    fn mps_rows(&self, now: Instant) -> Vec<MpsRow> {
+        let left = |control: &AtmAddress| {
+            let known = self.daemon.as_ref()?.mps.get(control)?;
+            known
+                .keep_alive
+                .map(|check| check.deadline.since(now).as_secs())
+        };
+        let macs = |(itf, lec): (&usize, &super::data::Lec)| {
+            let itf = *itf;
+            lec.macs
+                .iter()
+                .map(|(mac, known)| MpsRow {
+                    itf,
+                    mac: *mac,
+                    control: known.mps,
+                    fresh: !known.stale,
+                    keep_alive_s: left(&known.mps),
+                })
+                .collect::<Vec<_>>()
+        };
+        self.data.lecs.iter().flat_map(macs).collect()
+    }
+
+    fn ingress_rows(&self, now: Instant) -> Vec<IngressRow> {
+        let entries = self.data.ingress.entries.iter();
+        entries
+            .map(|((mps, destination), entry)| {
+                let binding = entry.binding.as_ref();
+                let shortcut = binding
+                    .and_then(|b| b.conn)
+                    .map(|c| self.data.shortcuts.get(&c));
+                IngressRow {
+                    destination: *destination,
+                    state: entry.state,
+                    mps: *mps,
+                    egress: binding.map(|b| b.egress),
+                    tag: binding.and_then(|b| b.tag),
+                    holding_s: entry.ends().map_or(0, |at| at.since(now).as_secs()),
+                    packets: entry.packets,
+                    vc: shortcut.flatten().and_then(|s| s.vc),
+                    last_code: entry.last_code,
+                    last_cause: entry.last_cause,
+                    requests: entry.retry.map_or(0, |retry| retry.sent),
+                }
+            })
+            .collect()
+    }
+
+    fn egress_rows(&self, now: Instant) -> Vec<EgressRow> {
+        let shortcuts = &self.data.shortcuts;
+        let any = |peer| {
+            shortcuts
+                .values()
+                .find(|s| s.peer == peer)
+                .and_then(|s| s.vc)
+        };
+        let entries = self.data.egress.entries.values();
+        entries
+            .map(|entry| EgressRow {
+                ingress: entry.info.ingress,
+                cache_id: entry.info.cache_id,
+                state: entry.state,
+                mps: entry.info.mps,
+                destination: entry.info.destination,
+                prefix: entry.info.prefix,
+                tag: entry.info.tag,
+                holding_s: entry.expires.since(now).as_secs(),
+                packets: entry.packets,
+                latest_source: entry.latest_source,
+                itf: entry.info.itf,
+                header: entry.info.header.clone(),
+                vc: match entry.conn {
+                    Some(conn) => shortcuts.get(&conn).and_then(|s| s.vc),
+                    None => any(entry.info.ingress),
+                },
+            })
+            .collect()
+    }
+
+    fn shortcut_rows(&self) -> Vec<ShortcutRow> {
+        let conns = self.daemon.iter().flat_map(|daemon| daemon.conns.iter());
+        conns
+            .filter(|(_, conn)| conn.purpose != Purpose::Control)
+            .map(|(id, conn)| ShortcutRow {
+                peer: conn.peer,
+                vc: self.data.shortcuts.get(id).and_then(|s| s.vc),
+                opened: conn.opened,
+            })
+            .collect()
+    }
+}
+
+impl MpcSnapshot {
+    /// The text of Linux' `/proc/atm/mpc`. Linux has one client per interface; this one serves all of them, and
+    /// shows its entries under each interface that is up: ingress entries of MPSs known there, egress entries
+    /// that deliver there.
+    #[must_use]
+    pub fn proc_text(&self) -> String {
+        let mut text = String::from(
+            "QoS entries for shortcuts:\nIP address\n  \
+             TX:max_pcr pcr     min_pcr max_cdv max_sdu\n  \
+             RX:max_pcr pcr     min_pcr max_cdv max_sdu\n",
+        );
+        for row in &self.qos {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{}", row.destination);
+            qos_line(&mut text, &row.qos.tx);
+            qos_line(&mut text, &row.qos.rx);
+        }
+        for itf in &self.itfs {
+            let _ = write!(text, "\nInterface {itf}:\n\n");
+            text.push_str(
+                "Ingress Entries:\nIP address      State      Holding time  Packets fwded  VPI  VCI\n",
+            );
+            let here = |mps| {
+                self.mps
+                    .iter()
+                    .any(|row| row.itf == *itf && row.control == mps)
+            };
+            for row in self.ingress.iter().filter(|row| here(row.mps)) {
+                ingress_line(&mut text, row);
+            }
+            text.push_str(
+                "\nEgress Entries:\nIngress MPC ATM addr\n\
+                 Cache-id        State      Holding time  Packets recvd  Latest IP addr   VPI VCI\n",
+            );
+            for row in self.egress.iter().filter(|row| row.itf == *itf) {
+                egress_lines(&mut text, row);
+            }
+        }
+        text
+    }
+}
+
+fn qos_line(text: &mut String, traffic: &TrafficParams) {
+    let TrafficParams {
+        max_pcr,
+        min_pcr,
+        max_cdv,
+        max_sdu,
+        ..
+    } = traffic;
+    let max_pcr = max_pcr.unwrap_or(0);
+    let _ = writeln!(
+        text,
+        "     {max_pcr:<7} {:<7} {min_pcr:<7} {max_cdv:<7} {max_sdu:<7}",
+        0
+    );
+}
+
+fn ingress_line(text: &mut String, row: &IngressRow) {
+    let (ip, state) = (row.destination.to_string(), row.state.linux_name());
+    let _ = write!(
+        text,
+        "{ip:<16}{state:<11}{:<14}{:<12}",
+        row.holding_s, row.packets
+    );
+    if let Some(vc) = row.vc {
+        let _ = write!(text, "   {:<3}  {:<3}", vc.vpi, vc.vci);
+    }
+    text.push('\n');
+}
+
+fn egress_lines(text: &mut String, row: &EgressRow) {
+    for octet in row.ingress.0 {
+        let _ = write!(text, "{octet:02x}");
+    }
+    let (state, holding) = (row.state.linux_name(), row.holding_s);
+    let source = row
+        .latest_source
+        .unwrap_or(Ipv4Addr::UNSPECIFIED)
+        .to_string();
+    let _ = write!(
+        text,
+        "\n{:<16}{state:<11}{holding:<14}{:<15}",
+        row.cache_id, row.packets
+    );
+    let _ = write!(text, "{source:<16}");
+    if let Some(vc) = row.vc {
+        let _ = write!(text, " {:<3} {:<3}", vc.vpi, vc.vci);
+    }
+    text.push('\n');
+}

@@ -1,0 +1,298 @@
+//! Scenarios in virtual time: one client against a scripted ATM network and MPS.
+
+mod ingress;
+
+use super::*;
+use crate::machine::settle;
+use crate::{ConnId, Duration};
+use aerostat_wire::lane::TlvType;
+use aerostat_wire::mpoa::{self, DeviceType, DllHeader, Imposition};
+use aerostat_wire::nhrp::{Cie, Packet};
+use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use core::net::Ipv4Addr;
+
+const fn address(id: u8, selector: u8) -> AtmAddress {
+    let mut octets = [0; 20];
+    octets[0] = 0x47;
+    octets[18] = id;
+    octets[19] = selector;
+    AtmAddress(octets)
+}
+
+const CONTROL: AtmAddress = address(0x11, 0x50);
+const DATA: AtmAddress = address(0x11, 0x51);
+const MPS: AtmAddress = address(0x21, 0x52);
+const MPS_2: AtmAddress = address(0x22, 0x52);
+const PEER: AtmAddress = address(0x12, 0x51);
+const MPS_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x21]);
+const OWN_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x11]);
+const OWN: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 11);
+const MPS_IP: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+const TARGET: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 20);
+const TAG: u32 = 0x8000_0001;
+const ELAN: u32 = 7;
+
+/// An IPv4/UDP packet with a right checksum.
+fn packet(from: Ipv4Addr, to: Ipv4Addr, ttl: u8, payload: usize) -> Vec<u8> {
+    let total = (20 + payload) as u16;
+    let mut packet = vec![0x45, 0];
+    packet.extend(total.to_be_bytes());
+    packet.extend([0, 1, 0, 0, ttl, 17, 0, 0]);
+    packet.extend(from.octets());
+    packet.extend(to.octets());
+    let sum = aerostat_wire::nhrp::internet_checksum(&packet);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet.resize(usize::from(total), 0x5a);
+    packet
+}
+
+fn ethernet(to: MacAddr, packet: &[u8]) -> Vec<u8> {
+    [&DllHeader::ethernet_ipv4(to, OWN_MAC), packet].concat()
+}
+
+fn mps_tlv(control: AtmAddress) -> Vec<Tlv> {
+    let device = DeviceType::Mps {
+        control,
+        macs: vec![],
+    };
+    vec![Tlv::new(TlvType::DEVICE_TYPE, device.encode())]
+}
+
+/// A client and its clock.
+struct Rig {
+    mpc: Mpc,
+    now: Instant,
+}
+
+impl Rig {
+    fn new(config: MpcConfig) -> Self {
+        Self {
+            mpc: Mpc::new(config),
+            now: Instant::ZERO,
+        }
+    }
+    /// A started client whose LEC is up and knows the MPS.
+    fn ready_with(config: MpcConfig) -> Self {
+        let mut rig = Self::new(config);
+        rig.input(Input::Start);
+        rig.input(Input::LecUp {
+            itf: 0,
+            elan_id: ELAN,
+            mtu: 1500,
+        });
+        rig.associate(MPS_MAC, mps_tlv(MPS));
+        rig
+    }
+    fn ready() -> Self {
+        Self::ready_with(MpcConfig::new(CONTROL, DATA))
+    }
+    fn input(&mut self, input: Input<'_>) -> Vec<Output> {
+        self.mpc.handle_input(input, self.now).expect("accepted");
+        settle(&mut self.mpc, self.now)
+    }
+    fn atm(&mut self, event: AtmEvent<'_>) -> Vec<Output> {
+        self.input(Input::Atm(event))
+    }
+    fn associate(&mut self, mac: MacAddr, tlvs: Vec<Tlv>) -> Vec<Output> {
+        self.input(Input::Associate {
+            itf: 0,
+            mac,
+            atm: address(0x21, 0),
+            tlvs,
+        })
+    }
+    /// Runs until `seconds` after the start. Returns the outputs with the second of each.
+    fn until(&mut self, seconds: u64) -> Vec<(u64, Output)> {
+        let end = Instant::from_secs(seconds);
+        let mut all = Vec::new();
+        for _ in 0..100_000 {
+            let Some(at) = self.mpc.poll_timeout().filter(|at| *at <= end) else {
+                break;
+            };
+            assert!(at > self.now, "time goes forward");
+            self.now = at;
+            let second = at.as_nanos() / 1_000_000_000;
+            all.extend(
+                settle(&mut self.mpc, at)
+                    .into_iter()
+                    .map(|output| (second, output)),
+            );
+        }
+        self.now = self.now.max(end);
+        all
+    }
+    /// One frame to `to` behind the MPS.
+    fn send(&mut self, to: Ipv4Addr) -> Vec<Output> {
+        let frame = ethernet(MPS_MAC, &packet(OWN, to, 64, 100));
+        self.input(Input::Outbound { itf: 0, frame })
+    }
+    fn flow(&mut self, to: Ipv4Addr) -> Vec<Output> {
+        (0..10).flat_map(|_| self.send(to)).collect()
+    }
+    fn control(&mut self, conn: ConnId, packet: &Packet) -> Vec<Output> {
+        let sdu = packet.to_sdu();
+        self.atm(AtmEvent::Received { conn, sdu: &sdu })
+    }
+    fn connected(&mut self, conn: ConnId, vci: u16) -> Vec<Output> {
+        self.atm(AtmEvent::Connected {
+            conn,
+            vc: Vc::new(0, vci),
+        })
+    }
+    /// An accepted call from `calling` to `called`.
+    fn call_in(&mut self, id: u32, calling: AtmAddress, called: AtmAddress) -> ConnId {
+        let conn = ConnId(ConnId::INCOMING + id);
+        let out = self.offer(conn, Some(calling), called);
+        assert_eq!(out, [Output::Atm(AtmRequest::Accept { conn })]);
+        self.connected(conn, 100 + id as u16);
+        conn
+    }
+    fn offer(
+        &mut self,
+        conn: ConnId,
+        calling: Option<AtmAddress>,
+        called: AtmAddress,
+    ) -> Vec<Output> {
+        let (blli, qos) = (Blli::LLC, Qos::ubr(1536));
+        self.atm(AtmEvent::Incoming {
+            conn,
+            calling,
+            called,
+            blli,
+            qos,
+            multipoint: false,
+        })
+    }
+    /// A flow has been detected and the control connection is up. Returns it and the request.
+    fn asked(&mut self, to: Ipv4Addr) -> (ConnId, Packet) {
+        let out = self.flow(to);
+        let (conn, called) = connects(&out)[0];
+        assert_eq!(called, MPS);
+        let sent = control_packets(&self.connected(conn, 50));
+        assert_eq!(sent.len(), 1);
+        (conn, sent[0].1.clone())
+    }
+    /// The destination is resolved and the shortcut is up. Returns the control connection and the shortcut.
+    fn shortcut(&mut self) -> (ConnId, ConnId) {
+        let (control, request) = self.asked(TARGET);
+        let out = self.control(control, &answer(&request, PEER, 1200, Some(TAG)));
+        let (data, called) = connects(&out)[0];
+        assert_eq!(called, PEER);
+        self.connected(data, 60);
+        (control, data)
+    }
+    fn state(&self) -> IngressState {
+        self.row(TARGET).expect("an entry").state
+    }
+    fn row(&self, to: Ipv4Addr) -> Option<IngressRow> {
+        let rows = self.mpc.snapshot(self.now).ingress;
+        rows.into_iter().find(|row| row.destination == to)
+    }
+    fn counters(&self) -> &MpcCounters {
+        self.mpc.counters()
+    }
+}
+
+/// The positive reply of an MPS.
+fn answer(request: &Packet, egress: AtmAddress, holding_s: u16, tag: Option<u32>) -> Packet {
+    let reply = request
+        .reply(vec![mpoa::reply_entry(32, 1500, holding_s, egress)])
+        .expect("request");
+    match tag {
+        Some(tag) => mpoa::with_tag(reply, tag),
+        None => reply,
+    }
+}
+
+fn refusal(request: &Packet, code: u8) -> Packet {
+    request
+        .reply(vec![mpoa::refusal_entry(32, code)])
+        .expect("request")
+}
+
+fn imposition(cache_id: u32, holding_s: u16) -> Imposition {
+    Imposition {
+        id: 0x3001,
+        ingress_data: PEER,
+        mps: MPS_IP,
+        target: OWN,
+        prefix: 32,
+        holding_s,
+        dll: DllHeader {
+            cache_id,
+            elan_id: ELAN,
+            header: DllHeader::ethernet_ipv4(OWN_MAC, MPS_MAC),
+        },
+        want_tag: true,
+    }
+}
+
+fn connects(out: &[Output]) -> Vec<(ConnId, AtmAddress)> {
+    out.iter()
+        .filter_map(|output| match output {
+            Output::Atm(AtmRequest::Connect { conn, called, .. }) => Some((*conn, *called)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn releases(out: &[Output]) -> Vec<ConnId> {
+    out.iter()
+        .filter_map(|output| match output {
+            Output::Atm(AtmRequest::Release { conn, .. }) => Some(*conn),
+            _ => None,
+        })
+        .collect()
+}
+
+fn sdus(out: &[Output]) -> Vec<(ConnId, Vec<u8>)> {
+    out.iter()
+        .filter_map(|output| match output {
+            Output::Atm(AtmRequest::Send { conn, sdu }) => Some((*conn, sdu.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The control packets sent.
+fn control_packets(out: &[Output]) -> Vec<(ConnId, Packet)> {
+    let decode = |(conn, sdu): (ConnId, Vec<u8>)| Some((conn, Packet::from_sdu(&sdu).ok()?));
+    sdus(out).into_iter().filter_map(decode).collect()
+}
+
+fn to_lane(out: &[Output]) -> usize {
+    out.iter()
+        .filter(|output| matches!(output, Output::ToLec { .. }))
+        .count()
+}
+
+fn delivered(out: &[Output]) -> Vec<(usize, Vec<u8>)> {
+    out.iter()
+        .filter_map(|output| match output {
+            Output::Deliver { itf, frame } => Some((*itf, frame.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Names of the milestones told.
+fn story(out: &[Output]) -> Vec<&'static str> {
+    out.iter()
+        .filter_map(|output| match output {
+            Output::Trace(trace) if trace.milestone => Some(trace.name),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The first code of a reply.
+fn code_of(packet: &Packet) -> u8 {
+    packet
+        .common()
+        .and_then(|c| c.cies.first())
+        .map_or(255, |cie: &Cie| cie.code)
+}
+
+fn seconds(s: u64) -> Duration {
+    Duration::from_secs(s)
+}
