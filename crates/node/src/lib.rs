@@ -1,4 +1,7 @@
 //! Aerostat: hosts, switches, servers and routers built from protocol machines.
 
 pub mod atm;
+pub mod interface;
 pub mod ip;
+pub mod signalling;
+pub mod switch;

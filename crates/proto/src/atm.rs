@@ -124,14 +124,16 @@ pub enum AtmRequest {
         /// Address of the leaf.
         called: AtmAddress,
     },
-    /// Drop a leaf. Dropping the last one releases the connection (`Released` follows).
+    /// Drop a leaf. No event follows; the id is dead. Dropping the last one releases the connection
+    /// (`Released` follows).
     DropParty {
         /// The connection.
         conn: ConnId,
         /// The leaf.
         party: PartyId,
     },
-    /// Accept an offered call. `Connected` follows when it is usable.
+    /// Accept an offered call. `Connected` follows when it is usable. Refused if the caller has given up
+    /// meanwhile: then `Released` is on its way.
     Accept {
         /// From `Incoming`.
         conn: ConnId,
@@ -157,7 +159,8 @@ pub enum AtmRequest {
 pub enum AtmEvent<'a> {
     /// Signalling is up: requests will be served.
     Up,
-    /// Signalling is down: new requests fail at once; each connection that is lost gets its own `Released`.
+    /// Signalling is down: new calls wait some seconds for it, then fail; each connection that is lost gets
+    /// its own `Released`.
     Down,
     /// A call is offered. Answer with `Accept` or `Release`.
     Incoming {

@@ -5,6 +5,9 @@ use crate::Duration;
 use crate::machine::settle;
 use proptest::prelude::*;
 
+/// Decides whether a PDU, given its running number, is lost.
+type Fate = Box<dyn FnMut(usize, &SscopPdu) -> bool>;
+
 /// Two entities and a link with a fixed delay, in virtual time. PDUs stay in order.
 struct Pair {
     ends: [Sscop; 2],
@@ -17,8 +20,7 @@ struct Pair {
     data: [Vec<Vec<u8>>; 2],
     /// Error letters of both ends in order.
     errors: [Vec<char>; 2],
-    /// Decides the fate of PDU number n: true loses it.
-    lose: Box<dyn FnMut(usize, &SscopPdu) -> bool>,
+    lose: Fate,
     sent: usize,
     /// Users answer indications at once if set.
     auto: bool,
@@ -502,13 +504,13 @@ proptest! {
             (0..counts.1).map(|i| message(i + 1000)).collect::<Vec<_>>(),
             (0..counts.0).map(message).collect::<Vec<_>>(),
         ];
-        for end in 0..2 {
+        for (data, sent) in pair.data.iter().zip(&sent) {
             if lossy {
-                prop_assert_eq!(&pair.data[end], &sent[end]);
+                prop_assert_eq!(data, sent);
             } else {
                 // The connection was lost on the way: a prefix, or with a gap where it was, but in order.
-                let mut rest = sent[end].iter();
-                prop_assert!(pair.data[end].iter().all(|got| rest.any(|want| want == got)));
+                let mut rest = sent.iter();
+                prop_assert!(data.iter().all(|got| rest.any(|want| want == got)));
             }
         }
     }

@@ -1,0 +1,444 @@
+//! What users do to calls and what the interface reports about them.
+
+use std::collections::BTreeMap;
+
+use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Request, SetupInfo};
+use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
+use aerostat_wire::{AtmAddress, Vc};
+
+use super::{Call, Output, Party, Phase, Signalling, UserId};
+
+const UNKNOWN: Refused = Refused("unknown connection");
+const WRONG_STATE: Refused = Refused("the connection is not in a state for this");
+/// Service or option not available, unspecified. Source: Q.850.
+const NOT_AVAILABLE: Cause = Cause(63);
+/// Party of the SETUP of a point-to-multipoint call.
+const FIRST_PARTY: PartyId = PartyId(0);
+
+impl Signalling {
+    fn find(&self, user: UserId, conn: ConnId) -> Result<CallId, Refused> {
+        self.conns.get(&(user, conn)).copied().ok_or(UNKNOWN)
+    }
+    /// The call of a user's id.
+    fn call(&mut self, user: UserId, conn: ConnId) -> Result<(CallId, &mut Call), Refused> {
+        let id = self.find(user, conn)?;
+        let call = self.calls.get_mut(&id).ok_or(UNKNOWN)?;
+        Ok((id, call))
+    }
+    fn calls_of(&self, user: UserId) -> usize {
+        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
+        self.conns.range(range).count()
+    }
+    /// An id below [`CallId::INCOMING`] that no call has.
+    fn new_call_id(&mut self) -> CallId {
+        loop {
+            let id = CallId(self.next_call);
+            self.next_call = (self.next_call + 1) % CallId::INCOMING;
+            if !self.calls.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+    /// An id from [`ConnId::INCOMING`] upwards that the user does not know.
+    fn new_conn_id(&mut self, user: UserId) -> ConnId {
+        loop {
+            let conn = ConnId(ConnId::INCOMING | self.next_conn);
+            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            if !self.conns.contains_key(&(user, conn)) {
+                return conn;
+            }
+        }
+    }
+
+    pub(super) fn connect(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        info: SetupInfo,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        if conn.0 >= ConnId::INCOMING {
+            return Err(Refused("this id is reserved for calls received"));
+        }
+        if self.conns.contains_key(&(user, conn)) {
+            return Err(Refused("this id is in use"));
+        }
+        if self.calls_of(user) >= self.config.limits.calls_per_user {
+            return Err(Refused("too many calls of this user"));
+        }
+        let id = self.new_call_id();
+        self.counters.outgoing += 1;
+        self.conns.insert((user, conn), id);
+        let first = info.multipoint.then_some((FIRST_PARTY, Party::Adding));
+        let call = Call {
+            owner: Some((user, conn)),
+            phase: Phase::Waiting,
+            info,
+            outgoing: true,
+            vc: None,
+            open: false,
+            parties: BTreeMap::from_iter(first),
+        };
+        self.calls.insert(id, call);
+        if self.is_up() {
+            self.set_up(id, now);
+        } else {
+            self.waiting.push_back((now + self.config.wait, id));
+        }
+        Ok(())
+    }
+
+    /// Sends the SETUP of a call that waited.
+    fn set_up(&mut self, id: CallId, now: Instant) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        call.phase = Phase::Calling;
+        let request = Request::Setup {
+            call: id,
+            info: call.info.clone(),
+            vc: None,
+            party: call.info.multipoint.then_some(FIRST_PARTY),
+        };
+        if self.ask(request, now).is_err() {
+            self.gone(id, Cause::RESOURCES);
+        }
+    }
+
+    pub(super) fn expire_waiting(&mut self, now: Instant) {
+        while let Some((_, id)) = self.waiting.pop_front_if(|(until, _)| *until <= now) {
+            self.counters.no_link += 1;
+            self.gone(id, Cause::NETWORK_OUT_OF_ORDER);
+        }
+    }
+
+    pub(super) fn add_party(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        party: PartyId,
+        called: AtmAddress,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let limit = self.config.limits.parties_per_call;
+        let (id, call) = self.call(user, conn)?;
+        let root = call.outgoing && call.info.multipoint;
+        if !root || call.phase != Phase::Connected {
+            return Err(WRONG_STATE);
+        }
+        if party == FIRST_PARTY || party.0 > 0x7fff || call.parties.contains_key(&party) {
+            return Err(Refused("this party id is in use or out of range"));
+        }
+        if call.parties.len() >= limit {
+            return Err(Refused("too many parties"));
+        }
+        call.parties.insert(party, Party::Adding);
+        let info = SetupInfo {
+            called,
+            ..call.info.clone()
+        };
+        let request = Request::AddParty {
+            call: id,
+            party,
+            info,
+        };
+        if self.ask(request, now).is_err() {
+            self.party_gone(id, party, Cause::TEMPORARY);
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_party(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        party: PartyId,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let (id, call) = self.call(user, conn)?;
+        let state = call.parties.get_mut(&party);
+        let state = state.ok_or(Refused("unknown party"))?;
+        if *state == Party::Dropping {
+            return Err(Refused("the party is being dropped"));
+        }
+        *state = Party::Dropping;
+        let request = Request::DropParty {
+            call: id,
+            party,
+            cause: Cause::NORMAL,
+        };
+        // Refused if the party is about to be reported gone anyway.
+        let _ = self.ask(request, now);
+        Ok(())
+    }
+
+    pub(super) fn accept(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let (id, call) = self.call(user, conn)?;
+        if call.phase != Phase::Offered {
+            return Err(WRONG_STATE);
+        }
+        call.phase = Phase::Accepted;
+        let request = Request::Accept {
+            call: id,
+            info: ConnectInfo::default(),
+            vc: None,
+        };
+        if self.ask(request, now).is_err() {
+            self.gone(id, Cause::TEMPORARY);
+        }
+        Ok(())
+    }
+
+    pub(super) fn release(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        cause: Cause,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let (id, call) = self.call(user, conn)?;
+        call.owner = None;
+        let waiting = call.phase == Phase::Waiting;
+        call.phase = Phase::Releasing;
+        self.conns.remove(&(user, conn));
+        self.close(id);
+        if waiting {
+            self.waiting.retain(|(_, waiting)| *waiting != id);
+            self.calls.remove(&id);
+            return Ok(());
+        }
+        if self.ask(Request::Release { call: id, cause }, now).is_err() {
+            // The interface does not know the call: nothing will come back for it.
+            self.calls.remove(&id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn send(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        sdu: Vec<u8>,
+    ) -> Result<(), Refused> {
+        let (_, call) = self.call(user, conn)?;
+        let (Phase::Connected, Some(vc)) = (call.phase, call.vc) else {
+            return Err(WRONG_STATE);
+        };
+        let tx = call.qos().tx;
+        if tx.category.is_none() {
+            return Err(Refused("this end of the connection cannot send"));
+        }
+        let longest = match tx.max_sdu {
+            0 => usize::from(u16::MAX),
+            max => usize::from(max),
+        };
+        if sdu.is_empty() || sdu.len() > longest {
+            return Err(Refused("the SDU is empty or longer than agreed"));
+        }
+        self.outputs.push_back(Output::Send { vc, sdu });
+        Ok(())
+    }
+
+    /// The call can carry data from now on.
+    fn usable(&mut self, id: CallId, vc: Vc) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        let Some((user, conn)) = call.owner else {
+            return;
+        };
+        call.phase = Phase::Connected;
+        call.vc = Some(vc);
+        if call.info.multipoint && call.outgoing {
+            call.parties.insert(FIRST_PARTY, Party::Active);
+        }
+        call.open = true;
+        let qos = call.qos();
+        let text = format!(
+            "connection {} to {} open",
+            vc,
+            if call.outgoing {
+                Some(call.info.called)
+            } else {
+                call.info.calling
+            }
+            .map_or_else(|| "an unknown caller".to_owned(), |a| a.to_string())
+        );
+        self.labels.insert(vc, id);
+        self.outputs.push_back(Output::OpenVc {
+            vc,
+            tx: qos.tx,
+            rx: qos.rx,
+        });
+        self.outputs.push_back(Output::Trace(
+            Trace::detail("signalling.open", text).with("vc", vc),
+        ));
+        self.event(user, AtmEvent::Connected { conn, vc });
+    }
+
+    /// Takes the VC of a call out of use.
+    fn close(&mut self, id: CallId) {
+        if let Some(call) = self.calls.get_mut(&id)
+            && call.open
+            && let Some(vc) = call.vc
+        {
+            call.open = false;
+            self.labels.remove(&vc);
+            self.outputs.push_back(Output::CloseVc { vc });
+            let text = format!("connection {vc} closed");
+            self.outputs.push_back(Output::Trace(
+                Trace::detail("signalling.close", text).with("vc", vc),
+            ));
+        }
+    }
+
+    /// The interface releases the call of its own accord: over for the user, the label is still held.
+    fn clearing(&mut self, id: CallId, cause: Cause) {
+        self.close(id);
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        call.phase = Phase::Releasing;
+        if let Some((user, conn)) = call.owner.take() {
+            self.conns.remove(&(user, conn));
+            self.event(user, AtmEvent::Released { conn, cause });
+        }
+    }
+
+    /// The call does not exist any more.
+    fn gone(&mut self, id: CallId, cause: Cause) {
+        self.close(id);
+        let Some(call) = self.calls.remove(&id) else {
+            return;
+        };
+        if let Some((user, conn)) = call.owner {
+            self.conns.remove(&(user, conn));
+            self.event(user, AtmEvent::Released { conn, cause });
+        }
+    }
+
+    /// The party does not exist any more.
+    fn party_gone(&mut self, id: CallId, party: PartyId, cause: Cause) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        let state = call.parties.remove(&party);
+        if let (Some(Party::Adding | Party::Active), Some((user, conn))) = (state, call.owner) {
+            self.event(user, AtmEvent::PartyGone { conn, party, cause });
+        }
+    }
+
+    /// An offered call: finds its listener, or refuses.
+    fn offered(&mut self, id: CallId, info: SetupInfo, vc: Option<Vc>, now: Instant) {
+        let fits = |sdu: u16, max: u16| sdu <= max;
+        let listener = info
+            .blli
+            .and_then(|blli| self.listeners.get(&(info.called, blli)))
+            .filter(|l| fits(info.qos.tx.max_sdu, l.max_sdu) && fits(info.qos.rx.max_sdu, l.max_sdu));
+        let refusal = match listener {
+            None => {
+                self.counters.incompatible += 1;
+                Some(Cause::INCOMPATIBLE)
+            }
+            Some(l) if self.calls_of(l.user) >= self.config.limits.calls_per_user => {
+                self.counters.refused += 1;
+                Some(Cause::RESOURCES)
+            }
+            Some(_) => None,
+        };
+        let owner = listener.map(|listener| listener.user);
+        let (Some(user), None, Some(blli)) = (owner, refusal, info.blli) else {
+            let cause = refusal.unwrap_or(Cause::INCOMPATIBLE);
+            let text = format!("call to {} refused: {cause}", info.called);
+            self.outputs
+                .push_back(Output::Trace(Trace::detail("signalling.refused", text)));
+            // Refused only for a call that is gone by now.
+            let _ = self.ask(Request::Release { call: id, cause }, now);
+            return;
+        };
+        let conn = self.new_conn_id(user);
+        self.counters.incoming += 1;
+        self.conns.insert((user, conn), id);
+        let event = AtmEvent::Incoming {
+            conn,
+            calling: info.calling,
+            called: info.called,
+            blli,
+            qos: info.qos.reversed(),
+            multipoint: info.multipoint,
+        };
+        let call = Call {
+            owner: Some((user, conn)),
+            phase: Phase::Offered,
+            info,
+            outgoing: false,
+            vc,
+            open: false,
+            parties: BTreeMap::new(),
+        };
+        self.calls.insert(id, call);
+        self.event(user, event);
+    }
+
+    pub(super) fn indication(&mut self, indication: Indication, now: Instant) {
+        match indication {
+            Indication::Up => {
+                self.broadcast(&AtmEvent::Up);
+                for (_, id) in core::mem::take(&mut self.waiting) {
+                    self.set_up(id, now);
+                }
+            }
+            Indication::Down => self.broadcast(&AtmEvent::Down),
+            Indication::Setup { call, info, vc, .. } => self.offered(call, info, vc, now),
+            Indication::Connected { call, info, vc } => {
+                if let (Some(call), Some((forward, backward))) =
+                    (self.calls.get_mut(&call), info.max_sdu)
+                {
+                    lower(&mut call.info.qos.tx.max_sdu, forward);
+                    lower(&mut call.info.qos.rx.max_sdu, backward);
+                }
+                self.usable(call, vc);
+            }
+            Indication::Active { call, vc } => self.usable(call, vc),
+            Indication::Clearing { call, cause } => self.clearing(call, cause),
+            Indication::Released { call, cause } => self.gone(call, cause),
+            Indication::AddParty { call, party, .. } => {
+                let cause = NOT_AVAILABLE;
+                let request = Request::RejectParty { call, party, cause };
+                // Refused only for a party that is gone by now.
+                let _ = self.ask(request, now);
+            }
+            Indication::PartyAdded { call: id, party, .. } => {
+                if let Some(call) = self.calls.get_mut(&id)
+                    && let Some((user, conn)) = call.owner
+                    && let Some(state @ Party::Adding) = call.parties.get_mut(&party)
+                {
+                    *state = Party::Active;
+                    self.event(user, AtmEvent::PartyAdded { conn, party });
+                }
+            }
+            Indication::PartyRejected { call, party, cause }
+            | Indication::PartyDropped { call, party, cause } => {
+                self.party_gone(call, party, cause);
+            }
+            Indication::Proceeding { .. }
+            | Indication::Alerting { .. }
+            | Indication::PartyAlerting { .. }
+            | Indication::Restarted { .. }
+            | Indication::RestartDone { .. }
+            | Indication::Notify { .. } => {}
+        }
+    }
+}
+
+/// Lowers an SDU size to what the called side takes; 0 says nothing.
+fn lower(size: &mut u16, to: u16) {
+    if to != 0 && (*size == 0 || to < *size) {
+        *size = to;
+    }
+}

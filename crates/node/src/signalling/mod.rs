@@ -1,0 +1,472 @@
+//! The signalling manager of a host: the ATM service for the host's users, over one UNI interface.
+//!
+//! **Purpose.** LANE, MPOA and NHRP entities (*users*) ask for connections with
+//! [`AtmRequest`] and are answered with [`AtmEvent`]; the manager turns both into calls of one
+//! [`Interface`] (user side) and hands incoming calls to whoever listens.
+//!
+//! **Objects and owners.** A [`Signalling`] owns the interface, the table of listeners (address and B-LLI,
+//! exactly one user each) and the calls. A call belongs to one user under the user's own [`ConnId`]. Data
+//! pass the manager by: outgoing ones become [`Output::Send`] with the label, for incoming ones the host
+//! asks [`Signalling::receiver`].
+//!
+//! **States.** Of a call: waiting for the link, calling, offered, accepted, connected, releasing (the user
+//! is through with it, the peer has not answered yet). The last holds the label, but no user.
+//!
+//! **Timers.** [`Config::wait`]: how long a call waits for the link. All others are the interface's.
+//!
+//! **Standards.** The rules for matching an incoming call are those of linux-atm: called address equal in
+//! all 20 octets, B-LLI equal, SDUs in either direction not longer than the listener takes; otherwise
+//! cause 88 (incompatible destination).
+//!
+//! **Not implemented.** A second leaf of one point-to-multipoint call behind the same interface (ADD PARTY
+//! from the network) is refused with cause 63; networks use a SETUP of its own for each leaf.
+//!
+//! **Deviations.** None known.
+
+mod calls;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use aerostat_proto::uni::{self, CallId, SetupInfo};
+use aerostat_proto::{
+    AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace,
+};
+use aerostat_wire::{AtmAddress, Blli, Qos, TrafficParams, Vc};
+
+use crate::interface::{self, Interface, Phase as Link};
+
+/// A user of the ATM service on this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserId(pub u16);
+
+/// Bounds. Meeting one refuses the request, and is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Users of the service.
+    pub users: usize,
+    /// Calls of one user, incoming and outgoing.
+    pub calls_per_user: usize,
+    /// Listeners of one user.
+    pub listeners_per_user: usize,
+    /// Leaves of one call.
+    pub parties_per_call: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            users: 64,
+            calls_per_user: 1024,
+            listeners_per_user: 64,
+            parties_per_call: 1024,
+        }
+    }
+}
+
+/// How to make a [`Signalling`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The interface; a host plays the user side.
+    pub interface: interface::Params,
+    /// Bounds.
+    pub limits: Limits,
+    /// How long a call waits for the link before it fails with cause 38.
+    pub wait: Duration,
+}
+
+impl Config {
+    /// A host on an interface of `version`.
+    #[must_use]
+    pub fn new(version: uni::Version) -> Self {
+        Self {
+            interface: interface::Params::new(uni::Side::User, version),
+            limits: Limits::default(),
+            wait: Duration::from_secs(8),
+        }
+    }
+}
+
+/// What goes into [`Signalling`].
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Bring the link up.
+    Start,
+    /// The line is dead.
+    LinkDown,
+    /// One SDU of VPI 0 VCI 5.
+    Signalling(&'a [u8]),
+    /// A new user; it is told `Up` at once if the link is.
+    AddUser(UserId),
+    /// A user is gone: its listeners and calls go with it.
+    DropUser(UserId),
+    /// What a user asks.
+    Request(UserId, AtmRequest),
+}
+
+/// What comes out of [`Signalling`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send one SDU on a VC (VPI 0 VCI 5 included).
+    Send {
+        /// The VC.
+        vc: Vc,
+        /// The SDU.
+        sdu: Vec<u8>,
+    },
+    /// A VC can be used.
+    OpenVc {
+        /// The VC.
+        vc: Vc,
+        /// What this host sends on it; nothing if it is a leaf.
+        tx: TrafficParams,
+        /// What this host receives on it.
+        rx: TrafficParams,
+    },
+    /// A VC must not be used any more.
+    CloseVc {
+        /// The VC.
+        vc: Vc,
+    },
+    /// Tell a user. Never `Received`: see [`Signalling::receiver`].
+    Event(UserId, AtmEvent<'static>),
+    /// For the story.
+    Trace(Trace),
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Made while the link is down; since when it waits.
+    Waiting,
+    /// SETUP sent.
+    Calling,
+    /// Offered to the user.
+    Offered,
+    /// Accepted by the user.
+    Accepted,
+    /// In use.
+    Connected,
+    /// Given up by the user; the peer has not confirmed yet.
+    Releasing,
+}
+
+/// State of one leaf, at its root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Party {
+    Adding,
+    Active,
+    /// Dropped by the user; the peer has not confirmed yet.
+    Dropping,
+}
+
+#[derive(Debug)]
+struct Call {
+    /// `None` once the user is through with it.
+    owner: Option<(UserId, ConnId)>,
+    phase: Phase,
+    /// The SETUP; traffic seen from the caller.
+    info: SetupInfo,
+    outgoing: bool,
+    vc: Option<Vc>,
+    /// True between `OpenVc` and `CloseVc`.
+    open: bool,
+    parties: BTreeMap<PartyId, Party>,
+}
+
+impl Call {
+    /// Traffic seen from this host.
+    fn qos(&self) -> Qos {
+        if self.outgoing {
+            self.info.qos
+        } else {
+            self.info.qos.reversed()
+        }
+    }
+}
+
+/// One call, for display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallInfo {
+    /// Whose it is.
+    pub owner: Option<(UserId, ConnId)>,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Its label, once known.
+    pub vc: Option<Vc>,
+    /// True if it was made here.
+    pub outgoing: bool,
+    /// The caller.
+    pub calling: Option<AtmAddress>,
+    /// The called party; of the first leaf.
+    pub called: AtmAddress,
+    /// What it carries.
+    pub blli: Option<Blli>,
+    /// Traffic seen from this host.
+    pub qos: Qos,
+    /// Leaves, if it is the root of a point-to-multipoint call.
+    pub parties: usize,
+    /// True for point-to-multipoint.
+    pub multipoint: bool,
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Calls made by users.
+    pub outgoing: u64,
+    /// Calls offered to users.
+    pub incoming: u64,
+    /// Incoming calls that nobody listens for (cause 88).
+    pub incompatible: u64,
+    /// Requests refused: unknown ids, wrong state, bounds.
+    pub refused: u64,
+    /// Calls that failed as the link did not come up in time.
+    pub no_link: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Listener {
+    user: UserId,
+    max_sdu: u16,
+}
+
+/// The signalling manager of a host.
+#[derive(Debug)]
+pub struct Signalling {
+    config: Config,
+    interface: Interface,
+    users: BTreeSet<UserId>,
+    listeners: BTreeMap<(AtmAddress, Blli), Listener>,
+    calls: BTreeMap<CallId, Call>,
+    conns: BTreeMap<(UserId, ConnId), CallId>,
+    labels: BTreeMap<Vc, CallId>,
+    /// Calls that wait for the link, oldest first; all wait equally long.
+    waiting: VecDeque<(Instant, CallId)>,
+    next_call: u32,
+    next_conn: u32,
+    outputs: VecDeque<Output>,
+    counters: Counters,
+}
+
+impl Signalling {
+    /// A manager whose link is down until [`Input::Start`].
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            interface: Interface::new(config.interface),
+            config,
+            users: BTreeSet::new(),
+            listeners: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            next_call: 0,
+            next_conn: 0,
+            outputs: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+    /// Who receives what comes in on `vc`; nobody before the connection is up.
+    #[must_use]
+    pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
+        let call = self.calls.get(self.labels.get(&vc)?)?;
+        match call.phase {
+            Phase::Connected => call.owner,
+            _ => None,
+        }
+    }
+    /// True while calls can be made without waiting.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.interface.phase() == Link::Ready
+    }
+    /// What has happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+    /// The interface, for display.
+    #[must_use]
+    pub const fn interface(&self) -> &Interface {
+        &self.interface
+    }
+    /// All calls, for display.
+    pub fn calls(&self) -> impl Iterator<Item = CallInfo> + '_ {
+        self.calls.values().map(|call| CallInfo {
+            owner: call.owner,
+            phase: call.phase,
+            vc: call.vc,
+            outgoing: call.outgoing,
+            calling: call.info.calling,
+            called: call.info.called,
+            blli: call.info.blli,
+            qos: call.qos(),
+            parties: call.parties.len(),
+            multipoint: call.info.multipoint,
+        })
+    }
+    /// Listeners, for display: address, B-LLI, user, largest SDU in octets.
+    pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Blli, UserId, u16)> + '_ {
+        self.listeners
+            .iter()
+            .map(|((address, blli), l)| (*address, *blli, l.user, l.max_sdu))
+    }
+
+    fn event(&mut self, user: UserId, event: AtmEvent<'static>) {
+        self.outputs.push_back(Output::Event(user, event));
+    }
+    fn broadcast(&mut self, event: &AtmEvent<'static>) {
+        for user in &self.users {
+            self.outputs.push_back(Output::Event(*user, event.clone()));
+        }
+    }
+    /// A request to the interface that this state allows; the answer comes as an indication.
+    fn ask(&mut self, request: uni::Request, now: Instant) -> Result<(), Refused> {
+        self.interface
+            .handle_input(interface::Input::Request(request), now)
+    }
+
+    fn add_user(&mut self, user: UserId) -> Result<(), Refused> {
+        if self.users.len() >= self.config.limits.users {
+            return Err(Refused("too many users of the ATM service"));
+        }
+        if !self.users.insert(user) {
+            return Err(Refused("this user is known already"));
+        }
+        if self.is_up() {
+            self.event(user, AtmEvent::Up);
+        }
+        Ok(())
+    }
+
+    fn drop_user(&mut self, user: UserId, now: Instant) -> Result<(), Refused> {
+        if !self.users.remove(&user) {
+            return Err(Refused("unknown user"));
+        }
+        self.listeners.retain(|_, listener| listener.user != user);
+        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
+        let conns: Vec<ConnId> = self.conns.range(range).map(|((_, conn), _)| *conn).collect();
+        for conn in conns {
+            self.release(user, conn, Cause::NORMAL, now)?;
+        }
+        Ok(())
+    }
+
+    fn listen(
+        &mut self,
+        user: UserId,
+        address: AtmAddress,
+        blli: Blli,
+        max_sdu: u16,
+    ) -> Result<(), Refused> {
+        let own = self.listeners.values().filter(|l| l.user == user).count();
+        if own >= self.config.limits.listeners_per_user {
+            return Err(Refused("too many listeners"));
+        }
+        let taken = self.listeners.get(&(address, blli));
+        if taken.is_some_and(|listener| listener.user != user) {
+            return Err(Refused("another user listens there"));
+        }
+        let listener = Listener { user, max_sdu };
+        self.listeners.insert((address, blli), listener);
+        Ok(())
+    }
+
+    fn unlisten(&mut self, user: UserId, address: AtmAddress, blli: Blli) -> Result<(), Refused> {
+        match self.listeners.get(&(address, blli)) {
+            Some(listener) if listener.user == user => {
+                self.listeners.remove(&(address, blli));
+                Ok(())
+            }
+            _ => Err(Refused("this user does not listen there")),
+        }
+    }
+
+    fn request(&mut self, user: UserId, request: AtmRequest, now: Instant) -> Result<(), Refused> {
+        if !self.users.contains(&user) {
+            return Err(Refused("unknown user"));
+        }
+        match request {
+            AtmRequest::Listen {
+                address,
+                blli,
+                max_sdu,
+            } => self.listen(user, address, blli, max_sdu),
+            AtmRequest::Unlisten { address, blli } => self.unlisten(user, address, blli),
+            AtmRequest::Connect {
+                conn,
+                calling,
+                called,
+                blli,
+                qos,
+                multipoint,
+            } => {
+                let mut info = SetupInfo::new(called, Some(calling), blli, qos);
+                info.multipoint = multipoint;
+                self.connect(user, conn, info, now)
+            }
+            AtmRequest::AddParty {
+                conn,
+                party,
+                called,
+            } => self.add_party(user, conn, party, called, now),
+            AtmRequest::DropParty { conn, party } => self.drop_party(user, conn, party, now),
+            AtmRequest::Accept { conn } => self.accept(user, conn, now),
+            AtmRequest::Release { conn, cause } => self.release(user, conn, cause, now),
+            AtmRequest::Send { conn, sdu } => self.send(user, conn, sdu),
+        }
+    }
+
+    /// Moves on what the interface put out.
+    fn drain(&mut self, now: Instant) {
+        while let Some(output) = self.interface.poll_output() {
+            match output {
+                interface::Output::Lower(sdu) => self.outputs.push_back(Output::Send {
+                    vc: Vc::SIGNALLING,
+                    sdu,
+                }),
+                interface::Output::Indication(indication) => self.indication(indication, now),
+                interface::Output::Trace(trace) => self.outputs.push_back(Output::Trace(trace)),
+            }
+        }
+    }
+}
+
+impl Machine for Signalling {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        let done = match input {
+            Input::Start => self.interface.handle_input(interface::Input::Start, now),
+            Input::LinkDown => self.interface.handle_input(interface::Input::LinkDown, now),
+            Input::Signalling(sdu) => self
+                .interface
+                .handle_input(interface::Input::Lower(sdu), now),
+            Input::AddUser(user) => self.add_user(user),
+            Input::DropUser(user) => self.drop_user(user, now),
+            Input::Request(user, request) => self.request(user, request, now),
+        };
+        self.counters.refused += u64::from(done.is_err());
+        self.drain(now);
+        done
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.interface.handle_timeout(now);
+        self.drain(now);
+        self.expire_waiting(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let waiting = self.waiting.front().map(|(until, _)| *until);
+        self.interface.poll_timeout().into_iter().chain(waiting).min()
+    }
+}

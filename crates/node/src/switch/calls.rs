@@ -1,0 +1,218 @@
+//! Call control: what the interfaces report, and point-to-point calls.
+
+use aerostat_proto::uni::{ConnectInfo, Indication, Request, SetupInfo};
+use aerostat_proto::{Cause, Instant, PartyId, Trace};
+use aerostat_wire::Vc;
+
+use super::{Branch, Call, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
+
+/// Which part of a call a leg is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Root,
+    Branch,
+}
+
+impl<R: RouteSelect> Switch<R> {
+    pub(super) fn indication(&mut self, port: PortNo, indication: Indication, now: Instant) {
+        match indication {
+            Indication::Up => self.port_is(port, "up"),
+            Indication::Down => self.port_is(port, "down"),
+            Indication::Setup {
+                call,
+                info,
+                vc,
+                party,
+            } => self.offered(LegKey { port, call }, info, vc, party, now),
+            Indication::Proceeding { call, vc } => {
+                self.progress(LegKey { port, call }, vc, false, now);
+            }
+            Indication::Alerting { call, vc } => self.progress(LegKey { port, call }, vc, true, now),
+            Indication::Connected { call, info, vc } => {
+                self.connected(LegKey { port, call }, info, vc, now);
+            }
+            Indication::Clearing { call, cause } => self.cleared(LegKey { port, call }, cause, now),
+            Indication::Released { call, cause } => {
+                let key = LegKey { port, call };
+                self.cleared(key, cause, now);
+                self.free_leg(key);
+            }
+            Indication::AddParty { call, party, info } => {
+                self.party_offered(LegKey { port, call }, party, info, now);
+            }
+            Indication::PartyAlerting { call, party } => {
+                self.party_alerting(LegKey { port, call }, party, now);
+            }
+            Indication::PartyAdded { call, party, info } => {
+                self.party_added(LegKey { port, call }, party, info, now);
+            }
+            Indication::PartyRejected { call, party, cause }
+            | Indication::PartyDropped { call, party, cause } => {
+                self.party_gone(LegKey { port, call }, party, cause, now);
+            }
+            // A half-call that this side accepted was answered: the fabric has it already.
+            Indication::Active { .. }
+            | Indication::Restarted { .. }
+            | Indication::RestartDone { .. }
+            | Indication::Notify { .. } => {}
+        }
+    }
+
+    fn port_is(&mut self, port: PortNo, state: &str) {
+        let name = self.port(port).map(|p| p.config.name.clone());
+        let text = format!("signalling on port {} is {state}", name.unwrap_or_default());
+        self.trace(Trace::detail("switch.port", text).with("port", port));
+    }
+
+    /// The call that a leg is part of, and its role there.
+    pub(super) fn role(&self, key: LegKey) -> Option<(SwitchCallId, Role)> {
+        let id = self.legs.get(&key)?.call?;
+        let call = self.calls.get(&id)?;
+        let role = if call.root == key {
+            Role::Root
+        } else {
+            Role::Branch
+        };
+        Some((id, role))
+    }
+
+    /// A call came in.
+    fn offered(
+        &mut self,
+        key: LegKey,
+        mut info: SetupInfo,
+        vc: Option<Vc>,
+        party: Option<PartyId>,
+        now: Instant,
+    ) {
+        self.counters.offered += 1;
+        let done = self
+            .admit_root(key, info.qos, vc)
+            .and_then(|()| self.port(key.port).ok_or(Cause::TEMPORARY)?.screen(info.calling))
+            .and_then(|calling| {
+                info.calling = calling;
+                self.start_call(key, info.clone(), party, now)
+            });
+        if let Err(cause) = done {
+            self.counters.refused += 1;
+            let text = format!("call to {} refused: {cause}", info.called);
+            self.trace(Trace::detail("switch.call.refused", text).with("port", key.port));
+            self.release_leg(key, cause, now);
+        }
+    }
+
+    fn start_call(
+        &mut self,
+        root: LegKey,
+        info: SetupInfo,
+        party: Option<PartyId>,
+        now: Instant,
+    ) -> Result<(), Cause> {
+        let id = SwitchCallId(self.next_call);
+        self.next_call += 1;
+        let to = self.route(&info, root.port)?;
+        let branch = self.set_up(id, to, &info, now)?;
+        let mut call = Call {
+            root,
+            info,
+            accepted: false,
+            open: false,
+            branches: [(branch, Branch::default())].into(),
+            parties: Default::default(),
+        };
+        if let Some(party) = party {
+            call.first_party(branch, party);
+        }
+        self.calls.insert(id, call);
+        let leg = self.legs.get_mut(&root).ok_or(Cause::TEMPORARY)?;
+        leg.call = Some(id);
+        let vc = leg.vc;
+        let call = root.call;
+        // Refused if the caller has given up in this very moment.
+        let _ = self.ask(root.port, Request::Proceeding { call, vc }, now);
+        Ok(())
+    }
+
+    /// The output port for an offer.
+    pub(super) fn route(&self, info: &SetupInfo, from: PortNo) -> Result<PortNo, Cause> {
+        let to = self.routes.select(&info.called, from)?;
+        let back = self
+            .port(to)
+            .is_some_and(|port| to == from && port.config.kind == PortKind::Trunk);
+        // A call that would go back where it came from has no route there either.
+        if back { Err(Cause::NO_ROUTE) } else { Ok(to) }
+    }
+
+    /// CALL PROCEEDING or ALERTING from a branch.
+    fn progress(&mut self, key: LegKey, vc: Option<Vc>, alerting: bool, now: Instant) {
+        let Some((id, Role::Branch)) = self.role(key) else {
+            return;
+        };
+        if let Err(cause) = self.learn_label(key, vc) {
+            self.lose_branch(id, key, cause, now);
+            return;
+        }
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        if alerting && !call.accepted {
+            let root = call.root;
+            let request = Request::Alerting {
+                call: root.call,
+                vc: None,
+            };
+            // Refused if the caller has been answered or is gone.
+            let _ = self.ask(root.port, request, now);
+        }
+    }
+
+    /// A called side accepted.
+    fn connected(&mut self, key: LegKey, info: ConnectInfo, vc: Vc, now: Instant) {
+        let Some((id, Role::Branch)) = self.role(key) else {
+            return;
+        };
+        let joined = self
+            .learn_label(key, Some(vc))
+            .and_then(|()| self.join(id, key));
+        if let Err(cause) = joined {
+            self.lose_branch(id, key, cause, now);
+            return;
+        }
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        if let Some(branch) = call.branches.get_mut(&key) {
+            branch.connected = true;
+        }
+        if !call.accepted {
+            call.accept(key);
+            let (root, text) = (call.root, format!("call to {} connected", call.info.called));
+            self.counters.connected += 1;
+            self.trace(Trace::detail("switch.call.up", text).with("call", id.0));
+            let request = Request::Accept {
+                call: root.call,
+                info,
+                vc: None,
+            };
+            if self.ask(root.port, request, now).is_err() {
+                self.end_call(id, Cause::TEMPORARY, None, now);
+            }
+        } else {
+            self.branch_connected(id, key, info, now);
+        }
+    }
+
+    /// A leg is being released or is gone.
+    fn cleared(&mut self, key: LegKey, cause: Cause, now: Instant) {
+        match self.role(key) {
+            Some((id, Role::Root)) => self.end_call(id, cause, Some(key), now),
+            Some((id, Role::Branch)) => {
+                if let Some(leg) = self.legs.get_mut(&key) {
+                    leg.call = None;
+                }
+                self.branch_gone(id, key, cause, now);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Snapshots for display: plain data.
+
+use aerostat_proto::PartyId;
+use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+
+use super::{LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
+use crate::interface::Phase;
+
+/// One end of a call at a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegInfo {
+    /// The port.
+    pub port: PortNo,
+    /// Its label there, once known.
+    pub vc: Option<Vc>,
+    /// True once the far side of this leg has accepted; always true at the root.
+    pub connected: bool,
+    /// Parties behind it, by the root's ids; none if the call is not point-to-multipoint.
+    pub parties: Vec<PartyId>,
+}
+
+/// One call through the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallInfo {
+    /// Its number.
+    pub id: SwitchCallId,
+    /// Where it came from.
+    pub root: LegInfo,
+    /// Where it went.
+    pub branches: Vec<LegInfo>,
+    /// The caller.
+    pub calling: Option<AtmAddress>,
+    /// The called party; of the first leaf.
+    pub called: AtmAddress,
+    /// What it carries.
+    pub blli: Option<Blli>,
+    /// Traffic seen from the caller.
+    pub qos: Qos,
+    /// Point-to-multipoint.
+    pub multipoint: bool,
+    /// The caller has been answered.
+    pub accepted: bool,
+}
+
+/// One port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortInfo {
+    /// Its number.
+    pub port: PortNo,
+    /// Its name.
+    pub name: String,
+    /// What is at the other end.
+    pub kind: PortKind,
+    /// Its signalling.
+    pub phase: Phase,
+    /// Half-calls, those being released included.
+    pub calls: usize,
+    /// Labels in use.
+    pub labels: usize,
+    /// Reserved towards the other end and from there, cells/s.
+    pub reserved: (u64, u64),
+    /// What may be reserved in each direction, cells/s.
+    pub admit: u32,
+    /// Registered addresses.
+    pub addresses: Vec<AtmAddress>,
+}
+
+impl<R: RouteSelect> Switch<R> {
+    /// All calls, oldest first.
+    pub fn calls(&self) -> impl Iterator<Item = CallInfo> + '_ {
+        let vc = |key: &LegKey| self.legs.get(key).and_then(|leg| leg.vc);
+        self.calls.iter().map(move |(id, call)| CallInfo {
+            id: *id,
+            root: LegInfo {
+                port: call.root.port,
+                vc: vc(&call.root),
+                connected: true,
+                parties: call.parties.keys().copied().collect(),
+            },
+            branches: call
+                .branches
+                .iter()
+                .map(|(key, branch)| LegInfo {
+                    port: key.port,
+                    vc: vc(key),
+                    connected: branch.connected,
+                    parties: branch.parties.values().copied().collect(),
+                })
+                .collect(),
+            calling: call.info.calling,
+            called: call.info.called,
+            blli: call.info.blli,
+            qos: call.info.qos,
+            multipoint: call.info.multipoint,
+            accepted: call.accepted,
+        })
+    }
+    /// All ports. Connections of the data plane are at [`crate::atm::fabric::Fabric::connections`].
+    pub fn port_infos(&self) -> impl Iterator<Item = PortInfo> + '_ {
+        self.ports.iter().enumerate().map(|(number, port)| {
+            let number = PortNo(number as u16);
+            PortInfo {
+                port: number,
+                name: port.config.name.clone(),
+                kind: port.config.kind,
+                phase: port.interface.phase(),
+                calls: self.legs.keys().filter(|key| key.port == number).count(),
+                labels: port.labels(),
+                reserved: (port.reserved.tx, port.reserved.rx),
+                admit: port.config.admit,
+                addresses: port.addresses.clone(),
+            }
+        })
+    }
+}

@@ -1,0 +1,241 @@
+//! Legs: what a half-call holds at its port, and how calls and legs are joined and parted.
+
+use aerostat_proto::uni::{CallId, Request, SetupInfo};
+use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
+use aerostat_wire::{Qos, Vc};
+
+use super::port::Reservation;
+use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
+use crate::atm::fabric::{FabricOp, PortVc};
+use crate::interface::{self, Phase};
+
+impl<R: RouteSelect> Switch<R> {
+    /// A request to the interface of a leg.
+    pub(super) fn ask(&mut self, port: PortNo, request: Request, now: Instant) -> Result<(), Refused> {
+        self.feed(port, interface::Input::Request(request), now)
+    }
+
+    /// Makes the leg of a call that came in: takes or allocates its label, reserves its rates.
+    /// The leg exists from here on, even if this fails: the interface will report its end.
+    pub(super) fn admit_root(
+        &mut self,
+        key: LegKey,
+        qos: Qos,
+        offered: Option<Vc>,
+    ) -> Result<(), Cause> {
+        let mut leg = Leg {
+            call: None,
+            vc: None,
+            reserved: Reservation::default(),
+        };
+        let full = self.is_full(key.port);
+        let admitted = match self.port_mut(key.port) {
+            None => Err(Cause::TEMPORARY),
+            Some(_) if full => Err(Cause::RESOURCES),
+            Some(port) => match (offered, port.is_network()) {
+                (Some(vc), _) => port.take(vc).map(|()| vc),
+                (None, true) => port.allocate(),
+                // The network side has to name the label.
+                (None, false) => Err(Cause::VC_UNAVAILABLE),
+            }
+            .and_then(|vc| {
+                leg.vc = Some(vc);
+                // What the caller sends arrives here.
+                let wanted = Reservation::of(qos.reversed());
+                port.reserve(wanted)?;
+                leg.reserved = wanted;
+                Ok(())
+            }),
+        };
+        self.legs.insert(key, leg);
+        admitted
+    }
+
+    /// Sends a call out at a port: the new leg, or the cause why not.
+    pub(super) fn set_up(
+        &mut self,
+        id: SwitchCallId,
+        to: PortNo,
+        info: &SetupInfo,
+        now: Instant,
+    ) -> Result<LegKey, Cause> {
+        if self.is_full(to) {
+            return Err(Cause::RESOURCES);
+        }
+        let port = self.port_mut(to).ok_or(Cause::NO_ROUTE)?;
+        if port.interface.phase() != Phase::Ready {
+            return Err(Cause::NETWORK_OUT_OF_ORDER);
+        }
+        let reserved = Reservation::of(info.qos);
+        port.reserve(reserved)?;
+        let vc = if port.is_network() {
+            match port.allocate() {
+                Ok(vc) => Some(vc),
+                Err(cause) => {
+                    port.unreserve(reserved);
+                    return Err(cause);
+                }
+            }
+        } else {
+            None
+        };
+        let call = port.new_call_id();
+        let key = LegKey { port: to, call };
+        let request = Request::Setup {
+            call,
+            info: info.clone(),
+            vc,
+            party: info.multipoint.then_some(PartyId(0)),
+        };
+        let leg = Leg {
+            call: Some(id),
+            vc,
+            reserved,
+        };
+        self.legs.insert(key, leg);
+        if self.ask(to, request, now).is_err() {
+            self.free_leg(key);
+            return Err(Cause::RESOURCES);
+        }
+        Ok(key)
+    }
+
+    fn is_full(&self, port: PortNo) -> bool {
+        let range = LegKey {
+            port,
+            call: CallId(0),
+        }..=LegKey {
+            port,
+            call: CallId(u32::MAX),
+        };
+        let held = self.legs.range(range).count();
+        self.port(port).is_none_or(|port| held >= port.config.max_calls)
+    }
+
+    /// The network side of a branch has named the label.
+    pub(super) fn learn_label(&mut self, key: LegKey, vc: Option<Vc>) -> Result<(), Cause> {
+        let (Some(vc), Some(leg)) = (vc, self.legs.get_mut(&key)) else {
+            return Ok(());
+        };
+        match leg.vc {
+            Some(known) if known == vc => Ok(()),
+            Some(_) => Err(Cause::VC_UNAVAILABLE),
+            None => {
+                let port = &mut self.ports[usize::from(key.port.0)];
+                port.take(vc)?;
+                leg.vc = Some(vc);
+                Ok(())
+            }
+        }
+    }
+
+    /// The half-call is gone: what it held is free.
+    pub(super) fn free_leg(&mut self, key: LegKey) {
+        let Some(leg) = self.legs.remove(&key) else {
+            return;
+        };
+        if let Some(port) = self.port_mut(key.port) {
+            port.unreserve(leg.reserved);
+            if let Some(vc) = leg.vc {
+                port.give_back(vc);
+            }
+        }
+    }
+
+    /// Parts a leg from its call and releases it. What it holds stays held until it is gone.
+    pub(super) fn release_leg(&mut self, key: LegKey, cause: Cause, now: Instant) {
+        let Some(leg) = self.legs.get_mut(&key) else {
+            return;
+        };
+        leg.call = None;
+        let call = key.call;
+        // Refused if the interface is about to report it gone anyway.
+        let _ = self.ask(key.port, Request::Release { call, cause }, now);
+    }
+
+    fn end_of(&self, key: LegKey) -> Option<PortVc> {
+        let vc = self.legs.get(&key)?.vc?;
+        Some(PortVc::new(key.port.0, vc))
+    }
+
+    /// Gives the fabric the connection of a call, or one more branch of it.
+    pub(super) fn join(&mut self, id: SwitchCallId, branch: LegKey) -> Result<(), Cause> {
+        let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
+        let (root, qos, open) = (call.root, call.info.qos, call.open);
+        let multipoint = call.info.multipoint;
+        let police = |key: LegKey| {
+            self.port(key.port)
+                .is_some_and(|port| port.config.police)
+        };
+        let (police_root, police_branch) = (police(root), police(branch));
+        let from = self.end_of(root).ok_or(Cause::VC_UNAVAILABLE)?;
+        let to = self.end_of(branch).ok_or(Cause::VC_UNAVAILABLE)?;
+        let forward = if open {
+            FabricOp::AddLeaf { from, to }
+        } else {
+            FabricOp::Connect {
+                from,
+                to,
+                traffic: qos.tx,
+                police: police_root,
+            }
+        };
+        let refused = |_| Cause::RESOURCES;
+        self.fabric.apply(forward).map_err(refused)?;
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.open = true;
+        }
+        if !multipoint {
+            let backward = FabricOp::Connect {
+                from: to,
+                to: from,
+                traffic: qos.rx,
+                police: police_branch,
+            };
+            self.fabric.apply(backward).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Takes one branch out of the fabric; refused if it never got there.
+    pub(super) fn part_branch(&mut self, root: LegKey, branch: LegKey) {
+        if let (Some(from), Some(to)) = (self.end_of(root), self.end_of(branch)) {
+            let _ = self.fabric.apply(FabricOp::DropLeaf { from, to });
+        }
+    }
+
+    /// Takes a whole call out of the fabric; refused where it is one-way or not connected yet.
+    fn part_call(&mut self, call: &Call) {
+        if !call.open {
+            return;
+        }
+        for key in call.branches.keys().chain([&call.root]) {
+            if let Some(from) = self.end_of(*key) {
+                let _ = self.fabric.apply(FabricOp::Disconnect { from });
+            }
+        }
+    }
+
+    /// Ends a call: every leg but `gone`, which has ended already, is released.
+    pub(super) fn end_call(
+        &mut self,
+        id: SwitchCallId,
+        cause: Cause,
+        gone: Option<LegKey>,
+        now: Instant,
+    ) {
+        let Some(call) = self.calls.remove(&id) else {
+            return;
+        };
+        self.part_call(&call);
+        let text = format!("call to {} ended: {cause}", call.info.called);
+        self.trace(Trace::detail("switch.call.end", text).with("call", id.0));
+        let legs = call.branches.keys().chain([&call.root]);
+        for key in legs.filter(|key| Some(**key) != gone) {
+            self.release_leg(*key, cause, now);
+        }
+        if let Some(leg) = gone.and_then(|gone| self.legs.get_mut(&gone)) {
+            leg.call = None;
+        }
+    }
+}

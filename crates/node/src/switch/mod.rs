@@ -1,0 +1,384 @@
+//! A switch: the control plane of all its ports, and the fabric that it programs.
+//!
+//! **Purpose.** Joins half-calls. A SETUP that comes in at one port goes out at the port that the route
+//! names; when the called side accepts, the fabric gets the connection; when either side releases, both
+//! halves and everything they hold are freed.
+//!
+//! **Objects and owners.** A [`Switch`] owns its [`Fabric`], its routes, one [`Interface`] per port, the
+//! *calls* and their *legs*. A leg is one half-call at one port: it holds a label and a reservation until the
+//! interface reports it gone. A call has a root leg (where the SETUP came from) and one branch leg, or several
+//! if it is point-to-multipoint. A branch to another switch carries any number of parties (ADD PARTY), a
+//! branch to a host carries one, as many hosts do not know ADD PARTY. The fabric copies once per branch.
+//!
+//! **States.** Of a leg: its half-call's, in the interface; here only whether it is joined to a call, and for
+//! a branch whether it is connected. A leg without a call waits for the end of its release.
+//!
+//! **Timers.** None of its own; those of the interfaces clear what peers forget.
+//!
+//! **Start and restart.** Each interface is restarted as its link comes up without calls, so peers forget the
+//! calls of an earlier life of the switch; a call to a port that is not ready is refused with cause 38.
+//!
+//! **Admission.** Each leg reserves at its port, for both directions, what its traffic contract guarantees
+//! (`port.rs`); cause 37 if that is more than [`PortConfig::admit`] allows. Both ends of a link do so.
+//!
+//! **Standards.** Q.2931 and Q.2971 at the ports (see `aerostat_proto::uni`); between switches the same with
+//! static routes, as IISP (ATM Forum af-pnni-0026) does: one end plays the user side.
+//!
+//! **Not implemented.** Crankback, NOTIFY relaying, virtual paths by signalling, permanent connections that
+//! survive a restart.
+//!
+//! **Deviations.** A caller that names an address which is not registered at its port is refused
+//! (cause 21) instead of being relabelled: nobody can call in another's name.
+
+mod calls;
+mod inspect;
+mod legs;
+mod multipoint;
+pub mod port;
+pub mod route;
+#[cfg(test)]
+pub(crate) mod testnet;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use aerostat_proto::uni::{CallId, SetupInfo};
+use aerostat_proto::{Instant, Machine, PartyId, Refused, Trace};
+use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
+
+use crate::atm::fabric::{Fabric, PortVc, Switched};
+use crate::atm::{CellRun, Pdu, RunReassembler};
+use crate::interface;
+pub use inspect::{CallInfo, LegInfo, PortInfo};
+pub use port::{PortConfig, PortKind};
+pub use route::{RouteSelect, StaticRoutes};
+
+use port::{Port, Reservation};
+
+/// Number of a port of one switch, from 0; the fabric's number too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortNo(pub u16);
+
+impl fmt::Display for PortNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Number of a call through one switch; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchCallId(pub u64);
+
+/// One half-call: the port, and its id there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LegKey {
+    port: PortNo,
+    call: CallId,
+}
+
+/// What a half-call holds.
+#[derive(Debug)]
+struct Leg {
+    /// The call that it is part of; `None` while it is only being released.
+    call: Option<SwitchCallId>,
+    /// Its label, once known; marked as used at the port.
+    vc: Option<Vc>,
+    reserved: Reservation,
+}
+
+/// A leg towards a called party, or towards several.
+#[derive(Debug, Default)]
+struct Branch {
+    connected: bool,
+    /// By the id of this leg: the root's id.
+    parties: BTreeMap<PartyId, PartyId>,
+    /// Parties that wait until the leg is connected: the id of this leg and their offer.
+    waiting: VecDeque<(PartyId, SetupInfo)>,
+    next_party: u16,
+}
+
+/// Where a party stands towards the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PartyLeg {
+    branch: LegKey,
+    /// Its id on the branch.
+    party: PartyId,
+    /// The root has been told that it is there.
+    active: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    root: LegKey,
+    info: SetupInfo,
+    /// CONNECT was sent to the caller.
+    accepted: bool,
+    /// The fabric has a connection from the root.
+    open: bool,
+    branches: BTreeMap<LegKey, Branch>,
+    /// By the root's id; empty if the call is not point-to-multipoint.
+    parties: BTreeMap<PartyId, PartyLeg>,
+}
+
+/// What goes into [`Switch`].
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Bring all links up.
+    Start,
+    /// Cells from the link of a port.
+    Cells(PortNo, CellRun),
+    /// The line of a port is dead, or alive again.
+    Link(PortNo, bool),
+}
+
+/// What comes out of [`Switch`]. Cells do not: they wait at [`Fabric::output_mut`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Cells were queued at this port: look at its next departure again.
+    Touched(PortNo),
+    /// For the story.
+    Trace(Trace),
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Calls that came in.
+    pub offered: u64,
+    /// Calls that were connected.
+    pub connected: u64,
+    /// Calls refused here, for whatever cause.
+    pub refused: u64,
+    /// Leaves refused here, for whatever cause.
+    pub parties_refused: u64,
+    /// Signalling SDUs that did not survive their way through cells.
+    pub bad_sdus: u64,
+    /// Signalling SDUs for which a port had no buffer.
+    pub not_sent: u64,
+}
+
+/// A switch. `R` finds routes.
+#[derive(Debug)]
+pub struct Switch<R = StaticRoutes> {
+    fabric: Fabric,
+    routes: R,
+    ports: Vec<Port>,
+    receivers: Vec<RunReassembler>,
+    calls: BTreeMap<SwitchCallId, Call>,
+    legs: BTreeMap<LegKey, Leg>,
+    /// Ports whose interface may have output.
+    busy: BTreeSet<PortNo>,
+    next_call: u64,
+    outputs: VecDeque<Output>,
+    counters: Counters,
+}
+
+/// The contract of a signalling channel inside the switch: before best effort, behind CBR.
+const SIGNALLING: TrafficParams = TrafficParams {
+    category: Some(ServiceCategory::NrtVbr),
+    ..TrafficParams::ubr(SIGNALLING_SDU)
+};
+/// Largest SDU of a signalling channel: 4096 octets, pad and trailer of SSCOP.
+const SIGNALLING_SDU: u16 = 4104;
+
+impl<R: RouteSelect> Switch<R> {
+    /// A switch without ports; `location` is its loopback location id.
+    #[must_use]
+    pub fn new(location: [u8; 16], routes: R) -> Self {
+        Self {
+            fabric: Fabric::new(location),
+            routes,
+            ports: Vec::new(),
+            receivers: Vec::new(),
+            calls: BTreeMap::new(),
+            legs: BTreeMap::new(),
+            busy: BTreeSet::new(),
+            next_call: 0,
+            outputs: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+    /// Adds a port with its signalling channel.
+    pub fn add_port(&mut self, config: PortConfig) -> PortNo {
+        let port = self.fabric.add_port(config.rate, config.buffers);
+        let channel = PortVc::new(port, Vc::SIGNALLING);
+        let opened = self.fabric.open_local(channel, SIGNALLING);
+        debug_assert!(opened.is_ok(), "a new port has no labels in use");
+        self.ports.push(Port::new(config));
+        self.receivers.push(RunReassembler::new(SIGNALLING_SDU));
+        PortNo(port)
+    }
+    /// Registers an address of the host at `port`: calls to it go there, calls from it may come from there.
+    pub fn register(&mut self, port: PortNo, address: AtmAddress) {
+        self.routes.register(address, port);
+        if let Some(port) = self.port_mut(port)
+            && !port.addresses.contains(&address)
+        {
+            port.addresses.push(address);
+        }
+    }
+    /// Takes a registration back. Calls that exist stay.
+    pub fn unregister(&mut self, port: PortNo, address: AtmAddress) {
+        self.routes.unregister(address, port);
+        if let Some(port) = self.port_mut(port) {
+            port.addresses.retain(|known| *known != address);
+        }
+    }
+    /// The routes.
+    #[must_use]
+    pub const fn routes(&self) -> &R {
+        &self.routes
+    }
+    /// The routes, to change them. Calls that exist stay.
+    pub const fn routes_mut(&mut self) -> &mut R {
+        &mut self.routes
+    }
+    /// The fabric, for display.
+    #[must_use]
+    pub const fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+    /// The fabric, for the driver's departures.
+    pub const fn fabric_mut(&mut self) -> &mut Fabric {
+        &mut self.fabric
+    }
+    /// What has happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn port_mut(&mut self, port: PortNo) -> Option<&mut Port> {
+        self.ports.get_mut(usize::from(port.0))
+    }
+    fn port(&self, port: PortNo) -> Option<&Port> {
+        self.ports.get(usize::from(port.0))
+    }
+    fn trace(&mut self, trace: Trace) {
+        self.outputs.push_back(Output::Trace(trace));
+    }
+
+    /// Feeds the interface of a port.
+    fn feed(
+        &mut self,
+        port: PortNo,
+        input: interface::Input<'_>,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        self.busy.insert(port);
+        match self.port_mut(port) {
+            Some(port) => port.interface.handle_input(input, now),
+            None => Err(Refused("no such port")),
+        }
+    }
+
+    fn cells(&mut self, port: PortNo, run: CellRun, now: Instant) {
+        let outputs = &mut self.outputs;
+        let touched = |port| outputs.push_back(Output::Touched(PortNo(port)));
+        let switched = self.fabric.receive(port.0, run, now, touched);
+        let Switched::Local(run) = switched else {
+            return;
+        };
+        // The signalling channel is the only local label.
+        let Some(receiver) = self.receivers.get_mut(usize::from(port.0)) else {
+            return;
+        };
+        match receiver.push(run) {
+            None => {}
+            Some(Err(_)) => self.counters.bad_sdus += 1,
+            Some(Ok(received)) => {
+                let sdu = received.pdu.sdu();
+                let done = self.feed(port, interface::Input::Lower(sdu), now);
+                debug_assert!(done.is_ok(), "only requests are refused");
+            }
+        }
+    }
+
+    fn link(&mut self, port: PortNo, up: bool, now: Instant) -> Result<(), Refused> {
+        self.fabric.set_link(port.0, up);
+        if let Some(receiver) = self.receivers.get_mut(usize::from(port.0)) {
+            receiver.reset();
+        }
+        let input = if up {
+            interface::Input::Start
+        } else {
+            interface::Input::LinkDown
+        };
+        self.feed(port, input, now)
+    }
+
+    /// Sends a signalling SDU.
+    fn transmit(&mut self, port: PortNo, sdu: Vec<u8>, now: Instant) {
+        let channel = PortVc::new(port.0, Vc::SIGNALLING);
+        let admission = self.fabric.send_local(channel, Pdu::new(sdu), now);
+        if admission.is_some_and(|admission| admission.dropped == 0) {
+            self.outputs.push_back(Output::Touched(port));
+        } else {
+            self.counters.not_sent += 1;
+        }
+    }
+
+    /// Moves on what the interfaces put out, until all are quiet.
+    fn drain(&mut self, now: Instant) {
+        while let Some(&port) = self.busy.first() {
+            let output = self
+                .port_mut(port)
+                .and_then(|port| port.interface.poll_output());
+            match output {
+                None => {
+                    self.busy.remove(&port);
+                }
+                Some(interface::Output::Lower(sdu)) => self.transmit(port, sdu, now),
+                Some(interface::Output::Indication(indication)) => {
+                    self.indication(port, indication, now);
+                }
+                Some(interface::Output::Trace(trace)) => {
+                    self.trace(trace.with("port", port));
+                }
+            }
+        }
+    }
+}
+
+impl<R: RouteSelect> Machine for Switch<R> {
+    type Input<'a> = Input;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input, now: Instant) -> Result<(), Refused> {
+        let done = match input {
+            Input::Start => (0..self.ports.len() as u16)
+                .map(PortNo)
+                .try_for_each(|port| self.feed(port, interface::Input::Start, now)),
+            Input::Cells(port, run) => {
+                self.cells(port, run, now);
+                Ok(())
+            }
+            Input::Link(port, up) => self.link(port, up, now),
+        };
+        self.drain(now);
+        done
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            if port.interface.poll_timeout().is_some_and(|at| at <= now) {
+                port.interface.handle_timeout(now);
+                self.busy.insert(PortNo(number as u16));
+            }
+        }
+        self.drain(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.ports
+            .iter()
+            .filter_map(|port| port.interface.poll_timeout())
+            .min()
+    }
+}

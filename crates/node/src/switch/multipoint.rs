@@ -1,0 +1,369 @@
+//! Parties of point-to-multipoint calls.
+//!
+//! The root's interface knows each party by one id, its branch by another. A party is *active* once the root
+//! has been told that it is there; before that the root is answered with a rejection, after that with a drop.
+
+use std::collections::VecDeque;
+
+use aerostat_proto::uni::{ConnectInfo, Request, SetupInfo};
+use aerostat_proto::{Cause, Instant, PartyId};
+
+use super::calls::Role;
+use super::{Branch, Call, LegKey, PartyLeg, PortKind, RouteSelect, Switch, SwitchCallId};
+
+/// Endpoint references on a branch lie in 0..=32767; 0 is the party of its SETUP.
+const MAX_PARTY: u16 = 0x7fff;
+
+impl Call {
+    /// Records the party that the SETUP of a branch carries.
+    pub(super) fn first_party(&mut self, branch: LegKey, root_id: PartyId) {
+        let party = PartyId(0);
+        let entry = self.branches.entry(branch).or_default();
+        entry.parties.insert(party, root_id);
+        entry.next_party = 1;
+        let leg = PartyLeg {
+            branch,
+            party,
+            active: false,
+        };
+        self.parties.insert(root_id, leg);
+    }
+    /// The root is answered with CONNECT: the party of this branch is there.
+    pub(super) fn accept(&mut self, branch: LegKey) {
+        self.accepted = true;
+        for party in self.parties.values_mut() {
+            party.active |= party.branch == branch;
+        }
+    }
+}
+
+impl Branch {
+    /// An id that no party of the branch has.
+    fn new_party(&mut self) -> Option<PartyId> {
+        let free = (self.next_party..=MAX_PARTY)
+            .chain(1..self.next_party)
+            .map(PartyId)
+            .find(|id| !self.parties.contains_key(id))?;
+        self.next_party = free.0 % MAX_PARTY + 1;
+        Some(free)
+    }
+}
+
+impl<R: RouteSelect> Switch<R> {
+    /// The root wants another party.
+    pub(super) fn party_offered(
+        &mut self,
+        key: LegKey,
+        root_id: PartyId,
+        mut info: SetupInfo,
+        now: Instant,
+    ) {
+        let Some((id, Role::Root)) = self.role(key) else {
+            return;
+        };
+        let screened = self.port(key.port).ok_or(Cause::TEMPORARY);
+        let done = screened.and_then(|port| port.screen(info.calling)).and_then(|calling| {
+            info.calling = calling;
+            self.add_party(id, root_id, info, now)
+        });
+        if let Err(cause) = done {
+            self.counters.parties_refused += 1;
+            let request = Request::RejectParty {
+                call: key.call,
+                party: root_id,
+                cause,
+            };
+            // Refused if the root has dropped it in this very moment.
+            let _ = self.ask(key.port, request, now);
+        }
+    }
+
+    fn add_party(
+        &mut self,
+        id: SwitchCallId,
+        root_id: PartyId,
+        mut info: SetupInfo,
+        now: Instant,
+    ) -> Result<(), Cause> {
+        let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
+        info.multipoint = true;
+        info.qos = call.info.qos;
+        let to = self.route(&info, call.root.port)?;
+        let trunk = self.port(to).is_some_and(|port| port.config.kind == PortKind::Trunk);
+        let shared = call.branches.keys().find(|key| trunk && key.port == to);
+        let Some(branch) = shared.copied() else {
+            let branch = self.set_up(id, to, &info, now)?;
+            let call = self.calls.get_mut(&id).ok_or(Cause::TEMPORARY)?;
+            call.first_party(branch, root_id);
+            return Ok(());
+        };
+        let call = self.calls.get_mut(&id).ok_or(Cause::TEMPORARY)?;
+        let leg = call.branches.get_mut(&branch).ok_or(Cause::TEMPORARY)?;
+        let party = leg.new_party().ok_or(Cause::RESOURCES)?;
+        leg.parties.insert(party, root_id);
+        let place = PartyLeg {
+            branch,
+            party,
+            active: false,
+        };
+        call.parties.insert(root_id, place);
+        if !leg.connected {
+            leg.waiting.push_back((party, info));
+            return Ok(());
+        }
+        let request = Request::AddParty {
+            call: branch.call,
+            party,
+            info,
+        };
+        if self.ask(branch.port, request, now).is_err() {
+            self.forget_party(id, branch, party);
+            return Err(Cause::RESOURCES);
+        }
+        Ok(())
+    }
+
+    /// Removes a party of a branch from the call; returns its root's id and whether it was active.
+    fn forget_party(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        party: PartyId,
+    ) -> Option<(PartyId, bool)> {
+        let call = self.calls.get_mut(&id)?;
+        let branch = call.branches.get_mut(&key)?;
+        branch.waiting.retain(|(waiting, _)| *waiting != party);
+        let root_id = branch.parties.remove(&party)?;
+        let place = call.parties.remove(&root_id)?;
+        Some((root_id, place.active))
+    }
+
+    /// A further branch was accepted: its first party is there, those that waited can be added.
+    pub(super) fn branch_connected(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        info: ConnectInfo,
+        now: Instant,
+    ) {
+        self.tell_added(id, key, PartyId(0), info, now);
+        let waiting = match self.calls.get_mut(&id).and_then(|c| c.branches.get_mut(&key)) {
+            Some(branch) => core::mem::take(&mut branch.waiting),
+            None => VecDeque::new(),
+        };
+        for (party, info) in waiting {
+            let request = Request::AddParty {
+                call: key.call,
+                party,
+                info,
+            };
+            if self.ask(key.port, request, now).is_err() {
+                self.lose_party(id, key, party, Cause::RESOURCES, now);
+            }
+        }
+    }
+
+    /// Tells the root that a party is there.
+    fn tell_added(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        party: PartyId,
+        info: ConnectInfo,
+        now: Instant,
+    ) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        let root_id = call.branches.get(&key).and_then(|b| b.parties.get(&party));
+        let Some(root_id) = root_id.copied() else {
+            return;
+        };
+        if let Some(place) = call.parties.get_mut(&root_id) {
+            place.active = true;
+        }
+        let root = call.root;
+        let request = Request::AcceptParty {
+            call: root.call,
+            party: root_id,
+            info,
+        };
+        // Refused if the root has dropped it in this very moment: its indication follows.
+        let _ = self.ask(root.port, request, now);
+    }
+
+    pub(super) fn party_added(
+        &mut self,
+        key: LegKey,
+        party: PartyId,
+        info: ConnectInfo,
+        now: Instant,
+    ) {
+        if let Some((id, Role::Branch)) = self.role(key) {
+            self.tell_added(id, key, party, info, now);
+        }
+    }
+
+    pub(super) fn party_alerting(&mut self, key: LegKey, party: PartyId, now: Instant) {
+        let Some((id, Role::Branch)) = self.role(key) else {
+            return;
+        };
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        let root_id = call.branches.get(&key).and_then(|b| b.parties.get(&party));
+        if let Some(&root_id) = root_id {
+            let root = call.root;
+            let request = Request::AlertParty {
+                call: root.call,
+                party: root_id,
+            };
+            // Refused if the root has dropped it in this very moment.
+            let _ = self.ask(root.port, request, now);
+        }
+    }
+
+    /// A party is gone: rejected or dropped by a branch, or dropped by the root.
+    pub(super) fn party_gone(&mut self, key: LegKey, party: PartyId, cause: Cause, now: Instant) {
+        match self.role(key) {
+            Some((id, Role::Branch)) => self.lose_party(id, key, party, cause, now),
+            Some((id, Role::Root)) => self.root_dropped(id, party, cause, now),
+            None => {}
+        }
+    }
+
+    /// The root dropped a party.
+    fn root_dropped(&mut self, id: SwitchCallId, root_id: PartyId, cause: Cause, now: Instant) {
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        let Some(&PartyLeg { branch, party, .. }) = call.parties.get(&root_id) else {
+            return;
+        };
+        let waiting = call
+            .branches
+            .get(&branch)
+            .is_some_and(|b| b.waiting.iter().any(|(waiting, _)| *waiting == party));
+        self.forget_party(id, branch, party);
+        let empty = self
+            .calls
+            .get(&id)
+            .and_then(|call| call.branches.get(&branch))
+            .is_some_and(|branch| branch.parties.is_empty());
+        if empty {
+            self.drop_branch(id, branch, cause, now);
+        } else if !waiting {
+            let request = Request::DropParty {
+                call: branch.call,
+                party,
+                cause,
+            };
+            // Refused if it is gone already: its indication follows.
+            let _ = self.ask(branch.port, request, now);
+        }
+    }
+
+    /// A branch lost a party: the root is told.
+    fn lose_party(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        party: PartyId,
+        cause: Cause,
+        now: Instant,
+    ) {
+        let Some((root_id, active)) = self.forget_party(id, key, party) else {
+            return;
+        };
+        self.tell_gone(id, root_id, active, cause, now);
+        // The interface releases a half-call with its last party; one that only waited leaves it empty.
+        let empty = self
+            .calls
+            .get(&id)
+            .and_then(|call| call.branches.get(&key))
+            .is_some_and(|branch| branch.parties.is_empty());
+        if empty {
+            self.drop_branch(id, key, cause, now);
+        }
+    }
+
+    fn tell_gone(
+        &mut self,
+        id: SwitchCallId,
+        root_id: PartyId,
+        active: bool,
+        cause: Cause,
+        now: Instant,
+    ) {
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        let (root, accepted, last) = (call.root, call.accepted, call.parties.is_empty());
+        if !accepted || last {
+            self.end_call(id, cause, None, now);
+            return;
+        }
+        let (call, party) = (root.call, root_id);
+        let request = if active {
+            Request::DropParty { call, party, cause }
+        } else {
+            Request::RejectParty { call, party, cause }
+        };
+        // Refused if the root has dropped it in this very moment.
+        let _ = self.ask(root.port, request, now);
+    }
+
+    /// Takes a branch off a call and releases it.
+    fn drop_branch(&mut self, id: SwitchCallId, key: LegKey, cause: Cause, now: Instant) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        call.branches.remove(&key);
+        let root = call.root;
+        self.part_branch(root, key);
+        self.release_leg(key, cause, now);
+    }
+
+    /// A branch cannot be used: it is released, and the root is told.
+    pub(super) fn lose_branch(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        cause: Cause,
+        now: Instant,
+    ) {
+        self.release_leg(key, cause, now);
+        self.branch_gone(id, key, cause, now);
+    }
+
+    /// A branch is being released or is gone: so are its parties, and the call if it was the last.
+    pub(super) fn branch_gone(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        cause: Cause,
+        now: Instant,
+    ) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        if call.branches.len() <= 1 || !call.accepted {
+            self.end_call(id, cause, Some(key), now);
+            return;
+        }
+        let root = call.root;
+        let Some(branch) = call.branches.remove(&key) else {
+            return;
+        };
+        let mut gone = Vec::new();
+        for root_id in branch.parties.into_values() {
+            if let Some(place) = call.parties.remove(&root_id) {
+                gone.push((root_id, place.active));
+            }
+        }
+        self.part_branch(root, key);
+        for (root_id, active) in gone {
+            self.tell_gone(id, root_id, active, cause, now);
+        }
+    }
+}

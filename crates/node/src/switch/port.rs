@@ -1,0 +1,263 @@
+//! One port of the switch: its signalling interface, its labels, its bandwidth.
+
+use std::collections::BTreeSet;
+
+use aerostat_proto::Cause;
+use aerostat_proto::uni::{CallId, Side};
+use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
+
+use crate::atm::{CellRate, PortLimits};
+use crate::interface::{self, Interface};
+
+/// What is at the other end of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// A host: calling addresses are checked, every leaf gets a SETUP of its own.
+    Host,
+    /// Another switch: calls are not sent back to it, leaves are added with ADD PARTY.
+    Trunk,
+}
+
+/// How to make a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Name for display.
+    pub name: String,
+    /// What is at the other end.
+    pub kind: PortKind,
+    /// The signalling interface. Towards hosts the switch plays the network side; of the two ends of a
+    /// trunk the first named one does.
+    pub interface: interface::Params,
+    /// What calls with guarantees may reserve in each direction, cells/s.
+    pub admit: u32,
+    /// Calls, in either direction.
+    pub max_calls: usize,
+    /// Largest VCI handed out; the smallest is [`Vc::FIRST_USER_VCI`].
+    pub max_vci: u16,
+    /// Police the contracts of CBR and VBR calls that come in here.
+    pub police: bool,
+    /// Line rate.
+    pub rate: CellRate,
+    /// Buffers of the transmitter.
+    pub buffers: PortLimits,
+}
+
+impl PortConfig {
+    /// A port with switch buffers; calls with guarantees may have 95 % of its rate.
+    #[must_use]
+    pub fn new(name: &str, kind: PortKind, interface: interface::Params, rate: CellRate) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            interface,
+            admit: (u64::from(rate.cells_per_second()) * 95 / 100) as u32,
+            max_calls: 2048,
+            max_vci: 4095,
+            police: false,
+            rate,
+            buffers: PortLimits::SWITCH,
+        }
+    }
+}
+
+/// Bandwidth of one call on one port, cells/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reservation {
+    /// Towards the other end of the link.
+    pub(super) tx: u64,
+    /// From there.
+    pub(super) rx: u64,
+}
+
+impl Reservation {
+    /// What `qos`, seen from the switch at this port (`tx` leaves it here), needs.
+    pub(super) fn of(qos: Qos) -> Self {
+        Self {
+            tx: guaranteed(qos.tx),
+            rx: guaranteed(qos.rx),
+        }
+    }
+}
+
+/// Cells/s that must be there at all times. CBR and real-time VBR: peak rate; VBR: sustainable rate;
+/// the others: minimum rate. Source: facts book "Traffic management" §6.
+fn guaranteed(traffic: TrafficParams) -> u64 {
+    // A guaranteed call without a peak rate asks for the whole line.
+    let peak = traffic.max_pcr.map_or(u64::MAX >> 8, u64::from);
+    match traffic.category {
+        Some(ServiceCategory::Cbr | ServiceCategory::RtVbr) => peak,
+        Some(ServiceCategory::NrtVbr) if traffic.scr != 0 => u64::from(traffic.scr).min(peak),
+        Some(ServiceCategory::NrtVbr) => peak,
+        Some(ServiceCategory::Abr | ServiceCategory::Gfr | ServiceCategory::Ubr) => {
+            u64::from(traffic.min_pcr)
+        }
+        None => 0,
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) config: PortConfig,
+    pub(super) interface: Interface,
+    /// Registered by the host, first one first.
+    pub(super) addresses: Vec<AtmAddress>,
+    pub(super) reserved: Reservation,
+    labels: BTreeSet<u16>,
+    next_vci: u16,
+    next_call: u32,
+}
+
+impl Port {
+    pub(super) fn new(config: PortConfig) -> Self {
+        Self {
+            interface: Interface::new(config.interface),
+            config,
+            addresses: Vec::new(),
+            reserved: Reservation::default(),
+            labels: BTreeSet::new(),
+            next_vci: Vc::FIRST_USER_VCI,
+            next_call: 0,
+        }
+    }
+    /// True if this end chooses the labels.
+    pub(super) fn is_network(&self) -> bool {
+        self.config.interface.uni.side == Side::Network
+    }
+    /// Labels handed out, in either way.
+    pub(super) fn labels(&self) -> usize {
+        self.labels.len()
+    }
+    /// An id for a call that starts here. Ids come back only after 2^31 calls.
+    pub(super) fn new_call_id(&mut self) -> CallId {
+        let id = CallId(self.next_call);
+        self.next_call = (self.next_call + 1) % CallId::INCOMING;
+        id
+    }
+    /// A free label. The search goes on from the last one, so that a label rests before it is used again
+    /// and late cells of the old connection do not reach the new one.
+    pub(super) fn allocate(&mut self) -> Result<Vc, Cause> {
+        let (first, last) = (Vc::FIRST_USER_VCI, self.config.max_vci);
+        let free = (self.next_vci..=last)
+            .chain(first..self.next_vci)
+            .find(|vci| !self.labels.contains(vci))
+            .ok_or(Cause(45))?;
+        self.labels.insert(free);
+        self.next_vci = if free >= last { first } else { free + 1 };
+        Ok(Vc::new(0, free))
+    }
+    /// Takes a label that the peer named.
+    pub(super) fn take(&mut self, vc: Vc) -> Result<(), Cause> {
+        if vc.vpi != 0 || vc.vci < Vc::FIRST_USER_VCI || !self.labels.insert(vc.vci) {
+            return Err(Cause::VC_UNAVAILABLE);
+        }
+        Ok(())
+    }
+    pub(super) fn give_back(&mut self, vc: Vc) {
+        self.labels.remove(&vc.vci);
+    }
+    /// Connection admission control. Source: facts book "Traffic management" §6.
+    pub(super) fn reserve(&mut self, wanted: Reservation) -> Result<(), Cause> {
+        let admit = u64::from(self.config.admit);
+        let fits = |have: u64, more: u64| more == 0 || have.saturating_add(more) <= admit;
+        if !fits(self.reserved.tx, wanted.tx) || !fits(self.reserved.rx, wanted.rx) {
+            return Err(Cause::RATE_UNAVAILABLE);
+        }
+        self.reserved.tx += wanted.tx;
+        self.reserved.rx += wanted.rx;
+        Ok(())
+    }
+    pub(super) fn unreserve(&mut self, held: Reservation) {
+        self.reserved.tx = self.reserved.tx.saturating_sub(held.tx);
+        self.reserved.rx = self.reserved.rx.saturating_sub(held.rx);
+    }
+    /// The calling address that this port vouches for: the caller's own if it is registered here, the
+    /// first registered one if the caller gave none.
+    pub(super) fn screen(&self, calling: Option<AtmAddress>) -> Result<Option<AtmAddress>, Cause> {
+        if self.config.kind == PortKind::Trunk {
+            return Ok(calling);
+        }
+        match calling {
+            None => self.addresses.first().copied().map(Some).ok_or(Cause::REJECTED),
+            Some(address) if self.addresses.iter().any(|a| a.same_end_system(&address)) => {
+                Ok(Some(address))
+            }
+            Some(_) => Err(Cause::REJECTED),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_proto::uni::Version;
+
+    fn port() -> Port {
+        let interface = interface::Params::new(Side::Network, Version::Uni31);
+        let mut config = PortConfig::new("p", PortKind::Host, interface, CellRate::of_cells(1000));
+        config.admit = 1000;
+        config.max_vci = 34;
+        Port::new(config)
+    }
+
+    #[test]
+    fn labels_rest_before_reuse() {
+        let mut port = port();
+        assert_eq!(port.allocate(), Ok(Vc::new(0, 32)));
+        port.give_back(Vc::new(0, 32));
+        assert_eq!(port.allocate(), Ok(Vc::new(0, 33)));
+        assert_eq!(port.take(Vc::new(0, 33)), Err(Cause::VC_UNAVAILABLE));
+        assert_eq!(port.take(Vc::new(0, 5)), Err(Cause::VC_UNAVAILABLE));
+        assert_eq!(port.take(Vc::new(0, 34)), Ok(()));
+        assert_eq!(port.allocate(), Ok(Vc::new(0, 32)));
+        assert_eq!(port.allocate(), Err(Cause(45)));
+        assert_eq!(port.labels(), 3);
+    }
+
+    #[test]
+    fn admission_counts_both_directions() {
+        let mut port = port();
+        let call = Reservation::of(Qos::cbr(600, 100));
+        assert_eq!(port.reserve(call), Ok(()));
+        assert_eq!(port.reserve(call), Err(Cause::RATE_UNAVAILABLE));
+        let one_way = Reservation { tx: 350, rx: 0 };
+        assert_eq!(port.reserve(one_way), Ok(()));
+        assert_eq!(port.reserve(one_way), Err(Cause::RATE_UNAVAILABLE));
+        assert_eq!(port.reserve(Reservation::of(Qos::ubr(100))), Ok(()));
+        port.unreserve(call);
+        port.unreserve(one_way);
+        assert_eq!(port.reserved, Reservation::default());
+        let vbr = TrafficParams {
+            category: Some(ServiceCategory::NrtVbr),
+            scr: 10,
+            ..TrafficParams::cbr(900, 100)
+        };
+        assert_eq!(guaranteed(vbr), 10);
+        let whole_line = TrafficParams {
+            max_pcr: None,
+            ..TrafficParams::cbr(0, 100)
+        };
+        let qos = Qos {
+            tx: whole_line,
+            rx: TrafficParams::none(),
+        };
+        assert_eq!(
+            port.reserve(Reservation::of(qos)),
+            Err(Cause::RATE_UNAVAILABLE)
+        );
+    }
+
+    #[test]
+    fn calling_numbers_are_screened() {
+        let mut port = port();
+        let own = AtmAddress::LECS;
+        assert_eq!(port.screen(Some(own)), Err(Cause::REJECTED));
+        assert_eq!(port.screen(None), Err(Cause::REJECTED));
+        port.addresses.push(own);
+        assert_eq!(port.screen(None), Ok(Some(own)));
+        let other_selector = own.with_selector(9);
+        assert_eq!(port.screen(Some(other_selector)), Ok(Some(other_selector)));
+        assert_eq!(port.screen(Some(AtmAddress::ZERO)), Err(Cause::REJECTED));
+        port.config.kind = PortKind::Trunk;
+        assert_eq!(port.screen(Some(AtmAddress::ZERO)), Ok(Some(AtmAddress::ZERO)));
+    }
+}

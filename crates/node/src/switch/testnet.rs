@@ -1,0 +1,406 @@
+//! A network in virtual time for tests: a chain of switches with hosts, links that can lose frames.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aerostat_proto::machine::settle;
+use aerostat_proto::uni::{Side, Version};
+use aerostat_proto::{
+    AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused,
+};
+use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+
+use super::{Input, Output, PortConfig, PortKind, PortNo, Switch};
+use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
+use crate::interface::Params;
+use crate::signalling::{self, Config, Signalling, UserId};
+
+pub(crate) const USER: UserId = UserId(1);
+const DELAY: Duration = Duration::from_micros(50);
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Host(usize),
+    Switch(usize, PortNo),
+}
+
+pub(crate) struct Host {
+    pub(crate) manager: Signalling,
+    pub(crate) events: Vec<AtmEvent<'static>>,
+    pub(crate) data: Vec<(ConnId, Vec<u8>)>,
+    /// VCs that the adapter has open.
+    pub(crate) open: BTreeSet<Vc>,
+    /// Accept what is offered.
+    pub(crate) auto: bool,
+    receivers: BTreeMap<Vc, RunReassembler>,
+    switch: usize,
+}
+
+impl Host {
+    fn new(switch: usize) -> Self {
+        Self {
+            manager: Signalling::new(Config::new(Version::Uni31)),
+            events: Vec::new(),
+            data: Vec::new(),
+            open: BTreeSet::new(),
+            auto: true,
+            receivers: BTreeMap::new(),
+            switch,
+        }
+    }
+    /// The connection that was offered last.
+    pub(crate) fn offered(&self) -> Option<ConnId> {
+        self.events.iter().rev().find_map(|event| match event {
+            AtmEvent::Incoming { conn, .. } => Some(*conn),
+            _ => None,
+        })
+    }
+    pub(crate) fn released(&self, conn: ConnId) -> Option<Cause> {
+        self.events.iter().rev().find_map(|event| match event {
+            AtmEvent::Released { conn: c, cause } if *c == conn => Some(*cause),
+            _ => None,
+        })
+    }
+    pub(crate) fn connected(&self, conn: ConnId) -> bool {
+        self.events
+            .iter()
+            .any(|event| matches!(event, AtmEvent::Connected { conn: c, .. } if *c == conn))
+    }
+}
+
+/// Decides whether a frame is lost, given its running number.
+type Fate = Box<dyn FnMut(usize) -> bool>;
+
+pub(crate) struct Net {
+    pub(crate) now: Instant,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) switches: Vec<Switch>,
+    /// Signalling frames are lost if it says so.
+    pub(crate) lose: Fate,
+    links: BTreeMap<End, End>,
+    wire: BTreeMap<(Instant, usize), (End, CellRun)>,
+    frames: usize,
+    lives: u8,
+}
+
+fn prefix(switch: usize) -> [u8; 13] {
+    let k = switch as u8;
+    [0x47, 0, 5, 0x80, 0xff, 0xe1, 0, 0, 0, 0xf2, 0x1a, k, 0]
+}
+
+impl Net {
+    /// A chain of `switches` switches; host `i` is at switch `at[i]`. All links up, signalling ready.
+    pub(crate) fn chain(switches: usize, at: &[usize]) -> Self {
+        let mut net = Self::unstarted(switches, at);
+        for host in 0..at.len() {
+            net.start_host(host);
+        }
+        net.run_ms(500);
+        net
+    }
+    /// The same with hosts that have not been started yet.
+    pub(crate) fn unstarted(switches: usize, at: &[usize]) -> Self {
+        let mut net = Self {
+            now: Instant::ZERO,
+            hosts: at.iter().map(|switch| Host::new(*switch)).collect(),
+            switches: Vec::new(),
+            lose: Box::new(|_| false),
+            links: BTreeMap::new(),
+            wire: BTreeMap::new(),
+            frames: 0,
+            lives: 0,
+        };
+        for k in 0..switches {
+            let switch = net.new_switch(k, switches);
+            net.switches.push(switch);
+        }
+        for k in 0..switches {
+            net.start_switch(k);
+        }
+        net
+    }
+    /// A switch and its links: port 0 to the one before, port 1 to the next, then the hosts.
+    fn new_switch(&mut self, k: usize, count: usize) -> Switch {
+        let rate = CellRate::OC3;
+        let mut switch = Switch::new([k as u8; 16], super::StaticRoutes::new());
+        let lives = self.lives;
+        let params = |side| Params::new(side, Version::Uni31).incarnation(lives);
+        let config = PortConfig::new("before", PortKind::Trunk, params(Side::User), rate);
+        let before = switch.add_port(config);
+        let config = PortConfig::new("after", PortKind::Trunk, params(Side::Network), rate);
+        let after = switch.add_port(config);
+        for other in 0..count {
+            match other.cmp(&k) {
+                core::cmp::Ordering::Less => {
+                    switch.routes_mut().add_prefix(&prefix(other), before);
+                }
+                core::cmp::Ordering::Greater => {
+                    switch.routes_mut().add_prefix(&prefix(other), after);
+                }
+                core::cmp::Ordering::Equal => {}
+            }
+        }
+        if k + 1 < count {
+            let (a, b) = (End::Switch(k, after), End::Switch(k + 1, before));
+            self.links.insert(a, b);
+            self.links.insert(b, a);
+        }
+        for i in 0..self.hosts.len() {
+            if self.hosts[i].switch == k {
+                let config = PortConfig::new("host", PortKind::Host, params(Side::Network), rate);
+                let port = switch.add_port(config);
+                switch.register(port, self.address(i));
+                let (a, b) = (End::Switch(k, port), End::Host(i));
+                self.links.insert(a, b);
+                self.links.insert(b, a);
+            }
+        }
+        switch
+    }
+    fn start_switch(&mut self, k: usize) {
+        let now = self.now;
+        self.switches[k].handle_input(Input::Start, now).unwrap();
+        self.drain_switch(k);
+    }
+    /// The switch loses its memory.
+    pub(crate) fn restart_switch(&mut self, k: usize) {
+        self.lives += 1;
+        self.switches[k] = self.new_switch(k, self.switches.len());
+        self.start_switch(k);
+    }
+    pub(crate) fn start_host(&mut self, i: usize) {
+        self.tell(i, signalling::Input::AddUser(USER)).unwrap();
+        self.tell(i, signalling::Input::Start).unwrap();
+    }
+    /// The host loses its memory.
+    pub(crate) fn restart_host(&mut self, i: usize) {
+        self.lives += 1;
+        self.hosts[i] = Host::new(self.hosts[i].switch);
+        let mut config = Config::new(Version::Uni31);
+        config.interface = config.interface.incarnation(self.lives);
+        self.hosts[i].manager = Signalling::new(config);
+        self.start_host(i);
+    }
+    /// The address of a host.
+    pub(crate) fn address(&self, i: usize) -> AtmAddress {
+        let esi = MacAddr([0, 0x20, 0xea, 0, 0, i as u8]);
+        AtmAddress::from_parts(prefix(self.hosts[i].switch), esi, 0)
+    }
+    pub(crate) fn port_of(&self, i: usize) -> PortNo {
+        match self.links[&End::Host(i)] {
+            End::Switch(_, port) => port,
+            End::Host(_) => unreachable!("hosts are at switches"),
+        }
+    }
+
+    pub(crate) fn tell(
+        &mut self,
+        i: usize,
+        input: signalling::Input<'_>,
+    ) -> Result<(), Refused> {
+        let now = self.now;
+        let done = self.hosts[i].manager.handle_input(input, now);
+        self.drain_host(i);
+        done
+    }
+    pub(crate) fn ask(&mut self, i: usize, request: AtmRequest) -> Result<(), Refused> {
+        self.tell(i, signalling::Input::Request(USER, request))
+    }
+    pub(crate) fn listen(&mut self, i: usize) {
+        let request = AtmRequest::Listen {
+            address: self.address(i),
+            blli: Blli::LLC,
+            max_sdu: 1536,
+        };
+        self.ask(i, request).unwrap();
+    }
+    pub(crate) fn call(&mut self, from: usize, to: usize, conn: u32) {
+        self.call_with(from, to, conn, Qos::ubr(1536), false);
+    }
+    pub(crate) fn call_with(
+        &mut self,
+        from: usize,
+        to: usize,
+        conn: u32,
+        qos: Qos,
+        multipoint: bool,
+    ) {
+        let request = AtmRequest::Connect {
+            conn: ConnId(conn),
+            calling: self.address(from),
+            called: self.address(to),
+            blli: Blli::LLC,
+            qos,
+            multipoint,
+        };
+        self.ask(from, request).unwrap();
+    }
+    pub(crate) fn send(&mut self, i: usize, conn: ConnId, text: &[u8]) -> Result<(), Refused> {
+        let sdu = text.to_vec();
+        self.ask(i, AtmRequest::Send { conn, sdu })
+    }
+    pub(crate) fn release(&mut self, i: usize, conn: ConnId) {
+        let cause = Cause::NORMAL;
+        self.ask(i, AtmRequest::Release { conn, cause }).unwrap();
+    }
+    pub(crate) fn add_party(&mut self, root: usize, conn: u32, party: u16, leaf: usize) {
+        let request = AtmRequest::AddParty {
+            conn: ConnId(conn),
+            party: PartyId(party),
+            called: self.address(leaf),
+        };
+        self.ask(root, request).unwrap();
+    }
+
+    fn carry(&mut self, from: End, run: CellRun, at: Instant) {
+        let Some(to) = self.links.get(&from).copied() else {
+            return;
+        };
+        self.frames += 1;
+        if run.vc == Vc::SIGNALLING && (self.lose)(self.frames) {
+            return;
+        }
+        self.wire.insert((at + DELAY, self.frames), (to, run));
+    }
+
+    fn drain_host(&mut self, i: usize) {
+        for output in settle(&mut self.hosts[i].manager, self.now) {
+            match output {
+                signalling::Output::Send { vc, sdu } => {
+                    assert!(vc == Vc::SIGNALLING || self.hosts[i].open.contains(&vc));
+                    let run = CellRun::whole(Pdu::new(sdu), vc);
+                    self.carry(End::Host(i), run, self.now);
+                }
+                signalling::Output::OpenVc { vc, .. } => {
+                    assert!(self.hosts[i].open.insert(vc), "{vc} opened twice");
+                }
+                signalling::Output::CloseVc { vc } => {
+                    assert!(self.hosts[i].open.remove(&vc), "{vc} was not open");
+                    self.hosts[i].receivers.remove(&vc);
+                }
+                signalling::Output::Event(_, event) => {
+                    let offered = match &event {
+                        AtmEvent::Incoming { conn, .. } => Some(*conn),
+                        _ => None,
+                    };
+                    self.hosts[i].events.push(event);
+                    if let Some(conn) = offered.filter(|_| self.hosts[i].auto) {
+                        // Refused if the caller has given up meanwhile: its release follows.
+                        let _ = self.ask(i, AtmRequest::Accept { conn });
+                    }
+                }
+                signalling::Output::Trace(_) => {}
+            }
+        }
+    }
+
+    fn drain_switch(&mut self, k: usize) {
+        for output in settle(&mut self.switches[k], self.now) {
+            match output {
+                Output::Touched(_) | Output::Trace(_) => {}
+            }
+        }
+        let now = self.now;
+        for port in 0..self.switches[k].fabric().ports() {
+            while let Some(output) = self.switches[k].fabric_mut().output_mut(port)
+                && let Some(departure) = output.pop(now, u16::MAX)
+            {
+                let end = End::Switch(k, PortNo(port));
+                self.carry(end, departure.run, departure.finish);
+            }
+        }
+    }
+
+    fn arrive(&mut self, end: End, run: CellRun) {
+        match end {
+            End::Switch(k, port) => {
+                let now = self.now;
+                self.switches[k]
+                    .handle_input(Input::Cells(port, run), now)
+                    .unwrap();
+                self.drain_switch(k);
+            }
+            End::Host(i) => {
+                let vc = run.vc;
+                let receivers = &mut self.hosts[i].receivers;
+                let receiver = receivers.entry(vc).or_insert_with(|| RunReassembler::new(0));
+                let Some(Ok(received)) = receiver.push(run) else {
+                    return;
+                };
+                let sdu = received.pdu.sdu();
+                if vc == Vc::SIGNALLING {
+                    self.tell(i, signalling::Input::Signalling(sdu)).unwrap();
+                } else if let Some((user, conn)) = self.hosts[i].manager.receiver(vc) {
+                    assert_eq!(user, USER);
+                    self.hosts[i].data.push((conn, sdu.to_vec()));
+                }
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        let wire = self.wire.keys().next().map(|(at, _)| *at);
+        let hosts = self.hosts.iter().filter_map(|h| h.manager.poll_timeout());
+        let switches = self.switches.iter().filter_map(Machine::poll_timeout);
+        let departures = self.switches.iter().flat_map(|switch| {
+            (0..switch.fabric().ports())
+                .filter_map(|port| switch.fabric().output(port)?.next_departure())
+        });
+        wire.into_iter()
+            .chain(hosts)
+            .chain(switches)
+            .chain(departures)
+            .min()
+    }
+
+    pub(crate) fn run_ms(&mut self, ms: u64) {
+        let until = self.now + Duration::from_millis(ms);
+        while let Some(next) = self.next().filter(|at| *at <= until) {
+            self.now = self.now.max(next);
+            while let Some(entry) = self.wire.first_entry()
+                && entry.key().0 <= self.now
+            {
+                let (end, run) = entry.remove();
+                self.arrive(end, run);
+            }
+            for i in 0..self.hosts.len() {
+                self.drain_host(i);
+            }
+            for k in 0..self.switches.len() {
+                self.drain_switch(k);
+            }
+        }
+        self.now = until;
+    }
+    pub(crate) fn run_s(&mut self, seconds: u64) {
+        self.run_ms(seconds * 1000);
+    }
+
+    /// No call, no label, no reservation, no connection anywhere.
+    pub(crate) fn assert_clean(&self) {
+        for (i, host) in self.hosts.iter().enumerate() {
+            let calls: Vec<_> = host.manager.calls().collect();
+            assert!(calls.is_empty(), "host {i}: {calls:?}");
+            assert!(host.open.is_empty(), "host {i}: {:?}", host.open);
+            assert_eq!(host.manager.interface().uni().calls().count(), 0, "host {i}");
+        }
+        for (k, switch) in self.switches.iter().enumerate() {
+            assert_eq!(switch.calls().count(), 0, "switch {k}");
+            for port in switch.port_infos() {
+                assert_eq!(
+                    (port.calls, port.labels, port.reserved),
+                    (0, 0, (0, 0)),
+                    "switch {k} port {}",
+                    port.port
+                );
+            }
+            let connections: Vec<_> = switch.fabric().connections().filter(|c| !c.local).collect();
+            assert!(connections.is_empty(), "switch {k}: {connections:?}");
+        }
+    }
+    /// Connections in the fabric of a switch, without the local ones.
+    pub(crate) fn connections(&self, k: usize) -> usize {
+        let fabric = self.switches[k].fabric();
+        fabric.connections().filter(|c| !c.local).count()
+    }
+}
