@@ -368,3 +368,160 @@ impl Machine for Interface {
         .min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_proto::machine::settle;
+    use aerostat_proto::uni::{Side, Version};
+    use aerostat_wire::SscopPdu;
+
+    /// Two interfaces and a link with a delay of 1 ms.
+    struct Pair {
+        ends: [Interface; 2],
+        wire: VecDeque<(Instant, usize, Vec<u8>)>,
+        told: [Vec<Indication>; 2],
+        now: Instant,
+        cut: bool,
+        sent: usize,
+    }
+
+    impl Pair {
+        fn new() -> Self {
+            let end = |side| Interface::new(Params::new(side, Version::Uni31));
+            Self {
+                ends: [end(Side::User), end(Side::Network)],
+                wire: VecDeque::new(),
+                told: Default::default(),
+                now: Instant::ZERO,
+                cut: false,
+                sent: 0,
+            }
+        }
+        fn feed(&mut self, end: usize, input: Input<'_>) {
+            self.ends[end].handle_input(input, self.now).unwrap();
+            self.drain(end);
+        }
+        fn drain(&mut self, end: usize) {
+            for output in settle(&mut self.ends[end], self.now) {
+                match output {
+                    Output::Lower(sdu) => {
+                        self.sent += 1;
+                        if !self.cut {
+                            let at = self.now + Duration::from_millis(1);
+                            self.wire.push_back((at, 1 - end, sdu));
+                        }
+                    }
+                    Output::Indication(indication) => self.told[end].push(indication),
+                    Output::Trace(_) => {}
+                }
+            }
+        }
+        fn run(&mut self, seconds: u64) {
+            let until = self.now + Duration::from_secs(seconds);
+            loop {
+                let arrival = self.wire.front().map(|(at, ..)| *at);
+                let timers = self.ends.iter().filter_map(Machine::poll_timeout);
+                let Some(next) = timers.chain(arrival).min().filter(|at| *at <= until) else {
+                    break;
+                };
+                self.now = next;
+                if arrival == Some(next)
+                    && let Some((_, end, sdu)) = self.wire.pop_front()
+                {
+                    self.feed(end, Input::Lower(&sdu));
+                }
+                self.drain(0);
+                self.drain(1);
+            }
+            self.now = until;
+        }
+    }
+
+    fn ups(told: &[Indication]) -> usize {
+        told.iter().filter(|i| **i == Indication::Up).count()
+    }
+
+    #[test]
+    fn both_ends_are_restarted_and_then_ready() {
+        let mut pair = Pair::new();
+        pair.feed(0, Input::Start);
+        pair.run(5);
+        assert_eq!(pair.ends[1].phase(), Phase::Down, "not started: deaf");
+        pair.feed(1, Input::Start);
+        pair.run(2);
+        for end in 0..2 {
+            assert_eq!(pair.ends[end].phase(), Phase::Ready);
+            assert_eq!(ups(&pair.told[end]), 1);
+            let restarted = Indication::Restarted { what: Restart::All };
+            let at = |wanted: &Indication| pair.told[end].iter().position(|i| i == wanted);
+            assert!(at(&restarted) < at(&Indication::Up), "{:?}", pair.told[end]);
+        }
+    }
+
+    #[test]
+    fn lost_links_come_back() {
+        let mut pair = Pair::new();
+        pair.feed(0, Input::Start);
+        pair.feed(1, Input::Start);
+        pair.run(2);
+        pair.cut = true;
+        pair.run(60);
+        for end in 0..2 {
+            assert_eq!(pair.ends[end].phase(), Phase::Down);
+            assert_eq!(pair.told[end].last(), Some(&Indication::Down));
+        }
+        pair.cut = false;
+        pair.run(10);
+        for end in 0..2 {
+            assert_eq!(pair.ends[end].phase(), Phase::Ready);
+            assert_eq!(ups(&pair.told[end]), 2);
+        }
+        pair.feed(0, Input::LinkDown);
+        assert_eq!(pair.ends[0].phase(), Phase::Down);
+        let before = pair.sent;
+        pair.run(30);
+        assert_eq!(pair.ends[1].phase(), Phase::Down, "the other end is alone");
+        assert!(pair.sent - before < 100);
+    }
+
+    /// A peer that connects but never answers RESTART.
+    #[test]
+    fn an_unanswered_restart_does_not_block() {
+        let mut end = Interface::new(Params::new(Side::User, Version::Uni31));
+        let now = Instant::ZERO;
+        end.handle_input(Input::Start, now).unwrap();
+        settle(&mut end, now);
+        let ack = [0, 0, 0, 0, 2, 0, 0, 30];
+        end.handle_input(Input::Lower(&ack), now).unwrap();
+        let sent = settle(&mut end, now);
+        assert!(sent.iter().any(|o| matches!(o, Output::Lower(_))));
+        assert_eq!(end.phase(), Phase::Restarting);
+        let mut now = now;
+        while end.phase() != Phase::Ready {
+            now = end.poll_timeout().unwrap();
+            settle(&mut end, now);
+        }
+        assert_eq!(now, Instant::from_secs(3));
+    }
+
+    /// A peer that refuses every connection is asked about once a second.
+    #[test]
+    fn refusals_do_not_spin() {
+        let mut end = Interface::new(Params::new(Side::User, Version::Uni31));
+        let mut now = Instant::ZERO;
+        end.handle_input(Input::Start, now).unwrap();
+        let refusal = SscopPdu::BeginReject { uu: Vec::new() }.encode();
+        let mut begins = 0;
+        while now < Instant::from_secs(60) {
+            for output in settle(&mut end, now) {
+                if matches!(output, Output::Lower(_)) {
+                    begins += 1;
+                    end.handle_input(Input::Lower(&refusal), now).unwrap();
+                }
+            }
+            now = end.poll_timeout().unwrap();
+        }
+        assert_eq!(begins, 60);
+    }
+}

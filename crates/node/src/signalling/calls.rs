@@ -219,12 +219,7 @@ impl Signalling {
         Ok(())
     }
 
-    pub(super) fn send(
-        &mut self,
-        user: UserId,
-        conn: ConnId,
-        sdu: Vec<u8>,
-    ) -> Result<(), Refused> {
+    pub(super) fn send(&mut self, user: UserId, conn: ConnId, sdu: Vec<u8>) -> Result<(), Refused> {
         let (_, call) = self.call(user, conn)?;
         let (Phase::Connected, Some(vc)) = (call.phase, call.vc) else {
             return Err(WRONG_STATE);
@@ -339,7 +334,9 @@ impl Signalling {
         let listener = info
             .blli
             .and_then(|blli| self.listeners.get(&(info.called, blli)))
-            .filter(|l| fits(info.qos.tx.max_sdu, l.max_sdu) && fits(info.qos.rx.max_sdu, l.max_sdu));
+            .filter(|l| {
+                fits(info.qos.tx.max_sdu, l.max_sdu) && fits(info.qos.rx.max_sdu, l.max_sdu)
+            });
         let refusal = match listener {
             None => {
                 self.counters.incompatible += 1;
@@ -413,7 +410,9 @@ impl Signalling {
                 // Refused only for a party that is gone by now.
                 let _ = self.ask(request, now);
             }
-            Indication::PartyAdded { call: id, party, .. } => {
+            Indication::PartyAdded {
+                call: id, party, ..
+            } => {
                 if let Some(call) = self.calls.get_mut(&id)
                     && let Some((user, conn)) = call.owner
                     && let Some(state @ Party::Adding) = call.parties.get_mut(&party)

@@ -348,7 +348,11 @@ impl Signalling {
         }
         self.listeners.retain(|_, listener| listener.user != user);
         let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
-        let conns: Vec<ConnId> = self.conns.range(range).map(|((_, conn), _)| *conn).collect();
+        let conns: Vec<ConnId> = self
+            .conns
+            .range(range)
+            .map(|((_, conn), _)| *conn)
+            .collect();
         for conn in conns {
             self.release(user, conn, Cause::NORMAL, now)?;
         }
@@ -467,6 +471,10 @@ impl Machine for Signalling {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let waiting = self.waiting.front().map(|(until, _)| *until);
-        self.interface.poll_timeout().into_iter().chain(waiting).min()
+        self.interface
+            .poll_timeout()
+            .into_iter()
+            .chain(waiting)
+            .min()
     }
 }

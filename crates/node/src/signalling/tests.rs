@@ -73,7 +73,10 @@ fn waiting_has_an_end() {
         conn: ConnId(1),
         cause: Cause::NETWORK_OUT_OF_ORDER,
     };
-    assert_eq!(settle(&mut manager, end), [Output::Event(UserId(1), released)]);
+    assert_eq!(
+        settle(&mut manager, end),
+        [Output::Event(UserId(1), released)]
+    );
     assert_eq!(manager.calls().count(), 0);
     assert_eq!(manager.counters().no_link, 1);
 }

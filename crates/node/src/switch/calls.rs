@@ -27,7 +27,9 @@ impl<R: RouteSelect> Switch<R> {
             Indication::Proceeding { call, vc } => {
                 self.progress(LegKey { port, call }, vc, false, now);
             }
-            Indication::Alerting { call, vc } => self.progress(LegKey { port, call }, vc, true, now),
+            Indication::Alerting { call, vc } => {
+                self.progress(LegKey { port, call }, vc, true, now)
+            }
             Indication::Connected { call, info, vc } => {
                 self.connected(LegKey { port, call }, info, vc, now);
             }
@@ -88,7 +90,11 @@ impl<R: RouteSelect> Switch<R> {
         self.counters.offered += 1;
         let done = self
             .admit_root(key, info.qos, vc)
-            .and_then(|()| self.port(key.port).ok_or(Cause::TEMPORARY)?.screen(info.calling))
+            .and_then(|()| {
+                self.port(key.port)
+                    .ok_or(Cause::TEMPORARY)?
+                    .screen(info.calling)
+            })
             .and_then(|calling| {
                 info.calling = calling;
                 self.start_call(key, info.clone(), party, now)

@@ -11,7 +11,12 @@ use crate::interface::{self, Phase};
 
 impl<R: RouteSelect> Switch<R> {
     /// A request to the interface of a leg.
-    pub(super) fn ask(&mut self, port: PortNo, request: Request, now: Instant) -> Result<(), Refused> {
+    pub(super) fn ask(
+        &mut self,
+        port: PortNo,
+        request: Request,
+        now: Instant,
+    ) -> Result<(), Refused> {
         self.feed(port, interface::Input::Request(request), now)
     }
 
@@ -109,7 +114,8 @@ impl<R: RouteSelect> Switch<R> {
             call: CallId(u32::MAX),
         };
         let held = self.legs.range(range).count();
-        self.port(port).is_none_or(|port| held >= port.config.max_calls)
+        self.port(port)
+            .is_none_or(|port| held >= port.config.max_calls)
     }
 
     /// The network side of a branch has named the label.
@@ -163,10 +169,7 @@ impl<R: RouteSelect> Switch<R> {
         let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
         let (root, qos, open) = (call.root, call.info.qos, call.open);
         let multipoint = call.info.multipoint;
-        let police = |key: LegKey| {
-            self.port(key.port)
-                .is_some_and(|port| port.config.police)
-        };
+        let police = |key: LegKey| self.port(key.port).is_some_and(|port| port.config.police);
         let (police_root, police_branch) = (police(root), police(branch));
         let from = self.end_of(root).ok_or(Cause::VC_UNAVAILABLE)?;
         let to = self.end_of(branch).ok_or(Cause::VC_UNAVAILABLE)?;

@@ -62,10 +62,12 @@ impl<R: RouteSelect> Switch<R> {
             return;
         };
         let screened = self.port(key.port).ok_or(Cause::TEMPORARY);
-        let done = screened.and_then(|port| port.screen(info.calling)).and_then(|calling| {
-            info.calling = calling;
-            self.add_party(id, root_id, info, now)
-        });
+        let done = screened
+            .and_then(|port| port.screen(info.calling))
+            .and_then(|calling| {
+                info.calling = calling;
+                self.add_party(id, root_id, info, now)
+            });
         if let Err(cause) = done {
             self.counters.parties_refused += 1;
             let request = Request::RejectParty {
@@ -89,7 +91,9 @@ impl<R: RouteSelect> Switch<R> {
         info.multipoint = true;
         info.qos = call.info.qos;
         let to = self.route(&info, call.root.port)?;
-        let trunk = self.port(to).is_some_and(|port| port.config.kind == PortKind::Trunk);
+        let trunk = self
+            .port(to)
+            .is_some_and(|port| port.config.kind == PortKind::Trunk);
         let shared = call.branches.keys().find(|key| trunk && key.port == to);
         let Some(branch) = shared.copied() else {
             let branch = self.set_up(id, to, &info, now)?;
@@ -147,7 +151,11 @@ impl<R: RouteSelect> Switch<R> {
         now: Instant,
     ) {
         self.tell_added(id, key, PartyId(0), info, now);
-        let waiting = match self.calls.get_mut(&id).and_then(|c| c.branches.get_mut(&key)) {
+        let waiting = match self
+            .calls
+            .get_mut(&id)
+            .and_then(|c| c.branches.get_mut(&key))
+        {
             Some(branch) => core::mem::take(&mut branch.waiting),
             None => VecDeque::new(),
         };

@@ -177,7 +177,12 @@ impl Port {
             return Ok(calling);
         }
         match calling {
-            None => self.addresses.first().copied().map(Some).ok_or(Cause::REJECTED),
+            None => self
+                .addresses
+                .first()
+                .copied()
+                .map(Some)
+                .ok_or(Cause::REJECTED),
             Some(address) if self.addresses.iter().any(|a| a.same_end_system(&address)) => {
                 Ok(Some(address))
             }
@@ -258,6 +263,9 @@ mod tests {
         assert_eq!(port.screen(Some(other_selector)), Ok(Some(other_selector)));
         assert_eq!(port.screen(Some(AtmAddress::ZERO)), Err(Cause::REJECTED));
         port.config.kind = PortKind::Trunk;
-        assert_eq!(port.screen(Some(AtmAddress::ZERO)), Ok(Some(AtmAddress::ZERO)));
+        assert_eq!(
+            port.screen(Some(AtmAddress::ZERO)),
+            Ok(Some(AtmAddress::ZERO))
+        );
     }
 }

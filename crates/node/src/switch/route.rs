@@ -99,7 +99,11 @@ mod tests {
         routes.register(address.with_selector(7), PortNo(3));
         assert_eq!(select(&routes), Ok(PortNo(3)));
         routes.unregister(address, PortNo(4));
-        assert_eq!(select(&routes), Ok(PortNo(3)), "not this port's to withdraw");
+        assert_eq!(
+            select(&routes),
+            Ok(PortNo(3)),
+            "not this port's to withdraw"
+        );
         routes.unregister(address, PortNo(3));
         assert_eq!(select(&routes), Ok(PortNo(2)));
         assert_eq!(

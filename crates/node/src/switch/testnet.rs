@@ -193,11 +193,7 @@ impl Net {
         }
     }
 
-    pub(crate) fn tell(
-        &mut self,
-        i: usize,
-        input: signalling::Input<'_>,
-    ) -> Result<(), Refused> {
+    pub(crate) fn tell(&mut self, i: usize, input: signalling::Input<'_>) -> Result<(), Refused> {
         let now = self.now;
         let done = self.hosts[i].manager.handle_input(input, now);
         self.drain_host(i);
@@ -323,7 +319,9 @@ impl Net {
             End::Host(i) => {
                 let vc = run.vc;
                 let receivers = &mut self.hosts[i].receivers;
-                let receiver = receivers.entry(vc).or_insert_with(|| RunReassembler::new(0));
+                let receiver = receivers
+                    .entry(vc)
+                    .or_insert_with(|| RunReassembler::new(0));
                 let Some(Ok(received)) = receiver.push(run) else {
                     return;
                 };
@@ -382,7 +380,11 @@ impl Net {
             let calls: Vec<_> = host.manager.calls().collect();
             assert!(calls.is_empty(), "host {i}: {calls:?}");
             assert!(host.open.is_empty(), "host {i}: {:?}", host.open);
-            assert_eq!(host.manager.interface().uni().calls().count(), 0, "host {i}");
+            assert_eq!(
+                host.manager.interface().uni().calls().count(),
+                0,
+                "host {i}"
+            );
         }
         for (k, switch) in self.switches.iter().enumerate() {
             assert_eq!(switch.calls().count(), 0, "switch {k}");

@@ -45,7 +45,11 @@ fn call_carries_data_both_ways_and_is_released_by_either_side() {
         net.assert_clean();
         if by_caller {
             assert_eq!(net.hosts[1].released(there), Some(Cause::NORMAL));
-            assert_eq!(net.hosts[0].released(A), None, "no event for one's own release");
+            assert_eq!(
+                net.hosts[0].released(A),
+                None,
+                "no event for one's own release"
+            );
         } else {
             assert_eq!(net.hosts[0].released(A), Some(Cause::NORMAL));
         }
@@ -123,7 +127,10 @@ fn admission_by_peak_cell_rate() {
         net.hosts[0].released(ConnId(2)),
         Some(Cause::RATE_UNAVAILABLE)
     );
-    assert!(net.hosts[0].connected(ConnId(3)), "best effort is not counted");
+    assert!(
+        net.hosts[0].connected(ConnId(3)),
+        "best effort is not counted"
+    );
     assert!(net.hosts[0].connected(ConnId(4)), "VBR counts with its SCR");
     let port = net.switches[1].port_infos().next().unwrap();
     assert_eq!(port.reserved, (190_000, 190_000));
@@ -230,7 +237,11 @@ fn multipoint_leaves_come_and_go() {
     net.run_ms(10);
     for leaf in 1..5 {
         let conn = net.hosts[leaf].offered().unwrap();
-        assert_eq!(net.hosts[leaf].data, [(conn, b"all".to_vec())], "leaf {leaf}");
+        assert_eq!(
+            net.hosts[leaf].data,
+            [(conn, b"all".to_vec())],
+            "leaf {leaf}"
+        );
         assert!(net.send(leaf, conn, b"back").is_err(), "leaves cannot send");
     }
     // One copy towards switch 1, which serves three leaves with it.
@@ -284,7 +295,11 @@ fn multipoint_refusals_and_the_last_leaf() {
         party: PartyId(7),
         cause: Cause::INCOMPATIBLE,
     };
-    assert!(net.hosts[0].events.contains(&gone), "{:?}", net.hosts[0].events);
+    assert!(
+        net.hosts[0].events.contains(&gone),
+        "{:?}",
+        net.hosts[0].events
+    );
     net.listen(2);
     net.add_party(0, 1, 7, 2);
     net.run_ms(100);
@@ -376,7 +391,8 @@ fn calls_of_a_port_have_a_bound() {
         net.call(0, 1, conn);
     }
     net.run_ms(100);
-    let refused = (1..=5).filter(|conn| net.hosts[0].released(ConnId(*conn)) == Some(Cause::RESOURCES));
+    let refused =
+        (1..=5).filter(|conn| net.hosts[0].released(ConnId(*conn)) == Some(Cause::RESOURCES));
     assert_eq!(refused.count(), 2);
     for call in net.hosts[0].manager.calls().collect::<Vec<_>>() {
         let (_, conn) = call.owner.unwrap();
