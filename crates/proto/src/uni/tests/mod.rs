@@ -5,6 +5,7 @@ mod errors;
 mod hostile;
 mod link;
 mod parties;
+mod recorded;
 mod timeouts;
 
 use aerostat_wire::q2931::{Ie, Message, MessageType, id};
