@@ -141,6 +141,8 @@ impl Uni {
             MessageType::ADD_PARTY_REJECT => self.on_add_party_reject(key, decoded, now),
             MessageType::DROP_PARTY => self.on_drop_party(key, decoded, now),
             MessageType::DROP_PARTY_ACK => self.on_drop_party_ack(key, decoded),
+            // News from an ISDN behind the peer; nothing here waits for it.
+            MessageType::PROGRESS => self.counters.ignored += 1,
             _ => self.unexpected(key, decoded.message.kind),
         }
     }
