@@ -197,6 +197,7 @@ impl Control {
             ToControl::MustFlush { mac, to, via, last } => {
                 self.send_flush(mac, to, via, last, now);
             }
+            ToControl::Unwanted(mac) => self.lose_path(mac),
             ToControl::Use { mac, last } => self.aged(mac, last, now),
         }
         self.reckon();

@@ -122,13 +122,15 @@ impl Control {
             let text = format!("{} refuses data direct: {cause}", gone.peer);
             self.trace(Trace::detail("lane.direct-refused", text).with("peer", gone.peer));
         }
+        // Who waited for this connection must not wait for ever.
+        let hopeless = refused || !self.calls(gone.peer);
         for mac in macs {
             let Some(entry) = self.cache.get_mut(&mac) else {
                 continue;
             };
             let hit = match entry.path {
                 Path::Direct(to) | Path::Flushing { to, .. } => to == conn,
-                Path::Calling => refused,
+                Path::Calling => hopeless,
                 Path::Switching => true,
                 Path::None | Path::Refused(_) => false,
             };

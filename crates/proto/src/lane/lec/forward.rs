@@ -308,6 +308,7 @@ impl Forwarder {
 
     fn switch(&mut self, mac: MacAddr, to: ConnId, fresh: Duration, now: Instant) {
         let Some(destination) = self.destinations.get_mut(&mac) else {
+            self.to_control.push_back(ToControl::Unwanted(mac));
             return;
         };
         match destination.last {

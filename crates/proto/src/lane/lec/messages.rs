@@ -60,6 +60,8 @@ pub(super) enum ToControl {
         via: ConnId,
         last: Instant,
     },
+    /// Asked to switch a destination that it does not know (any more).
+    Unwanted(MacAddr),
     /// Answer to `AskUse`.
     Use { mac: MacAddr, last: Option<Instant> },
 }

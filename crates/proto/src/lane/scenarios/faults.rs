@@ -158,3 +158,84 @@ fn same_seed_same_story() {
     };
     assert_eq!(story(), story());
 }
+
+#[test]
+fn call_that_was_never_ready_and_went_is_replaced() {
+    let mut w = joined_world(2);
+    // Client 1 calls; nothing that would make client 0 ready gets through.
+    let from_1 = lec_of(&w, LEC0 + 1).snapshot().lecid.to_be_bytes();
+    w.net.loss = Some(Box::new(move |sdu| {
+        sdu.len() == 6 || sdu.starts_with(&from_1)
+    }));
+    unicast(&mut w, LEC0 + 1, LEC0, 1);
+    w.run_for(Duration::from_millis(100));
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET), [LEC0 + 1]);
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_millis(100));
+    assert_eq!(
+        w.net.roots(Blli::LANE_DATA_ETHERNET),
+        [LEC0 + 1],
+        "waits for READY"
+    );
+    let now = w.now;
+    w.net.break_calls(LEC0, Blli::LANE_DATA_ETHERNET, now);
+    w.run_for(Duration::from_millis(100));
+    w.net.loss = None;
+    for number in 0..3 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        w.run_for(Duration::from_millis(500));
+    }
+    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET), [LEC0]);
+    let cache = lec_of(&w, LEC0).snapshot().cache;
+    assert!(cache.iter().any(|row| row.vc.is_some()));
+    finish(w);
+}
+
+#[test]
+fn destination_forgotten_by_the_data_plane_finds_its_path_again() {
+    let mut config = [lec_config(0), lec_config(1)];
+    config[0].limits.cache = 4;
+    let mut w = world(config.to_vec());
+    for who in [LEC0, LEC0 + 1] {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_millis(500));
+    // While the call for client 1 is under way, four others push it out of the table of destinations.
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_millis(3));
+    for n in 0x60..0x64 {
+        let octets = frame(LEC0, mac(n), 1);
+        tell(&mut w, LEC0, lec::Input::Transmit(octets));
+    }
+    w.run_for(Duration::from_secs(5));
+    for number in 0..3 {
+        unicast(&mut w, LEC0, LEC0 + 1, number);
+        w.run_for(Duration::from_secs(1));
+    }
+    let cache = lec_of(&w, LEC0).snapshot().cache;
+    let row = cache.iter().find(|row| row.mac == mac(2)).unwrap();
+    assert!(row.vc.is_some(), "{row:?}");
+    finish(w);
+}
+
+#[test]
+fn les_returns_to_a_bus_that_stayed() {
+    let mut w = joined_world(3);
+    w.take_notes();
+    w.replace(LES, new_les());
+    start(&mut w, LES);
+    w.run_for(Duration::from_secs(12));
+    assert!(operational(&w, 3));
+    let bus = bus_of(&w).snapshot();
+    assert_eq!(bus.clients.len(), 3);
+    // The LECIDs were dealt anew, and the BUS knows them.
+    for who in LEC0..LEC0 + 3 {
+        w.take_notes();
+        let octets = frame(who, MacAddr::BROADCAST, 8);
+        tell(&mut w, who, lec::Input::Transmit(octets));
+        w.run_for(Duration::from_millis(10));
+        let other = if who == LEC0 { LEC0 + 1 } else { LEC0 };
+        assert_eq!(delivered(&mut w, other), [8]);
+    }
+    finish(w);
+}
