@@ -4,17 +4,15 @@
 //! inverted, the receiver's header error control corrects, discards or is deceived, and what is left
 //! travels on as a cell with octets of its own, for AAL5 to judge. Idle cells between are error-free.
 
-use aerostat_node::atm::{CellRate, CellRun, Content};
+use aerostat_node::atm::{CellRun, Content};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::{CELL_BITS, Cell, CellHeader, HeaderForm, HecReceiver, HecVerdict};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
-/// How a link behaves; the same in both directions.
+/// How a link behaves, the same in both directions. Its rate is that of the output ports at its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Line rate.
-    pub rate: CellRate,
     /// Propagation delay.
     pub delay: Duration,
     /// Probability that a cell is lost, 0..=1.
@@ -26,9 +24,8 @@ pub struct LinkConfig {
 impl LinkConfig {
     /// A link without errors.
     #[must_use]
-    pub const fn new(rate: CellRate, delay: Duration) -> Self {
+    pub const fn new(delay: Duration) -> Self {
         Self {
-            rate,
             delay,
             loss: 0.0,
             bit_errors: 0.0,
@@ -180,7 +177,7 @@ mod tests {
         let config = LinkConfig {
             loss,
             bit_errors,
-            ..LinkConfig::new(CellRate::OC3, Duration::ZERO)
+            ..LinkConfig::new(Duration::ZERO)
         };
         Impairment::new(&config, HeaderForm::Uni, Pcg32::new(1, 2)).unwrap()
     }

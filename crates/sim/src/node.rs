@@ -1,23 +1,25 @@
 //! What the world asks of a node, and what it tells those who watch.
 
 use crate::world::{LinkEnd, NodeId};
-use aerostat_node::atm::fabric::FabricError;
-use aerostat_node::atm::{DropReason, FabricOp, Pdu, Received};
+use aerostat_node::atm::{CellRun, DropReason, OutputPort, Pdu};
 use aerostat_proto::{Instant, Trace};
+use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
-use aerostat_wire::{TrafficParams, Vc};
 
-/// The control and service side of a node: everything above AAL5.
+/// A node, as its links see it: cells go in, and wait at output ports to be taken.
 ///
 /// Driven as a [`Machine`](aerostat_proto::Machine) is: any input, then outputs until there is none, then
-/// the next deadline, which must lie strictly in the future.
+/// the next deadline, which must lie strictly in the future. Departures are no deadlines: the world
+/// asks the output ports.
 pub trait Node {
     /// What it tells the experimenter besides traces: samples, results.
     type Event;
     /// Power is on.
     fn start(&mut self, now: Instant);
-    /// An SDU arrived: on port 0 of a host, or on a local label of a switch.
-    fn sdu(&mut self, port: u16, vc: Vc, sdu: Received, now: Instant);
+    /// Cells came from the link at `port`. Ports whose queues took cells are added to `touched`. False if
+    /// nothing but queues and counters has changed: then the world asks neither outputs nor deadline, which
+    /// is what makes a cell cheap.
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool;
     /// The link at `port` went down or came up.
     fn link(&mut self, port: u16, up: bool, now: Instant);
     /// Fires every timer that is due.
@@ -26,40 +28,15 @@ pub trait Node {
     fn poll_output(&mut self) -> Option<NodeOutput<Self::Event>>;
     /// When [`Self::handle_timeout`] is next needed.
     fn poll_timeout(&self) -> Option<Instant>;
+    /// The transmitter of a port.
+    fn output_port(&mut self, port: u16) -> Option<&mut OutputPort>;
 }
 
 /// What a node wants done.
 #[derive(Debug)]
 pub enum NodeOutput<E> {
-    /// Send an SDU: on a VC that the host opened, or on a local label of a switch.
-    Send {
-        /// The port; 0 on a host.
-        port: u16,
-        /// The VC.
-        vc: Vc,
-        /// The SDU.
-        pdu: Pdu,
-    },
-    /// Open a VC of a host, or a local label of a switch, besides signalling and ILMI, which are always open.
-    OpenVc {
-        /// The port; 0 on a host.
-        port: u16,
-        /// The VC.
-        vc: Vc,
-        /// What the node sends on it.
-        traffic: TrafficParams,
-        /// Largest SDU that it takes, octets; 0: any.
-        max_sdu: u16,
-    },
-    /// Close it.
-    CloseVc {
-        /// The port; 0 on a host.
-        port: u16,
-        /// The VC.
-        vc: Vc,
-    },
-    /// A switch changes its connection table.
-    Fabric(FabricOp),
+    /// Cells may have been queued at this port: look at its next departure again.
+    Touched(u16),
     /// The story.
     Trace(Trace),
     /// For the experimenter.
@@ -71,7 +48,7 @@ pub enum NodeOutput<E> {
 pub struct Packet<'a> {
     /// Where.
     pub end: LinkEnd,
-    /// When its last cell passed.
+    /// When its last cell passed, or its first one was dropped.
     pub at: Instant,
     /// Which way, seen from the node at this end.
     pub direction: Direction,
@@ -81,7 +58,7 @@ pub struct Packet<'a> {
     pub pdu: &'a Pdu,
     /// True if a cell had CLP 1.
     pub clp: bool,
-    /// Why it was dropped here, if it was.
+    /// Why it was dropped here, wholly or in part, if it was.
     pub dropped: Option<DropReason>,
 }
 
@@ -93,8 +70,6 @@ pub trait Observer<E> {
     fn event(&mut self, _node: NodeId, _event: E, _now: Instant) {}
     /// An SDU passed a link end that is watched.
     fn packet(&mut self, _packet: &Packet<'_>) {}
-    /// A switch asked for something that its fabric refused: a defect of the control plane.
-    fn refused(&mut self, _node: NodeId, _op: FabricOp, _error: FabricError, _now: Instant) {}
 }
 
 /// Nobody watches.

@@ -1,27 +1,81 @@
 //! Worlds of scripted nodes: times, rates, losses, faults and determinism.
 
 use crate::*;
-use aerostat_node::atm::{CellRate, FabricOp, Pdu, PortVc, Received};
+use aerostat_node::atm::fabric::Switched;
+use aerostat_node::atm::{
+    CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicEvent, OutputPort, Pdu, PortLimits,
+    PortVc, QueueConfig, RunReassembler,
+};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::cells_for;
 use aerostat_wire::{TrafficParams, Vc};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// What a scripted host does, and what it has seen.
-#[derive(Default)]
+/// A host or a switch without any protocol: it sends what its plan says and keeps what comes.
 struct Script {
+    plane: Plane,
     /// PDUs to send: when, on which VC, how long. In order of time.
     plan: VecDeque<(Instant, Vc, usize)>,
-    /// VCs to open at the start.
-    open: Vec<(Vc, TrafficParams)>,
-    /// Connections to make at the start (switches).
-    connect: Vec<FabricOp>,
     received: Vec<(Instant, Vc, Vec<u8>)>,
     links: Vec<(Instant, bool)>,
     wakes: usize,
     sent: u8,
     out: VecDeque<NodeOutput<(Vc, usize)>>,
+}
+
+enum Plane {
+    Host(Box<Nic>),
+    Switch(Box<Fabric>, RunReassembler),
+}
+
+impl Script {
+    fn of(plane: Plane) -> Self {
+        Self {
+            plane,
+            plan: VecDeque::new(),
+            received: Vec::new(),
+            links: Vec::new(),
+            wakes: 0,
+            sent: 0,
+            out: VecDeque::new(),
+        }
+    }
+    fn host(rate: CellRate, open: &[(Vc, TrafficParams)]) -> Self {
+        let mut nic = Nic::new(rate);
+        for (vc, traffic) in open {
+            assert!(nic.open(*vc, *traffic, 0));
+        }
+        Self::of(Plane::Host(Box::new(nic)))
+    }
+    fn switch(rates: &[CellRate], connect: &[FabricOp]) -> Self {
+        let mut fabric = Fabric::new([1; 16]);
+        for rate in rates {
+            let port = fabric.add_port(*rate, PortLimits::SWITCH);
+            let at = PortVc::new(port, Vc::SIGNALLING);
+            fabric.open_local(at, TrafficParams::ubr(0)).unwrap();
+        }
+        for op in connect {
+            fabric.apply(*op).unwrap();
+        }
+        Self::of(Plane::Switch(Box::new(fabric), RunReassembler::new(0)))
+    }
+    fn nic(&self) -> &Nic {
+        match &self.plane {
+            Plane::Host(nic) => nic,
+            Plane::Switch(..) => panic!("a switch has no adapter"),
+        }
+    }
+    fn fabric(&self) -> &Fabric {
+        match &self.plane {
+            Plane::Switch(fabric, _) => fabric,
+            Plane::Host(_) => panic!("a host has no fabric"),
+        }
+    }
+    fn keep(&mut self, vc: Vc, pdu: Pdu, now: Instant) {
+        self.out.push_back(NodeOutput::Event((vc, pdu.sdu().len())));
+        self.received.push((now, vc, pdu.into_sdu()));
+    }
 }
 
 fn contents(len: usize, number: u8) -> Vec<u8> {
@@ -32,24 +86,32 @@ fn contents(len: usize, number: u8) -> Vec<u8> {
 
 impl Node for Script {
     type Event = (Vc, usize);
-    fn start(&mut self, _now: Instant) {
-        for (vc, traffic) in &self.open {
-            self.out.push_back(NodeOutput::OpenVc {
-                port: 0,
-                vc: *vc,
-                traffic: *traffic,
-                max_sdu: 0,
-            });
+    fn start(&mut self, _now: Instant) {}
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool {
+        let vc = run.vc;
+        let pdu = match &mut self.plane {
+            Plane::Host(nic) => match nic.receive(run, now) {
+                NicEvent::Sdu { sdu, .. } => sdu.pdu,
+                _ => return false,
+            },
+            Plane::Switch(fabric, receiver) => {
+                match fabric.receive(port, run, now, |port| touched.push(port)) {
+                    Switched::Local(run) => match receiver.push(run) {
+                        Some(Ok(sdu)) => sdu.pdu,
+                        _ => return false,
+                    },
+                    Switched::Queued | Switched::Dropped(_) => return false,
+                }
+            }
+        };
+        self.keep(vc, pdu, now);
+        true
+    }
+    fn link(&mut self, port: u16, up: bool, now: Instant) {
+        match &mut self.plane {
+            Plane::Host(nic) => nic.set_link(up),
+            Plane::Switch(fabric, _) => fabric.set_link(port, up),
         }
-        self.out
-            .extend(self.connect.drain(..).map(NodeOutput::Fabric));
-    }
-    fn sdu(&mut self, _port: u16, vc: Vc, sdu: Received, now: Instant) {
-        self.out
-            .push_back(NodeOutput::Event((vc, sdu.pdu.sdu().len())));
-        self.received.push((now, vc, sdu.pdu.into_sdu()));
-    }
-    fn link(&mut self, _port: u16, up: bool, now: Instant) {
         self.links.push((now, up));
     }
     fn handle_timeout(&mut self, now: Instant) {
@@ -57,7 +119,11 @@ impl Node for Script {
         while let Some((_, vc, len)) = self.plan.pop_front_if(|step| step.0 <= now) {
             let pdu = Pdu::new(contents(len, self.sent));
             self.sent = self.sent.wrapping_add(1);
-            self.out.push_back(NodeOutput::Send { port: 0, vc, pdu });
+            match &mut self.plane {
+                Plane::Host(nic) => nic.send(vc, pdu, now),
+                Plane::Switch(fabric, _) => fabric.send_local(PortVc::new(0, vc), pdu, now),
+            };
+            self.out.push_back(NodeOutput::Touched(0));
         }
     }
     fn poll_output(&mut self) -> Option<NodeOutput<(Vc, usize)>> {
@@ -65,6 +131,12 @@ impl Node for Script {
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.plan.front().map(|step| step.0)
+    }
+    fn output_port(&mut self, port: u16) -> Option<&mut OutputPort> {
+        match &mut self.plane {
+            Plane::Host(nic) => Some(nic.output_mut()),
+            Plane::Switch(fabric, _) => fabric.output_mut(port),
+        }
     }
 }
 
@@ -82,11 +154,11 @@ fn end(node: NodeId, port: u16) -> LinkEnd {
 }
 
 /// Hosts a and b on one switch; VC 100 of a is VC 200 of b, both ways.
-fn pair(seed: u64, link: LinkConfig) -> (World<Script>, Script, Script, Script) {
+fn pair(seed: u64, rate: CellRate, link: LinkConfig) -> (World<Script>, Script, Script, Script) {
     let mut world = World::new(seed);
-    assert_eq!(world.add_host("a", link.rate), A);
-    assert_eq!(world.add_host("b", link.rate), B);
-    assert_eq!(world.add_switch("sw", vec![link.rate; 2], [1; 16]), SWITCH);
+    assert_eq!(world.add_host("a"), A);
+    assert_eq!(world.add_host("b"), B);
+    assert_eq!(world.add_switch("sw", 2), SWITCH);
     world.connect("a-sw", [end(A, 0), end(SWITCH, 0)], link);
     world.connect("b-sw", [end(B, 0), end(SWITCH, 1)], link);
     let traffic = TrafficParams::ubr(0);
@@ -100,15 +172,14 @@ fn pair(seed: u64, link: LinkConfig) -> (World<Script>, Script, Script, Script) 
         traffic,
         police: false,
     };
-    let host = |vc| Script {
-        open: vec![(vc, traffic)],
-        ..Script::default()
-    };
-    let switch = Script {
-        connect: vec![connect(pa, pb), connect(pb, pa)],
-        ..Script::default()
-    };
+    let host = |vc| Script::host(rate, &[(vc, traffic)]);
+    let switch = Script::switch(&[rate; 2], &[connect(pa, pb), connect(pb, pa)]);
     (world, host(pa.vc), host(pb.vc), switch)
+}
+
+fn received_by_b(world: &World<Script>) -> aerostat_wire::aal5::ReassemblyCounters {
+    let nic = world.node(B).unwrap().nic();
+    nic.vcs().find(|vc| vc.vc.vci == 200).unwrap().received
 }
 
 fn start(world: &mut World<Script>, a: Script, b: Script, switch: Script) {
@@ -129,7 +200,7 @@ fn sends(count: u64, gap: Duration, vci: u16, len: usize) -> VecDeque<(Instant, 
 
 #[test]
 fn one_cell_takes_two_cell_times_and_two_delays() {
-    let (mut world, mut a, b, switch) = pair(1, LinkConfig::new(CellRate::OC3, DELAY));
+    let (mut world, mut a, b, switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
     a.plan = sends(1, Duration::ZERO, 100, 40);
     start(&mut world, a, b, switch);
     world.run_until(Instant::from_secs(1), &mut ());
@@ -146,7 +217,7 @@ fn one_cell_takes_two_cell_times_and_two_delays() {
 /// Source: facts book "Cell and AAL5" §7.
 #[test]
 fn a_saturated_link_carries_what_the_arithmetic_says() {
-    let (mut world, mut a, b, switch) = pair(1, LinkConfig::new(CellRate::OC3, DELAY));
+    let (mut world, mut a, b, switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
     // One PDU of 192 cells lasts 543.6 us; offered a little faster, so that the link never idles.
     a.plan = sends(400, Duration::from_micros(540), 100, 9188);
     start(&mut world, a, b, switch);
@@ -168,9 +239,9 @@ fn a_saturated_link_carries_what_the_arithmetic_says() {
 fn a_lost_cell_costs_a_pdu_and_is_counted() {
     let link = LinkConfig {
         loss: 0.01,
-        ..LinkConfig::new(CellRate::OC3, DELAY)
+        ..LinkConfig::new(DELAY)
     };
-    let (mut world, mut a, b, switch) = pair(3, link);
+    let (mut world, mut a, b, switch) = pair(3, CellRate::OC3, link);
     a.plan = sends(2000, Duration::from_micros(200), 100, 1500);
     start(&mut world, a, b, switch);
     world.run_until(Instant::from_secs(2), &mut ());
@@ -182,13 +253,7 @@ fn a_lost_cell_costs_a_pdu_and_is_counted() {
         assert_eq!(c.sent, c.delivered + c.lost);
         assert!(c.lost > 300);
     }
-    let receiver = world
-        .nic(B)
-        .unwrap()
-        .vcs()
-        .find(|vc| vc.vc.vci == 200)
-        .unwrap()
-        .received;
+    let receiver = received_by_b(&world);
     assert_eq!(receiver.sdus, got as u64);
     assert!(receiver.errors() > 700 && receiver.errors() + receiver.sdus <= 2000);
     assert_eq!(receiver.cells, world.link_counters(LinkId(1))[1].delivered);
@@ -198,9 +263,9 @@ fn a_lost_cell_costs_a_pdu_and_is_counted() {
 fn bit_errors_never_change_an_sdu() {
     let link = LinkConfig {
         bit_errors: 2e-6,
-        ..LinkConfig::new(CellRate::OC3, DELAY)
+        ..LinkConfig::new(DELAY)
     };
-    let (mut world, mut a, b, switch) = pair(5, link);
+    let (mut world, mut a, b, switch) = pair(5, CellRate::OC3, link);
     a.plan = sends(2000, Duration::from_micros(200), 100, 1500);
     start(&mut world, a, b, switch);
     world.run_until(Instant::from_secs(2), &mut ());
@@ -213,13 +278,7 @@ fn bit_errors_never_change_an_sdu() {
             "a damaged or misplaced SDU"
         );
     }
-    let receiver = world
-        .nic(B)
-        .unwrap()
-        .vcs()
-        .find(|vc| vc.vc.vci == 200)
-        .unwrap()
-        .received;
+    let receiver = received_by_b(&world);
     assert!(receiver.crc > 10);
     let c = world.link_counters(LinkId(0))[0];
     assert!(c.damaged > 20 && c.corrected > 0);
@@ -228,7 +287,7 @@ fn bit_errors_never_change_an_sdu() {
 
 #[test]
 fn cuts_and_crashes_lose_what_is_on_the_way_and_heal() {
-    let (mut world, mut a, b, switch) = pair(1, LinkConfig::new(CellRate::OC3, DELAY));
+    let (mut world, mut a, b, switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
     a.plan = sends(1000, Duration::from_micros(1000), 100, 1500);
     start(&mut world, a, b, switch);
     world.run_until(at(100_050), &mut ());
@@ -241,36 +300,30 @@ fn cuts_and_crashes_lose_what_is_on_the_way_and_heal() {
     // The PDU that was cut off is lost with a CRC error or never completed; the others are complete.
     assert_eq!(world.node(B).unwrap().received.len(), 200);
     let links = &world.node(B).unwrap().links;
-    assert_eq!(
-        links[..],
-        [
-            (Instant::ZERO, true),
-            (at(100_050), false),
-            (at(200_050), true)
-        ]
-    );
+    assert_eq!(links[..], [(at(100_050), false), (at(200_050), true)]);
     world.power_off(B, &mut ());
     assert!(world.node(B).is_none());
     world.run_until(at(400_500), &mut ());
-    let again = Script {
-        open: vec![(Vc::new(0, 200), TrafficParams::ubr(0))],
-        ..Script::default()
-    };
+    let again = Script::host(CellRate::OC3, &[(Vc::new(0, 200), TrafficParams::ubr(0))]);
     world.power_on(B, again, &mut ());
     world.run_until(at(500_500), &mut ());
     assert_eq!(world.node(B).unwrap().received.len(), 100);
     // A switch that restarts has lost its connections.
     world.power_off(SWITCH, &mut ());
-    world.power_on(SWITCH, Script::default(), &mut ());
+    let empty = Script::switch(&[CellRate::OC3; 2], &[]);
+    world.power_on(SWITCH, empty, &mut ());
     world.run_until(Instant::from_secs(2), &mut ());
     assert_eq!(world.node(B).unwrap().received.len(), 100);
-    assert_eq!(world.fabric(SWITCH).unwrap().connections().count(), 4);
+    assert_eq!(
+        world.node(SWITCH).unwrap().fabric().connections().count(),
+        2
+    );
     assert!(world.next_at().is_none());
 }
 
 #[test]
 fn signalling_reaches_the_switch_and_back() {
-    let (mut world, mut a, b, mut switch) = pair(1, LinkConfig::new(CellRate::OC3, DELAY));
+    let (mut world, mut a, b, mut switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
     a.plan = VecDeque::from([(at(1), Vc::SIGNALLING, 100)]);
     switch.plan = VecDeque::from([(at(2), Vc::SIGNALLING, 200)]);
     start(&mut world, a, b, switch);
@@ -304,9 +357,9 @@ fn recorded_run(seed: u64) -> (Vec<Told>, Vec<u8>) {
     let link = LinkConfig {
         loss: 0.001,
         bit_errors: 1e-6,
-        ..LinkConfig::new(CellRate::DS3, DELAY)
+        ..LinkConfig::new(DELAY)
     };
-    let (mut world, mut a, mut b, switch) = pair(seed, link);
+    let (mut world, mut a, mut b, switch) = pair(seed, CellRate::DS3, link);
     a.plan = sends(300, Duration::from_micros(500), 100, 1500);
     b.plan = sends(300, Duration::from_micros(700), 200, 700);
     let mut capture = Capture::new(Vec::new(), "pair").unwrap();
@@ -335,6 +388,54 @@ fn the_same_seed_gives_the_same_bytes() {
     assert!(recorded_run(8).0 != first.0);
 }
 
+/// A capture shows what a port drops, once per PDU, with the reason.
+#[test]
+fn dropped_pdus_are_seen_with_their_reason() {
+    let (mut world, mut a, b, mut switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
+    a.plan = sends(40, Duration::from_micros(1), 100, 1500);
+    // The way to b is slow and short: the first PDU passes, then frames are discarded.
+    let Plane::Switch(fabric, _) = &mut switch.plane else {
+        panic!()
+    };
+    let output = fabric.output_mut(1).unwrap();
+    *output = OutputPort::new(
+        CellRate::ATM25,
+        PortLimits {
+            best_effort: Limits::of(60),
+            ..PortLimits::SWITCH
+        },
+    );
+    output
+        .open(Vc::SIGNALLING, QueueConfig::switch(TrafficParams::ubr(0)))
+        .unwrap();
+    output
+        .open(Vc::new(0, 200), QueueConfig::switch(TrafficParams::ubr(0)))
+        .unwrap();
+    world.tap(LinkId(1));
+    #[derive(Default)]
+    struct Seen(Vec<(bool, u8)>);
+    impl Observer<(Vc, usize)> for Seen {
+        fn packet(&mut self, packet: &Packet<'_>) {
+            if packet.end.node == SWITCH {
+                self.0.push((packet.dropped.is_some(), packet.pdu.sdu()[0]));
+            }
+        }
+    }
+    let mut seen = Seen::default();
+    world.power_on_all([(A, a), (B, b), (SWITCH, switch)], &mut seen);
+    world.run_until(Instant::from_secs(1), &mut seen);
+    let mut numbers: Vec<u8> = seen.0.iter().map(|s| s.1).collect();
+    numbers.sort_unstable();
+    assert_eq!(
+        numbers,
+        (0..40).collect::<Vec<_>>(),
+        "each PDU once: sent or dropped"
+    );
+    let passed = seen.0.iter().filter(|s| !s.0).count();
+    assert_eq!(passed, world.node(B).unwrap().received.len());
+    assert!((2..20).contains(&passed), "{passed}");
+}
+
 proptest! {
     /// Two hosts send to a third through one port: every cell and every SDU is accounted for, and each
     /// sender's SDUs come whole and in order.
@@ -344,13 +445,13 @@ proptest! {
         two in proptest::collection::vec((1_u64..2_000, 1_usize..3_000), 1..25),
     ) {
         let mut world: World<Script> = World::new(1);
-        let rates = vec![CellRate::OC3, CellRate::OC3, CellRate::DS3];
-        let switch = world.add_switch("sw", rates, [0; 16]);
+        let rates = [CellRate::OC3, CellRate::OC3, CellRate::DS3];
+        let switch = world.add_switch("sw", 3);
         let mut hosts = Vec::new();
-        for (port, rate) in [CellRate::OC3, CellRate::OC3, CellRate::DS3].into_iter().enumerate() {
-            let host = world.add_host(&format!("h{port}"), rate);
-            let ends = [end(host, 0), end(switch, port as u16)];
-            world.connect(&format!("l{port}"), ends, LinkConfig::new(rate, DELAY));
+        for port in 0..3_u16 {
+            let host = world.add_host(&format!("h{port}"));
+            let ends = [end(host, 0), end(switch, port)];
+            world.connect(&format!("l{port}"), ends, LinkConfig::new(DELAY));
             hosts.push(host);
         }
         let traffic = TrafficParams::ubr(0);
@@ -361,11 +462,11 @@ proptest! {
             connect.push(FabricOp::Connect { from: PortVc::new(i as u16, near), to: PortVc::new(2, far), traffic, police: false });
             let mut when = 0;
             let plan = plan.iter().map(|(gap, len)| { when += gap; (at(when), near, *len) }).collect();
-            machines.push((hosts[i], Script { plan, open: vec![(near, traffic)], ..Script::default() }));
+            machines.push((hosts[i], Script { plan, ..Script::host(CellRate::OC3, &[(near, traffic)]) }));
         }
         let open = vec![(Vc::new(0, 60), TrafficParams::none()), (Vc::new(0, 61), TrafficParams::none())];
-        machines.push((hosts[2], Script { open, ..Script::default() }));
-        machines.push((switch, Script { connect, ..Script::default() }));
+        machines.push((hosts[2], Script::host(CellRate::DS3, &open)));
+        machines.push((switch, Script::switch(&rates, &connect)));
         world.power_on_all(machines, &mut ());
         world.run_until(Instant::from_secs(10), &mut ());
         let received = &world.node(hosts[2]).unwrap().received;
@@ -376,6 +477,6 @@ proptest! {
         }
         let cells: usize = one.iter().chain(&two).map(|(_, len)| cells_for(*len)).sum();
         prop_assert_eq!(world.link_counters(LinkId(2))[1].delivered, cells as u64);
-        prop_assert_eq!(world.fabric(switch).unwrap().output(2).unwrap().totals().dropped.total(), 0);
+        prop_assert_eq!(world.node(switch).unwrap().fabric().output(2).unwrap().totals().dropped.total(), 0);
     }
 }

@@ -1,9 +1,8 @@
 //! The world: nodes, links, and every cell between them.
 //!
-//! **Way of a cell.** A node sends a PDU; its adapter (or, for a switch's own control plane, the output port)
-//! queues the cells; when the transmitter is free one cell leaves, is on the line for exactly one cell time,
-//! then travels for the delay of the link, and is taken by the far adapter or fabric when its last bit is there.
-//! Only a receiver that has all cells of a PDU makes an SDU.
+//! **Way of a cell.** It waits at an output port of a node; when the transmitter is free it leaves, is on the
+//! line for exactly one cell time, then travels for the delay of the link, and is given to the far node when
+//! its last bit is there. What nodes do with cells is theirs; the world owns links, time and events.
 //!
 //! **Events.** One queue ([`EventQueue`]) holds, per direction of a link, at most one departure and one
 //! arrival, and per node its next deadline. A deadline that has moved leaves a stale event behind, which is
@@ -15,16 +14,12 @@
 use crate::event::EventQueue;
 use crate::link::{Impairment, LinkConfig, LinkCounters};
 use crate::node::{Node, NodeOutput, Observer, Packet};
-use aerostat_node::atm::fabric::Switched;
-use aerostat_node::atm::{
-    CellRate, CellRun, Departure, Fabric, Nic, NicEvent, OutputPort, Pdu, PortLimits, PortVc,
-    Received, RunReassembler,
-};
+use aerostat_node::atm::{CellRun, Departure, OutputPort, RunReassembler};
 use aerostat_node::ip::random;
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::Vc;
 use aerostat_wire::cell::HeaderForm;
 use aerostat_wire::pcapng::Direction;
-use aerostat_wire::{TrafficParams, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Number of a node, in order of creation.
@@ -54,46 +49,11 @@ enum Event {
     Deadline(u32),
 }
 
-/// The cell plane of a node.
-#[derive(Debug)]
-enum Plane {
-    Host(Box<Nic>),
-    Switch(Box<SwitchPlane>),
-}
-
-#[derive(Debug)]
-struct SwitchPlane {
-    fabric: Fabric,
-    location: [u8; 16],
-    rates: Vec<CellRate>,
-    /// Receivers of local labels.
-    local: BTreeMap<PortVc, RunReassembler>,
-}
-
-impl SwitchPlane {
-    fn new(location: [u8; 16], rates: Vec<CellRate>) -> Self {
-        let mut fabric = Fabric::new(location);
-        for rate in &rates {
-            let port = fabric.add_port(*rate, PortLimits::SWITCH);
-            for vc in [Vc::SIGNALLING, Vc::ILMI] {
-                let opened = fabric.open_local(PortVc::new(port, vc), TrafficParams::ubr(0));
-                debug_assert!(opened.is_ok());
-            }
-            fabric.set_link(port, false);
-        }
-        Self {
-            fabric,
-            location,
-            rates,
-            local: BTreeMap::new(),
-        }
-    }
-}
-
 struct Slot<N> {
     name: String,
     node: Option<N>,
-    plane: Plane,
+    /// Links of a switch to a switch have NNI cells.
+    switch: bool,
     /// When the deadline event that counts is due: not later than the node's own deadline.
     due: Option<Instant>,
     /// Direction that each port sends into; `u32::MAX` where no link is plugged in.
@@ -136,6 +96,8 @@ pub struct World<N: Node> {
     travels: Vec<Travel>,
     seed: u64,
     touched: Vec<u16>,
+    /// Directions that are watched.
+    tapped: Vec<u32>,
 }
 
 const NO_DIRECTION: u32 = u32::MAX;
@@ -152,51 +114,39 @@ impl<N: Node> World<N> {
             travels: Vec::new(),
             seed,
             touched: Vec::new(),
+            tapped: Vec::new(),
         }
     }
 
-    /// Adds a host with one port; off until [`Self::power_on`].
-    pub fn add_host(&mut self, name: &str, rate: CellRate) -> NodeId {
-        let mut nic = Nic::new(rate);
-        nic.set_link(false);
-        self.add(name, Plane::Host(Box::new(nic)), 1)
+    /// Adds an end system with one port; off until [`Self::power_on`].
+    pub fn add_host(&mut self, name: &str) -> NodeId {
+        self.add(name, false, 1)
     }
 
-    /// Adds a switch with one port per rate; off until [`Self::power_on`]. `location` is its loopback id.
-    pub fn add_switch(&mut self, name: &str, rates: Vec<CellRate>, location: [u8; 16]) -> NodeId {
-        let ports = rates.len();
-        self.add(
-            name,
-            Plane::Switch(Box::new(SwitchPlane::new(location, rates))),
-            ports,
-        )
+    /// Adds a switch; off until [`Self::power_on`].
+    pub fn add_switch(&mut self, name: &str, ports: u16) -> NodeId {
+        self.add(name, true, ports.into())
     }
 
-    fn add(&mut self, name: &str, plane: Plane, ports: usize) -> NodeId {
+    fn add(&mut self, name: &str, switch: bool, ports: usize) -> NodeId {
         self.slots.push(Slot {
             name: name.into(),
             node: None,
-            plane,
+            switch,
             due: None,
             directions: vec![NO_DIRECTION; ports],
         });
         NodeId(self.slots.len() - 1)
     }
 
-    /// Plugs a link in. Its random errors are a stream of their own per direction.
+    /// Plugs a link in. Its random errors are a stream of their own per direction. The rate is that of the
+    /// nodes' output ports; the link adds delay and errors.
     ///
     /// # Panics
     /// If a port does not exist or has a link already: a mistake in building the world.
     pub fn connect(&mut self, name: &str, ends: [LinkEnd; 2], config: LinkConfig) -> LinkId {
         let id = LinkId(self.links.len());
-        let host = ends
-            .iter()
-            .any(|end| matches!(self.slots[end.node.0].plane, Plane::Host(_)));
-        let form = if host {
-            HeaderForm::Uni
-        } else {
-            HeaderForm::Nni
-        };
+        let form = self.form(ends);
         for (from, to, way) in [(ends[0], ends[1], "forth"), (ends[1], ends[0], "back")] {
             let direction = &mut self.slots[from.node.0].directions[usize::from(from.port)];
             assert_eq!(*direction, NO_DIRECTION, "{name}: the port has a link");
@@ -222,11 +172,48 @@ impl<N: Node> World<N> {
         id
     }
 
+    /// UNI cells where an end system is, NNI cells between switches.
+    fn form(&self, ends: [LinkEnd; 2]) -> HeaderForm {
+        if ends.iter().all(|end| self.slots[end.node.0].switch) {
+            HeaderForm::Nni
+        } else {
+            HeaderForm::Uni
+        }
+    }
+
     /// Watches both ends of a link: SDUs go to [`Observer::packet`] from now on.
     pub fn tap(&mut self, link: LinkId) {
-        for travel in &mut self.travels[2 * link.0..2 * link.0 + 2] {
-            for tap in &mut travel.taps {
+        for way in [2 * link.0, 2 * link.0 + 1] {
+            for tap in &mut self.travels[way].taps {
                 tap.get_or_insert_default();
+            }
+            self.tapped.push(way as u32);
+            self.log_drops(way);
+        }
+    }
+
+    fn log_drops(&mut self, way: usize) {
+        let from = self.travels[way].from;
+        if let Some(output) = self.output(from) {
+            output.log_drops();
+        }
+    }
+
+    /// Shows what output ports that are watched have dropped.
+    fn show_drops(&mut self, observer: &mut impl Observer<N::Event>) {
+        for index in 0..self.tapped.len() {
+            let end = self.travels[self.tapped[index] as usize].from;
+            let drops = self.output(end).map(|output| output.take_drops());
+            for drop in drops.into_iter().flatten() {
+                observer.packet(&Packet {
+                    end,
+                    at: drop.at,
+                    direction: Direction::Sent,
+                    vc: drop.vc,
+                    pdu: &drop.pdu,
+                    clp: drop.pdu.clp(),
+                    dropped: Some(drop.reason),
+                });
             }
         }
     }
@@ -267,22 +254,6 @@ impl<N: Node> World<N> {
     pub fn node(&self, node: NodeId) -> Option<&N> {
         self.slots[node.0].node.as_ref()
     }
-    /// A host's adapter.
-    #[must_use]
-    pub fn nic(&self, node: NodeId) -> Option<&Nic> {
-        match &self.slots[node.0].plane {
-            Plane::Host(nic) => Some(nic),
-            Plane::Switch(_) => None,
-        }
-    }
-    /// A switch's fabric.
-    #[must_use]
-    pub fn fabric(&self, node: NodeId) -> Option<&Fabric> {
-        match &self.slots[node.0].plane {
-            Plane::Host(_) => None,
-            Plane::Switch(switch) => Some(&switch.fabric),
-        }
-    }
     /// Counters of a link: from end 0 to end 1, then back.
     #[must_use]
     pub fn link_counters(&self, link: LinkId) -> [LinkCounters; 2] {
@@ -297,6 +268,9 @@ impl<N: Node> World<N> {
                 Event::Arrival(way) => self.arrival(way, observer),
                 Event::Departure(way) => self.departure(way, observer),
                 Event::Deadline(node) => self.deadline(NodeId(node as usize), observer),
+            }
+            if !self.tapped.is_empty() {
+                self.show_drops(observer);
             }
         }
         self.now = self.now.max(until);
@@ -321,8 +295,10 @@ impl<N: Node> World<N> {
         self.power_on_all([(node, machine)], observer);
     }
 
-    /// Switches nodes on at one instant: first their links come up, then the nodes start in this order,
-    /// then each is told which links came up.
+    /// Switches nodes on at one instant: first their links come up, then the nodes start, in this order.
+    ///
+    /// A node that starts takes its links for up; it is told at once of those that are not, and of every
+    /// change later.
     pub fn power_on_all(
         &mut self,
         machines: impl IntoIterator<Item = (NodeId, N)>,
@@ -334,7 +310,16 @@ impl<N: Node> World<N> {
             self.slots[node.0].node = Some(machine);
             started.push(node);
         }
-        let changed = self.refresh_links();
+        for index in 0..self.tapped.len() {
+            self.log_drops(self.tapped[index] as usize);
+        }
+        let mut changed = self.refresh_links();
+        changed.retain(|(end, _)| !started.contains(&end.node));
+        let starters = self
+            .travels
+            .iter()
+            .filter(|t| started.contains(&t.from.node));
+        changed.extend(starters.filter(|t| !t.up).map(|t| (t.from, false)));
         for node in started {
             self.with_node(node, observer, |machine, now| machine.start(now));
         }
@@ -348,12 +333,6 @@ impl<N: Node> World<N> {
             return;
         }
         slot.due = None;
-        match &mut slot.plane {
-            Plane::Host(nic) => nic.reset(),
-            Plane::Switch(switch) => {
-                **switch = SwitchPlane::new(switch.location, std::mem::take(&mut switch.rates));
-            }
-        }
         let changed = self.refresh_links();
         self.tell_links(&changed, observer);
     }
@@ -369,22 +348,18 @@ impl<N: Node> World<N> {
     pub fn set_errors(&mut self, link: LinkId, loss: f64, bit_errors: f64) {
         let Link { name, config, .. } = &mut self.links[link.0];
         (config.loss, config.bit_errors) = (loss, bit_errors);
+        let config = *config;
+        let name = name.clone();
+        let form = self.form(self.ends(link));
         for (way, text) in ["forth", "back"].into_iter().enumerate() {
+            let rng = random::stream(self.seed ^ self.now.as_nanos(), &name, text);
             let travel = &mut self.travels[2 * link.0 + way];
-            let host = [travel.from, travel.to]
-                .iter()
-                .any(|end| matches!(self.slots[end.node.0].plane, Plane::Host(_)));
-            let form = if host {
-                HeaderForm::Uni
-            } else {
-                HeaderForm::Nni
-            };
-            let rng = random::stream(self.seed ^ self.now.as_nanos(), name, text);
-            travel.impairment = Impairment::new(config, form, rng);
+            travel.impairment = Impairment::new(&config, form, rng);
         }
     }
 
     /// Brings every link to the state that its cut and its ends ask for; gives what changed.
+    /// Cells on the way of a link that goes down are gone.
     fn refresh_links(&mut self) -> Vec<(LinkEnd, bool)> {
         let mut changed = Vec::new();
         for way in 0..self.travels.len() {
@@ -400,17 +375,7 @@ impl<N: Node> World<N> {
             for tap in travel.taps.iter_mut().flatten() {
                 tap.clear();
             }
-            let from = travel.from;
-            match &mut self.slots[from.node.0].plane {
-                Plane::Host(nic) => nic.set_link(up),
-                Plane::Switch(switch) => {
-                    switch.fabric.set_link(from.port, up);
-                    if !up {
-                        switch.local.retain(|at, _| at.port != from.port);
-                    }
-                }
-            }
-            changed.push((from, up));
+            changed.push((travel.from, up));
         }
         changed
     }
@@ -461,75 +426,12 @@ impl<N: Node> World<N> {
         let now = self.now;
         while let Some(output) = self.slots[node.0].node.as_mut().and_then(N::poll_output) {
             match output {
-                NodeOutput::Send { port, vc, pdu } => self.send(node, port, vc, pdu, observer),
-                NodeOutput::OpenVc {
-                    port,
-                    vc,
-                    traffic,
-                    max_sdu,
-                } => match &mut self.slots[node.0].plane {
-                    Plane::Host(nic) => {
-                        nic.open(vc, traffic, max_sdu);
-                    }
-                    Plane::Switch(switch) => {
-                        let _ = switch.fabric.open_local(PortVc::new(port, vc), traffic);
-                    }
-                },
-                NodeOutput::CloseVc { port, vc } => match &mut self.slots[node.0].plane {
-                    Plane::Host(nic) => {
-                        nic.close(vc);
-                    }
-                    Plane::Switch(switch) => {
-                        let _ = switch.fabric.close_local(PortVc::new(port, vc));
-                        switch.local.remove(&PortVc::new(port, vc));
-                    }
-                },
-                NodeOutput::Fabric(op) => {
-                    if let Plane::Switch(switch) = &mut self.slots[node.0].plane
-                        && let Err(error) = switch.fabric.apply(op)
-                    {
-                        observer.refused(node, op, error, now);
-                    }
-                }
+                NodeOutput::Touched(port) => self.port_touched(LinkEnd { node, port }),
                 NodeOutput::Trace(trace) => observer.trace(node, trace, now),
                 NodeOutput::Event(event) => observer.event(node, event, now),
             }
         }
         self.schedule_deadline(node);
-    }
-
-    fn send(
-        &mut self,
-        node: NodeId,
-        port: u16,
-        vc: Vc,
-        pdu: Pdu,
-        observer: &mut impl Observer<N::Event>,
-    ) {
-        let now = self.now;
-        let way = self.way(node, port);
-        let tapped = way.is_some_and(|way| self.travels[way as usize].taps[0].is_some());
-        let copy = tapped.then(|| pdu.clone());
-        let admission = match &mut self.slots[node.0].plane {
-            Plane::Host(nic) => nic.send(vc, pdu, now),
-            Plane::Switch(switch) => switch.fabric.send_local(PortVc::new(port, vc), pdu, now),
-        };
-        if let (Some(pdu), Some(admission)) = (&copy, admission)
-            && admission.accepted == 0
-        {
-            observer.packet(&Packet {
-                end: LinkEnd { node, port },
-                at: now,
-                direction: Direction::Sent,
-                vc,
-                pdu,
-                clp: pdu.clp(),
-                dropped: admission.reason,
-            });
-        }
-        if let Some(way) = way {
-            self.schedule_departure(way);
-        }
     }
 
     /// The direction that a port sends into.
@@ -539,10 +441,7 @@ impl<N: Node> World<N> {
     }
 
     fn output(&mut self, end: LinkEnd) -> Option<&mut OutputPort> {
-        match &mut self.slots[end.node.0].plane {
-            Plane::Host(nic) => Some(nic.output_mut()),
-            Plane::Switch(switch) => switch.fabric.output_mut(end.port),
-        }
+        self.slots[end.node.0].node.as_mut()?.output_port(end.port)
     }
 
     /// Makes sure that an event waits for the next departure.
@@ -621,33 +520,17 @@ impl<N: Node> World<N> {
         if travel.taps[1].is_some() {
             tap(travel, true, &run, now, observer);
         }
-        match &mut self.slots[to.node.0].plane {
-            Plane::Host(nic) => match nic.receive(run, now) {
-                NicEvent::Sdu { vc, sdu } => self.deliver(to, vc, sdu, observer),
-                NicEvent::Answered => self.port_touched(to),
-                NicEvent::Nothing
-                | NicEvent::Lost { .. }
-                | NicEvent::LoopbackReturned { .. }
-                | NicEvent::Dropped(_) => {}
-            },
-            Plane::Switch(switch) => {
-                let mut touched = std::mem::take(&mut self.touched);
-                let switched = switch
-                    .fabric
-                    .receive(to.port, run, now, |port| touched.push(port));
-                if let Switched::Local(run) = switched {
-                    let vc = run.vc;
-                    let receiver = switch.local.entry(PortVc::new(to.port, vc));
-                    let receiver = receiver.or_insert_with(|| RunReassembler::new(0));
-                    if let Some(Ok(sdu)) = receiver.push(run) {
-                        self.deliver(to, vc, sdu, observer);
-                    }
-                }
-                for port in touched.drain(..) {
-                    self.port_touched(LinkEnd { port, ..to });
-                }
-                self.touched = touched;
-            }
+        let Some(node) = &mut self.slots[to.node.0].node else {
+            return;
+        };
+        let mut touched = std::mem::take(&mut self.touched);
+        let involved = node.cells(to.port, run, now, &mut touched);
+        for port in touched.drain(..) {
+            self.port_touched(LinkEnd { port, ..to });
+        }
+        self.touched = touched;
+        if involved {
+            self.serve(to.node, observer);
         }
     }
 
@@ -655,18 +538,6 @@ impl<N: Node> World<N> {
         if let Some(way) = self.way(end.node, end.port) {
             self.schedule_departure(way);
         }
-    }
-
-    fn deliver(
-        &mut self,
-        to: LinkEnd,
-        vc: Vc,
-        sdu: Received,
-        observer: &mut impl Observer<N::Event>,
-    ) {
-        self.with_node(to.node, observer, |node, now| {
-            node.sdu(to.port, vc, sdu, now)
-        });
     }
 }
 

@@ -228,6 +228,13 @@ impl Fabric {
         self.ports.get(usize::from(port)).map(|port| port.counters)
     }
 
+    /// True if cells with this label go to the control plane.
+    #[must_use]
+    pub fn is_local(&self, at: PortVc) -> bool {
+        let connection = self.find(at).and_then(|index| self.connections.get(index));
+        matches!(connection, Some(Some(connection)) if connection.local)
+    }
+
     /// All connections, in order of creation of their table entries.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionView> {
         self.connections.iter().flatten().map(|c| ConnectionView {

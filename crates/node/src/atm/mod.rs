@@ -26,7 +26,9 @@ pub use counters::{CellCounters, DropReason, Drops};
 pub use fabric::{Fabric, FabricOp, PortVc};
 pub use nic::{Nic, NicEvent};
 pub use pdu::{CellRun, Content, Pdu};
-pub use port::{Admission, Departure, Limits, OutputPort, PortLimits, QueueConfig, QueueId};
+pub use port::{
+    Admission, Departure, DroppedPdu, Limits, OutputPort, PortLimits, QueueConfig, QueueId,
+};
 pub use rate::{CellRate, Pacer};
 pub use reassembly::{Received, RunReassembler};
 

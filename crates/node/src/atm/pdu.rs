@@ -140,6 +140,14 @@ impl CellRun {
             congested: false,
         }
     }
+    /// The PDU that the cells are of, unless the cell is raw.
+    #[must_use]
+    pub const fn pdu(&self) -> Option<&Pdu> {
+        match &self.content {
+            Content::Pdu { pdu, .. } => Some(pdu),
+            Content::Raw(_) => None,
+        }
+    }
     /// True if the cells carry user data.
     #[must_use]
     pub fn is_user(&self) -> bool {

@@ -11,7 +11,7 @@
 //! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
 
 use super::counters::{CellCounters, DropReason};
-use super::pdu::CellRun;
+use super::pdu::{CellRun, Pdu};
 use super::queue::VcQueue;
 pub use super::queue::{Admission, Limits};
 use super::rate::{CellRate, Pacer};
@@ -116,6 +116,22 @@ fn class_of(traffic: &TrafficParams) -> u8 {
     }
 }
 
+/// A PDU that lost cells at a port.
+#[derive(Clone, Debug)]
+pub struct DroppedPdu {
+    /// When the first one was refused.
+    pub at: Instant,
+    /// The PDU.
+    pub pdu: Pdu,
+    /// Its VC on the outgoing link.
+    pub vc: Vc,
+    /// Why the first one was refused.
+    pub reason: DropReason,
+}
+
+/// Most entries of the log of dropped PDUs between two readings.
+const DROP_LOG: usize = 4096;
+
 /// Cells that leave.
 #[derive(Clone, Debug)]
 pub struct Departure {
@@ -150,6 +166,8 @@ pub struct OutputPort {
     rate: CellRate,
     /// Counters of queues that are closed.
     closed: CellCounters,
+    /// PDUs that lost cells, if somebody wants to know.
+    drops: Option<Vec<DroppedPdu>>,
 }
 
 impl OutputPort {
@@ -170,6 +188,7 @@ impl OutputPort {
             line: Pacer::new(rate),
             rate,
             closed: CellCounters::default(),
+            drops: None,
         }
     }
 
@@ -303,6 +322,7 @@ impl OutputPort {
         };
         let was_empty = queue.cells == 0;
         let pool = queue.pool;
+        let pdu = self.drops.is_some().then(|| run.pdu().cloned());
         let limits = [self.limits.guaranteed, self.limits.best_effort][pool];
         let admission = queue.push(run, (self.pools[pool], limits));
         self.pools[pool] += u32::from(admission.accepted);
@@ -316,7 +336,39 @@ impl OutputPort {
                 None => self.make_ready(id.0, class, now),
             }
         }
+        if let Some(Some(pdu)) = pdu {
+            self.log_drop(id, admission, pdu, now);
+        }
         admission
+    }
+
+    fn log_drop(&mut self, id: QueueId, admission: Admission, pdu: Pdu, at: Instant) {
+        let queue = self.queues.get_mut(id.0 as usize);
+        let (Some(reason), Some(log), Some(Some(queue))) =
+            (admission.reason, &mut self.drops, queue)
+        else {
+            return;
+        };
+        let known = queue.logged.as_ref().is_some_and(|last| last.is_same(&pdu));
+        if !known && log.len() < DROP_LOG {
+            queue.logged = Some(pdu.clone());
+            log.push(DroppedPdu {
+                at,
+                pdu,
+                vc: queue.vc,
+                reason,
+            });
+        }
+    }
+
+    /// Keeps a log of PDUs that lose cells, for a capture.
+    pub fn log_drops(&mut self) {
+        self.drops.get_or_insert_default();
+    }
+
+    /// Takes the log. A PDU is in it once, however many cells it loses.
+    pub fn take_drops(&mut self) -> Vec<DroppedPdu> {
+        self.drops.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn wait_or_ready(&mut self, index: u32, class: u8, at: Instant, now: Instant) {

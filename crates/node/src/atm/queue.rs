@@ -5,7 +5,7 @@
 //! discard (nothing of it was queued: drop the last cell as well).
 
 use super::counters::{CellCounters, DropReason};
-use super::pdu::CellRun;
+use super::pdu::{CellRun, Pdu};
 use super::shaper::Shaper;
 use aerostat_wire::Vc;
 use std::collections::VecDeque;
@@ -76,6 +76,8 @@ pub(super) struct VcQueue {
     pub(super) shaper: Option<Shaper>,
     pub(super) cells: u32,
     pub(super) counters: CellCounters,
+    /// The PDU that was last noted in the port's log of drops.
+    pub(super) logged: Option<Pdu>,
     runs: VecDeque<CellRun>,
     frame: Frame,
 }
@@ -92,6 +94,7 @@ impl VcQueue {
             shaper: None,
             cells: 0,
             counters: CellCounters::default(),
+            logged: None,
             runs: VecDeque::new(),
             frame: Frame::Between,
         }

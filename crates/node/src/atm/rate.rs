@@ -33,14 +33,6 @@ impl CellRate {
     /// DS1: 1.536 Mb/s of cells.
     pub const DS1: Self = Self::of_bits(1_536_000);
 
-    /// `cells` cells in `seconds` seconds; both count as 1 if they are 0.
-    #[must_use]
-    pub const fn ratio(cells: u64, seconds: u64) -> Self {
-        Self {
-            numerator: if cells == 0 { 1 } else { cells },
-            denominator: if seconds == 0 { 1 } else { seconds },
-        }
-    }
     /// Whole cells per second, at least 1.
     #[must_use]
     pub const fn of_cells(per_second: u32) -> Self {
@@ -59,6 +51,14 @@ impl CellRate {
         Self {
             numerator: if per_second == 0 { 1 } else { per_second },
             denominator: 424,
+        }
+    }
+    /// `cells` in `seconds`, exactly; a zero counts as 1.
+    #[must_use]
+    pub const fn of_ratio(cells: u64, seconds: u64) -> Self {
+        Self {
+            numerator: if cells == 0 { 1 } else { cells },
+            denominator: if seconds == 0 { 1 } else { seconds },
         }
     }
     /// By the usual name of the line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25`, `taxi`, `e1`, `ds1`.
