@@ -50,7 +50,8 @@ impl Uni {
         }
         add(&mut out, &Ie::CalledNumber(Number::called(info.called)));
         if let Some(calling) = info.calling {
-            add(&mut out, &Ie::CallingNumber(Number::calling(calling)));
+            // Without presentation and screening, as Linux hosts send it: the default is what is meant.
+            add(&mut out, &Ie::CallingNumber(Number::called(calling)));
         }
         if let Some(vc) = vc {
             add(&mut out, &Ie::ConnectionId(ConnectionId::exact(vc)));

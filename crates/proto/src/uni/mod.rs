@@ -47,7 +47,7 @@
 //! does not last). In Releasing, whatever crossed our RELEASE is dropped without a STATUS. Elements that
 //! are known but have no place in their message are ignored without a STATUS. A STATUS that reports ADD
 //! PARTY or DROP PARTY as unknown (Linux leaves) ends the waiting parties at once. A RESTART for one idle
-//! channel is acknowledged. Two calls that the owner asks for while the link is down wait for it.
+//! channel is acknowledged. Calls that the owner asks for while the link is down wait for it.
 
 mod api;
 mod build;

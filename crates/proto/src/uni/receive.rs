@@ -1,5 +1,6 @@
 //! A message from the peer: whom it concerns, whether its elements can be used, and who handles it.
 
+use aerostat_wire::Vc;
 use aerostat_wire::q2931::{
     Action, CallRef, Decoded, Element, Ie, Message, MessageType, Verdict, convert, id,
 };
@@ -8,7 +9,7 @@ use crate::{Cause, Instant};
 
 use super::build::{self, INHERITED};
 use super::state::{Call, CallKey, CallState, Party, PartyState};
-use super::{Indication, Side, Uni};
+use super::{Indication, SetupInfo, Side, Uni};
 
 const MISSING: Cause = Cause(96);
 const UNKNOWN_MESSAGE: Cause = Cause(97);
@@ -31,6 +32,14 @@ pub(super) enum Check {
     Clear(Fault),
     /// A mandatory element is missing or bad.
     Refuse(Fault),
+}
+
+/// A SETUP that can be taken.
+struct Offer {
+    report: Option<Fault>,
+    info: SetupInfo,
+    vc: Option<Vc>,
+    party: Option<u16>,
 }
 
 impl Uni {
@@ -179,8 +188,13 @@ impl Uni {
 
     /// A new call. Source: Q.2931 §5.1, §5.2.
     fn offered(&mut self, key: CallKey, decoded: &Decoded) {
-        let (report, info, vc, party) = match self.examine(decoded) {
-            Ok(call) => call,
+        let Offer {
+            report,
+            info,
+            vc,
+            party,
+        } = match self.examine(decoded) {
+            Ok(offer) => offer,
             Err(None) => return,
             Err(Some((cause, diagnostics))) => {
                 let cause = self.cause_with(cause, &diagnostics);
@@ -189,7 +203,9 @@ impl Uni {
             }
         };
         let id = self.new_id();
-        let inherited = info.elements.iter().filter(|e| INHERITED.contains(&e.id));
+        // Only the parties of a point-to-multipoint call refer to them.
+        let kept = |e: &&Element| info.multipoint && INHERITED.contains(&e.id);
+        let inherited = info.elements.iter().filter(kept);
         // The user side is told its label; the network side's owner chooses one, whatever the user wished.
         let own_label = vc.filter(|_| self.params.side == Side::User);
         let call = Call {
@@ -227,19 +243,7 @@ impl Uni {
     }
 
     /// Whether a SETUP can be taken; if not, the cause of its refusal, or none if it is to be ignored.
-    #[allow(clippy::type_complexity, reason = "used once, by its only caller")]
-    fn examine(
-        &mut self,
-        decoded: &Decoded,
-    ) -> Result<
-        (
-            Option<Fault>,
-            super::SetupInfo,
-            Option<aerostat_wire::Vc>,
-            Option<u16>,
-        ),
-        Option<Fault>,
-    > {
+    fn examine(&mut self, decoded: &Decoded) -> Result<Offer, Option<Fault>> {
         let refuse = |cause: u8, element: &[u8]| Err(Some((Cause(cause), element.to_vec())));
         if self.calls.len() >= self.params.limits.calls {
             self.counters.calls_refused += 1;
@@ -274,7 +278,12 @@ impl Uni {
         }
         // An endpoint reference in a point-to-point SETUP means nothing.
         let party = party.filter(|_| info.multipoint);
-        Ok((report, info, vc, party))
+        Ok(Offer {
+            report,
+            info,
+            vc,
+            party,
+        })
     }
 }
 
