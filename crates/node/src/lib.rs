@@ -1,6 +1,8 @@
 //! Aerostat: hosts, switches, servers and routers built from protocol machines.
 
 pub mod atm;
+pub mod host;
+pub mod inspect;
 pub mod interface;
 pub mod ip;
 pub mod signalling;

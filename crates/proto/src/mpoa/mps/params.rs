@@ -23,8 +23,9 @@ pub struct MpsParams {
     pub retry_limit_s: u16,
     /// p6: a resolution without an answer is forgotten after this time, s; 5..=300, default 40.
     pub give_up_s: u16,
-    /// p7: holding time of imposed bindings, minutes; 1..=120, default 20.
-    pub holding_min: u16,
+    /// p7: holding time of imposed bindings, s; 1..=7200, default 1200. The standard counts it in minutes, 1..=120;
+    /// shorter times are for experiments.
+    pub holding_s: u16,
 }
 
 impl Default for MpsParams {
@@ -35,7 +36,7 @@ impl Default for MpsParams {
             initial_retry_s: 5,
             retry_limit_s: 40,
             give_up_s: 40,
-            holding_min: 20,
+            holding_s: 1200,
         }
     }
 }
@@ -57,7 +58,7 @@ impl MpsParams {
             ("initial retry time (p4), s", self.initial_retry_s, 1, 300),
             ("retry time maximum (p5), s", self.retry_limit_s, 10, 300),
             ("give-up time (p6), s", self.give_up_s, 5, 300),
-            ("holding time (p7), minutes", self.holding_min, 1, 120),
+            ("holding time (p7), s", self.holding_s, 1, 7200),
         ];
         for (name, value, low, high) in table {
             if !(low..=high).contains(&value) {
@@ -73,7 +74,7 @@ impl MpsParams {
         Duration::from_secs(self.keep_alive_lifetime_s.into())
     }
     pub(super) const fn holding_s(&self) -> u16 {
-        self.holding_min.saturating_mul(60)
+        self.holding_s
     }
     /// Retries of a resolution: p4, p5, forgotten after p6.
     pub(super) fn resolution_rule(&self) -> RetryRule {

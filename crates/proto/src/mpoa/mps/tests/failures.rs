@@ -587,7 +587,7 @@ fn parameters_are_checked_and_used() {
         short.check()
     );
     let mut world = World::two_routers();
-    world.routers[1].config.params.holding_min = 2;
+    world.routers[1].config.params.holding_s = 120;
     world.start();
     world.ask(0x11, TARGET);
     world.run(SECOND);

@@ -1,0 +1,400 @@
+//! From a resolved lab to machines: the same for both drivers.
+
+use crate::model::{
+    Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel,
+    Mpc as MpcModel, Mps as MpsModel, NodeId, NodeKind, Router as RouterModel, SendRate, Side,
+};
+use aerostat_node::atm::CellRate;
+use aerostat_node::host::{Host, Ip, Service};
+use aerostat_node::interface;
+use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
+use aerostat_node::ip::meter::{FlowSpec, Meter, Protocol};
+use aerostat_node::ip::random::derived_seed;
+use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface, StaticRoute};
+use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
+use aerostat_node::signalling::{self, Signalling};
+use aerostat_proto::lane::{
+    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, lecs,
+};
+use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
+use aerostat_node::switch::{PortConfig, PortKind, PortNo, StaticRoutes, Switch};
+use aerostat_proto::{Duration, Instant, uni};
+use aerostat_wire::lane::{ElanName, MaxFrameSize, Tlv, TlvType};
+use aerostat_wire::q2931::Version;
+use std::net::Ipv4Addr;
+
+/// First UDP or TCP port of a flow's receiver; flow N uses this plus N.
+const FIRST_SINK_PORT: u16 = 5001;
+/// Selector of the address where an MPOA server ends shortcuts itself; its control address has 0x52.
+const MPS_DATA_SELECTOR: u8 = 0x53;
+/// First port of a flow's sender.
+const FIRST_SOURCE_PORT: u16 = 40_001;
+
+/// Which hosts and routers are Linux kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// None: what the lab says about kernels is ignored (virtual time, or no privilege).
+    Embedded,
+    /// Those that the lab does not make embedded.
+    Kernel,
+}
+
+/// The hosts of one lab, made on demand.
+pub struct Builder<'a> {
+    lab: &'a Lab,
+    seed: u64,
+    flavour: Flavour,
+    flows: Vec<FlowSpec>,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder for `lab`; `seed` feeds every random stream of every node.
+    #[must_use]
+    pub fn new(lab: &'a Lab, seed: u64, flavour: Flavour) -> Self {
+        Self { lab, seed, flavour, flows: flow_specs(lab) }
+    }
+
+    /// The flows that are measured, in the order of [`Lab::traffic`].
+    #[must_use]
+    pub fn flows(&self) -> &[FlowSpec] {
+        &self.flows
+    }
+
+    /// True if this node is a Linux kernel in this run.
+    #[must_use]
+    pub fn is_kernel(&self, id: NodeId) -> bool {
+        let wish = match &self.lab.node(id).kind {
+            NodeKind::Host(host) => host.kernel,
+            NodeKind::Router(router) => router.kernel.or(Some(false)),
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) => Some(false),
+        };
+        self.flavour == Flavour::Kernel && wish != Some(false)
+    }
+
+    /// The end system `id`; `None` for a switch. `life` counts its power-ups, from 0.
+    ///
+    /// # Panics
+    /// If the lab's addresses make no sense to the IP stack; a resolved lab's do.
+    #[must_use]
+    pub fn host(&self, id: NodeId, life: u32, now: Instant) -> Option<Host> {
+        let node = self.lab.node(id);
+        match &node.kind {
+            NodeKind::Switch(_) => None,
+            NodeKind::LaneServer(server) => Some(self.lane_server(&node.name, server, life)),
+            NodeKind::Router(router) => Some(self.router(id, &node.name, router, life, now)),
+            NodeKind::Host(host) => Some(self.end_host(id, &node.name, host, life, now)),
+        }
+    }
+
+    /// The switch `id`; `None` for an end system. `life` counts its power-ups, from 0.
+    #[must_use]
+    pub fn switch(&self, id: NodeId, life: u32) -> Option<Switch> {
+        let node = self.lab.node(id);
+        let NodeKind::Switch(model) = &node.kind else { return None };
+        let mut routes = StaticRoutes::new();
+        for route in &model.routes {
+            routes.add_prefix(&route.prefix, PortNo(route.port as u16));
+        }
+        let mut location = [0; 16];
+        location[..13].copy_from_slice(&model.prefix);
+        let mut switch = Switch::new(location, routes);
+        for port in &model.ports {
+            let peer = &self.lab.node(port.peer).name;
+            let (side, kind) = match (port.side, port.station) {
+                (_, Some(_)) => (uni::Side::Network, PortKind::Host),
+                (Side::Network, None) => (uni::Side::Network, PortKind::Trunk),
+                (Side::User, None) => (uni::Side::User, PortKind::Trunk),
+            };
+            let interface = interface::Params::new(side, Version::Uni31).incarnation(life as u8);
+            let rate = cell_rate(self.lab.link(port.link).rate);
+            let number = switch.add_port(PortConfig::new(peer, kind, interface, rate));
+            if let Some(station) = port.station {
+                switch.register(number, station);
+            }
+        }
+        Some(switch)
+    }
+
+    fn seed_of(&self, node: &str, purpose: &str, life: u32) -> u64 {
+        derived_seed(self.seed, node, purpose).wrapping_add(u64::from(life) << 32)
+    }
+
+    fn signalling(life: u32) -> Signalling {
+        let mut config = signalling::Config::new(Version::Uni31);
+        config.interface = config.interface.incarnation(life as u8);
+        Signalling::new(config)
+    }
+
+    fn end_host(&self, id: NodeId, name: &str, model: &HostModel, life: u32, now: Instant) -> Host {
+        let elan = self.lab.elan(model.lec.elan);
+        let ip = if self.is_kernel(id) {
+            Ip::Kernel
+        } else {
+            let config = StackConfig {
+                name: name.into(),
+                mac: model.lec.mac.0,
+                address: model.lec.ip,
+                prefix: elan.subnet.length,
+                gateway: model.routes.first().map(|route| route.via),
+                mtu: elan.max_frame.ip_mtu().into(),
+                tcp: TcpOptions {
+                    congestion: match model.tcp.congestion {
+                        Congestion::Cubic => stack::Congestion::Cubic,
+                        Congestion::Reno => stack::Congestion::Reno,
+                    },
+                    receive_buffer: model.tcp.buffer,
+                    send_buffer: model.tcp.buffer,
+                },
+                seed: self.seed_of(name, "stack", life),
+            };
+            Ip::Stack(Box::new(Stack::new(config, now).expect("a resolved lab's addresses")))
+        };
+        let mut host = Host::new(name, Self::signalling(life), ip);
+        host.measure(Meter::new(&self.flows, model.lec.ip));
+        self.add_lec(&mut host, name, &model.lec, life);
+        if let Some(mpc) = &model.mpoa {
+            self.add_mpc(&mut host, name, mpc, life);
+        }
+        host
+    }
+
+    fn router(&self, id: NodeId, name: &str, model: &RouterModel, life: u32, now: Instant) -> Host {
+        let interfaces = model.lecs.iter().map(|lec| {
+            let elan = self.lab.elan(lec.elan);
+            RouterInterface {
+                name: format!("lec{}", lec.index),
+                mac: lec.mac.0,
+                address: lec.ip,
+                prefix: elan.subnet.length,
+                mtu: elan.max_frame.ip_mtu().into(),
+            }
+        });
+        let routes = model.routes.iter().map(|route| StaticRoute {
+            destination: route.to.network,
+            prefix: route.to.length,
+            next_hop: route.via,
+        });
+        let config = RouterConfig {
+            interfaces: interfaces.collect(),
+            routes: routes.collect(),
+            forwarding: match model.forwarding {
+                Forwarding::Wire => router::Forwarding::Wire,
+                Forwarding::Rate { bits } => router::Forwarding::BitsPerSecond(bits),
+            },
+            queue: model.queue,
+            arp: router::ArpParams::default(),
+        };
+        let _ = now;
+        let made = Box::new(Router::new(config).expect("a resolved lab's addresses"));
+        let ip = if self.is_kernel(id) { Ip::KernelRouter(made) } else { Ip::Router(made) };
+        let mut host = Host::new(name, Self::signalling(life), ip);
+        for lec in &model.lecs {
+            self.add_lec(&mut host, name, lec, life);
+        }
+        if let Some(mps) = &model.mpoa {
+            self.add_mps(&mut host, name, model, mps, life);
+        }
+        host
+    }
+
+    fn add_lec(&self, host: &mut Host, name: &str, model: &LecModel, life: u32) {
+        let elan = self.lab.elan(model.elan);
+        let mut config = LecConfig::new(
+            elan_name(elan),
+            model.address,
+            model.mac,
+        );
+        let seed = self.seed_of(name, &format!("lec{}", model.index), life);
+        config.lecs = self.lab.lane_server().map(|(_, _, server)| server.lecs);
+        let make = move |start: u32| {
+            let seed = seed.wrapping_add(start.into());
+            Service::Lec(Lec::new(LecConfig { seed, ..config.clone() }))
+        };
+        host.add_interface(model.mac, Box::new(make));
+    }
+
+    fn add_mpc(&self, host: &mut Host, name: &str, model: &MpcModel, life: u32) {
+        let mut config = MpcConfig::new(model.control, model.data);
+        config.params.frame_count = model.flow_frames.try_into().unwrap_or(u16::MAX);
+        config.params.frame_time = model.flow_time;
+        config.params.retry_initial = model.initial_retry;
+        config.params.retry_max = model.retry_max;
+        config.params.hold_down = model.hold_down;
+        config.tag = model.tag;
+        config.itfs = vec![0];
+        let seed = self.seed_of(name, "mpc", life);
+        host.add_service(Box::new(move |start| {
+            let seed = seed.wrapping_add(start.into());
+            Service::Mpc(Mpc::new(MpcConfig { seed, ..config.clone() }))
+        }));
+        host.start_mpoa_at(Instant::ZERO + model.start);
+    }
+
+    fn add_mps(&self, host: &mut Host, name: &str, router: &RouterModel, model: &MpsModel, life: u32) {
+        let interfaces = router.lecs.iter().enumerate().map(|(itf, lec)| {
+            let elan = self.lab.elan(lec.elan);
+            mps::Interface {
+                itf: itf as u32,
+                ip: lec.ip,
+                prefix_len: elan.subnet.length,
+                mac: lec.mac,
+                elan_id: elan.id,
+            }
+        });
+        let interfaces: Vec<_> = interfaces.collect();
+        let params = mps::MpsParams {
+            keep_alive_time_s: whole_seconds(model.keepalive_time),
+            keep_alive_lifetime_s: whole_seconds(model.keepalive_lifetime),
+            initial_retry_s: whole_seconds(model.initial_retry),
+            retry_limit_s: whole_seconds(model.retry_max),
+            give_up_s: whole_seconds(model.give_up),
+            holding_s: whole_seconds(model.holding),
+        };
+        let (control, data) = (model.control, model.control.with_selector(MPS_DATA_SELECTOR));
+        let seed = self.seed_of(name, "mps", life);
+        host.add_service(Box::new(move |start| {
+            let seed = seed.wrapping_add(start.into());
+            let mut config = MpsConfig::new(control, data, interfaces.clone(), seed);
+            config.params = params;
+            Service::Mps(Mps::new(config))
+        }));
+        host.start_mpoa_at(Instant::ZERO + model.start);
+    }
+
+    fn lane_server(&self, name: &str, model: &LaneServer, life: u32) -> Host {
+        let mut host = Host::new(name, Self::signalling(life), Ip::None);
+        let mut config = LecsConfig { address: model.lecs, well_known: true, ..LecsConfig::default() };
+        config.elans = self.lab.elans.iter().map(configured).collect();
+        host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
+        for elan in &self.lab.elans {
+            let (les, bus) = (les_config(elan), bus_config(elan));
+            host.add_elan(
+                Box::new(move |_| Service::Les(Les::new(les.clone()))),
+                Box::new(move |_| Service::Bus(Bus::new(bus.clone()))),
+            );
+        }
+        host
+    }
+}
+
+fn elan_name(elan: &Elan) -> ElanName {
+    ElanName::new(&elan.name).expect("a resolved lab's ELAN names have at most 32 octets")
+}
+
+/// What the LECS answers to clients of this ELAN.
+fn configured(elan: &Elan) -> lecs::Elan {
+    lecs::Elan {
+        max_frame: MaxFrameSize(elan.max_frame.code),
+        tlvs: vec![Tlv::u32(TlvType::ELAN_ID, elan.id)],
+        ..lecs::Elan::new(elan_name(elan), elan.les)
+    }
+}
+
+fn les_config(elan: &Elan) -> LesConfig {
+    LesConfig {
+        max_frame: MaxFrameSize(elan.max_frame.code),
+        elan_id: elan.id,
+        ..LesConfig::new(elan_name(elan), elan.les, elan.bus)
+    }
+}
+
+fn bus_config(elan: &Elan) -> BusConfig {
+    BusConfig {
+        max_frame: MaxFrameSize(elan.max_frame.code),
+        ..BusConfig::new(elan_name(elan), elan.bus)
+    }
+}
+
+/// The same rate in the cell plane's terms.
+#[must_use]
+pub fn cell_rate(rate: crate::units::CellRate) -> CellRate {
+    CellRate::of_ratio(rate.cells, rate.seconds)
+}
+
+fn whole_seconds(time: Duration) -> u16 {
+    time.as_secs().try_into().unwrap_or(u16::MAX)
+}
+
+/// What is measured: each flow of the lab, told from others by its ports.
+fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
+    let flows = lab.traffic.iter().enumerate().map(|(index, flow)| {
+        let protocol = match flow.kind {
+            FlowKind::Tcp { .. } | FlowKind::Rr { .. } => Protocol::Tcp,
+            FlowKind::Udp { .. } => Protocol::Udp,
+            FlowKind::Ping { .. } => Protocol::Icmp,
+        };
+        let ports = protocol != Protocol::Icmp;
+        FlowSpec {
+            name: flow.name.clone(),
+            source: address_of(lab, flow.from),
+            destination: flow.destination,
+            protocol,
+            source_port: ports.then(|| port(FIRST_SOURCE_PORT, index)),
+            destination_port: ports.then(|| port(FIRST_SINK_PORT, index)),
+        }
+    });
+    flows.collect()
+}
+
+fn port(first: u16, index: usize) -> u16 {
+    first.saturating_add(index.try_into().unwrap_or(u16::MAX))
+}
+
+fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
+    lab.node(id).lecs().first().map_or(Ipv4Addr::UNSPECIFIED, |lec| lec.ip)
+}
+
+/// The programs that make the lab's traffic: for each flow a receiver (from the start) and a sender.
+///
+/// Program numbers are twice the flow's place for the sender, and one more for the receiver.
+#[must_use]
+pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
+    let mut all = Vec::new();
+    for (index, flow) in lab.traffic.iter().enumerate() {
+        let (to, sink) = (flow.destination, port(FIRST_SINK_PORT, index));
+        let local_port = Some(port(FIRST_SOURCE_PORT, index));
+        let (sender, receiver) = match flow.kind {
+            FlowKind::Tcp { .. } => (
+                AppKind::TcpSource { to, port: sink, local_port, octets: None },
+                Some(AppKind::TcpSink { port: sink }),
+            ),
+            FlowKind::Udp { size, rate, poisson } => (
+                AppKind::UdpSource {
+                    to,
+                    port: sink,
+                    local_port,
+                    rate: packets_per_second(rate, size),
+                    pattern: if poisson { Pattern::Poisson } else { Pattern::Constant },
+                    size,
+                },
+                Some(AppKind::UdpSink { port: sink }),
+            ),
+            FlowKind::Ping { size, rate } => (
+                AppKind::Ping { to, count: None, interval: rate.gap(size), size, ttl: None },
+                None,
+            ),
+            FlowKind::Rr { size } => (
+                AppKind::TransactionClient {
+                    to,
+                    port: sink,
+                    local_port,
+                    request: size,
+                    response: size,
+                },
+                Some(AppKind::TransactionServer { port: sink, request: size, response: size }),
+            ),
+        };
+        let id = |role: u32| AppId(2 * index as u32 + role);
+        let start = Instant::ZERO + flow.start;
+        all.push((flow.from, AppSpec { id: id(0), start, duration: flow.duration, kind: sender }));
+        if let Some(kind) = receiver {
+            let spec = AppSpec { id: id(1), start: Instant::ZERO, duration: None, kind };
+            all.push((flow.to, spec));
+        }
+    }
+    all
+}
+
+fn packets_per_second(rate: SendRate, size: usize) -> u32 {
+    (1.0 / rate.gap(size).as_secs_f64()).round().clamp(1.0, 1e6) as u32
+}

@@ -1,0 +1,232 @@
+//! The IP side of a host: what stands above its interfaces.
+
+use super::{Host, HostOutput, Part, Service};
+use crate::ip::apps::AppCommand;
+use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput};
+use crate::ip::stack::{Stack, StackInput, StackOutput};
+use aerostat_proto::lane::lec;
+use aerostat_proto::mpoa::mps;
+use aerostat_proto::{Instant, Machine, Refused};
+use aerostat_wire::MacAddr;
+use aerostat_wire::lane::{Tlv, TlvType};
+
+/// What stands above the interfaces.
+pub enum Ip {
+    /// Nothing: a LANE server.
+    None,
+    /// An embedded host, on interface 0.
+    Stack(Box<Stack>),
+    /// An embedded router.
+    Router(Box<Router>),
+    /// A Linux kernel host; frames come and go through the driver.
+    Kernel,
+    /// A Linux kernel router. The kernel forwards; the embedded router beside it only answers the MPOA server's
+    /// questions about routes and neighbours, and hears ARP replies for that.
+    KernelRouter(Box<Router>),
+}
+
+impl Ip {
+    /// A frame for interface `itf`. What is returned is for the kernel.
+    pub(super) fn receive(&mut self, itf: usize, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
+        match self {
+            Self::None => None,
+            Self::Stack(stack) => {
+                let _ = stack.handle_input(StackInput::Frame(&frame), now);
+                None
+            }
+            Self::Router(router) => {
+                let input = RouterInput::Frame { interface: itf, bytes: &frame };
+                let _ = router.handle_input(input, now);
+                None
+            }
+            Self::Kernel => Some(frame),
+            Self::KernelRouter(router) => {
+                if is_arp_reply(&frame) {
+                    let input = RouterInput::Frame { interface: itf, bytes: &frame };
+                    let _ = router.handle_input(input, now);
+                }
+                Some(frame)
+            }
+        }
+    }
+
+    pub(super) fn app(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
+        match self {
+            Self::Stack(stack) => stack.handle_input(StackInput::App(command), now),
+            _ => Err(Refused("only embedded hosts run programs of the lab")),
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Stack(stack) => stack.handle_timeout(now),
+            Self::Router(router) | Self::KernelRouter(router) => router.handle_timeout(now),
+            Self::None | Self::Kernel => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Stack(stack) => stack.poll_timeout(),
+            Self::Router(router) | Self::KernelRouter(router) => router.poll_timeout(),
+            Self::None | Self::Kernel => None,
+        }
+    }
+
+    /// The embedded router, also where it only answers questions.
+    #[must_use]
+    pub fn router(&self) -> Option<&Router> {
+        match self {
+            Self::Router(router) | Self::KernelRouter(router) => Some(router),
+            Self::None | Self::Stack(_) | Self::Kernel => None,
+        }
+    }
+
+    fn router_mut(&mut self) -> Option<&mut Router> {
+        match self {
+            Self::Router(router) | Self::KernelRouter(router) => Some(router),
+            Self::None | Self::Stack(_) | Self::Kernel => None,
+        }
+    }
+}
+
+/// Ethernet type 0806, operation 2.
+fn is_arp_reply(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[8, 6]) && frame.get(20..22) == Some(&[0, 2])
+}
+
+/// One output of the IP side.
+enum Moved {
+    Stack(StackOutput),
+    Router(RouterOutput),
+}
+
+impl Host {
+    /// Serves the IP side until it is silent.
+    pub(super) fn drain_ip(&mut self, now: Instant) {
+        loop {
+            let moved = match &mut self.ip {
+                Ip::Stack(stack) => stack.poll_output().map(Moved::Stack),
+                Ip::Router(router) | Ip::KernelRouter(router) => {
+                    router.poll_output().map(Moved::Router)
+                }
+                Ip::None | Ip::Kernel => None,
+            };
+            match moved {
+                Some(Moved::Stack(StackOutput::Frame(frame))) => self.transmit(0, frame, now),
+                Some(Moved::Stack(StackOutput::Finished(app, result))) => {
+                    self.out.push_back(HostOutput::Finished(app, result));
+                }
+                Some(Moved::Router(output)) => self.from_router(output, now),
+                None => break,
+            }
+        }
+        self.ip_deadline = self.ip.poll_timeout();
+    }
+
+    fn from_router(&mut self, output: RouterOutput, now: Instant) {
+        match output {
+            RouterOutput::Frame { interface, bytes } => self.transmit(interface, bytes, now),
+            RouterOutput::Trace(trace) => self.trace(trace),
+            RouterOutput::Resolved { token, interface, mac, .. } => {
+                let query = token as u32;
+                match mac {
+                    Some(mac) => self.find_owner(query, interface, MacAddr(mac), now),
+                    None => self.answer_l2(query, None, now),
+                }
+            }
+            RouterOutput::NeighbourChanged { interface, address, .. } => {
+                self.tell_mps(mps::Input::NeighbourChanged { itf: interface as u32, ip: address }, now);
+            }
+        }
+    }
+
+    pub(super) fn from_mps(&mut self, slot: usize, output: mps::Output, now: Instant) {
+        match output {
+            mps::Output::Atm(request) => self.request(slot, request, now),
+            mps::Output::Trace(trace) => self.trace(trace),
+            mps::Output::SetTlvs { itf, tlvs } => {
+                let tlvs = tlvs.into_iter().map(|(kind, value)| Tlv::new(TlvType(kind), value));
+                self.set_tlvs(itf as usize, tlvs.collect(), now);
+            }
+            mps::Output::LookupRoute { query, dst } => {
+                let found = self.ip.router().map(|router| router.lookup(dst));
+                let result = found.and_then(route_result);
+                self.tell_mps(mps::Input::Route { query, result }, now);
+            }
+            mps::Output::ResolveL2 { query, itf, ip } => {
+                let resolve = RouterInput::Resolve {
+                    token: query.into(),
+                    interface: itf as usize,
+                    address: ip,
+                };
+                let asked = self.ip.router_mut().map(|router| router.handle_input(resolve, now));
+                match asked {
+                    Some(Ok(())) => self.touch(Part::Ip),
+                    _ => self.answer_l2(query, None, now),
+                }
+            }
+            mps::Output::ForwardIp(packet) => self.forward(&packet, now),
+        }
+    }
+
+    /// A packet from a shortcut that ends at this router.
+    fn forward(&mut self, packet: &[u8], now: Instant) {
+        if let Ip::Router(router) = &mut self.ip {
+            let _ = router.handle_input(RouterInput::Inject(packet), now);
+            self.touch(Part::Ip);
+            return;
+        }
+        // A kernel router takes it as a frame from a neighbour on its first interface.
+        if let Some(interface) = self.interfaces.first() {
+            let mut frame = interface.mac.0.to_vec();
+            // A locally administered address that nobody has: the kernel does not look at it.
+            frame.extend_from_slice(&[0x02, 0, 0, 0, 0, 0]);
+            frame.extend_from_slice(&[0x08, 0x00]);
+            frame.extend_from_slice(packet);
+            self.out.push_back(HostOutput::Frame { itf: 0, frame });
+        }
+    }
+
+    fn find_owner(&mut self, query: u32, itf: usize, mac: MacAddr, now: Instant) {
+        let Some(interface) = self.interfaces.get(itf) else {
+            return self.answer_l2(query, None, now);
+        };
+        let slot = interface.slot;
+        let waiting = self.owner_queries.entry((itf, mac)).or_default();
+        waiting.push(query);
+        // The client answers every question; one that is already asked is not repeated.
+        if waiting.len() == 1 {
+            self.feed(slot, |service| match service {
+                Service::Lec(machine) => machine.handle_input(lec::Input::Resolve { mac }, now),
+                _ => Ok(()),
+            });
+        }
+    }
+
+    pub(super) fn answer_l2(&mut self, query: u32, answer: Option<mps::L2Answer>, now: Instant) {
+        self.tell_mps(mps::Input::L2 { query, answer }, now);
+    }
+
+    pub(super) fn tell_mps(&mut self, input: mps::Input<'_>, now: Instant) {
+        if let Some(slot) = self.mps {
+            self.feed(slot, |service| match service {
+                Service::Mps(machine) => machine.handle_input(input, now),
+                _ => Ok(()),
+            });
+        }
+    }
+}
+
+fn route_result(found: RouteResult) -> Option<mps::RouteResult> {
+    match found {
+        RouteResult::Local { .. } => Some(mps::RouteResult::Local),
+        RouteResult::Connected { interface } => {
+            Some(mps::RouteResult::Connected { itf: interface as u32 })
+        }
+        RouteResult::Via { interface, next_hop } => {
+            Some(mps::RouteResult::Via { itf: interface as u32, next_hop })
+        }
+        RouteResult::Broadcast | RouteResult::Multicast | RouteResult::NoRoute => None,
+    }
+}

@@ -1,0 +1,416 @@
+//! An ATM end system: protocol machines wired together behind one port.
+//!
+//! **Purpose.** Hosts, LANE servers and routers are the same box with other services plugged in. The box owns
+//! the machines by value, moves every output of one to the input of the next in the same call, and shows the driver
+//! (`sim` or `live`) only AAL5 SDUs, kernel frames, samples and the next deadline.
+//!
+//! ```text
+//!  driver:  Frame (TAP)        App                                   Sdu
+//!              │                │                                     │
+//!            ┌─┴────────────────┴──┐ frame   ┌─────┐ default path ┌───┴────────┐
+//!            │ Ip: stack, router,  ├────────►│ Mpc ├─────────────►│ Lec (N of) │
+//!            │ kernel              │◄────────┤     │              └───┬────────┘
+//!            └──────────┬──────────┘ deliver └──┬──┘                  │ AtmRequest / AtmEvent
+//!                       │ routes, ARP           │ shortcuts     ┌─────┴──────┐
+//!                    ┌──┴──┐                    └──────────────►│ Signalling │──► Send, OpenVc, CloseVc
+//!                    │ Mps │───────────────────────────────────►│            │
+//!                    └─────┘          Les, Bus, Lecs ──────────►└────────────┘
+//! ```
+//!
+//! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. Interfaces (`lecN`)
+//! are indices into the list of LANE clients. Work that is raised while a machine is served is queued: the machine
+//! is marked and served later in the same call, never recursed into.
+//!
+//! **Failure.** A service can crash and return alone ([`HostCommand::Crash`], [`HostCommand::Restart`]): its calls are
+//! cleared, everybody else goes on. What a service is made of is kept as a [`Factory`], so that a restart starts
+//! from nothing but its configuration.
+
+mod ip;
+mod moves;
+mod service;
+mod station;
+mod tables;
+
+pub use ip::Ip;
+pub use service::{Factory, Service, ServiceKind};
+pub use station::{Station, StationEvent};
+
+use crate::ip::apps::{AppCommand, AppId, AppResult};
+use crate::ip::meter::{Meter, Path, Sample};
+use crate::signalling::{self, Signalling};
+use aerostat_proto::{Instant, Machine, Trace};
+use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What goes into a host.
+#[derive(Debug)]
+pub enum HostInput<'a> {
+    /// Power on: signalling comes up, services start.
+    Start,
+    /// An AAL5 SDU arrived on the link.
+    Sdu {
+        /// Its label.
+        vc: Vc,
+        /// The SDU.
+        sdu: &'a [u8],
+    },
+    /// A complete Ethernet frame from the kernel's interface `lecN` (kernel hosts and routers only).
+    Frame {
+        /// N.
+        itf: usize,
+        /// The frame, without padding and check sequence.
+        frame: Vec<u8>,
+    },
+    /// From the experimenter.
+    Command(HostCommand),
+}
+
+/// What an experimenter can do to a host.
+#[derive(Debug)]
+pub enum HostCommand {
+    /// To the embedded host's programs.
+    App(AppCommand),
+    /// Turn MPOA on or off: MPC and MPS start or stop in good order.
+    Mpoa(bool),
+    /// All services of a kind stop at once and forget everything. Their calls are cleared by signalling.
+    Crash(ServiceKind),
+    /// They start again, empty.
+    Restart(ServiceKind),
+}
+
+/// What comes out of a host.
+#[derive(Debug)]
+pub enum HostOutput {
+    /// Send an AAL5 SDU on the link.
+    Send {
+        /// Its label.
+        vc: Vc,
+        /// The SDU.
+        sdu: Vec<u8>,
+    },
+    /// A connection was opened: what this host may send on it.
+    OpenVc {
+        /// Its label.
+        vc: Vc,
+        /// Traffic from this host.
+        traffic: TrafficParams,
+    },
+    /// A connection is gone.
+    CloseVc {
+        /// Its label.
+        vc: Vc,
+    },
+    /// A frame for the kernel's interface `lecN`.
+    Frame {
+        /// N.
+        itf: usize,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// A measured packet left or reached the IP stack.
+    Sample(Sample),
+    /// A program ended.
+    Finished(AppId, AppResult),
+    /// The story.
+    Trace(Trace),
+}
+
+/// An IP interface on a LANE client.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Slot of the LANE client.
+    slot: usize,
+    /// MAC address.
+    mac: MacAddr,
+    /// True while the client is a member of its ELAN.
+    up: bool,
+    /// Number of the ELAN; 0 if unknown.
+    elan_id: u32,
+    /// Largest IP packet, octets.
+    mtu: u16,
+    /// Frames by the path that they took: sent and received over LANE and over shortcuts.
+    counters: InterfaceCounters,
+}
+
+/// Traffic of an interface by path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceCounters {
+    /// Frames sent over LANE.
+    pub lane_out: u64,
+    /// Frames sent over a shortcut.
+    pub shortcut_out: u64,
+    /// Frames received over LANE.
+    pub lane_in: u64,
+    /// Frames received over a shortcut.
+    pub shortcut_in: u64,
+    /// Frames given up because the LANE client is not a member of its ELAN.
+    pub down: u64,
+}
+
+struct Slot {
+    /// `None` while crashed.
+    service: Option<Service>,
+    kind: ServiceKind,
+    factory: Factory,
+    starts: u32,
+    deadline: Option<Instant>,
+}
+
+/// Who has work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Slot(usize),
+    Signalling,
+    Ip,
+}
+
+/// An ATM end system.
+pub struct Host {
+    name: String,
+    signalling: Signalling,
+    signalling_deadline: Option<Instant>,
+    slots: Vec<Slot>,
+    interfaces: Vec<Interface>,
+    mpc: Option<usize>,
+    mps: Option<usize>,
+    ip: Ip,
+    ip_deadline: Option<Instant>,
+    meter: Meter,
+    mpoa: bool,
+    /// When MPOA turns itself on, if it does.
+    mpoa_start: Option<Instant>,
+    touched: VecDeque<Part>,
+    /// MPS queries for the owner of a MAC address, by interface and address.
+    owner_queries: BTreeMap<(usize, MacAddr), Vec<u32>>,
+    /// The BUS of each LES, by slot.
+    bus_of: BTreeMap<usize, usize>,
+    /// Members of each ELAN: slot of the LES and ATM address → LECID.
+    members: BTreeMap<(usize, AtmAddress), u16>,
+    /// SDUs that arrived on a label that no connection has.
+    unknown_vc: u64,
+    out: VecDeque<HostOutput>,
+}
+
+impl Host {
+    /// A host with nothing on it but signalling.
+    #[must_use]
+    pub fn new(name: impl Into<String>, signalling: Signalling, ip: Ip) -> Self {
+        Self {
+            name: name.into(),
+            signalling,
+            signalling_deadline: None,
+            slots: Vec::new(),
+            interfaces: Vec::new(),
+            mpc: None,
+            mps: None,
+            ip,
+            ip_deadline: None,
+            meter: Meter::default(),
+            mpoa: false,
+            mpoa_start: None,
+            touched: VecDeque::new(),
+            owner_queries: BTreeMap::new(),
+            bus_of: BTreeMap::new(),
+            members: BTreeMap::new(),
+            unknown_vc: 0,
+            out: VecDeque::new(),
+        }
+    }
+    /// Plugs a service in. Before [`HostInput::Start`].
+    pub fn add_service(&mut self, factory: Factory) -> usize {
+        let service = factory(0);
+        let kind = service.kind();
+        let slot = self.slots.len();
+        match kind {
+            ServiceKind::Mpc => self.mpc = Some(slot),
+            ServiceKind::Mps => self.mps = Some(slot),
+            ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {}
+        }
+        self.slots.push(Slot { service: Some(service), kind, factory, starts: 1, deadline: None });
+        slot
+    }
+    /// Plugs the servers of an ELAN in; the LES tells the BUS who is a member.
+    pub fn add_elan(&mut self, les: Factory, bus: Factory) {
+        let les = self.add_service(les);
+        let bus = self.add_service(bus);
+        self.bus_of.insert(les, bus);
+    }
+    /// Plugs a LANE client in and makes it the next interface `lecN`.
+    pub fn add_interface(&mut self, mac: MacAddr, factory: Factory) {
+        let slot = self.add_service(factory);
+        self.interfaces.push(Interface {
+            slot,
+            mac,
+            up: false,
+            elan_id: 0,
+            mtu: 1500,
+            counters: InterfaceCounters::default(),
+        });
+    }
+    /// Turns MPOA on by itself at this time.
+    pub fn start_mpoa_at(&mut self, at: Instant) {
+        self.mpoa_start = Some(at);
+    }
+    /// Declares what is measured at this host.
+    pub fn measure(&mut self, meter: Meter) {
+        self.meter = meter;
+    }
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// The IP side.
+    #[must_use]
+    pub fn ip(&self) -> &Ip {
+        &self.ip
+    }
+    /// Traffic of each interface by path.
+    pub fn interface_counters(&self) -> impl Iterator<Item = &InterfaceCounters> {
+        self.interfaces.iter().map(|itf| &itf.counters)
+    }
+
+    /// Applies one input.
+    pub fn handle_input(&mut self, input: HostInput<'_>, now: Instant) {
+        match input {
+            HostInput::Start => self.start(now),
+            HostInput::Sdu { vc, sdu } => self.receive_sdu(vc, sdu, now),
+            HostInput::Frame { itf, frame } => self.transmit(itf, frame, now),
+            HostInput::Command(command) => self.command(command, now),
+        }
+        self.settle(now);
+    }
+
+    /// Fires whatever is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if due(self.mpoa_start) {
+            self.mpoa_start = None;
+            self.set_mpoa(true, now);
+        }
+        if due(self.signalling_deadline) {
+            self.signalling.handle_timeout(now);
+            self.touch(Part::Signalling);
+        }
+        if due(self.ip_deadline) {
+            self.ip.handle_timeout(now);
+            self.touch(Part::Ip);
+        }
+        for slot in 0..self.slots.len() {
+            if due(self.slots[slot].deadline) {
+                if let Some(service) = &mut self.slots[slot].service {
+                    service.handle_timeout(now);
+                }
+                self.touch(Part::Slot(slot));
+            }
+        }
+        self.settle(now);
+    }
+
+    /// The next effect, in order.
+    #[must_use]
+    pub fn poll_output(&mut self) -> Option<HostOutput> {
+        self.out.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] is next needed.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let own = [self.signalling_deadline, self.ip_deadline, self.mpoa_start];
+        self.slots.iter().map(|slot| slot.deadline).chain(own).flatten().min()
+    }
+
+    fn touch(&mut self, part: Part) {
+        if !self.touched.contains(&part) {
+            self.touched.push_back(part);
+        }
+    }
+
+    /// Serves marked machines until none is left.
+    fn settle(&mut self, now: Instant) {
+        // A bound against two machines that feed each other for ever: that is a bug, and better loud than silent.
+        let mut rounds = 0_u32;
+        while let Some(part) = self.touched.pop_front() {
+            rounds += 1;
+            assert!(rounds < 1_000_000, "{}: machines feed each other without end", self.name);
+            match part {
+                Part::Slot(slot) => self.drain_slot(slot, now),
+                Part::Signalling => self.drain_signalling(now),
+                Part::Ip => self.drain_ip(now),
+            }
+        }
+    }
+
+    fn start(&mut self, now: Instant) {
+        self.ask(signalling::Input::Start, now);
+        for slot in 0..self.slots.len() {
+            if !matches!(self.slots[slot].kind, ServiceKind::Mpc | ServiceKind::Mps) {
+                self.start_slot(slot, now);
+            }
+        }
+        self.ip.handle_timeout(now);
+        self.touch(Part::Ip);
+        if self.mpoa_start.is_some_and(|at| at <= now) {
+            self.mpoa_start = None;
+            self.set_mpoa(true, now);
+        }
+    }
+
+    fn command(&mut self, command: HostCommand, now: Instant) {
+        match command {
+            HostCommand::App(app) => {
+                let refused = self.ip.app(app, now).err();
+                if let Some(refused) = refused {
+                    self.trace(Trace::milestone("host.app.refused", refused.to_string()));
+                }
+                self.touch(Part::Ip);
+            }
+            HostCommand::Mpoa(on) => self.set_mpoa(on, now),
+            HostCommand::Crash(kind) => self.for_each_of(kind, now, Self::crash_slot),
+            HostCommand::Restart(kind) => self.for_each_of(kind, now, |host, slot, now| {
+                host.crash_slot(slot, now);
+                let made = (host.slots[slot].factory)(host.slots[slot].starts);
+                host.slots[slot].service = Some(made);
+                host.slots[slot].starts += 1;
+                let wanted = !matches!(kind, ServiceKind::Mpc | ServiceKind::Mps) || host.mpoa;
+                if wanted {
+                    host.start_slot(slot, now);
+                }
+            }),
+        }
+    }
+
+    fn for_each_of(
+        &mut self,
+        kind: ServiceKind,
+        now: Instant,
+        mut act: impl FnMut(&mut Self, usize, Instant),
+    ) {
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].kind == kind {
+                act(self, slot, now);
+            }
+        }
+    }
+
+    fn crash_slot(&mut self, slot: usize, now: Instant) {
+        if self.slots[slot].service.take().is_none() {
+            return;
+        }
+        self.slots[slot].deadline = None;
+        self.ask(signalling::Input::DropUser(moves::user_of(slot)), now);
+        self.forget_members(slot, now);
+        if let Some(itf) = self.interface_of(slot) {
+            self.interface_down(itf, now);
+        }
+    }
+
+    fn trace(&mut self, trace: Trace) {
+        self.out.push_back(HostOutput::Trace(trace));
+    }
+
+    /// Which interface a LANE client is.
+    fn interface_of(&self, slot: usize) -> Option<usize> {
+        self.interfaces.iter().position(|itf| itf.slot == slot)
+    }
+}

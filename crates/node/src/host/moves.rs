@@ -1,0 +1,367 @@
+//! The way of an output: from the machine that made it to the machine that it concerns.
+
+use super::{Host, HostOutput, Part, Path, Service, ServiceKind};
+use crate::signalling::{self, UserId};
+use aerostat_proto::lane::{bus, lec, lecs, les};
+use aerostat_proto::mpoa::{mpc, mps};
+use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
+use aerostat_wire::lane::Tlv;
+use aerostat_wire::{AtmAddress, MacAddr, Vc};
+
+/// One output of a service.
+#[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
+enum Moved {
+    Lec(lec::Output),
+    Les(les::Output),
+    Bus(bus::Output),
+    Lecs(lecs::Output),
+    Mpc(mpc::Output),
+    Mps(mps::Output),
+}
+
+impl Host {
+    /// Gives an input to the service in `slot`, if it runs and is of the kind that `give` expects.
+    pub(super) fn feed(
+        &mut self,
+        slot: usize,
+        give: impl FnOnce(&mut Service) -> Result<(), aerostat_proto::Refused>,
+    ) {
+        if let Some(service) = &mut self.slots[slot].service {
+            let refused = give(service).err();
+            self.touch(Part::Slot(slot));
+            if let Some(refused) = refused {
+                let kind = self.slots[slot].kind;
+                self.trace(Trace::detail("host.refused", format!("{kind}: {refused}")));
+            }
+        }
+    }
+
+    pub(super) fn start_slot(&mut self, slot: usize, now: Instant) {
+        self.ask(signalling::Input::AddUser(user_of(slot)), now);
+        self.feed(slot, |service| match service {
+            Service::Lec(machine) => machine.handle_input(lec::Input::Start, now),
+            Service::Les(machine) => machine.handle_input(les::Input::Start, now),
+            Service::Bus(machine) => machine.handle_input(bus::Input::Start, now),
+            Service::Lecs(machine) => machine.handle_input(lecs::Input::Start, now),
+            Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
+            Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
+        });
+        if self.slots[slot].kind == ServiceKind::Bus {
+            self.recall_members(slot, now);
+        }
+        if self.slots[slot].kind == ServiceKind::Mpc {
+            for itf in 0..self.interfaces.len() {
+                if self.interfaces[itf].up {
+                    self.tell_interface(itf, now);
+                }
+            }
+        }
+    }
+
+    /// MPOA on or off, on both of its services.
+    pub(super) fn set_mpoa(&mut self, on: bool, now: Instant) {
+        if self.mpoa == on {
+            return;
+        }
+        self.mpoa = on;
+        for slot in [self.mpc, self.mps].into_iter().flatten() {
+            if on {
+                self.start_slot(slot, now);
+            } else {
+                self.feed(slot, |service| match service {
+                    Service::Mpc(machine) => machine.handle_input(mpc::Input::Stop, now),
+                    Service::Mps(machine) => machine.handle_input(mps::Input::Stop, now),
+                    _ => Ok(()),
+                });
+            }
+        }
+    }
+
+    /// An event of the ATM service for the user in `slot`.
+    pub(super) fn event(&mut self, slot: usize, event: &AtmEvent<'_>, now: Instant) {
+        self.feed(slot, |service| {
+            let event = event.clone();
+            match service {
+                Service::Lec(machine) => machine.handle_input(lec::Input::Atm(event), now),
+                Service::Les(machine) => machine.handle_input(les::Input::Atm(event), now),
+                Service::Bus(machine) => machine.handle_input(bus::Input::Atm(event), now),
+                Service::Lecs(machine) => machine.handle_input(lecs::Input::Atm(event), now),
+                Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
+                Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
+            }
+        });
+    }
+
+    /// Serves one service until it is silent.
+    pub(super) fn drain_slot(&mut self, slot: usize, now: Instant) {
+        while let Some(service) = &mut self.slots[slot].service {
+            let moved = match service {
+                Service::Lec(machine) => machine.poll_output().map(Moved::Lec),
+                Service::Les(machine) => machine.poll_output().map(Moved::Les),
+                Service::Bus(machine) => machine.poll_output().map(Moved::Bus),
+                Service::Lecs(machine) => machine.poll_output().map(Moved::Lecs),
+                Service::Mpc(machine) => machine.poll_output().map(Moved::Mpc),
+                Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
+            };
+            match moved {
+                Some(Moved::Lec(output)) => self.from_lec(slot, output, now),
+                Some(Moved::Mpc(output)) => self.from_mpc(slot, output, now),
+                Some(Moved::Mps(output)) => self.from_mps(slot, output, now),
+                Some(Moved::Les(les::Output::Member { address, lecid, joined })) => {
+                    self.member(slot, address, lecid, joined, now);
+                }
+                Some(Moved::Les(les::Output::Atm(request)))
+                | Some(Moved::Bus(bus::Output::Atm(request)))
+                | Some(Moved::Lecs(lecs::Output::Atm(request))) => self.request(slot, request, now),
+                Some(Moved::Les(les::Output::Trace(trace)))
+                | Some(Moved::Bus(bus::Output::Trace(trace)))
+                | Some(Moved::Lecs(lecs::Output::Trace(trace))) => self.trace(trace),
+                None => {
+                    self.slots[slot].deadline = service.poll_timeout();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A request of the user in `slot` to the ATM service.
+    pub(super) fn request(&mut self, slot: usize, request: AtmRequest, now: Instant) {
+        self.ask(signalling::Input::Request(user_of(slot), request), now);
+    }
+
+    /// Gives an input to the signalling manager.
+    pub(super) fn ask(&mut self, input: signalling::Input<'_>, now: Instant) {
+        let refused = self.signalling.handle_input(input, now).err();
+        self.touch(Part::Signalling);
+        if let Some(refused) = refused {
+            self.trace(Trace::detail("host.refused", format!("signalling: {refused}")));
+        }
+    }
+
+    /// An SDU from the link: signalling, or data of a connection.
+    pub(super) fn receive_sdu(&mut self, vc: Vc, sdu: &[u8], now: Instant) {
+        if let Some((user, conn)) = self.signalling.receiver(vc) {
+            self.event(user.0.into(), &AtmEvent::Received { conn, sdu }, now);
+        } else if vc == Vc::SIGNALLING {
+            self.ask(signalling::Input::Signalling(sdu), now);
+        } else {
+            self.unknown_vc += 1;
+        }
+    }
+
+    /// The LES in slot `les` says who is a member: its BUS must know, also after a restart.
+    fn member(&mut self, les: usize, address: AtmAddress, lecid: u16, joined: bool, now: Instant) {
+        if joined {
+            self.members.insert((les, address), lecid);
+        } else {
+            self.members.remove(&(les, address));
+        }
+        self.tell_bus(les, address, lecid, joined, now);
+    }
+
+    fn tell_bus(&mut self, les: usize, address: AtmAddress, lecid: u16, joined: bool, now: Instant) {
+        if let Some(&bus) = self.bus_of.get(&les) {
+            self.feed(bus, |service| match service {
+                Service::Bus(m) => m.handle_input(bus::Input::Member { address, lecid, joined }, now),
+                _ => Ok(()),
+            });
+        }
+    }
+
+    /// A BUS that has started again learns who is a member.
+    pub(super) fn recall_members(&mut self, bus: usize, now: Instant) {
+        let known = self.members.iter().filter(|((les, _), _)| self.bus_of.get(les) == Some(&bus));
+        let known: Vec<_> = known.map(|(&(les, address), &lecid)| (les, address, lecid)).collect();
+        for (les, address, lecid) in known {
+            self.tell_bus(les, address, lecid, true, now);
+        }
+    }
+
+    /// A LES that is gone has no members.
+    pub(super) fn forget_members(&mut self, les: usize, now: Instant) {
+        let gone = self.members.iter().filter(|((of, _), _)| *of == les);
+        let gone: Vec<_> = gone.map(|(&(_, address), &lecid)| (address, lecid)).collect();
+        for (address, lecid) in gone {
+            self.member(les, address, lecid, false, now);
+        }
+    }
+
+    fn from_lec(&mut self, slot: usize, output: lec::Output, now: Instant) {
+        let Some(itf) = self.interface_of(slot) else { return };
+        match output {
+            lec::Output::Atm(request) => self.request(slot, request, now),
+            lec::Output::Trace(trace) => self.trace(trace),
+            lec::Output::Deliver(frame) => self.deliver(itf, frame, Path::Lane, now),
+            lec::Output::Joined { elan_id, max_frame, tlvs, .. } => {
+                self.interfaces[itf].up = true;
+                self.interfaces[itf].elan_id = elan_id;
+                self.interfaces[itf].mtu = max_frame.octets().map_or(1500, |sdu| sdu - 16);
+                self.tell_mpc(mpc::Input::ConfigTlvs(tlvs), now);
+                self.tell_interface(itf, now);
+            }
+            lec::Output::Left => self.interface_down(itf, now),
+            lec::Output::Associate { mac, atm, tlvs } => {
+                let itf_number = itf as u32;
+                let raw = tlvs.iter().map(raw).collect();
+                let input = mps::Input::Associate { itf: itf_number, mac, atm, tlvs: raw };
+                self.tell_mps(input, now);
+                self.tell_mpc(mpc::Input::Associate { itf, mac, atm, tlvs }, now);
+            }
+            lec::Output::Dissociate { mac } => {
+                self.tell_mpc(mpc::Input::Dissociate { itf, mac }, now);
+            }
+            lec::Output::Resolved { mac, owner } => {
+                let owner = owner.map(|(atm, tlvs)| (atm, tlvs.iter().map(raw).collect()));
+                self.answer_owner(itf, mac, owner, now);
+            }
+        }
+    }
+
+    fn from_mpc(&mut self, slot: usize, output: mpc::Output, now: Instant) {
+        match output {
+            mpc::Output::Atm(request) => self.request(slot, request, now),
+            mpc::Output::Trace(trace) => self.trace(trace),
+            mpc::Output::ToLec { itf, frame } => self.to_lec(itf, frame, now),
+            mpc::Output::Deliver { itf, frame } => self.deliver(itf, frame, Path::Shortcut, now),
+            mpc::Output::SetTlvs { itf, tlvs } => self.set_tlvs(itf, tlvs, now),
+        }
+    }
+
+    /// A frame from the IP side on its way out of interface `itf`.
+    pub(super) fn transmit(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+        let Some(interface) = self.interfaces.get_mut(itf) else { return };
+        if !interface.up {
+            interface.counters.down += 1;
+            return;
+        }
+        let running = |slot: &usize| self.mpoa && self.slots[*slot].service.is_some();
+        let Some(mpc) = self.mpc.filter(running) else {
+            self.measure_sent(itf, &frame, Path::Lane, now);
+            return self.to_lec(itf, frame, now);
+        };
+        // The path is decided inside the client, where the frame changes: look at it before.
+        let sample = self.meter.sent(&frame, Path::Lane, now);
+        self.drain_slot(mpc, now);
+        self.tell_mpc(mpc::Input::Outbound { itf, frame }, now);
+        let mut path = Path::Shortcut;
+        while let Some(Service::Mpc(machine)) = &mut self.slots[mpc].service
+            && let Some(output) = machine.poll_output()
+        {
+            if matches!(output, mpc::Output::ToLec { .. }) {
+                path = Path::Lane;
+            }
+            self.from_mpc(mpc, output, now);
+        }
+        self.count_sent(itf, path);
+        if let Some(sample) = sample {
+            self.out.push_back(HostOutput::Sample(super::Sample { path, ..sample }));
+        }
+    }
+
+    fn measure_sent(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) {
+        self.count_sent(itf, path);
+        if let Some(sample) = self.meter.sent(frame, path, now) {
+            self.out.push_back(HostOutput::Sample(sample));
+        }
+    }
+
+    fn count_sent(&mut self, itf: usize, path: Path) {
+        let counters = &mut self.interfaces[itf].counters;
+        match path {
+            Path::Lane => counters.lane_out += 1,
+            Path::Shortcut => counters.shortcut_out += 1,
+        }
+    }
+
+    fn to_lec(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+        let Some(interface) = self.interfaces.get(itf) else { return };
+        self.feed(interface.slot, |service| match service {
+            Service::Lec(machine) => machine.handle_input(lec::Input::Transmit(frame), now),
+            _ => Ok(()),
+        });
+    }
+
+    /// A frame that arrived for interface `itf`.
+    fn deliver(&mut self, itf: usize, frame: Vec<u8>, path: Path, now: Instant) {
+        let Some(interface) = self.interfaces.get_mut(itf) else { return };
+        match path {
+            Path::Lane => interface.counters.lane_in += 1,
+            Path::Shortcut => interface.counters.shortcut_in += 1,
+        }
+        if let Some(sample) = self.meter.received(&frame, path, now) {
+            self.out.push_back(HostOutput::Sample(sample));
+        }
+        if let Some(frame) = self.ip.receive(itf, frame, now) {
+            self.out.push_back(HostOutput::Frame { itf, frame });
+        } else {
+            self.touch(Part::Ip);
+        }
+    }
+
+    pub(super) fn set_tlvs(&mut self, itf: usize, tlvs: Vec<Tlv>, now: Instant) {
+        let Some(interface) = self.interfaces.get(itf) else { return };
+        self.feed(interface.slot, |service| match service {
+            Service::Lec(machine) => machine.handle_input(lec::Input::SetTlvs(tlvs), now),
+            _ => Ok(()),
+        });
+    }
+
+    /// The LANE client of an interface is no member of its ELAN any more.
+    pub(super) fn interface_down(&mut self, itf: usize, now: Instant) {
+        self.interfaces[itf].up = false;
+        self.tell_mpc(mpc::Input::LecDown { itf }, now);
+    }
+
+    fn tell_interface(&mut self, itf: usize, now: Instant) {
+        let (elan_id, mtu) = (self.interfaces[itf].elan_id, self.interfaces[itf].mtu);
+        self.tell_mpc(mpc::Input::LecUp { itf, elan_id, mtu }, now);
+    }
+
+    pub(super) fn tell_mpc(&mut self, input: mpc::Input<'_>, now: Instant) {
+        if let Some(slot) = self.mpc {
+            self.feed(slot, |service| match service {
+                Service::Mpc(machine) => machine.handle_input(input, now),
+                _ => Ok(()),
+            });
+        }
+    }
+
+    /// Signalling's outputs: to the link, or to a user.
+    pub(super) fn drain_signalling(&mut self, now: Instant) {
+        use signalling::Output as Out;
+        while let Some(output) = self.signalling.poll_output() {
+            match output {
+                Out::Send { vc, sdu } => self.out.push_back(HostOutput::Send { vc, sdu }),
+                Out::OpenVc { vc, tx, .. } => {
+                    self.out.push_back(HostOutput::OpenVc { vc, traffic: tx });
+                }
+                Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),
+                Out::Trace(trace) => self.trace(trace),
+                Out::Event(user, event) => self.event(user.0.into(), &event, now),
+            }
+        }
+        self.signalling_deadline = self.signalling.poll_timeout();
+    }
+
+    fn answer_owner(
+        &mut self,
+        itf: usize,
+        mac: MacAddr,
+        owner: Option<(AtmAddress, Vec<(u32, Vec<u8>)>)>,
+        now: Instant,
+    ) {
+        for query in self.owner_queries.remove(&(itf, mac)).unwrap_or_default() {
+            let answer = owner.clone().map(|(atm, tlvs)| (mac, atm, tlvs));
+            self.answer_l2(query, answer, now);
+        }
+    }
+}
+
+fn raw(tlv: &Tlv) -> (u32, Vec<u8>) {
+    (tlv.kind.0, tlv.value.clone())
+}
+
+/// A service's number as a user of the ATM service.
+pub(super) const fn user_of(slot: usize) -> UserId {
+    UserId(slot as u16)
+}

@@ -1,0 +1,91 @@
+//! The services of a host: each is a machine that uses the ATM service.
+
+use aerostat_proto::lane::{Bus, Lec, Lecs, Les};
+use aerostat_proto::mpoa::{Mpc, Mps};
+use aerostat_proto::{Instant, Machine};
+use core::fmt;
+
+/// Kinds of services, by the names that people use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServiceKind {
+    /// LANE client.
+    Lec,
+    /// LANE server.
+    Les,
+    /// Broadcast and unknown server.
+    Bus,
+    /// LANE configuration server.
+    Lecs,
+    /// MPOA client.
+    Mpc,
+    /// MPOA server, with its NHRP server.
+    Mps,
+}
+
+impl fmt::Display for ServiceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lec => "lec",
+            Self::Les => "les",
+            Self::Bus => "bus",
+            Self::Lecs => "lecs",
+            Self::Mpc => "mpc",
+            Self::Mps => "mps",
+        })
+    }
+}
+
+/// A running service.
+#[allow(clippy::large_enum_variant, reason = "a host has a handful of them, each in a slot of its own")]
+pub enum Service {
+    /// LANE client.
+    Lec(Lec),
+    /// LANE server.
+    Les(Les),
+    /// Broadcast and unknown server.
+    Bus(Bus),
+    /// LANE configuration server.
+    Lecs(Lecs),
+    /// MPOA client.
+    Mpc(Mpc),
+    /// MPOA server.
+    Mps(Mps),
+}
+
+/// Makes a service from its configuration; the argument counts the starts, from 0.
+pub type Factory = Box<dyn Fn(u32) -> Service + Send>;
+
+impl Service {
+    /// What it is.
+    #[must_use]
+    pub const fn kind(&self) -> ServiceKind {
+        match self {
+            Self::Lec(_) => ServiceKind::Lec,
+            Self::Les(_) => ServiceKind::Les,
+            Self::Bus(_) => ServiceKind::Bus,
+            Self::Lecs(_) => ServiceKind::Lecs,
+            Self::Mpc(_) => ServiceKind::Mpc,
+            Self::Mps(_) => ServiceKind::Mps,
+        }
+    }
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Lec(machine) => machine.handle_timeout(now),
+            Self::Les(machine) => machine.handle_timeout(now),
+            Self::Bus(machine) => machine.handle_timeout(now),
+            Self::Lecs(machine) => machine.handle_timeout(now),
+            Self::Mpc(machine) => machine.handle_timeout(now),
+            Self::Mps(machine) => machine.handle_timeout(now),
+        }
+    }
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Lec(machine) => machine.poll_timeout(),
+            Self::Les(machine) => machine.poll_timeout(),
+            Self::Bus(machine) => machine.poll_timeout(),
+            Self::Lecs(machine) => machine.poll_timeout(),
+            Self::Mpc(machine) => machine.poll_timeout(),
+            Self::Mps(machine) => machine.poll_timeout(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A host with its adapter: what a driver connects to a link.
+
+use super::{Host, HostInput, HostOutput, Sample};
+use crate::atm::{CellRate, CellRun, Nic, NicEvent, Pdu};
+use crate::ip::apps::{AppId, AppResult};
+use aerostat_proto::{Instant, Trace};
+use std::collections::VecDeque;
+
+/// What a station tells its driver; what it sends is taken from its adapter's output port.
+#[derive(Debug)]
+pub enum StationEvent {
+    /// A frame for the kernel's interface `lecN`.
+    Frame {
+        /// N.
+        itf: usize,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// A measured packet left or reached the IP stack.
+    Sample(Sample),
+    /// A program ended.
+    Finished(AppId, AppResult),
+    /// The story.
+    Trace(Trace),
+}
+
+/// A host and its adapter.
+pub struct Station {
+    host: Host,
+    nic: Nic,
+    events: VecDeque<StationEvent>,
+    /// SDUs that the adapter refused, because the VC was closed meanwhile.
+    late: u64,
+}
+
+impl Station {
+    /// A station on a link of this rate.
+    #[must_use]
+    pub fn new(host: Host, rate: CellRate) -> Self {
+        Self { host, nic: Nic::new(rate), events: VecDeque::new(), late: 0 }
+    }
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+    /// The adapter.
+    #[must_use]
+    pub fn nic(&self) -> &Nic {
+        &self.nic
+    }
+    /// The adapter, for the driver to pop departures from and to tell the state of the link.
+    pub fn nic_mut(&mut self) -> &mut Nic {
+        &mut self.nic
+    }
+    /// SDUs that were made for a VC that was closed meanwhile.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Applies one input. Afterwards the adapter may have new departures.
+    pub fn handle_input(&mut self, input: HostInput<'_>, now: Instant) {
+        self.host.handle_input(input, now);
+        self.drain(now);
+    }
+
+    /// Takes cells from the link.
+    pub fn receive(&mut self, run: CellRun, now: Instant) {
+        if let NicEvent::Sdu { vc, sdu } = self.nic.receive(run, now) {
+            let input = HostInput::Sdu { vc, sdu: sdu.pdu.sdu() };
+            self.host.handle_input(input, now);
+            self.drain(now);
+        }
+    }
+
+    /// Fires whatever is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.host.handle_timeout(now);
+        self.drain(now);
+    }
+
+    /// The next event.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<StationEvent> {
+        self.events.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] is next needed. Departures have their own time: ask the adapter's port.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.host.poll_timeout()
+    }
+
+    fn drain(&mut self, now: Instant) {
+        while let Some(output) = self.host.poll_output() {
+            let event = match output {
+                HostOutput::Send { vc, sdu } => {
+                    if self.nic.send(vc, Pdu::new(sdu), now).is_none() {
+                        self.late += 1;
+                    }
+                    continue;
+                }
+                HostOutput::OpenVc { vc, traffic } => {
+                    self.nic.open(vc, traffic, 0);
+                    continue;
+                }
+                HostOutput::CloseVc { vc } => {
+                    self.nic.close(vc);
+                    continue;
+                }
+                HostOutput::Frame { itf, frame } => StationEvent::Frame { itf, frame },
+                HostOutput::Sample(sample) => StationEvent::Sample(sample),
+                HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
+                HostOutput::Trace(trace) => StationEvent::Trace(trace),
+            };
+            self.events.push_back(event);
+        }
+    }
+}
