@@ -13,11 +13,11 @@ use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface, StaticRoute};
 use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Signalling};
+use aerostat_node::switch::{PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, lecs,
 };
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
-use aerostat_node::switch::{PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::{Duration, Instant, uni};
 use aerostat_wire::lane::{ElanName, MaxFrameSize, Tlv, TlvType};
 use aerostat_wire::q2931::Version;
@@ -51,7 +51,12 @@ impl<'a> Builder<'a> {
     /// A builder for `lab`; `seed` feeds every random stream of every node.
     #[must_use]
     pub fn new(lab: &'a Lab, seed: u64, flavour: Flavour) -> Self {
-        Self { lab, seed, flavour, flows: flow_specs(lab) }
+        Self {
+            lab,
+            seed,
+            flavour,
+            flows: flow_specs(lab),
+        }
     }
 
     /// The flows that are measured, in the order of [`Lab::traffic`].
@@ -90,7 +95,9 @@ impl<'a> Builder<'a> {
     #[must_use]
     pub fn switch(&self, id: NodeId, life: u32) -> Option<Switch> {
         let node = self.lab.node(id);
-        let NodeKind::Switch(model) = &node.kind else { return None };
+        let NodeKind::Switch(model) = &node.kind else {
+            return None;
+        };
         let mut routes = StaticRoutes::new();
         for route in &model.routes {
             routes.add_prefix(&route.prefix, PortNo(route.port as u16));
@@ -147,7 +154,9 @@ impl<'a> Builder<'a> {
                 },
                 seed: self.seed_of(name, "stack", life),
             };
-            Ip::Stack(Box::new(Stack::new(config, now).expect("a resolved lab's addresses")))
+            Ip::Stack(Box::new(
+                Stack::new(config, now).expect("a resolved lab's addresses"),
+            ))
         };
         let mut host = Host::new(name, Self::signalling(life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
@@ -186,7 +195,11 @@ impl<'a> Builder<'a> {
         };
         let _ = now;
         let made = Box::new(Router::new(config).expect("a resolved lab's addresses"));
-        let ip = if self.is_kernel(id) { Ip::KernelRouter(made) } else { Ip::Router(made) };
+        let ip = if self.is_kernel(id) {
+            Ip::KernelRouter(made)
+        } else {
+            Ip::Router(made)
+        };
         let mut host = Host::new(name, Self::signalling(life), ip);
         for lec in &model.lecs {
             self.add_lec(&mut host, name, lec, life);
@@ -199,16 +212,15 @@ impl<'a> Builder<'a> {
 
     fn add_lec(&self, host: &mut Host, name: &str, model: &LecModel, life: u32) {
         let elan = self.lab.elan(model.elan);
-        let mut config = LecConfig::new(
-            elan_name(elan),
-            model.address,
-            model.mac,
-        );
+        let mut config = LecConfig::new(elan_name(elan), model.address, model.mac);
         let seed = self.seed_of(name, &format!("lec{}", model.index), life);
         config.lecs = self.lab.lane_server().map(|(_, _, server)| server.lecs);
         let make = move |start: u32| {
             let seed = seed.wrapping_add(start.into());
-            Service::Lec(Lec::new(LecConfig { seed, ..config.clone() }))
+            Service::Lec(Lec::new(LecConfig {
+                seed,
+                ..config.clone()
+            }))
         };
         host.add_interface(model.mac, Box::new(make));
     }
@@ -225,12 +237,22 @@ impl<'a> Builder<'a> {
         let seed = self.seed_of(name, "mpc", life);
         host.add_service(Box::new(move |start| {
             let seed = seed.wrapping_add(start.into());
-            Service::Mpc(Mpc::new(MpcConfig { seed, ..config.clone() }))
+            Service::Mpc(Mpc::new(MpcConfig {
+                seed,
+                ..config.clone()
+            }))
         }));
         host.start_mpoa_at(Instant::ZERO + model.start);
     }
 
-    fn add_mps(&self, host: &mut Host, name: &str, router: &RouterModel, model: &MpsModel, life: u32) {
+    fn add_mps(
+        &self,
+        host: &mut Host,
+        name: &str,
+        router: &RouterModel,
+        model: &MpsModel,
+        life: u32,
+    ) {
         let interfaces = router.lecs.iter().enumerate().map(|(itf, lec)| {
             let elan = self.lab.elan(lec.elan);
             mps::Interface {
@@ -250,7 +272,10 @@ impl<'a> Builder<'a> {
             give_up_s: whole_seconds(model.give_up),
             holding_s: whole_seconds(model.holding),
         };
-        let (control, data) = (model.control, model.control.with_selector(MPS_DATA_SELECTOR));
+        let (control, data) = (
+            model.control,
+            model.control.with_selector(MPS_DATA_SELECTOR),
+        );
         let seed = self.seed_of(name, "mps", life);
         host.add_service(Box::new(move |start| {
             let seed = seed.wrapping_add(start.into());
@@ -263,7 +288,11 @@ impl<'a> Builder<'a> {
 
     fn lane_server(&self, name: &str, model: &LaneServer, life: u32) -> Host {
         let mut host = Host::new(name, Self::signalling(life), Ip::None);
-        let mut config = LecsConfig { address: model.lecs, well_known: true, ..LecsConfig::default() };
+        let mut config = LecsConfig {
+            address: model.lecs,
+            well_known: true,
+            ..LecsConfig::default()
+        };
         config.elans = self.lab.elans.iter().map(configured).collect();
         host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
         for elan in &self.lab.elans {
@@ -341,7 +370,10 @@ fn port(first: u16, index: usize) -> u16 {
 }
 
 fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
-    lab.node(id).lecs().first().map_or(Ipv4Addr::UNSPECIFIED, |lec| lec.ip)
+    lab.node(id)
+        .lecs()
+        .first()
+        .map_or(Ipv4Addr::UNSPECIFIED, |lec| lec.ip)
 }
 
 /// The programs that make the lab's traffic: for each flow a receiver (from the start) and a sender.
@@ -355,22 +387,41 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
         let local_port = Some(port(FIRST_SOURCE_PORT, index));
         let (sender, receiver) = match flow.kind {
             FlowKind::Tcp { .. } => (
-                AppKind::TcpSource { to, port: sink, local_port, octets: None },
+                AppKind::TcpSource {
+                    to,
+                    port: sink,
+                    local_port,
+                    octets: None,
+                },
                 Some(AppKind::TcpSink { port: sink }),
             ),
-            FlowKind::Udp { size, rate, poisson } => (
+            FlowKind::Udp {
+                size,
+                rate,
+                poisson,
+            } => (
                 AppKind::UdpSource {
                     to,
                     port: sink,
                     local_port,
                     rate: packets_per_second(rate, size),
-                    pattern: if poisson { Pattern::Poisson } else { Pattern::Constant },
+                    pattern: if poisson {
+                        Pattern::Poisson
+                    } else {
+                        Pattern::Constant
+                    },
                     size,
                 },
                 Some(AppKind::UdpSink { port: sink }),
             ),
             FlowKind::Ping { size, rate } => (
-                AppKind::Ping { to, count: None, interval: rate.gap(size), size, ttl: None },
+                AppKind::Ping {
+                    to,
+                    count: None,
+                    interval: rate.gap(size),
+                    size,
+                    ttl: None,
+                },
                 None,
             ),
             FlowKind::Rr { size } => (
@@ -381,14 +432,31 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
                     request: size,
                     response: size,
                 },
-                Some(AppKind::TransactionServer { port: sink, request: size, response: size }),
+                Some(AppKind::TransactionServer {
+                    port: sink,
+                    request: size,
+                    response: size,
+                }),
             ),
         };
         let id = |role: u32| AppId(2 * index as u32 + role);
         let start = Instant::ZERO + flow.start;
-        all.push((flow.from, AppSpec { id: id(0), start, duration: flow.duration, kind: sender }));
+        all.push((
+            flow.from,
+            AppSpec {
+                id: id(0),
+                start,
+                duration: flow.duration,
+                kind: sender,
+            },
+        ));
         if let Some(kind) = receiver {
-            let spec = AppSpec { id: id(1), start: Instant::ZERO, duration: None, kind };
+            let spec = AppSpec {
+                id: id(1),
+                start: Instant::ZERO,
+                duration: None,
+                kind,
+            };
             all.push((flow.to, spec));
         }
     }

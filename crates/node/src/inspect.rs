@@ -76,7 +76,11 @@ impl Table {
     /// An empty table.
     #[must_use]
     pub const fn new(title: &'static str, columns: &'static [&'static str]) -> Self {
-        Self { title, columns, rows: Vec::new() }
+        Self {
+            title,
+            columns,
+            rows: Vec::new(),
+        }
     }
     /// Adds a row.
     ///

@@ -35,14 +35,20 @@ impl Ip {
                 None
             }
             Self::Router(router) => {
-                let input = RouterInput::Frame { interface: itf, bytes: &frame };
+                let input = RouterInput::Frame {
+                    interface: itf,
+                    bytes: &frame,
+                };
                 let _ = router.handle_input(input, now);
                 None
             }
             Self::Kernel => Some(frame),
             Self::KernelRouter(router) => {
                 if is_arp_reply(&frame) {
-                    let input = RouterInput::Frame { interface: itf, bytes: &frame };
+                    let input = RouterInput::Frame {
+                        interface: itf,
+                        bytes: &frame,
+                    };
                     let _ = router.handle_input(input, now);
                 }
                 Some(frame)
@@ -128,15 +134,28 @@ impl Host {
         match output {
             RouterOutput::Frame { interface, bytes } => self.transmit(interface, bytes, now),
             RouterOutput::Trace(trace) => self.trace(trace),
-            RouterOutput::Resolved { token, interface, mac, .. } => {
+            RouterOutput::Resolved {
+                token,
+                interface,
+                mac,
+                ..
+            } => {
                 let query = token as u32;
                 match mac {
                     Some(mac) => self.find_owner(query, interface, MacAddr(mac), now),
                     None => self.answer_l2(query, None, now),
                 }
             }
-            RouterOutput::NeighbourChanged { interface, address, .. } => {
-                self.tell_mps(mps::Input::NeighbourChanged { itf: interface as u32, ip: address }, now);
+            RouterOutput::NeighbourChanged {
+                interface, address, ..
+            } => {
+                self.tell_mps(
+                    mps::Input::NeighbourChanged {
+                        itf: interface as u32,
+                        ip: address,
+                    },
+                    now,
+                );
             }
         }
     }
@@ -146,7 +165,9 @@ impl Host {
             mps::Output::Atm(request) => self.request(slot, request, now),
             mps::Output::Trace(trace) => self.trace(trace),
             mps::Output::SetTlvs { itf, tlvs } => {
-                let tlvs = tlvs.into_iter().map(|(kind, value)| Tlv::new(TlvType(kind), value));
+                let tlvs = tlvs
+                    .into_iter()
+                    .map(|(kind, value)| Tlv::new(TlvType(kind), value));
                 self.set_tlvs(itf as usize, tlvs.collect(), now);
             }
             mps::Output::LookupRoute { query, dst } => {
@@ -160,7 +181,10 @@ impl Host {
                     interface: itf as usize,
                     address: ip,
                 };
-                let asked = self.ip.router_mut().map(|router| router.handle_input(resolve, now));
+                let asked = self
+                    .ip
+                    .router_mut()
+                    .map(|router| router.handle_input(resolve, now));
                 match asked {
                     Some(Ok(())) => self.touch(Part::Ip),
                     _ => self.answer_l2(query, None, now),
@@ -221,12 +245,16 @@ impl Host {
 fn route_result(found: RouteResult) -> Option<mps::RouteResult> {
     match found {
         RouteResult::Local { .. } => Some(mps::RouteResult::Local),
-        RouteResult::Connected { interface } => {
-            Some(mps::RouteResult::Connected { itf: interface as u32 })
-        }
-        RouteResult::Via { interface, next_hop } => {
-            Some(mps::RouteResult::Via { itf: interface as u32, next_hop })
-        }
+        RouteResult::Connected { interface } => Some(mps::RouteResult::Connected {
+            itf: interface as u32,
+        }),
+        RouteResult::Via {
+            interface,
+            next_hop,
+        } => Some(mps::RouteResult::Via {
+            itf: interface as u32,
+            next_hop,
+        }),
         RouteResult::Broadcast | RouteResult::Multicast | RouteResult::NoRoute => None,
     }
 }

@@ -226,7 +226,13 @@ impl Host {
             ServiceKind::Mps => self.mps = Some(slot),
             ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {}
         }
-        self.slots.push(Slot { service: Some(service), kind, factory, starts: 1, deadline: None });
+        self.slots.push(Slot {
+            service: Some(service),
+            kind,
+            factory,
+            starts: 1,
+            deadline: None,
+        });
         slot
     }
     /// Plugs the servers of an ELAN in; the LES tells the BUS who is a member.
@@ -317,7 +323,12 @@ impl Host {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let own = [self.signalling_deadline, self.ip_deadline, self.mpoa_start];
-        self.slots.iter().map(|slot| slot.deadline).chain(own).flatten().min()
+        self.slots
+            .iter()
+            .map(|slot| slot.deadline)
+            .chain(own)
+            .flatten()
+            .min()
     }
 
     fn touch(&mut self, part: Part) {
@@ -332,7 +343,11 @@ impl Host {
         let mut rounds = 0_u32;
         while let Some(part) = self.touched.pop_front() {
             rounds += 1;
-            assert!(rounds < 1_000_000, "{}: machines feed each other without end", self.name);
+            assert!(
+                rounds < 1_000_000,
+                "{}: machines feed each other without end",
+                self.name
+            );
             match part {
                 Part::Slot(slot) => self.drain_slot(slot, now),
                 Part::Signalling => self.drain_signalling(now),

@@ -107,7 +107,11 @@ impl Host {
                 Some(Moved::Lec(output)) => self.from_lec(slot, output, now),
                 Some(Moved::Mpc(output)) => self.from_mpc(slot, output, now),
                 Some(Moved::Mps(output)) => self.from_mps(slot, output, now),
-                Some(Moved::Les(les::Output::Member { address, lecid, joined })) => {
+                Some(Moved::Les(les::Output::Member {
+                    address,
+                    lecid,
+                    joined,
+                })) => {
                     self.member(slot, address, lecid, joined, now);
                 }
                 Some(Moved::Les(les::Output::Atm(request)))
@@ -134,7 +138,10 @@ impl Host {
         let refused = self.signalling.handle_input(input, now).err();
         self.touch(Part::Signalling);
         if let Some(refused) = refused {
-            self.trace(Trace::detail("host.refused", format!("signalling: {refused}")));
+            self.trace(Trace::detail(
+                "host.refused",
+                format!("signalling: {refused}"),
+            ));
         }
     }
 
@@ -159,10 +166,24 @@ impl Host {
         self.tell_bus(les, address, lecid, joined, now);
     }
 
-    fn tell_bus(&mut self, les: usize, address: AtmAddress, lecid: u16, joined: bool, now: Instant) {
+    fn tell_bus(
+        &mut self,
+        les: usize,
+        address: AtmAddress,
+        lecid: u16,
+        joined: bool,
+        now: Instant,
+    ) {
         if let Some(&bus) = self.bus_of.get(&les) {
             self.feed(bus, |service| match service {
-                Service::Bus(m) => m.handle_input(bus::Input::Member { address, lecid, joined }, now),
+                Service::Bus(m) => m.handle_input(
+                    bus::Input::Member {
+                        address,
+                        lecid,
+                        joined,
+                    },
+                    now,
+                ),
                 _ => Ok(()),
             });
         }
@@ -170,8 +191,13 @@ impl Host {
 
     /// A BUS that has started again learns who is a member.
     pub(super) fn recall_members(&mut self, bus: usize, now: Instant) {
-        let known = self.members.iter().filter(|((les, _), _)| self.bus_of.get(les) == Some(&bus));
-        let known: Vec<_> = known.map(|(&(les, address), &lecid)| (les, address, lecid)).collect();
+        let known = self
+            .members
+            .iter()
+            .filter(|((les, _), _)| self.bus_of.get(les) == Some(&bus));
+        let known: Vec<_> = known
+            .map(|(&(les, address), &lecid)| (les, address, lecid))
+            .collect();
         for (les, address, lecid) in known {
             self.tell_bus(les, address, lecid, true, now);
         }
@@ -180,19 +206,28 @@ impl Host {
     /// A LES that is gone has no members.
     pub(super) fn forget_members(&mut self, les: usize, now: Instant) {
         let gone = self.members.iter().filter(|((of, _), _)| *of == les);
-        let gone: Vec<_> = gone.map(|(&(_, address), &lecid)| (address, lecid)).collect();
+        let gone: Vec<_> = gone
+            .map(|(&(_, address), &lecid)| (address, lecid))
+            .collect();
         for (address, lecid) in gone {
             self.member(les, address, lecid, false, now);
         }
     }
 
     fn from_lec(&mut self, slot: usize, output: lec::Output, now: Instant) {
-        let Some(itf) = self.interface_of(slot) else { return };
+        let Some(itf) = self.interface_of(slot) else {
+            return;
+        };
         match output {
             lec::Output::Atm(request) => self.request(slot, request, now),
             lec::Output::Trace(trace) => self.trace(trace),
             lec::Output::Deliver(frame) => self.deliver(itf, frame, Path::Lane, now),
-            lec::Output::Joined { elan_id, max_frame, tlvs, .. } => {
+            lec::Output::Joined {
+                elan_id,
+                max_frame,
+                tlvs,
+                ..
+            } => {
                 self.interfaces[itf].up = true;
                 self.interfaces[itf].elan_id = elan_id;
                 self.interfaces[itf].mtu = max_frame.octets().map_or(1500, |sdu| sdu - 16);
@@ -203,9 +238,22 @@ impl Host {
             lec::Output::Associate { mac, atm, tlvs } => {
                 let itf_number = itf as u32;
                 let raw = tlvs.iter().map(raw).collect();
-                let input = mps::Input::Associate { itf: itf_number, mac, atm, tlvs: raw };
+                let input = mps::Input::Associate {
+                    itf: itf_number,
+                    mac,
+                    atm,
+                    tlvs: raw,
+                };
                 self.tell_mps(input, now);
-                self.tell_mpc(mpc::Input::Associate { itf, mac, atm, tlvs }, now);
+                self.tell_mpc(
+                    mpc::Input::Associate {
+                        itf,
+                        mac,
+                        atm,
+                        tlvs,
+                    },
+                    now,
+                );
             }
             lec::Output::Dissociate { mac } => {
                 self.tell_mpc(mpc::Input::Dissociate { itf, mac }, now);
@@ -229,7 +277,9 @@ impl Host {
 
     /// A frame from the IP side on its way out of interface `itf`.
     pub(super) fn transmit(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
-        let Some(interface) = self.interfaces.get_mut(itf) else { return };
+        let Some(interface) = self.interfaces.get_mut(itf) else {
+            return;
+        };
         if !interface.up {
             interface.counters.down += 1;
             return;
@@ -254,7 +304,8 @@ impl Host {
         }
         self.count_sent(itf, path);
         if let Some(sample) = sample {
-            self.out.push_back(HostOutput::Sample(super::Sample { path, ..sample }));
+            self.out
+                .push_back(HostOutput::Sample(super::Sample { path, ..sample }));
         }
     }
 
@@ -274,7 +325,9 @@ impl Host {
     }
 
     fn to_lec(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
-        let Some(interface) = self.interfaces.get(itf) else { return };
+        let Some(interface) = self.interfaces.get(itf) else {
+            return;
+        };
         self.feed(interface.slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::Transmit(frame), now),
             _ => Ok(()),
@@ -283,7 +336,9 @@ impl Host {
 
     /// A frame that arrived for interface `itf`.
     fn deliver(&mut self, itf: usize, frame: Vec<u8>, path: Path, now: Instant) {
-        let Some(interface) = self.interfaces.get_mut(itf) else { return };
+        let Some(interface) = self.interfaces.get_mut(itf) else {
+            return;
+        };
         match path {
             Path::Lane => interface.counters.lane_in += 1,
             Path::Shortcut => interface.counters.shortcut_in += 1,
@@ -299,7 +354,9 @@ impl Host {
     }
 
     pub(super) fn set_tlvs(&mut self, itf: usize, tlvs: Vec<Tlv>, now: Instant) {
-        let Some(interface) = self.interfaces.get(itf) else { return };
+        let Some(interface) = self.interfaces.get(itf) else {
+            return;
+        };
         self.feed(interface.slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::SetTlvs(tlvs), now),
             _ => Ok(()),

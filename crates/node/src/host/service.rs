@@ -36,7 +36,10 @@ impl fmt::Display for ServiceKind {
 }
 
 /// A running service.
-#[allow(clippy::large_enum_variant, reason = "a host has a handful of them, each in a slot of its own")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a host has a handful of them, each in a slot of its own"
+)]
 pub enum Service {
     /// LANE client.
     Lec(Lec),

@@ -37,7 +37,12 @@ impl Station {
     /// A station on a link of this rate.
     #[must_use]
     pub fn new(host: Host, rate: CellRate) -> Self {
-        Self { host, nic: Nic::new(rate), events: VecDeque::new(), late: 0 }
+        Self {
+            host,
+            nic: Nic::new(rate),
+            events: VecDeque::new(),
+            late: 0,
+        }
     }
     /// The host.
     #[must_use]
@@ -68,7 +73,10 @@ impl Station {
     /// Takes cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) {
         if let NicEvent::Sdu { vc, sdu } = self.nic.receive(run, now) {
-            let input = HostInput::Sdu { vc, sdu: sdu.pdu.sdu() };
+            let input = HostInput::Sdu {
+                vc,
+                sdu: sdu.pdu.sdu(),
+            };
             self.host.handle_input(input, now);
             self.drain(now);
         }

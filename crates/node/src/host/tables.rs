@@ -31,22 +31,45 @@ impl Station {
 
     fn vc_table(&self) -> Table {
         let columns = &[
-            "vc", "user", "role", "peer", "blli", "qos", "queued_cells", "cells_sent", "pdus_received",
+            "vc",
+            "user",
+            "role",
+            "peer",
+            "blli",
+            "qos",
+            "queued_cells",
+            "cells_sent",
+            "pdus_received",
             "pdus_lost",
         ];
         let mut table = Table::new("connections", columns);
         for view in self.nic().vcs() {
-            let call = self.host().signalling.calls().find(|call| call.vc == Some(view.vc));
+            let call = self
+                .host()
+                .signalling
+                .calls()
+                .find(|call| call.vc == Some(view.vc));
             let lost = &view.received;
             let lost = lost.crc + lost.length + lost.cpi + lost.too_long + lost.aborted;
             let mut row = vec![text(view.vc)];
             match call {
                 Some(call) => {
-                    let user = call.owner.and_then(|(user, _)| self.host().user_name(user.0.into()));
-                    let peer = if call.outgoing { Some(call.called) } else { call.calling };
+                    let user = call
+                        .owner
+                        .and_then(|(user, _)| self.host().user_name(user.0.into()));
+                    let peer = if call.outgoing {
+                        Some(call.called)
+                    } else {
+                        call.calling
+                    };
                     row.extend([
                         user.into(),
-                        if call.multipoint { "multipoint" } else { "point-to-point" }.into(),
+                        if call.multipoint {
+                            "multipoint"
+                        } else {
+                            "point-to-point"
+                        }
+                        .into(),
                         peer.map(text).into(),
                         call.blli.map(|blli| text(format_args!("{blli:?}"))).into(),
                         text(call.qos),
@@ -72,13 +95,27 @@ impl Station {
     }
 
     fn port_table(&self) -> Table {
-        let mut table =
-            Table::new("ports", &["port", "link", "cells_in", "cells_out", "cells_dropped", "queued_cells"]);
+        let mut table = Table::new(
+            "ports",
+            &[
+                "port",
+                "link",
+                "cells_in",
+                "cells_out",
+                "cells_dropped",
+                "queued_cells",
+            ],
+        );
         let sent = self.nic().output().totals();
         let received = &self.nic().counters;
         table.row(vec![
             0_u16.into(),
-            if self.host().signalling.is_up() { "up" } else { "down" }.into(),
+            if self.host().signalling.is_up() {
+                "up"
+            } else {
+                "down"
+            }
+            .into(),
             received.cells_in.into(),
             sent.cells_out.into(),
             (received.dropped.total() + sent.dropped.total()).into(),
@@ -107,7 +144,9 @@ impl Host {
             _ => {}
         }
         for (slot, state) in self.slots.iter().enumerate() {
-            let Some(service) = &state.service else { continue };
+            let Some(service) = &state.service else {
+                continue;
+            };
             match (what, service) {
                 ("lec", Service::Lec(m)) => {
                     tables.extend(lec_tables(self.interface_of(slot), &m.snapshot()));
@@ -138,15 +177,28 @@ impl Host {
     /// True while a service of this kind runs (is not crashed).
     #[must_use]
     pub fn runs(&self, kind: ServiceKind) -> bool {
-        self.slots.iter().any(|slot| slot.kind == kind && slot.service.is_some())
+        self.slots
+            .iter()
+            .any(|slot| slot.kind == kind && slot.service.is_some())
     }
 
     fn call_table(&self) -> Table {
-        let columns = &["user", "phase", "vc", "direction", "calling", "called", "blli", "parties"];
+        let columns = &[
+            "user",
+            "phase",
+            "vc",
+            "direction",
+            "calling",
+            "called",
+            "blli",
+            "parties",
+        ];
         let mut table = Table::new("calls", columns);
         for call in self.signalling.calls() {
             table.row(vec![
-                call.owner.and_then(|(user, _)| self.user_name(user.0.into())).into(),
+                call.owner
+                    .and_then(|(user, _)| self.user_name(user.0.into()))
+                    .into(),
                 text(format_args!("{:?}", call.phase)),
                 call.vc.map(text).into(),
                 if call.outgoing { "out" } else { "in" }.into(),
@@ -161,14 +213,25 @@ impl Host {
 
     fn interface_table(&self) -> Table {
         let columns = &[
-            "interface", "mac", "up", "mtu_octets", "lane_out_frames", "shortcut_out_frames",
-            "lane_in_frames", "shortcut_in_frames", "forwarded_packets", "forward_drops",
+            "interface",
+            "mac",
+            "up",
+            "mtu_octets",
+            "lane_out_frames",
+            "shortcut_out_frames",
+            "lane_in_frames",
+            "shortcut_in_frames",
+            "forwarded_packets",
+            "forward_drops",
         ];
         let mut table = Table::new("interfaces", columns);
         for (number, itf) in self.interfaces.iter().enumerate() {
             let counters = itf.counters;
             let routed = match &self.ip {
-                Ip::Router(router) => router.interfaces().nth(number).map(|(_, counters)| counters),
+                Ip::Router(router) => router
+                    .interfaces()
+                    .nth(number)
+                    .map(|(_, counters)| counters),
                 _ => None,
             };
             table.row(vec![
@@ -181,7 +244,9 @@ impl Host {
                 counters.lane_in.into(),
                 counters.shortcut_in.into(),
                 routed.map(|counters| counters.forwarded_packets).into(),
-                routed.map(|counters| counters.dropped.values().sum::<u64>()).into(),
+                routed
+                    .map(|counters| counters.dropped.values().sum::<u64>())
+                    .into(),
             ]);
         }
         table
@@ -205,7 +270,16 @@ impl Host {
 
 fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Table> {
     let columns = &[
-        "interface", "state", "elan", "lecid", "elan_id", "version", "mac", "address", "les", "bus",
+        "interface",
+        "state",
+        "elan",
+        "lecid",
+        "elan_id",
+        "version",
+        "mac",
+        "address",
+        "les",
+        "bus",
     ];
     let mut client = Table::new("client", columns);
     client.row(vec![
@@ -254,7 +328,10 @@ fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Table> {
 fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
     let mut server = Table::new("server", &["elan", "address", "bus"]);
     server.row(vec![text(les.elan), text(les.address), text(les.bus)]);
-    let mut clients = Table::new("clients", &["lecid", "address", "state", "v2", "proxy", "macs", "vc"]);
+    let mut clients = Table::new(
+        "clients",
+        &["lecid", "address", "state", "v2", "proxy", "macs", "vc"],
+    );
     for row in &les.clients {
         let macs: Vec<_> = row.macs.iter().map(ToString::to_string).collect();
         clients.row(vec![
@@ -290,7 +367,16 @@ fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
 
 fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
     let columns = &[
-        "destination", "state", "holding_s", "packets", "vpi", "vci", "egress", "tag", "mps", "last_code",
+        "destination",
+        "state",
+        "holding_s",
+        "packets",
+        "vpi",
+        "vci",
+        "egress",
+        "tag",
+        "mps",
+        "last_code",
         "last_cause",
     ];
     let mut ingress = Table::new("ingress", columns);
@@ -310,8 +396,17 @@ fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
         ]);
     }
     let columns = &[
-        "ingress_mpc", "cache_id", "state", "holding_s", "packets", "latest_source", "vpi", "vci",
-        "destination", "tag", "interface",
+        "ingress_mpc",
+        "cache_id",
+        "state",
+        "holding_s",
+        "packets",
+        "latest_source",
+        "vpi",
+        "vci",
+        "destination",
+        "tag",
+        "interface",
     ];
     let mut egress = Table::new("egress", columns);
     for row in &mpc.egress {
@@ -345,8 +440,16 @@ fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
         frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, connection_limit,
         mps_limit, control_dropped, stray_events);
     let mut counters = Table::counters("counters", counters);
-    by_code(&mut counters, "resolution_replies", &mpc.counters.resolution_replies);
-    by_code(&mut counters, "imposition_replies", &mpc.counters.imposition_replies);
+    by_code(
+        &mut counters,
+        "resolution_replies",
+        &mpc.counters.resolution_replies,
+    );
+    by_code(
+        &mut counters,
+        "imposition_replies",
+        &mpc.counters.imposition_replies,
+    );
     by_code(&mut counters, "errors", &mpc.counters.errors);
     by_code(&mut counters, "errors_sent", &mpc.counters.errors_sent);
     vec![ingress, egress, servers, counters]
@@ -365,7 +468,16 @@ fn by_code<C: core::fmt::Display>(
 
 fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
     let left = |until: Option<Instant>| Value::from(until.map(|until| seconds_left(until, now)));
-    let columns = &["destination", "state", "source", "client", "resolved", "holding_s", "mpoa_id", "nhrp_id"];
+    let columns = &[
+        "destination",
+        "state",
+        "source",
+        "client",
+        "resolved",
+        "holding_s",
+        "mpoa_id",
+        "nhrp_id",
+    ];
     let mut ingress = Table::new("ingress", columns);
     for row in &mps.ingress {
         ingress.row(vec![
@@ -380,7 +492,14 @@ fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
         ]);
     }
     let columns = &[
-        "cache_id", "destination", "state", "holding_s", "client", "ingress_mpc", "elan_id", "tag",
+        "cache_id",
+        "destination",
+        "state",
+        "holding_s",
+        "client",
+        "ingress_mpc",
+        "elan_id",
+        "tag",
         "next_hop",
     ];
     let mut egress = Table::new("egress", columns);
@@ -397,7 +516,10 @@ fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
             text(row.next_hop),
         ]);
     }
-    let mut conns = Table::new("connections", &["peer", "carries", "state", "vc", "pdus_received"]);
+    let mut conns = Table::new(
+        "connections",
+        &["peer", "carries", "state", "vc", "pdus_received"],
+    );
     for row in &mps.connections {
         conns.row(vec![
             text(row.peer),
@@ -414,18 +536,44 @@ fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
         malformed, unexpected, duplicates, calls_refused, connections_lost, limits_met, clients_lost,
         shortcut_packets, shortcut_octets);
     let mut counters = Table::counters("counters", counters);
-    by_code(&mut counters, "mpoa_replies_sent", &mps.counters.mpoa_replies_sent);
-    by_code(&mut counters, "imposition_replies_received", &mps.counters.imposition_replies_received);
-    by_code(&mut counters, "nhrp_replies_sent", &mps.counters.nhrp_replies_sent);
-    by_code(&mut counters, "nhrp_replies_received", &mps.counters.nhrp_replies_received);
+    by_code(
+        &mut counters,
+        "mpoa_replies_sent",
+        &mps.counters.mpoa_replies_sent,
+    );
+    by_code(
+        &mut counters,
+        "imposition_replies_received",
+        &mps.counters.imposition_replies_received,
+    );
+    by_code(
+        &mut counters,
+        "nhrp_replies_sent",
+        &mps.counters.nhrp_replies_sent,
+    );
+    by_code(
+        &mut counters,
+        "nhrp_replies_received",
+        &mps.counters.nhrp_replies_received,
+    );
     by_code(&mut counters, "errors_sent", &mps.counters.errors_sent);
-    by_code(&mut counters, "errors_received", &mps.counters.errors_received);
+    by_code(
+        &mut counters,
+        "errors_received",
+        &mps.counters.errors_received,
+    );
     vec![ingress, egress, conns, counters]
 }
 
 fn nhrp_tables(nhrp: &mps::NhrpSnapshot, now: Instant) -> Vec<Table> {
     let columns = &[
-        "destination", "reason", "authoritative", "nbma", "next_hop", "mtu_octets", "holding_s",
+        "destination",
+        "reason",
+        "authoritative",
+        "nbma",
+        "next_hop",
+        "mtu_octets",
+        "holding_s",
         "requesters",
     ];
     let mut cache = Table::new("cache", columns);
@@ -441,7 +589,10 @@ fn nhrp_tables(nhrp: &mps::NhrpSnapshot, now: Instant) -> Vec<Table> {
             row.requesters.len().into(),
         ]);
     }
-    let mut pending = Table::new("pending", &["id", "kind", "destination", "sent", "deadline_s"]);
+    let mut pending = Table::new(
+        "pending",
+        &["id", "kind", "destination", "sent", "deadline_s"],
+    );
     for row in &nhrp.pending {
         pending.row(vec![
             row.id.into(),
