@@ -123,14 +123,14 @@ impl Host {
                 Some(Moved::Stack(StackOutput::Finished(app, result))) => {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
-                Some(Moved::Router(output)) => self.from_router(output, now),
+                Some(Moved::Router(output)) => self.router_output(output, now),
                 None => break,
             }
         }
         self.ip_deadline = self.ip.poll_timeout();
     }
 
-    fn from_router(&mut self, output: RouterOutput, now: Instant) {
+    fn router_output(&mut self, output: RouterOutput, now: Instant) {
         match output {
             RouterOutput::Frame { interface, bytes } => self.transmit(interface, bytes, now),
             RouterOutput::Trace(trace) => self.trace(trace),
@@ -160,7 +160,7 @@ impl Host {
         }
     }
 
-    pub(super) fn from_mps(&mut self, slot: usize, output: mps::Output, now: Instant) {
+    pub(super) fn mps_output(&mut self, slot: usize, output: mps::Output, now: Instant) {
         match output {
             mps::Output::Atm(request) => self.request(slot, request, now),
             mps::Output::Trace(trace) => self.trace(trace),

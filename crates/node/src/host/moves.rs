@@ -8,6 +8,9 @@ use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
+/// ATM address of who owns a MAC address, and the TLVs that LE_ARP told of it.
+type Owner = (AtmAddress, Vec<(u32, Vec<u8>)>);
+
 /// One output of a service.
 #[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
 enum Moved {
@@ -104,9 +107,9 @@ impl Host {
                 Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
             };
             match moved {
-                Some(Moved::Lec(output)) => self.from_lec(slot, output, now),
-                Some(Moved::Mpc(output)) => self.from_mpc(slot, output, now),
-                Some(Moved::Mps(output)) => self.from_mps(slot, output, now),
+                Some(Moved::Lec(output)) => self.lec_output(slot, output, now),
+                Some(Moved::Mpc(output)) => self.mpc_output(slot, output, now),
+                Some(Moved::Mps(output)) => self.mps_output(slot, output, now),
                 Some(Moved::Les(les::Output::Member {
                     address,
                     lecid,
@@ -214,7 +217,7 @@ impl Host {
         }
     }
 
-    fn from_lec(&mut self, slot: usize, output: lec::Output, now: Instant) {
+    fn lec_output(&mut self, slot: usize, output: lec::Output, now: Instant) {
         let Some(itf) = self.interface_of(slot) else {
             return;
         };
@@ -265,11 +268,11 @@ impl Host {
         }
     }
 
-    fn from_mpc(&mut self, slot: usize, output: mpc::Output, now: Instant) {
+    fn mpc_output(&mut self, slot: usize, output: mpc::Output, now: Instant) {
         match output {
             mpc::Output::Atm(request) => self.request(slot, request, now),
             mpc::Output::Trace(trace) => self.trace(trace),
-            mpc::Output::ToLec { itf, frame } => self.to_lec(itf, frame, now),
+            mpc::Output::ToLec { itf, frame } => self.send_on_lane(itf, frame, now),
             mpc::Output::Deliver { itf, frame } => self.deliver(itf, frame, Path::Shortcut, now),
             mpc::Output::SetTlvs { itf, tlvs } => self.set_tlvs(itf, tlvs, now),
         }
@@ -287,7 +290,7 @@ impl Host {
         let running = |slot: &usize| self.mpoa && self.slots[*slot].service.is_some();
         let Some(mpc) = self.mpc.filter(running) else {
             self.measure_sent(itf, &frame, Path::Lane, now);
-            return self.to_lec(itf, frame, now);
+            return self.send_on_lane(itf, frame, now);
         };
         // The path is decided inside the client, where the frame changes: look at it before.
         let sample = self.meter.sent(&frame, Path::Lane, now);
@@ -300,7 +303,7 @@ impl Host {
             if matches!(output, mpc::Output::ToLec { .. }) {
                 path = Path::Lane;
             }
-            self.from_mpc(mpc, output, now);
+            self.mpc_output(mpc, output, now);
         }
         self.count_sent(itf, path);
         if let Some(sample) = sample {
@@ -324,7 +327,7 @@ impl Host {
         }
     }
 
-    fn to_lec(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+    fn send_on_lane(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         let Some(interface) = self.interfaces.get(itf) else {
             return;
         };
@@ -400,13 +403,7 @@ impl Host {
         self.signalling_deadline = self.signalling.poll_timeout();
     }
 
-    fn answer_owner(
-        &mut self,
-        itf: usize,
-        mac: MacAddr,
-        owner: Option<(AtmAddress, Vec<(u32, Vec<u8>)>)>,
-        now: Instant,
-    ) {
+    fn answer_owner(&mut self, itf: usize, mac: MacAddr, owner: Option<Owner>, now: Instant) {
         for query in self.owner_queries.remove(&(itf, mac)).unwrap_or_default() {
             let answer = owner.clone().map(|(atm, tlvs)| (mac, atm, tlvs));
             self.answer_l2(query, answer, now);
