@@ -1,6 +1,10 @@
 //! Scenarios in virtual time: one client against a scripted ATM network and MPS.
 
+mod egress;
+mod hostile;
 mod ingress;
+mod life;
+mod pair;
 
 use super::*;
 use crate::machine::settle;

@@ -1,0 +1,238 @@
+//! Whatever peers send: no panic, bounded tables, the laws of a machine (checked by `settle`).
+
+use super::*;
+use crate::Cause;
+use aerostat_wire::nhrp::Extension;
+use proptest::prelude::*;
+
+/// One event of a hostile world.
+#[derive(Clone, Debug)]
+enum Blow {
+    /// Octets on one of the connections.
+    Raw(u8, Vec<u8>),
+    /// A well-formed packet with damage at some octet and a right checksum.
+    Damaged(u8, u8, prop::sample::Index, u8),
+    /// A well-formed packet.
+    Packet(u8, u8),
+    /// A call.
+    Call(u32, u8, bool),
+    Connected(u32),
+    Released(u32),
+    Frame(Vec<u8>),
+    Flow(u8),
+    Tlv(u8, Vec<u8>),
+    Lec(bool),
+    Daemon(u8),
+    Wait(u16),
+}
+
+fn blow() -> impl Strategy<Value = Blow> {
+    let octets = || prop::collection::vec(any::<u8>(), 0..90);
+    prop_oneof![
+        (0..4_u8, octets()).prop_map(|(c, o)| Blow::Raw(c, o)),
+        (
+            0..4_u8,
+            any::<u8>(),
+            any::<prop::sample::Index>(),
+            any::<u8>()
+        )
+            .prop_map(|(c, p, at, v)| Blow::Damaged(c, p, at, v)),
+        (0..4_u8, any::<u8>()).prop_map(|(c, p)| Blow::Packet(c, p)),
+        (0..12_u32, 0..6_u8, any::<bool>()).prop_map(|(id, p, d)| Blow::Call(id, p, d)),
+        (0..24_u32).prop_map(Blow::Connected),
+        (0..24_u32).prop_map(Blow::Released),
+        octets().prop_map(Blow::Frame),
+        any::<u8>().prop_map(Blow::Flow),
+        (0..4_u8, octets()).prop_map(|(mac, o)| Blow::Tlv(mac, o)),
+        any::<bool>().prop_map(Blow::Lec),
+        any::<u8>().prop_map(Blow::Daemon),
+        (0..400_u16).prop_map(Blow::Wait),
+    ]
+}
+
+/// A packet that says something, chosen by `which`.
+fn some_packet(which: u8, id: u32) -> Packet {
+    let request = mpoa::resolution_request(id, DATA, OWN, TARGET);
+    match which % 10 {
+        0 => imposition(u32::from(which), u16::from(which)).packet(),
+        1 => imposition(u32::from(which % 3), 0).packet(),
+        2 => answer(&request, PEER, u16::from(which), Some(TAG)),
+        3 => refusal(&request, which),
+        4 => mpoa::keep_alive(u32::from(which), MPS, u32::MAX >> (which % 32)),
+        5 => mpoa::trigger(MPS, MPS_IP, Ipv4Addr::new(10, 2, 0, which)),
+        6 => mpoa::purge_request(id, MPS, MPS_IP, OWN, TARGET, which),
+        7 => mpoa::data_plane_purge(PEER, None, TARGET, which),
+        8 => request.with(Extension::compulsory(0x1300, vec![which])),
+        _ => {
+            let wish = imposition(1, 1).packet();
+            let error = Packet::error_about(&wish.encode(), 7, 0, MPS, MPS_IP.into());
+            error.unwrap_or(wish)
+        }
+    }
+}
+
+/// Connections of both kinds and directions, known to the client or not.
+fn conn(which: u8) -> ConnId {
+    ConnId([1, 2, ConnId::INCOMING, ConnId::INCOMING + 1][usize::from(which % 4)])
+}
+
+fn strike(rig: &mut Rig, blow: &Blow) {
+    let id_of = |id: u32| {
+        if id < 12 {
+            ConnId(id)
+        } else {
+            ConnId(ConnId::INCOMING + id - 12)
+        }
+    };
+    match blow {
+        Blow::Raw(c, sdu) => {
+            rig.atm(AtmEvent::Received {
+                conn: conn(*c),
+                sdu,
+            });
+        }
+        Blow::Packet(c, which) => {
+            rig.control(conn(*c), &some_packet(*which, 1));
+        }
+        Blow::Damaged(c, which, at, value) => {
+            let mut octets = some_packet(*which, 1).encode();
+            let at = at.index(octets.len());
+            octets[at] = *value;
+            octets[12..14].fill(0);
+            let sum = aerostat_wire::nhrp::internet_checksum(&octets);
+            octets[12..14].copy_from_slice(&sum.to_be_bytes());
+            let sdu = [&aerostat_wire::nhrp::LLC[..], &octets].concat();
+            rig.atm(AtmEvent::Received {
+                conn: conn(*c),
+                sdu: &sdu,
+            });
+        }
+        Blow::Call(id, peer, data) => {
+            let calling = [MPS, MPS_2, PEER, DATA, CONTROL][usize::from(peer % 5)];
+            let called = if *data { DATA } else { CONTROL };
+            let conn = ConnId(ConnId::INCOMING + id);
+            // The service never offers an id that is in use.
+            let known = rig
+                .mpc
+                .daemon
+                .as_ref()
+                .is_some_and(|d| d.conns.contains_key(&conn));
+            if !known {
+                rig.offer(conn, (*peer < 5).then_some(calling), called);
+            }
+        }
+        Blow::Connected(id) => {
+            rig.atm(AtmEvent::Connected {
+                conn: id_of(*id),
+                vc: Vc::new(0, 99),
+            });
+        }
+        Blow::Released(id) => {
+            rig.atm(AtmEvent::Released {
+                conn: id_of(*id),
+                cause: Cause::NORMAL,
+            });
+        }
+        Blow::Frame(frame) => {
+            rig.input(Input::Outbound {
+                itf: 0,
+                frame: frame.clone(),
+            });
+        }
+        Blow::Flow(host) => {
+            rig.flow(Ipv4Addr::new(10, 2, 0, *host));
+        }
+        Blow::Tlv(mac, value) => {
+            let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, value.clone())];
+            rig.associate(MacAddr([2, 0, 0, 0, 0, 0x20 + mac]), tlvs);
+        }
+        Blow::Lec(true) => {
+            rig.input(Input::LecUp {
+                itf: 0,
+                elan_id: ELAN,
+                mtu: 1500,
+            });
+            rig.associate(MPS_MAC, mps_tlv(MPS));
+        }
+        Blow::Lec(false) => {
+            rig.input(Input::LecDown { itf: 0 });
+        }
+        Blow::Daemon(what) => {
+            let input = match what % 8 {
+                0 => Input::KillDaemon,
+                1 => Input::Stop,
+                2 => Input::Reload,
+                3 => Input::Enable(false),
+                4 => Input::Enable(true),
+                _ => Input::Start,
+            };
+            rig.input(input);
+        }
+        Blow::Wait(s) => {
+            let at = rig.now.as_nanos() / 1_000_000_000 + u64::from(*s);
+            rig.until(at);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn stays_within_its_bounds(blows in prop::collection::vec(blow(), 0..60)) {
+        let mut config = MpcConfig::new(CONTROL, DATA);
+        config.limits = MpcLimits {
+            ingress: 5, egress: 4, shortcuts: 3, control: 4, mps: 3, queue: 3,
+        };
+        let limits = config.limits;
+        let mut rig = Rig::ready_with(config);
+        for blow in &blows {
+            strike(&mut rig, blow);
+            let snapshot = rig.mpc.snapshot(rig.now);
+            prop_assert!(snapshot.ingress.len() <= limits.ingress);
+            prop_assert!(snapshot.egress.len() <= limits.egress);
+            prop_assert!(snapshot.shortcuts.len() <= limits.shortcuts);
+            prop_assert!(snapshot.mps.len() <= limits.mps);
+            if let Some(daemon) = &rig.mpc.daemon {
+                prop_assert!(daemon.conns.len() <= limits.control + limits.shortcuts);
+                // The two halves agree about the egress cache.
+                prop_assert_eq!(daemon.imposed.len(), snapshot.egress.len());
+                prop_assert_eq!(
+                    daemon.tags.len(),
+                    snapshot.egress.iter().filter(|row| row.tag.is_some()).count()
+                );
+                prop_assert!(daemon.purges.len() <= limits.egress);
+                prop_assert!(daemon.pending.len() <= 300);
+            }
+            let _ = snapshot.proc_text();
+        }
+        // Ended for good, nothing is left and nothing is due.
+        rig.input(Input::Stop);
+        let end = rig.now.as_nanos() / 1_000_000_000 + 3;
+        rig.until(end);
+        prop_assert!(rig.mpc.daemon.is_none());
+        prop_assert_eq!(rig.mpc.poll_timeout(), None);
+    }
+
+    #[test]
+    fn control_packets_never_panic(packets in prop::collection::vec((any::<u8>(), any::<u32>()), 1..40)) {
+        let mut rig = Rig::ready();
+        let (control, data) = rig.shortcut();
+        for (which, id) in packets {
+            rig.control(control, &some_packet(which, id));
+            rig.control(data, &some_packet(which, id));
+        }
+    }
+}
+
+#[test]
+fn purge_with_many_entries_is_bounded() {
+    let mut rig = Rig::ready();
+    let (control, _) = rig.shortcut();
+    let mut purge = mpoa::purge_request(1, MPS, MPS_IP, OWN, TARGET, 32);
+    if let aerostat_wire::nhrp::Body::Common(common) = &mut purge.body {
+        let cie = common.cies[0].clone();
+        common.cies = vec![cie; 3000];
+    }
+    let out = rig.control(control, &purge);
+    assert!(out.len() < 300 && rig.row(TARGET).is_none());
+}

@@ -1,0 +1,423 @@
+//! Two clients and the real server of the router between them, on a small ATM network: flows both ways, crossing
+//! calls, crashes, lost packets. LANE is a wire between the hosts here, and the router's answers are given at once.
+
+use super::*;
+use crate::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
+use crate::testing::{AtmUser, Polled, World};
+use aerostat_wire::mpoa::TLV_DEVICE_TYPE;
+
+/// Addresses of host `n` (1 or 2) on network `n`.
+const fn control(n: u8) -> AtmAddress {
+    address(0x10 + n, 0x50)
+}
+const fn data(n: u8) -> AtmAddress {
+    address(0x10 + n, 0x51)
+}
+const fn ip(n: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, n, 0, 11)
+}
+const fn mac(n: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, 0x10 + n])
+}
+const fn router_mac(n: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, 0x20 + n])
+}
+
+enum User {
+    Host(Box<Mpc>),
+    Router(Box<Mps>, Vec<mps::Output>),
+}
+
+/// What hosts told.
+enum Note {
+    Lane,
+    Delivered(Vec<u8>),
+    Told(Trace),
+}
+
+impl AtmUser for User {
+    type Note = Note;
+    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+        match self {
+            Self::Host(mpc) => mpc
+                .handle_input(Input::Atm(event), now)
+                .expect("events are taken"),
+            Self::Router(mps, _) => {
+                mps.handle_input(mps::Input::Atm(event), now)
+                    .expect("events are taken");
+            }
+        }
+    }
+    fn timeout(&mut self, now: Instant) {
+        match self {
+            Self::Host(mpc) => mpc.handle_timeout(now),
+            Self::Router(mps, asked) => {
+                mps.handle_timeout(now);
+                // The router answers its server's questions from tables of two rows.
+                loop {
+                    while let Some(output) = mps.poll_output() {
+                        asked.push(output);
+                    }
+                    let questions: Vec<mps::Input<'_>> = asked.iter().filter_map(reply).collect();
+                    if questions.is_empty() {
+                        break;
+                    }
+                    asked.retain(|output| reply(output).is_none());
+                    for input in questions {
+                        mps.handle_input(input, now).expect("answers are taken");
+                    }
+                }
+            }
+        }
+    }
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Host(mpc) => mpc.poll_timeout(),
+            Self::Router(mps, _) => mps.poll_timeout(),
+        }
+    }
+    fn poll(&mut self) -> Option<Polled<Note>> {
+        match self {
+            Self::Host(mpc) => loop {
+                return Some(match mpc.poll_output()? {
+                    Output::Atm(request) => Polled::Atm(request),
+                    Output::ToLec { .. } => Polled::Note(Note::Lane),
+                    Output::Deliver { frame, .. } => Polled::Note(Note::Delivered(frame)),
+                    Output::Trace(trace) => Polled::Note(Note::Told(trace)),
+                    Output::SetTlvs { .. } => continue,
+                });
+            },
+            Self::Router(mps, asked) => loop {
+                let next = if asked.is_empty() {
+                    mps.poll_output()?
+                } else {
+                    asked.remove(0)
+                };
+                if let mps::Output::Atm(request) = next {
+                    return Some(Polled::Atm(request));
+                }
+            },
+        }
+    }
+}
+
+/// The router's routes, ARP and LE_ARP.
+fn reply(output: &mps::Output) -> Option<mps::Input<'static>> {
+    match output {
+        mps::Output::LookupRoute { query, dst } => {
+            let itf = u32::from(dst.octets()[1]);
+            let result = Some(RouteResult::Connected { itf });
+            Some(mps::Input::Route {
+                query: *query,
+                result,
+            })
+        }
+        mps::Output::ResolveL2 { query, itf, .. } => {
+            let n = *itf as u8;
+            let device = DeviceType::Mpc {
+                control: control(n),
+            };
+            let tlvs = vec![(TLV_DEVICE_TYPE, device.encode())];
+            let answer = Some((mac(n), address(0x10 + n, 0), tlvs));
+            Some(mps::Input::L2 {
+                query: *query,
+                answer,
+            })
+        }
+        mps::Output::Atm(_)
+        | mps::Output::SetTlvs { .. }
+        | mps::Output::ForwardIp(_)
+        | mps::Output::Trace(_) => None,
+    }
+}
+
+fn router() -> User {
+    let interface = |n: u8| Interface {
+        itf: n.into(),
+        ip: Ipv4Addr::new(10, n, 0, 1),
+        prefix_len: 24,
+        mac: router_mac(n),
+        elan_id: n.into(),
+    };
+    let mut config = MpsConfig::new(
+        MPS,
+        address(0x21, 0x53),
+        vec![interface(1), interface(2)],
+        1,
+    );
+    config.terminate = false;
+    let mut mps = Mps::new(config);
+    mps.handle_input(mps::Input::Start, Instant::ZERO)
+        .expect("starts");
+    User::Router(Box::new(mps), Vec::new())
+}
+
+fn host(n: u8, tag: bool) -> User {
+    let mut config = MpcConfig::new(control(n), data(n));
+    (config.tag, config.seed) = (tag, n.into());
+    let mut mpc = Mpc::new(config);
+    let device = DeviceType::Mps {
+        control: MPS,
+        macs: vec![router_mac(n)],
+    };
+    let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, device.encode())];
+    for input in [
+        Input::Start,
+        Input::LecUp {
+            itf: 0,
+            elan_id: n.into(),
+            mtu: 1500,
+        },
+        Input::Associate {
+            itf: 0,
+            mac: router_mac(n),
+            atm: address(0x21, 0),
+            tlvs,
+        },
+    ] {
+        mpc.handle_input(input, Instant::ZERO).expect("accepted");
+    }
+    User::Host(Box::new(mpc))
+}
+
+/// Two hosts (users 0 and 1) and the router (user 2).
+fn world(tag: bool) -> World<User> {
+    let mut world = World::new(Duration::from_micros(500));
+    for user in [host(1, tag), host(2, tag), router()] {
+        let who = world.add(user);
+        // Moves the outputs of the start on.
+        world.with(who, |_, _| ());
+    }
+    world
+}
+
+/// `count` packets from host `who`+1 to the other, 50 ms apart.
+fn talk(world: &mut World<User>, who: usize, count: u32) {
+    let n = who as u8 + 1;
+    for _ in 0..count {
+        let packet = packet(ip(n), ip(3 - n), 64, 100);
+        let frame = [
+            &DllHeader::ethernet_ipv4(router_mac(n), mac(n)),
+            &packet[..],
+        ]
+        .concat();
+        world.with(who, |user, now| {
+            let User::Host(mpc) = user else {
+                panic!("no host")
+            };
+            mpc.handle_input(Input::Outbound { itf: 0, frame }, now)
+                .expect("accepted");
+        });
+        world.run_for(Duration::from_millis(50));
+    }
+}
+
+fn snapshot(world: &World<User>, who: usize) -> MpcSnapshot {
+    match &world.users[who] {
+        User::Host(mpc) => mpc.snapshot(world.now),
+        User::Router(..) => panic!("no host"),
+    }
+}
+
+fn told(notes: &[(Instant, usize, Note)], who: usize, name: &str) -> usize {
+    let of = |(_, user, note): &(Instant, usize, Note)| match note {
+        Note::Told(trace) => *user == who && trace.name == name,
+        Note::Lane | Note::Delivered(_) => false,
+    };
+    notes.iter().filter(|note| of(note)).count()
+}
+
+/// Packets that took LANE, and packets delivered from shortcuts.
+fn paths(notes: &[(Instant, usize, Note)]) -> (usize, usize) {
+    let count = |f: fn(&Note) -> bool| notes.iter().filter(|(_, _, note)| f(note)).count();
+    (
+        count(|n| matches!(n, Note::Lane)),
+        count(|n| matches!(n, Note::Delivered(_))),
+    )
+}
+
+#[test]
+fn a_flow_moves_to_its_shortcut_and_so_does_its_answer() {
+    for tag in [true, false] {
+        let mut world = world(tag);
+        talk(&mut world, 0, 50);
+        let notes = world.take_notes();
+        let (lane, delivered) = paths(&notes);
+        assert!(
+            (10..=11).contains(&lane) && lane + delivered == 50,
+            "{lane} {delivered}"
+        );
+        for name in [
+            "mpc.flow.detected",
+            "mpc.resolution.answered",
+            "mpc.shortcut.first",
+        ] {
+            assert_eq!(told(&notes, 0, name), 1, "{name}");
+        }
+        assert_eq!(told(&notes, 1, "mpc.imposition.accepted"), 1);
+        let Some((_, 1, Note::Delivered(frame))) = notes
+            .iter()
+            .find(|(_, _, note)| matches!(note, Note::Delivered(_)))
+        else {
+            panic!("not delivered to host 2");
+        };
+        let header = DllHeader::ethernet_ipv4(mac(2), router_mac(2));
+        assert_eq!(
+            *frame,
+            [&header, &packet(ip(1), ip(2), 63, 100)[..]].concat()
+        );
+        assert_eq!(snapshot(&world, 0).ingress[0].tag.is_some(), tag);
+
+        talk(&mut world, 1, 50);
+        let notes = world.take_notes();
+        assert_eq!(told(&notes, 1, "mpc.shortcut.first"), 1);
+        assert_eq!(
+            told(&notes, 1, "mpc.shortcut.up"),
+            0,
+            "the way back uses the same connection"
+        );
+        for who in [0, 1] {
+            let state = snapshot(&world, who);
+            assert_eq!(
+                (
+                    state.shortcuts.len(),
+                    state.ingress.len(),
+                    state.egress.len()
+                ),
+                (1, 1, 1)
+            );
+            assert_eq!(state.ingress[0].vc, state.egress[0].vc);
+        }
+    }
+}
+
+#[test]
+fn keep_alives_and_refresh_hold_a_long_flow() {
+    let mut world = world(true);
+    talk(&mut world, 0, 20);
+    world.take_notes();
+    // Holding time 1200 s: refreshed at 800 s, 1600 s and so on while traffic goes on.
+    for _ in 0..200 {
+        talk(&mut world, 0, 15);
+        world.run_for(Duration::from_secs(10));
+    }
+    let notes = world.take_notes();
+    assert_eq!(paths(&notes), (0, 3000), "no packet left the shortcut");
+    assert!(told(&notes, 0, "mpc.flow.detected") >= 2);
+    assert_eq!(
+        told(&notes, 0, "mpc.keepalive.dead") + told(&notes, 1, "mpc.keepalive.dead"),
+        0
+    );
+    // Without traffic everything ends by itself.
+    world.run_for(Duration::from_secs(3000));
+    for who in [0, 1] {
+        let state = snapshot(&world, who);
+        assert_eq!(
+            (
+                state.shortcuts.len(),
+                state.ingress.len(),
+                state.egress.len()
+            ),
+            (0, 0, 0)
+        );
+    }
+}
+
+#[test]
+fn both_ways_at_once() {
+    let mut world = world(true);
+    for _ in 0..40 {
+        talk(&mut world, 0, 1);
+        talk(&mut world, 1, 1);
+    }
+    let (lane, delivered) = paths(&world.take_notes());
+    assert!(lane <= 24 && lane + delivered == 80, "{lane} {delivered}");
+    for who in [0, 1] {
+        assert!(matches!(snapshot(&world, who).shortcuts.len(), 1..=2));
+        assert_eq!(snapshot(&world, who).counters.egress_misses, 0);
+    }
+}
+
+#[test]
+fn a_crashed_peer_is_left_and_found_again() {
+    let mut world = world(true);
+    talk(&mut world, 0, 20);
+    world.replace(1, host(2, true));
+    world.with(1, |_, _| ());
+    world.take_notes();
+    // The connection is gone: LANE, then a new call; its packets find no entry, and the purge tells so.
+    talk(&mut world, 0, 300);
+    let notes = world.take_notes();
+    let (lane, delivered) = paths(&notes);
+    assert!(told(&notes, 1, "mpc.purge.data_plane") >= 1);
+    assert!(
+        delivered > 100,
+        "{lane} over LANE, {delivered} over the shortcut"
+    );
+    assert!(
+        lane + delivered >= 298,
+        "few are lost: {lane} + {delivered}"
+    );
+}
+
+#[test]
+fn the_daemon_of_one_end_dies_and_returns() {
+    let mut world = world(true);
+    talk(&mut world, 0, 20);
+    let tell = |world: &mut World<User>, input: fn() -> Input<'static>| {
+        world.with(0, |user, now| {
+            let User::Host(mpc) = user else {
+                panic!("no host")
+            };
+            mpc.handle_input(input(), now).expect("accepted");
+        });
+    };
+    tell(&mut world, || Input::KillDaemon);
+    world.take_notes();
+    talk(&mut world, 0, 20);
+    assert_eq!(paths(&world.take_notes()), (20, 0));
+    tell(&mut world, || Input::StartDaemon);
+    talk(&mut world, 0, 20);
+    let (lane, delivered) = paths(&world.take_notes());
+    assert!(lane <= 11 && lane + delivered == 20);
+}
+
+#[test]
+fn a_silent_router_ends_the_shortcuts() {
+    let mut world = world(true);
+    talk(&mut world, 0, 20);
+    world.replace(2, router());
+    // The new server knows nothing of the clients and sends them nothing.
+    world.with(2, |_, _| ());
+    world.take_notes();
+    world.run_for(Duration::from_secs(60));
+    let notes = world.take_notes();
+    for who in [0, 1] {
+        assert_eq!(told(&notes, who, "mpc.keepalive.dead"), 1);
+        let state = snapshot(&world, who);
+        assert_eq!((state.shortcuts.len(), state.egress.len()), (0, 0));
+    }
+    talk(&mut world, 0, 30);
+    let (lane, delivered) = paths(&world.take_notes());
+    assert!(
+        lane <= 11 && lane + delivered == 30,
+        "and the flow finds the new server"
+    );
+}
+
+#[test]
+fn lost_control_packets_only_delay() {
+    let mut world = world(true);
+    // Loses about a third of the control packets.
+    let mut random = 12345_u32;
+    world.net.loss = Some(Box::new(move |sdu| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        sdu.starts_with(&aerostat_wire::nhrp::LLC) && random >> 24 < 85
+    }));
+    for _ in 0..40 {
+        talk(&mut world, 0, 15);
+        world.run_for(Duration::from_secs(5));
+    }
+    let notes = world.take_notes();
+    assert!(told(&notes, 0, "mpc.shortcut.first") >= 1);
+}
