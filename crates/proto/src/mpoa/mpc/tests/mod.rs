@@ -4,6 +4,7 @@ mod egress;
 mod hostile;
 mod ingress;
 mod life;
+mod linux;
 mod pair;
 
 use super::*;
