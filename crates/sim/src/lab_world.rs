@@ -1,0 +1,76 @@
+//! The world of a lab: its nodes and links have the same numbers as in the lab.
+
+use crate::link::LinkConfig;
+use crate::node::Observer;
+use crate::nodes::{LabEvent, LabNode};
+use crate::world::{LinkEnd, NodeId, World};
+use aerostat_lab::build::{Builder, cell_rate, programs};
+use aerostat_lab::model::{self, Lab, NodeKind};
+use aerostat_node::host::{HostCommand, Station};
+use aerostat_node::ip::apps::AppCommand;
+use aerostat_proto::Instant;
+
+/// Builds the world of a lab, everything switched off.
+#[must_use]
+pub fn build(lab: &Lab, seed: u64) -> World<LabNode> {
+    let mut world = World::new(seed);
+    for (_, node) in lab.nodes() {
+        match &node.kind {
+            NodeKind::Switch(switch) => world.add_switch(&node.name, switch.ports.len() as u16),
+            _ => world.add_host(&node.name),
+        };
+    }
+    for link in &lab.links {
+        let ends = link.ends.map(|end| LinkEnd {
+            node: NodeId(end.node.0),
+            port: end.port as u16,
+        });
+        let config = LinkConfig {
+            delay: link.delay,
+            loss: link.loss,
+            bit_errors: link.bit_errors,
+        };
+        world.connect(&link.name, ends, config);
+    }
+    world
+}
+
+/// A node of the lab as it is when its power comes on for the `life`th time, from 0; `None` if the lab has
+/// no such node.
+#[must_use]
+pub fn machine(
+    lab: &Lab,
+    builder: &Builder<'_>,
+    id: NodeId,
+    life: u32,
+    now: Instant,
+) -> Option<LabNode> {
+    let id = model::NodeId(id.0);
+    let node = lab.nodes.get(id.0)?;
+    let Some(attachment) = node.attachment() else {
+        return builder.switch(id, life).map(LabNode::switch);
+    };
+    let rate = cell_rate(lab.link(attachment.link).rate);
+    let host = builder.host(id, life, now)?;
+    Some(LabNode::station(Station::new(host, rate)))
+}
+
+/// Switches every node on and starts the programs that make the lab's traffic.
+pub fn start(
+    world: &mut World<LabNode>,
+    lab: &Lab,
+    builder: &Builder<'_>,
+    observer: &mut impl Observer<LabEvent>,
+) {
+    let now = world.now();
+    let machines = (0..lab.nodes.len())
+        .map(NodeId)
+        .filter_map(|id| Some((id, machine(lab, builder, id, 0, now)?)));
+    let machines: Vec<_> = machines.collect();
+    world.power_on_all(machines, observer);
+    for (node, program) in programs(lab) {
+        world.with_node(NodeId(node.0), observer, |node, now| {
+            node.command(HostCommand::App(AppCommand::Start(program)), now);
+        });
+    }
+}

@@ -1,0 +1,198 @@
+//! The nodes of a lab as nodes of a world: end systems and switches.
+
+use crate::node::{Node, NodeOutput};
+use aerostat_node::atm::{CellRun, OutputPort, PortVc};
+use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
+use aerostat_node::ip::apps::{AppId, AppResult};
+use aerostat_node::ip::meter::Sample;
+use aerostat_node::switch::{self, PortNo, Switch};
+use aerostat_proto::{Instant, Machine};
+
+/// What the nodes of a lab tell the experimenter.
+#[derive(Debug)]
+pub enum LabEvent {
+    /// A measured packet left or reached an IP stack.
+    Sample(Sample),
+    /// A program ended.
+    Finished(AppId, AppResult),
+}
+
+/// An end system in the world.
+pub struct StationNode {
+    station: Station,
+    /// The adapter may have new departures.
+    touched: bool,
+    /// Frames for a kernel that does not exist in virtual time.
+    kernel_frames: u64,
+}
+
+/// A node of a lab.
+pub enum LabNode {
+    /// A host, a router or the LANE server.
+    Station(Box<StationNode>),
+    /// A switch.
+    Switch(Box<Switch>),
+}
+
+impl LabNode {
+    /// An end system.
+    #[must_use]
+    pub fn station(station: Station) -> Self {
+        Self::Station(Box::new(StationNode {
+            station,
+            touched: false,
+            kernel_frames: 0,
+        }))
+    }
+    /// A switch.
+    #[must_use]
+    pub fn switch(switch: Switch) -> Self {
+        Self::Switch(Box::new(switch))
+    }
+    /// The station, unless this is a switch.
+    #[must_use]
+    pub fn as_station(&self) -> Option<&Station> {
+        match self {
+            Self::Station(node) => Some(&node.station),
+            Self::Switch(_) => None,
+        }
+    }
+    /// The switch, unless this is a station.
+    #[must_use]
+    pub fn as_switch(&self) -> Option<&Switch> {
+        match self {
+            Self::Station(_) => None,
+            Self::Switch(switch) => Some(switch),
+        }
+    }
+    /// Gives an order to an end system; a switch takes none. To be called through
+    /// [`World::with_node`](crate::World::with_node).
+    pub fn command(&mut self, command: HostCommand, now: Instant) {
+        if let Self::Station(node) = self {
+            node.input(HostInput::Command(command), now);
+        }
+    }
+    /// Frames that a station made for a Linux kernel, which does not exist in virtual time.
+    #[must_use]
+    pub fn kernel_frames(&self) -> u64 {
+        match self {
+            Self::Station(node) => node.kernel_frames,
+            Self::Switch(_) => 0,
+        }
+    }
+}
+
+impl StationNode {
+    fn input(&mut self, input: HostInput<'_>, now: Instant) {
+        self.station.handle_input(input, now);
+        self.touched = true;
+    }
+
+    /// Cells that neither end a PDU nor are OAM only wait in the adapter: the host need not know.
+    fn cells(&mut self, run: CellRun, now: Instant) -> bool {
+        let quiet = run.is_user() && !run.ends_pdu();
+        if quiet {
+            self.station.nic_mut().receive(run, now);
+        } else {
+            self.station.receive(run, now);
+            self.touched = true;
+        }
+        !quiet
+    }
+
+    fn poll_output(&mut self) -> Option<NodeOutput<LabEvent>> {
+        if std::mem::take(&mut self.touched) {
+            return Some(NodeOutput::Touched(0));
+        }
+        loop {
+            return Some(match self.station.poll_event()? {
+                StationEvent::Frame { .. } => {
+                    self.kernel_frames += 1;
+                    continue;
+                }
+                StationEvent::Sample(sample) => NodeOutput::Event(LabEvent::Sample(sample)),
+                StationEvent::Finished(app, result) => {
+                    NodeOutput::Event(LabEvent::Finished(app, result))
+                }
+                StationEvent::Trace(trace) => NodeOutput::Trace(trace),
+            });
+        }
+    }
+}
+
+/// Feeds a switch. It refuses only what a node of the world never asks, such as a port that it does not have.
+fn feed(switch: &mut Switch, input: switch::Input, now: Instant) {
+    let done = switch.handle_input(input, now);
+    debug_assert!(done.is_ok(), "{done:?}");
+}
+
+impl Node for LabNode {
+    type Event = LabEvent;
+
+    fn start(&mut self, now: Instant) {
+        match self {
+            Self::Station(node) => node.input(HostInput::Start, now),
+            Self::Switch(switch) => feed(switch, switch::Input::Start, now),
+        }
+    }
+
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool {
+        match self {
+            Self::Station(node) => node.cells(run, now),
+            Self::Switch(switch) if switch.fabric().is_local(PortVc::new(port, run.vc)) => {
+                feed(switch, switch::Input::Cells(PortNo(port), run), now);
+                true
+            }
+            Self::Switch(switch) => {
+                // Only local labels concern the control plane.
+                let fabric = switch.fabric_mut();
+                fabric.receive(port, run, now, |port| touched.push(port));
+                false
+            }
+        }
+    }
+
+    fn link(&mut self, port: u16, up: bool, now: Instant) {
+        match self {
+            Self::Station(node) => {
+                node.station.nic_mut().set_link(up);
+                node.touched = true;
+            }
+            Self::Switch(switch) => feed(switch, switch::Input::Link(PortNo(port), up), now),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Station(node) => {
+                node.station.handle_timeout(now);
+                node.touched = true;
+            }
+            Self::Switch(switch) => switch.handle_timeout(now),
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<NodeOutput<LabEvent>> {
+        match self {
+            Self::Station(node) => node.poll_output(),
+            Self::Switch(switch) => Some(match switch.poll_output()? {
+                switch::Output::Touched(PortNo(port)) => NodeOutput::Touched(port),
+                switch::Output::Trace(trace) => NodeOutput::Trace(trace),
+            }),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Station(node) => node.station.poll_timeout(),
+            Self::Switch(switch) => switch.poll_timeout(),
+        }
+    }
+
+    fn output_port(&mut self, port: u16) -> Option<&mut OutputPort> {
+        match self {
+            Self::Station(node) => (port == 0).then(|| node.station.nic_mut().output_mut()),
+            Self::Switch(switch) => switch.fabric_mut().output_mut(port),
+        }
+    }
+}
