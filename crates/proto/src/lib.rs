@@ -6,6 +6,7 @@
 pub mod atm;
 pub mod lane;
 pub mod machine;
+mod mix;
 pub mod mpoa;
 pub mod nhrp;
 pub mod saal;

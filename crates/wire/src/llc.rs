@@ -54,7 +54,7 @@ const OUI_8021: [u8; 3] = [0, 0x80, 0xc2];
 const OUI_ATM_FORUM: [u8; 3] = [0, 0xa0, 0x3e];
 
 impl LlcSnap {
-    fn snap(&self) -> ([u8; 3], u16) {
+    const fn snap(&self) -> ([u8; 3], u16) {
         match *self {
             Self::Ipv4 => (OUI_ETHERTYPE, 0x0800),
             Self::Ipv6 => (OUI_ETHERTYPE, 0x86dd),
@@ -68,12 +68,17 @@ impl LlcSnap {
         }
     }
 
+    /// LLC, OUI and PID: what every prefix begins with. Tag, ELAN-ID or padding follow.
+    #[must_use]
+    pub const fn header(&self) -> [u8; 8] {
+        let ([a, b, c], pid) = self.snap();
+        let [high, low] = pid.to_be_bytes();
+        [LLC[0], LLC[1], LLC[2], a, b, c, high, low]
+    }
+
     /// Appends the prefix to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let (oui, pid) = self.snap();
-        out.extend_from_slice(&LLC);
-        out.extend_from_slice(&oui);
-        out.extend_from_slice(&pid.to_be_bytes());
+        out.extend_from_slice(&self.header());
         match *self {
             Self::MpoaTagged { tag: value }
             | Self::LaneData { elan_id: value }

@@ -5,14 +5,15 @@
 //!
 //! Source: MPOA 1.1 (af-mpoa-0114) by way of the facts book "MPOA" §2–§5, §7, §10, §14.
 
+use crate::llc::LlcSnap;
 use crate::nhrp::{self, Cie, Common, Extension, NbmaAddress, Packet, ProtocolAddress};
 use crate::{AtmAddress, DecodeError, MacAddr, Reader};
 use core::net::Ipv4Addr;
 
 /// LLC/SNAP header of tagged shortcut data; the 4-octet tag follows.
-pub const LLC_TAGGED: [u8; 8] = [0xaa, 0xaa, 0x03, 0x00, 0x00, 0x00, 0x88, 0x4c];
+pub const LLC_TAGGED: [u8; 8] = LlcSnap::MpoaTagged { tag: 0 }.header();
 /// LLC/SNAP header of untagged shortcut data: RFC 2684 routed IPv4.
-pub const LLC_IPV4: [u8; 8] = [0xaa, 0xaa, 0x03, 0x00, 0x00, 0x00, 0x08, 0x00];
+pub const LLC_IPV4: [u8; 8] = LlcSnap::Ipv4.header();
 
 /// `ar$op.type` values of MPOA.
 pub mod op {
@@ -593,4 +594,4 @@ pub fn shortcut_sdu(tag: Option<u32>, packet: &[u8]) -> Vec<u8> {
 }
 
 mod device_type;
-pub use device_type::{DeviceType, TLV_DEVICE_TYPE, tlv};
+pub use device_type::DeviceType;

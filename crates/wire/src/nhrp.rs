@@ -7,11 +7,12 @@
 //!
 //! Source: RFC 2332 §5; facts book "NHRP" §1–§6. On ATM a packet follows [`LLC`] in an AAL5 SDU.
 
+use crate::llc::LlcSnap;
 use crate::{AtmAddress, DecodeError, ErrorKind, Reader};
 use core::net::Ipv4Addr;
 
 /// LLC/SNAP header of every NHRP and MPOA control packet: IANA OUI, PID 3.
-pub const LLC: [u8; 8] = [0xaa, 0xaa, 0x03, 0x00, 0x00, 0x5e, 0x00, 0x03];
+pub const LLC: [u8; 8] = LlcSnap::Nhrp.header();
 /// `ar$afn` of ATM addresses in NSAP form.
 pub const AFN_NSAP: u16 = 3;
 /// `ar$pro.type` of IPv4 (its ethertype).

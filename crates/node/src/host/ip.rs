@@ -8,7 +8,6 @@ use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::{Instant, Machine, Refused};
 use aerostat_wire::MacAddr;
-use aerostat_wire::lane::{Tlv, TlvType};
 
 /// What stands above the interfaces.
 pub enum Ip {
@@ -165,10 +164,7 @@ impl Host {
             mps::Output::Atm(request) => self.request(slot, request, now),
             mps::Output::Trace(trace) => self.trace(trace),
             mps::Output::SetTlvs { itf, tlvs } => {
-                let tlvs = tlvs
-                    .into_iter()
-                    .map(|(kind, value)| Tlv::new(TlvType(kind), value));
-                self.set_tlvs(itf as usize, tlvs.collect(), now);
+                self.set_tlvs(itf as usize, tlvs, now);
             }
             mps::Output::LookupRoute { query, dst } => {
                 let found = self.ip.router().map(|router| router.lookup(dst));

@@ -9,7 +9,7 @@ use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
 /// ATM address of who owns a MAC address, and the TLVs that LE_ARP told of it.
-type Owner = (AtmAddress, Vec<(u32, Vec<u8>)>);
+type Owner = (AtmAddress, Vec<Tlv>);
 
 /// One output of a service.
 #[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
@@ -239,13 +239,11 @@ impl Host {
             }
             lec::Output::Left => self.interface_down(itf, now),
             lec::Output::Associate { mac, atm, tlvs } => {
-                let itf_number = itf as u32;
-                let raw = tlvs.iter().map(raw).collect();
                 let input = mps::Input::Associate {
-                    itf: itf_number,
+                    itf: itf as u32,
                     mac,
                     atm,
-                    tlvs: raw,
+                    tlvs: tlvs.clone(),
                 };
                 self.tell_mps(input, now);
                 self.tell_mpc(
@@ -262,7 +260,6 @@ impl Host {
                 self.tell_mpc(mpc::Input::Dissociate { itf, mac }, now);
             }
             lec::Output::Resolved { mac, owner } => {
-                let owner = owner.map(|(atm, tlvs)| (atm, tlvs.iter().map(raw).collect()));
                 self.answer_owner(itf, mac, owner, now);
             }
         }
@@ -409,10 +406,6 @@ impl Host {
             self.answer_l2(query, answer, now);
         }
     }
-}
-
-fn raw(tlv: &Tlv) -> (u32, Vec<u8>) {
-    (tlv.kind.0, tlv.value.clone())
 }
 
 /// A service's number as a user of the ATM service.

@@ -1,6 +1,7 @@
 //! A small seeded generator (SplitMix64): delays that must differ between stations, not secrets.
 
 use crate::Duration;
+use crate::mix::{STEP, mix};
 
 /// Source of random delays.
 #[derive(Clone, Debug)]
@@ -11,11 +12,9 @@ impl Rng {
         Self(seed)
     }
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let number = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        number
     }
     /// A whole number of milliseconds from `min` to `max`, both included.
     pub(super) fn between(&mut self, min: Duration, max: Duration) -> Duration {

@@ -4,7 +4,7 @@
 //! are in its own folder.
 
 use crate::{Duration, Instant};
-use aerostat_wire::mpoa::tlv;
+use aerostat_wire::lane::{Tlv, TlvType};
 
 /// MPC-c1: each wait of a retried request is this many times the one before.
 pub const RETRY_MULTIPLIER: u32 = 2;
@@ -94,20 +94,20 @@ impl MpcParams {
     }
     /// Takes over one TLV of an LE_CONFIGURE response; `false` if it is none of ours, is not two octets, or is out
     /// of range. p3 is a list of protocols and is left alone: IPv4 is all there is.
-    pub fn apply_tlv(&mut self, kind: u32, value: &[u8]) -> bool {
-        let Ok(value) = <[u8; 2]>::try_from(value).map(u16::from_be_bytes) else {
+    pub fn apply_tlv(&mut self, tlv: &Tlv) -> bool {
+        let Ok(value) = <[u8; 2]>::try_from(tlv.value.as_slice()).map(u16::from_be_bytes) else {
             return false;
         };
         let seconds = Duration::from_secs(value.into());
-        let (range, slot) = match kind {
-            tlv::MPC_P1 if Range::P1.contains(value) => {
+        let (range, slot) = match tlv.kind {
+            TlvType::MPC_P1 if Range::P1.contains(value) => {
                 self.frame_count = value;
                 return true;
             }
-            tlv::MPC_P2 => (Range::P2, &mut self.frame_time),
-            tlv::MPC_P4 => (Range::P4, &mut self.retry_initial),
-            tlv::MPC_P5 => (Range::P5, &mut self.retry_max),
-            tlv::MPC_P6 => (Range::P6, &mut self.hold_down),
+            TlvType::MPC_P2 => (Range::P2, &mut self.frame_time),
+            TlvType::MPC_P4 => (Range::P4, &mut self.retry_initial),
+            TlvType::MPC_P5 => (Range::P5, &mut self.retry_max),
+            TlvType::MPC_P6 => (Range::P6, &mut self.hold_down),
             _ => return false,
         };
         if range.contains(value) {
@@ -188,12 +188,12 @@ mod tests {
     #[test]
     fn tlvs_within_their_range() {
         let mut params = MpcParams::default();
-        assert!(params.apply_tlv(tlv::MPC_P1, &[0, 1]));
-        assert!(params.apply_tlv(tlv::MPC_P6, &[0, 30]));
-        assert!(!params.apply_tlv(tlv::MPC_P6, &[0, 29]));
-        assert!(!params.apply_tlv(tlv::MPC_P2, &[0, 0, 0, 1]));
-        assert!(!params.apply_tlv(tlv::MPC_P1, &[0, 0]));
-        assert!(!params.apply_tlv(0x00a0_3e01, &[0, 1]));
+        assert!(params.apply_tlv(&Tlv::new(TlvType::MPC_P1, [0, 1])));
+        assert!(params.apply_tlv(&Tlv::new(TlvType::MPC_P6, [0, 30])));
+        assert!(!params.apply_tlv(&Tlv::new(TlvType::MPC_P6, [0, 29])));
+        assert!(!params.apply_tlv(&Tlv::new(TlvType::MPC_P2, [0, 0, 0, 1])));
+        assert!(!params.apply_tlv(&Tlv::new(TlvType::MPC_P1, [0, 0])));
+        assert!(!params.apply_tlv(&Tlv::u16(TlvType::CONTROL_TIMEOUT, 1)));
         assert_eq!(
             (params.frame_count, params.hold_down),
             (1, Duration::from_secs(30))

@@ -75,7 +75,7 @@ types! {
     MPC_P5 = 0x28, "mpc-p5";
     /// MPC-p6, seconds (2).
     MPC_P6 = 0x29, "mpc-p6";
-    /// MPOA device type: see [`super::DeviceType`].
+    /// MPOA device type: see [`crate::mpoa::DeviceType`].
     DEVICE_TYPE = 0x2a, "mpoa-device-type";
     /// Where LLC-multiplexed calls go (20).
     LLC_MUX_ADDRESS = 0x2b, "llc-muxed-atm-address";
@@ -210,76 +210,15 @@ fn decode_one(reader: &mut Reader<'_>) -> Option<Tlv> {
     Some(Tlv { kind, value })
 }
 
-/// MPC parameters as the LECS hands them out, unchecked; `None` if not given.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct MpcParams {
-    /// MPC-p1: shortcut-setup frame count, 1..=65535.
-    pub p1: Option<u16>,
-    /// MPC-p2: shortcut-setup frame time, 1..=60 s.
-    pub p2: Option<u16>,
-    /// MPC-p3: flow-detection protocols, as octets.
-    pub p3: Option<Vec<u8>>,
-    /// MPC-p4: initial retry time, 1..=300 s.
-    pub p4: Option<u16>,
-    /// MPC-p5: retry time maximum, 10..=300 s.
-    pub p5: Option<u16>,
-    /// MPC-p6: hold-down time, 30..=1200 s.
-    pub p6: Option<u16>,
-}
-
-impl MpcParams {
-    /// Picks the parameters out of a list; a value of the wrong length is ignored.
-    #[must_use]
-    pub fn from_tlvs(list: &[Tlv]) -> Self {
-        let find = |kind| list.iter().find(|tlv| tlv.kind == kind);
-        let number = |kind| {
-            find(kind)
-                .and_then(Tlv::number)
-                .and_then(|v| u16::try_from(v).ok())
-        };
-        Self {
-            p1: number(TlvType::MPC_P1),
-            p2: number(TlvType::MPC_P2),
-            p3: find(TlvType::MPC_P3).map(|tlv| tlv.value.clone()),
-            p4: number(TlvType::MPC_P4),
-            p5: number(TlvType::MPC_P5),
-            p6: number(TlvType::MPC_P6),
-        }
-    }
-    /// The TLVs for a LECS to hand out.
-    #[must_use]
-    pub fn to_tlvs(&self) -> Vec<Tlv> {
-        let number = |kind, value: Option<u16>| value.map(|v| Tlv::u16(kind, v));
-        [
-            number(TlvType::MPC_P1, self.p1),
-            number(TlvType::MPC_P2, self.p2),
-            self.p3.clone().map(|v| Tlv::new(TlvType::MPC_P3, v)),
-            number(TlvType::MPC_P4, self.p4),
-            number(TlvType::MPC_P5, self.p5),
-            number(TlvType::MPC_P6, self.p6),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn mpc_parameters() {
-        let params = MpcParams {
-            p1: Some(10),
-            p3: Some(vec![8, 0]),
-            p6: Some(160),
-            ..MpcParams::default()
-        };
-        assert_eq!(MpcParams::from_tlvs(&params.to_tlvs()), params);
-        let four = [Tlv::u32(TlvType::MPC_P2, 7), Tlv::new(TlvType::MPC_P4, [1])];
-        let read = MpcParams::from_tlvs(&four);
-        assert_eq!((read.p2, read.p4), (Some(7), None));
+    fn numbers_are_two_or_four_octets() {
+        assert_eq!(Tlv::u16(TlvType::MPC_P1, 10).number(), Some(10));
+        assert_eq!(Tlv::u32(TlvType::MPC_P2, 7).number(), Some(7));
+        assert_eq!(Tlv::new(TlvType::MPC_P4, [1]).number(), None);
     }
 
     #[test]

@@ -1,29 +1,15 @@
 //! The Device Type TLV, by which MPOA devices find each other through LANE's LE_ARP frames.
 
+use crate::lane::{Tlv, TlvType};
 use crate::{AtmAddress, DecodeError, MacAddr, Reader};
-
-/// LANE TLV type of the MPOA Device Type.
-pub const TLV_DEVICE_TYPE: u32 = 0x00a0_3e2a;
-
-/// LANE TLV types of the parameters that an LECS may hand out. All values are 2 octets but p3's.
-pub mod tlv {
-    /// MPC-p1, shortcut-setup frame count.
-    pub const MPC_P1: u32 = 0x00a0_3e24;
-    /// MPC-p2, shortcut-setup frame time, s.
-    pub const MPC_P2: u32 = 0x00a0_3e25;
-    /// MPC-p3, flow-detection protocols.
-    pub const MPC_P3: u32 = 0x00a0_3e26;
-    /// MPC-p4, initial retry time, s.
-    pub const MPC_P4: u32 = 0x00a0_3e27;
-    /// MPC-p5, retry time maximum, s.
-    pub const MPC_P5: u32 = 0x00a0_3e28;
-    /// MPC-p6, hold-down time, s.
-    pub const MPC_P6: u32 = 0x00a0_3e29;
-}
 
 /// Value of the Device Type TLV.
 ///
-/// `type (1) · number of MPS MACs (1) · control address (20) · [MPC control address (20)] · MPS MACs (6 each)`
+/// ```text
+/// 0      1       2                  22                    22 or 42
+/// | type | n MACs | control address | MPC address (type 3) | n MPS MAC addresses |
+/// ```
+/// Source: af-mpoa-0114 §4.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceType {
     /// 0: speaks no MPOA. The octets behind the type are kept.
@@ -55,6 +41,15 @@ pub enum DeviceType {
 }
 
 impl DeviceType {
+    /// Most MAC addresses that fit a TLV of any type.
+    pub const MAX_MACS: usize = 35;
+
+    /// The device type in a list of TLVs; `None` if there is no such TLV.
+    #[must_use]
+    pub fn find(tlvs: &[Tlv]) -> Option<Result<Self, DecodeError>> {
+        let tlv = tlvs.iter().find(|tlv| tlv.kind == TlvType::DEVICE_TYPE)?;
+        Some(Self::decode(&tlv.value))
+    }
     /// Decodes a TLV's value. Octets behind the last field are ignored, since the standard gives minimum lengths.
     ///
     /// # Errors
@@ -93,7 +88,12 @@ impl DeviceType {
             _ => Err(DecodeError::value("device type", 0, kind.into())),
         }
     }
-    /// The TLV's value. More than 255 MAC addresses cannot be expressed; the rest is left out.
+    /// The TLV.
+    #[must_use]
+    pub fn to_tlv(&self) -> Tlv {
+        Tlv::new(TlvType::DEVICE_TYPE, self.encode())
+    }
+    /// The TLV's value. At most [`Self::MAX_MACS`] MAC addresses are written.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let (kind, controls, macs): (u8, Vec<&AtmAddress>, &[MacAddr]) = match self {
@@ -102,7 +102,7 @@ impl DeviceType {
             Self::Mpc { control } => (2, vec![control], &[]),
             Self::Both { mps, mpc, macs } => (3, vec![mps, mpc], macs),
         };
-        let macs = macs.get(..255).unwrap_or(macs);
+        let macs = macs.get(..Self::MAX_MACS).unwrap_or(macs);
         let mut value = vec![kind, macs.len() as u8];
         for control in controls {
             value.extend(control.0);
@@ -172,7 +172,10 @@ mod tests {
         for (device, len) in all.into_iter().zip([22, 22, 34, 22, 48]) {
             let value = device.encode();
             assert_eq!(value.len(), len);
-            assert_eq!(DeviceType::decode(&value), Ok(device));
+            assert_eq!(DeviceType::decode(&value), Ok(device.clone()));
+            let tlvs = [Tlv::u32(TlvType::ELAN_ID, 1), device.to_tlv()];
+            assert_eq!(DeviceType::find(&tlvs), Some(Ok(device)));
+            assert_eq!(DeviceType::find(&tlvs[..1]), None);
         }
     }
 

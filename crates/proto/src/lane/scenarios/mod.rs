@@ -12,7 +12,8 @@ use super::{
 };
 use crate::testing::{AtmUser, Polled, World};
 use crate::{AtmEvent, Duration, Instant, Machine, Trace};
-use aerostat_wire::lane::{DeviceType, ElanName};
+use aerostat_wire::lane::ElanName;
+use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 /// One machine of the scenario.

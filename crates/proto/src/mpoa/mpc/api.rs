@@ -1,6 +1,7 @@
 //! What a client is told and what it tells: configuration, inputs, outputs, counters.
 
 use crate::mpoa::messages::{ToDaemon, ToKernel};
+use crate::mix::mix;
 use crate::mpoa::params::MpcParams;
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
 use aerostat_wire::lane::Tlv;
@@ -275,11 +276,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     pub(super) fn new(seed: u64) -> Self {
-        // SplitMix64: spreads small seeds over all bits.
-        let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
+        let z = mix(seed);
         // Far from the wrap, so that a run shows growing numbers.
         Self {
             next_request: (z as u32) >> 8,

@@ -10,7 +10,7 @@ use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::MpcParams;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::ipv4::{Ipv4View, decrement_ttl};
-use aerostat_wire::lane::{Tlv, TlvType};
+use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{DeviceType, ShortcutSdu, shortcut_sdu};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use core::net::Ipv4Addr;
@@ -354,7 +354,7 @@ impl DataPlane {
     fn start(&mut self, control: AtmAddress, bus: &mut Bus) {
         self.control = Some(control);
         let device = DeviceType::Mpc { control };
-        self.set_tlvs(bus, &[Tlv::new(TlvType::DEVICE_TYPE, device.encode())]);
+        self.set_tlvs(bus, &[device.to_tlv()]);
         for (itf, lec) in &self.lecs {
             let all: BTreeSet<AtmAddress> = lec.macs.values().map(|mac| mac.mps).collect();
             for mps in all {
@@ -394,7 +394,7 @@ impl DataPlane {
         self.lecs.entry(itf).or_default().up = true;
         if let Some(control) = self.control.filter(|_| !told) {
             let device = DeviceType::Mpc { control };
-            let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, device.encode())];
+            let tlvs = vec![device.to_tlv()];
             bus.out.push_back(Output::SetTlvs { itf, tlvs });
         }
     }
@@ -419,7 +419,7 @@ impl DataPlane {
         now: Instant,
         bus: &mut Bus,
     ) {
-        let Some(tlv) = tlvs.iter().find(|tlv| tlv.kind == TlvType::DEVICE_TYPE) else {
+        let Some(device) = DeviceType::find(tlvs) else {
             // Devices may leave the TLV out; what is known of them stays, and holds again.
             if let Some(known) = self
                 .lecs
@@ -430,7 +430,7 @@ impl DataPlane {
             }
             return;
         };
-        let Ok(device) = DeviceType::decode(&tlv.value) else {
+        let Ok(device) = device else {
             bus.counters.malformed += 1;
             return;
         };

@@ -132,7 +132,7 @@ impl Mpc {
         let mut params = self.params.clone();
         let used = tlvs
             .iter()
-            .filter(|tlv| params.apply_tlv(tlv.kind.0, &tlv.value))
+            .filter(|tlv| params.apply_tlv(tlv))
             .count();
         if used == 0 {
             return;

@@ -2,7 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use aerostat_wire::mpoa::{DeviceType, TLV_DEVICE_TYPE};
+use aerostat_wire::lane::Tlv;
+use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::nhrp::code;
 use aerostat_wire::{AtmAddress, MacAddr};
 
@@ -130,14 +131,13 @@ impl Mps {
         itf: u32,
         mac: MacAddr,
         atm: AtmAddress,
-        tlvs: &[(u32, Vec<u8>)],
+        tlvs: &[Tlv],
     ) -> Option<DeviceType> {
-        let tlv = tlvs.iter().find(|(kind, _)| *kind == TLV_DEVICE_TYPE);
-        let Some((_, value)) = tlv else {
+        let Some(device) = DeviceType::find(tlvs) else {
             let known = self.devices.get(&(itf, mac));
             return known.filter(|(of, _)| *of == atm).map(|(_, d)| d.clone());
         };
-        let Ok(device) = DeviceType::decode(value) else {
+        let Ok(device) = device else {
             self.counters.malformed += 1;
             return None;
         };

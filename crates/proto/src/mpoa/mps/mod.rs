@@ -61,7 +61,8 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-use aerostat_wire::mpoa::{DeviceType, TLV_DEVICE_TYPE};
+use aerostat_wire::lane::Tlv;
+use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, Blli, MacAddr};
 
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
@@ -104,7 +105,7 @@ pub enum RouteResult {
 }
 
 /// MAC address, ATM address of its owner, and the TLVs that came with LE_ARP.
-pub type L2Answer = (MacAddr, AtmAddress, Vec<(u32, Vec<u8>)>);
+pub type L2Answer = (MacAddr, AtmAddress, Vec<Tlv>);
 
 /// What goes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +125,7 @@ pub enum Input<'a> {
         /// ATM address of its LAN Emulation client.
         atm: AtmAddress,
         /// The TLVs.
-        tlvs: Vec<(u32, Vec<u8>)>,
+        tlvs: Vec<Tlv>,
     },
     /// Answer to [`Output::LookupRoute`]; `None` if there is no route.
     Route {
@@ -183,8 +184,8 @@ pub enum Output {
     SetTlvs {
         /// The interface.
         itf: u32,
-        /// Type and value.
-        tlvs: Vec<(u32, Vec<u8>)>,
+        /// All of them.
+        tlvs: Vec<Tlv>,
     },
     /// An IP packet from a shortcut that ends here.
     ForwardIp(Vec<u8>),
@@ -289,7 +290,7 @@ impl Mps {
             };
             self.out.push_back(Output::SetTlvs {
                 itf: interface.itf,
-                tlvs: vec![(TLV_DEVICE_TYPE, device.encode())],
+                tlvs: vec![device.to_tlv()],
             });
         }
         let text = format!("MPOA server of {} interfaces", self.config.interfaces.len());
@@ -393,7 +394,7 @@ impl Mps {
         itf: u32,
         mac: MacAddr,
         atm: AtmAddress,
-        tlvs: &[(u32, Vec<u8>)],
+        tlvs: &[Tlv],
         now: Instant,
     ) {
         let before = self.devices.get(&(itf, mac)).cloned();

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use crate::Duration;
+use crate::mix::mix;
 use crate::nhrp::RetryRule;
 use crate::nhrp::cache::mask;
 
@@ -226,12 +227,4 @@ impl MpsConfig {
     pub(super) fn interface(&self, itf: u32) -> Option<&Interface> {
         self.interfaces.iter().find(|known| known.itf == itf)
     }
-}
-
-/// The finalizer of splitmix64: neighbouring seeds give unrelated numbers.
-const fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

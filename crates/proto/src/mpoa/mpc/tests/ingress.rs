@@ -392,10 +392,7 @@ fn a_stranger_cannot_purge_over_its_own_shortcut() {
 fn mps_mac_gone_deletes_the_entry() {
     let mut rig = Rig::ready();
     let (_, data) = rig.shortcut();
-    let other = vec![Tlv::new(
-        TlvType::DEVICE_TYPE,
-        DeviceType::Mpc { control: MPS }.encode(),
-    )];
+    let other = vec![DeviceType::Mpc { control: MPS }.to_tlv()];
     let out = rig.associate(MPS_MAC, other);
     assert_eq!((releases(&out), rig.row(TARGET)), (vec![data], None));
 

@@ -6,10 +6,7 @@ use aerostat_wire::mpoa::{Tag, op};
 use aerostat_wire::nhrp::{self, Extension};
 
 fn device_tlv() -> Vec<Tlv> {
-    vec![Tlv::new(
-        TlvType::DEVICE_TYPE,
-        DeviceType::Mpc { control: CONTROL }.encode(),
-    )]
+    vec![DeviceType::Mpc { control: CONTROL }.to_tlv()]
 }
 
 fn listens(out: &[Output]) -> Vec<AtmAddress> {
@@ -72,7 +69,7 @@ fn discovery_by_le_arp() {
         mpc: address(0x22, 0x50),
         macs,
     };
-    let tlv = vec![Tlv::new(TlvType::DEVICE_TYPE, both.encode())];
+    let tlv = vec![both.to_tlv()];
     let out = rig.associate(MacAddr([8; 6]), tlv.clone());
     assert_eq!(story(&out), ["mpc.mps.discovered"]);
     assert!(
@@ -82,10 +79,7 @@ fn discovery_by_le_arp() {
     let rows = rig.mpc.snapshot(rig.now).mps;
     assert_eq!(rows.iter().filter(|row| row.control == MPS_2).count(), 3);
     // Devices without the TLV, with other types or with nonsense change nothing.
-    let mpc = vec![Tlv::new(
-        TlvType::DEVICE_TYPE,
-        DeviceType::Mpc { control: PEER }.encode(),
-    )];
+    let mpc = vec![DeviceType::Mpc { control: PEER }.to_tlv()];
     for tlvs in [vec![], mpc, vec![Tlv::new(TlvType::DEVICE_TYPE, vec![1])]] {
         assert!(rig.associate(MacAddr([10; 6]), tlvs).is_empty());
     }

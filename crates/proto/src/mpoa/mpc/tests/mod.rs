@@ -60,7 +60,7 @@ fn mps_tlv(control: AtmAddress) -> Vec<Tlv> {
         control,
         macs: vec![],
     };
-    vec![Tlv::new(TlvType::DEVICE_TYPE, device.encode())]
+    vec![device.to_tlv()]
 }
 
 /// A client and its clock.

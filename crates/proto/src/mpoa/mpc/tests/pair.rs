@@ -4,7 +4,6 @@
 use super::*;
 use crate::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use crate::testing::{AtmUser, Polled, World};
-use aerostat_wire::mpoa::TLV_DEVICE_TYPE;
 
 /// Addresses of host `n` (1 or 2) on network `n`.
 const fn control(n: u8) -> AtmAddress {
@@ -117,7 +116,7 @@ fn reply(output: &mps::Output) -> Option<mps::Input<'static>> {
             let device = DeviceType::Mpc {
                 control: control(n),
             };
-            let tlvs = vec![(TLV_DEVICE_TYPE, device.encode())];
+            let tlvs = vec![device.to_tlv()];
             let answer = Some((mac(n), address(0x10 + n, 0), tlvs));
             Some(mps::Input::L2 {
                 query: *query,
@@ -160,7 +159,7 @@ fn host(n: u8, tag: bool) -> User {
         control: MPS,
         macs: vec![router_mac(n)],
     };
-    let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, device.encode())];
+    let tlvs = vec![device.to_tlv()];
     for input in [
         Input::Start,
         Input::LecUp {

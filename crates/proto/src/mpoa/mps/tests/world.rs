@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use aerostat_wire::mpoa::{self, DeviceType, Imposition, TLV_DEVICE_TYPE};
+use aerostat_wire::mpoa::{self, DeviceType, Imposition};
+use aerostat_wire::lane::TlvType;
 use aerostat_wire::nhrp::{Packet, op};
 use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
 
@@ -158,7 +159,7 @@ impl World {
             routes.push((network, 24, RouteResult::Connected { itf }));
             routes.push((interface.ip, 32, RouteResult::Local));
             let lec = atm(id, itf as u8);
-            let tlvs = vec![(TLV_DEVICE_TYPE, device.encode())];
+            let tlvs = vec![device.to_tlv()];
             self.arp.insert(interface.ip, (interface.mac, lec, tlvs));
         }
         self.routers.push(Router {
@@ -189,7 +190,7 @@ impl World {
     /// A host whose MAC address belongs to the ELAN client of an MPOA client.
     pub(super) fn host_behind(&mut self, mpc: usize, ip: Ipv4Addr, mac: MacAddr) {
         let control = self.mpcs[mpc].control;
-        let tlvs = vec![(TLV_DEVICE_TYPE, DeviceType::Mpc { control }.encode())];
+        let tlvs = vec![DeviceType::Mpc { control }.to_tlv()];
         self.arp.insert(ip, (mac, control.with_selector(0), tlvs));
     }
 
@@ -359,7 +360,7 @@ impl World {
                 Output::ResolveL2 { query, ip, .. } => self.later(Event::L2(router, query, ip)),
                 Output::ForwardIp(packet) => self.routers[router].ip_packets.push(packet),
                 Output::Trace(trace) => self.routers[router].traces.push(trace),
-                Output::SetTlvs { tlvs, .. } => assert_eq!(tlvs[0].0, TLV_DEVICE_TYPE),
+                Output::SetTlvs { tlvs, .. } => assert_eq!(tlvs[0].kind, TlvType::DEVICE_TYPE),
             }
         }
     }
