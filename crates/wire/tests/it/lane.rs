@@ -3,8 +3,8 @@
 
 use crate::recording::{sdus, unhex};
 use aerostat_wire::lane::{
-    Control, ControlFrame, DataFrame, ElanName, Flags, LanDestination, MaxFrameSize,
-    OpCode, Status, Tlv, TlvList, TlvType, is_control,
+    Control, ControlFrame, DataFrame, ElanName, Flags, LanDestination, MaxFrameSize, OpCode,
+    Status, Tlv, TlvList, TlvType, is_control,
 };
 use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, MacAddr};

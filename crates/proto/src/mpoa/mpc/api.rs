@@ -1,7 +1,7 @@
 //! What a client is told and what it tells: configuration, inputs, outputs, counters.
 
-use crate::mpoa::messages::{ToDaemon, ToKernel};
 use crate::mix::mix;
+use crate::mpoa::messages::{ToDaemon, ToKernel};
 use crate::mpoa::params::MpcParams;
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
 use aerostat_wire::lane::Tlv;

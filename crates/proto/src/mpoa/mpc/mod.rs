@@ -130,10 +130,7 @@ impl Mpc {
 
     fn set_params(&mut self, tlvs: &[Tlv]) {
         let mut params = self.params.clone();
-        let used = tlvs
-            .iter()
-            .filter(|tlv| params.apply_tlv(tlv))
-            .count();
+        let used = tlvs.iter().filter(|tlv| params.apply_tlv(tlv)).count();
         if used == 0 {
             return;
         }

@@ -389,14 +389,7 @@ impl Mps {
             .push_back(Output::Atm(AtmRequest::Release { conn, cause }));
     }
 
-    fn associate(
-        &mut self,
-        itf: u32,
-        mac: MacAddr,
-        atm: AtmAddress,
-        tlvs: &[Tlv],
-        now: Instant,
-    ) {
+    fn associate(&mut self, itf: u32, mac: MacAddr, atm: AtmAddress, tlvs: &[Tlv], now: Instant) {
         let before = self.devices.get(&(itf, mac)).cloned();
         let device = self.learn(itf, mac, atm, tlvs).map(|device| (atm, device));
         if before.is_some() && before != device {

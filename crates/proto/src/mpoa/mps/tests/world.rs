@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use aerostat_wire::mpoa::{self, DeviceType, Imposition};
 use aerostat_wire::lane::TlvType;
+use aerostat_wire::mpoa::{self, DeviceType, Imposition};
 use aerostat_wire::nhrp::{Packet, op};
 use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
 
