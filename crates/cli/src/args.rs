@@ -139,6 +139,9 @@ pub(crate) struct UpArgs {
     /// Tell no story
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// This is the process that goes on in the background
+    #[arg(long, hide = true)]
+    pub(crate) in_background: bool,
 }
 
 #[derive(Debug, Args)]

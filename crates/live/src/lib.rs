@@ -3,8 +3,18 @@
 //! Everything that a lab makes in the kernel hangs on file descriptors of its one process, or lives in a PID
 //! namespace whose first process dies with it: after a crash, SIGKILL included, nothing of the lab remains.
 
+mod agenda;
+mod answers;
+pub mod capture;
+mod clock;
 pub mod control;
+pub mod detach;
+mod driver;
+mod kernel;
 pub mod namespace;
+pub mod run;
 pub mod runtime_dir;
+mod story;
 pub mod supervisor;
 pub mod tap;
+pub mod world;

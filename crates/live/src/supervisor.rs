@@ -28,7 +28,7 @@ pub struct LabProcesses {
     supervisor: Child,
     pid_ns: OwnedFd,
     mount_ns: OwnedFd,
-    user_ns: Option<OwnedFd>,
+    user_ns: OwnedFd,
 }
 
 impl LabProcesses {
@@ -61,26 +61,22 @@ impl LabProcesses {
             )));
         };
         let open = |kind: &str| File::open(format!("/proc/{init}/ns/{kind}")).map(OwnedFd::from);
-        let other_user = std::fs::read_link("/proc/self/ns/user").ok()
-            != std::fs::read_link("/proc/1/ns/user").ok();
         Ok(Self {
             pid_ns: open("pid")?,
             mount_ns: open("mnt")?,
-            user_ns: if other_user {
-                Some(open("user")?)
-            } else {
-                None
-            },
+            user_ns: open("user")?,
             supervisor,
         })
     }
 
-    /// Descriptors that [`enter_and_run`] needs besides the network namespace: PID, mount, and user if any.
+    /// Descriptors that [`enter_and_run`] needs besides the network namespace: PID, mount, user.
     #[must_use]
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let mut all = vec![self.pid_ns.as_fd(), self.mount_ns.as_fd()];
-        all.extend(self.user_ns.as_ref().map(AsFd::as_fd));
-        all
+        vec![
+            self.pid_ns.as_fd(),
+            self.mount_ns.as_fd(),
+            self.user_ns.as_fd(),
+        ]
     }
 }
 
@@ -123,6 +119,8 @@ pub fn run_supervisor(program: &std::path::Path) -> io::Result<()> {
         .spawn()?;
     println!("{}", init.id());
     io::stdout().flush()?;
+    // `wait` would close it, and init takes that for our end.
+    let _open = init.stdin.take();
     init.wait().map(drop)
 }
 
@@ -161,11 +159,14 @@ pub fn run_init() -> io::Result<()> {
 /// # Errors
 /// When a namespace cannot be entered or the command cannot be started.
 pub fn enter_and_run(lab: &[OwnedFd], net: &OwnedFd, argv: &[String]) -> io::Result<i32> {
-    let [pid_ns, mount_ns, rest @ ..] = lab else {
+    let [pid_ns, mount_ns, user_ns] = lab else {
         return Err(io::Error::other("the lab sent too few descriptors"));
     };
     let directory = std::env::current_dir().ok();
-    if let [user_ns, ..] = rest {
+    // A lab of root lives in our own user namespace, which cannot be entered again.
+    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    let own = rustix::fs::stat("/proc/self/ns/user")?;
+    if id(own) != id(rustix::fs::fstat(user_ns)?) {
         enter(user_ns.as_fd(), LinkNameSpaceType::User)?;
     }
     enter(net.as_fd(), LinkNameSpaceType::Network)?;

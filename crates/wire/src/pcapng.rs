@@ -174,6 +174,11 @@ impl<W: Write> PcapNg<W> {
         self.out.flush()
     }
 
+    /// The output, for a caller who takes the written blocks out of it.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Gives the output back.
     pub fn into_inner(self) -> W {
         self.out

@@ -1,20 +1,119 @@
 //! `aerostat up`: a lab in real time.
 
 use crate::args::UpArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
-use aerostat_lab::Lab;
+use aerostat_live::detach::{self, Detached};
+use aerostat_live::run::{self, Notice, Options, Report, UpError};
+use std::io::Write as _;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long `up -d` waits for the lab to get ready.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Reads the lab and starts it.
 pub(crate) fn run(args: &UpArgs) -> Outcome {
+    if args.detach && !args.in_background {
+        return detach(args);
+    }
+    if args.in_background {
+        detach::leave_session();
+    }
     let checked = labs::read(&args.lab)?;
-    start(&checked.lab, args)
+    let options = Options {
+        file: args.lab.lab.display().to_string(),
+        embedded: args.embedded,
+        program: std::env::current_exe()?,
+        patience: args.in_background.then_some(PATIENCE),
+        end_with_parent: args.in_background,
+    };
+    let mut cut = Ok(());
+    let report = run::run(&checked.lab, &options, &mut |notice| {
+        if let Notice::Ready { directory } = notice
+            && args.in_background
+        {
+            cut = detach::tell_ready(directory);
+        } else {
+            tell(&notice, args.quiet);
+        }
+    });
+    cut?;
+    finish(&report.map_err(|error| failure(&error, &checked.lab.name))?)
 }
 
-/// Starts the lab and stays with it, or detaches when it is ready.
-fn start(lab: &Lab, _args: &UpArgs) -> Outcome {
-    Err(Failure::failed(format!(
-        "lab '{}' is good, but live labs are not in this build",
-        lab.name
-    )))
+/// Starts this command again in the background, and returns when the lab is ready.
+fn detach(args: &UpArgs) -> Outcome {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("up").arg("--detach").arg("--in-background");
+    command.args(args.embedded.then_some("--embedded"));
+    command.args(args.quiet.then_some("--quiet"));
+    for change in &args.lab.set {
+        command.arg("--set").arg(change);
+    }
+    command.arg("--").arg(&args.lab.lab);
+    match detach::start(&mut command)? {
+        Detached::Ready(process) => {
+            say(format_args!(
+                "ready; the lab goes on as process {process}, 'aerostat down' stops it"
+            ));
+            Ok(Exit::Ok)
+        }
+        // The child has told why.
+        Detached::Ended(code) => {
+            let known = [
+                Exit::Ok,
+                Exit::Failed,
+                Exit::Usage,
+                Exit::Warnings,
+                Exit::NotRunning,
+                Exit::Privilege,
+            ];
+            let exit = known
+                .into_iter()
+                .find(|exit| *exit as i32 == code && *exit != Exit::Ok);
+            Err(Failure::new(exit.unwrap_or(Exit::Failed), ""))
+        }
+    }
+}
+
+/// Talk on standard error; `ready` alone on standard output, for scripts that wait for it.
+fn tell(notice: &Notice<'_>, quiet: bool) {
+    match notice {
+        Notice::Note(text) => say(format_args!("note: {text}")),
+        Notice::Waiting(missing) => say(format_args!("waiting for {}", run::some_of(missing))),
+        Notice::Ready { .. } => {
+            let mut out = std::io::stdout().lock();
+            // Nobody may be listening any more; the lab goes on.
+            let _ = writeln!(out, "ready").and_then(|()| out.flush());
+        }
+        Notice::Event(event) if event.milestone && !quiet => say(event.story()),
+        Notice::Event(_) => {}
+        Notice::Stopping(calls) => say(format_args!("releasing {calls} calls")),
+    }
+}
+
+fn finish(report: &Report) -> Outcome {
+    if report.calls_left > 0 {
+        say(format_args!(
+            "{} calls were not released in time",
+            report.calls_left
+        ));
+        return Ok(Exit::Warnings);
+    }
+    Ok(Exit::Ok)
+}
+
+fn failure(error: &UpError, lab: &str) -> Failure {
+    let text = error.to_string();
+    match error {
+        UpError::Running(_) => {
+            Failure::failed(text).hint(format!("'aerostat down --lab {lab}' stops it"))
+        }
+        UpError::Unprivileged(_) => {
+            Failure::new(Exit::Privilege, text).hint("with --embedded the lab needs no privilege")
+        }
+        UpError::NotReady(_) => Failure::failed(text),
+        UpError::Io(..) => Failure::failed(text),
+    }
 }

@@ -132,6 +132,14 @@ pub struct Interface {
     counters: InterfaceCounters,
 }
 
+impl Interface {
+    /// True while its LANE client is a member of its ELAN.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+}
+
 /// Traffic of an interface by path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounters {
@@ -270,6 +278,10 @@ impl Host {
     #[must_use]
     pub fn ip(&self) -> &Ip {
         &self.ip
+    }
+    /// Its LANE interfaces, by N of `lecN`.
+    pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.interfaces.iter()
     }
     /// Traffic of each interface by path.
     pub fn interface_counters(&self) -> impl Iterator<Item = &InterfaceCounters> {

@@ -36,6 +36,7 @@ mod legs;
 mod multipoint;
 pub mod port;
 pub mod route;
+mod tables;
 #[cfg(test)]
 pub(crate) mod testnet;
 #[cfg(test)]

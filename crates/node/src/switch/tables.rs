@@ -18,15 +18,37 @@ impl Switch<StaticRoutes> {
     }
 
     fn vc_table(&self) -> Table {
-        let columns =
-            &["in_port", "in_vc", "out", "traffic", "cells_in", "cells_out", "cells_dropped"];
+        let columns = &[
+            "in_port",
+            "in_vc",
+            "out",
+            "traffic",
+            "cells_in",
+            "cells_out",
+            "cells_dropped",
+        ];
         let mut table = Table::new("connections", columns);
-        for ConnectionView { from, to, local, traffic, counters, .. } in self.fabric().connections() {
-            let out: Vec<_> = to.iter().map(|leaf| format!("{}.{}", leaf.port, leaf.vc)).collect();
+        for ConnectionView {
+            from,
+            to,
+            local,
+            traffic,
+            counters,
+            ..
+        } in self.fabric().connections()
+        {
+            let out: Vec<_> = to
+                .iter()
+                .map(|leaf| format!("{}.{}", leaf.port, leaf.vc))
+                .collect();
             table.row(vec![
                 from.port.into(),
                 text(from.vc),
-                if local { "control plane".into() } else { out.join(" ").into() },
+                if local {
+                    "control plane".into()
+                } else {
+                    out.join(" ").into()
+                },
                 text(traffic),
                 counters.cells_in.into(),
                 counters.cells_out.into(),
@@ -49,12 +71,24 @@ impl Switch<StaticRoutes> {
 
 impl<R: RouteSelect> Switch<R> {
     fn call_table(&self) -> Table {
-        let columns =
-            &["call", "in_port", "in_vc", "out", "calling", "called", "blli", "multipoint", "accepted"];
+        let columns = &[
+            "call",
+            "in_port",
+            "in_vc",
+            "out",
+            "calling",
+            "called",
+            "blli",
+            "multipoint",
+            "accepted",
+        ];
         let mut table = Table::new("calls", columns);
         for call in self.calls() {
             let label = |vc: Option<aerostat_wire::Vc>| vc.map_or("-".into(), |vc| vc.to_string());
-            let legs = call.branches.iter().map(|leg| format!("{}.{}", leg.port, label(leg.vc)));
+            let legs = call
+                .branches
+                .iter()
+                .map(|leg| format!("{}.{}", leg.port, label(leg.vc)));
             let out: Vec<_> = legs.collect();
             table.row(vec![
                 call.id.0.into(),
@@ -73,14 +107,29 @@ impl<R: RouteSelect> Switch<R> {
 
     fn port_table(&self) -> Table {
         let columns = &[
-            "port", "name", "kind", "signalling", "calls", "labels", "reserved_tx_cps",
-            "reserved_rx_cps", "cells_in", "cells_out", "cells_dropped", "queued_cells",
+            "port",
+            "name",
+            "kind",
+            "signalling",
+            "calls",
+            "labels",
+            "reserved_tx_cps",
+            "reserved_rx_cps",
+            "cells_in",
+            "cells_out",
+            "cells_dropped",
+            "queued_cells",
         ];
         let mut table = Table::new("ports", columns);
         for port in self.port_infos() {
-            let input = self.fabric().input_counters(port.port.0).unwrap_or_default();
+            let input = self
+                .fabric()
+                .input_counters(port.port.0)
+                .unwrap_or_default();
             let output = self.fabric().output(port.port.0);
-            let sent = output.map(crate::atm::OutputPort::totals).unwrap_or_default();
+            let sent = output
+                .map(crate::atm::OutputPort::totals)
+                .unwrap_or_default();
             table.row(vec![
                 port.port.0.into(),
                 port.name.into(),
@@ -93,7 +142,9 @@ impl<R: RouteSelect> Switch<R> {
                 input.cells_in.into(),
                 sent.cells_out.into(),
                 (input.dropped.total() + sent.dropped.total()).into(),
-                output.map_or(0, crate::atm::OutputPort::queued_total).into(),
+                output
+                    .map_or(0, crate::atm::OutputPort::queued_total)
+                    .into(),
             ]);
         }
         table

@@ -1,0 +1,167 @@
+//! What a running lab answers on its control socket.
+
+use crate::control::{Answer, Reply, Request};
+use crate::driver::Driver;
+use crate::world::Machine;
+use aerostat_lab::model::{LinkId, NodeId};
+use aerostat_node::inspect::{Table, Value};
+use aerostat_proto::Instant;
+use rustix::fd::AsFd as _;
+use serde_json::json;
+
+/// Answers one request.
+pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -> Reply {
+    match request {
+        Request::Status => Reply::Answer(status(driver, now)),
+        Request::Stop => {
+            driver.stop_asked = true;
+            Reply::Answer(Answer::Ok(json!({})))
+        }
+        Request::Inspect { node, what } => {
+            Reply::Answer(inspect(driver, node.as_deref(), what, now).unwrap_or_else(|error| error))
+        }
+        Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
+        Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),
+        Request::Events { follow } => {
+            let forgotten = driver.story.forgotten();
+            let lines = driver.story.tell(*follow);
+            Reply::Stream(Answer::Ok(json!({ "forgotten": forgotten })), lines)
+        }
+    }
+}
+
+fn status(driver: &Driver<'_>, now: Instant) -> Answer {
+    Answer::Ok(json!({
+        "name": driver.lab.name,
+        "ready": driver.ready,
+        "waits_for": driver.missing,
+        "up_s": now.as_secs_f64(),
+        "calls": driver.world.calls(),
+        "kernel_nodes": driver.namespaces.len(),
+        "frames_bad": driver.frames.bad,
+        "frames_refused": driver.frames.refused,
+        "capture_dropped": driver.world.captures.dropped(),
+        "events_missed": driver.story.missed(),
+    }))
+}
+
+fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
+    driver.lab.find(name).ok_or_else(|| {
+        let names: Vec<&str> = driver
+            .lab
+            .nodes()
+            .map(|(_, node)| node.name.as_str())
+            .collect();
+        Answer::error(
+            format!("there is no node '{name}'"),
+            format!("nodes: {}", names.join(", ")),
+        )
+    })
+}
+
+fn inspect(
+    driver: &Driver<'_>,
+    node: Option<&str>,
+    what: &str,
+    now: Instant,
+) -> Result<Answer, Answer> {
+    let only = node.map(|name| find(driver, name)).transpose()?;
+    let mut all = Vec::new();
+    let mut known = false;
+    for (id, name, machine) in driver.world.machines() {
+        if only.is_some_and(|only| only != id) {
+            continue;
+        }
+        let tables = match machine {
+            Some(Machine::Station(station)) => station.inspect(what, now),
+            Some(Machine::Switch(switch)) => switch.inspect(what),
+            None if only.is_some() => {
+                return Err(Answer::error(format!("{name} is down"), ""));
+            }
+            None => None,
+        };
+        known |= tables.is_some();
+        all.extend(
+            tables
+                .unwrap_or_default()
+                .iter()
+                .map(|table| in_json(name, table)),
+        );
+    }
+    match (known, node) {
+        (true, _) => Ok(Answer::Ok(all.into())),
+        (false, Some(name)) => Err(Answer::error(
+            format!("{name} has no {what}"),
+            format!("'aerostat inspect {what}' shows all nodes that have"),
+        )),
+        (false, None) => Err(Answer::error(format!("no node of this lab has {what}"), "")),
+    }
+}
+
+fn in_json(node: &str, table: &Table) -> serde_json::Value {
+    let value = |value: &Value| match value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Number(number) => (*number).into(),
+        Value::None => serde_json::Value::Null,
+    };
+    let rows: Vec<Vec<serde_json::Value>> = table
+        .rows
+        .iter()
+        .map(|row| row.iter().map(value).collect())
+        .collect();
+    json!({ "node": node, "title": table.title, "columns": table.columns, "rows": rows })
+}
+
+fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
+    let node = find(driver, name)?;
+    let (Some(namespace), Some(processes)) = (driver.namespaces.get(&node.0), &driver.processes)
+    else {
+        let kernel: Vec<&str> = driver
+            .namespaces
+            .keys()
+            .map(|id| driver.lab.node(NodeId(*id)).name.as_str())
+            .collect();
+        let hint = if kernel.is_empty() {
+            "this lab runs with --embedded".to_owned()
+        } else {
+            format!("kernel nodes: {}", kernel.join(", "))
+        };
+        return Err(Answer::error(format!("{name} is no kernel host"), hint));
+    };
+    let mut descriptors = processes.descriptors();
+    descriptors.push(namespace.as_fd());
+    let copies = descriptors
+        .iter()
+        .map(|fd| fd.try_clone_to_owned())
+        .collect::<Result<Vec<_>, _>>();
+    let copies = copies.map_err(|error| Answer::error(error.to_string(), ""))?;
+    Ok(Reply::Descriptors(
+        Answer::Ok(json!({ "node": name })),
+        copies,
+    ))
+}
+
+fn capture(driver: &mut Driver<'_>, names: &[String]) -> Result<Reply, Answer> {
+    let lab = driver.lab;
+    let all = || (0..lab.links.len()).map(LinkId);
+    let mut links = Vec::new();
+    for name in names {
+        let found = all().find(|id| lab.link(*id).name == *name);
+        links.push(found.ok_or_else(|| {
+            let known: Vec<&str> = lab.links.iter().map(|link| link.name.as_str()).collect();
+            Answer::error(
+                format!("there is no link '{name}'"),
+                format!("links: {}", known.join(", ")),
+            )
+        })?);
+    }
+    if links.is_empty() {
+        links = all().collect();
+    }
+    let started = driver.world.captures.start(lab, &links, driver.epoch_ns);
+    let chunks = started.map_err(|error| Answer::error(error.to_string(), ""))?;
+    Ok(Reply::Stream(
+        Answer::Ok(json!({ "links": links.len() })),
+        chunks,
+    ))
+}

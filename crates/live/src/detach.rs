@@ -1,0 +1,73 @@
+//! `up -d`: a lab that goes on when the command returns.
+//!
+//! ```text
+//! aerostat up -d ── spawns ──> the same command, a session of its own ── "ready" on standard output ──> returns
+//! ```
+//!
+//! Until it is ready the child shares the parent's standard error, tells its own failures there, and dies with the
+//! parent (Ctrl-C). Afterwards it has no tie left: what it would still print goes to the file `log` of the lab.
+
+use rustix::process::{Signal, set_parent_process_death_signal, setsid};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What the child says on standard output once the lab is ready.
+const READY: &str = "ready";
+
+/// How the child did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detached {
+    /// The lab is ready and goes on as this process.
+    Ready(u32),
+    /// It ended with this exit code and has said why.
+    Ended(i32),
+}
+
+/// Runs `command` as the child and waits until it is ready or has ended.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn start(command: &mut Command) -> io::Result<Detached> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line)?;
+    }
+    if line.trim_end() == READY {
+        return Ok(Detached::Ready(child.id()));
+    }
+    Ok(Detached::Ended(child.wait()?.code().unwrap_or(1)))
+}
+
+/// First thing of the child: a session of its own, so that no terminal ends it.
+pub fn leave_session() {
+    // Fails only for the leader of a process group, which needs it no more.
+    let _ = setsid();
+}
+
+/// Ends with the parent from now on. To be called after every change of credentials: that forgets it.
+pub fn end_with_parent() {
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+}
+
+/// Ready: cuts the ties with the parent and tells it.
+///
+/// # Errors
+/// If the lab's directory cannot be written to.
+pub fn tell_ready(directory: &Path) -> io::Result<()> {
+    set_parent_process_death_signal(None)?;
+    let log = File::create(directory.join("log"))?;
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stderr(&log)?;
+    let mut out = io::stdout().lock();
+    // A parent that is gone does not want to know.
+    let _ = writeln!(out, "{READY}");
+    let _ = out.flush();
+    rustix::stdio::dup2_stdout(&nothing)?;
+    Ok(())
+}

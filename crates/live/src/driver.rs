@@ -1,0 +1,406 @@
+//! The loop of a running lab. See [`crate::run`].
+//!
+//! **Sleeping.** `epoll` with a `timerfd`, because `epoll`'s own time-outs are milliseconds. A deadline less than
+//! [`SPIN`] away is waited for awake: going to sleep takes longer.
+//!
+//! **Fairness.** A turn does a bounded amount of everything: due work of the network, frames from every TAP, every
+//! request. A TAP is not read while its adapter has a backlog, so the kernel's own queue fills and its TCP slows down,
+//! as on a network card.
+
+use crate::answers;
+use crate::clock::{Alarm, Clock};
+use crate::control::{self, Pending};
+use crate::namespace::NetNs;
+use crate::run::{Kernels, Notice, Report, UpError};
+use crate::runtime_dir::Claim;
+use crate::story::Story;
+use crate::supervisor::LabProcesses;
+use crate::tap::{Tap, VNET_HEADER};
+use crate::world::{Output, World};
+use aerostat_lab::build::Builder;
+use aerostat_lab::event::Event;
+use aerostat_lab::model::{Fault, Lab, NodeId};
+use aerostat_node::host::{HostCommand, ServiceKind};
+use aerostat_node::ip::flow_stats::FlowStats;
+use aerostat_node::ip::offload::{VnetHeader, complete};
+use aerostat_proto::{Duration, Instant, Trace};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
+use rustix::fd::AsRawFd as _;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+/// Things that the network does in one turn.
+const STEP: usize = 256;
+/// Frames taken from one TAP in one turn.
+const FRAMES: usize = 32;
+/// Deadlines nearer than this are waited for awake.
+const SPIN: Duration = Duration::from_micros(10);
+/// How often readiness and the end are looked at while they are waited for.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often it is said again what is waited for.
+const REMIND: Duration = Duration::from_secs(2);
+/// How long the release of calls may take.
+const RELEASE: Duration = Duration::from_secs(3);
+/// Longest frame of a TAP with its header.
+const FRAME_BUFFER: usize = VNET_HEADER + 14 + 65_536;
+
+const ALARM: Token = Token(0);
+const REQUESTS: Token = Token(1);
+const SIGNALS: Token = Token(2);
+const FIRST_TAP: usize = 3;
+
+/// A TAP in the loop.
+struct TapPort {
+    node: NodeId,
+    itf: usize,
+    tap: Tap,
+    /// It may have frames: the poller speaks only when that changes.
+    readable: bool,
+}
+
+/// Frames that went wrong between kernel and network.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrameCounters {
+    /// Frames whose offload header made no sense.
+    pub(crate) bad: u64,
+    /// Frames that the kernel did not take.
+    pub(crate) refused: u64,
+}
+
+/// A lab that runs. The fields that answers need are visible to them.
+pub(crate) struct Driver<'a> {
+    pub(crate) lab: &'a Lab,
+    builder: &'a Builder<'a>,
+    pub(crate) world: World,
+    clock: Clock,
+    pub(crate) epoch_ns: u64,
+    poll: Poll,
+    alarm: Alarm,
+    taps: Vec<TapPort>,
+    tap_of: BTreeMap<(usize, usize), usize>,
+    pub(crate) namespaces: BTreeMap<usize, NetNs>,
+    pub(crate) processes: Option<LabProcesses>,
+    requests: Receiver<Pending>,
+    signals: UnixStream,
+    directory: PathBuf,
+    pub(crate) story: Story,
+    pub(crate) stats: FlowStats,
+    faults: VecDeque<Fault>,
+    pub(crate) frames: FrameCounters,
+    pub(crate) missing: Vec<String>,
+    pub(crate) ready: bool,
+    pub(crate) stop_asked: bool,
+    /// When the calls must be released.
+    stop_by: Option<Instant>,
+    interrupts: usize,
+}
+
+impl<'a> Driver<'a> {
+    pub(crate) fn new(
+        lab: &'a Lab,
+        builder: &'a Builder<'a>,
+        kernels: Option<Kernels>,
+        claim: &Claim,
+        epoch: Duration,
+    ) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let alarm = Alarm::new()?;
+        let registry = poll.registry();
+        registry.register(&mut SourceFd(&alarm.raw_fd()), ALARM, Interest::READABLE)?;
+        let signals = signals()?;
+        registry.register(
+            &mut SourceFd(&signals.as_raw_fd()),
+            SIGNALS,
+            Interest::READABLE,
+        )?;
+        let (mut taps, mut tap_of, mut namespaces) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let (processes, nodes) =
+            kernels.map_or((None, Vec::new()), |k| (Some(k.processes), k.nodes));
+        for (node, kernel) in nodes {
+            namespaces.insert(node.0, kernel.namespace);
+            for (itf, tap) in kernel.taps.into_iter().enumerate() {
+                let token = Token(FIRST_TAP + taps.len());
+                registry.register(&mut SourceFd(&tap.raw_fd()), token, Interest::READABLE)?;
+                tap_of.insert((node.0, itf), taps.len());
+                taps.push(TapPort {
+                    node,
+                    itf,
+                    tap,
+                    readable: true,
+                });
+            }
+        }
+        let waker = Arc::new(Waker::new(registry, REQUESTS)?);
+        let wake = move || {
+            let _ = waker.wake();
+        };
+        let requests = control::serve(&claim.socket(), wake)?;
+        let clock = Clock::start();
+        Ok(Self {
+            lab,
+            builder,
+            world: World::new(lab, builder, clock.now()),
+            clock,
+            epoch_ns: u64::try_from(epoch.as_nanos()).unwrap_or_default(),
+            poll,
+            alarm,
+            taps,
+            tap_of,
+            namespaces,
+            processes,
+            requests,
+            signals,
+            directory: claim.directory().to_owned(),
+            story: Story::default(),
+            stats: FlowStats::new(builder.flows()),
+            faults: lab.faults.iter().cloned().collect(),
+            frames: FrameCounters::default(),
+            missing: Vec::new(),
+            ready: false,
+            stop_asked: false,
+            stop_by: None,
+            interrupts: 0,
+        })
+    }
+
+    /// Runs until stopped.
+    pub(crate) fn run(
+        mut self,
+        patience: Option<Duration>,
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) -> Result<Report, UpError> {
+        let broken = |error| UpError::Io("the lab's loop".into(), error);
+        self.world.start(self.clock.now());
+        let mut buffer = vec![0; FRAME_BUFFER];
+        let mut events = Events::with_capacity(256);
+        let (mut look_at, mut remind_at) = (Instant::ZERO, Instant::ZERO + LOOK * 10);
+        loop {
+            let now = self.clock.now();
+            let caught_up = self.world.step(now, STEP);
+            self.faults(now);
+            // What the kernel sends now comes after all that should have happened before.
+            let reading = caught_up && self.read_taps(&mut buffer, now);
+            self.drain(now, tell);
+            self.answer(now);
+            if self.signals() {
+                self.stop_asked = true;
+            }
+            if self.stop_asked && self.stop_by.is_none() {
+                tell(Notice::Stopping(self.world.calls()));
+                self.release(now);
+            }
+            let waiting = !self.ready || self.stop_by.is_some();
+            if waiting && now >= look_at {
+                look_at = now + LOOK;
+                if let Some(report) = self.end(now) {
+                    return Ok(report);
+                }
+                self.look(now, &mut remind_at, tell);
+                if let Some(patience) = patience
+                    && !self.ready
+                    && self.stop_by.is_none()
+                    && now >= Instant::ZERO + patience
+                {
+                    return Err(UpError::NotReady(self.missing));
+                }
+            }
+            let until = if waiting { Some(look_at) } else { None };
+            self.sleep(reading, until, &mut events).map_err(broken)?;
+        }
+    }
+
+    /// Waits for whatever comes next.
+    fn sleep(
+        &mut self,
+        reading: bool,
+        look_at: Option<Instant>,
+        events: &mut Events,
+    ) -> io::Result<()> {
+        let fault = self.faults.front().map(|fault| Instant::ZERO + fault.at);
+        let next = [self.world.poll_timeout(), fault, look_at]
+            .into_iter()
+            .flatten()
+            .min();
+        let now = self.clock.now();
+        let at_once = reading || next.is_some_and(|at| at <= now + SPIN);
+        if !at_once {
+            self.alarm.set(next, now)?;
+        }
+        match self.poll.poll(events, at_once.then_some(Duration::ZERO)) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            other => other?,
+        }
+        for event in events.iter() {
+            let tap = event.token().0.checked_sub(FIRST_TAP);
+            if let Some(port) = tap.and_then(|tap| self.taps.get_mut(tap)) {
+                port.readable = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes frames from the kernel; true if some may be left that could be taken at once.
+    fn read_taps(&mut self, buffer: &mut [u8], now: Instant) -> bool {
+        let mut more = false;
+        for port in &mut self.taps {
+            for _ in 0..FRAMES {
+                if !port.readable || !self.world.takes_frames(port.node) {
+                    break;
+                }
+                let Ok(Some(octets)) = port.tap.read(buffer) else {
+                    port.readable = false;
+                    break;
+                };
+                let done = octets
+                    .split_at_checked(VNET_HEADER)
+                    .and_then(|(header, frame)| {
+                        complete(&VnetHeader::decode(header).ok()?, frame).ok()
+                    });
+                match done {
+                    None => self.frames.bad += 1,
+                    Some(frames) => {
+                        for frame in frames {
+                            self.world.kernel_frame(port.node, port.itf, frame, now);
+                        }
+                    }
+                }
+            }
+            more |= port.readable && self.world.takes_frames(port.node);
+        }
+        more
+    }
+
+    /// Takes what the network put out.
+    fn drain(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+        while let Some(output) = self.world.poll_output() {
+            match output {
+                Output::Frame { node, itf, frame } => {
+                    let port = self
+                        .tap_of
+                        .get(&(node.0, itf))
+                        .and_then(|tap| self.taps.get(*tap));
+                    let taken = port.is_some_and(|port| port.tap.write(&frame).unwrap_or(false));
+                    self.frames.refused += u64::from(!taken);
+                }
+                Output::Sample(sample) => self.stats.record(&sample),
+                Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
+                Output::Finished(node, app, _) => {
+                    let name = self
+                        .lab
+                        .traffic
+                        .get(app.0 as usize / 2)
+                        .map(|flow| flow.name.as_str());
+                    let text = format!("traffic {} has ended", name.unwrap_or("?"));
+                    let trace =
+                        Trace::milestone("traffic.ended", text).with("flow", name.unwrap_or("?"));
+                    self.event(node, &trace, now, tell);
+                }
+            }
+        }
+    }
+
+    fn event(
+        &mut self,
+        node: NodeId,
+        trace: &Trace,
+        now: Instant,
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) {
+        let event = Event::new(now, &self.lab.node(node).name, trace);
+        self.story.add(&event);
+        tell(Notice::Event(&event));
+    }
+
+    fn faults(&mut self, now: Instant) {
+        while let Some(fault) = self
+            .faults
+            .pop_front_if(|fault| Instant::ZERO + fault.at <= now)
+        {
+            self.world.fault(self.lab, self.builder, fault.what, now);
+        }
+    }
+
+    fn answer(&mut self, now: Instant) {
+        while let Ok(Pending { request, reply }) = self.requests.try_recv() {
+            // The client may be gone already.
+            let _ = reply.try_send(answers::answer(self, &request, now));
+        }
+    }
+
+    /// True if a signal asks to stop. The second one does not wait for anything.
+    fn signals(&mut self) -> bool {
+        let mut octets = [0; 16];
+        while let Ok(count @ 1..) = self.signals.read(&mut octets) {
+            self.interrupts += count;
+        }
+        self.interrupts > 0
+    }
+
+    /// Looks whether the lab is ready, and tells what is missing.
+    fn look(&mut self, now: Instant, remind_at: &mut Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+        if self.ready || self.stop_by.is_some() {
+            return;
+        }
+        self.missing = self.world.waits_for();
+        if self.missing.is_empty() {
+            self.ready = true;
+            return tell(Notice::Ready {
+                directory: &self.directory,
+            });
+        }
+        if now >= *remind_at {
+            *remind_at = now + REMIND;
+            tell(Notice::Waiting(&self.missing));
+        }
+    }
+
+    /// Starts the end: MPOA stops in good order, then all calls are cleared.
+    fn release(&mut self, now: Instant) {
+        const ALL: [ServiceKind; 6] = [
+            ServiceKind::Mpc,
+            ServiceKind::Mps,
+            ServiceKind::Lec,
+            ServiceKind::Les,
+            ServiceKind::Bus,
+            ServiceKind::Lecs,
+        ];
+        self.stop_by = Some(now + RELEASE);
+        self.faults.clear();
+        let nodes: Vec<NodeId> = self.world.machines().map(|(id, _, _)| id).collect();
+        for &node in &nodes {
+            self.world.command(node, HostCommand::Mpoa(false), now);
+        }
+        for kind in ALL {
+            for &node in &nodes {
+                self.world.command(node, HostCommand::Crash(kind), now);
+            }
+        }
+    }
+
+    /// The report, once all calls are released or it has taken too long.
+    fn end(&self, now: Instant) -> Option<Report> {
+        let by = self.stop_by?;
+        let calls_left = self.world.calls();
+        let over = calls_left == 0 || now >= by || self.interrupts > 1;
+        over.then(|| Report {
+            flows: self.stats.report(now),
+            calls_left,
+        })
+    }
+}
+
+/// A descriptor that gets an octet for every signal that asks to stop.
+fn signals() -> io::Result<UnixStream> {
+    let (read, write) = UnixStream::pair()?;
+    read.set_nonblocking(true)?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
+    }
+    Ok(read)
+}

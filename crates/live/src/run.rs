@@ -1,0 +1,206 @@
+//! A lab in real time: from its file to `ready`, and until somebody stops it.
+//!
+//! **Shape.** One process, one thread, one loop ([`crate::driver`]): everything that can happen (a frame in a TAP, a
+//! client's request, a signal, the next deadline of the network) wakes the same poller. Only the control socket
+//! has threads of its own, which wait for the loop and hold nothing that it needs.
+//!
+//! **Order of setting up.** The lab's name is claimed first, so that two `up` of one lab never meet in the kernel;
+//! then privilege is acquired, which must happen before the first thread; then processes, namespaces and TAPs,
+//! all held by descriptors of this process, and at last the control socket.
+
+use crate::driver::Driver;
+use crate::kernel::KernelNode;
+use crate::namespace::{self, Unprivileged};
+use crate::runtime_dir::{Claim, ClaimError, LabState};
+use crate::supervisor::LabProcesses;
+use aerostat_lab::build::{Builder, Flavour};
+use aerostat_lab::event::Event;
+use aerostat_lab::model::{Lab, NodeId};
+use aerostat_node::ip::flow_stats::FlowReport;
+use aerostat_proto::Duration;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How to run a lab.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The lab file as it was given, for `ls`.
+    pub file: String,
+    /// No kernel hosts: needs no privilege.
+    pub embedded: bool,
+    /// This command itself: it is started again as the lab's first process.
+    pub program: PathBuf,
+    /// Give up if the lab is not ready by then; `None`: wait for ever.
+    pub patience: Option<Duration>,
+    /// End with the parent process until ready.
+    pub end_with_parent: bool,
+}
+
+/// What a running lab tells whoever started it.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// Something to know.
+    Note(String),
+    /// Not ready yet; what is missing has changed, or still is missing after a while.
+    Waiting(&'a [String]),
+    /// All interfaces are up, all clients have joined. `directory` is the lab's own until it ends.
+    Ready {
+        /// See [`crate::runtime_dir`].
+        directory: &'a Path,
+    },
+    /// The story.
+    Event(&'a Event),
+    /// The lab is releasing so many calls.
+    Stopping(usize),
+}
+
+/// What a lab that has ended leaves.
+#[derive(Debug)]
+pub struct Report {
+    /// The flows between embedded hosts, as they were measured.
+    pub flows: Vec<FlowReport>,
+    /// Calls that could not be released in time.
+    pub calls_left: usize,
+}
+
+/// Why a lab does not run.
+#[derive(Debug)]
+pub enum UpError {
+    /// It runs already.
+    Running(Option<LabState>),
+    /// Namespaces and TAPs are not to be had.
+    Unprivileged(Unprivileged),
+    /// Not ready in time; what was missing.
+    NotReady(Vec<String>),
+    /// The operating system refused something.
+    Io(String, io::Error),
+}
+
+impl std::fmt::Display for UpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Running(Some(state)) => {
+                write!(
+                    f,
+                    "lab '{}' is running already (process {})",
+                    state.name, state.pid
+                )
+            }
+            Self::Running(None) => write!(f, "this lab is running already"),
+            Self::Unprivileged(error) => write!(f, "no privilege for kernel hosts: {error}"),
+            Self::NotReady(missing) => {
+                write!(
+                    f,
+                    "the lab does not get ready: still waiting for {}",
+                    some_of(missing)
+                )
+            }
+            Self::Io(what, error) => write!(f, "{what}: {error}"),
+        }
+    }
+}
+impl std::error::Error for UpError {}
+
+/// A list that fits a line: `a, b, c and 4 more`.
+#[must_use]
+pub fn some_of(all: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = all
+        .iter()
+        .take(SHOWN)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// What a lab holds in the kernel; all of it ends with the process.
+pub(crate) struct Kernels {
+    pub(crate) processes: LabProcesses,
+    pub(crate) nodes: Vec<(NodeId, KernelNode)>,
+}
+
+/// Runs the lab until it is stopped. Call it from the main thread, before any other thread is started.
+///
+/// # Errors
+/// See [`UpError`].
+pub fn run(
+    lab: &Lab,
+    options: &Options,
+    tell: &mut dyn FnMut(Notice<'_>),
+) -> Result<Report, UpError> {
+    let started = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let state = LabState {
+        name: lab.name.clone(),
+        pid: std::process::id(),
+        file: options.file.clone(),
+        started: started.as_secs(),
+    };
+    let claim = Claim::new(&state).map_err(|error| match error {
+        ClaimError::Running(state) => UpError::Running(state),
+        ClaimError::Io(path, error) => UpError::Io(path.display().to_string(), error),
+    })?;
+    let flavour = if options.embedded {
+        Flavour::Embedded
+    } else {
+        Flavour::Kernel
+    };
+    let builder = Builder::new(lab, lab.seed, flavour);
+    let kernels = kernels(lab, &builder, options)?;
+    if options.end_with_parent {
+        crate::detach::end_with_parent();
+    }
+    for note in left_out(lab, &builder) {
+        tell(Notice::Note(note));
+    }
+    let socket = |error| UpError::Io("the lab's control socket".into(), error);
+    let driver = Driver::new(lab, &builder, kernels, &claim, started).map_err(socket)?;
+    driver.run(options.patience, tell)
+}
+
+fn kernels(
+    lab: &Lab,
+    builder: &Builder<'_>,
+    options: &Options,
+) -> Result<Option<Kernels>, UpError> {
+    let wanted: Vec<NodeId> = lab
+        .nodes()
+        .map(|(id, _)| id)
+        .filter(|id| builder.is_kernel(*id))
+        .collect();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    namespace::acquire_privilege().map_err(UpError::Unprivileged)?;
+    let io = |error| UpError::Io("setting up the lab".into(), error);
+    let processes = LabProcesses::start(&options.program).map_err(io)?;
+    let mut nodes = Vec::new();
+    for id in wanted {
+        let made = KernelNode::create(lab, id);
+        nodes.push((
+            id,
+            made.map_err(|error| UpError::Io("setting up the lab".into(), error))?,
+        ));
+    }
+    Ok(Some(Kernels { processes, nodes }))
+}
+
+/// The lab's traffic that nobody will make: programs run on embedded hosts only.
+fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
+    let flows = lab.traffic.iter();
+    let kernel = flows.filter(|flow| builder.is_kernel(flow.from) || builder.is_kernel(flow.to));
+    let names: Vec<String> = kernel.map(|flow| flow.name.clone()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "traffic of the lab file is not made between kernel hosts ({}): use 'aerostat exec', or --embedded",
+        some_of(&names)
+    )]
+}

@@ -1,0 +1,532 @@
+//! The network of a lab: nodes and the cables between them, in frame mode, driven by somebody who knows the time.
+//!
+//! Nothing here touches the operating system: the driver calls [`World::step`] with the time, takes
+//! [`World::poll_output`] (frames for the kernel, the story, samples) and sleeps until [`World::poll_timeout`].
+//!
+//! **Way of a PDU.** All cells of a PDU leave a port as one run, at the time that the port's rate gives. The run is
+//! handed to the far end when its *first* cell leaves, plus the delay of the cable: an idle cable adds no time of
+//! its own. The next run leaves when the last cell of this one is out, so rates, shaping and policing hold.
+//!
+//! **Time.** A driver always wakes up a little late. What was due in the meantime happens in order and each at its
+//! own time, not at the driver's: departures keep their spacing through every switch, and lateness makes no bursts
+//! that would fill queues. Only a driver that is [`MAX_LAG`] behind gives up that time for good.
+//!
+//! **Losses.** A cell lost or damaged on a cable costs its whole PDU: that is what AAL5 would make of it.
+
+use crate::agenda::Agenda;
+use crate::capture::{Captures, End};
+use aerostat_lab::build::{Builder, cell_rate};
+use aerostat_lab::model::{FaultKind, Lab, Link, LinkId, NodeId, Service};
+use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
+use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent};
+use aerostat_node::interface::Phase;
+use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
+use aerostat_node::ip::meter::Sample;
+use aerostat_node::ip::random::derived_seed;
+use aerostat_node::switch::{self, PortNo, Switch};
+use aerostat_proto::{Duration, Instant, Machine as _, Trace};
+use aerostat_wire::pcapng::Direction;
+use std::collections::VecDeque;
+
+/// How far behind the driver's time the network may run.
+pub const MAX_LAG: Duration = Duration::from_millis(50);
+/// Cells in an adapter's queues above which the kernel's interface is not read: its own queue then holds back TCP.
+const BACKLOG: u32 = 2048;
+
+/// What the world tells its driver.
+#[derive(Debug)]
+pub enum Output {
+    /// A frame for interface `lecN` of a kernel node.
+    Frame {
+        /// The node.
+        node: NodeId,
+        /// N.
+        itf: usize,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// A measured packet.
+    Sample(Sample),
+    /// A program of an embedded host ended.
+    Finished(NodeId, AppId, AppResult),
+    /// The story.
+    Trace(NodeId, Instant, Trace),
+}
+
+/// The machine of a node.
+pub enum Machine {
+    /// An end system.
+    Station(Box<Station>),
+    /// A switch.
+    Switch(Box<Switch>),
+}
+
+struct Node {
+    name: String,
+    /// `None` while crashed.
+    machine: Option<Machine>,
+    /// By port: the line it sends into.
+    lines: Vec<usize>,
+    programs: Vec<AppSpec>,
+    life: u32,
+}
+
+/// One direction of a cable.
+struct Line {
+    from: (usize, u16),
+    to: (usize, u16),
+    delay: Duration,
+    on_the_way: VecDeque<(Instant, CellRun)>,
+    /// Probability that a cell arrives in good order.
+    intact: f64,
+    random: u64,
+    up: bool,
+    lost: u64,
+}
+
+/// A running network. See the module's text.
+pub struct World {
+    nodes: Vec<Node>,
+    /// Line 2N goes from end 0 to end 1 of link N, line 2N + 1 back.
+    lines: Vec<Line>,
+    /// Keys: nodes, then departures of lines, then arrivals of lines.
+    agenda: Agenda,
+    /// Never goes back.
+    time: Instant,
+    out: VecDeque<Output>,
+    /// Who records.
+    pub captures: Captures,
+}
+
+impl World {
+    /// Makes every node and cable of the lab; nothing moves before [`Self::start`].
+    #[must_use]
+    pub fn new(lab: &Lab, builder: &Builder<'_>, now: Instant) -> Self {
+        let mut nodes: Vec<Node> = lab
+            .nodes()
+            .map(|(id, node)| Node {
+                name: node.name.clone(),
+                machine: make(lab, builder, id, 0, now),
+                lines: Vec::new(),
+                programs: Vec::new(),
+                life: 0,
+            })
+            .collect();
+        let mut lines = Vec::new();
+        for link in &lab.links {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let (from, to) = (link.ends[from], link.ends[to]);
+                let ports = &mut nodes[from.node.0].lines;
+                ports.resize(ports.len().max(from.port + 1), usize::MAX);
+                ports[from.port] = lines.len();
+                lines.push(Line {
+                    from: (from.node.0, from.port as u16),
+                    to: (to.node.0, to.port as u16),
+                    delay: link.delay,
+                    on_the_way: VecDeque::new(),
+                    intact: intact(link),
+                    random: derived_seed(lab.seed, &link.name, "loss") ^ lines.len() as u64,
+                    up: true,
+                    lost: 0,
+                });
+            }
+        }
+        for (host, program) in aerostat_lab::build::programs(lab) {
+            if !builder.is_kernel(host) {
+                nodes[host.0].programs.push(program);
+            }
+        }
+        let agenda = Agenda::new(nodes.len() + 2 * lines.len());
+        Self {
+            nodes,
+            lines,
+            agenda,
+            time: now,
+            out: VecDeque::new(),
+            captures: Captures::default(),
+        }
+    }
+
+    /// Power on, everywhere.
+    pub fn start(&mut self, now: Instant) {
+        let now = self.advance(now);
+        for node in 0..self.nodes.len() {
+            self.start_node(node, now);
+        }
+    }
+
+    fn start_node(&mut self, node: usize, now: Instant) {
+        let Node {
+            machine, programs, ..
+        } = &mut self.nodes[node];
+        match machine {
+            Some(Machine::Station(station)) => {
+                station.handle_input(HostInput::Start, now);
+                for program in programs {
+                    let command = HostCommand::App(AppCommand::Start(program.clone()));
+                    station.handle_input(HostInput::Command(command), now);
+                }
+            }
+            Some(Machine::Switch(switch)) => {
+                // Nothing is refused at the start of a switch.
+                let _ = switch.handle_input(switch::Input::Start, now);
+            }
+            None => {}
+        }
+        self.settle(node);
+    }
+
+    /// The network's time, if it is not before `now` already.
+    fn advance(&mut self, now: Instant) -> Instant {
+        self.time = self.time.max(now);
+        self.time
+    }
+
+    /// Does what is due, at most `budget` things; false if more is due.
+    pub fn step(&mut self, now: Instant, budget: usize) -> bool {
+        let (nodes, lines) = (self.nodes.len(), self.lines.len());
+        let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
+        for _ in 0..budget {
+            let Some((due, key)) = self.agenda.pop_due(now) else {
+                return true;
+            };
+            let now = self.advance(due.max(oldest));
+            if key < nodes {
+                self.node_due(key, now);
+            } else if key < nodes + lines {
+                self.departures(key - nodes, now);
+            } else {
+                self.arrivals(key - nodes - lines, now);
+            }
+        }
+        false
+    }
+
+    /// When [`Self::step`] is next needed; it may lie in the past.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.agenda.next()
+    }
+
+    /// The next thing for the driver.
+    #[must_use]
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// A complete Ethernet frame from interface `lecN` of a kernel node.
+    pub fn kernel_frame(&mut self, node: NodeId, itf: usize, frame: Vec<u8>, now: Instant) {
+        let now = self.advance(now);
+        if let Some(Machine::Station(station)) = &mut self.nodes[node.0].machine {
+            station.handle_input(HostInput::Frame { itf, frame }, now);
+            self.settle(node.0);
+        }
+    }
+
+    /// Whether frames from the kernel are welcome at this node.
+    #[must_use]
+    pub fn takes_frames(&self, node: NodeId) -> bool {
+        match &self.nodes[node.0].machine {
+            Some(Machine::Station(station)) => station.nic().output().queued_total() < BACKLOG,
+            // A dead node takes everything, as a dead network does.
+            Some(Machine::Switch(_)) | None => true,
+        }
+    }
+
+    /// An experimenter's command to one end system.
+    pub fn command(&mut self, node: NodeId, command: HostCommand, now: Instant) {
+        let now = self.advance(now);
+        if let Some(Machine::Station(station)) = &mut self.nodes[node.0].machine {
+            station.handle_input(HostInput::Command(command), now);
+            self.settle(node.0);
+        }
+    }
+
+    /// All nodes by number.
+    pub fn machines(&self) -> impl Iterator<Item = (NodeId, &str, Option<&Machine>)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(id, node)| (NodeId(id), node.name.as_str(), node.machine.as_ref()))
+    }
+
+    /// Calls that exist, at all switches together.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.nodes
+            .iter()
+            .map(|node| match &node.machine {
+                Some(Machine::Switch(switch)) => switch.calls().count(),
+                Some(Machine::Station(_)) | None => 0,
+            })
+            .sum()
+    }
+
+    /// What is still missing before the lab can be used, in words.
+    #[must_use]
+    pub fn waits_for(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for node in &self.nodes {
+            let name = &node.name;
+            match &node.machine {
+                None => missing.push(format!("{name} to start")),
+                Some(Machine::Switch(switch)) => {
+                    let down = switch
+                        .port_infos()
+                        .filter(|port| port.phase != Phase::Ready);
+                    missing.extend(
+                        down.map(|port| format!("signalling between {name} and {}", port.name)),
+                    );
+                }
+                Some(Machine::Station(station)) => {
+                    let down = station.host().interfaces().enumerate();
+                    missing.extend(
+                        down.filter(|(_, itf)| !itf.is_up())
+                            .map(|(n, _)| format!("lec{n} of {name} to join its ELAN")),
+                    );
+                }
+            }
+        }
+        missing
+    }
+
+    /// Lets something break, or mends it.
+    pub fn fault(&mut self, lab: &Lab, builder: &Builder<'_>, what: FaultKind, now: Instant) {
+        let now = self.advance(now);
+        match what {
+            FaultKind::Crash(node, None) => self.crash(node.0),
+            FaultKind::Restart(node, None) => {
+                self.crash(node.0);
+                let life = self.nodes[node.0].life + 1;
+                self.nodes[node.0].life = life;
+                self.nodes[node.0].machine = make(lab, builder, node, life, now);
+                self.start_node(node.0, now);
+            }
+            FaultKind::Crash(node, Some(service)) => {
+                self.command(node, HostCommand::Crash(kind_of(service)), now);
+            }
+            FaultKind::Restart(node, Some(service)) => {
+                self.command(node, HostCommand::Restart(kind_of(service)), now);
+            }
+            FaultKind::LinkDown(link) => self.set_link(link, false, now),
+            FaultKind::LinkUp(link) => self.set_link(link, true, now),
+        }
+    }
+
+    fn crash(&mut self, node: usize) {
+        self.nodes[node].machine = None;
+        self.settle(node);
+        for line in self.nodes[node].lines.clone() {
+            self.agenda.set(self.nodes.len() + line, None);
+        }
+    }
+
+    fn set_link(&mut self, link: LinkId, up: bool, now: Instant) {
+        for line in [2 * link.0, 2 * link.0 + 1] {
+            self.lines[line].up = up;
+            let way = self.lines[line].on_the_way.drain(..).count();
+            self.lines[line].lost += way as u64;
+            let (node, port) = self.lines[line].from;
+            match &mut self.nodes[node].machine {
+                Some(Machine::Station(station)) => station.nic_mut().set_link(up),
+                Some(Machine::Switch(switch)) => {
+                    // Refused only for a port that does not exist.
+                    let _ = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
+                }
+                None => {}
+            }
+            self.settle(node);
+            self.look_at_port(node, port);
+        }
+    }
+
+    fn node_due(&mut self, node: usize, now: Instant) {
+        match &mut self.nodes[node].machine {
+            Some(Machine::Station(station)) => station.handle_timeout(now),
+            Some(Machine::Switch(switch)) => switch.handle_timeout(now),
+            None => {}
+        }
+        self.settle(node);
+    }
+
+    /// Takes what a node put out, and looks at its deadlines again.
+    fn settle(&mut self, node: usize) {
+        let (id, time) = (NodeId(node), self.time);
+        let mut touched = Vec::new();
+        let deadline = match &mut self.nodes[node].machine {
+            None => None,
+            Some(Machine::Station(station)) => {
+                while let Some(event) = station.poll_event() {
+                    self.out.push_back(match event {
+                        StationEvent::Frame { itf, frame } => Output::Frame {
+                            node: id,
+                            itf,
+                            frame,
+                        },
+                        StationEvent::Sample(sample) => Output::Sample(sample),
+                        StationEvent::Finished(app, result) => Output::Finished(id, app, result),
+                        StationEvent::Trace(trace) => Output::Trace(id, time, trace),
+                    });
+                }
+                touched.push(0);
+                station.poll_timeout()
+            }
+            Some(Machine::Switch(switch)) => {
+                while let Some(output) = switch.poll_output() {
+                    match output {
+                        switch::Output::Touched(port) => touched.push(port.0),
+                        switch::Output::Trace(trace) => {
+                            self.out.push_back(Output::Trace(id, time, trace));
+                        }
+                    }
+                }
+                switch.poll_timeout()
+            }
+        };
+        self.agenda.set(node, deadline);
+        for port in touched {
+            self.look_at_port(node, port);
+        }
+    }
+
+    fn port(&mut self, node: usize, port: u16) -> Option<&mut OutputPort> {
+        match &mut self.nodes[node].machine {
+            Some(Machine::Station(station)) => Some(station.nic_mut().output_mut()),
+            Some(Machine::Switch(switch)) => switch.fabric_mut().output_mut(port),
+            None => None,
+        }
+    }
+
+    /// The next departure of a port may have changed.
+    fn look_at_port(&mut self, node: usize, port: u16) {
+        let Some(&line) = self.nodes[node].lines.get(usize::from(port)) else {
+            return;
+        };
+        let at = self.port(node, port).and_then(|port| port.next_departure());
+        let key = self.nodes.len() + line;
+        self.agenda.set(key, at);
+    }
+
+    fn departures(&mut self, line: usize, now: Instant) {
+        let (node, port) = self.lines[line].from;
+        let departure = self
+            .port(node, port)
+            .and_then(|port| port.pop(now, u16::MAX));
+        self.look_at_port(node, port);
+        if let Some(departure) = departure {
+            self.depart(line, departure, now);
+        }
+    }
+
+    fn depart(&mut self, line: usize, departure: Departure, now: Instant) {
+        let run = departure.run;
+        self.captures
+            .packet(End::sender(line), Direction::Sent, &run, None, now);
+        let on = &mut self.lines[line];
+        if !on.up || !on.survives(run.count) {
+            on.lost += 1;
+            return;
+        }
+        let arrival = departure.start + on.delay;
+        if arrival <= now && on.on_the_way.is_empty() {
+            return self.arrive(line, run, now);
+        }
+        on.on_the_way.push_back((arrival, run));
+        self.look_at_arrivals(line);
+    }
+
+    fn look_at_arrivals(&mut self, line: usize) {
+        let at = self.lines[line].on_the_way.front().map(|(at, _)| *at);
+        let key = self.nodes.len() + self.lines.len() + line;
+        self.agenda.set(key, at);
+    }
+
+    fn arrivals(&mut self, line: usize, now: Instant) {
+        let due = self.lines[line]
+            .on_the_way
+            .pop_front_if(|(at, _)| *at <= now);
+        self.look_at_arrivals(line);
+        if let Some((_, run)) = due {
+            self.arrive(line, run, now);
+        }
+    }
+
+    fn arrive(&mut self, line: usize, run: CellRun, now: Instant) {
+        let (node, port) = self.lines[line].to;
+        let watched = self
+            .captures
+            .watches(End::receiver(line))
+            .then(|| run.clone());
+        let before = watched.as_ref().map(|_| self.drops(node, port));
+        match &mut self.nodes[node].machine {
+            Some(Machine::Station(station)) => station.receive(run, now),
+            Some(Machine::Switch(switch)) => {
+                // Cells are never refused.
+                let _ = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
+            }
+            None => self.lines[line].lost += 1,
+        }
+        if let (Some(run), Some(before)) = (watched, before) {
+            let after = self.drops(node, port);
+            let reason = DropReason::ALL
+                .into_iter()
+                .find(|reason| after.of(*reason) != before.of(*reason));
+            self.captures
+                .packet(End::receiver(line), Direction::Received, &run, reason, now);
+        }
+        self.settle(node);
+    }
+
+    /// What a node has dropped of the cells that came in at a port, before any queue.
+    fn drops(&self, node: usize, port: u16) -> aerostat_node::atm::Drops {
+        match &self.nodes[node].machine {
+            Some(Machine::Station(station)) => station.nic().counters.dropped,
+            Some(Machine::Switch(switch)) => {
+                let counters = switch.fabric().input_counters(port);
+                counters.unwrap_or_default().dropped
+            }
+            None => Default::default(),
+        }
+    }
+}
+
+impl Line {
+    /// Draws whether all cells of a run arrive.
+    fn survives(&mut self, cells: u16) -> bool {
+        if self.intact >= 1.0 {
+            return true;
+        }
+        // A small generator of its own (SplitMix64): real time cannot be repeated anyway.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let uniform = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        uniform < self.intact.powi(cells.into())
+    }
+}
+
+/// Probability that one cell gets through: not lost, and none of its bits inverted.
+fn intact(link: &Link) -> f64 {
+    (1.0 - link.loss) * (1.0 - link.bit_errors).powi(aerostat_wire::cell::CELL_BITS as i32)
+}
+
+fn make(lab: &Lab, builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -> Option<Machine> {
+    if let Some(switch) = builder.switch(id, life) {
+        return Some(Machine::Switch(Box::new(switch)));
+    }
+    let host = builder.host(id, life, now)?;
+    let link = lab.link(lab.node(id).attachment()?.link);
+    let station = Station::new(host, cell_rate(link.rate));
+    Some(Machine::Station(Box::new(station)))
+}
+
+fn kind_of(service: Service) -> ServiceKind {
+    match service {
+        Service::Mpc => ServiceKind::Mpc,
+        Service::Mps => ServiceKind::Mps,
+        Service::Lecs => ServiceKind::Lecs,
+        Service::Les => ServiceKind::Les,
+        Service::Bus => ServiceKind::Bus,
+    }
+}
