@@ -5,6 +5,7 @@
 //! - [`node`]: what the world asks of a node; [`world`] moves every cell and drives every deadline.
 //! - [`nodes`]: the hosts, routers, servers and switches of a lab as such nodes.
 //! - [`lab_world`]: the world of a lab.
+//! - [`run`]: a lab from start to end.
 //! - [`capture`]: what passes a link end, as pcapng.
 //!
 //! The same world with the same seed gives the same outputs, byte for byte.
@@ -15,6 +16,7 @@ pub mod lab_world;
 pub mod link;
 pub mod node;
 pub mod nodes;
+pub mod run;
 pub mod world;
 
 pub use capture::Capture;

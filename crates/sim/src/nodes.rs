@@ -3,6 +3,7 @@
 use crate::node::{Node, NodeOutput};
 use aerostat_node::atm::{CellRun, OutputPort, PortVc};
 use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
+use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
@@ -63,6 +64,14 @@ impl LabNode {
         match self {
             Self::Station(_) => None,
             Self::Switch(switch) => Some(switch),
+        }
+    }
+    /// State of kind `what`; `None` if this node has no such state.
+    #[must_use]
+    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+        match self {
+            Self::Station(node) => node.station.inspect(what, now),
+            Self::Switch(switch) => switch.inspect(what),
         }
     }
     /// Gives an order to an end system; a switch takes none. To be called through
@@ -155,7 +164,7 @@ impl Node for LabNode {
     fn link(&mut self, port: u16, up: bool, now: Instant) {
         match self {
             Self::Station(node) => {
-                node.station.nic_mut().set_link(up);
+                node.station.set_link(up, now);
                 node.touched = true;
             }
             Self::Switch(switch) => feed(switch, switch::Input::Link(PortNo(port), up), now),

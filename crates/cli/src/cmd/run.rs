@@ -1,9 +1,22 @@
 //! `aerostat run`: a lab in virtual time.
 
 use crate::args::RunArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{self, Exit, Failure, Outcome};
 use crate::labs;
+use crate::output::{self, Format, Rows};
 use aerostat_lab::Lab;
+use aerostat_lab::event::Event;
+use aerostat_node::inspect::{Table, Value as Cell};
+use aerostat_node::ip::flow_stats::PathReport;
+use aerostat_node::ip::stats::Summary;
+use aerostat_proto::Instant;
+use aerostat_sim::run::{RunReport, Watcher};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value, json};
+use std::io::{IsTerminal as _, Write as _};
+
+/// Name and version of the JSON document.
+const SCHEMA: &str = "aerostat.run.v1";
 
 /// Reads the lab and runs it.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -16,9 +29,236 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 }
 
 /// Runs the lab: the story to standard error unless `quiet`, the flows to standard output.
-fn simulate(lab: &Lab, _args: &RunArgs) -> Outcome {
-    Err(Failure::failed(format!(
-        "lab '{}' is good, but the simulator is not in this build",
-        lab.name
-    )))
+fn simulate(lab: &Lab, args: &RunArgs) -> Outcome {
+    let mut teller = Teller::new(args.quiet);
+    let report =
+        aerostat_sim::run::run(lab, args.pcap.as_deref(), &mut teller).map_err(|error| {
+            Failure::failed(format!("captures cannot be written: {error}"))
+                .hint("--pcap takes a directory; it is made if it does not exist")
+        })?;
+    teller.bar.finish_and_clear();
+    match args.output.output {
+        Format::Json => {
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{:#}", document(lab, &report))?;
+            out.flush()?;
+        }
+        format => output::write(
+            format,
+            SCHEMA,
+            &[flow_rows(&report, lab), shortcut_rows(&report)],
+        )?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// Tells the story as it happens, with a progress bar below it on a terminal.
+struct Teller {
+    quiet: bool,
+    bar: ProgressBar,
+}
+
+impl Teller {
+    fn new(quiet: bool) -> Self {
+        let bar = if quiet || !std::io::stderr().is_terminal() {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(0)
+        };
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
+            bar.set_style(style);
+        }
+        Self { quiet, bar }
+    }
+}
+
+impl Watcher for Teller {
+    fn event(&mut self, event: &Event) {
+        if event.milestone && !self.quiet {
+            self.bar.suspend(|| exit::say(event.story()));
+        }
+    }
+    fn progress(&mut self, now: Instant, end: Instant) {
+        self.bar.set_length(end.as_nanos() / 1_000_000);
+        self.bar.set_position(now.as_nanos() / 1_000_000);
+        self.bar
+            .set_message(format!("{:.1} s of virtual time", now.as_secs_f64()));
+    }
+}
+
+/// One row per flow and path, for people and CSV.
+fn flow_rows(report: &RunReport, lab: &Lab) -> Rows {
+    let mut rows = Rows::new(&[
+        "flow",
+        "from",
+        "to",
+        "phase",
+        "seconds",
+        "throughput_mbps",
+        "lost",
+        "out_of_sequence",
+        "delay_mean_us",
+        "delay_p99_us",
+        "jitter_mean_us",
+        "jitter_std_us",
+        "jitter_max_us",
+    ]);
+    rows.title = "flows".into();
+    for (flow, model) in report.flows.iter().zip(&lab.traffic) {
+        for path in &flow.paths {
+            rows.push(vec![
+                flow.name.clone().into(),
+                lab.node(model.from).name.clone().into(),
+                lab.node(model.to).name.clone().into(),
+                path.path.as_str().into(),
+                rounded(path.duration.as_secs_f64(), 3),
+                rounded(path.throughput_mbps, 2),
+                path.lost.into(),
+                path.out_of_sequence.into(),
+                rounded(path.delay.mean_us, 1),
+                rounded(path.delay.p99_us, 1),
+                rounded(path.variation.mean_us, 1),
+                rounded(path.variation.std_dev_us, 1),
+                rounded(path.variation.max_us, 1),
+            ]);
+        }
+    }
+    rows
+}
+
+/// The shortcuts that stand at the end: rows of the hosts' ingress caches.
+fn shortcut_rows(report: &RunReport) -> Rows {
+    let mut rows = Rows::new(&[
+        "from",
+        "destination",
+        "state",
+        "vpi",
+        "vci",
+        "packets",
+        "holding_s",
+    ]);
+    rows.title = "shortcuts".into();
+    for shortcut in shortcuts(report) {
+        let field = |name: &str| shortcut.get(name).cloned().unwrap_or(Value::Null);
+        rows.push(rows.columns.iter().map(|column| field(column)).collect());
+    }
+    rows
+}
+
+/// The ingress cache entries of all hosts, as objects.
+fn shortcuts(report: &RunReport) -> Vec<Map<String, Value>> {
+    let mut all = Vec::new();
+    for (node, states) in &report.nodes {
+        let tables = states
+            .iter()
+            .filter(|(what, _)| *what == "mpc")
+            .flat_map(|(_, tables)| tables);
+        for table in tables.filter(|table| table.title == "ingress") {
+            for mut row in objects(table) {
+                row.insert("from".into(), node.clone().into());
+                all.push(row);
+            }
+        }
+    }
+    all
+}
+
+/// The whole result as one document.
+fn document(lab: &Lab, report: &RunReport) -> Value {
+    let mut flows = Vec::new();
+    for (flow, model) in report.flows.iter().zip(&lab.traffic) {
+        for path in &flow.paths {
+            flows.push(flow_object(
+                &flow.name,
+                &lab.node(model.from).name,
+                &lab.node(model.to).name,
+                path,
+            ));
+        }
+    }
+    let nodes = report.nodes.iter().map(|(name, states)| {
+        let states = states.iter().map(|(what, tables)| {
+            let tables = tables.iter().map(|table| {
+                let rows: Vec<_> = objects(table).map(Value::Object).collect();
+                (table.title.to_owned(), Value::Array(rows))
+            });
+            ((*what).to_owned(), Value::Object(merged(tables)))
+        });
+        (name.clone(), Value::Object(states.collect()))
+    });
+    json!({
+        "schema": SCHEMA,
+        "lab": lab.name,
+        "seed": lab.seed,
+        "end_s": report.end.as_secs_f64(),
+        "flows": flows,
+        "shortcuts": shortcuts(report),
+        "nodes": Value::Object(nodes.collect()),
+    })
+}
+
+/// Tables of the same title (one per LANE client, say) follow each other in one list.
+fn merged(tables: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
+    let mut all: Map<String, Value> = Map::new();
+    for (title, rows) in tables {
+        match (all.get_mut(&title), rows) {
+            (Some(Value::Array(list)), Value::Array(rows)) => list.extend(rows),
+            (_, rows) => {
+                all.insert(title, rows);
+            }
+        }
+    }
+    all
+}
+
+fn flow_object(name: &str, from: &str, to: &str, path: &PathReport) -> Value {
+    json!({
+        "name": name,
+        "from": from,
+        "to": to,
+        "phase": path.path.as_str(),
+        "duration_s": rounded(path.duration.as_secs_f64(), 6),
+        "throughput_mbps": rounded(path.throughput_mbps, 3),
+        "sent_packets": path.sent_packets,
+        "received_packets": path.received_packets,
+        "retransmitted": path.retransmitted,
+        "lost": path.lost,
+        "in_flight": path.in_flight,
+        "out_of_sequence": path.out_of_sequence,
+        "delay_us": summary(&path.delay),
+        "jitter_us": summary(&path.variation),
+    })
+}
+
+fn summary(of: &Summary) -> Value {
+    json!({
+        "min": rounded(of.min_us, 3),
+        "mean": rounded(of.mean_us, 3),
+        "p50": rounded(of.p50_us, 3),
+        "p99": rounded(of.p99_us, 3),
+        "max": rounded(of.max_us, 3),
+        "variance": rounded(of.variance_us2, 3),
+        "standard_deviation": rounded(of.std_dev_us, 3),
+    })
+}
+
+/// A number with so many decimals: enough to tell runs apart, few enough to read.
+fn rounded(value: f64, decimals: i32) -> Value {
+    let scale = 10_f64.powi(decimals);
+    ((value * scale).round() / scale).into()
+}
+
+fn objects(table: &Table) -> impl Iterator<Item = Map<String, Value>> + '_ {
+    table.rows.iter().map(|row| {
+        let keys = table.columns.iter().map(|column| (*column).to_owned());
+        keys.zip(row.iter().map(json_of)).collect()
+    })
+}
+
+fn json_of(cell: &Cell) -> Value {
+    match cell {
+        Cell::Text(text) => text.clone().into(),
+        Cell::Number(number) => (*number).into(),
+        Cell::None => Value::Null,
+    }
 }

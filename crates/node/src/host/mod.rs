@@ -299,6 +299,17 @@ impl Host {
         self.settle(now);
     }
 
+    /// The line is dead, or alive again: signalling need not wait for its timers.
+    pub fn line(&mut self, up: bool, now: Instant) {
+        let input = if up {
+            signalling::Input::Start
+        } else {
+            signalling::Input::LinkDown
+        };
+        self.ask(input, now);
+        self.settle(now);
+    }
+
     /// Fires whatever is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);

@@ -82,6 +82,13 @@ impl Station {
         }
     }
 
+    /// The link went down or came up.
+    pub fn set_link(&mut self, up: bool, now: Instant) {
+        self.nic.set_link(up);
+        self.host.line(up, now);
+        self.drain(now);
+    }
+
     /// Fires whatever is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.host.handle_timeout(now);

@@ -1,0 +1,285 @@
+//! A lab from its first event to its last: what `aerostat run` does.
+
+use crate::capture::Capture;
+use crate::lab_world;
+use crate::node::{Observer, Packet};
+use crate::nodes::{LabEvent, LabNode};
+use crate::world::{LinkEnd, LinkId, NodeId, World};
+use aerostat_lab::Lab;
+use aerostat_lab::build::{Builder, Flavour, programs};
+use aerostat_lab::event::Event;
+use aerostat_lab::model::{self, FaultKind, Service};
+use aerostat_node::host::{HostCommand, ServiceKind};
+use aerostat_node::inspect::Table;
+use aerostat_node::ip::apps::{AppCommand, AppResult};
+use aerostat_node::ip::flow_stats::{FlowReport, FlowStats};
+use aerostat_proto::{Duration, Instant, Trace};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+/// Who listens while a lab runs.
+pub trait Watcher {
+    /// A node told something.
+    fn event(&mut self, event: &Event);
+    /// Virtual time has come this far; called about every tenth of a virtual second.
+    fn progress(&mut self, now: Instant, end: Instant) {
+        let _ = (now, end);
+    }
+}
+
+/// Nobody listens.
+impl Watcher for () {
+    fn event(&mut self, _event: &Event) {}
+}
+
+/// What a run has found.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// When the run ended.
+    pub end: Instant,
+    /// The flows of the lab, in its order.
+    pub flows: Vec<FlowReport>,
+    /// What the lab's programs said when they ended, by flow and role (`from` or `to`).
+    pub programs: Vec<(usize, &'static str, AppResult)>,
+    /// State of every node at the end: name, and the tables of each kind that it has.
+    pub nodes: Vec<(String, Vec<(&'static str, Vec<Table>)>)>,
+}
+
+/// State that the report shows of each node.
+const SHOWN: [&str; 4] = ["port", "lec", "mpc", "mps"];
+
+/// A lab being run.
+pub struct LabRun<'a> {
+    lab: &'a Lab,
+    builder: Builder<'a>,
+    world: World<LabNode>,
+    /// How often each node was switched on.
+    lives: Vec<u32>,
+    seen: Seen<'a>,
+}
+
+/// What is collected on the way.
+struct Seen<'a> {
+    lab: &'a Lab,
+    watcher: &'a mut dyn Watcher,
+    stats: FlowStats,
+    finished: Vec<(usize, &'static str, AppResult)>,
+    captures: Vec<Capture<BufWriter<File>>>,
+    /// First error of a capture file; the run goes on without captures then.
+    error: Option<io::Error>,
+}
+
+impl Observer<LabEvent> for Seen<'_> {
+    fn trace(&mut self, node: NodeId, trace: Trace, now: Instant) {
+        self.watcher
+            .event(&Event::new(now, &self.lab.nodes[node.0].name, &trace));
+    }
+    fn event(&mut self, _node: NodeId, event: LabEvent, _now: Instant) {
+        match event {
+            LabEvent::Sample(sample) => self.stats.record(&sample),
+            LabEvent::Finished(app, result) => {
+                let role = if app.0.is_multiple_of(2) {
+                    "from"
+                } else {
+                    "to"
+                };
+                self.finished.push((app.0 as usize / 2, role, result));
+            }
+        }
+    }
+    fn packet(&mut self, packet: &Packet<'_>) {
+        for capture in &mut self.captures {
+            if let Err(error) = capture.packet(packet) {
+                self.error.get_or_insert(error);
+            }
+        }
+        if self.error.is_some() {
+            self.captures.clear();
+        }
+    }
+}
+
+impl<'a> LabRun<'a> {
+    /// All nodes built and switched on at time zero, all links plugged in, all programs scheduled.
+    #[must_use]
+    pub fn new(lab: &'a Lab, watcher: &'a mut dyn Watcher) -> Self {
+        let builder = Builder::new(lab, lab.seed, Flavour::Embedded);
+        let world = lab_world::build(lab, lab.seed);
+        let stats = FlowStats::new(builder.flows());
+        let (finished, captures) = (Vec::new(), Vec::new());
+        let seen = Seen {
+            lab,
+            watcher,
+            stats,
+            finished,
+            captures,
+            error: None,
+        };
+        Self {
+            lab,
+            builder,
+            world,
+            lives: vec![0; lab.nodes.len()],
+            seen,
+        }
+    }
+
+    /// Records every link end: one pcapng file per node, one interface per link end.
+    ///
+    /// # Errors
+    /// If a file cannot be made.
+    pub fn capture_into(&mut self, directory: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(directory)?;
+        for (id, node) in self.lab.nodes() {
+            let file = File::create(directory.join(format!("{}.pcapng", node.name)))?;
+            let comment = format!(
+                "lab {}, node {}, seed {}",
+                self.lab.name, node.name, self.lab.seed
+            );
+            let mut capture = Capture::new(BufWriter::new(file), &comment)?;
+            for link in &self.lab.links {
+                for end in link.ends.iter().filter(|end| end.node == id) {
+                    let end = LinkEnd {
+                        node: NodeId(id.0),
+                        port: end.port as u16,
+                    };
+                    capture.add(end, &format!("{}:{}", node.name, link.name), false)?;
+                }
+            }
+            self.seen.captures.push(capture);
+        }
+        for link in 0..self.lab.links.len() {
+            self.world.tap(LinkId(link));
+        }
+        Ok(())
+    }
+
+    /// The world, for tests and tools that look inside.
+    #[must_use]
+    pub fn world(&self) -> &World<LabNode> {
+        &self.world
+    }
+
+    /// Switches all nodes on and starts the lab's programs.
+    pub fn start(&mut self) {
+        lab_world::start(&mut self.world, self.lab, &self.builder, &mut self.seen);
+    }
+
+    fn start_programs(&mut self, id: model::NodeId) {
+        for (node, spec) in programs(self.lab) {
+            if node == id {
+                self.command(id, HostCommand::App(AppCommand::Start(spec)));
+            }
+        }
+    }
+
+    /// Commands an end system; nothing happens if it is off, or a switch.
+    pub fn command(&mut self, id: model::NodeId, command: HostCommand) {
+        let id = NodeId(id.0);
+        self.world
+            .with_node(id, &mut self.seen, |node, now| node.command(command, now));
+    }
+
+    /// Runs to `until`; faults of the lab happen on the way.
+    pub fn run_until(&mut self, until: Instant) {
+        const STEP: Duration = Duration::from_millis(100);
+        let lab = self.lab;
+        let mut faults = lab
+            .faults
+            .iter()
+            .map(|fault| (Instant::ZERO + fault.at, fault.what));
+        let began = self.world.now();
+        let mut fault = faults.find(|(at, _)| *at >= began);
+        while self.world.now() < until {
+            let mut next = (self.world.now() + STEP).min(until);
+            if let Some((at, what)) = fault
+                && at <= next
+            {
+                next = at;
+                self.world.run_until(next, &mut self.seen);
+                self.fault(what);
+                fault = faults.next();
+            } else {
+                self.world.run_until(next, &mut self.seen);
+            }
+            self.seen.watcher.progress(next, until);
+        }
+    }
+
+    /// Lets something break, or mends it, now.
+    pub fn fault(&mut self, what: FaultKind) {
+        match what {
+            FaultKind::Crash(node, None) => self.world.power_off(NodeId(node.0), &mut self.seen),
+            FaultKind::Restart(node, None) => {
+                self.world.power_off(NodeId(node.0), &mut self.seen);
+                self.lives[node.0] += 1;
+                let (id, life, now) = (NodeId(node.0), self.lives[node.0], self.world.now());
+                let fresh = lab_world::machine(self.lab, &self.builder, id, life, now);
+                if let Some(fresh) = fresh {
+                    self.world.power_on(id, fresh, &mut self.seen);
+                }
+                self.start_programs(node);
+            }
+            FaultKind::Crash(node, Some(service)) => {
+                self.command(node, HostCommand::Crash(service_kind(service)));
+            }
+            FaultKind::Restart(node, Some(service)) => {
+                self.command(node, HostCommand::Restart(service_kind(service)));
+            }
+            FaultKind::LinkDown(link) => self.world.set_cut(LinkId(link.0), true, &mut self.seen),
+            FaultKind::LinkUp(link) => self.world.set_cut(LinkId(link.0), false, &mut self.seen),
+        }
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// If a capture file could not be written.
+    pub fn finish(mut self) -> io::Result<RunReport> {
+        for capture in self.seen.captures.drain(..) {
+            capture.finish()?;
+        }
+        if let Some(error) = self.seen.error {
+            return Err(error);
+        }
+        let end = self.world.now();
+        let nodes = self.lab.nodes().map(|(id, node)| {
+            let running = self.world.node(NodeId(id.0));
+            let tables = SHOWN
+                .iter()
+                .filter_map(|what| Some((*what, running?.inspect(what, end)?)));
+            (node.name.clone(), tables.collect())
+        });
+        Ok(RunReport {
+            end,
+            flows: self.seen.stats.report(end),
+            nodes: nodes.collect(),
+            programs: self.seen.finished,
+        })
+    }
+}
+
+fn service_kind(service: Service) -> ServiceKind {
+    match service {
+        Service::Mpc => ServiceKind::Mpc,
+        Service::Mps => ServiceKind::Mps,
+        Service::Lecs => ServiceKind::Lecs,
+        Service::Les => ServiceKind::Les,
+        Service::Bus => ServiceKind::Bus,
+    }
+}
+
+/// Runs a lab from start to end.
+///
+/// # Errors
+/// If a capture file cannot be written.
+pub fn run(lab: &Lab, captures: Option<&Path>, watcher: &mut dyn Watcher) -> io::Result<RunReport> {
+    let mut running = LabRun::new(lab, watcher);
+    if let Some(directory) = captures {
+        running.capture_into(directory)?;
+    }
+    running.start();
+    running.run_until(Instant::ZERO + lab.end());
+    running.finish()
+}
