@@ -18,9 +18,17 @@ for lab in labs/*.atm.yml; do
 done
 if cargo +nightly --version > /dev/null 2>&1 && cargo fuzz --version > /dev/null 2>&1; then
     step "fuzzing, ${FUZZ_SECONDS:=5} s a target"
-    for target in $(cd fuzz && cargo +nightly fuzz list); do
-        (cd fuzz && cargo +nightly fuzz run --sanitizer none "$target" -- -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=2048 -verbosity=0)
-    done
+    (
+        cd fuzz
+        cargo fmt -- --check
+        cargo +nightly fuzz build --sanitizer none
+        for target in $(cargo +nightly fuzz list); do
+            mkdir -p "corpus/$target"
+            cargo +nightly fuzz run --sanitizer none "$target" "corpus/$target" "seeds/$target" -- \
+                -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=2048 -timeout=20 -verbosity=0
+            echo "$target: ok"
+        done
+    )
 else
     step "fuzzing skipped: needs a nightly toolchain and cargo-fuzz"
 fi

@@ -1,0 +1,246 @@
+//! Writes the seeds: recorded and worked PDUs for `decode`, a few short scripts for the machines.
+//!
+//! `cargo run --example seeds` in this directory; the result is committed.
+
+use aerostat_fuzz::decode::DECODERS;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/wire/tests/vectors");
+const SEEDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/seeds");
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text
+        .chars()
+        .filter_map(|c| c.to_digit(16))
+        .map(|digit| digit as u8)
+        .collect();
+    digits
+        .chunks_exact(2)
+        .map(|pair| pair[0] << 4 | pair[1])
+        .collect()
+}
+
+fn read(name: &str) -> String {
+    let path = Path::new(VECTORS).join(name);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// SDUs of a recording with their VCI.
+fn recorded(name: &str) -> Vec<(u16, Vec<u8>)> {
+    let text = read(&format!("linux-atm/{name}.jsonl"));
+    let member = |line: &str, key: &str| {
+        let (_, rest) = line.split_once(&format!("\"{key}\": "))?;
+        Some(
+            rest.trim_start_matches('"')
+                .split(['"', ',', '}'])
+                .next()?
+                .to_owned(),
+        )
+    };
+    let sdus = text.lines().filter_map(|line| {
+        Some((
+            member(line, "vci")?.parse().ok()?,
+            unhex(&member(line, "hex")?),
+        ))
+    });
+    sdus.collect()
+}
+
+#[derive(Default)]
+struct Seeds(BTreeMap<(String, Vec<u8>), ()>);
+
+impl Seeds {
+    fn add(&mut self, decoder: &str, octets: &[u8]) {
+        let at = DECODERS
+            .iter()
+            .position(|(name, _)| *name == decoder)
+            .expect("a decoder");
+        if !octets.is_empty() && octets.len() <= 400 {
+            let seed = [&[at as u8], octets].concat();
+            self.0.insert((decoder.to_owned(), seed), ());
+        }
+    }
+    /// A recorded SDU, for all decoders that it may be meant for.
+    fn sdu(&mut self, vci: u16, sdu: &[u8]) {
+        if vci == 5 {
+            self.add("sscop", sdu);
+            // The message of an SD begins the PDU.
+            if let Some(len) = sdu
+                .get(7..9)
+                .map(|n| usize::from(n[0]) << 8 | usize::from(n[1]))
+                && sdu.starts_with(&[9, 3])
+                && let Some(message) = sdu.get(..9 + len)
+            {
+                self.add("q2931", message);
+            }
+            return;
+        }
+        match sdu {
+            [0xff, 0, ..] => {
+                self.add("control", sdu);
+                if let (Some(n), Some(tlvs)) = (sdu.get(70), sdu.get(108..)) {
+                    self.add("tlv", &[&[*n], tlvs].concat());
+                }
+            }
+            [0xaa, 0xaa, 3, 0, 0, 0x5e, 0, 3, packet @ ..] => self.add("nhrp", packet),
+            [0xaa, 0xaa, 3, ..] => self.add("llc", sdu),
+            [_, _, frame @ ..] => {
+                self.add("data", sdu);
+                if let Some(packet) = frame.get(14..).filter(|p| p.first() == Some(&0x45)) {
+                    self.add("ipv4", packet);
+                }
+            }
+            _ => {}
+        }
+    }
+    /// At most `most` of each decoder, the shortest first, into the seeds of `decode`.
+    fn write(self, most: usize) {
+        let mut lists: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+        for ((name, seed), ()) in self.0 {
+            lists.entry(name).or_default().push(seed);
+        }
+        for (name, mut list) in lists {
+            list.sort_by_key(|seed| (seed.len(), seed.clone()));
+            // One of each length first: the same message with other numbers teaches nothing.
+            list.dedup_by_key(|seed| seed.len());
+            for (n, seed) in list.iter().take(most).enumerate() {
+                put("decode", &format!("{name}-{n:02}"), seed);
+            }
+        }
+    }
+}
+
+fn put(target: &str, name: &str, seed: &[u8]) {
+    let folder = Path::new(SEEDS).join(target);
+    fs::create_dir_all(&folder).expect("the folder of the seeds");
+    fs::write(folder.join(name), seed).expect("a seed");
+}
+
+fn decode() {
+    let mut seeds = Seeds::default();
+    for name in [
+        "c-svc",
+        "c-svc-uni30",
+        "c-svc-uni40",
+        "d-clip-svc",
+        "f-lane",
+        "g-mpoa",
+        "p-p2mp",
+    ] {
+        for (vci, sdu) in recorded(name) {
+            seeds.sdu(vci, &sdu);
+        }
+    }
+    for block in read("lane/control.hex").split('[').skip(1) {
+        let (_, hex) = block.split_once(']').unwrap_or_default();
+        seeds.sdu(0, &unhex(hex));
+    }
+    for name in ["mpoa/worked-sequence.hex", "nhrp/samples.hex"] {
+        for line in read(name).lines().filter(|line| !line.starts_with('#')) {
+            seeds.add("nhrp", &unhex(line));
+        }
+    }
+    let header = [0, 0, 2, 0, 0];
+    let cell = [
+        &header[..4],
+        &[aerostat_wire::cell::hec([0, 0, 2, 0])],
+        &[0x6a; 48],
+    ]
+    .concat();
+    seeds.add("cell", &cell);
+    seeds.add(
+        "oam",
+        &[&[0x18, 1, 0, 0, 0, 7][..], &[0xff; 16], &[0x6a; 24]].concat(),
+    );
+    for first in [0x10, 0x11, 0x14] {
+        seeds.add("oam", &[first, 0x6a, 0x6a]);
+    }
+    let pdu = aerostat_wire::aal5::encode_pdu(&[7; 90], 1);
+    let mut cells = vec![4, 0];
+    for (n, payload) in pdu.chunks(48).enumerate() {
+        cells.push(u8::from(n == pdu.len() / 48 - 1));
+        cells.extend(payload);
+    }
+    seeds.add("cells", &cells);
+    seeds.add(
+        "segments",
+        &[
+            &[0, 200, 100][..],
+            &[1; 100],
+            &[9, 0, 252, 3, 3, 60],
+            &[2; 64],
+        ]
+        .concat(),
+    );
+    for octets in [
+        &[0x5a, 0x80, 1, 3, 2][..],
+        &[0x58, 0x80, 0x05, 0x8c, 5, 0xec],
+        &[0x59, 0x80, 0x84, 0xb0],
+    ] {
+        seeds.add("element", octets);
+    }
+    for text in [
+        "ubr:sdu=9180",
+        "cbr:pcr=353207,sdu=1516",
+        "ubr,aal5:sdu=1516,pcr=max",
+        "cbr,aal5:tx:pcr=2kbps,rx:none",
+        "47.0005.80.ffde00.0000.0000.0101.020000000031.00",
+        "02:00:00:00:00:31",
+    ] {
+        seeds.add("text", text.as_bytes());
+    }
+    seeds.write(16);
+}
+
+/// Scripts that bring a machine to where things get interesting; see the targets for what the octets mean.
+fn machines() {
+    for mode in 0..8 {
+        let head = [mode, 20, 11, 4, 1, 2, 3, 4];
+        let calm = [
+            0x00, 0x0b, 0x03, 9, 0x83, 7, 0x0c, 100, 0x0e, 0, 0x02, 1, 0x0d, 20,
+        ];
+        let rough = [
+            0x00, 0x0b, 9, 90, 0x03, 19, 0x83, 15, 0x0d, 30, 0x82, 3, 0x03, 9, 0x0e, 3, 10, 0x0d,
+            90,
+        ];
+        put(
+            "machine_sscop",
+            &format!("calm-{mode}"),
+            &[&head[..], &calm].concat(),
+        );
+        put(
+            "machine_sscop",
+            &format!("rough-{mode}"),
+            &[&head[..], &rough].concat(),
+        );
+    }
+    for scenario in [0, 1, 3, 16] {
+        for version in 0..3 {
+            let mut seed = vec![scenario, version];
+            for n in 0..120_u8 {
+                seed.push(n.wrapping_mul(73).wrapping_add(scenario * 5 + version));
+            }
+            put("machine_uni", &format!("mixed-{scenario}-{version}"), &seed);
+        }
+    }
+    for mode in 0..4_u8 {
+        let mut seed = vec![mode];
+        for n in 0..200_u8 {
+            seed.push(n.wrapping_mul(41).wrapping_add(mode * 9));
+        }
+        put("machine_lane", &format!("mixed-{mode}"), &seed);
+        put("machine_mpoa", &format!("mixed-{mode}"), &seed);
+        let calls = [
+            mode, 5, 3, 2, 1, 80, 6, 4, 1, 2, 40, 15, 0, 200, 14, 0, 9, 5, 3, 1, 2, 90, 14, 0, 60,
+        ];
+        put("machine_lane", &format!("traffic-{mode}"), &calls);
+    }
+}
+
+fn main() {
+    let _ = fs::remove_dir_all(SEEDS);
+    decode();
+    machines();
+}

@@ -1,0 +1,750 @@
+//! Two MPOA clients and two servers: flows, forged packets, calls of strangers, failures, time.
+//!
+//! LANE is a wire here, and routers answer their servers' questions at once. The first octet of an input says
+//! whether events of the ATM service may be forged (bit 0), and whether all is left alone for a day before it
+//! stops (bit 1): then the tables must have emptied themselves. In the end no connection and no timer is left.
+
+use crate::feed::Feed;
+use crate::testing::{AtmUser, Polled, Refusal, World};
+use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
+use aerostat_proto::mpoa::{Mpc, MpcConfig, mpc};
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
+use aerostat_wire::lane::{Tlv, TlvType};
+use aerostat_wire::mpoa::{self as packets, DeviceType, DllHeader, EgressPurge, Imposition};
+use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, internet_checksum};
+use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use std::net::Ipv4Addr;
+
+/// Hosts 1 and 2 are users 0 and 1, routers 1 and 2 are users 2 and 3, a stranger is user 4.
+enum User {
+    Host(Box<Mpc>),
+    Router(Box<Router>),
+    Stranger,
+}
+
+struct Router {
+    n: u8,
+    mps: Mps,
+    /// Outputs for the ATM service.
+    requests: Vec<AtmRequest>,
+    /// Bits: neighbours do not answer, no route, another route.
+    mood: u8,
+}
+
+const ROUTER1: usize = 2;
+const STRANGER: usize = 4;
+/// The ELAN between the routers.
+const BETWEEN: u8 = 9;
+
+const fn address(id: u8, selector: u8) -> AtmAddress {
+    let mut octets = [0; 20];
+    octets[0] = 0x47;
+    (octets[13], octets[18], octets[19]) = (2, id, selector);
+    AtmAddress(octets)
+}
+const fn control(n: u8) -> AtmAddress {
+    address(0x10 + n, 0x50)
+}
+const fn server(n: u8) -> AtmAddress {
+    address(0x20 + n, 0x52)
+}
+const fn mac(n: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, 0x10 + n])
+}
+const fn router_mac(n: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, 0x20 + n])
+}
+const fn ip(network: u8, n: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, network, 0, n)
+}
+
+impl Router {
+    fn boxed(n: u8) -> User {
+        let interface = |itf: u8, host: u8| Interface {
+            itf: itf.into(),
+            ip: ip(itf, host),
+            prefix_len: 24,
+            mac: router_mac(n),
+            elan_id: itf.into(),
+        };
+        let interfaces = vec![interface(n, 1), interface(BETWEEN, n)];
+        let data = address(0x20 + n, 0x53);
+        let mut config = MpsConfig::new(server(n), data, interfaces, n.into());
+        config.terminate = n == 1;
+        config.trigger = n == 2;
+        // Numbers that forged packets can guess.
+        (config.first_request_id, config.first_cache_id) = (0, 1);
+        config.limits = mps::Limits {
+            ingress: 12,
+            ingress_per_mpc: 8,
+            egress: 12,
+            router_bindings: 8,
+            requesters: 4,
+            requests: 12,
+            queries: 12,
+            connections: 12,
+            connections_per_peer: 3,
+            queue: 4,
+            devices: 6,
+        };
+        User::Router(Box::new(Self {
+            n,
+            mps: Mps::new(config),
+            requests: Vec::new(),
+            mood: 0,
+        }))
+    }
+    fn input(&mut self, input: mps::Input<'_>, now: Instant) {
+        // Only a start or stop that comes twice is refused.
+        let _ = self.mps.handle_input(input, now);
+    }
+    fn route(&self, to: Ipv4Addr) -> Option<RouteResult> {
+        let [_, network, _, host] = to.octets();
+        let (own, other) = (self.n, 3 - self.n);
+        match (self.mood & 6, network) {
+            (2, _) => None,
+            (4, n) if n == other => Some(RouteResult::Outside),
+            (_, n) if n == own && host == 1 => Some(RouteResult::Local),
+            (_, n) if n == own => Some(RouteResult::Connected { itf: n.into() }),
+            (_, BETWEEN) => Some(RouteResult::Connected {
+                itf: BETWEEN.into(),
+            }),
+            _ => Some(RouteResult::Via {
+                itf: BETWEEN.into(),
+                next_hop: ip(BETWEEN, other),
+            }),
+        }
+    }
+    fn neighbour(&self, itf: u32, to: Ipv4Addr) -> Option<mps::L2Answer> {
+        let n = to.octets()[3];
+        if self.mood & 1 == 1 {
+            return None;
+        }
+        let (mac, lec, device) = if itf == u32::from(BETWEEN) {
+            let control = server(n & 3);
+            (
+                router_mac(n),
+                address(0x20 + n, 9),
+                DeviceType::Mps {
+                    control,
+                    macs: vec![],
+                },
+            )
+        } else {
+            // Hosts with odd numbers are behind the network's client, the others have none.
+            let control = control(self.n);
+            let mac = MacAddr([2, 0, 0, 0, self.n, n]);
+            if n & 1 == 0 {
+                return Some((mac, address(0x10 + self.n, 0), vec![]));
+            }
+            (mac, address(0x10 + self.n, 0), DeviceType::Mpc { control })
+        };
+        Some((mac, lec, vec![device.to_tlv()]))
+    }
+    /// Answers the server's questions until it has none.
+    fn answer(&mut self, now: Instant) {
+        let mut asked = 0;
+        while let Some(output) = self.mps.poll_output() {
+            let input = match output {
+                mps::Output::Atm(request) => {
+                    self.requests.push(request);
+                    continue;
+                }
+                mps::Output::LookupRoute { query, dst } => mps::Input::Route {
+                    query,
+                    result: self.route(dst),
+                },
+                mps::Output::ResolveL2 { query, itf, ip } => mps::Input::L2 {
+                    query,
+                    answer: self.neighbour(itf, ip),
+                },
+                _ => continue,
+            };
+            asked += 1;
+            assert!(asked < 10_000, "the server never stops asking");
+            self.input(input, now);
+        }
+    }
+}
+
+impl AtmUser for User {
+    type Note = ();
+    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+        match self {
+            Self::Host(mpc) => {
+                let taken = mpc.handle_input(mpc::Input::Atm(event), now);
+                taken.expect("events are never refused");
+            }
+            Self::Router(router) => {
+                let taken = router.mps.handle_input(mps::Input::Atm(event), now);
+                taken.expect("events are never refused");
+            }
+            Self::Stranger => {}
+        }
+    }
+    fn timeout(&mut self, now: Instant) {
+        match self {
+            Self::Host(mpc) => mpc.handle_timeout(now),
+            Self::Router(router) => {
+                router.mps.handle_timeout(now);
+                router.answer(now);
+            }
+            Self::Stranger => {}
+        }
+    }
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Host(mpc) => mpc.poll_timeout(),
+            Self::Router(router) => router.mps.poll_timeout(),
+            Self::Stranger => None,
+        }
+    }
+    fn poll(&mut self) -> Option<Polled<()>> {
+        match self {
+            Self::Host(mpc) => loop {
+                if let mpc::Output::Atm(request) = mpc.poll_output()? {
+                    return Some(Polled::Atm(request));
+                }
+            },
+            Self::Router(router) if router.requests.is_empty() => None,
+            Self::Router(router) => Some(Polled::Atm(router.requests.remove(0))),
+            Self::Stranger => None,
+        }
+    }
+}
+
+const HOST_LIMITS: mpc::MpcLimits = mpc::MpcLimits {
+    ingress: 6,
+    egress: 6,
+    shortcuts: 4,
+    control: 4,
+    mps: 3,
+    queue: 4,
+};
+
+fn host(n: u8, life: u64) -> User {
+    let mut config = MpcConfig::new(control(n), address(0x10 + n, 0x51));
+    (config.tag, config.seed, config.limits) = (n == 1, life, HOST_LIMITS);
+    User::Host(Box::new(Mpc::new(config)))
+}
+
+/// Starts a user: a host also joins its ELAN and hears of its router.
+fn boot(w: &mut World<User>, who: usize) {
+    w.with(who, |user, now| match user {
+        User::Host(mpc) => {
+            let n = who as u8 + 1;
+            let device = DeviceType::Mps {
+                control: server(n),
+                macs: vec![router_mac(n)],
+            };
+            let tlvs = vec![device.to_tlv()];
+            let (mac, atm) = (router_mac(n), address(0x20 + n, n));
+            for input in [
+                mpc::Input::Start,
+                mpc::Input::LecUp {
+                    itf: 0,
+                    elan_id: n.into(),
+                    mtu: 1500,
+                },
+                mpc::Input::Associate {
+                    itf: 0,
+                    mac,
+                    atm,
+                    tlvs,
+                },
+            ] {
+                let _ = mpc.handle_input(input, now);
+            }
+        }
+        User::Router(router) => router.input(mps::Input::Start, now),
+        User::Stranger => {}
+    });
+}
+
+fn ip_packet(source: Ipv4Addr, destination: Ipv4Addr, ttl: u8, len: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend((20 + len).to_be_bytes());
+    packet.extend([0, 1, 0, 0, ttl, 17, 0, 0]);
+    packet.extend(source.octets());
+    packet.extend(destination.octets());
+    let sum = internet_checksum(&packet);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet.resize(20 + usize::from(len), 0x55);
+    packet
+}
+
+fn some_ip(feed: &mut Feed<'_>) -> Ipv4Addr {
+    match feed.below(8) {
+        0 => Ipv4Addr::from(feed.u32()),
+        1 => ip(BETWEEN, feed.u8() % 4),
+        n => ip(n as u8 % 2 + 1, feed.u8() % 16),
+    }
+}
+
+fn some_atm(feed: &mut Feed<'_>) -> AtmAddress {
+    let id = feed.pick(&[0x11, 0x12, 0x21, 0x22, 0x33]);
+    address(id, feed.pick(&[0, 0x50, 0x51, 0x52, 0x53]))
+}
+
+/// A packet whose numbers are near those in use.
+fn packet(feed: &mut Feed<'_>) -> Packet {
+    let id = u32::from(feed.u8() & 15);
+    let (a, b) = (some_ip(feed), some_ip(feed));
+    let (x, y) = (some_atm(feed), some_atm(feed));
+    let n = feed.u8();
+    let mut packet = match feed.below(8) {
+        0 => packets::keep_alive(id, x, n.into()),
+        1 => packets::trigger(x, a, b),
+        2 => packets::purge_request(id, x, a, a, b, n),
+        3 => packets::data_plane_purge(x, None, b, n),
+        4 => Imposition {
+            id,
+            ingress_data: x,
+            mps: a,
+            target: b,
+            prefix: n & 63,
+            holding_s: u16::from(n) * 9,
+            dll: DllHeader {
+                cache_id: id,
+                elan_id: u32::from(n % 3),
+                header: DllHeader::ethernet_ipv4(mac(1), router_mac(1)),
+            },
+            want_tag: n & 1 == 1,
+        }
+        .packet(),
+        5 => EgressPurge {
+            id,
+            mpc_control: x,
+            mpc_data: y,
+            mpc: a,
+            mps: a,
+            target: b,
+            prefix: 32,
+            cache_id: id,
+            elan_id: u32::from(n % 3),
+        }
+        .packet(),
+        _ => packets::resolution_request(id, x, a, b),
+    };
+    alter(feed, &mut packet);
+    packet
+}
+
+fn alter(feed: &mut Feed<'_>, packet: &mut Packet) {
+    let what = feed.u8();
+    if what & 1 == 1 {
+        packet.op = feed.pick(&[1, 2, 3, 4, 5, 6, 128, 129, 130, 131, 132, 133, 134, 135]);
+    }
+    if what & 2 == 2 {
+        packet.hop_count = feed.u8();
+    }
+    if let (Body::Common(common), true) = (&mut packet.body, what & 4 == 4) {
+        common.flags = feed.u16();
+    }
+    if let (Body::Common(common), true) = (&mut packet.body, what & 8 == 8) {
+        common.cies = (0..feed.below(4)).map(|_| entry(feed)).collect();
+    }
+    if what & 16 == 16 {
+        for _ in 0..feed.below(3) {
+            let kind = feed.pick(&[
+                3, 4, 5, 7, 8, 0x1000, 0x1001, 0x1002, 0x1003, 0x1004, 0x1005, 0x3800,
+            ]);
+            let compulsory = if feed.coin() {
+                Extension::COMPULSORY
+            } else {
+                0
+            };
+            let mut extension = Extension::new(kind, feed.octets(24).to_vec());
+            extension.type_field |= compulsory;
+            packet.extensions.get_or_insert_default().push(extension);
+        }
+    }
+}
+
+fn entry(feed: &mut Feed<'_>) -> Cie {
+    let n = feed.u8();
+    match n & 3 {
+        0 => packets::refusal_entry(n, feed.u8()),
+        1 => Cie::brief(n, feed.u16()),
+        _ => {
+            let mut entry = packets::reply_entry(n, feed.u16(), feed.u16(), some_atm(feed));
+            entry.protocol = some_ip(feed).into();
+            entry
+        }
+    }
+}
+
+/// Control packets with a right checksum, and what shortcuts carry.
+fn sdu(feed: &mut Feed<'_>) -> Vec<u8> {
+    match feed.below(8) {
+        0 => feed.octets(120).to_vec(),
+        1 => {
+            let packet = ip_packet(
+                some_ip(feed),
+                some_ip(feed),
+                feed.u8() & 3,
+                feed.u8().into(),
+            );
+            let tag = feed.coin().then(|| feed.u8().into());
+            packets::shortcut_sdu(tag, &packet)
+        }
+        2 => {
+            let mut octets = packet(feed).encode();
+            feed.damage(&mut octets);
+            if octets.len() > 14 {
+                octets[12..14].fill(0);
+                let sum = internet_checksum(&octets);
+                octets[12..14].copy_from_slice(&sum.to_be_bytes());
+            }
+            [&aerostat_wire::nhrp::LLC[..], &octets].concat()
+        }
+        _ => packet(feed).to_sdu(),
+    }
+}
+
+/// Packets of host `who` to one destination.
+fn flow(feed: &mut Feed<'_>, w: &mut World<User>, who: usize) {
+    let n = who as u8 + 1;
+    let to = some_ip(feed);
+    let count = feed.below(32);
+    let len = u16::from(feed.u8()) * 6;
+    for _ in 0..count {
+        let packet = ip_packet(ip(n, 11), to, 64, len);
+        let frame = [
+            &DllHeader::ethernet_ipv4(router_mac(n), mac(n))[..],
+            &packet,
+        ]
+        .concat();
+        w.with(who, |user, now| {
+            if let User::Host(mpc) = user {
+                let _ = mpc.handle_input(mpc::Input::Outbound { itf: 0, frame }, now);
+            }
+        });
+        w.run_for(Duration::from_millis(20));
+    }
+}
+
+fn manage_host(feed: &mut Feed<'_>, mpc: &mut Mpc, n: u8, now: Instant) {
+    let itf = feed.below(2);
+    let mac = if feed.coin() {
+        router_mac(n)
+    } else {
+        mac(feed.u8() & 7)
+    };
+    let input = match feed.below(12) {
+        0 => mpc::Input::Stop,
+        1 => mpc::Input::Start,
+        2 => mpc::Input::Reload,
+        3 => mpc::Input::KillDaemon,
+        4 => mpc::Input::StartDaemon,
+        5 => mpc::Input::Enable(feed.coin()),
+        6 => mpc::Input::LecUp {
+            itf,
+            elan_id: feed.u8().into(),
+            mtu: u16::from(feed.u8()) * 40,
+        },
+        7 => mpc::Input::LecDown { itf },
+        8 => mpc::Input::Dissociate { itf, mac },
+        9 => {
+            let qos = feed.coin().then(|| Qos::cbr(feed.u16().into(), 1536));
+            mpc::Input::SetQos {
+                destination: some_ip(feed),
+                qos,
+            }
+        }
+        10 => {
+            let kind = TlvType(0x00a0_3e2a + u32::from(feed.u8() % 8));
+            mpc::Input::ConfigTlvs(vec![Tlv::new(kind, feed.octets(4))])
+        }
+        _ => {
+            let value = device(feed);
+            let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, value)];
+            mpc::Input::Associate {
+                itf,
+                mac,
+                atm: some_atm(feed),
+                tlvs,
+            }
+        }
+    };
+    let _ = mpc.handle_input(input, now);
+}
+
+fn device(feed: &mut Feed<'_>) -> Vec<u8> {
+    let control = some_atm(feed);
+    match feed.below(4) {
+        0 => DeviceType::Mpc { control }.encode(),
+        1 | 2 => {
+            let macs = (0..feed.below(4))
+                .map(|_| router_mac(feed.u8() & 7))
+                .collect();
+            DeviceType::Mps { control, macs }.encode()
+        }
+        _ => feed.octets(60).to_vec(),
+    }
+}
+
+fn manage_router(feed: &mut Feed<'_>, router: &mut Router, now: Instant) {
+    let itf = u32::from(feed.pick(&[1, 2, BETWEEN, 3]));
+    match feed.below(7) {
+        0 => router.input(mps::Input::Stop, now),
+        1 => router.input(mps::Input::Start, now),
+        2 => {
+            router.mood = feed.u8() & 7;
+            router.input(mps::Input::RoutesChanged, now);
+        }
+        3 => {
+            router.mood ^= feed.u8() & 1;
+            router.input(
+                mps::Input::NeighbourChanged {
+                    itf,
+                    ip: some_ip(feed),
+                },
+                now,
+            );
+        }
+        4 => {
+            let (mac, atm) = (mac(feed.u8() & 7), some_atm(feed));
+            let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, device(feed))];
+            router.input(
+                mps::Input::Associate {
+                    itf,
+                    mac,
+                    atm,
+                    tlvs,
+                },
+                now,
+            );
+        }
+        5 => {
+            let packet = ip_packet(some_ip(feed), some_ip(feed), 60, 40);
+            router.input(
+                mps::Input::Routed {
+                    itf,
+                    packet: &packet,
+                },
+                now,
+            );
+        }
+        _ => router.input(
+            mps::Input::Route {
+                query: feed.u8().into(),
+                result: None,
+            },
+            now,
+        ),
+    }
+}
+
+fn check(w: &World<User>) {
+    for user in &w.users {
+        match user {
+            User::Host(mpc) => {
+                let s = mpc.snapshot(w.now);
+                assert!(
+                    s.ingress.len() <= HOST_LIMITS.ingress && s.egress.len() <= HOST_LIMITS.egress
+                );
+                assert!(s.shortcuts.len() <= HOST_LIMITS.shortcuts);
+                // The limit is of servers, and of addresses of servers on each interface.
+                assert!(s.mps.len() <= HOST_LIMITS.mps * HOST_LIMITS.mps);
+            }
+            User::Router(router) => {
+                let s = router.mps.snapshot();
+                assert!(s.ingress.len() <= 12 && s.egress.len() <= 12 && s.connections.len() <= 12);
+                let s = router.mps.nhrp_snapshot();
+                assert!(s.pending.len() <= 12 && s.lookups <= 12 && s.cache.len() <= 32);
+            }
+            User::Stranger => {}
+        }
+    }
+}
+
+fn check_empty(w: &World<User>) {
+    for (who, user) in w.users.iter().enumerate() {
+        match user {
+            User::Host(mpc) => {
+                let s = mpc.snapshot(w.now);
+                assert_eq!(
+                    (s.ingress.len(), s.egress.len(), s.shortcuts.len()),
+                    (0, 0, 0),
+                    "{who}: {s:?}"
+                );
+            }
+            User::Router(router) => {
+                let s = router.mps.snapshot();
+                assert_eq!(
+                    (s.ingress.len(), s.egress.len(), s.clients.len()),
+                    (0, 0, 0),
+                    "{who}: {s:?}"
+                );
+            }
+            User::Stranger => {}
+        }
+    }
+}
+
+/// One step of a run.
+fn step(feed: &mut Feed<'_>, w: &mut World<User>, forging: bool, life: &mut u32) {
+    let op = feed.u8();
+    let who = feed.below(STRANGER);
+    match op & 15 {
+        0..=3 => {
+            let n = feed.u8();
+            let base = if n & 0x80 == 0 {
+                0
+            } else {
+                w.net.incoming_base(who)
+            };
+            let conn = ConnId(base + u32::from(n & 15));
+            let sdu = sdu(feed);
+            if !sdu.is_empty() {
+                let event = AtmEvent::Received { conn, sdu: &sdu };
+                w.with(who, |user, now| user.event(event, now));
+            }
+        }
+        4..=6 => flow(feed, w, who % ROUTER1),
+        7 | 8 => w.with(who, |user, now| match user {
+            User::Host(mpc) => manage_host(feed, mpc, who as u8 + 1, now),
+            User::Router(router) => manage_router(feed, router, now),
+            User::Stranger => {}
+        }),
+        9 => {
+            *life += 1;
+            let n = who as u8 & 1;
+            let user = if who < ROUTER1 {
+                host(n + 1, (*life).into())
+            } else {
+                Router::boxed(n + 1)
+            };
+            w.replace(who, user);
+            boot(w, who);
+        }
+        10 => stranger(feed, w, life),
+        11 => trouble(feed, w, who),
+        12 if forging => {
+            let conn =
+                ConnId(u32::from(feed.u8() & 31) | if feed.coin() { ConnId::INCOMING } else { 0 });
+            let event = match feed.below(3) {
+                0 => AtmEvent::Connected {
+                    conn,
+                    vc: Vc::new(0, 99),
+                },
+                1 => AtmEvent::Up,
+                _ => AtmEvent::Down,
+            };
+            w.with(who, |user, now| user.event(event, now));
+        }
+        13 => w.run_for(Duration::from_secs(u64::from(feed.u8()) * 16)),
+        14 => w.run_for(Duration::from_secs(feed.u8().into())),
+        _ => w.run_for(Duration::from_millis(u64::from(feed.u8()) * 8)),
+    }
+    check(w);
+}
+
+/// A stranger calls, under a name of its choice, and says something.
+fn stranger(feed: &mut Feed<'_>, w: &mut World<User>, life: &mut u32) {
+    *life += 1;
+    let conn = ConnId(*life);
+    let (calling, called) = (some_atm(feed), some_atm(feed));
+    let (blli, qos, multipoint) = (Blli::LLC, Qos::ubr(1536), false);
+    let now = w.now;
+    w.net.request(
+        STRANGER,
+        AtmRequest::Connect {
+            conn,
+            calling,
+            called,
+            blli,
+            qos,
+            multipoint,
+        },
+        now,
+    );
+    w.run_for(Duration::from_millis(5));
+    for _ in 0..feed.below(4) {
+        let sdu = sdu(feed);
+        if !sdu.is_empty() {
+            let now = w.now;
+            w.net.request(STRANGER, AtmRequest::Send { conn, sdu }, now);
+        }
+    }
+}
+
+fn trouble(feed: &mut Feed<'_>, w: &mut World<User>, who: usize) {
+    let now = w.now;
+    match feed.below(4) {
+        0 => w.net.break_calls(who, Blli::LLC, now),
+        1 => {
+            let (called, cause) = (some_atm(feed), Cause::TEMPORARY);
+            w.net.refuse.push(Refusal {
+                called,
+                blli: None,
+                cause,
+                times: 2,
+            });
+        }
+        2 => w.net.loss = None,
+        _ => {
+            let (mut state, loss) = (feed.u32(), u32::from(feed.u8() / 2));
+            w.net.loss = Some(Box::new(move |_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                state >> 24 < loss
+            }));
+        }
+    }
+}
+
+/// Runs one input.
+pub fn run(input: &[u8]) {
+    let mut feed = Feed::new(input);
+    let mode = feed.u8();
+    let (forging, patient) = (mode & 1 == 1, mode & 2 == 2);
+    let mut w = World::new(Duration::from_millis(1));
+    for user in [
+        host(1, 0),
+        host(2, 0),
+        Router::boxed(1),
+        Router::boxed(2),
+        User::Stranger,
+    ] {
+        w.add(user);
+    }
+    for who in 0..STRANGER {
+        boot(&mut w, who);
+    }
+    let mut life = 0;
+    for _ in 0..80 {
+        if feed.is_empty() {
+            break;
+        }
+        step(&mut feed, &mut w, forging, &mut life);
+    }
+    w.net.loss = None;
+    let now = w.now;
+    w.net.forget(STRANGER, now);
+    if patient {
+        // More than any holding time (65535 s) and the time after which an idle connection goes.
+        w.run_for(Duration::from_secs(90_000));
+        check(&w);
+        if !forging {
+            check_empty(&w);
+        }
+    }
+    w.run_for(Duration::from_secs(10));
+    for who in 0..STRANGER {
+        w.with(who, |user, now| match user {
+            User::Host(mpc) => {
+                let _ = mpc.handle_input(mpc::Input::Stop, now);
+            }
+            User::Router(router) => router.input(mps::Input::Stop, now),
+            User::Stranger => {}
+        });
+    }
+    w.run_for(Duration::from_secs(60));
+    for (who, user) in w.users.iter().enumerate() {
+        assert_eq!(user.deadline(), None, "user {who} stopped, but has a timer");
+    }
+    if !forging {
+        assert_eq!(w.net.calls(), 0, "connections left over");
+    }
+}
