@@ -309,6 +309,8 @@ impl Interface {
     fn link_down(&mut self, now: Instant) {
         self.started = false;
         self.timers.stop_all();
+        // A peer that saw no failure must tell the next BGN from the last one.
+        self.params.sscop.initial_sq = self.saal.connection_sq();
         self.saal = Saal::new(self.params.sscop);
         self.tell_uni(uni::Input::SaalDown, now);
     }
@@ -372,9 +374,10 @@ impl Machine for Interface {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aerostat_proto::Cause;
     use aerostat_proto::machine::settle;
     use aerostat_proto::uni::{Side, Version};
-    use aerostat_wire::SscopPdu;
+    use aerostat_wire::{AtmAddress, Blli, Qos, SscopPdu, Vc};
 
     /// Two interfaces and a link with a delay of 1 ms.
     struct Pair {
@@ -384,11 +387,16 @@ mod tests {
         now: Instant,
         cut: bool,
         sent: usize,
+        /// Every n-th SDU is lost; 0 for none.
+        lose_every: usize,
     }
 
     impl Pair {
         fn new() -> Self {
-            let end = |side| Interface::new(Params::new(side, Version::Uni31));
+            Self::of(Version::Uni31)
+        }
+        fn of(version: Version) -> Self {
+            let end = |side| Interface::new(Params::new(side, version));
             Self {
                 ends: [end(Side::User), end(Side::Network)],
                 wire: VecDeque::new(),
@@ -396,6 +404,7 @@ mod tests {
                 now: Instant::ZERO,
                 cut: false,
                 sent: 0,
+                lose_every: 0,
             }
         }
         fn feed(&mut self, end: usize, input: Input<'_>) {
@@ -407,7 +416,8 @@ mod tests {
                 match output {
                     Output::Lower(sdu) => {
                         self.sent += 1;
-                        if !self.cut {
+                        let lost = self.lose_every > 0 && self.sent.is_multiple_of(self.lose_every);
+                        if !self.cut && !lost {
                             let at = self.now + Duration::from_millis(1);
                             self.wire.push_back((at, 1 - end, sdu));
                         }
@@ -483,6 +493,68 @@ mod tests {
         pair.run(30);
         assert_eq!(pair.ends[1].phase(), Phase::Down, "the other end is alone");
         assert!(pair.sent - before < 100);
+    }
+
+    /// The line of one end fails and is back before the other end misses it: the other end is told all the same,
+    /// as nothing of the old connection holds.
+    #[test]
+    fn a_short_failure_at_one_end_is_noticed_by_the_other() {
+        let mut pair = Pair::new();
+        pair.feed(0, Input::Start);
+        pair.feed(1, Input::Start);
+        pair.run(2);
+        pair.told = Default::default();
+        pair.feed(0, Input::LinkDown);
+        pair.feed(0, Input::Start);
+        pair.run(3);
+        for end in 0..2 {
+            assert_eq!(pair.ends[end].phase(), Phase::Ready);
+            assert_eq!(pair.told[end].first(), Some(&Indication::Down));
+            assert_eq!(pair.told[end].last(), Some(&Indication::Up));
+        }
+    }
+
+    #[test]
+    fn calls_over_a_lossy_link() {
+        for version in [Version::Uni30, Version::Uni31, Version::Uni40] {
+            let mut pair = Pair::of(version);
+            pair.lose_every = 5;
+            pair.feed(0, Input::Start);
+            pair.feed(1, Input::Start);
+            pair.run(10);
+            let (call, vc) = (CallId(1), Some(Vc::new(0, 40)));
+            let called = AtmAddress::LECS;
+            let info = uni::SetupInfo::new(called, Some(called), Blli::LLC, Qos::ubr(1516));
+            let party = None;
+            let setup = uni::Request::Setup {
+                call,
+                info,
+                vc: None,
+                party,
+            };
+            pair.feed(0, Input::Request(setup));
+            pair.run(3);
+            let offered = pair.told[1].iter().find_map(|told| match told {
+                Indication::Setup { call, .. } => Some(*call),
+                _ => None,
+            });
+            let accept = uni::Request::Accept {
+                call: offered.expect("the call came through"),
+                info: uni::ConnectInfo::default(),
+                vc,
+            };
+            pair.feed(1, Input::Request(accept));
+            pair.run(3);
+            let connected = |told: &Indication| matches!(told, Indication::Connected { vc, .. } if *vc == Vc::new(0, 40));
+            assert!(pair.told[0].iter().any(connected), "{version:?}");
+            let cause = Cause::NORMAL;
+            pair.feed(0, Input::Request(uni::Request::Release { call, cause }));
+            pair.run(5);
+            for end in &pair.ends {
+                assert_eq!((end.calls(), end.uni().calls().count()), (0, 0));
+                assert_eq!(end.saal().counters().released, 0, "the link held");
+            }
+        }
     }
 
     /// A peer that connects but never answers RESTART.

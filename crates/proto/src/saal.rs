@@ -127,6 +127,11 @@ impl Saal {
     pub const fn sscop_state(&self) -> sscop::State {
         self.sscop.state()
     }
+    /// VT(SQ) of the SSCOP entity: the number of its last BGN, RS or ER.
+    #[must_use]
+    pub const fn connection_sq(&self) -> u8 {
+        self.sscop.connection_sq()
+    }
     /// What has happened so far.
     #[must_use]
     pub const fn counters(&self) -> Counters {

@@ -208,11 +208,14 @@ impl Host {
         }
     }
 
-    fn find_owner(&mut self, query: u32, itf: usize, mac: MacAddr, now: Instant) {
+    pub(super) fn find_owner(&mut self, query: u32, itf: usize, mac: MacAddr, now: Instant) {
         let Some(interface) = self.interfaces.get(itf) else {
             return self.answer_l2(query, None, now);
         };
         let slot = interface.slot;
+        if self.slots[slot].service.is_none() {
+            return self.answer_l2(query, None, now);
+        }
         let waiting = self.owner_queries.entry((itf, mac)).or_default();
         waiting.push(query);
         // The client answers every question; one that is already asked is not repeated.

@@ -30,6 +30,8 @@ mod moves;
 mod service;
 mod station;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use ip::Ip;
 pub use service::{Factory, Service, ServiceKind};
@@ -39,6 +41,7 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::signalling::{self, Signalling};
 use aerostat_proto::{Instant, Machine, Trace};
+use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -128,6 +131,10 @@ pub struct Interface {
     elan_id: u32,
     /// Largest IP packet, octets.
     mtu: u16,
+    /// TLVs that the LANE client announces for MPOA. Kept here, as the client may start again alone.
+    tlvs: Vec<Tlv>,
+    /// TLVs of the LECS. Kept here, as the MPOA client may start again alone.
+    config: Vec<Tlv>,
     /// Frames by the path that they took: sent and received over LANE and over shortcuts.
     counters: InterfaceCounters,
 }
@@ -161,6 +168,8 @@ struct Slot {
     kind: ServiceKind,
     factory: Factory,
     starts: u32,
+    /// Known to signalling.
+    user: bool,
     deadline: Option<Instant>,
 }
 
@@ -239,6 +248,7 @@ impl Host {
             kind,
             factory,
             starts: 1,
+            user: false,
             deadline: None,
         });
         slot
@@ -258,6 +268,8 @@ impl Host {
             up: false,
             elan_id: 0,
             mtu: 1500,
+            tlvs: Vec::new(),
+            config: Vec::new(),
             counters: InterfaceCounters::default(),
         });
     }
@@ -436,7 +448,9 @@ impl Host {
             return;
         }
         self.slots[slot].deadline = None;
-        self.ask(signalling::Input::DropUser(moves::user_of(slot)), now);
+        if core::mem::take(&mut self.slots[slot].user) {
+            self.ask(signalling::Input::DropUser(moves::user_of(slot)), now);
+        }
         self.forget_members(slot, now);
         if let Some(itf) = self.interface_of(slot) {
             self.interface_down(itf, now);

@@ -40,7 +40,13 @@ impl Host {
     }
 
     pub(super) fn start_slot(&mut self, slot: usize, now: Instant) {
-        self.ask(signalling::Input::AddUser(user_of(slot)), now);
+        // MPOA that is turned on again is known already.
+        if !core::mem::replace(&mut self.slots[slot].user, true) {
+            self.ask(signalling::Input::AddUser(user_of(slot)), now);
+        }
+        if let Some(itf) = self.interface_of(slot) {
+            self.tell_tlvs(itf, now);
+        }
         self.feed(slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::Start, now),
             Service::Les(machine) => machine.handle_input(les::Input::Start, now),
@@ -56,6 +62,7 @@ impl Host {
             for itf in 0..self.interfaces.len() {
                 if self.interfaces[itf].up {
                     self.tell_interface(itf, now);
+                    self.recall_neighbours(itf, now);
                 }
             }
         }
@@ -233,8 +240,8 @@ impl Host {
             } => {
                 self.interfaces[itf].up = true;
                 self.interfaces[itf].elan_id = elan_id;
-                self.interfaces[itf].mtu = max_frame.octets().map_or(1500, |sdu| sdu - 16);
-                self.tell_mpc(mpc::Input::ConfigTlvs(tlvs), now);
+                self.interfaces[itf].mtu = max_frame.mtu().unwrap_or(1500);
+                self.interfaces[itf].config = tlvs;
                 self.tell_interface(itf, now);
             }
             lec::Output::Left => self.interface_down(itf, now),
@@ -354,10 +361,15 @@ impl Host {
     }
 
     pub(super) fn set_tlvs(&mut self, itf: usize, tlvs: Vec<Tlv>, now: Instant) {
-        let Some(interface) = self.interfaces.get(itf) else {
-            return;
-        };
-        self.feed(interface.slot, |service| match service {
+        if let Some(interface) = self.interfaces.get_mut(itf) {
+            interface.tlvs = tlvs;
+            self.tell_tlvs(itf, now);
+        }
+    }
+
+    fn tell_tlvs(&mut self, itf: usize, now: Instant) {
+        let tlvs = self.interfaces[itf].tlvs.clone();
+        self.feed(self.interfaces[itf].slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::SetTlvs(tlvs), now),
             _ => Ok(()),
         });
@@ -367,11 +379,40 @@ impl Host {
     pub(super) fn interface_down(&mut self, itf: usize, now: Instant) {
         self.interfaces[itf].up = false;
         self.tell_mpc(mpc::Input::LecDown { itf }, now);
+        // A client that has crashed will not answer what it was asked.
+        let asked = self.owner_queries.keys().filter(|(at, _)| *at == itf);
+        for (itf, mac) in asked.copied().collect::<Vec<_>>() {
+            self.answer_owner(itf, mac, None, now);
+        }
     }
 
     fn tell_interface(&mut self, itf: usize, now: Instant) {
-        let (elan_id, mtu) = (self.interfaces[itf].elan_id, self.interfaces[itf].mtu);
+        let interface = &self.interfaces[itf];
+        let (elan_id, mtu) = (interface.elan_id, interface.mtu);
+        let config = interface.config.clone();
+        self.tell_mpc(mpc::Input::ConfigTlvs(config), now);
         self.tell_mpc(mpc::Input::LecUp { itf, elan_id, mtu }, now);
+    }
+
+    /// An MPOA client that has started learns what LE_ARP knows already.
+    fn recall_neighbours(&mut self, itf: usize, now: Instant) {
+        let Some(Service::Lec(lec)) = &self.slots[self.interfaces[itf].slot].service else {
+            return;
+        };
+        for row in lec.snapshot().cache {
+            if let Some(atm) = row.atm
+                && !row.tlvs.is_empty()
+            {
+                let (mac, tlvs) = (row.mac, row.tlvs);
+                let known = mpc::Input::Associate {
+                    itf,
+                    mac,
+                    atm,
+                    tlvs,
+                };
+                self.tell_mpc(known, now);
+            }
+        }
     }
 
     pub(super) fn tell_mpc(&mut self, input: mpc::Input<'_>, now: Instant) {

@@ -64,6 +64,9 @@ impl Signalling {
             return Err(Refused("this id is in use"));
         }
         if self.calls_of(user) >= self.config.limits.calls_per_user {
+            // The user waits for the end of this call, so it is told.
+            let cause = Cause::RESOURCES;
+            self.event(user, AtmEvent::Released { conn, cause });
             return Err(Refused("too many calls of this user"));
         }
         let id = self.new_call_id();
@@ -130,6 +133,8 @@ impl Signalling {
             return Err(Refused("this party id is in use or out of range"));
         }
         if call.parties.len() >= limit {
+            let cause = Cause::RESOURCES;
+            self.event(user, AtmEvent::PartyGone { conn, party, cause });
             return Err(Refused("too many parties"));
         }
         call.parties.insert(party, Party::Adding);

@@ -137,6 +137,12 @@ fn refusals_are_counted() {
     for (i, (input, allowed)) in steps.into_iter().enumerate() {
         let done = manager.handle_input(input, now);
         assert_eq!(done.is_ok(), allowed, "step {i}: {done:?}");
+        if i == 6 {
+            // The user must not wait for this call for ever.
+            let (conn, cause) = (ConnId(2), Cause::RESOURCES);
+            let released = Output::Event(one, AtmEvent::Released { conn, cause });
+            assert!(settle(&mut manager, now).contains(&released));
+        }
         refused += u64::from(!allowed);
     }
     assert_eq!(manager.counters().refused, refused);

@@ -11,6 +11,10 @@ pub const RETRY_MULTIPLIER: u32 = 2;
 /// MPC-c2: how long an MPS is trusted before its first Keep-Alive.
 pub const INITIAL_KEEP_ALIVE_LIFETIME: Duration = Duration::from_secs(60);
 
+/// MTU of the largest LANE frame, octets. A larger value in a peer's entry is a byte-order mistake (Linux sends 56325
+/// for 1500) and counts as unknown. Source: facts book "MPOA" §16.
+pub(crate) const MAX_MTU: u16 = 18190 - 16;
+
 /// Smallest, default and largest value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {

@@ -234,6 +234,11 @@ impl Sscop {
     pub const fn state(&self) -> State {
         self.state
     }
+    /// VT(SQ): the number of the last BGN, RS or ER sent.
+    #[must_use]
+    pub const fn connection_sq(&self) -> u8 {
+        self.vt_sq.0
+    }
     /// Messages accepted from the user and not yet acknowledged by the peer.
     #[must_use]
     pub fn outstanding(&self) -> usize {

@@ -3,8 +3,7 @@
 //! # Purpose
 //! [`Uni`] turns an owner's wishes ([`Request`]) and a peer's messages into messages and [`Indication`]s. A
 //! host's signalling manager owns one on the user side; a switch owns one per port, on the network side, or
-//! on the user side of a trunk (IISP). [`UniLink`] is a [`Uni`] with the signalling link under it: drivers
-//! feed it the SDUs of VC 0.5 and need know nothing else.
+//! on the user side of a trunk (IISP). The owner also joins it with the signalling link under it.
 //!
 //! # Objects and owners
 //! The interface owns its calls, each known by its call reference (value, and who chose it) to the peer and
@@ -53,7 +52,6 @@ mod api;
 mod build;
 mod call;
 mod expiry;
-mod link;
 mod params;
 mod party;
 mod receive;
@@ -72,7 +70,6 @@ use aerostat_wire::Vc;
 pub use aerostat_wire::q2931::Version;
 use aerostat_wire::q2931::{CallRef, Element, Ie, Message, MessageType};
 pub use api::{CallId, ConnectInfo, Indication, Input, Output, Request, Restart, SetupInfo};
-pub use link::{LinkInput, LinkOutput, UniLink};
 pub use params::{Limits, Params, TimerValues};
 pub use state::{CallSnapshot, CallState, Counters, PartyState};
 

@@ -306,7 +306,11 @@ impl Control {
         self.bus_tries = 0;
         self.state = LecState::Operational;
         if self.joined {
-            return; // Only the BUS was away.
+            // Only the BUS was away; a registration of TLVs may have been given up for the search.
+            if self.v2 && !self.config.tlvs.is_empty() {
+                self.announce(now);
+            }
+            return;
         }
         self.joined = true;
         self.to_register.clear();

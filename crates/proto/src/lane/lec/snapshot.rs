@@ -116,6 +116,8 @@ pub struct LecSnapshot {
     pub elan_id: u32,
     /// LANE v2 is in force.
     pub v2: bool,
+    /// What this client says of itself, such as its MPOA device type.
+    pub tlvs: Vec<Tlv>,
     /// Frame size.
     pub max_frame: MaxFrameSize,
     /// Own MAC address.
@@ -171,6 +173,7 @@ pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
         elan: control.elan,
         elan_id: control.elan_id,
         v2: control.v2,
+        tlvs: control.config.tlvs.clone(),
         max_frame: control.max_frame,
         mac: control.config.mac,
         address: control.config.address,

@@ -69,7 +69,8 @@ pub struct MpcConfig {
     pub static_mps: Vec<StaticMps>,
     /// Bounds.
     pub limits: MpcLimits,
-    /// Largest SDU of control and shortcut connections, octets; raised to fit the MTU of the ELANs.
+    /// SDU of control connections and least SDU of shortcuts, octets. A shortcut between ELANs with larger frames
+    /// is opened with what their packets need.
     pub max_sdu: u16,
     /// Seed of the first request id and tag.
     pub seed: u64,

@@ -7,13 +7,12 @@ use super::api::{Bus, Numbers, tally};
 use super::daemon::{Daemon, Ending, Imposed};
 use super::egress::header_supported;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToKernel};
+use crate::mpoa::params::MAX_MTU;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
 use aerostat_wire::nhrp::{self, Body, Common, Packet};
 
-/// Octets of an MTU above which a peer's value is taken for nonsense (Linux on some hosts sends 56325).
-const MTU_MAX: u16 = 9180;
 /// Entries of one purge that are looked at.
 const PURGE_ENTRIES_MAX: usize = 256;
 
@@ -125,7 +124,7 @@ impl Daemon {
         let egress = cie.nbma.atm().filter(|egress| *egress != self.config.data);
         let mut info = IngressInfo {
             code: cie.code,
-            mtu: if cie.mtu > MTU_MAX { 0 } else { cie.mtu },
+            mtu: if cie.mtu > MAX_MTU { 0 } else { cie.mtu },
             holding_s: cie.holding_s,
             egress: egress.unwrap_or_default(),
             ..IngressInfo::unresolved(mps, key.1, std::net::Ipv4Addr::UNSPECIFIED)

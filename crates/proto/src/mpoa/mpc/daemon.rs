@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// A request id is remembered this long.
 const ID_LIFETIME: Duration = Duration::from_secs(600);
 
+/// LLC header and tag, octets.
+pub(super) const ENCAPSULATION: u16 = 12;
 /// Shortcuts that one peer may open.
 const SHORTCUTS_PER_PEER: usize = 8;
 
@@ -141,14 +143,7 @@ impl Daemon {
             ending: Ending::No,
             own_ip: None,
         };
-        for address in [config.control, config.data] {
-            let max_sdu = daemon.max_sdu();
-            bus.atm(AtmRequest::Listen {
-                address,
-                blli: Blli::LLC,
-                max_sdu,
-            });
-        }
+        daemon.listen(bus);
         bus.kernel(ToKernel::SetMpcControlAddress(config.control));
         for known in &config.static_mps {
             let (itf, mac, mps) = (known.itf, known.mac, known.control);
@@ -193,9 +188,35 @@ impl Daemon {
         bus.kernel(ToKernel::SetParams(params));
     }
 
-    fn max_sdu(&self) -> u16 {
-        let mtu = self.elans.values().map(|elan| elan.mtu).max().unwrap_or(0);
-        self.config.max_sdu.max(mtu.saturating_add(12))
+    /// Listens at both addresses; again when an ELAN with larger frames is joined.
+    fn listen(&self, bus: &mut Bus) {
+        let data = self.sdu_for(u16::MAX);
+        for (address, max_sdu) in [
+            (self.config.control, self.config.max_sdu),
+            (self.config.data, data),
+        ] {
+            bus.atm(AtmRequest::Listen {
+                address,
+                blli: Blli::LLC,
+                max_sdu,
+            });
+        }
+    }
+
+    pub(super) fn lec_up(&mut self, itf: usize, elan: Elan, bus: &mut Bus) {
+        let before = self.sdu_for(u16::MAX);
+        self.elans.insert(itf, elan);
+        if self.sdu_for(u16::MAX) != before && self.ending == Ending::No {
+            self.listen(bus);
+        }
+    }
+
+    /// SDU of a shortcut to an ELAN of this MTU (0: unknown). No packet on it is larger than the smaller of the
+    /// MTUs at its two ends, either way.
+    fn sdu_for(&self, mtu: u16) -> u16 {
+        let own = self.elans.values().map(|elan| elan.mtu).max().unwrap_or(0);
+        let sdu = own.min(mtu).saturating_add(ENCAPSULATION);
+        self.config.max_sdu.max(sdu)
     }
 
     /// A message of the data plane.
@@ -390,7 +411,7 @@ impl Daemon {
                 cause,
             });
         }
-        let traffic = qos.unwrap_or(Qos::ubr(self.max_sdu()));
+        let traffic = qos.unwrap_or(Qos::ubr(self.sdu_for(info.mtu)));
         let from = self.config.data;
         self.connect(
             Purpose::Shortcut(qos),
@@ -477,7 +498,7 @@ impl Daemon {
         };
         known.queue.push_back(packet);
         if !opening {
-            let (from, qos) = (self.config.control, Qos::ubr(self.max_sdu()));
+            let (from, qos) = (self.config.control, Qos::ubr(self.config.max_sdu));
             self.connect(Purpose::Control, from, mps, qos, numbers, bus);
         }
     }

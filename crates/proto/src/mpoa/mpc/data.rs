@@ -3,7 +3,8 @@
 //! It never parses a control packet: what arrives on a shortcut with the control header goes up to the daemon.
 //! Without a daemon it forwards everything to LANE, and keeps only what LE_ARP taught it about MPSs.
 
-use super::api::{Bus, MpcLimits, Output};
+use super::api::{Bus, MpcConfig, MpcLimits, Output};
+use super::daemon::ENCAPSULATION;
 use super::egress::{self, Egress, EgressState};
 use super::ingress::{self, Ingress, IngressState, Path};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
@@ -21,8 +22,6 @@ const LINGER: Duration = Duration::from_secs(20);
 /// Data-plane purges on one shortcut are at least this far apart, and a second apart for one destination.
 const PURGE_GAP: Duration = Duration::from_millis(100);
 const PURGE_GAP_SAME: Duration = Duration::from_secs(1);
-/// LLC header and tag.
-const ENCAPSULATION: usize = 12;
 
 /// A MAC address of an MPS on one interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +57,8 @@ pub(super) struct DataPlane {
     pub(super) control: Option<AtmAddress>,
     pub(super) params: MpcParams,
     limits: MpcLimits,
-    max_payload: usize,
+    /// MTU of a destination that does not say, octets: what any shortcut carries.
+    unknown_mtu: u16,
     /// Interfaces that get TLVs before they are up.
     itfs: BTreeSet<usize>,
     pub(super) lecs: BTreeMap<usize, Lec>,
@@ -73,18 +73,13 @@ pub(super) struct DataPlane {
 }
 
 impl DataPlane {
-    pub(super) fn new(
-        params: MpcParams,
-        limits: MpcLimits,
-        itfs: &[usize],
-        max_payload: usize,
-    ) -> Self {
+    pub(super) fn new(params: MpcParams, config: &MpcConfig) -> Self {
         Self {
             control: None,
             params: params.clamped(),
-            limits,
-            max_payload,
-            itfs: itfs.iter().copied().collect(),
+            limits: config.limits,
+            unknown_mtu: config.max_sdu.saturating_sub(ENCAPSULATION),
+            itfs: config.itfs.iter().copied().collect(),
             lecs: BTreeMap::new(),
             ingress: Ingress::default(),
             egress: Egress::default(),
@@ -139,9 +134,6 @@ impl DataPlane {
         let Path::Shortcut { conn, tag, first } = path else {
             return None;
         };
-        if packet.len() > self.max_payload {
-            return None;
-        }
         let mut sdu = shortcut_sdu(tag, packet);
         let header = sdu.len() - packet.len();
         if !sdu.get_mut(header..).is_some_and(decrement_ttl) {
@@ -277,7 +269,11 @@ impl DataPlane {
     fn resolved(&mut self, info: &IngressInfo, now: Instant, bus: &mut Bus) {
         let key = (info.mps, info.destination);
         let qos = self.qos.get(&info.destination).copied();
-        let changed = self.ingress.reply(info, qos, now, &self.params, bus);
+        let mut info = info.clone();
+        if info.mtu == 0 {
+            info.mtu = self.unknown_mtu;
+        }
+        let changed = self.ingress.reply(&info, qos, now, &self.params, bus);
         self.note_deadline(key);
         let bound = self
             .ingress
@@ -388,8 +384,7 @@ impl DataPlane {
     // ---- Interfaces and discovery ----
 
     /// The LEC has joined.
-    pub(super) fn lec_up(&mut self, itf: usize, mtu: u16, bus: &mut Bus) {
-        self.max_payload = self.max_payload.max(mtu.into());
+    pub(super) fn lec_up(&mut self, itf: usize, bus: &mut Bus) {
         let told = self.itfs.contains(&itf) || self.lecs.contains_key(&itf);
         self.lecs.entry(itf).or_default().up = true;
         if let Some(control) = self.control.filter(|_| !told) {
@@ -684,9 +679,4 @@ fn ipv4_frame(frame: &[u8]) -> Option<(MacAddr, &[u8])> {
         _ => return None,
     };
     (!mac.is_group()).then_some((mac, packet))
-}
-
-/// Room for a packet in an SDU of `max_sdu` octets.
-pub(super) fn payload_of(max_sdu: u16) -> usize {
-    usize::from(max_sdu).saturating_sub(ENCAPSULATION)
 }

@@ -434,7 +434,7 @@ fn forward(
     now: Instant,
     bus: &mut Bus,
 ) -> Path {
-    if binding.mtu > 0 && len > usize::from(binding.mtu) {
+    if len > usize::from(binding.mtu) {
         return Path::Lane;
     }
     let Some(conn) = binding.conn else {

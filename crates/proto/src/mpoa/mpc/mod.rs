@@ -71,9 +71,8 @@ impl Mpc {
     #[must_use]
     pub fn new(config: MpcConfig) -> Self {
         let params = config.params.clone().clamped();
-        let payload = data::payload_of(config.max_sdu);
         Self {
-            data: DataPlane::new(params.clone(), config.limits, &config.itfs, payload),
+            data: DataPlane::new(params.clone(), &config),
             params,
             elans: BTreeMap::new(),
             daemon: None,
@@ -90,6 +89,11 @@ impl Mpc {
         self.daemon
             .as_ref()
             .is_some_and(|daemon| daemon.ending == Ending::No)
+    }
+    /// Parameters in force: as configured, and as the LECS changed them.
+    #[must_use]
+    pub const fn params(&self) -> &MpcParams {
+        &self.params
     }
     /// Counts since the start.
     #[must_use]
@@ -168,9 +172,9 @@ impl Mpc {
 
     fn lec_up(&mut self, itf: usize, elan: Elan) {
         self.elans.insert(itf, elan);
-        self.data.lec_up(itf, elan.mtu, &mut self.bus);
+        self.data.lec_up(itf, &mut self.bus);
         if let Some(daemon) = &mut self.daemon {
-            daemon.elans.insert(itf, elan);
+            daemon.lec_up(itf, elan, &mut self.bus);
         }
     }
 

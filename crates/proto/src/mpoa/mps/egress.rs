@@ -6,9 +6,10 @@ use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code_name};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, flag};
 
+use super::Mps;
 use super::resolve::{Exit, requester};
 use super::state::{Asked, Egress, EgressState, PurgeTarget, Reach, count};
-use super::{MAX_MTU, Mps};
+use crate::mpoa::params::MAX_MTU;
 use crate::nhrp::{Binding, Key, Reason};
 use crate::{Duration, Instant, Trace};
 

@@ -6,8 +6,9 @@ use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, code_name};
 use aerostat_wire::nhrp::{Body, Cie, Extension, PROTOCOL_IPV4, Packet, code, flag, op};
 
+use super::Mps;
 use super::state::{Asked, CollectKey, Ingress, IngressKey, PurgeTarget, Purpose, count};
-use super::{MAX_MTU, Mps};
+use crate::mpoa::params::MAX_MTU;
 use crate::nhrp::{Binding, Key, Reason, transit};
 use crate::{Duration, Instant, Trace};
 

@@ -41,7 +41,7 @@
 //!
 //! **Deviations.** Only the first entry of an NHRP reply goes to the client, and only MPOA's extensions and
 //! the client's own: clients in the field cannot read more. A client that no Keep-Alive can reach for p2 is
-//! taken as dead. An MTU above 9180 is passed on as "unknown". A packet on a shortcut that ends here
+//! taken as dead. An MTU above 18174 is passed on as "unknown". A packet on a shortcut that ends here
 //! passes the router as any other, so its TTL is decremented twice: by the client and by the router.
 
 mod changes;
@@ -78,8 +78,6 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trac
 use conns::Conns;
 use state::{Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach};
 
-/// A larger MTU in an entry is a peer's byte-order mistake. Source: facts book "MPOA" §16.
-const MAX_MTU: u16 = 9180;
 /// Tag of shortcuts that end at this router: all are treated alike.
 const TAG_ROUTER: u32 = 1;
 

@@ -3,7 +3,6 @@
 mod calls;
 mod errors;
 mod hostile;
-mod link;
 mod parties;
 mod recorded;
 mod timeouts;

@@ -134,6 +134,61 @@ fn from_flow_to_shortcut() {
     }
 }
 
+/// Calls of an ELAN with large frames must still fit the listeners: an MPS takes 1536 octets, an MPC what its own ELAN
+/// needs. (The MTU of the far ELAN, the largest packet on the shortcut, the SDU of the shortcut.)
+#[test]
+fn sdus_fit_the_smaller_of_two_elans() {
+    let qos_of = |out: &[Output]| {
+        out.iter().find_map(|output| match output {
+            Output::Atm(AtmRequest::Connect { qos, .. }) => Some(*qos),
+            _ => None,
+        })
+    };
+    for (mtu, largest, sdu) in [
+        (1500, 1500, 1536),
+        (9218, 9218, 9230),
+        (18174, 9218, 9230),
+        (0, 1524, 1536),
+        (56325, 1524, 1536),
+    ] {
+        let mut rig = Rig::new(MpcConfig::new(CONTROL, DATA));
+        rig.input(Input::Start);
+        let (itf, elan_id, mtu_own) = (0, ELAN, 9218);
+        let out = rig.input(Input::LecUp {
+            itf,
+            elan_id,
+            mtu: mtu_own,
+        });
+        for (address, max_sdu) in [(CONTROL, 1536), (DATA, 9230)] {
+            let blli = Blli::LLC;
+            assert!(out.contains(&Output::Atm(AtmRequest::Listen {
+                address,
+                blli,
+                max_sdu,
+            })));
+        }
+        rig.associate(MPS_MAC, mps_tlv(MPS));
+        let out = rig.flow(TARGET);
+        assert_eq!(qos_of(&out), Some(Qos::ubr(1536)), "control connection");
+        let control = connects(&out)[0].0;
+        let sent = control_packets(&rig.connected(control, 50));
+        let reply = sent[0]
+            .1
+            .reply(vec![mpoa::reply_entry(32, mtu, 1200, PEER)]);
+        let out = rig.control(control, &reply.expect("request"));
+        assert_eq!(qos_of(&out), Some(Qos::ubr(sdu)), "shortcut, {mtu}");
+        let data = connects(&out)[0].0;
+        rig.connected(data, 60);
+        // The stack sends nothing above its own MTU.
+        let too_long = (largest < mtu_own).then_some((usize::from(largest) + 1, 1));
+        for (len, lane) in [(largest.into(), 0)].into_iter().chain(too_long) {
+            let frame = ethernet(MPS_MAC, &packet(OWN, TARGET, 64, len - 20));
+            let out = rig.input(Input::Outbound { itf: 0, frame });
+            assert_eq!(to_lane(&out), lane, "{len} octets, {mtu}");
+        }
+    }
+}
+
 #[test]
 fn untagged_reply_gives_the_routed_form() {
     for tag in [None, Some(0)] {

@@ -1,0 +1,143 @@
+//! What a host owes its services when they stop, crash and start again. No link: only the inside is looked at.
+
+use super::*;
+use crate::ip::router::{ArpParams, Forwarding, Router, RouterConfig, RouterInterface};
+use aerostat_proto::lane::{Lec, LecConfig};
+use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig};
+use aerostat_proto::uni::Version;
+use aerostat_wire::lane::{ElanName, TlvType};
+
+const NOW: Instant = Instant::ZERO;
+const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+fn address(selector: u8) -> AtmAddress {
+    AtmAddress::LECS.with_selector(selector)
+}
+
+fn host(ip: Ip) -> Host {
+    let signalling = Signalling::new(signalling::Config::new(Version::Uni31));
+    let mut host = Host::new("h", signalling, ip);
+    let elan = ElanName::new("e").expect("short");
+    let config = LecConfig::new(elan, address(0), MAC);
+    host.add_interface(
+        MAC,
+        Box::new(move |_| Service::Lec(Lec::new(config.clone()))),
+    );
+    host
+}
+
+fn client() -> Host {
+    let mut host = host(Ip::Kernel);
+    let config = MpcConfig {
+        itfs: vec![0],
+        ..MpcConfig::new(address(0x50), address(0x51))
+    };
+    host.add_service(Box::new(move |_| Service::Mpc(Mpc::new(config.clone()))));
+    host.start_mpoa_at(NOW);
+    host.handle_input(HostInput::Start, NOW);
+    host
+}
+
+fn router() -> Host {
+    let config = RouterConfig {
+        interfaces: vec![RouterInterface {
+            name: "lec0".into(),
+            mac: MAC.0,
+            address: [10, 0, 0, 1].into(),
+            prefix: 24,
+            mtu: 1500,
+        }],
+        routes: Vec::new(),
+        forwarding: Forwarding::Wire,
+        queue: 1,
+        arp: ArpParams::default(),
+    };
+    let mut host = host(Ip::Router(Box::new(Router::new(config).expect("good"))));
+    host.add_service(Box::new(|_| {
+        let config = MpsConfig::new(address(0x52), address(0x53), Vec::new(), 1);
+        Service::Mps(Mps::new(config))
+    }));
+    host.start_mpoa_at(NOW);
+    host.handle_input(HostInput::Start, NOW);
+    host
+}
+
+fn lec(host: &Host) -> &Lec {
+    match &host.slots[0].service {
+        Some(Service::Lec(lec)) => lec,
+        _ => panic!("slot 0 is the LANE client"),
+    }
+}
+
+fn refusals(host: &mut Host) -> usize {
+    let mut count = 0;
+    while let Some(output) = host.poll_output() {
+        count += usize::from(matches!(output, HostOutput::Trace(t) if t.name == "host.refused"));
+    }
+    count
+}
+
+#[test]
+fn a_lane_client_that_starts_again_announces_mpoa_again() {
+    let mut host = client();
+    let announced = lec(&host).snapshot().tlvs;
+    assert_eq!(announced[0].kind, TlvType::DEVICE_TYPE);
+    host.handle_input(
+        HostInput::Command(HostCommand::Restart(ServiceKind::Lec)),
+        NOW,
+    );
+    assert_eq!(lec(&host).snapshot().tlvs, announced);
+}
+
+#[test]
+fn an_mpoa_client_that_starts_again_has_the_parameters_of_the_lecs() {
+    let mut host = client();
+    host.interfaces[0].up = true;
+    host.interfaces[0].config = vec![Tlv::u16(TlvType::MPC_P1, 3)];
+    host.handle_input(
+        HostInput::Command(HostCommand::Restart(ServiceKind::Mpc)),
+        NOW,
+    );
+    let Some(Service::Mpc(mpc)) = &host.slots[1].service else {
+        panic!("slot 1 is the MPOA client");
+    };
+    assert_eq!(mpc.params().frame_count, 3);
+    assert_eq!(mpc.snapshot(NOW).itfs, [0]);
+}
+
+#[test]
+fn mpoa_off_and_on_again_refuses_nothing() {
+    let mut host = client();
+    for on in [false, true] {
+        host.handle_input(HostInput::Command(HostCommand::Mpoa(on)), NOW);
+    }
+    assert_eq!(refusals(&mut host), 0);
+    // A service that never ran is no user of signalling either.
+    host.handle_input(
+        HostInput::Command(HostCommand::Crash(ServiceKind::Mpc)),
+        NOW,
+    );
+    host.handle_input(
+        HostInput::Command(HostCommand::Crash(ServiceKind::Mpc)),
+        NOW,
+    );
+    assert_eq!(refusals(&mut host), 0);
+}
+
+#[test]
+fn questions_to_a_crashed_lane_client_are_answered() {
+    let mut host = router();
+    host.find_owner(1, 0, OTHER, NOW);
+    host.settle(NOW);
+    assert!(host.owner_queries.is_empty(), "not a member: nobody");
+    // One that is asked when it crashes, and one asked afterwards.
+    host.owner_queries.insert((0, OTHER), vec![2]);
+    host.handle_input(
+        HostInput::Command(HostCommand::Crash(ServiceKind::Lec)),
+        NOW,
+    );
+    host.find_owner(3, 0, OTHER, NOW);
+    host.settle(NOW);
+    assert!(host.owner_queries.is_empty());
+}
