@@ -28,7 +28,13 @@ impl Node for Simple {
             *next = now + Duration::from_nanos(1);
         }
     }
-    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool {
+    fn forward(
+        &mut self,
+        port: u16,
+        run: CellRun,
+        now: Instant,
+        touched: &mut Vec<u16>,
+    ) -> Option<CellRun> {
         match self {
             Self::Source(nic, ..) | Self::Sink(nic) => {
                 nic.receive(run, now);
@@ -37,8 +43,9 @@ impl Node for Simple {
                 fabric.receive(port, run, now, |port| touched.push(port));
             }
         }
-        false
+        None
     }
+    fn cells(&mut self, _port: u16, _run: CellRun, _now: Instant) {}
     fn link(&mut self, _port: u16, _up: bool, _now: Instant) {}
     fn handle_timeout(&mut self, now: Instant) {
         if let Self::Source(nic, pdu, next, sent) = self {

@@ -1,107 +1,102 @@
-//! The event queue: earliest first, and in order of insertion among those of one instant.
+//! The schedule: what happens next, by time and, among events of one instant, by source.
+//!
+//! A world has a fixed set of *sources* of events (a direction of a link, a node's deadline), each of which
+//! waits for at most one event. So the schedule is no heap of events but a tournament over the sources: to
+//! move a source's event is one pass from its leaf to the root, and no stale event ever waits. Ties go to the
+//! source with the lower number and not to the event that was scheduled first, so that they do not depend
+//! on how the world came to its state: a run that handles cells in batches equals one that does not.
 
 use aerostat_proto::Instant;
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
-#[derive(Clone, Copy, Debug)]
-struct Entry<T> {
-    at: Instant,
-    number: u64,
-    event: T,
+const NEVER: u64 = u64::MAX;
+
+/// When each source has its event.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    sources: usize,
+    /// Nanoseconds by source, padded with [`NEVER`] to a power of two.
+    times: Vec<u64>,
+    /// Winner of each match: node 1 is the final, nodes 2n and 2n+1 lead to node n. The second half are the
+    /// sources themselves.
+    winners: Vec<u32>,
 }
 
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+impl Schedule {
+    /// Adds a source without an event; sources are numbered from 0.
+    pub fn add_source(&mut self) -> u32 {
+        self.sources += 1;
+        if self.sources > self.times.len() {
+            let leaves = self.sources.next_power_of_two();
+            self.times.resize(leaves, NEVER);
+            self.winners = vec![0; 2 * leaves];
+            for source in 0..leaves {
+                self.winners[leaves + source] = source as u32;
+            }
+            for node in (1..leaves).rev() {
+                self.play(node);
+            }
+        }
+        self.sources as u32 - 1
     }
-}
-impl<T> Eq for Entry<T> {}
-impl<T> PartialOrd for Entry<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<T> Ord for Entry<T> {
-    /// Reversed: the heap's greatest is the earliest.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.number).cmp(&(self.at, self.number))
-    }
-}
 
-/// Events of type `T` in virtual time.
-#[derive(Clone, Debug)]
-pub struct EventQueue<T> {
-    heap: BinaryHeap<Entry<T>>,
-    inserted: u64,
-}
-
-impl<T> Default for EventQueue<T> {
-    fn default() -> Self {
-        Self {
-            heap: BinaryHeap::new(),
-            inserted: 0,
+    /// Sets, moves or takes back the event of a source.
+    pub fn set(&mut self, source: u32, at: Option<Instant>) {
+        let time = at.map_or(NEVER, Instant::as_nanos);
+        if std::mem::replace(&mut self.times[source as usize], time) == time {
+            return;
+        }
+        let mut node = (self.times.len() + source as usize) / 2;
+        while node > 0 {
+            self.play(node);
+            node /= 2;
         }
     }
-}
 
-impl<T> EventQueue<T> {
-    /// Adds an event.
-    pub fn push(&mut self, at: Instant, event: T) {
-        self.inserted += 1;
-        self.heap.push(Entry {
-            at,
-            number: self.inserted,
-            event,
-        });
-    }
-    /// Time of the next event.
+    /// The source with the next event, and its time.
     #[must_use]
-    pub fn next_at(&self) -> Option<Instant> {
-        self.heap.peek().map(|entry| entry.at)
-    }
-    /// Takes the next event, if it is due at `until`.
-    pub fn pop_due(&mut self, until: Instant) -> Option<(Instant, T)> {
-        if self.next_at()? > until {
-            return None;
+    pub fn next(&self) -> Option<(Instant, u32)> {
+        let source = *self.winners.get(1)?;
+        match self.times[source as usize] {
+            NEVER => None,
+            time => Some((Instant::from_nanos(time), source)),
         }
-        self.heap.pop().map(|entry| (entry.at, entry.event))
     }
-    /// Events that wait.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.heap.len()
-    }
-    /// True if none waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
-    /// Events added so far.
-    #[must_use]
-    pub const fn inserted(&self) -> u64 {
-        self.inserted
+
+    /// Decides one match; the left side has the lower sources.
+    fn play(&mut self, node: usize) {
+        let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+        let right_wins = self.times[right as usize] < self.times[left as usize];
+        self.winners[node] = if right_wins { right } else { left };
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    #[test]
-    fn time_then_insertion() {
-        let mut queue = EventQueue::default();
-        for (at, event) in [(5, 'c'), (3, 'a'), (5, 'd'), (3, 'b'), (9, 'e')] {
-            queue.push(Instant::from_nanos(at), event);
+    proptest! {
+        /// The tournament against a plain search for the least.
+        #[test]
+        fn agrees_with_a_search(
+            count in 1_usize..70,
+            moves in proptest::collection::vec((any::<u32>(), proptest::option::weighted(0.8, 0_u64..50)), 1..300),
+        ) {
+            let mut schedule = Schedule::default();
+            let mut plain: Vec<Option<u64>> = Vec::new();
+            for _ in 0..count {
+                schedule.add_source();
+                plain.push(None);
+            }
+            prop_assert_eq!(schedule.next(), None);
+            for (source, time) in moves {
+                let source = source as usize % count;
+                schedule.set(source as u32, time.map(Instant::from_nanos));
+                plain[source] = time;
+                let events = plain.iter().enumerate().filter_map(|(s, time)| Some(((*time)?, s)));
+                let want = events.min().map(|(time, s)| (Instant::from_nanos(time), s as u32));
+                prop_assert_eq!(schedule.next(), want);
+            }
         }
-        let due = Instant::from_nanos(5);
-        let got: String = std::iter::from_fn(|| queue.pop_due(due))
-            .map(|e| e.1)
-            .collect();
-        assert_eq!(got, "abcd");
-        assert_eq!(
-            (queue.len(), queue.next_at()),
-            (1, Some(Instant::from_nanos(9)))
-        );
     }
 }

@@ -16,10 +16,18 @@ pub trait Node {
     type Event;
     /// Power is on.
     fn start(&mut self, now: Instant);
-    /// Cells came from the link at `port`. Ports whose queues took cells are added to `touched`. False if
-    /// nothing but queues and counters has changed: then the world asks neither outputs nor deadline, which
-    /// is what makes a cell cheap.
-    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool;
+    /// Cells came from the link at `port`: moves them on if nothing but output queues and counters is
+    /// concerned, and adds the ports whose queues took some to `touched`. Gives them back otherwise; then
+    /// they come again through [`Self::cells`]. This is what makes a cell cheap.
+    fn forward(
+        &mut self,
+        port: u16,
+        run: CellRun,
+        now: Instant,
+        touched: &mut Vec<u16>,
+    ) -> Option<CellRun>;
+    /// Cells came that concern more than the cell plane.
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant);
     /// The link at `port` went down or came up.
     fn link(&mut self, port: u16, up: bool, now: Instant);
     /// Fires every timer that is due.

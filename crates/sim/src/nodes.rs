@@ -97,18 +97,6 @@ impl StationNode {
         self.touched = true;
     }
 
-    /// Cells that neither end a PDU nor are OAM only wait in the adapter: the host need not know.
-    fn cells(&mut self, run: CellRun, now: Instant) -> bool {
-        let quiet = run.is_user() && !run.ends_pdu();
-        if quiet {
-            self.station.nic_mut().receive(run, now);
-        } else {
-            self.station.receive(run, now);
-            self.touched = true;
-        }
-        !quiet
-    }
-
     fn poll_output(&mut self) -> Option<NodeOutput<LabEvent>> {
         if std::mem::take(&mut self.touched) {
             return Some(NodeOutput::Touched(0));
@@ -145,19 +133,39 @@ impl Node for LabNode {
         }
     }
 
-    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool {
+    fn forward(
+        &mut self,
+        port: u16,
+        run: CellRun,
+        now: Instant,
+        touched: &mut Vec<u16>,
+    ) -> Option<CellRun> {
         match self {
-            Self::Station(node) => node.cells(run, now),
+            // Cells that neither end a PDU nor are OAM only wait in the adapter: the host need not know.
+            Self::Station(node) if run.is_user() && !run.ends_pdu() => {
+                node.station.nic_mut().receive(run, now);
+                None
+            }
+            Self::Station(_) => Some(run),
+            // Only local labels concern the control plane.
             Self::Switch(switch) if switch.fabric().is_local(PortVc::new(port, run.vc)) => {
-                feed(switch, switch::Input::Cells(PortNo(port), run), now);
-                true
+                Some(run)
             }
             Self::Switch(switch) => {
-                // Only local labels concern the control plane.
                 let fabric = switch.fabric_mut();
                 fabric.receive(port, run, now, |port| touched.push(port));
-                false
+                None
             }
+        }
+    }
+
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant) {
+        match self {
+            Self::Station(node) => {
+                node.station.receive(run, now);
+                node.touched = true;
+            }
+            Self::Switch(switch) => feed(switch, switch::Input::Cells(PortNo(port), run), now),
         }
     }
 

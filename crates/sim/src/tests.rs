@@ -3,8 +3,8 @@
 use crate::*;
 use aerostat_node::atm::fabric::Switched;
 use aerostat_node::atm::{
-    CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicEvent, OutputPort, Pdu, PortLimits,
-    PortVc, QueueConfig, RunReassembler,
+    CellCounters, CellRate, CellRun, Fabric, FabricOp, Limits, Nic, NicEvent, OutputPort, Pdu,
+    PortLimits, PortVc, QueueConfig, RunReassembler,
 };
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::aal5::cells_for;
@@ -87,25 +87,41 @@ fn contents(len: usize, number: u8) -> Vec<u8> {
 impl Node for Script {
     type Event = (Vc, usize);
     fn start(&mut self, _now: Instant) {}
-    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool {
-        let vc = run.vc;
-        let pdu = match &mut self.plane {
-            Plane::Host(nic) => match nic.receive(run, now) {
-                NicEvent::Sdu { sdu, .. } => sdu.pdu,
-                _ => return false,
-            },
-            Plane::Switch(fabric, receiver) => {
-                match fabric.receive(port, run, now, |port| touched.push(port)) {
-                    Switched::Local(run) => match receiver.push(run) {
-                        Some(Ok(sdu)) => sdu.pdu,
-                        _ => return false,
-                    },
-                    Switched::Queued | Switched::Dropped(_) => return false,
-                }
+    fn forward(
+        &mut self,
+        port: u16,
+        run: CellRun,
+        now: Instant,
+        touched: &mut Vec<u16>,
+    ) -> Option<CellRun> {
+        match &mut self.plane {
+            Plane::Host(nic) if run.is_user() && !run.ends_pdu() => {
+                nic.receive(run, now);
+                None
             }
+            Plane::Host(_) => Some(run),
+            Plane::Switch(fabric, _) if fabric.is_local(PortVc::new(port, run.vc)) => Some(run),
+            Plane::Switch(fabric, _) => {
+                fabric.receive(port, run, now, |port| touched.push(port));
+                None
+            }
+        }
+    }
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant) {
+        let vc = run.vc;
+        let sdu = match &mut self.plane {
+            Plane::Host(nic) => match nic.receive(run, now) {
+                NicEvent::Sdu { sdu, .. } => Some(Ok(sdu)),
+                _ => None,
+            },
+            Plane::Switch(fabric, receiver) => match fabric.receive(port, run, now, |_| {}) {
+                Switched::Local(run) => receiver.push(run),
+                Switched::Queued | Switched::Dropped(_) => None,
+            },
         };
-        self.keep(vc, pdu, now);
-        true
+        if let Some(Ok(sdu)) = sdu {
+            self.keep(vc, sdu.pdu, now);
+        }
     }
     fn link(&mut self, port: u16, up: bool, now: Instant) {
         match &mut self.plane {
@@ -478,5 +494,147 @@ proptest! {
         let cells: usize = one.iter().chain(&two).map(|(_, len)| cells_for(*len)).sum();
         prop_assert_eq!(world.link_counters(LinkId(2))[1].delivered, cells as u64);
         prop_assert_eq!(world.node(switch).unwrap().fabric().output(2).unwrap().totals().dropped.total(), 0);
+    }
+}
+
+/// What [`busy_world`] ends with: SDUs received by each host with their times, then counters.
+type Outcome = (
+    Vec<Vec<(Instant, Vc, Vec<u8>)>>,
+    Vec<[LinkCounters; 2]>,
+    Vec<CellCounters>,
+);
+
+/// Four hosts on two switches: shaped, guaranteed, multipoint and greedy traffic into short queues over a
+/// trunk with errors. `steps` are the times at which the run is interrupted.
+fn busy_world(
+    plans: &[Vec<(u64, usize)>],
+    loss: f64,
+    cell_by_cell: bool,
+    steps: &[u64],
+) -> Outcome {
+    let mut world: World<Script> = World::new(9);
+    world.every_departure(cell_by_cell);
+    let hosts: Vec<NodeId> = (0..4).map(|i| world.add_host(&format!("h{i}"))).collect();
+    let switches = [world.add_switch("s0", 3), world.add_switch("s1", 3)];
+    let clean = LinkConfig::new(Duration::from_nanos(700));
+    let trunk = LinkConfig {
+        loss,
+        bit_errors: loss / 100.0,
+        ..LinkConfig::new(DELAY)
+    };
+    let mut links = vec![world.connect("trunk", [end(switches[0], 0), end(switches[1], 0)], trunk)];
+    for (i, host) in hosts.iter().enumerate() {
+        let far = end(switches[i / 2], 1 + i as u16 % 2);
+        links.push(world.connect(&format!("l{i}"), [end(*host, 0), far], clean));
+    }
+    let cbr = TrafficParams::cbr(40_000, 0);
+    let slow = TrafficParams {
+        max_pcr: Some(90_000),
+        ..TrafficParams::ubr(0)
+    };
+    let ubr = TrafficParams::ubr(0);
+    let vc = |vci| Vc::new(0, vci);
+    let connect = |from, to, traffic| FabricOp::Connect {
+        from,
+        to,
+        traffic,
+        police: true,
+    };
+    // h0: VC 50 (CBR) to h2, VC 51 (UBR) to h2 and h3; h1: VC 50 (shaped UBR) to h3, VC 51 to h2.
+    let first = [
+        connect(PortVc::new(1, vc(50)), PortVc::new(0, vc(60)), cbr),
+        connect(PortVc::new(1, vc(51)), PortVc::new(0, vc(61)), ubr),
+        connect(PortVc::new(2, vc(50)), PortVc::new(0, vc(62)), slow),
+        connect(PortVc::new(2, vc(51)), PortVc::new(0, vc(63)), ubr),
+    ];
+    let second = [
+        connect(PortVc::new(0, vc(60)), PortVc::new(1, vc(70)), cbr),
+        connect(PortVc::new(0, vc(61)), PortVc::new(1, vc(71)), ubr),
+        FabricOp::AddLeaf {
+            from: PortVc::new(0, vc(61)),
+            to: PortVc::new(2, vc(71)),
+        },
+        connect(PortVc::new(0, vc(62)), PortVc::new(2, vc(72)), slow),
+        connect(PortVc::new(0, vc(63)), PortVc::new(1, vc(73)), ubr),
+    ];
+    let rates = [CellRate::DS3, CellRate::OC3, CellRate::OC3];
+    let tight = PortLimits {
+        best_effort: Limits::of(150),
+        best_effort_vc: Limits::of(100),
+        ..PortLimits::SWITCH
+    };
+    let machine = |ops: &[FabricOp]| {
+        let mut script = Script::switch(&[], &[]);
+        let Plane::Switch(fabric, _) = &mut script.plane else {
+            panic!()
+        };
+        for rate in rates {
+            fabric.add_port(rate, tight);
+        }
+        for op in ops {
+            fabric.apply(*op).unwrap();
+        }
+        script
+    };
+    let mut machines = vec![
+        (switches[0], machine(&first)),
+        (switches[1], machine(&second)),
+    ];
+    for (i, contracts) in [[cbr, ubr], [slow, ubr]].into_iter().enumerate() {
+        let mut script = Script::host(
+            CellRate::OC3,
+            &[(vc(50), contracts[0]), (vc(51), contracts[1])],
+        );
+        let mut when = [0, 0];
+        let mut plan = Vec::new();
+        for which in 0..2 {
+            for (gap, len) in &plans[2 * i + which] {
+                when[which] += gap;
+                plan.push((at(when[which]), vc(50 + which as u16), *len));
+            }
+        }
+        plan.sort_by_key(|step| step.0);
+        script.plan = plan.into();
+        machines.push((hosts[i], script));
+    }
+    for host in &hosts[2..] {
+        let open: Vec<_> = (70..74)
+            .map(|vci| (vc(vci), TrafficParams::none()))
+            .collect();
+        machines.push((*host, Script::host(CellRate::OC3, &open)));
+    }
+    world.power_on_all(machines, &mut ());
+    for step in steps.iter().copied().chain([100_000]) {
+        world.run_until(at(step), &mut ());
+    }
+    let received = hosts
+        .iter()
+        .map(|h| world.node(*h).unwrap().received.clone())
+        .collect();
+    let counters = links
+        .iter()
+        .map(|link| world.link_counters(*link))
+        .collect();
+    let totals = switches.iter().flat_map(|s| {
+        let fabric = world.node(*s).unwrap().fabric();
+        (0..3).map(|port| fabric.output(port).unwrap().totals())
+    });
+    (received, counters, totals.collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    /// A run that takes departures late equals one with an event per departure, to the nanosecond and to the
+    /// cell; and it does not matter where a run is interrupted.
+    #[test]
+    fn late_departures_change_nothing(
+        plans in proptest::collection::vec(proptest::collection::vec((0_u64..900, 1_usize..4_000), 0..25), 4),
+        loss in prop_oneof![Just(0.0), Just(0.003)],
+        mut steps in proptest::collection::vec(0_u64..20_000, 0..20),
+    ) {
+        steps.sort_unstable();
+        let exact = busy_world(&plans, loss, true, &[]);
+        prop_assert_eq!(&busy_world(&plans, loss, false, &[]), &exact);
+        prop_assert_eq!(&busy_world(&plans, loss, false, &steps), &exact);
     }
 }

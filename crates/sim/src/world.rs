@@ -4,14 +4,18 @@
 //! line for exactly one cell time, then travels for the delay of the link, and is given to the far node when
 //! its last bit is there. What nodes do with cells is theirs; the world owns links, time and events.
 //!
-//! **Events.** One queue ([`EventQueue`]) holds, per direction of a link, at most one departure and one
-//! arrival, and per node its next deadline. A deadline that has moved leaves a stale event behind, which is
-//! recognised and ignored: nodes are called only when something is due.
+//! **Events.** A direction of a link has at most one event ahead of it, a node one deadline: these are the
+//! sources of the [`Schedule`]. Nodes are called only when something is due. A direction that has cells on the
+//! way waits for the first of them to arrive, and learns then what has left the port since: the port itself
+//! decides departures as they were due ([`OutputPort::allow_late`]), so nobody can tell. Before a node's
+//! control plane acts, all its ports are brought up to date. [`World::every_departure`] makes each departure
+//! an event of its own, for a test that holds the two against each other.
 //!
-//! **Order.** Events of one instant happen in the order in which they were scheduled. Nothing else
-//! decides anything, so a world is a function of its construction, its seed and the calls made on it.
+//! **Order.** Departures of an instant come before cells that are queued at that instant. Otherwise events of
+//! one instant happen in the order of their sources, which is that of creation. Nothing else decides
+//! anything, so a world is a function of its construction, its seed and the calls made on it.
 
-use crate::event::EventQueue;
+use crate::event::Schedule;
 use crate::link::{Impairment, LinkConfig, LinkCounters};
 use crate::node::{Node, NodeOutput, Observer, Packet};
 use aerostat_node::atm::{CellRun, Departure, OutputPort, RunReassembler};
@@ -41,11 +45,9 @@ pub struct LinkEnd {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The transmitter of a direction may be due.
-    Departure(u32),
-    /// The first cell on its way in a direction arrives.
-    Arrival(u32),
-    /// The deadline of a node may be due.
+    /// Cells leave or arrive in a direction of a link.
+    Way(u32),
+    /// The deadline of a node is due.
     Deadline(u32),
 }
 
@@ -54,8 +56,8 @@ struct Slot<N> {
     node: Option<N>,
     /// Links of a switch to a switch have NNI cells.
     switch: bool,
-    /// When the deadline event that counts is due: not later than the node's own deadline.
-    due: Option<Instant>,
+    /// Source of its deadlines.
+    deadline: u32,
     /// Direction that each port sends into; `u32::MAX` where no link is plugged in.
     directions: Vec<u32>,
 }
@@ -67,8 +69,8 @@ struct Travel {
     to: LinkEnd,
     delay: Duration,
     on_the_way: VecDeque<(Instant, CellRun)>,
-    /// When the departure event that counts is due.
-    due: Option<Instant>,
+    /// Source of its events.
+    source: u32,
     impairment: Option<Impairment>,
     counters: LinkCounters,
     up: bool,
@@ -89,7 +91,11 @@ struct Link {
 /// A network in virtual time. See the module's text.
 pub struct World<N: Node> {
     now: Instant,
-    events: EventQueue<Event>,
+    schedule: Schedule,
+    /// What the sources of the schedule are.
+    sources: Vec<Event>,
+    events: u64,
+    every_departure: bool,
     slots: Vec<Slot<N>>,
     links: Vec<Link>,
     /// Two per link: from end 0 to end 1, then back.
@@ -108,7 +114,10 @@ impl<N: Node> World<N> {
     pub fn new(seed: u64) -> Self {
         Self {
             now: Instant::ZERO,
-            events: EventQueue::default(),
+            schedule: Schedule::default(),
+            sources: Vec::new(),
+            events: 0,
+            every_departure: false,
             slots: Vec::new(),
             links: Vec::new(),
             travels: Vec::new(),
@@ -129,14 +138,20 @@ impl<N: Node> World<N> {
     }
 
     fn add(&mut self, name: &str, switch: bool, ports: usize) -> NodeId {
+        let deadline = self.add_source(Event::Deadline(self.slots.len() as u32));
         self.slots.push(Slot {
             name: name.into(),
             node: None,
             switch,
-            due: None,
+            deadline,
             directions: vec![NO_DIRECTION; ports],
         });
         NodeId(self.slots.len() - 1)
+    }
+
+    fn add_source(&mut self, event: Event) -> u32 {
+        self.sources.push(event);
+        self.schedule.add_source()
     }
 
     /// Plugs a link in. Its random errors are a stream of their own per direction. The rate is that of the
@@ -152,12 +167,14 @@ impl<N: Node> World<N> {
             assert_eq!(*direction, NO_DIRECTION, "{name}: the port has a link");
             *direction = self.travels.len() as u32;
             let rng = random::stream(self.seed, name, way);
+            let number = self.travels.len() as u32;
+            let source = self.add_source(Event::Way(number));
             self.travels.push(Travel {
                 from,
                 to,
                 delay: config.delay,
                 on_the_way: VecDeque::new(),
-                due: None,
+                source,
                 impairment: Impairment::new(&config, form, rng),
                 counters: LinkCounters::default(),
                 up: false,
@@ -226,12 +243,12 @@ impl<N: Node> World<N> {
     /// When something happens next.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        self.events.next_at()
+        self.schedule.next().map(|next| next.0)
     }
-    /// Events scheduled so far.
+    /// Events so far.
     #[must_use]
     pub const fn events(&self) -> u64 {
-        self.events.inserted()
+        self.events
     }
     /// A node's name.
     #[must_use]
@@ -262,18 +279,27 @@ impl<N: Node> World<N> {
 
     /// Lets everything happen up to and including `until`; the time is `until` afterwards.
     pub fn run_until(&mut self, until: Instant, observer: &mut impl Observer<N::Event>) {
-        while let Some((at, event)) = self.events.pop_due(until) {
+        while let Some((at, source)) = self.schedule.next().filter(|next| next.0 <= until) {
             self.now = at;
-            match event {
-                Event::Arrival(way) => self.arrival(way, observer),
-                Event::Departure(way) => self.departure(way, observer),
-                Event::Deadline(node) => self.deadline(NodeId(node as usize), observer),
+            self.events += 1;
+            match self.sources[source as usize] {
+                Event::Way(way) => self.travel(way, observer),
+                Event::Deadline(node) => {
+                    let node = NodeId(node as usize);
+                    self.with_node(node, observer, |machine, now| machine.handle_timeout(now));
+                }
             }
             if !self.tapped.is_empty() {
                 self.show_drops(observer);
             }
         }
         self.now = self.now.max(until);
+        self.advance_all(observer);
+    }
+
+    /// Makes each departure an event of its own. Changes no result, only takes more time.
+    pub const fn every_departure(&mut self, on: bool) {
+        self.every_departure = on;
     }
 
     /// Calls a node with the present time, then carries out what it wants. Does nothing if it is off.
@@ -284,6 +310,9 @@ impl<N: Node> World<N> {
         act: impl FnOnce(&mut N, Instant),
     ) {
         let now = self.now;
+        for port in 0..self.slots[node.0].directions.len() {
+            self.port_touched(node, port as u16, observer);
+        }
         if let Some(machine) = &mut self.slots[node.0].node {
             act(machine, now);
             self.serve(node, observer);
@@ -313,6 +342,12 @@ impl<N: Node> World<N> {
         for index in 0..self.tapped.len() {
             self.log_drops(self.tapped[index] as usize);
         }
+        for way in 0..self.travels.len() {
+            let from = self.travels[way].from;
+            if let Some(output) = self.output(from) {
+                output.allow_late();
+            }
+        }
         let mut changed = self.refresh_links();
         changed.retain(|(end, _)| !started.contains(&end.node));
         let starters = self
@@ -328,24 +363,34 @@ impl<N: Node> World<N> {
 
     /// Switches a node off: it forgets everything, its links go down.
     pub fn power_off(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
-        let slot = &mut self.slots[node.0];
-        if slot.node.take().is_none() {
+        if self.slots[node.0].node.is_none() {
             return;
         }
-        slot.due = None;
+        self.advance_all(observer);
+        let slot = &mut self.slots[node.0];
+        slot.node = None;
+        self.schedule.set(slot.deadline, None);
         let changed = self.refresh_links();
         self.tell_links(&changed, observer);
     }
 
     /// Cuts a link, or mends it.
     pub fn set_cut(&mut self, link: LinkId, cut: bool, observer: &mut impl Observer<N::Event>) {
+        self.advance_all(observer);
         self.links[link.0].cut = cut;
         let changed = self.refresh_links();
         self.tell_links(&changed, observer);
     }
 
     /// Changes the random errors of a link.
-    pub fn set_errors(&mut self, link: LinkId, loss: f64, bit_errors: f64) {
+    pub fn set_errors(
+        &mut self,
+        link: LinkId,
+        loss: f64,
+        bit_errors: f64,
+        observer: &mut impl Observer<N::Event>,
+    ) {
+        self.advance_all(observer);
         let Link { name, config, .. } = &mut self.links[link.0];
         (config.loss, config.bit_errors) = (loss, bit_errors);
         let config = *config;
@@ -376,6 +421,7 @@ impl<N: Node> World<N> {
                 tap.clear();
             }
             changed.push((travel.from, up));
+            self.reschedule(way as u32);
         }
         changed
     }
@@ -388,50 +434,22 @@ impl<N: Node> World<N> {
         }
     }
 
-    fn deadline(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
-        let now = self.now;
-        let slot = &mut self.slots[node.0];
-        if slot.due != Some(now) {
-            return;
-        }
-        slot.due = None;
-        let deadline = slot.node.as_ref().and_then(N::poll_timeout);
-        if deadline.is_some_and(|at| at <= now) {
-            self.with_node(node, observer, |machine, now| machine.handle_timeout(now));
-        } else {
-            self.schedule_deadline(node);
-        }
-    }
-
-    /// Makes sure that an event waits for the node's deadline, or for an earlier one that has moved.
-    fn schedule_deadline(&mut self, node: NodeId) {
-        let slot = &mut self.slots[node.0];
-        let Some(at) = slot.node.as_ref().and_then(N::poll_timeout) else {
-            return;
-        };
-        assert!(
-            at > self.now,
-            "{}: deadline {at} is not after {}",
-            slot.name,
-            self.now
-        );
-        if slot.due.is_none_or(|due| at < due) {
-            slot.due = Some(at);
-            self.events.push(at, Event::Deadline(node.0 as u32));
-        }
-    }
-
     /// Carries out what a node wants, then schedules its next deadline.
     fn serve(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
         let now = self.now;
         while let Some(output) = self.slots[node.0].node.as_mut().and_then(N::poll_output) {
             match output {
-                NodeOutput::Touched(port) => self.port_touched(LinkEnd { node, port }),
+                NodeOutput::Touched(port) => self.port_touched(node, port, observer),
                 NodeOutput::Trace(trace) => observer.trace(node, trace, now),
                 NodeOutput::Event(event) => observer.event(node, event, now),
             }
         }
-        self.schedule_deadline(node);
+        let slot = &self.slots[node.0];
+        let deadline = slot.node.as_ref().and_then(N::poll_timeout);
+        if let Some(at) = deadline {
+            assert!(at > now, "{}: deadline {at} is not after {now}", slot.name);
+        }
+        self.schedule.set(slot.deadline, deadline);
     }
 
     /// The direction that a port sends into.
@@ -444,34 +462,49 @@ impl<N: Node> World<N> {
         self.slots[end.node.0].node.as_mut()?.output_port(end.port)
     }
 
-    /// Makes sure that an event waits for the next departure.
-    fn schedule_departure(&mut self, way: u32) {
-        let from = self.travels[way as usize].from;
-        let now = self.now;
-        let next = self.output(from).and_then(|output| output.next_departure());
-        let travel = &mut self.travels[way as usize];
-        let Some(next) = next.map(|next| next.max(now)) else {
-            return;
-        };
-        if travel.due.is_none_or(|due| next < due) {
-            travel.due = Some(next);
-            self.events.push(next, Event::Departure(way));
+    /// Puts the next event of a direction into the schedule.
+    fn reschedule(&mut self, way: u32) {
+        let travel = &self.travels[way as usize];
+        let (from, source) = (travel.from, travel.source);
+        let mut next = travel.on_the_way.front().map(|front| front.0);
+        if self.every_departure || next.is_none() {
+            let departure = self.output(from).and_then(|output| output.next_departure());
+            next = [next, departure].into_iter().flatten().min();
+        }
+        self.schedule.set(source, next);
+    }
+
+    /// Puts the cells that have left a port by now onto its link.
+    fn advance(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
+        let (from, now) = (self.travels[way as usize].from, self.now);
+        while let Some(departure) = self.output(from).and_then(|output| output.pop(now, 1)) {
+            self.transmit(way, departure, observer);
+        }
+        self.reschedule(way);
+    }
+
+    fn advance_all(&mut self, observer: &mut impl Observer<N::Event>) {
+        for way in 0..self.travels.len() {
+            self.advance(way as u32, observer);
         }
     }
 
-    fn departure(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
+    /// The queues of a port may have changed.
+    fn port_touched(&mut self, node: NodeId, port: u16, observer: &mut impl Observer<N::Event>) {
+        if let Some(way) = self.way(node, port) {
+            self.advance(way, observer);
+        }
+    }
+
+    /// Something is due in a direction.
+    fn travel(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
         let now = self.now;
-        let travel = &mut self.travels[way as usize];
-        if travel.due != Some(now) {
-            return;
+        let arrived = &mut self.travels[way as usize].on_the_way;
+        let arrived = arrived.pop_front_if(|front| front.0 <= now);
+        self.advance(way, observer);
+        if let Some((_, run)) = arrived {
+            self.arrive(way, run, observer);
         }
-        travel.due = None;
-        let from = travel.from;
-        let departure = self.output(from).and_then(|output| output.pop(now, 1));
-        if let Some(departure) = departure {
-            self.transmit(way, departure, observer);
-        }
-        self.schedule_departure(way);
     }
 
     /// A cell goes onto the link.
@@ -495,26 +528,13 @@ impl<N: Node> World<N> {
         let Some(run) = run else {
             return;
         };
-        let arrival = finish + travel.delay;
-        if travel.on_the_way.is_empty() {
-            self.events.push(arrival, Event::Arrival(way));
-        }
-        travel.on_the_way.push_back((arrival, run));
+        travel.on_the_way.push_back((finish + travel.delay, run));
     }
 
-    fn arrival(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
+    /// A cell arrives.
+    fn arrive(&mut self, way: u32, run: CellRun, observer: &mut impl Observer<N::Event>) {
         let now = self.now;
         let travel = &mut self.travels[way as usize];
-        // After a cut the event of a cell that is gone may still come.
-        if travel.on_the_way.front().is_none_or(|front| front.0 != now) {
-            return;
-        }
-        let Some((_, run)) = travel.on_the_way.pop_front() else {
-            return;
-        };
-        if let Some((at, _)) = travel.on_the_way.front() {
-            self.events.push(*at, Event::Arrival(way));
-        }
         travel.counters.delivered += 1;
         let to = travel.to;
         if travel.taps[1].is_some() {
@@ -524,19 +544,13 @@ impl<N: Node> World<N> {
             return;
         };
         let mut touched = std::mem::take(&mut self.touched);
-        let involved = node.cells(to.port, run, now, &mut touched);
+        let kept = node.forward(to.port, run, now, &mut touched);
         for port in touched.drain(..) {
-            self.port_touched(LinkEnd { port, ..to });
+            self.port_touched(to.node, port, observer);
         }
         self.touched = touched;
-        if involved {
-            self.serve(to.node, observer);
-        }
-    }
-
-    fn port_touched(&mut self, end: LinkEnd) {
-        if let Some(way) = self.way(end.node, end.port) {
-            self.schedule_departure(way);
+        if let Some(run) = kept {
+            self.with_node(to.node, observer, |node, now| node.cells(to.port, run, now));
         }
     }
 }

@@ -168,6 +168,10 @@ pub struct OutputPort {
     closed: CellCounters,
     /// PDUs that lost cells, if somebody wants to know.
     drops: Option<Vec<DroppedPdu>>,
+    /// The driver may come late: see [`OutputPort::allow_late`].
+    late: bool,
+    /// Departures that were due before the last cells were queued, and still have to be taken.
+    departed: VecDeque<Departure>,
 }
 
 impl OutputPort {
@@ -189,6 +193,8 @@ impl OutputPort {
             rate,
             closed: CellCounters::default(),
             drops: None,
+            late: false,
+            departed: VecDeque::new(),
         }
     }
 
@@ -313,6 +319,9 @@ impl OutputPort {
 
     /// Offers cells to a queue. A queue that is not open takes nothing.
     pub fn enqueue(&mut self, id: QueueId, run: CellRun, now: Instant) -> Admission {
+        if self.late {
+            self.catch_up(now);
+        }
         let Some(Some(queue)) = self.queues.get_mut(id.0 as usize) else {
             return Admission {
                 accepted: 0,
@@ -340,6 +349,19 @@ impl OutputPort {
             self.log_drop(id, admission, pdu, now);
         }
         admission
+    }
+
+    /// Lets the driver take departures later than they are due, cell by cell. What was due by the time of an
+    /// [`Self::enqueue`] is decided before that enqueue, so it makes no difference how late the driver is;
+    /// only before [`Self::close`] and [`Self::flush`], which know no time, it has to be punctual.
+    pub const fn allow_late(&mut self) {
+        self.late = true;
+    }
+
+    fn catch_up(&mut self, now: Instant) {
+        while let Some(departure) = self.depart(now, 1) {
+            self.departed.push_back(departure);
+        }
     }
 
     fn log_drop(&mut self, id: QueueId, admission: Admission, pdu: Pdu, at: Instant) {
@@ -390,6 +412,13 @@ impl OutputPort {
     /// When the next cell may begin, or `None` if nothing waits. It may lie in the past of a late driver.
     #[must_use]
     pub fn next_departure(&self) -> Option<Instant> {
+        if let Some(departure) = self.departed.front() {
+            return Some(departure.start);
+        }
+        self.next_start()
+    }
+
+    fn next_start(&self) -> Option<Instant> {
         let free = self.line.at();
         if self.ready_count > 0 {
             return Some(free.max(self.ready_since));
@@ -399,7 +428,14 @@ impl OutputPort {
 
     /// Sends up to `max` cells of one run, if a departure is due at `now`.
     pub fn pop(&mut self, now: Instant, max: u16) -> Option<Departure> {
-        let start = self.next_departure().filter(|start| *start <= now)?;
+        if let Some(departure) = self.departed.pop_front() {
+            return Some(departure);
+        }
+        self.depart(now, max)
+    }
+
+    fn depart(&mut self, now: Instant, max: u16) -> Option<Departure> {
+        let start = self.next_start().filter(|start| *start <= now)?;
         while let Some(Reverse((at, _, index))) = self.waiting.peek().copied()
             && at <= start
         {
