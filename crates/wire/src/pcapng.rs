@@ -185,13 +185,7 @@ impl<W: Write> PcapNg<W> {
     }
 
     fn sunatm(&mut self, packet: &CapturedSdu<'_>) {
-        // 5 and 6 tell Wireshark what it would otherwise have to guess.
-        let traffic = match packet.vc {
-            Vc::ILMI => 5,
-            Vc::SIGNALLING => 6,
-            _ if packet.sdu.starts_with(&[0xaa, 0xaa, 3]) => 2,
-            _ => 0,
-        };
+        let traffic = traffic_type(packet.vc, packet.sdu);
         let sent = match packet.direction {
             Direction::Sent => 0x80,
             Direction::Received => 0,
@@ -263,6 +257,56 @@ impl<W: Write> PcapNg<W> {
         self.u16(value.len() as u16);
         self.block.extend_from_slice(value);
         self.pad();
+    }
+}
+
+/// The traffic type of a SUNATM packet, as far as label and contents show it: Wireshark guesses worse.
+///
+/// Nothing in an SDU says that it is a LANE data frame, so it is taken for one if an Ethernet frame with a
+/// plausible type or length follows a valid LECID. An IP packet on a VC-multiplexed connection begins with a
+/// version and header length that agree with its length, which comes first.
+fn traffic_type(vc: Vc, sdu: &[u8]) -> u8 {
+    // Source: Wireshark's and libpcap's values for the pseudo header.
+    let (unknown, lane, llc, ilmi, signalling) = (0, 1, 2, 5, 6);
+    match vc {
+        Vc::ILMI => return ilmi,
+        Vc::SIGNALLING => return signalling,
+        _ => {}
+    }
+    match *sdu {
+        [0xaa, 0xaa, 3, ..] => llc,
+        // Marker, protocol and version of a LANE control frame.
+        [0xff, 0x00, 0x01, 0x01, ..] => lane,
+        [0x45..=0x4f, _, high, low, ..]
+            if usize::from(u16::from_be_bytes([high, low])) == sdu.len() =>
+        {
+            unknown
+        }
+        [
+            high,
+            low,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            type_high,
+            type_low,
+            ..,
+        ] if u16::from_be_bytes([high, low]) <= 0xfeff => {
+            match u16::from_be_bytes([type_high, type_low]) {
+                0..=0x05dc | 0x0800 | 0x0806 | 0x86dd | 0x8100 => lane,
+                _ => unknown,
+            }
+        }
+        _ => unknown,
     }
 }
 

@@ -1,6 +1,9 @@
 //! The command as its users meet it: what it prints where, and how it ends.
 
+mod results;
 mod running;
+mod tidy;
+mod wireshark;
 
 use std::io::Read as _;
 use std::path::PathBuf;

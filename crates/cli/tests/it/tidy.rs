@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("workspace root")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("workspace root")
 }
 
 /// `wire ← proto ← node ← lab ← {sim, live} ← cli`, and nothing else.
@@ -15,22 +18,53 @@ fn dependencies_point_one_way() {
         ("aerostat-wire", &[][..]),
         ("aerostat-proto", &["aerostat-wire"][..]),
         ("aerostat-node", &["aerostat-wire", "aerostat-proto"][..]),
-        ("aerostat-lab", &["aerostat-wire", "aerostat-proto", "aerostat-node"][..]),
-        ("aerostat-sim", &["aerostat-wire", "aerostat-proto", "aerostat-node", "aerostat-lab"][..]),
-        ("aerostat-live", &["aerostat-wire", "aerostat-proto", "aerostat-node", "aerostat-lab"][..]),
+        (
+            "aerostat-lab",
+            &["aerostat-wire", "aerostat-proto", "aerostat-node"][..],
+        ),
+        (
+            "aerostat-sim",
+            &[
+                "aerostat-wire",
+                "aerostat-proto",
+                "aerostat-node",
+                "aerostat-lab",
+            ][..],
+        ),
+        (
+            "aerostat-live",
+            &[
+                "aerostat-wire",
+                "aerostat-proto",
+                "aerostat-node",
+                "aerostat-lab",
+            ][..],
+        ),
     ]);
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let out = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .current_dir(root())
         .output()
         .expect("cargo metadata");
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
     let metadata: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     let mut seen = 0;
     for package in metadata["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().expect("name");
-        let Some(may) = allowed.get(name) else { continue };
+        let Some(may) = allowed.get(name) else {
+            continue;
+        };
         seen += 1;
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let on = dependency["name"].as_str().expect("name");
@@ -41,7 +75,11 @@ fn dependencies_point_one_way() {
             assert!(may.contains(&on), "{name} must not depend on {on}");
         }
     }
-    assert_eq!(seen, allowed.len(), "a crate of the table is missing from the workspace");
+    assert_eq!(
+        seen,
+        allowed.len(),
+        "a crate of the table is missing from the workspace"
+    );
 }
 
 #[test]
@@ -54,7 +92,10 @@ fn files_stay_readable() {
             if path.is_dir() {
                 stack.push(path);
             } else if path.extension().is_some_and(|e| e == "rs") {
-                let lines = std::fs::read_to_string(&path).expect("read file").lines().count();
+                let lines = std::fs::read_to_string(&path)
+                    .expect("read file")
+                    .lines()
+                    .count();
                 if lines > 1000 {
                     long.push(format!("{}: {lines} lines", path.display()));
                 }
