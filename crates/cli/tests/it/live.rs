@@ -1,0 +1,457 @@
+//! Labs in real time: the real command, kernel hosts, real `ping` and `iperf3`.
+//!
+//! Without /dev/net/tun or the privilege for namespaces these tests are skipped and say so.
+
+use crate::{command, root};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LAB: &str = "labs/two-subnets.atm.yml";
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A runtime directory of one test; whatever runs there ends with it.
+struct Runtime {
+    directory: PathBuf,
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Runtime {
+    fn new(test: &str) -> Self {
+        // Not below the target directory: another user must be able to enter it, and socket paths are short.
+        let directory =
+            std::env::temp_dir().join(format!("aerostat-it-{}-{test}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).unwrap();
+        Self { directory }
+    }
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = command(args);
+        command.env("XDG_RUNTIME_DIR", &self.directory);
+        command
+    }
+    fn run(&self, args: &[&str]) -> Ran {
+        let output = self.command(args).output().unwrap();
+        let text = |octets| String::from_utf8(octets).unwrap();
+        Ran {
+            code: output.status.code().unwrap(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+    /// The same, and it must succeed.
+    fn ok(&self, args: &[&str]) -> String {
+        let ran = self.run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
+        ran.out
+    }
+    fn up(&self) {
+        self.ok(&["up", "-d", "-q", LAB]);
+    }
+    /// Process of the lab.
+    fn process(&self) -> String {
+        let out = self.ok(&["ls", "-o", "csv"]);
+        out.lines()
+            .nth(1)
+            .unwrap()
+            .split(',')
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    }
+    /// Processes with this runtime directory in their environment: the lab's, and all that it started.
+    fn processes(&self) -> Vec<u32> {
+        let wanted = format!("XDG_RUNTIME_DIR={}", self.directory.display());
+        let own = std::process::id();
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        ids.filter(|id| {
+            let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+            *id != own
+                && environment
+                    .split(|octet| *octet == 0)
+                    .any(|entry| entry == wanted.as_bytes())
+        })
+        .collect()
+    }
+    fn nothing_is_left(&self) {
+        wait_for("all processes of the lab to end", || {
+            self.processes().is_empty()
+        });
+        assert!(
+            !lec_exists(Path::new("/sys/class/net")),
+            "an interface was left"
+        );
+        let listed = Command::new("ip").args(["netns", "list"]).output().unwrap();
+        assert!(!String::from_utf8_lossy(&listed.stdout).contains("aerostat"));
+        // A process lets go of its memory, and so of its environment, a moment before its locks.
+        wait_for("the lab's lock to be free", || self.run(&["ls"]).err == "no lab is running\n");
+        let left = fs::read_dir(self.directory.join("aerostat")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "the runtime directory is not empty");
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let _ = self.command(&["down", "--all"]).output();
+        for process in self.processes() {
+            signal(&process.to_string(), "KILL");
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn lec_exists(directory: &Path) -> bool {
+    let names = fs::read_dir(directory).unwrap().flatten();
+    names
+        .into_iter()
+        .any(|entry| entry.file_name().to_string_lossy().starts_with("lec"))
+}
+
+fn signal(process: &str, name: &str) {
+    let _ = Command::new("kill")
+        .args([&format!("-{name}"), process])
+        .status();
+}
+
+fn wait_for(what: &str, mut come: impl FnMut() -> bool) {
+    let until = Instant::now() + DEADLINE;
+    while !come() {
+        assert!(Instant::now() < until, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn wait_for_end(child: &mut Child) -> i32 {
+    let mut status = None;
+    wait_for("the command to end", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    status.unwrap().code().unwrap_or(-1)
+}
+
+/// False, with the reason printed, where kernel hosts cannot be made.
+fn can_run() -> bool {
+    let doctor = command(&["doctor"]).output().unwrap();
+    let able = doctor.status.code() != Some(5);
+    if !able {
+        println!("skipped: {}", String::from_utf8_lossy(&doctor.stdout));
+    }
+    able
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        println!("left out: no {program}");
+    }
+    found
+}
+
+#[test]
+fn kernel_hosts_reach_each_other_and_find_the_shortcut() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("hosts");
+    lab.up();
+    let again = lab.run(&["up", "-d", LAB]);
+    assert_eq!(again.code, 1);
+    assert!(
+        again.err.contains("is running already (process "),
+        "{}",
+        again.err
+    );
+    assert!(
+        again
+            .err
+            .contains("hint: 'aerostat down --lab two-subnets'"),
+        "{}",
+        again.err
+    );
+
+    let out = lab.ok(&["exec", "urku", "--", "ping", "-c", "3", "10.2.0.10"]);
+    assert!(out.contains("3 packets transmitted, 3 received"), "{out}");
+    assert_eq!(
+        lab.run(&["exec", "urku", "--", "sh", "-c", "exit 7"]).code,
+        7
+    );
+    let nobody = lab.run(&["exec", "s1", "--", "true"]);
+    assert_eq!(nobody.code, 1);
+    assert!(
+        nobody.err.contains("hint: kernel nodes: urku, sello"),
+        "{}",
+        nobody.err
+    );
+
+    lab.ok(&[
+        "exec",
+        "urku",
+        "--",
+        "ping",
+        "-q",
+        "-c",
+        "60",
+        "-i",
+        "0.02",
+        "10.2.0.10",
+    ]);
+    let mut table = serde_json::Value::Null;
+    wait_for("a resolved shortcut", || {
+        table = serde_json::from_str(&lab.ok(&["inspect", "urku", "mpc", "-o", "json"])).unwrap();
+        let rows = table["rows"].as_array().unwrap();
+        rows.iter().any(|row| {
+            row["table"] == "ingress"
+                && row["destination"] == "10.2.0.10"
+                && row["state"] == "resolved"
+        })
+    });
+    let out = lab.ok(&[
+        "exec",
+        "urku",
+        "--",
+        "ping",
+        "-q",
+        "-c",
+        "10",
+        "-i",
+        "0.02",
+        "10.2.0.10",
+    ]);
+    assert!(out.contains(" 0% packet loss"), "{out}");
+    let events = lab.ok(&["events"]);
+    assert!(
+        events.contains(r#""event":"mpc.shortcut.first""#),
+        "{events}"
+    );
+    for what in [
+        "vc", "call", "lec", "les", "bus", "mps", "nhrp", "port", "route",
+    ] {
+        assert!(!lab.ok(&["inspect", what]).is_empty(), "{what}");
+    }
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn tcp_moves_data_while_links_are_captured() {
+    if !can_run() || !has("iperf3") {
+        return;
+    }
+    let lab = Runtime::new("tcp");
+    lab.up();
+    let file = lab.directory.join("all.pcapng");
+    let mut capture = lab
+        .command(&["capture", "urku-s1", "-w", file.to_str().unwrap()])
+        .spawn()
+        .unwrap();
+    wait_for("the capture to begin", || {
+        fs::metadata(&file).is_ok_and(|file| file.len() > 0)
+    });
+    let mut server = lab.command(&["exec", "sello", "--", "iperf3", "-s", "-1"]);
+    let mut server = server.stdout(Stdio::null()).spawn().unwrap();
+    let mut report = serde_json::Value::Null;
+    wait_for("a connection to iperf3", || {
+        let client = [
+            "exec",
+            "urku",
+            "--",
+            "iperf3",
+            "-c",
+            "10.2.0.10",
+            "-t",
+            "2",
+            "-J",
+        ];
+        let ran = lab.run(&client);
+        report = serde_json::from_str(&ran.out).unwrap_or_default();
+        ran.code == 0
+    });
+    assert_eq!(wait_for_end(&mut server), 0);
+    let received = report["end"]["sum_received"]["bytes"].as_u64().unwrap();
+    assert!(received > 500_000, "{received} octets in 2 s");
+    signal(&capture.id().to_string(), "INT");
+    wait_for_end(&mut capture);
+    if has("tshark") {
+        let mut tshark = Command::new("tshark");
+        tshark.args([
+            "-r",
+            file.to_str().unwrap(),
+            "-Y",
+            "tcp.port == 5201 && tcp.len > 0",
+        ]);
+        let shown = tshark.output().unwrap();
+        assert!(
+            shown.status.success(),
+            "{}",
+            String::from_utf8_lossy(&shown.stderr)
+        );
+        assert!(String::from_utf8_lossy(&shown.stdout).lines().count() > 100);
+    }
+    let unknown = lab.run(&["capture", "urku-s7", "-w", file.to_str().unwrap()]);
+    assert_eq!(unknown.code, 1);
+    assert!(
+        unknown.err.contains("hint: links: s1-s2"),
+        "{}",
+        unknown.err
+    );
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn a_killed_lab_leaves_nothing_and_can_be_started_again() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("killed");
+    lab.up();
+    let mut inside = lab
+        .command(&["exec", "urku", "--", "sleep", "1000"])
+        .spawn()
+        .unwrap();
+    wait_for("a command inside the lab", || {
+        lab.processes().iter().any(|id| {
+            fs::read_to_string(format!("/proc/{id}/cmdline"))
+                .is_ok_and(|line| line.starts_with("sleep"))
+        })
+    });
+    signal(&lab.process(), "KILL");
+    wait_for_end(&mut inside);
+    lab.nothing_is_left();
+    lab.up();
+    lab.ok(&["exec", "urku", "--", "ping", "-c", "1", "10.2.0.10"]);
+    signal(&lab.process(), "KILL");
+    wait_for("the lab to be gone", || lab.run(&["down"]).code == 4);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn interrupt_ends_a_lab_in_the_foreground() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("foreground");
+    let mut up = lab.command(&["up", LAB]);
+    let mut up = up
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(up.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "ready\n");
+    signal(&up.id().to_string(), "INT");
+    assert_eq!(wait_for_end(&mut up), 0);
+    let told = std::io::read_to_string(up.stderr.take().unwrap()).unwrap();
+    assert!(
+        told.contains("urku          joined ELAN a as LECID"),
+        "{told}"
+    );
+    assert!(
+        told.contains("releasing ") && !told.contains("not released"),
+        "{told}"
+    );
+    lab.nothing_is_left();
+}
+
+#[test]
+fn embedded_hosts_need_no_privilege() {
+    let lab = Runtime::new("embedded");
+    let mut up = lab.command(&["up", "-d", "-q", "--embedded", LAB]);
+    let root_now = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    if root_now {
+        if !has("setpriv") {
+            return;
+        }
+        // As nobody, who can reach nothing but this copy of the command and of the lab.
+        let program = lab.directory.join("command");
+        fs::copy(env!("CARGO_BIN_EXE_aerostat"), &program).unwrap();
+        let file = lab.directory.join("two-subnets.atm.yml");
+        fs::copy(root().join(LAB), &file).unwrap();
+        let state = lab.directory.join("run");
+        fs::create_dir(&state).unwrap();
+        assert!(
+            Command::new("chown")
+                .args(["65534:65534".as_ref(), state.as_os_str()])
+                .status()
+                .unwrap()
+                .success()
+        );
+        up = Command::new("setpriv");
+        up.args([
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ]);
+        up.arg(&program)
+            .args(["up", "-d", "-q", "--embedded"])
+            .arg(&file);
+        up.env("XDG_RUNTIME_DIR", &state)
+            .current_dir("/")
+            .stdin(Stdio::null());
+        let ran = up.output().unwrap();
+        assert!(
+            ran.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+        let mut down = Command::new("setpriv");
+        down.args([
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ]);
+        let ran = down
+            .arg(&program)
+            .arg("down")
+            .env("XDG_RUNTIME_DIR", &state)
+            .output()
+            .unwrap();
+        assert!(
+            ran.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+        up = lab.command(&["up", "-d", "-q", "--embedded", LAB]);
+    }
+    let ran = up.output().unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let exec = lab.run(&["exec", "urku", "--", "true"]);
+    assert_eq!(exec.code, 1);
+    assert!(
+        exec.err.contains("hint: this lab runs with --embedded"),
+        "{}",
+        exec.err
+    );
+    // The traffic of the lab file runs: ten pings in a second make a flow, and a flow finds its shortcut.
+    wait_for("the shortcut of the lab's own traffic", || {
+        lab.ok(&["events"])
+            .contains(r#""event":"mpc.shortcut.first""#)
+    });
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
