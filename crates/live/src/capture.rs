@@ -1,4 +1,6 @@
 //! Captures while packets pass: pcapng for each client that asked, one interface per link end.
+//!
+//! What a client is too slow to take is left out, and an interface statistics block says how much that was.
 
 use aerostat_lab::model::{Lab, LinkId};
 use aerostat_node::atm::{CellRun, Content, DropReason};
@@ -50,6 +52,8 @@ struct Capture {
     chunks: SyncSender<Vec<u8>>,
     epoch_ns: u64,
     dropped: u64,
+    /// Of these, how many the stream itself tells about.
+    told: u64,
 }
 
 impl Captures {
@@ -83,10 +87,17 @@ impl Captures {
             chunks,
             epoch_ns,
             dropped: 0,
+            told: 0,
         };
         capture.pass_on();
         self.running.push(capture);
         Ok(receiver)
+    }
+
+    /// True if nobody records anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
     }
 
     /// True if a packet at this end would be recorded.
@@ -126,6 +137,10 @@ impl Captures {
                 sdu: pdu.sdu(),
                 dropped: dropped.map(|reason| reason.text()),
             };
+            let missing = capture.dropped;
+            if missing > capture.told {
+                let _ = capture.file.missing(interface, packet.time_ns, missing);
+            }
             let written = capture.file.sdu(&packet).is_ok();
             let goes_on = written && capture.pass_on();
             if !goes_on {
@@ -148,7 +163,10 @@ impl Capture {
     fn pass_on(&mut self) -> bool {
         let chunk = std::mem::take(self.file.get_mut());
         match self.chunks.try_send(chunk) {
-            Ok(()) => true,
+            Ok(()) => {
+                self.told = self.dropped;
+                true
+            }
             Err(TrySendError::Full(_)) => {
                 self.dropped += 1;
                 true

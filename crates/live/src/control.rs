@@ -5,6 +5,7 @@
 //! to the lab's loop and waits. The loop itself never blocks on a client: streams go through bounded
 //! channels, and what a slow client does not take is dropped and counted.
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -15,10 +16,13 @@ use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 /// Connections served at once.
 const MAX_CONNECTIONS: usize = 64;
+/// How often a quiet stream looks whether its client is still there.
+const LOOK_AFTER_CLIENT: Duration = Duration::from_secs(1);
 /// Longest request line, octets.
 const MAX_REQUEST: u64 = 64 * 1024;
 /// Chunks that may wait for a slow reader of a stream.
@@ -167,12 +171,27 @@ fn converse(stream: UnixStream, to_loop: &SyncSender<Pending>, wake: impl Fn()) 
             Ok(Reply::Descriptors(answer, fds)) => send_line(&stream, &answer, &fds)?,
             Ok(Reply::Stream(answer, chunks)) => {
                 send_line(&stream, &answer, &[])?;
-                for chunk in chunks {
-                    (&stream).write_all(&chunk)?;
-                }
-                return Ok(());
+                return pass_on(&stream, &chunks);
             }
             Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// Writes chunks until either side ends. A client that goes away while nothing happens is noticed too: it
+/// would keep one of the connections otherwise.
+fn pass_on(mut stream: &UnixStream, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
+    loop {
+        match chunks.recv_timeout(LOOK_AFTER_CLIENT) {
+            Ok(chunk) => stream.write_all(&chunk)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) => {
+                let mut fds = [PollFd::new(stream, PollFlags::empty())];
+                rustix::event::poll(&mut fds, Some(&Timespec::default()))?;
+                if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+                    return Ok(());
+                }
+            }
         }
     }
 }
@@ -311,5 +330,15 @@ mod tests {
         client.into_stream().read_to_string(&mut text).unwrap();
         assert_eq!(text, "one\ntwo\n");
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_client_that_leaves_a_quiet_stream_is_noticed() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (_to, chunks) = sync_channel::<Vec<u8>>(1);
+        let writer = std::thread::spawn(move || pass_on(&ours, &chunks));
+        drop(theirs);
+        // `_to` is still there: only the client's end can end it.
+        writer.join().unwrap().unwrap();
     }
 }

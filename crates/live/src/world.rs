@@ -13,6 +13,8 @@
 //!
 //! **Losses.** A cell lost or damaged on a cable costs its whole PDU: that is what AAL5 would make of it.
 
+mod probe;
+
 use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::{Builder, cell_rate};
@@ -420,8 +422,9 @@ impl World {
 
     fn depart(&mut self, line: usize, departure: Departure, now: Instant) {
         let run = departure.run;
+        let reason = (!self.lines[line].up).then_some(DropReason::LinkDown);
         self.captures
-            .packet(End::sender(line), Direction::Sent, &run, None, now);
+            .packet(End::sender(line), Direction::Sent, &run, reason, now);
         let on = &mut self.lines[line];
         if !on.up || !on.survives(run.count) {
             on.lost += 1;
@@ -453,11 +456,7 @@ impl World {
 
     fn arrive(&mut self, line: usize, run: CellRun, now: Instant) {
         let (node, port) = self.lines[line].to;
-        let watched = self
-            .captures
-            .watches(End::receiver(line))
-            .then(|| run.clone());
-        let before = watched.as_ref().map(|_| self.drops(node, port));
+        let probe = self.probe(line, &run);
         match &mut self.nodes[node].machine {
             Some(Machine::Station(station)) => station.receive(run, now),
             Some(Machine::Switch(switch)) => {
@@ -466,27 +465,10 @@ impl World {
             }
             None => self.lines[line].lost += 1,
         }
-        if let (Some(run), Some(before)) = (watched, before) {
-            let after = self.drops(node, port);
-            let reason = DropReason::ALL
-                .into_iter()
-                .find(|reason| after.of(*reason) != before.of(*reason));
-            self.captures
-                .packet(End::receiver(line), Direction::Received, &run, reason, now);
+        if let Some(probe) = probe {
+            self.record(probe, now);
         }
         self.settle(node);
-    }
-
-    /// What a node has dropped of the cells that came in at a port, before any queue.
-    fn drops(&self, node: usize, port: u16) -> aerostat_node::atm::Drops {
-        match &self.nodes[node].machine {
-            Some(Machine::Station(station)) => station.nic().counters.dropped,
-            Some(Machine::Switch(switch)) => {
-                let counters = switch.fabric().input_counters(port);
-                counters.unwrap_or_default().dropped
-            }
-            None => Default::default(),
-        }
     }
 }
 

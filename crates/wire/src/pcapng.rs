@@ -63,6 +63,7 @@ pub struct PcapNg<W: Write> {
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const OPT_COMMENT: u16 = 1;
 const IF_NAME: u16 = 2;
@@ -70,6 +71,7 @@ const IF_DESCRIPTION: u16 = 3;
 const IF_TSRESOL: u16 = 9;
 const SHB_USERAPPL: u16 = 4;
 const EPB_FLAGS: u16 = 2;
+const ISB_IFDROP: u16 = 5;
 const ERF_TYPE_AAL5: u8 = 4;
 const ERF_HEADER_LEN: usize = 16;
 
@@ -163,6 +165,24 @@ impl<W: Write> PcapNg<W> {
         if link_type == LinkType::SunAtm && packet.vc.vpi > 255 {
             self.option(OPT_COMMENT, format!("VPI {}", packet.vc.vpi).as_bytes());
         }
+        self.end()
+    }
+
+    /// Says that `dropped` packets of this interface, all together, are missing from the capture itself.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn missing(
+        &mut self,
+        interface: InterfaceId,
+        time_ns: u64,
+        dropped: u64,
+    ) -> io::Result<()> {
+        self.begin(INTERFACE_STATISTICS);
+        self.u32(interface.0);
+        self.u32((time_ns >> 32) as u32);
+        self.u32(time_ns as u32);
+        self.option(ISB_IFDROP, &dropped.to_le_bytes());
         self.end()
     }
 

@@ -7,7 +7,7 @@ use crate::output::{self, Format, Rows};
 use aerostat_lab::Lab;
 use aerostat_lab::event::Event;
 use aerostat_node::inspect::{Table, Value as Cell};
-use aerostat_node::ip::flow_stats::PathReport;
+use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
 use aerostat_proto::Instant;
 use aerostat_sim::run::{RunReport, Watcher};
@@ -46,7 +46,7 @@ fn simulate(lab: &Lab, args: &RunArgs) -> Outcome {
         format => output::write(
             format,
             SCHEMA,
-            &[flow_rows(&report, lab), shortcut_rows(&report)],
+            &[flow_rows(&report.flows, lab), shortcut_rows(&report)],
         )?,
     }
     Ok(Exit::Ok)
@@ -87,7 +87,7 @@ impl Watcher for Teller {
 }
 
 /// One row per flow and path, for people and CSV.
-fn flow_rows(report: &RunReport, lab: &Lab) -> Rows {
+pub(crate) fn flow_rows(flows: &[FlowReport], lab: &Lab) -> Rows {
     let mut rows = Rows::new(&[
         "flow",
         "from",
@@ -104,7 +104,7 @@ fn flow_rows(report: &RunReport, lab: &Lab) -> Rows {
         "jitter_max_us",
     ]);
     rows.title = "flows".into();
-    for (flow, model) in report.flows.iter().zip(&lab.traffic) {
+    for (flow, model) in flows.iter().zip(&lab.traffic) {
         for path in &flow.paths {
             rows.push(vec![
                 flow.name.clone().into(),

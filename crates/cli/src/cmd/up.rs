@@ -1,8 +1,11 @@
 //! `aerostat up`: a lab in real time.
 
+use super::run::flow_rows;
 use crate::args::UpArgs;
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
+use crate::output::{self, Format};
+use aerostat_lab::Lab;
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
 use std::io::Write as _;
@@ -39,7 +42,10 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         }
     });
     cut?;
-    finish(&report.map_err(|error| failure(&error, &checked.lab.name))?)
+    finish(
+        &report.map_err(|error| failure(&error, &checked.lab.name))?,
+        &checked.lab,
+    )
 }
 
 /// Starts this command again in the background, and returns when the lab is ready.
@@ -93,7 +99,11 @@ fn tell(notice: &Notice<'_>, quiet: bool) {
     }
 }
 
-fn finish(report: &Report) -> Outcome {
+/// What was measured, and whether the end was in good order.
+fn finish(report: &Report, lab: &Lab) -> Outcome {
+    if report.flows.iter().any(|flow| !flow.paths.is_empty()) {
+        output::write(Format::Table, "", &[flow_rows(&report.flows, lab)])?;
+    }
     if report.calls_left > 0 {
         say(format_args!(
             "{} calls were not released in time",

@@ -92,7 +92,9 @@ impl Runtime {
         let listed = Command::new("ip").args(["netns", "list"]).output().unwrap();
         assert!(!String::from_utf8_lossy(&listed.stdout).contains("aerostat"));
         // A process lets go of its memory, and so of its environment, a moment before its locks.
-        wait_for("the lab's lock to be free", || self.run(&["ls"]).err == "no lab is running\n");
+        wait_for("the lab's lock to be free", || {
+            self.run(&["ls"]).err == "no lab is running\n"
+        });
         let left = fs::read_dir(self.directory.join("aerostat")).map_or(0, Iterator::count);
         assert_eq!(left, 0, "the runtime directory is not empty");
     }
@@ -371,7 +373,6 @@ fn interrupt_ends_a_lab_in_the_foreground() {
 #[test]
 fn embedded_hosts_need_no_privilege() {
     let lab = Runtime::new("embedded");
-    let mut up = lab.command(&["up", "-d", "-q", "--embedded", LAB]);
     let root_now = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     if root_now {
         if !has("setpriv") {
@@ -391,55 +392,32 @@ fn embedded_hosts_need_no_privilege() {
                 .unwrap()
                 .success()
         );
-        up = Command::new("setpriv");
-        up.args([
-            "--reuid",
-            "65534",
-            "--regid",
-            "65534",
-            "--clear-groups",
-            "--inh-caps=-all",
-        ]);
-        up.arg(&program)
-            .args(["up", "-d", "-q", "--embedded"])
-            .arg(&file);
-        up.env("XDG_RUNTIME_DIR", &state)
-            .current_dir("/")
-            .stdin(Stdio::null());
-        let ran = up.output().unwrap();
-        assert!(
-            ran.status.success(),
-            "{}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
-        let mut down = Command::new("setpriv");
-        down.args([
-            "--reuid",
-            "65534",
-            "--regid",
-            "65534",
-            "--clear-groups",
-            "--inh-caps=-all",
-        ]);
-        let ran = down
-            .arg(&program)
-            .arg("down")
-            .env("XDG_RUNTIME_DIR", &state)
-            .output()
-            .unwrap();
-        assert!(
-            ran.status.success(),
-            "{}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
-        up = lab.command(&["up", "-d", "-q", "--embedded", LAB]);
+        let nobody = |args: &[&str]| {
+            let mut command = Command::new("setpriv");
+            command
+                .args(["--reuid", "65534", "--regid", "65534"])
+                .args(["--clear-groups", "--inh-caps=-all"])
+                .arg(&program)
+                .args(args)
+                .env("XDG_RUNTIME_DIR", &state)
+                .current_dir(&lab.directory)
+                .stdin(Stdio::null());
+            let output = command.output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            (output.status.code(), told)
+        };
+        let (code, told) = nobody(&["up", "-d", "-q", "--embedded", "two-subnets.atm.yml"]);
+        assert_eq!(code, Some(0), "{told}");
+        assert_eq!(nobody(&["down"]).0, Some(0));
+        if nobody(&["doctor"]).0 == Some(5) {
+            let (code, told) = nobody(&["up", "-d", "two-subnets.atm.yml"]);
+            assert_eq!(code, Some(5), "{told}");
+            assert!(told.contains("hint: with --embedded"), "{told}");
+            assert!(told.contains("'aerostat doctor'"), "{told}");
+            assert_eq!(nobody(&["down"]).0, Some(4));
+        }
     }
-    let ran = up.output().unwrap();
-    assert!(
-        ran.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    lab.ok(&["up", "-d", "-q", "--embedded", LAB]);
     let exec = lab.run(&["exec", "urku", "--", "true"]);
     assert_eq!(exec.code, 1);
     assert!(

@@ -1,7 +1,7 @@
 //! The command as its users meet it: what it prints where, and how it ends.
 
-mod results;
 mod live;
+mod results;
 mod running;
 mod tidy;
 mod wireshark;

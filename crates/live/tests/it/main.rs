@@ -1,0 +1,238 @@
+//! The network of a lab under a driver in virtual time: the same code that runs in real time, without waiting.
+
+use aerostat_lab::Lab;
+use aerostat_lab::build::{Builder, Flavour};
+use aerostat_lab::model::{FaultKind, LinkId, NodeId};
+use aerostat_live::world::{Machine, Output, World};
+use aerostat_node::host::{HostCommand, ServiceKind};
+use aerostat_node::ip::flow_stats::FlowStats;
+use aerostat_proto::{Duration, Instant};
+use std::path::Path;
+
+/// Network, driver, and what they told.
+struct Run<'a> {
+    lab: &'a Lab,
+    builder: &'a Builder<'a>,
+    world: World,
+    now: Instant,
+    /// The driver wakes up at multiples of this only.
+    late: Duration,
+    story: Vec<String>,
+    stats: FlowStats,
+}
+
+fn lab() -> Lab {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/two-subnets.atm.yml");
+    match aerostat_lab::read(&path, &[]) {
+        Ok(checked) => checked.lab,
+        Err(_) => panic!("{} is not good", path.display()),
+    }
+}
+
+impl<'a> Run<'a> {
+    fn start(lab: &'a Lab, builder: &'a Builder<'a>, late: Duration) -> Self {
+        let mut world = World::new(lab, builder, Instant::ZERO);
+        world.start(Instant::ZERO);
+        let stats = FlowStats::new(builder.flows());
+        Self {
+            lab,
+            builder,
+            world,
+            now: Instant::ZERO,
+            late,
+            story: Vec::new(),
+            stats,
+        }
+    }
+    fn until(&mut self, end: Instant) {
+        loop {
+            self.drain();
+            let late = self.late.as_nanos().max(1) as u64;
+            let next = self.world.poll_timeout().unwrap_or(end);
+            let next = Instant::from_nanos(next.as_nanos().next_multiple_of(late)).max(self.now);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = next;
+            while !self.world.step(self.now, 64) {}
+        }
+    }
+    fn drain(&mut self) {
+        while let Some(output) = self.world.poll_output() {
+            match output {
+                Output::Trace(node, at, trace) => {
+                    let name = &self.lab.node(node).name;
+                    self.story
+                        .push(format!("{} {name} {}", at.as_nanos(), trace.name));
+                }
+                Output::Sample(sample) => self.stats.record(&sample),
+                Output::Finished(..) => {}
+                Output::Frame { .. } => panic!("nobody here is a kernel"),
+            }
+        }
+    }
+    fn fault(&mut self, what: FaultKind) {
+        self.world.fault(self.lab, self.builder, what, self.now);
+    }
+    fn dropped(&self) -> u64 {
+        let switches = self
+            .world
+            .machines()
+            .filter_map(|(_, _, machine)| match machine? {
+                Machine::Switch(switch) => Some(switch),
+                Machine::Station(_) => None,
+            });
+        let ports =
+            switches.flat_map(|switch| (0..switch.fabric().ports()).map(move |n| (switch, n)));
+        ports
+            .filter_map(|(switch, n)| Some(switch.fabric().output(n)?.totals().dropped.total()))
+            .sum()
+    }
+    fn nodes(&self) -> Vec<NodeId> {
+        self.lab.nodes().map(|(id, _)| id).collect()
+    }
+}
+
+fn seconds(s: u64) -> Instant {
+    Instant::from_secs(s)
+}
+
+#[test]
+fn a_late_driver_sees_the_same_network() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut exact = Run::start(&lab, &builder, Duration::ZERO);
+    assert!(!exact.world.waits_for().is_empty());
+    exact.until(seconds(1));
+    assert_eq!(exact.world.waits_for(), Vec::<String>::new());
+    exact.until(Instant::from_millis(4500));
+    let mut late = Run::start(&lab, &builder, Duration::from_millis(5));
+    late.until(Instant::from_millis(4500));
+    assert!(
+        exact
+            .story
+            .iter()
+            .any(|line| line.contains("mpc.shortcut.first")),
+        "{:#?}",
+        exact.story
+    );
+    assert_eq!(exact.story, late.story);
+    // The last few milliseconds of the late run are still to come.
+    let received = |run: &Run<'_>| {
+        let flows = run.stats.report(run.now);
+        flows
+            .iter()
+            .flat_map(|flow| &flow.paths)
+            .map(|path| path.received_packets)
+            .sum::<u64>()
+    };
+    let (all, most) = (received(&exact), received(&late));
+    assert!(
+        all > 1000 && most <= all && most * 100 > all * 97,
+        "{most} of {all}"
+    );
+    assert_eq!(late.dropped(), exact.dropped());
+}
+
+#[test]
+fn a_driver_that_slept_does_not_replay_it_all() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    run.until(seconds(3));
+    run.story.clear();
+    run.now = seconds(60);
+    while !run.world.step(run.now, 64) {}
+    run.drain();
+    let times = run
+        .story
+        .iter()
+        .filter_map(|line| line.split(' ').next()?.parse::<u64>().ok());
+    let oldest = times.min().expect("keep-alives and timers were due");
+    assert!(oldest >= 59_950_000_000, "{oldest}");
+}
+
+#[test]
+fn the_end_releases_every_call() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    run.until(seconds(3));
+    assert!(run.world.calls() > 20);
+    let now = run.now;
+    for node in run.nodes() {
+        run.world.command(node, HostCommand::Mpoa(false), now);
+    }
+    use ServiceKind::{Bus, Lec, Lecs, Les, Mpc, Mps};
+    for kind in [Mpc, Mps, Lec, Les, Bus, Lecs] {
+        for node in run.nodes() {
+            run.world.command(node, HostCommand::Crash(kind), now);
+        }
+    }
+    run.until(seconds(4));
+    assert_eq!(run.world.calls(), 0);
+}
+
+#[test]
+fn a_cut_link_heals() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    run.until(seconds(2));
+    run.fault(FaultKind::LinkDown(LinkId(0)));
+    run.until(seconds(4));
+    assert!(
+        run.world
+            .waits_for()
+            .contains(&"signalling between s1 and s2".to_owned())
+    );
+    run.fault(FaultKind::LinkUp(LinkId(0)));
+    run.until(seconds(60));
+    assert_eq!(run.world.waits_for(), Vec::<String>::new());
+}
+
+#[test]
+fn a_capture_tells_what_passed_and_why_something_was_dropped() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    run.until(seconds(3));
+    let links: Vec<LinkId> = (0..lab.links.len()).map(LinkId).collect();
+    let chunks = run.world.captures.start(&lab, &links, 0).unwrap();
+    run.until(Instant::from_millis(4300));
+    assert!(
+        run.world.captures.dropped() > 0,
+        "more than the queue holds"
+    );
+    let mut file: Vec<u8> = chunks.try_iter().flatten().collect();
+    // There is room again: the stream says how much it lacks. In the middle of a TCP connection over a shortcut:
+    run.fault(FaultKind::LinkDown(LinkId(0)));
+    run.until(Instant::from_millis(4600));
+    file.extend(chunks.try_iter().flatten());
+    let mut kinds = [0; 7];
+    let mut rest = &file[..];
+    while let Some((head, _)) = rest.split_first_chunk::<8>() {
+        let [kind, length] =
+            [0, 4].map(|at| u32::from_le_bytes(head[at..at + 4].try_into().unwrap()));
+        if let Some(count) = kinds.get_mut(kind as usize) {
+            *count += 1;
+        }
+        rest = &rest[length as usize..];
+    }
+    let [_, interfaces, _, _, _, statistics, packets] = kinds;
+    assert_eq!(interfaces, 2 * lab.links.len());
+    assert!(packets > 100 && statistics > 0, "{kinds:?}");
+    let text = |text: &str| {
+        file.windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    assert!(text("urku-s1:urku") && text("s1-s2:s2"));
+    assert!(text("dropped: link down"));
+    drop(chunks);
+    run.until(Instant::from_millis(6_000));
+    assert!(
+        run.world.captures.is_empty(),
+        "a client that left costs nothing"
+    );
+}
