@@ -1,5 +1,6 @@
 //! One event of a run as a line: of JSON for programs, of text for people. Both drivers write these.
 
+use crate::model::Lab;
 use aerostat_proto::{Instant, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,9 +63,48 @@ impl Event {
     }
 }
 
+/// The names of the ATM addresses of a lab, for people: `urku/51` instead of 20 octets.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<(String, String)>);
+
+impl Names {
+    /// The end systems of `lab`.
+    #[must_use]
+    pub fn new(lab: &Lab) -> Self {
+        let known = lab.nodes.iter().filter_map(|node| {
+            let text = node.attachment()?.address.to_string();
+            // Without the selector, which stays behind the name.
+            let end_system = text.strip_suffix("00")?;
+            Some((end_system.to_owned(), format!("{}/", node.name)))
+        });
+        Self(known.collect())
+    }
+
+    /// `text` with the addresses that are known replaced by names and selectors.
+    #[must_use]
+    pub fn in_text(&self, text: &str) -> String {
+        let shorter =
+            |text: String, (address, name): &(String, String)| text.replace(address, name);
+        self.0.iter().fold(text.to_owned(), shorter)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_become_names() {
+        let names = Names(vec![("47.00.02a702000100.".into(), "r1/".into())]);
+        assert_eq!(
+            names.in_text("asks 47.00.02a702000100.52 for help"),
+            "asks r1/52 for help"
+        );
+        assert_eq!(
+            names.in_text("asks 47.00.02a702000200.52"),
+            "asks 47.00.02a702000200.52"
+        );
+    }
 
     #[test]
     fn both_lines() {

@@ -43,8 +43,11 @@ pub struct RunReport {
     /// What the lab's programs said when they ended, by flow and role (`from` or `to`).
     pub programs: Vec<(usize, &'static str, AppResult)>,
     /// State of every node at the end: name, and the tables of each kind that it has.
-    pub nodes: Vec<(String, Vec<(&'static str, Vec<Table>)>)>,
+    pub nodes: Vec<NodeState>,
 }
+
+/// A node's name, and its tables by kind.
+pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
 
 /// State that the report shows of each node.
 const SHOWN: [&str; 4] = ["port", "lec", "mpc", "mps"];

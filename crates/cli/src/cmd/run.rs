@@ -5,7 +5,7 @@ use crate::exit::{self, Exit, Failure, Outcome};
 use crate::labs;
 use crate::output::{self, Format, Rows};
 use aerostat_lab::Lab;
-use aerostat_lab::event::Event;
+use aerostat_lab::event::{Event, Names};
 use aerostat_node::inspect::{Table, Value as Cell};
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 
 /// Runs the lab: the story to standard error unless `quiet`, the flows to standard output.
 fn simulate(lab: &Lab, args: &RunArgs) -> Outcome {
-    let mut teller = Teller::new(args.quiet);
+    let mut teller = Teller::new(args.quiet, Names::new(lab));
     let report =
         aerostat_sim::run::run(lab, args.pcap.as_deref(), &mut teller).map_err(|error| {
             Failure::failed(format!("captures cannot be written: {error}"))
@@ -55,11 +55,12 @@ fn simulate(lab: &Lab, args: &RunArgs) -> Outcome {
 /// Tells the story as it happens, with a progress bar below it on a terminal.
 struct Teller {
     quiet: bool,
+    names: Names,
     bar: ProgressBar,
 }
 
 impl Teller {
-    fn new(quiet: bool) -> Self {
+    fn new(quiet: bool, names: Names) -> Self {
         let bar = if quiet || !std::io::stderr().is_terminal() {
             ProgressBar::hidden()
         } else {
@@ -68,14 +69,15 @@ impl Teller {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
             bar.set_style(style);
         }
-        Self { quiet, bar }
+        Self { quiet, names, bar }
     }
 }
 
 impl Watcher for Teller {
     fn event(&mut self, event: &Event) {
         if event.milestone && !self.quiet {
-            self.bar.suspend(|| exit::say(event.story()));
+            let line = self.names.in_text(&event.story());
+            self.bar.suspend(|| exit::say(line));
         }
     }
     fn progress(&mut self, now: Instant, end: Instant) {

@@ -245,6 +245,9 @@ impl Les {
                 blli: Blli::LANE_CONTROL,
                 max_sdu: CONTROL_SDU,
             });
+            let text = format!("serves ELAN {}", self.config.elan);
+            let trace = Trace::milestone("les.started", text).with("elan", self.config.elan);
+            self.out.push_back(Output::Trace(trace));
         }
     }
 
