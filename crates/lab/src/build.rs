@@ -4,7 +4,6 @@ use crate::model::{
     Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel,
     Mpc as MpcModel, Mps as MpsModel, NodeId, NodeKind, Router as RouterModel, SendRate, Side,
 };
-use aerostat_node::atm::CellRate;
 use aerostat_node::host::{Host, Ip, Service};
 use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
@@ -19,7 +18,7 @@ use aerostat_proto::lane::{
 };
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::{Duration, Instant, uni};
-use aerostat_wire::lane::{ElanName, MaxFrameSize, Tlv, TlvType};
+use aerostat_wire::lane::{ElanName, Tlv, TlvType};
 use aerostat_wire::q2931::Version;
 use std::net::Ipv4Addr;
 
@@ -113,7 +112,7 @@ impl<'a> Builder<'a> {
                 (Side::User, None) => (uni::Side::User, PortKind::Trunk),
             };
             let interface = interface::Params::new(side, Version::Uni31).incarnation(life as u8);
-            let rate = cell_rate(self.lab.link(port.link).rate);
+            let rate = self.lab.link(port.link).rate;
             let number = switch.add_port(PortConfig::new(peer, kind, interface, rate));
             if let Some(station) = port.station {
                 switch.register(number, station);
@@ -143,7 +142,7 @@ impl<'a> Builder<'a> {
                 address: model.lec.ip,
                 prefix: elan.subnet.length,
                 gateway: model.routes.first().map(|route| route.via),
-                mtu: elan.max_frame.ip_mtu().into(),
+                mtu: elan.ip_mtu().into(),
                 tcp: TcpOptions {
                     congestion: match model.tcp.congestion {
                         Congestion::Cubic => stack::Congestion::Cubic,
@@ -175,7 +174,7 @@ impl<'a> Builder<'a> {
                 mac: lec.mac.0,
                 address: lec.ip,
                 prefix: elan.subnet.length,
-                mtu: elan.max_frame.ip_mtu().into(),
+                mtu: elan.ip_mtu().into(),
             }
         });
         let routes = model.routes.iter().map(|route| StaticRoute {
@@ -313,7 +312,7 @@ fn elan_name(elan: &Elan) -> ElanName {
 /// What the LECS answers to clients of this ELAN.
 fn configured(elan: &Elan) -> lecs::Elan {
     lecs::Elan {
-        max_frame: MaxFrameSize(elan.max_frame.code),
+        max_frame: elan.max_frame,
         tlvs: vec![Tlv::u32(TlvType::ELAN_ID, elan.id)],
         ..lecs::Elan::new(elan_name(elan), elan.les)
     }
@@ -321,7 +320,7 @@ fn configured(elan: &Elan) -> lecs::Elan {
 
 fn les_config(elan: &Elan) -> LesConfig {
     LesConfig {
-        max_frame: MaxFrameSize(elan.max_frame.code),
+        max_frame: elan.max_frame,
         elan_id: elan.id,
         ..LesConfig::new(elan_name(elan), elan.les, elan.bus)
     }
@@ -329,15 +328,9 @@ fn les_config(elan: &Elan) -> LesConfig {
 
 fn bus_config(elan: &Elan) -> BusConfig {
     BusConfig {
-        max_frame: MaxFrameSize(elan.max_frame.code),
+        max_frame: elan.max_frame,
         ..BusConfig::new(elan_name(elan), elan.bus)
     }
-}
-
-/// The same rate in the cell plane's terms.
-#[must_use]
-pub fn cell_rate(rate: crate::units::CellRate) -> CellRate {
-    CellRate::of_ratio(rate.cells, rate.seconds)
 }
 
 fn whole_seconds(time: Duration) -> u16 {

@@ -2,10 +2,12 @@
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromText, FromTree, Table, scalar, section};
-use crate::model::{Congestion, MaxFrame, SendRate};
+use crate::model::{Congestion, SendRate};
 use crate::tree::{Tree, Value};
-use crate::units::{self, CellRate, IpNet};
+use crate::units::{self, IpNet};
+use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
+use aerostat_wire::lane::MaxFrameSize;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
@@ -52,7 +54,7 @@ scalar!(
 );
 scalar!(
     /// Maximum frame size of an ELAN.
-    Mtu(MaxFrame), mtu,
+    Mtu(MaxFrameSize), mtu,
     { "enum": [1516, 1580, 4544, 9234, 18190], "description": "largest LANE frame, octets" }
 );
 scalar!(
@@ -133,10 +135,10 @@ impl JsonSchema for Name {
     }
 }
 
-fn mtu(text: &str) -> Result<MaxFrame, String> {
+fn mtu(text: &str) -> Result<MaxFrameSize, String> {
     text.parse()
         .ok()
-        .and_then(MaxFrame::from_octets)
+        .and_then(MaxFrameSize::from_octets)
         .ok_or_else(|| "LANE knows the frame sizes 1516, 1580, 4544, 9234 and 18190".to_owned())
 }
 

@@ -13,8 +13,10 @@
 //! for flow in &lab.traffic            start it on node flow.from at flow.start
 //! ```
 
-use crate::units::{CellRate, IpNet};
+use crate::units::IpNet;
+use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
+use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::net::Ipv4Addr;
 
@@ -155,45 +157,18 @@ pub struct Elan {
     /// The IP subnet that lives on it.
     pub subnet: IpNet,
     /// Largest data frame.
-    pub max_frame: MaxFrame,
+    pub max_frame: MaxFrameSize,
     /// Address of its LES.
     pub les: AtmAddress,
     /// Address of its BUS.
     pub bus: AtmAddress,
 }
 
-/// Maximum frame size of an ELAN. Source: LANE 2.0, parameter C3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MaxFrame {
-    /// Code in LANE control frames: 1..=5.
-    pub code: u8,
-    /// Largest AAL5 SDU without LLC header, octets: 1516, 4544, 9234, 18190 or 1580.
-    pub octets: u16,
-}
-
-impl MaxFrame {
-    /// All sizes that LANE knows.
-    pub const ALL: [Self; 5] = [
-        Self::new(1, 1516),
-        Self::new(2, 4544),
-        Self::new(3, 9234),
-        Self::new(4, 18190),
-        Self::new(5, 1580),
-    ];
-    const fn new(code: u8, octets: u16) -> Self {
-        Self { code, octets }
-    }
-    /// The size with this many octets.
+impl Elan {
+    /// Largest IP packet, octets.
     #[must_use]
-    pub fn from_octets(octets: u64) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|size| u64::from(size.octets) == octets)
-    }
-    /// Largest IP packet: without the LECID (2) and the Ethernet header (14).
-    #[must_use]
-    pub const fn ip_mtu(self) -> u16 {
-        self.octets - 16
+    pub fn ip_mtu(&self) -> u16 {
+        self.max_frame.mtu().unwrap_or(1500)
     }
 }
 

@@ -1,66 +1,10 @@
 //! Quantities with units, as the lab file writes them: `5us`, `35Mbps`, `oc3`, `64KiB`, `1e-6`.
 
+use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
-
-/// Rate of a link as an exact ratio: `cells` cells in `seconds` seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellRate {
-    /// Cells ...
-    pub cells: u64,
-    /// ... in this many seconds.
-    pub seconds: u64,
-}
-
-impl CellRate {
-    /// SONET OC-3c / SDH STM-1: 149.76 Mbit/s of cells, 353 207.547 cells/s.
-    pub const OC3: Self = Self::from_bits(149_760_000);
-    /// SONET OC-12c / SDH STM-4: 599.04 Mbit/s of cells, 1 412 830.19 cells/s.
-    pub const OC12: Self = Self::from_bits(599_040_000);
-    /// DS3 with PLCP: 96 000 cells/s.
-    pub const DS3: Self = Self::from_cells(96_000);
-    /// 25.6 Mbit/s over twisted pair: 54 octets per cell and a timing octet every 125 µs, 59 111 cells/s.
-    pub const MBPS_25_6: Self = Self::from_cells(59_111);
-
-    /// `cells` cells per second.
-    #[must_use]
-    pub const fn from_cells(cells: u64) -> Self {
-        Self { cells, seconds: 1 }
-    }
-    /// Cells of 424 bits that fill `bits` bits per second.
-    #[must_use]
-    pub const fn from_bits(bits: u64) -> Self {
-        let (mut a, mut b) = (bits, 424);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        Self {
-            cells: bits / a,
-            seconds: 424 / a,
-        }
-    }
-    /// Cells per second, rounded.
-    #[must_use]
-    pub fn per_second(self) -> f64 {
-        self.cells as f64 / self.seconds as f64
-    }
-}
-
-impl fmt::Display for CellRate {
-    /// `oc3`, `ds3`, or cells per second.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OC3 => f.write_str("oc3"),
-            Self::OC12 => f.write_str("oc12"),
-            Self::DS3 => f.write_str("ds3"),
-            Self::MBPS_25_6 => f.write_str("25.6"),
-            _ if self.seconds == 1 => write!(f, "{}cells/s", self.cells),
-            _ => write!(f, "{:.2}cells/s", self.per_second()),
-        }
-    }
-}
 
 /// An IPv4 network or an address with its mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -231,17 +175,13 @@ pub fn bit_rate(text: &str) -> Result<u64, String> {
 pub fn link_rate(text: &str) -> Result<CellRate, String> {
     const EXPECTED: &str =
         "expected oc3, oc12, ds3, 25.6, or a rate such as 10Mbps or 80000cells/s";
-    match text.trim() {
-        "oc3" => return Ok(CellRate::OC3),
-        "oc12" => return Ok(CellRate::OC12),
-        "ds3" => return Ok(CellRate::DS3),
-        "25.6" => return Ok(CellRate::MBPS_25_6),
-        _ => {}
+    if let Some(rate) = CellRate::named(text.trim()) {
+        return Ok(rate);
     }
     let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
     if unit == "cells/s" {
         return if (1.0..=1e9).contains(&number) && number.fract() == 0.0 {
-            Ok(CellRate::from_cells(number as u64))
+            Ok(CellRate::of_cells(number as u32))
         } else {
             Err("a cell rate is a whole number of 1 to 1000000000 cells/s".into())
         };
@@ -253,7 +193,7 @@ pub fn link_rate(text: &str) -> Result<CellRate, String> {
     if bits < 424 {
         return Err("less than one cell (424 bits) per second".into());
     }
-    Ok(CellRate::from_bits(bits))
+    Ok(CellRate::of_bits(bits))
 }
 
 /// Octets: `64KiB`, `1MB`, `1500`.
@@ -361,18 +301,13 @@ mod tests {
 
     #[test]
     fn rates() {
-        // The table of physical layers in the facts book: 353 207.547 and 96 000 cells/s.
-        assert!((link_rate("oc3").unwrap().per_second() - 353_207.547).abs() < 0.001);
-        assert!((link_rate("oc12").unwrap().per_second() - 4.0 * 353_207.547).abs() < 0.01);
-        assert_eq!(link_rate("ds3").unwrap().per_second(), 96_000.0);
+        assert_eq!(link_rate("oc3"), Ok(CellRate::OC3));
+        assert_eq!(link_rate("25.6"), Ok(CellRate::ATM25));
+        assert_eq!(link_rate("424kbps").unwrap().cells_per_second(), 1000);
         assert_eq!(
-            link_rate("424kbps").unwrap(),
-            CellRate {
-                cells: 1000,
-                seconds: 1
-            }
+            link_rate("80000cells/s").unwrap().cells_per_second(),
+            80_000
         );
-        assert_eq!(link_rate("80000cells/s").unwrap().cells, 80_000);
         for bad in ["oc48", "0Mbps", "-1Mbps", "100bps", "1.5cells/s", "35"] {
             assert!(link_rate(bad).is_err(), "{bad}");
         }

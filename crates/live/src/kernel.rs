@@ -42,7 +42,7 @@ impl KernelNode {
                 name: format!("lec{}", lec.index),
                 mac: lec.mac,
                 ip: Some((lec.ip, elan.subnet.length)),
-                mtu: elan.max_frame.ip_mtu(),
+                mtu: elan.ip_mtu(),
             };
             taps.push(Tap::create(&namespace, &config)?);
         }

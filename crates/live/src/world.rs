@@ -17,7 +17,7 @@ mod probe;
 
 use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
-use aerostat_lab::build::{Builder, cell_rate};
+use aerostat_lab::build::Builder;
 use aerostat_lab::model::{FaultKind, Lab, Link, LinkId, NodeId, Service};
 use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
 use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent};
@@ -499,7 +499,7 @@ fn make(lab: &Lab, builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -
     }
     let host = builder.host(id, life, now)?;
     let link = lab.link(lab.node(id).attachment()?.link);
-    let station = Station::new(host, cell_rate(link.rate));
+    let station = Station::new(host, link.rate);
     Some(Machine::Station(Box::new(station)))
 }
 

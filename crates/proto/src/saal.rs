@@ -122,11 +122,6 @@ impl Saal {
     pub const fn state(&self) -> State {
         self.state
     }
-    /// The state of the SSCOP entity.
-    #[must_use]
-    pub const fn sscop_state(&self) -> sscop::State {
-        self.sscop.state()
-    }
     /// VT(SQ) of the SSCOP entity: the number of its last BGN, RS or ER.
     #[must_use]
     pub const fn connection_sq(&self) -> u8 {

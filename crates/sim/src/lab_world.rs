@@ -4,7 +4,7 @@ use crate::link::LinkConfig;
 use crate::node::Observer;
 use crate::nodes::{LabEvent, LabNode};
 use crate::world::{LinkEnd, NodeId, World};
-use aerostat_lab::build::{Builder, cell_rate, programs};
+use aerostat_lab::build::{Builder, programs};
 use aerostat_lab::model::{self, Lab, NodeKind};
 use aerostat_node::host::{HostCommand, Station};
 use aerostat_node::ip::apps::AppCommand;
@@ -50,7 +50,7 @@ pub fn machine(
     let Some(attachment) = node.attachment() else {
         return builder.switch(id, life).map(LabNode::switch);
     };
-    let rate = cell_rate(lab.link(attachment.link).rate);
+    let rate = lab.link(attachment.link).rate;
     let host = builder.host(id, life, now)?;
     Some(LabNode::station(Station::new(host, rate)))
 }

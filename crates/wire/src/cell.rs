@@ -159,11 +159,6 @@ impl CellHeader {
         let [a, b, c, d, _] = octets;
         Ok(Self::from_word(u32::from_be_bytes([a, b, c, d]), form))
     }
-    /// True for cells that fill an idle line: VPI 0, VCI 0 (idle and unassigned cells).
-    #[must_use]
-    pub fn is_filler(&self) -> bool {
-        self.vc == Vc::new(0, 0)
-    }
 }
 
 impl fmt::Display for CellHeader {

@@ -278,14 +278,6 @@ pub fn hop_count(packet: &Packet) -> Result<Option<u32>, DecodeError> {
     number(packet, ext::HOP_COUNT, "Hop Count extension")
 }
 
-/// The Original Error Code extension: the code of the entry that caused a NAK.
-///
-/// # Errors
-/// If its length is not 1 to 4.
-pub fn original_error(packet: &Packet) -> Result<Option<u32>, DecodeError> {
-    number(packet, ext::ORIGINAL_ERROR, "Original Error Code extension")
-}
-
 /// The first compulsory extension that neither NHRP nor MPOA knows, for Error Indication 1.
 #[must_use]
 pub fn unknown_compulsory(packet: &Packet) -> Option<u16> {

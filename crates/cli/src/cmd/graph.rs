@@ -83,7 +83,7 @@ fn text(lab: &Lab) -> String {
             "ELAN {:<10} {:<18} frames of {:<5} {}",
             elan.name,
             elan.subnet.to_string(),
-            elan.max_frame.octets,
+            elan.max_frame,
             members.join(", "),
         );
     }

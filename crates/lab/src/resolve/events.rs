@@ -163,7 +163,7 @@ fn warn_about_fragments(
     let mtu = [from, to]
         .into_iter()
         .filter_map(|id| lab.node(id).lecs().first())
-        .map(|lec| lab.elan(lec.elan).max_frame.ip_mtu())
+        .map(|lec| lab.elan(lec.elan).ip_mtu())
         .min();
     if let (Some(mtu), Some(given)) = (mtu, &section.size)
         && size + 28 > usize::from(mtu)

@@ -6,11 +6,12 @@ use crate::field::At;
 use crate::file::{ElanFile, HostFile, LabFile, LinkOptions, Name, RouterFile};
 use crate::model::{
     Attachment, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd,
-    LinkId, MaxFrame, Node, NodeId, NodeKind, Port, Router, Side, Switch, Tcp,
+    LinkId, Node, NodeId, NodeKind, Port, Router, Side, Switch, Tcp,
 };
 use crate::plan::{self, Kind};
-use crate::units::CellRate;
+use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
+use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -191,7 +192,7 @@ fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             max_frame: elan
                 .mtu
                 .as_ref()
-                .map_or(MaxFrame::ALL[0], |mtu| mtu.value.0),
+                .map_or(MaxFrameSize::S1516, |mtu| mtu.value.0),
             // Completed when the LANE server has its address.
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,

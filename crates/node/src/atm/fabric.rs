@@ -272,14 +272,6 @@ impl Fabric {
         Ok(())
     }
 
-    /// Closes a label that [`Self::open_local`] opened.
-    ///
-    /// # Errors
-    /// If it is not open.
-    pub fn close_local(&mut self, at: PortVc) -> Result<(), FabricError> {
-        self.apply(FabricOp::Disconnect { from: at })
-    }
-
     /// Sends a PDU of the control plane on a local label. `None` if it is not local.
     pub fn send_local(&mut self, at: PortVc, pdu: Pdu, now: Instant) -> Option<Admission> {
         let connection = self

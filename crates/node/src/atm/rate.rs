@@ -53,15 +53,7 @@ impl CellRate {
             denominator: 424,
         }
     }
-    /// `cells` in `seconds`, exactly; a zero counts as 1.
-    #[must_use]
-    pub const fn of_ratio(cells: u64, seconds: u64) -> Self {
-        Self {
-            numerator: if cells == 0 { 1 } else { cells },
-            denominator: if seconds == 0 { 1 } else { seconds },
-        }
-    }
-    /// By the usual name of the line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25`, `taxi`, `e1`, `ds1`.
+    /// By the usual name of the line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25` or `25.6`, `taxi`, `e1`, `ds1`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -69,7 +61,7 @@ impl CellRate {
             "oc12" | "stm4" => Self::OC12,
             "ds3" | "t3" => Self::DS3,
             "e3" => Self::E3,
-            "atm25" => Self::ATM25,
+            "atm25" | "25.6" => Self::ATM25,
             "taxi" => Self::TAXI,
             "e1" => Self::E1,
             "ds1" | "t1" => Self::DS1,
@@ -96,12 +88,20 @@ impl CellRate {
 }
 
 impl fmt::Display for CellRate {
+    /// `oc3` and the like, or cells per second.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.3} cells/s",
-            self.numerator as f64 / self.denominator as f64
-        )
+        match *self {
+            Self::OC3 => f.write_str("oc3"),
+            Self::OC12 => f.write_str("oc12"),
+            Self::DS3 => f.write_str("ds3"),
+            Self::ATM25 => f.write_str("25.6"),
+            _ if self.denominator == 1 => write!(f, "{}cells/s", self.numerator),
+            _ => write!(
+                f,
+                "{:.2}cells/s",
+                self.numerator as f64 / self.denominator as f64
+            ),
+        }
     }
 }
 
@@ -169,11 +169,6 @@ impl Pacer {
             .nanos
             .saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX));
         self.fraction = (fraction % modulus) as u64;
-    }
-    /// One cell time, rounded down to a nanosecond.
-    #[must_use]
-    pub const fn cell_nanos(&self) -> u64 {
-        self.step_nanos
     }
 }
 

@@ -12,9 +12,6 @@ pub const PROTOCOL: u8 = 0x09;
 /// Octets of the message header.
 pub const HEADER: usize = 9;
 
-/// Most octets of a message: SSCOP's largest SDU. Source: Q.2130 (k = 4096).
-pub const MAX_MESSAGE: usize = 4096;
-
 /// A call reference: 23-bit value, and who chose it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallRef {

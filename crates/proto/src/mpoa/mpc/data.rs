@@ -12,7 +12,7 @@ use crate::mpoa::params::MpcParams;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::ipv4::{Ipv4View, decrement_ttl};
 use aerostat_wire::lane::Tlv;
-use aerostat_wire::mpoa::{DeviceType, ShortcutSdu, shortcut_sdu};
+use aerostat_wire::mpoa::{DeviceType, LLC_IPV4, ShortcutSdu, shortcut_sdu};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use core::net::Ipv4Addr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -669,13 +669,12 @@ fn purge_back(
 
 /// Destination and IPv4 packet of an Ethernet II or 802.3/SNAP frame that is no group frame.
 fn ipv4_frame(frame: &[u8]) -> Option<(MacAddr, &[u8])> {
-    const SNAP_IPV4: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
     let (mac, rest) = frame.split_first_chunk::<6>()?;
     let mac = MacAddr(*mac);
     let (kind, body) = rest.get(6..)?.split_first_chunk::<2>()?;
     let packet = match u16::from_be_bytes(*kind) {
         0x0800 => body,
-        length @ ..=1500 => body.get(..length.into())?.strip_prefix(&SNAP_IPV4)?,
+        length @ ..=1500 => body.get(..length.into())?.strip_prefix(&LLC_IPV4)?,
         _ => return None,
     };
     (!mac.is_group()).then_some((mac, packet))

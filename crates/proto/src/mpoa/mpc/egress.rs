@@ -6,6 +6,7 @@
 use crate::mpoa::messages::EgressInfo;
 use crate::{ConnId, Duration, Instant};
 use aerostat_wire::AtmAddress;
+use aerostat_wire::mpoa::LLC_IPV4;
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
@@ -176,10 +177,9 @@ const SNAP_HEADER: usize = 22;
 
 /// True for a data link header that packets of this client can carry: Ethernet II or 802.3 with SNAP, IPv4.
 pub(super) fn header_supported(header: &[u8]) -> bool {
-    const SNAP_IPV4: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
     match header.len() {
         14 => header.ends_with(&[0x08, 0x00]),
-        SNAP_HEADER => header.ends_with(&SNAP_IPV4),
+        SNAP_HEADER => header.ends_with(&LLC_IPV4),
         _ => false,
     }
 }
