@@ -295,6 +295,11 @@ impl Host {
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter()
     }
+    /// The signalling manager: calls, listeners, counters.
+    #[must_use]
+    pub const fn signalling(&self) -> &Signalling {
+        &self.signalling
+    }
     /// Traffic of each interface by path.
     pub fn interface_counters(&self) -> impl Iterator<Item = &InterfaceCounters> {
         self.interfaces.iter().map(|itf| &itf.counters)

@@ -1,0 +1,295 @@
+//! A lab on the bench: power, faults, conditions with deadlines in virtual time.
+
+use aerostat_lab::build::{Builder, Flavour, programs};
+use aerostat_lab::model::Lab;
+use aerostat_node::host::{HostCommand, ServiceKind, Station};
+use aerostat_node::ip::apps::{AppCommand, AppId, AppResult};
+use aerostat_node::ip::meter::{Path, Sample, Side};
+use aerostat_node::switch::Switch;
+use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_sim::{
+    LabEvent, LabNode, LinkId, NodeId, Observer, Packet, World, lab_world,
+};
+use aerostat_wire::pcapng::Direction;
+use std::collections::BTreeMap;
+
+/// What was heard so far.
+#[derive(Default)]
+pub(crate) struct Log {
+    names: Vec<String>,
+    pub(crate) story: Vec<String>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) results: BTreeMap<(usize, AppId), AppResult>,
+    /// How often a numbered datagram came to a node: node, flow, number.
+    pub(crate) visits: BTreeMap<(usize, u32, u64), u32>,
+    /// Nodes whose visitors are counted.
+    routers: Vec<usize>,
+}
+
+impl Observer<LabEvent> for Log {
+    fn trace(&mut self, node: NodeId, trace: Trace, now: Instant) {
+        let name = &self.names[node.0];
+        let fields: Vec<_> = trace.fields.iter().map(|(k, v)| format!(" {k}={v}")).collect();
+        let fields = fields.concat();
+        self.story.push(format!("{now} {name} {}: {}{fields}", trace.name, trace.text));
+    }
+    fn event(&mut self, node: NodeId, event: LabEvent, _now: Instant) {
+        match event {
+            LabEvent::Sample(sample) => self.samples.push(sample),
+            LabEvent::Finished(app, result) => {
+                self.results.insert((node.0, app), result);
+            }
+        }
+    }
+    fn packet(&mut self, packet: &Packet<'_>) {
+        let here = packet.end.node.0;
+        if packet.direction == Direction::Received
+            && packet.dropped.is_none()
+            && self.routers.contains(&here)
+            && let Some((flow, number)) = mark(packet.pdu.sdu())
+        {
+            *self.visits.entry((here, flow, number)).or_default() += 1;
+        }
+    }
+}
+
+/// Program and number that a datagram of a UDP source carries, wherever they are in the SDU.
+fn mark(sdu: &[u8]) -> Option<(u32, u64)> {
+    let at = sdu.windows(4).position(|octets| octets == b"AERO")?;
+    let flow = sdu.get(at + 4..at + 8)?.try_into().ok()?;
+    let number = sdu.get(at + 8..at + 16)?.try_into().ok()?;
+    Some((u32::from_be_bytes(flow), u64::from_be_bytes(number)))
+}
+
+/// A network that runs, and what was heard of it.
+pub(crate) struct Bench {
+    pub(crate) lab: Lab,
+    pub(crate) seed: u64,
+    pub(crate) world: World<LabNode>,
+    pub(crate) log: Log,
+    lives: Vec<u32>,
+}
+
+/// How long one step of a condition is.
+const STEP: Duration = Duration::from_millis(50);
+
+pub(crate) fn lab_of(name: &str, text: &str, set: &[&str]) -> Lab {
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    match aerostat_lab::parse(name, text, &set) {
+        Ok(checked) => checked.lab,
+        Err(mistakes) => panic!("{mistakes}"),
+    }
+}
+
+/// A lab of the repository.
+pub(crate) fn repository_lab(name: &str, set: &[&str]) -> Lab {
+    let path = format!("{}/../../labs/{name}.atm.yml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("a lab of the repository");
+    lab_of(name, &text, set)
+}
+
+impl Bench {
+    /// Switches a lab on.
+    pub(crate) fn new(lab: Lab, seed: u64) -> Self {
+        let mut world = lab_world::build(&lab, seed);
+        let mut log = Log {
+            names: lab.nodes.iter().map(|node| node.name.clone()).collect(),
+            ..Log::default()
+        };
+        let builder = Builder::new(&lab, seed, Flavour::Embedded);
+        lab_world::start(&mut world, &lab, &builder, &mut log);
+        let lives = vec![0; lab.nodes.len()];
+        Self { lab, seed, world, log, lives }
+    }
+
+    /// Counts how often each numbered datagram comes to each router.
+    pub(crate) fn watch_routers(mut self) -> Self {
+        for (id, node, _) in self.lab.routers() {
+            self.log.routers.push(id.0);
+            let link = node.attachment().expect("a router has a link").link;
+            self.world.tap(LinkId(link.0));
+        }
+        self
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    pub(crate) fn run(&mut self, time: Duration) {
+        self.world.run_until(self.world.now() + time, &mut self.log);
+    }
+
+    /// Runs until the condition holds; gives how long that took.
+    #[track_caller]
+    pub(crate) fn until(
+        &mut self,
+        what: &str,
+        limit_s: f64,
+        mut holds: impl FnMut(&Self) -> Result<(), String>,
+    ) -> Duration {
+        let begin = self.now();
+        let limit = begin + Duration::from_secs_f64(limit_s);
+        loop {
+            match holds(self) {
+                Ok(()) => return self.now().since(begin),
+                Err(why) if self.now() >= limit => {
+                    self.fail(&format!("{what}: not within {limit_s} s from {begin}: {why}"))
+                }
+                Err(_) => self.run(STEP),
+            }
+        }
+    }
+
+    /// Panics with everything that helps to find out why.
+    #[track_caller]
+    pub(crate) fn fail(&self, what: &str) -> ! {
+        let last = self.log.story.len().saturating_sub(120);
+        let story = self.log.story[last..].join("\n");
+        let seed = self.seed;
+        if let Some(file) = std::env::var_os("AEROSTAT_STORY") {
+            let _ = std::fs::write(file, self.log.story.join("\n"));
+        }
+        panic!("{story}\n{}\nseed {seed}, {}: {what}", self.tables(), self.now());
+    }
+
+    fn tables(&self) -> String {
+        let mut text = String::new();
+        for (id, node) in self.lab.nodes() {
+            let Some(station) = self.station(NodeId(id.0)) else {
+                continue;
+            };
+            for what in ["mpc", "mps", "call"] {
+                for table in station.inspect(what, self.now()).into_iter().flatten() {
+                    if table.rows.is_empty() {
+                        continue;
+                    }
+                    text += &format!("{} {}: {:?}\n", node.name, table.title, table.columns);
+                    for row in &table.rows {
+                        let row: Vec<_> = row.iter().map(ToString::to_string).collect();
+                        text += &format!("    {}\n", row.join(" "));
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    pub(crate) fn node(&self, name: &str) -> NodeId {
+        NodeId(self.lab.find(name).expect("a node of the lab").0)
+    }
+    pub(crate) fn link(&self, name: &str) -> LinkId {
+        let found = self.lab.links.iter().position(|link| link.name == name);
+        LinkId(found.unwrap_or_else(|| panic!("no link {name}")))
+    }
+    pub(crate) fn station(&self, id: NodeId) -> Option<&Station> {
+        self.world.node(id)?.as_station()
+    }
+    pub(crate) fn switch(&self, id: NodeId) -> Option<&Switch> {
+        self.world.node(id)?.as_switch()
+    }
+    pub(crate) fn stations(&self) -> impl Iterator<Item = (NodeId, &Station)> {
+        let ids = (0..self.lab.nodes.len()).map(NodeId);
+        ids.filter_map(|id| Some((id, self.station(id)?)))
+    }
+    pub(crate) fn switches(&self) -> impl Iterator<Item = (NodeId, &Switch)> {
+        let ids = (0..self.lab.nodes.len()).map(NodeId);
+        ids.filter_map(|id| Some((id, self.switch(id)?)))
+    }
+
+    pub(crate) fn command(&mut self, node: NodeId, command: HostCommand) {
+        self.world.with_node(node, &mut self.log, |node, now| node.command(command, now));
+    }
+    pub(crate) fn crash(&mut self, node: NodeId, kind: ServiceKind) {
+        self.command(node, HostCommand::Crash(kind));
+    }
+    pub(crate) fn restart(&mut self, node: NodeId, kind: ServiceKind) {
+        self.command(node, HostCommand::Restart(kind));
+    }
+    pub(crate) fn mpoa(&mut self, on: bool) {
+        for id in (0..self.lab.nodes.len()).map(NodeId) {
+            self.command(id, HostCommand::Mpoa(on));
+        }
+    }
+    pub(crate) fn cut(&mut self, link: LinkId, cut: bool) {
+        self.world.set_cut(link, cut, &mut self.log);
+    }
+    pub(crate) fn power_off(&mut self, node: NodeId) {
+        self.world.power_off(node, &mut self.log);
+    }
+    /// A new life of a node, with its programs.
+    pub(crate) fn power_on(&mut self, node: NodeId) {
+        self.lives[node.0] += 1;
+        let builder = Builder::new(&self.lab, self.seed, Flavour::Embedded);
+        let life = self.lives[node.0];
+        let now = self.world.now();
+        let machine = lab_world::machine(&self.lab, &builder, node, life, now);
+        let machine = machine.expect("a node of the lab");
+        self.world.power_on(node, machine, &mut self.log);
+        for (at, program) in programs(&self.lab) {
+            if at.0 == node.0 {
+                self.command(node, HostCommand::App(AppCommand::Start(program)));
+            }
+        }
+    }
+    /// No program sends any more.
+    pub(crate) fn stop_programs(&mut self) {
+        for (at, program) in programs(&self.lab) {
+            self.command(NodeId(at.0), HostCommand::App(AppCommand::Stop(program.id)));
+        }
+    }
+
+    pub(crate) fn flow(&self, name: &str) -> usize {
+        let found = self.lab.traffic.iter().position(|flow| flow.name == name);
+        found.unwrap_or_else(|| panic!("no flow {name}"))
+    }
+    /// Packets of a flow received since `since`, by path.
+    pub(crate) fn received(&self, flow: usize, since: Instant) -> [u64; 2] {
+        let mut counts = [0; 2];
+        for sample in self.log.samples.iter().rev() {
+            if sample.at < since {
+                break;
+            }
+            if sample.flow.0 == flow && sample.side == Side::Received {
+                counts[usize::from(sample.path == Path::Shortcut)] += 1;
+            }
+        }
+        counts
+    }
+
+    pub(crate) fn all_joined(&self) -> Result<(), String> {
+        match self.stations().find(|(_, station)| !station.host().joined()) {
+            Some((id, _)) => Err(format!("{} is not joined", self.lab.nodes[id.0].name)),
+            None => Ok(()),
+        }
+    }
+    /// Every flow has arrived in the last half second by this path, and by no other.
+    pub(crate) fn all_by(&self, flows: &[usize], path: Path) -> Result<(), String> {
+        let since = self.back(500);
+        for &flow in flows {
+            let [lane, shortcut] = self.received(flow, since);
+            let (good, bad) = match path {
+                Path::Lane => (lane, shortcut),
+                Path::Shortcut => (shortcut, lane),
+            };
+            if good == 0 || bad > 0 {
+                let name = &self.lab.traffic[flow].name;
+                let wanted = path.as_str();
+                return Err(format!("{name}: {lane} routed, {shortcut} by shortcut; wanted {wanted}"));
+            }
+        }
+        Ok(())
+    }
+    /// Every flow has arrived in the last half second.
+    pub(crate) fn all_pass(&self, flows: &[usize]) -> Result<(), String> {
+        let since = self.back(500);
+        match flows.iter().find(|flow| self.received(**flow, since) == [0, 0]) {
+            Some(flow) => Err(format!("{}: nothing arrives", self.lab.traffic[*flow].name)),
+            None => Ok(()),
+        }
+    }
+    pub(crate) fn back(&self, ms: u64) -> Instant {
+        let nanos = self.now().as_nanos().saturating_sub(ms * 1_000_000);
+        Instant::from_nanos(nanos)
+    }
+}

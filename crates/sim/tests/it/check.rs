@@ -1,0 +1,296 @@
+//! What must hold in every network, whatever happens to it.
+
+use crate::bench::Bench;
+use aerostat_node::atm::fabric::PortVc;
+use aerostat_node::ip::meter::{PacketKey, Path, Side};
+use aerostat_node::signalling::Phase;
+use aerostat_node::switch::Switch;
+use aerostat_sim::{LinkEnd, LinkId, NodeId};
+use aerostat_wire::Vc;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Numbered datagrams arrive once, and in order unless they came by different paths.
+pub(crate) fn order(bench: &Bench) -> Result<(), String> {
+    // By flow: numbers seen; of each path the highest number.
+    let mut seen: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    let mut highest: BTreeMap<(usize, Path), u64> = BTreeMap::new();
+    for sample in &bench.log.samples {
+        let PacketKey::Stamped { sequence } = sample.key else {
+            continue;
+        };
+        if sample.side != Side::Received {
+            continue;
+        }
+        let flow = sample.flow.0;
+        let name = &bench.lab.traffic[flow].name;
+        if !seen.entry(flow).or_default().insert(sequence) {
+            return Err(format!("{}: {name} {sequence} arrived twice", sample.at));
+        }
+        let top = highest.entry((flow, sample.path)).or_insert(sequence);
+        if sequence < *top {
+            let path = sample.path.as_str();
+            let what = format!("{name} {sequence} arrived after {top}, both {path}");
+            return Err(format!("{}: {what}", sample.at));
+        }
+        *top = sequence;
+    }
+    Ok(())
+}
+
+/// No datagram visits a router again and again. Twice is possible: a frame sent through the BUS
+/// comes back to its sender, which ignores it.
+pub(crate) fn loops(bench: &Bench) -> Result<(), String> {
+    match bench.log.visits.iter().find(|(_, visits)| **visits > 2) {
+        Some(((node, program, number), visits)) => Err(format!(
+            "datagram {number} of program {program} came to {} {visits} times",
+            bench.lab.nodes[*node].name
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Labels in use at a link end, with caller and called party if both ends must say the same.
+type Labels = BTreeMap<Vc, String>;
+
+fn station_labels(bench: &Bench, id: NodeId) -> Result<Labels, String> {
+    let station = bench.station(id).expect("a station");
+    let name = &bench.lab.nodes[id.0].name;
+    let mut labels = Labels::new();
+    for call in station.host().signalling().calls() {
+        let (Some(vc), Phase::Connected) = (call.vc, call.phase) else {
+            return Err(format!("{name}: a call to {} is {:?}", call.called, call.phase));
+        };
+        if call.owner.is_none() {
+            return Err(format!("{name}: {vc} has no owner"));
+        }
+        let ends = ends_text(call.calling, call.called, call.multipoint);
+        if labels.insert(vc, ends).is_some() {
+            return Err(format!("{name}: two calls on {vc}"));
+        }
+    }
+    let open: BTreeSet<Vc> = station.nic().vcs().map(|view| view.vc).collect();
+    let mut wanted: BTreeSet<Vc> = labels.keys().copied().collect();
+    wanted.extend([Vc::SIGNALLING, Vc::ILMI]);
+    if open != wanted {
+        return Err(format!("{name}: the adapter has {open:?}, calls have {wanted:?}"));
+    }
+    Ok(labels)
+}
+
+fn ends_text(
+    calling: Option<aerostat_wire::AtmAddress>,
+    called: aerostat_wire::AtmAddress,
+    multipoint: bool,
+) -> String {
+    let calling = calling.map_or("?".into(), |calling| calling.to_string());
+    if multipoint { calling } else { format!("{calling} -> {called}") }
+}
+
+/// Labels of a switch by port, and whether its calls, legs and connections agree.
+fn switch_labels(name: &str, switch: &Switch) -> Result<BTreeMap<u16, Labels>, String> {
+    let mut ports: BTreeMap<u16, Labels> = BTreeMap::new();
+    // Connections that the calls ask for: from where, to where.
+    let mut wanted: BTreeMap<PortVc, BTreeSet<PortVc>> = BTreeMap::new();
+    let mut back: BTreeMap<PortVc, PortVc> = BTreeMap::new();
+    for call in switch.calls() {
+        let half = || format!("{name}: half a call to {}: {call:?}", call.called);
+        let ends = ends_text(call.calling, call.called, call.multipoint);
+        let mut take = |leg: &aerostat_node::switch::LegInfo| {
+            let at = PortVc::new(leg.port.0, leg.vc.ok_or_else(half)?);
+            let labels = ports.entry(leg.port.0).or_default();
+            match labels.insert(at.vc, ends.clone()) {
+                None => Ok(at),
+                Some(other) => Err(format!("{name}: {at:?} is of two calls: {ends}, {other}")),
+            }
+        };
+        let root = take(&call.root)?;
+        if !call.accepted || call.branches.is_empty() {
+            return Err(half());
+        }
+        for branch in &call.branches {
+            let to = take(branch)?;
+            if !branch.connected {
+                return Err(half());
+            }
+            wanted.entry(root).or_default().insert(to);
+            if !call.multipoint {
+                back.insert(to, root);
+            }
+        }
+    }
+    for view in switch.fabric().connections() {
+        if view.local {
+            if view.from.vc != Vc::SIGNALLING {
+                return Err(format!("{name}: {:?} is local", view.from));
+            }
+            continue;
+        }
+        let to: BTreeSet<PortVc> = view.to.iter().copied().collect();
+        let forth = wanted.remove(&view.from);
+        let expected = forth.or_else(|| back.remove(&view.from).map(|root| BTreeSet::from([root])));
+        if expected.as_ref() != Some(&to) {
+            return Err(format!("{name}: {:?} is connected to {to:?}, not {expected:?}", view.from));
+        }
+    }
+    if let Some((from, to)) = wanted.first_key_value() {
+        return Err(format!("{name}: a call from {from:?} to {to:?} has no connection"));
+    }
+    if let Some((from, to)) = back.first_key_value() {
+        return Err(format!("{name}: a call from {from:?} back to {to:?} has no connection"));
+    }
+    for port in switch.port_infos() {
+        let known = ports.get(&port.port.0).map_or(0, BTreeMap::len);
+        if (port.calls, port.labels) != (known, known) {
+            let (calls, labels) = (port.calls, port.labels);
+            return Err(format!(
+                "{name} port {}: {calls} half-calls, {labels} labels, {known} legs of calls",
+                port.port
+            ));
+        }
+    }
+    Ok(ports)
+}
+
+/// Both ends of every link know the same calls; every connection belongs to one.
+pub(crate) fn agreement(bench: &Bench) -> Result<(), String> {
+    let mut ends: BTreeMap<LinkEnd, Labels> = BTreeMap::new();
+    for (id, switch) in bench.switches() {
+        for (port, labels) in switch_labels(&bench.lab.nodes[id.0].name, switch)? {
+            ends.insert(LinkEnd { node: id, port }, labels);
+        }
+    }
+    for (id, _) in bench.stations() {
+        ends.insert(LinkEnd { node: id, port: 0 }, station_labels(bench, id)?);
+    }
+    for link in (0..bench.lab.links.len()).map(LinkId) {
+        let [one, other] = bench.world.ends(link).map(|end| ends.remove(&end).unwrap_or_default());
+        if one != other {
+            let only = |a: &Labels, b: &Labels| {
+                let only: Vec<_> = a.iter().filter(|(vc, e)| b.get(vc) != Some(e)).collect();
+                format!("{only:?}")
+            };
+            let name = bench.world.link_name(link);
+            let (here, there) = (only(&one, &other), only(&other, &one));
+            return Err(format!("{name}: only one end: {here}, only the other: {there}"));
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is left of any call, in hosts that run and in switches.
+pub(crate) fn silence(bench: &Bench) -> Result<(), String> {
+    for (id, station) in bench.stations() {
+        let open = station.host().open_calls();
+        if open > 0 {
+            return Err(format!("{}: {open} calls", bench.lab.nodes[id.0].name));
+        }
+        let queued = station.nic().output().queued_total();
+        if queued > 0 {
+            return Err(format!("{}: {queued} cells wait", bench.lab.nodes[id.0].name));
+        }
+    }
+    for (id, switch) in bench.switches() {
+        let name = &bench.lab.nodes[id.0].name;
+        let calls = switch.calls().count();
+        let connections = switch.fabric().connections().filter(|view| !view.local).count();
+        if (calls, connections) != (0, 0) {
+            return Err(format!("{name}: {calls} calls, {connections} connections"));
+        }
+        for port in switch.port_infos() {
+            let number = port.port.0;
+            let queued = switch.fabric().output(number).map_or(0, |output| output.queued_total());
+            let state = (port.calls, port.labels, port.reserved, queued);
+            if state != (0, 0, (0, 0), 0) {
+                return Err(format!("{name} port {number}: calls, labels, reserved, queued: {state:?}"));
+            }
+        }
+    }
+    agreement(bench)
+}
+
+/// Cells at one moment, of everything that has not been replaced since.
+pub(crate) struct Cells {
+    /// By switch and port: in, dropped on entry, offered to the output, of these by the control plane.
+    ports: BTreeMap<(usize, u16), [u64; 4]>,
+    /// By switch and label: in, sent on, policed, copies.
+    connections: BTreeMap<(usize, PortVc), [u64; 4]>,
+}
+
+/// Every cell is accounted for: of each port in = out + dropped + queued, of each link what was sent
+/// is what the far end got and what the link lost.
+pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
+    let mut now = Cells { ports: BTreeMap::new(), connections: BTreeMap::new() };
+    for (id, switch) in bench.switches() {
+        let name = &bench.lab.nodes[id.0].name;
+        for port in 0..switch.fabric().ports() {
+            let output = switch.fabric().output(port).expect("a port");
+            let totals = output.totals();
+            let rest = totals.cells_out + totals.dropped.total() + u64::from(output.queued_total());
+            if totals.cells_in != rest {
+                return Err(format!("{name} port {port}: {totals:?}, out + dropped + queued = {rest}"));
+            }
+            let own = output.queue_of(Vc::SIGNALLING).and_then(|queue| output.counters(queue));
+            let own = own.map_or(0, |own| own.cells_in);
+            let input = switch.fabric().input_counters(port).expect("a port");
+            let counts = [input.cells_in, input.dropped.total(), totals.cells_in, own];
+            now.ports.insert((id.0, port), counts);
+        }
+        for view in switch.fabric().connections() {
+            let copies = if view.local { 0 } else { view.to.len() as u64 };
+            let counters = view.counters;
+            let counts = [counters.cells_in, counters.cells_out, counters.dropped.total(), copies];
+            now.connections.insert((id.0, view.from), counts);
+        }
+    }
+    for (id, station) in bench.stations() {
+        let output = station.nic().output();
+        let totals = output.totals();
+        let rest = totals.cells_out + totals.dropped.total() + u64::from(output.queued_total());
+        if totals.cells_in != rest {
+            let name = &bench.lab.nodes[id.0].name;
+            return Err(format!("{name}: {totals:?}, out + dropped + queued = {rest}"));
+        }
+    }
+    for link in (0..bench.lab.links.len()).map(LinkId) {
+        for counters in bench.world.link_counters(link) {
+            let gone = counters.lost + counters.discarded + counters.down;
+            let name = bench.world.link_name(link);
+            if counters.delivered + gone > counters.sent {
+                return Err(format!("{name} made cells: {counters:?}"));
+            }
+        }
+    }
+    Ok(now)
+}
+
+/// Between two moments with the same connections, what came into each switch went to its outputs, once
+/// for each leaf.
+pub(crate) fn conserved(before: &Cells, after: &Cells) -> Result<(), String> {
+    if !before.connections.keys().eq(after.connections.keys()) {
+        return Err("connections have come or gone".into());
+    }
+    let mut sums: BTreeMap<usize, [u64; 5]> = BTreeMap::new();
+    for (at, after) in &after.ports {
+        let before = before.ports[at];
+        let [input, refused, offered, own] = std::array::from_fn(|i| after[i] - before[i]);
+        let sum = sums.entry(at.0).or_default();
+        sum[0] += input - refused;
+        sum[1] += offered - own;
+    }
+    for (at, after) in &after.connections {
+        let before = before.connections[at];
+        let sum = sums.entry(at.0).or_default();
+        sum[2] += after[0] - before[0];
+        sum[3] += (after[1] - before[1]) * after[3];
+        sum[4] += (after[2] - before[2]) + (after[1] - before[1]);
+    }
+    for (switch, [accepted, offered, came, copied, left]) in sums {
+        if (accepted, offered, came) != (came, copied, left) {
+            return Err(format!(
+                "switch {switch}: {accepted} cells accepted, {came} on connections, {left} of these \
+                 sent on or policed, {copied} copies due, {offered} offered to outputs"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! The labs of the repository: repeatable, bounded by what bounds them, with the figures on record.
+//!
+//! `UPDATE_EXPECTED=1 cargo test -p aerostat-sim --test it` writes the tables of figures anew.
+
+use crate::bench::{Bench, repository_lab};
+use crate::check;
+use aerostat_lab::build::{Builder, Flavour};
+use aerostat_lab::model::Lab;
+use aerostat_node::ip::flow_stats::FlowStats;
+use aerostat_node::ip::meter::Path;
+use std::fmt::Write as _;
+
+/// The labs, and how each is shortened for the tests.
+const LABS: [(&str, &[&str]); 4] = [
+    ("two-hosts", &[]),
+    ("one-elan", &["traffic.bulk.duration=300ms"]),
+    (
+        "two-subnets",
+        &["traffic.bulk.duration=1s", "traffic.ping.duration=4s"],
+    ),
+    (
+        "campus",
+        &[
+            "mpoa.start=2500ms",
+            "traffic.urku-basso.duration=1s",
+            "traffic.basso-urku.duration=1s",
+            "traffic.sello-jaarli.duration=1s",
+            "traffic.voice.duration=1s",
+        ],
+    ),
+];
+
+fn run(lab: Lab, seed: u64) -> Bench {
+    let end = lab.end();
+    let mut bench = Bench::new(lab, seed);
+    bench.run(end);
+    bench
+}
+
+/// Throughput, loss and delay of each flow by path.
+fn table(bench: &Bench) -> String {
+    let builder = Builder::new(&bench.lab, bench.seed, Flavour::Embedded);
+    let mut stats = FlowStats::new(builder.flows());
+    for sample in &bench.log.samples {
+        stats.record(sample);
+    }
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{:<14}{:<10}{:>9}{:>9}{:>7}{:>7}{:>11}{:>11}{:>11}{:>11}",
+        "flow", "path", "sent", "received", "lost", "order", "Mb/s", "delay us", "p99 us", "max us"
+    );
+    for flow in stats.report(bench.now()) {
+        for path in flow.paths {
+            let _ = writeln!(
+                text,
+                "{:<14}{:<10}{:>9}{:>9}{:>7}{:>7}{:>11.3}{:>11.1}{:>11.1}{:>11.1}",
+                flow.name,
+                path.path.as_str(),
+                path.sent_packets,
+                path.received_packets,
+                path.lost,
+                path.out_of_sequence,
+                path.throughput_mbps,
+                path.delay.mean_us,
+                path.delay.p99_us,
+                path.delay.max_us
+            );
+        }
+    }
+    text
+}
+
+/// Compares `text` with a file, or writes the file if asked to.
+fn expect(name: &str, text: &str) {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tables");
+    let file = format!("{dir}/{name}.txt");
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        std::fs::create_dir_all(dir).unwrap();
+        std::fs::write(&file, text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        text == expected,
+        "{name}.txt differs; run with UPDATE_EXPECTED=1 and look at the difference\n--- is\n{text}--- \
+         should be\n{expected}"
+    );
+}
+
+/// Runs a lab twice and once more with another seed; puts its figures on record.
+fn examine(name: &str) {
+    let (_, set) = LABS.iter().find(|lab| lab.0 == name).expect("a lab of the list");
+    let lab = || repository_lab(name, set);
+    let bench = run(lab(), 1);
+    check::order(&bench).unwrap_or_else(|why| bench.fail(&why));
+    check::cells(&bench).unwrap_or_else(|why| bench.fail(&why));
+    let again = run(lab(), 1);
+    assert!(bench.log.story == again.log.story, "{name}: the same seed tells another story");
+    assert!(bench.log.samples == again.log.samples, "{name}: the same seed gives other samples");
+    assert_eq!(bench.world.events(), again.world.events());
+    let other = run(lab(), 2);
+    let same = bench.log.story == other.log.story && bench.log.samples == other.log.samples;
+    assert!(!same, "{name}: another seed changes nothing");
+    let set = set.concat();
+    let _ = set;
+    expect(name, &table(&bench));
+}
+
+#[test]
+fn the_list_of_labs_is_complete() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let file = entry.unwrap().file_name().to_string_lossy().into_owned();
+        let name = file.trim_end_matches(".atm.yml");
+        assert!(LABS.iter().any(|lab| lab.0 == name), "{file} is not tested here");
+    }
+}
+
+#[test]
+fn two_hosts() {
+    examine("two-hosts");
+}
+
+#[test]
+fn one_elan() {
+    examine("one-elan");
+}
+
+#[test]
+fn two_subnets() {
+    examine("two-subnets");
+}
+
+#[test]
+fn campus() {
+    examine("campus");
+}
+
+/// Payload received per second of all flows of one path between two times, Mb/s.
+fn megabits(bench: &Bench, path: Path, from_s: f64, to_s: f64) -> f64 {
+    let range = from_s..to_s;
+    let octets: u64 = bench
+        .log
+        .samples
+        .iter()
+        .filter(|s| s.side == aerostat_node::ip::meter::Side::Received && s.path == path)
+        .filter(|s| range.contains(&s.at.as_secs_f64()))
+        .map(|s| u64::from(s.payload))
+        .sum();
+    octets as f64 * 8.0 / (to_s - from_s) / 1e6
+}
+
+#[test]
+fn without_mpoa_the_slower_router_bounds_the_campus_and_shortcuts_exceed_it() {
+    let set = LABS[3].1;
+    let routed = run(repository_lab("campus", &[set, &["mpoa=false"]].concat()), 1);
+    let shortcut: Vec<_> = (routed.log.samples.iter()).filter(|s| s.path != Path::Lane).collect();
+    assert!(shortcut.is_empty(), "{} packets by shortcut", shortcut.len());
+    let total = megabits(&routed, Path::Lane, 2.2, 3.0);
+    assert!((20.0..35.0).contains(&total), "{total} Mb/s through a router of 35 Mb/s");
+    let quick = run(repository_lab("campus", set), 1);
+    let total = megabits(&quick, Path::Shortcut, 2.8, 3.0);
+    assert!(total > 70.0, "{total} Mb/s by shortcuts");
+}

@@ -1,0 +1,9 @@
+//! Whole networks in virtual time: labs, faults, leaks, random schedules of faults.
+//!
+//! The checkers look at samples, cells and tables from outside; they share no code with the protocols.
+
+mod bench;
+mod check;
+mod faults;
+mod labs;
+mod random;
