@@ -229,6 +229,18 @@ fn one_cell_takes_two_cell_times_and_two_delays() {
     assert_eq!(world.now(), Instant::from_secs(1));
 }
 
+#[test]
+fn a_timer_due_at_the_instant_of_an_input_fires_then() {
+    let (mut world, mut a, b, switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
+    let second = Instant::from_secs(1);
+    a.plan = VecDeque::from([(second, Vc::new(0, 100), 40)]);
+    world.run_until(second, &mut ());
+    start(&mut world, a, b, switch);
+    assert_eq!(world.node(A).unwrap().wakes, 1);
+    world.run_until(Instant::from_secs(2), &mut ());
+    assert_eq!(world.node(B).unwrap().received.len(), 1);
+}
+
 /// Largest user throughput at OC-3c for SDUs of 9188 octets: 135.10 Mb/s of 9180-octet packets.
 /// Source: facts book "Cell and AAL5" §7.
 #[test]

@@ -434,8 +434,26 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Carries out what a node wants, then schedules its next deadline.
+    /// Carries out what a node wants, then schedules its next deadline. A timer that is due at the very
+    /// instant of an input fires now, after it.
     fn serve(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
+        let now = self.now;
+        self.drain(node, observer);
+        if let Some(machine) = &mut self.slots[node.0].node
+            && machine.poll_timeout().is_some_and(|at| at <= now)
+        {
+            machine.handle_timeout(now);
+            self.drain(node, observer);
+        }
+        let slot = &self.slots[node.0];
+        let deadline = slot.node.as_ref().and_then(N::poll_timeout);
+        if let Some(at) = deadline {
+            assert!(at > now, "{}: deadline {at} is not after {now}", slot.name);
+        }
+        self.schedule.set(slot.deadline, deadline);
+    }
+
+    fn drain(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
         let now = self.now;
         while let Some(output) = self.slots[node.0].node.as_mut().and_then(N::poll_output) {
             match output {
@@ -444,12 +462,6 @@ impl<N: Node> World<N> {
                 NodeOutput::Event(event) => observer.event(node, event, now),
             }
         }
-        let slot = &self.slots[node.0];
-        let deadline = slot.node.as_ref().and_then(N::poll_timeout);
-        if let Some(at) = deadline {
-            assert!(at > now, "{}: deadline {at} is not after {now}", slot.name);
-        }
-        self.schedule.set(slot.deadline, deadline);
     }
 
     /// The direction that a port sends into.

@@ -11,7 +11,7 @@ use aerostat_node::ip::meter::Path;
 use aerostat_proto::Duration;
 
 pub(crate) const SMALL: &str = "
-mpoa: { start: 1s, flow_detect: 5 frames per 1s, initial_retry: 1s, retry_max: 10s, hold_down: 30s,
+mpoa: { start: 6s, flow_detect: 5 frames per 1s, initial_retry: 1s, retry_max: 10s, hold_down: 30s,
         keepalive_time: 1s, keepalive_lifetime: 3s, give_up: 5s, holding: 20s }
 switches: { edge1: {}, core: {}, edge2: {} }
 links:
@@ -31,11 +31,11 @@ hosts:
   h2: { on: edge2, elan: b, ip: 10.2.0.10 }
   h3: { on: edge2, elan: a, ip: 10.1.0.11, mpoa: { tag: true } }
 traffic:
-  - { name: there, from: h1, to: h2, kind: udp, rate: 25pps, size: 200, start: 1s }
-  - { name: back, from: h2, to: h1, kind: udp, rate: 25pps, size: 200, start: 1s }
-  - { name: third, from: h2, to: h3, kind: udp, rate: 25pps, size: 900, start: 1s }
-  - { name: near, from: h1, to: h3, kind: udp, rate: 25pps, size: 100, start: 1s }
-  - { name: ping, from: h1, to: h2, kind: ping, rate: 5pps, size: 64, start: 1s }
+  - { name: there, from: h1, to: h2, kind: udp, rate: 25pps, size: 200, start: 6s }
+  - { name: back, from: h2, to: h1, kind: udp, rate: 25pps, size: 200, start: 6s }
+  - { name: third, from: h2, to: h3, kind: udp, rate: 25pps, size: 900, start: 6s }
+  - { name: near, from: h1, to: h3, kind: udp, rate: 25pps, size: 100, start: 6s }
+  - { name: ping, from: h1, to: h2, kind: ping, rate: 5pps, size: 64, start: 6s }
 ";
 
 /// Flows that cross routers.
@@ -52,7 +52,7 @@ pub(crate) fn all(bench: &Bench) -> Vec<usize> {
 /// A network in which every flow has its shortcut.
 pub(crate) fn settled(seed: u64) -> Bench {
     let mut bench = Bench::new(lab_of("small", SMALL, &[]), seed).watch_routers();
-    shortcuts(&mut bench, "at first", 15.0);
+    shortcuts(&mut bench, "at first", 50.0);
     consistent(&mut bench);
     bench
 }

@@ -3,7 +3,7 @@
 //!
 //! A program is started by an [`AppSpec`] (number, what, when, how long) and ends by itself, at the
 //! end of its duration, or when it is stopped; its [`AppResult`] can be read at any time. Programs
-//! that serve others (sinks and servers) run until stopped unless they have a duration.
+//! without a duration run until their work is done, or until stopped.
 
 mod bulk;
 mod datagram;
@@ -242,7 +242,7 @@ impl App {
     pub(super) fn new(spec: AppSpec, config: &StackConfig, now: Instant) -> Result<Self, Refused> {
         let start = spec.start.max(now);
         let end = spec.duration.map(|duration| start + duration);
-        let program = program(spec.kind, spec.id, config, end.is_some())?;
+        let program = program(spec.kind, spec.id, config)?;
         Ok(Self {
             program,
             stage: Stage::Waiting,
@@ -310,7 +310,6 @@ fn program(
     kind: AppKind,
     id: AppId,
     config: &StackConfig,
-    timed: bool,
 ) -> Result<Box<dyn Program>, Refused> {
     let dynamic = FIRST_DYNAMIC_PORT + (id.0 % 16384) as u16;
     let fits = |payload: usize| payload.saturating_add(IP_UDP_HEADERS) <= config.mtu;
@@ -325,10 +324,8 @@ fn program(
             if !fits(size) {
                 return Err(Refused("an echo request must fit the MTU"));
             }
-            if interval.is_zero() || ttl == Some(0) || (count.is_none() && !timed) {
-                return Err(Refused(
-                    "a ping needs an interval, a time to live, and an end",
-                ));
+            if interval.is_zero() || ttl == Some(0) {
+                return Err(Refused("a ping needs an interval and a time to live"));
             }
             Ok(Box::new(ping::Ping::new(
                 to, dynamic, count, interval, size, ttl,
@@ -340,11 +337,6 @@ fn program(
             local_port,
             octets,
         } => {
-            if octets.is_none() && !timed {
-                return Err(Refused(
-                    "a bulk source needs a duration or a number of octets",
-                ));
-            }
             let remote = remote(to, port)?;
             Ok(Box::new(bulk::Source::new(
                 remote,
@@ -364,8 +356,8 @@ fn program(
             if size < MIN_PAYLOAD || !fits(size) {
                 return Err(Refused("a datagram holds its stamp and fits the MTU"));
             }
-            if rate == 0 || !timed {
-                return Err(Refused("a datagram source needs a rate and a duration"));
+            if rate == 0 {
+                return Err(Refused("a datagram source needs a rate"));
             }
             let purpose = format!("udp-source-{}", id.0);
             let rng = random::stream(config.seed, &config.name, &purpose);
@@ -387,9 +379,6 @@ fn program(
             request,
             response,
         } => {
-            if !timed {
-                return Err(Refused("a transaction client needs a duration"));
-            }
             let sizes = transaction::Sizes::new(request, response)?;
             let remote = remote(to, port)?;
             Ok(Box::new(transaction::Client::new(

@@ -433,7 +433,6 @@ fn stopping_and_wrong_programs() {
         start(2, AppKind::TcpSink { port: 0 }, Instant::ZERO).is_err(),
         "no port"
     );
-    assert!(start(3, bulk(None), Instant::ZERO).is_err(), "endless");
     let stop = |id| StackInput::App(AppCommand::Stop(AppId(id)));
     let now = Instant::from_secs(1);
     assert!(stack.handle_input(stop(9), now).is_err(), "unknown");
@@ -447,6 +446,62 @@ fn stopping_and_wrong_programs() {
         "{output:?}"
     );
     assert_eq!(stack.poll_timeout(), None);
+}
+
+#[test]
+fn programs_without_a_duration_run_until_stopped() {
+    use crate::ip::apps::{AppCommand, AppId, AppSpec};
+    let to = config("b", 2, 1).address;
+    let datagrams = AppKind::UdpSource {
+        to,
+        port: 7,
+        local_port: None,
+        rate: 100,
+        pattern: Pattern::Constant,
+        size: 100,
+    };
+    let ping = AppKind::Ping {
+        to,
+        count: None,
+        interval: Duration::from_millis(100),
+        size: 56,
+        ttl: None,
+    };
+    let transactions = AppKind::TransactionClient {
+        to,
+        port: 7,
+        local_port: None,
+        request: 1,
+        response: 1,
+    };
+    for kind in [datagrams, ping, bulk(None), transactions] {
+        let mut stack = Stack::new(config("a", 1, 1), Instant::ZERO).expect("sane");
+        let spec = AppSpec {
+            id: AppId(1),
+            start: Instant::ZERO,
+            duration: None,
+            kind: kind.clone(),
+        };
+        let mut now = Instant::ZERO;
+        let started = stack.handle_input(StackInput::App(AppCommand::Start(spec)), now);
+        assert_eq!(started, Ok(()), "{kind:?}");
+        let ended = |output: &[_]| {
+            let end = |one: &_| matches!(one, crate::ip::stack::StackOutput::Finished(..));
+            output.iter().any(end)
+        };
+        for _ in 0..50 {
+            now += Duration::from_millis(100);
+            assert!(!ended(&settle(&mut stack, now)), "{kind:?}");
+        }
+        let stop = StackInput::App(AppCommand::Stop(AppId(1)));
+        assert_eq!(stack.handle_input(stop, now), Ok(()), "{kind:?}");
+        let mut over = false;
+        for _ in 0..50 {
+            over |= ended(&settle(&mut stack, now));
+            now += Duration::from_millis(100);
+        }
+        assert!(over, "{kind:?}");
+    }
 }
 
 #[test]
