@@ -232,6 +232,11 @@ impl Bench {
             }
         }
     }
+    /// How often the node that was switched on most often was switched on again: each time its programs
+    /// number their datagrams from 0.
+    pub(crate) fn restarts(&self) -> u32 {
+        self.lives.iter().copied().max().unwrap_or(0)
+    }
     /// No program sends any more.
     pub(crate) fn stop_programs(&mut self) {
         for (at, program) in programs(&self.lab) {

@@ -119,7 +119,8 @@ pub(crate) fn black_out(bench: &mut Bench) {
     for id in stations {
         bench.power_off(id);
     }
-    bench.until("silence after all hosts are off", 10.0, check::silence);
+    // A call waits for a dead link for T309, 10 s; only then does its end travel on.
+    bench.until("silence after all hosts are off", 25.0, check::silence);
     check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
 }
 
