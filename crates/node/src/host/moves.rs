@@ -279,6 +279,7 @@ impl Host {
             mpc::Output::ToLec { itf, frame } => self.send_on_lane(itf, frame, now),
             mpc::Output::Deliver { itf, frame } => self.deliver(itf, frame, Path::Shortcut, now),
             mpc::Output::SetTlvs { itf, tlvs } => self.set_tlvs(itf, tlvs, now),
+            mpc::Output::Discover { itf, mac } => self.discover(itf, mac, now),
         }
     }
 
@@ -392,6 +393,16 @@ impl Host {
         let config = interface.config.clone();
         self.tell_mpc(mpc::Input::ConfigTlvs(config), now);
         self.tell_mpc(mpc::Input::LecUp { itf, elan_id, mtu }, now);
+    }
+
+    /// LE_ARP for the MPOA client; what it finds comes as an association.
+    fn discover(&mut self, itf: usize, mac: MacAddr, now: Instant) {
+        if let Some(interface) = self.interfaces.get(itf) {
+            self.feed(interface.slot, |service| match service {
+                Service::Lec(machine) => machine.handle_input(lec::Input::Resolve { mac }, now),
+                _ => Ok(()),
+            });
+        }
     }
 
     /// An MPOA client that has started learns what LE_ARP knows already.

@@ -214,6 +214,11 @@ impl Bench {
     pub(crate) fn cut(&mut self, link: LinkId, cut: bool) {
         self.world.set_cut(link, cut, &mut self.log);
     }
+    /// Cells are lost at random, and as many get a wrong bit.
+    pub(crate) fn set_errors(&mut self, link: LinkId, loss: f64) {
+        let bit_errors = loss / 424.0;
+        self.world.set_errors(link, loss, bit_errors, &mut self.log);
+    }
     pub(crate) fn power_off(&mut self, node: NodeId) {
         self.world.power_off(node, &mut self.log);
     }

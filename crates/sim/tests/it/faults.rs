@@ -156,11 +156,11 @@ fn cell_loss() {
         let mut bench = settled(seed);
         let links: Vec<_> = (0..bench.lab.links.len()).map(aerostat_sim::LinkId).collect();
         for link in &links {
-            bench.world.set_errors(*link, loss, loss / 424.0);
+            bench.set_errors(*link, loss);
         }
         bench.run(Duration::from_secs(40));
         for link in links {
-            bench.world.set_errors(link, 0.0, 0.0);
+            bench.set_errors(link, 0.0);
         }
         shortcuts(&mut bench, &format!("after loss of {loss}"), 45.0);
         shut_down(&mut bench);

@@ -50,7 +50,7 @@ impl Fault {
     fn strike(self, bench: &mut Bench) {
         match self {
             Self::Cut(link) => bench.cut(LinkId(link), true),
-            Self::Loss(link, loss) => bench.world.set_errors(LinkId(link), loss, loss / 424.0),
+            Self::Loss(link, loss) => bench.set_errors(LinkId(link), loss),
             Self::Power(node) => bench.power_off(node),
             Self::Service(node, kind) => bench.crash(node, kind),
         }
@@ -59,7 +59,7 @@ impl Fault {
     fn mend(self, bench: &mut Bench) {
         match self {
             Self::Cut(link) => bench.cut(LinkId(link), false),
-            Self::Loss(link, _) => bench.world.set_errors(LinkId(link), 0.0, 0.0),
+            Self::Loss(link, _) => bench.set_errors(LinkId(link), 0.0),
             Self::Power(node) => bench.power_on(node),
             Self::Service(node, kind) => bench.restart(node, kind),
         }

@@ -188,6 +188,13 @@ pub enum Output {
         /// The TLVs.
         tlvs: Vec<Tlv>,
     },
+    /// Ask the LEC who owns a MAC address. If it is an MPS, [`Input::Associate`] will tell.
+    Discover {
+        /// The LEC's interface.
+        itf: usize,
+        /// The MAC address.
+        mac: MacAddr,
+    },
     /// An observation.
     Trace(Trace),
 }

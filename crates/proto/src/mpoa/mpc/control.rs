@@ -3,13 +3,13 @@
 //! Source: facts book "MPOA" §9, §12, §13, §16. A packet counts as an MPS's if the connection that brought it is with
 //! the control address of a known MPS; connections are authenticated by the network, source fields are not.
 
-use super::api::{Bus, Numbers, tally};
+use super::api::{Bus, Numbers, Output, tally};
 use super::daemon::{Daemon, Ending, Imposed};
 use super::egress::header_supported;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToKernel};
 use crate::mpoa::params::MAX_MTU;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
-use aerostat_wire::AtmAddress;
+use aerostat_wire::{AtmAddress, MacAddr};
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
 use aerostat_wire::nhrp::{self, Body, Common, Packet};
 
@@ -37,7 +37,7 @@ impl Daemon {
             .filter(|p| self.mps.contains_key(p))
         else {
             bus.counters.unknown_sender += 1;
-            return;
+            return self.discover(&packet, bus);
         };
         if mpoa::unknown_compulsory(&packet).is_some() {
             let offending = sdu.get(nhrp::LLC.len()..).unwrap_or_default();
@@ -71,6 +71,26 @@ impl Daemon {
                 let text = format!("{} ignored", op_name(packet.op));
                 bus.trace(Trace::detail("mpc.control.ignored", text));
             }
+        }
+    }
+
+    /// A host that only receives has had no reason to LE_ARP for its routers, so it may know no MPS after a
+    /// restart. An imposition names the MAC address of its MPS: LE_ARP tells who that is, in time for the retry.
+    fn discover(&self, packet: &Packet, bus: &mut Bus) {
+        if packet.op != op::IMPOSITION_REQUEST {
+            return;
+        }
+        let Ok(Some(wish)) = Imposition::of(packet) else {
+            return;
+        };
+        let elan_id = wish.dll.elan_id;
+        let itf = (self.elans.iter()).find(|(_, elan)| elan.elan_id == elan_id && elan_id != 0);
+        let source = wish.dll.header.get(6..12).and_then(|mac| mac.try_into().ok());
+        if let (Some((itf, _)), Some(mac)) = (itf, source) {
+            bus.out.push_back(Output::Discover {
+                itf: *itf,
+                mac: MacAddr(mac),
+            });
         }
     }
 

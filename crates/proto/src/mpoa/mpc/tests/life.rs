@@ -385,8 +385,14 @@ fn own_connection_or_theirs_carries_control() {
 fn strangers_are_not_heard() {
     let mut rig = Rig::ready();
     let stranger = rig.call_in(0, address(0x66, 0x52), CONTROL);
+    // Who imposes may be an MPS that is not known yet: LE_ARP is asked, nothing else happens.
+    let asked = rig.control(stranger, &imposition(1, 1200).packet());
+    let discover = Output::Discover {
+        itf: 0,
+        mac: MPS_MAC,
+    };
+    assert_eq!(asked, [discover]);
     for packet in [
-        imposition(1, 1200).packet(),
         mpoa::keep_alive(1, MPS, 35),
         mpoa::trigger(MPS, MPS_IP, TARGET),
         mpoa::purge_request(1, MPS, MPS_IP, OWN, TARGET, 0),

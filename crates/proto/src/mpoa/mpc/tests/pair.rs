@@ -83,7 +83,7 @@ impl AtmUser for User {
                     Output::ToLec { .. } => Polled::Note(Note::Lane),
                     Output::Deliver { frame, .. } => Polled::Note(Note::Delivered(frame)),
                     Output::Trace(trace) => Polled::Note(Note::Told(trace)),
-                    Output::SetTlvs { .. } => continue,
+                    Output::SetTlvs { .. } | Output::Discover { .. } => continue,
                 });
             },
             Self::Router(mps, asked) => loop {
