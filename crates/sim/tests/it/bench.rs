@@ -7,9 +7,7 @@ use aerostat_node::ip::apps::{AppCommand, AppId, AppResult};
 use aerostat_node::ip::meter::{Path, Sample, Side};
 use aerostat_node::switch::Switch;
 use aerostat_proto::{Duration, Instant, Trace};
-use aerostat_sim::{
-    LabEvent, LabNode, LinkId, NodeId, Observer, Packet, World, lab_world,
-};
+use aerostat_sim::{LabEvent, LabNode, LinkId, NodeId, Observer, Packet, World, lab_world};
 use aerostat_wire::pcapng::Direction;
 use std::collections::BTreeMap;
 
@@ -29,9 +27,16 @@ pub(crate) struct Log {
 impl Observer<LabEvent> for Log {
     fn trace(&mut self, node: NodeId, trace: Trace, now: Instant) {
         let name = &self.names[node.0];
-        let fields: Vec<_> = trace.fields.iter().map(|(k, v)| format!(" {k}={v}")).collect();
+        let fields: Vec<_> = trace
+            .fields
+            .iter()
+            .map(|(k, v)| format!(" {k}={v}"))
+            .collect();
         let fields = fields.concat();
-        self.story.push(format!("{now} {name} {}: {}{fields}", trace.name, trace.text));
+        self.story.push(format!(
+            "{now} {name} {}: {}{fields}",
+            trace.name, trace.text
+        ));
     }
     fn event(&mut self, node: NodeId, event: LabEvent, _now: Instant) {
         match event {
@@ -99,7 +104,13 @@ impl Bench {
         let builder = Builder::new(&lab, seed, Flavour::Embedded);
         lab_world::start(&mut world, &lab, &builder, &mut log);
         let lives = vec![0; lab.nodes.len()];
-        Self { lab, seed, world, log, lives }
+        Self {
+            lab,
+            seed,
+            world,
+            log,
+            lives,
+        }
     }
 
     /// Counts how often each numbered datagram comes to each router.
@@ -133,9 +144,9 @@ impl Bench {
         loop {
             match holds(self) {
                 Ok(()) => return self.now().since(begin),
-                Err(why) if self.now() >= limit => {
-                    self.fail(&format!("{what}: not within {limit_s} s from {begin}: {why}"))
-                }
+                Err(why) if self.now() >= limit => self.fail(&format!(
+                    "{what}: not within {limit_s} s from {begin}: {why}"
+                )),
                 Err(_) => self.run(STEP),
             }
         }
@@ -150,7 +161,11 @@ impl Bench {
         if let Some(file) = std::env::var_os("AEROSTAT_STORY") {
             let _ = std::fs::write(file, self.log.story.join("\n"));
         }
-        panic!("{story}\n{}\nseed {seed}, {}: {what}", self.tables(), self.now());
+        panic!(
+            "{story}\n{}\nseed {seed}, {}: {what}",
+            self.tables(),
+            self.now()
+        );
     }
 
     fn tables(&self) -> String {
@@ -198,7 +213,8 @@ impl Bench {
     }
 
     pub(crate) fn command(&mut self, node: NodeId, command: HostCommand) {
-        self.world.with_node(node, &mut self.log, |node, now| node.command(command, now));
+        self.world
+            .with_node(node, &mut self.log, |node, now| node.command(command, now));
     }
     pub(crate) fn crash(&mut self, node: NodeId, kind: ServiceKind) {
         self.command(node, HostCommand::Crash(kind));
@@ -268,7 +284,10 @@ impl Bench {
     }
 
     pub(crate) fn all_joined(&self) -> Result<(), String> {
-        match self.stations().find(|(_, station)| !station.host().joined()) {
+        match self
+            .stations()
+            .find(|(_, station)| !station.host().joined())
+        {
             Some((id, _)) => Err(format!("{} is not joined", self.lab.nodes[id.0].name)),
             None => Ok(()),
         }
@@ -285,7 +304,9 @@ impl Bench {
             if good == 0 || bad > 0 {
                 let name = &self.lab.traffic[flow].name;
                 let wanted = path.as_str();
-                return Err(format!("{name}: {lane} routed, {shortcut} by shortcut; wanted {wanted}"));
+                return Err(format!(
+                    "{name}: {lane} routed, {shortcut} by shortcut; wanted {wanted}"
+                ));
             }
         }
         Ok(())
@@ -293,7 +314,10 @@ impl Bench {
     /// Every flow has arrived in the last half second.
     pub(crate) fn all_pass(&self, flows: &[usize]) -> Result<(), String> {
         let since = self.back(500);
-        match flows.iter().find(|flow| self.received(**flow, since) == [0, 0]) {
+        match flows
+            .iter()
+            .find(|flow| self.received(**flow, since) == [0, 0])
+        {
             Some(flow) => Err(format!("{}: nothing arrives", self.lab.traffic[*flow].name)),
             None => Ok(()),
         }

@@ -25,7 +25,10 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
         let copies = copies.entry((flow, sequence)).or_default();
         if sample.side == Side::Sent {
             *copies += 1;
-            if sent.insert(flow, sequence).is_some_and(|last| last >= sequence) {
+            if sent
+                .insert(flow, sequence)
+                .is_some_and(|last| last >= sequence)
+            {
                 highest.retain(|(of, _), _| *of != flow);
             }
             continue;
@@ -67,7 +70,10 @@ fn station_labels(bench: &Bench, id: NodeId) -> Result<Labels, String> {
     let mut labels = Labels::new();
     for call in station.host().signalling().calls() {
         let (Some(vc), Phase::Connected) = (call.vc, call.phase) else {
-            return Err(format!("{name}: a call to {} is {:?}", call.called, call.phase));
+            return Err(format!(
+                "{name}: a call to {} is {:?}",
+                call.called, call.phase
+            ));
         };
         if call.owner.is_none() {
             return Err(format!("{name}: {vc} has no owner"));
@@ -81,7 +87,9 @@ fn station_labels(bench: &Bench, id: NodeId) -> Result<Labels, String> {
     let mut wanted: BTreeSet<Vc> = labels.keys().copied().collect();
     wanted.extend([Vc::SIGNALLING, Vc::ILMI]);
     if open != wanted {
-        return Err(format!("{name}: the adapter has {open:?}, calls have {wanted:?}"));
+        return Err(format!(
+            "{name}: the adapter has {open:?}, calls have {wanted:?}"
+        ));
     }
     Ok(labels)
 }
@@ -92,7 +100,11 @@ fn ends_text(
     multipoint: bool,
 ) -> String {
     let calling = calling.map_or("?".into(), |calling| calling.to_string());
-    if multipoint { calling } else { format!("{calling} -> {called}") }
+    if multipoint {
+        calling
+    } else {
+        format!("{calling} -> {called}")
+    }
 }
 
 /// Labels of a switch by port, and whether its calls, legs and connections agree.
@@ -138,14 +150,21 @@ fn switch_labels(name: &str, switch: &Switch) -> Result<BTreeMap<u16, Labels>, S
         let forth = wanted.remove(&view.from);
         let expected = forth.or_else(|| back.remove(&view.from).map(|root| BTreeSet::from([root])));
         if expected.as_ref() != Some(&to) {
-            return Err(format!("{name}: {:?} is connected to {to:?}, not {expected:?}", view.from));
+            return Err(format!(
+                "{name}: {:?} is connected to {to:?}, not {expected:?}",
+                view.from
+            ));
         }
     }
     if let Some((from, to)) = wanted.first_key_value() {
-        return Err(format!("{name}: a call from {from:?} to {to:?} has no connection"));
+        return Err(format!(
+            "{name}: a call from {from:?} to {to:?} has no connection"
+        ));
     }
     if let Some((from, to)) = back.first_key_value() {
-        return Err(format!("{name}: a call from {from:?} back to {to:?} has no connection"));
+        return Err(format!(
+            "{name}: a call from {from:?} back to {to:?} has no connection"
+        ));
     }
     for port in switch.port_infos() {
         let known = ports.get(&port.port.0).map_or(0, BTreeMap::len);
@@ -172,7 +191,10 @@ pub(crate) fn agreement(bench: &Bench) -> Result<(), String> {
         ends.insert(LinkEnd { node: id, port: 0 }, station_labels(bench, id)?);
     }
     for link in (0..bench.lab.links.len()).map(LinkId) {
-        let [one, other] = bench.world.ends(link).map(|end| ends.remove(&end).unwrap_or_default());
+        let [one, other] = bench
+            .world
+            .ends(link)
+            .map(|end| ends.remove(&end).unwrap_or_default());
         if one != other {
             let only = |a: &Labels, b: &Labels| {
                 let only: Vec<_> = a.iter().filter(|(vc, e)| b.get(vc) != Some(e)).collect();
@@ -180,7 +202,9 @@ pub(crate) fn agreement(bench: &Bench) -> Result<(), String> {
             };
             let name = bench.world.link_name(link);
             let (here, there) = (only(&one, &other), only(&other, &one));
-            return Err(format!("{name}: only one end: {here}, only the other: {there}"));
+            return Err(format!(
+                "{name}: only one end: {here}, only the other: {there}"
+            ));
         }
     }
     Ok(())
@@ -195,22 +219,34 @@ pub(crate) fn silence(bench: &Bench) -> Result<(), String> {
         }
         let queued = station.nic().output().queued_total();
         if queued > 0 {
-            return Err(format!("{}: {queued} cells wait", bench.lab.nodes[id.0].name));
+            return Err(format!(
+                "{}: {queued} cells wait",
+                bench.lab.nodes[id.0].name
+            ));
         }
     }
     for (id, switch) in bench.switches() {
         let name = &bench.lab.nodes[id.0].name;
         let calls = switch.calls().count();
-        let connections = switch.fabric().connections().filter(|view| !view.local).count();
+        let connections = switch
+            .fabric()
+            .connections()
+            .filter(|view| !view.local)
+            .count();
         if (calls, connections) != (0, 0) {
             return Err(format!("{name}: {calls} calls, {connections} connections"));
         }
         for port in switch.port_infos() {
             let number = port.port.0;
-            let queued = switch.fabric().output(number).map_or(0, |output| output.queued_total());
+            let queued = switch
+                .fabric()
+                .output(number)
+                .map_or(0, |output| output.queued_total());
             let state = (port.calls, port.labels, port.reserved, queued);
             if state != (0, 0, (0, 0), 0) {
-                return Err(format!("{name} port {number}: calls, labels, reserved, queued: {state:?}"));
+                return Err(format!(
+                    "{name} port {number}: calls, labels, reserved, queued: {state:?}"
+                ));
             }
         }
     }
@@ -228,7 +264,10 @@ pub(crate) struct Cells {
 /// Every cell is accounted for: of each port in = out + dropped + queued, of each link what was sent
 /// is what the far end got and what the link lost.
 pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
-    let mut now = Cells { ports: BTreeMap::new(), connections: BTreeMap::new() };
+    let mut now = Cells {
+        ports: BTreeMap::new(),
+        connections: BTreeMap::new(),
+    };
     for (id, switch) in bench.switches() {
         let name = &bench.lab.nodes[id.0].name;
         for port in 0..switch.fabric().ports() {
@@ -236,9 +275,13 @@ pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
             let totals = output.totals();
             let rest = totals.cells_out + totals.dropped.total() + u64::from(output.queued_total());
             if totals.cells_in != rest {
-                return Err(format!("{name} port {port}: {totals:?}, out + dropped + queued = {rest}"));
+                return Err(format!(
+                    "{name} port {port}: {totals:?}, out + dropped + queued = {rest}"
+                ));
             }
-            let own = output.queue_of(Vc::SIGNALLING).and_then(|queue| output.counters(queue));
+            let own = output
+                .queue_of(Vc::SIGNALLING)
+                .and_then(|queue| output.counters(queue));
             let own = own.map_or(0, |own| own.cells_in);
             let input = switch.fabric().input_counters(port).expect("a port");
             let counts = [input.cells_in, input.dropped.total(), totals.cells_in, own];
@@ -247,7 +290,12 @@ pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
         for view in switch.fabric().connections() {
             let copies = if view.local { 0 } else { view.to.len() as u64 };
             let counters = view.counters;
-            let counts = [counters.cells_in, counters.cells_out, counters.dropped.total(), copies];
+            let counts = [
+                counters.cells_in,
+                counters.cells_out,
+                counters.dropped.total(),
+                copies,
+            ];
             now.connections.insert((id.0, view.from), counts);
         }
     }
@@ -257,7 +305,9 @@ pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
         let rest = totals.cells_out + totals.dropped.total() + u64::from(output.queued_total());
         if totals.cells_in != rest {
             let name = &bench.lab.nodes[id.0].name;
-            return Err(format!("{name}: {totals:?}, out + dropped + queued = {rest}"));
+            return Err(format!(
+                "{name}: {totals:?}, out + dropped + queued = {rest}"
+            ));
         }
     }
     for link in (0..bench.lab.links.len()).map(LinkId) {

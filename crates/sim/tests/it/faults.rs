@@ -40,7 +40,9 @@ traffic:
 
 /// Flows that cross routers.
 pub(crate) fn far(bench: &Bench) -> Vec<usize> {
-    ["there", "back", "third"].map(|name| bench.flow(name)).into()
+    ["there", "back", "third"]
+        .map(|name| bench.flow(name))
+        .into()
 }
 
 pub(crate) fn all(bench: &Bench) -> Vec<usize> {
@@ -70,7 +72,9 @@ pub(crate) fn shortcuts(bench: &mut Bench, what: &str, within: f64) -> Duration 
 #[track_caller]
 pub(crate) fn passes(bench: &mut Bench, what: &str, within: f64) -> Duration {
     let all = all(bench);
-    bench.until(&format!("traffic {what}"), within, |bench| bench.all_pass(&all))
+    bench.until(&format!("traffic {what}"), within, |bench| {
+        bench.all_pass(&all)
+    })
 }
 
 /// Calls agree everywhere, and so do cells.
@@ -100,11 +104,18 @@ pub(crate) fn shut_down(bench: &mut Bench) {
     consistent(bench);
     bench.mpoa(false);
     let far = far(bench);
-    bench.until("routed without MPOA", 20.0, |bench| bench.all_by(&far, Path::Lane));
+    bench.until("routed without MPOA", 20.0, |bench| {
+        bench.all_by(&far, Path::Lane)
+    });
     bench.stop_programs();
     bench.run(Duration::from_secs(1));
     let stations: Vec<_> = bench.stations().map(|(id, _)| id).collect();
-    for kind in [ServiceKind::Lec, ServiceKind::Les, ServiceKind::Bus, ServiceKind::Lecs] {
+    for kind in [
+        ServiceKind::Lec,
+        ServiceKind::Les,
+        ServiceKind::Bus,
+        ServiceKind::Lecs,
+    ] {
         for id in &stations {
             bench.crash(*id, kind);
         }
@@ -143,7 +154,9 @@ fn mpoa_off_and_on() {
     for _ in 0..3 {
         bench.mpoa(false);
         let far = far(&bench);
-        bench.until("routed without MPOA", 5.0, |bench| bench.all_by(&far, Path::Lane));
+        bench.until("routed without MPOA", 5.0, |bench| {
+            bench.all_by(&far, Path::Lane)
+        });
         bench.mpoa(true);
         shortcuts(&mut bench, "with MPOA again", 15.0);
     }
@@ -154,7 +167,9 @@ fn mpoa_off_and_on() {
 fn cell_loss() {
     for (seed, loss) in [(4, 1e-4), (5, 1e-3), (6, 1e-2)] {
         let mut bench = settled(seed);
-        let links: Vec<_> = (0..bench.lab.links.len()).map(aerostat_sim::LinkId).collect();
+        let links: Vec<_> = (0..bench.lab.links.len())
+            .map(aerostat_sim::LinkId)
+            .collect();
         for link in &links {
             bench.set_errors(*link, loss);
         }
@@ -169,7 +184,12 @@ fn cell_loss() {
 
 #[test]
 fn a_link_is_cut_and_mended() {
-    for (seed, link) in [(7, "trunk1"), (8, "trunk2"), (9, "h1-edge1"), (10, "r2-edge2")] {
+    for (seed, link) in [
+        (7, "trunk1"),
+        (8, "trunk2"),
+        (9, "h1-edge1"),
+        (10, "r2-edge2"),
+    ] {
         for seconds in [0.2, 3.0, 20.0] {
             let mut bench = settled(seed);
             let id = bench.link(link);
@@ -207,8 +227,15 @@ fn a_switch_restarts() {
 #[test]
 fn a_service_crashes_and_returns() {
     use ServiceKind::{Bus, Lecs, Les, Mpc, Mps};
-    let services =
-        [("h1", Mpc), ("h2", Mpc), ("r1", Mps), ("r2", Mps), ("lane", Les), ("lane", Bus), ("lane", Lecs)];
+    let services = [
+        ("h1", Mpc),
+        ("h2", Mpc),
+        ("r1", Mps),
+        ("r2", Mps),
+        ("lane", Les),
+        ("lane", Bus),
+        ("lane", Lecs),
+    ];
     for (number, (name, kind)) in services.into_iter().enumerate() {
         for seconds in [0.0, 1.0, 15.0] {
             let mut bench = settled(20 + number as u64);

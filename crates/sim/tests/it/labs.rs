@@ -90,25 +90,43 @@ fn expect(name: &str, text: &str) {
 
 /// Runs a lab twice and once more with another seed; puts its figures on record.
 fn examine(name: &str) {
-    let (_, set) = LABS.iter().find(|lab| lab.0 == name).expect("a lab of the list");
+    let (_, set) = LABS
+        .iter()
+        .find(|lab| lab.0 == name)
+        .expect("a lab of the list");
     let lab = || repository_lab(name, set);
     let bench = run(lab(), 1);
     check::order(&bench).unwrap_or_else(|why| bench.fail(&why));
     check::cells(&bench).unwrap_or_else(|why| bench.fail(&why));
-    // The start, with its dice and races, is enough to tell runs apart.
+    // The start, until all flows are there, is enough to tell runs apart.
+    let last = bench.lab.traffic.iter().map(|flow| flow.start).max();
+    let until = last.expect("a lab has traffic") + Duration::from_millis(200);
     let start = |seed| {
         let mut bench = Bench::new(lab(), seed);
-        bench.run(Duration::from_millis(2600));
+        bench.run(until);
         bench
     };
     let (one, again, other) = (start(1), start(1), start(2));
-    assert!(one.log.story == again.log.story, "{name}: the same seed tells another story");
-    assert!(one.log.samples == again.log.samples, "{name}: the same seed gives other samples");
+    assert!(
+        one.log.story == again.log.story,
+        "{name}: the same seed tells another story"
+    );
+    assert!(
+        one.log.samples == again.log.samples,
+        "{name}: the same seed gives other samples"
+    );
     assert_eq!(one.world.events(), again.world.events());
-    assert!(bench.log.story.starts_with(&one.log.story), "{name}: a pause changes the story");
+    assert!(
+        bench.log.story.starts_with(&one.log.story),
+        "{name}: a pause changes the story"
+    );
     let same = one.log.story == other.log.story && one.log.samples == other.log.samples;
     // Two hosts without errors need no dice.
-    assert_eq!(same, name == "two-hosts", "{name}: what another seed changes");
+    assert_eq!(
+        same,
+        name == "two-hosts",
+        "{name}: what another seed changes"
+    );
     expect(name, &table(&bench));
 }
 
@@ -118,7 +136,10 @@ fn the_list_of_labs_is_complete() {
     for entry in std::fs::read_dir(dir).unwrap() {
         let file = entry.unwrap().file_name().to_string_lossy().into_owned();
         let name = file.trim_end_matches(".atm.yml");
-        assert!(LABS.iter().any(|lab| lab.0 == name), "{file} is not tested here");
+        assert!(
+            LABS.iter().any(|lab| lab.0 == name),
+            "{file} is not tested here"
+        );
     }
 }
 
@@ -167,10 +188,19 @@ fn without_mpoa_the_slower_router_bounds_the_campus_and_shortcuts_exceed_it() {
         "traffic.voice.duration=3s",
     ];
     let routed = run(repository_lab("campus", &longer), 1);
-    let shortcut: Vec<_> = (routed.log.samples.iter()).filter(|s| s.path != Path::Lane).collect();
-    assert!(shortcut.is_empty(), "{} packets by shortcut", shortcut.len());
+    let shortcut: Vec<_> = (routed.log.samples.iter())
+        .filter(|s| s.path != Path::Lane)
+        .collect();
+    assert!(
+        shortcut.is_empty(),
+        "{} packets by shortcut",
+        shortcut.len()
+    );
     let total = megabits(&routed, Path::Lane, 2.2, 5.0);
-    assert!((20.0..35.0).contains(&total), "{total} Mb/s through a router of 35 Mb/s");
+    assert!(
+        (20.0..35.0).contains(&total),
+        "{total} Mb/s through a router of 35 Mb/s"
+    );
     let quick = run(repository_lab("campus", set), 1);
     let total = megabits(&quick, Path::Shortcut, 3.2, 3.4);
     assert!(total > 70.0, "{total} Mb/s by shortcuts");

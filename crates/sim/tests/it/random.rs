@@ -39,8 +39,16 @@ impl Fault {
             2 => Self::Power(NodeId(dice.next(bench.lab.nodes.len()))),
             _ => {
                 let (name, kind) = dice.of(&[
-                    ("h1", Mpc), ("h2", Mpc), ("h3", Mpc), ("r1", Mps), ("r2", Mps), ("lane", Les),
-                    ("lane", Bus), ("lane", Lecs), ("h1", Lec), ("r2", Lec),
+                    ("h1", Mpc),
+                    ("h2", Mpc),
+                    ("h3", Mpc),
+                    ("r1", Mps),
+                    ("r2", Mps),
+                    ("lane", Les),
+                    ("lane", Bus),
+                    ("lane", Lecs),
+                    ("h1", Lec),
+                    ("r2", Lec),
                 ]);
                 Self::Service(bench.node(name), kind)
             }
@@ -76,13 +84,19 @@ fn schedule(seed: u64) {
         if broken.is_empty() || dice.next(5) < 2 {
             let fault = Fault::roll(&mut dice, &bench);
             if !broken.contains(&fault) {
-                bench.log.story.push(format!("{} *** {fault:?}", bench.now()));
+                bench
+                    .log
+                    .story
+                    .push(format!("{} *** {fault:?}", bench.now()));
                 fault.strike(&mut bench);
                 broken.push(fault);
             }
         } else {
             let fault = broken.swap_remove(dice.next(broken.len()));
-            bench.log.story.push(format!("{} *** mended: {fault:?}", bench.now()));
+            bench
+                .log
+                .story
+                .push(format!("{} *** mended: {fault:?}", bench.now()));
             fault.mend(&mut bench);
         }
         // Mostly long enough for something to happen, sometimes not.
@@ -92,7 +106,10 @@ fn schedule(seed: u64) {
     // A node must have power before one of its services can return.
     broken.sort_by_key(|fault| matches!(fault, Fault::Service(..)));
     for fault in broken {
-        bench.log.story.push(format!("{} *** mended: {fault:?}", bench.now()));
+        bench
+            .log
+            .story
+            .push(format!("{} *** mended: {fault:?}", bench.now()));
         fault.mend(&mut bench);
     }
     shortcuts(&mut bench, "after all faults", 100.0);
@@ -122,5 +139,7 @@ fn one_seed() {
         since.map_or(0, |since| since.as_nanos() as u64 % 1_000_000)
     };
     let named = std::env::var("AEROSTAT_SEED").ok();
-    schedule(named.map_or_else(fresh, |seed| seed.parse().expect("AEROSTAT_SEED is a number")));
+    schedule(named.map_or_else(fresh, |seed| {
+        seed.parse().expect("AEROSTAT_SEED is a number")
+    }));
 }

@@ -306,11 +306,7 @@ impl App {
     }
 }
 
-fn program(
-    kind: AppKind,
-    id: AppId,
-    config: &StackConfig,
-) -> Result<Box<dyn Program>, Refused> {
+fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Program>, Refused> {
     let dynamic = FIRST_DYNAMIC_PORT + (id.0 % 16384) as u16;
     let fits = |payload: usize| payload.saturating_add(IP_UDP_HEADERS) <= config.mtu;
     match kind {

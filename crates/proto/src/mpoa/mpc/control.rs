@@ -9,9 +9,9 @@ use super::egress::header_supported;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToKernel};
 use crate::mpoa::params::MAX_MTU;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
-use aerostat_wire::{AtmAddress, MacAddr};
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
 use aerostat_wire::nhrp::{self, Body, Common, Packet};
+use aerostat_wire::{AtmAddress, MacAddr};
 
 /// Entries of one purge that are looked at.
 const PURGE_ENTRIES_MAX: usize = 256;
@@ -85,7 +85,11 @@ impl Daemon {
         };
         let elan_id = wish.dll.elan_id;
         let itf = (self.elans.iter()).find(|(_, elan)| elan.elan_id == elan_id && elan_id != 0);
-        let source = wish.dll.header.get(6..12).and_then(|mac| mac.try_into().ok());
+        let source = wish
+            .dll
+            .header
+            .get(6..12)
+            .and_then(|mac| mac.try_into().ok());
         if let (Some((itf, _)), Some(mac)) = (itf, source) {
             bus.out.push_back(Output::Discover {
                 itf: *itf,

@@ -27,7 +27,8 @@
 //! **Deviations.** The window of MPC-p2 starts with an entry's first frame, not at a common tick. A Resolution Reply
 //! that comes after the last retry has failed is ignored. LE_ARP's ageing does not end the shortcuts of an MPS,
 //! since a host whose traffic all takes shortcuts has no reason to LE_ARP: it only stops new flows until the MPS
-//! is heard of again.
+//! is heard of again. An imposition by an MPS that is not known is not answered, but LE_ARP is asked who has its
+//! MAC address: the standard has no other way for a host that only receives to find its MPS after a restart.
 
 mod api;
 mod control;
