@@ -14,7 +14,8 @@ step "main command"
 cargo build --quiet --release
 for lab in labs/*.atm.yml; do
     printf '%s: ' "$lab"
-    ./target/release/aerostat run "$lab" -o json > /dev/null 2> /dev/null && echo ok
+    ./target/release/aerostat run "$lab" --quiet -o json > /dev/null
+    echo ok
 done
 if cargo +nightly --version > /dev/null 2>&1 && cargo fuzz --version > /dev/null 2>&1; then
     step "fuzzing, ${FUZZ_SECONDS:=5} s a target"
