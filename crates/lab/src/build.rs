@@ -459,3 +459,23 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
 fn packets_per_second(rate: SendRate, size: usize) -> u32 {
     (1.0 / rate.gap(size).as_secs_f64()).round().clamp(1.0, 1e6) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::tests::{SMALL, lab};
+
+    #[test]
+    fn every_frame_size_of_lane_makes_hosts() {
+        for size in [1516, 1580, 4544, 9234, 18190] {
+            let text = SMALL.replace("10.1.0.0/24 }", &format!("10.1.0.0/24, mtu: {size} }}"));
+            let lab = lab(&text);
+            assert_eq!(lab.elans[0].ip_mtu(), size - 16);
+            let builder = Builder::new(&lab, 1, Flavour::Embedded);
+            let ends = lab
+                .nodes()
+                .filter_map(|(id, _)| builder.host(id, 0, Instant::ZERO));
+            assert_eq!(ends.count(), 4, "two hosts, the router, the LANE server");
+        }
+    }
+}

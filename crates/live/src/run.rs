@@ -1,6 +1,6 @@
 //! A lab in real time: from its file to `ready`, and until somebody stops it.
 //!
-//! **Shape.** One process, one thread, one loop ([`crate::driver`]): everything that can happen (a frame in a TAP, a
+//! **Shape.** One process, one thread, one loop (`driver`): everything that can happen (a frame in a TAP, a
 //! client's request, a signal, the next deadline of the network) wakes the same poller. Only the control socket
 //! has threads of its own, which wait for the loop and hold nothing that it needs.
 //!

@@ -4,8 +4,8 @@
 //! names; when the called side accepts, the fabric gets the connection; when either side releases, both
 //! halves and everything they hold are freed.
 //!
-//! **Objects and owners.** A [`Switch`] owns its [`Fabric`], its routes, one [`Interface`] per port, the
-//! *calls* and their *legs*. A leg is one half-call at one port: it holds a label and a reservation until the
+//! **Objects and owners.** A [`Switch`] owns its [`Fabric`], its routes, one
+//! [`Interface`](crate::interface::Interface) per port, the *calls* and their *legs*. A leg is one half-call at one port: it holds a label and a reservation until the
 //! interface reports it gone. A call has a root leg (where the SETUP came from) and one branch leg, or several
 //! if it is point-to-multipoint. A branch to another switch carries any number of parties (ADD PARTY), a
 //! branch to a host carries one, as many hosts do not know ADD PARTY. The fabric copies once per branch.
