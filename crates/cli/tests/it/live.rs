@@ -434,3 +434,61 @@ fn embedded_hosts_need_no_privilege() {
     lab.ok(&["down"]);
     lab.nothing_is_left();
 }
+
+/// Two Linux kernels route; their MPOA servers beside them resolve neighbours and answer.
+#[test]
+fn kernel_routers_forward_and_are_passed_by_a_shortcut() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("routers");
+    let kernels = [
+        "--set",
+        "routers.r1.kernel=true",
+        "--set",
+        "routers.r2.kernel=true",
+    ];
+    lab.ok(&[&["up", "-d", "-q", LAB], &kernels[..]].concat());
+    let ping = |count: &str| {
+        let ping = [
+            "exec",
+            "urku",
+            "--",
+            "ping",
+            "-q",
+            "-i",
+            "0.02",
+            "-c",
+            count,
+            "10.2.0.10",
+        ];
+        lab.ok(&ping)
+    };
+    let out = ping("5");
+    assert!(out.contains("5 received"), "{out}");
+    let forwarded = lab.ok(&["exec", "r1", "--", "cat", "/proc/net/snmp"]);
+    let counts = forwarded
+        .lines()
+        .nth(1)
+        .expect("IP counters of the router's kernel");
+    let forwarded: u64 = counts
+        .split(' ')
+        .nth(6)
+        .and_then(|n| n.parse().ok())
+        .expect("ForwDatagrams");
+    assert!(forwarded >= 5, "the kernel forwards: {counts}");
+    let mut events = String::new();
+    wait_for("the shortcut", || {
+        ping("40");
+        events = lab.ok(&["events"]);
+        events.contains("mpc.shortcut.first")
+    });
+    let at = |name: &str| {
+        let line = events.lines().find(|line| line.contains(name)).expect(name);
+        let event: serde_json::Value = serde_json::from_str(line).expect("an event");
+        event["time"].as_f64().expect("a time")
+    };
+    let took = at("mpc.resolution.answered") - at("mpc.resolution.sent");
+    // One retry of ARP takes a second: the answer must not have waited for it.
+    assert!(took < 0.9, "the servers took {took} s");
+}

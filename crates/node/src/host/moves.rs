@@ -356,9 +356,8 @@ impl Host {
         }
         if let Some(frame) = self.ip.receive(itf, frame, now) {
             self.out.push_back(HostOutput::Frame { itf, frame });
-        } else {
-            self.touch(Part::Ip);
         }
+        self.touch(Part::Ip);
     }
 
     pub(super) fn set_tlvs(&mut self, itf: usize, tlvs: Vec<Tlv>, now: Instant) {
