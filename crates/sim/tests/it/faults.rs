@@ -296,3 +296,36 @@ fn everything_at_once() {
     shortcuts(&mut bench, "after everything", 90.0);
     shut_down(&mut bench);
 }
+
+/// A TCP connection lives through what its path goes through, and finds the shortcut again.
+#[test]
+fn tcp_survives() {
+    let text = SMALL
+        .replace(
+            "hosts:",
+            "hosts:\n  h4: { on: edge1, elan: a, ip: 10.1.0.12, link: { rate: 2Mbps } }",
+        )
+        .replace(
+            "traffic:",
+            "traffic:\n  - { name: bulk, from: h4, to: h2, kind: tcp, start: 7s }",
+        );
+    let mut bench = Bench::new(lab_of("small", &text, &[]), 50).watch_routers();
+    let bulk = [bench.flow("bulk")];
+    let by_shortcut = |bench: &Bench| bench.all_by(&bulk, Path::Shortcut);
+    bench.until("TCP by shortcut", 50.0, by_shortcut);
+    let trunk = bench.link("trunk1");
+    bench.cut(trunk, true);
+    bench.run(Duration::from_secs(3));
+    bench.cut(trunk, false);
+    bench.until("TCP after a cut", 60.0, by_shortcut);
+    for (name, kind) in [("h2", ServiceKind::Mpc), ("r2", ServiceKind::Mps)] {
+        let node = bench.node(name);
+        bench.crash(node, kind);
+        bench.run(Duration::from_secs(5));
+        bench.until("TCP over the routers", 30.0, |bench| bench.all_pass(&bulk));
+        bench.restart(node, kind);
+        let what = format!("TCP after {name}/{kind} returned");
+        bench.until(&what, 60.0, by_shortcut);
+    }
+    shut_down(&mut bench);
+}
