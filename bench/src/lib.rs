@@ -1,1 +1,9 @@
-//! Benchmarks of Aerostat; see `bench/README.md`.
+//! What the benchmarks measure; see `bench/README.md`.
+//!
+//! [`anchors`] are limits of the machine; [`assured`], [`calls`], [`cells`] and [`labs`] are scenarios.
+
+pub mod anchors;
+pub mod assured;
+pub mod calls;
+pub mod cells;
+pub mod labs;
