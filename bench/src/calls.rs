@@ -129,19 +129,30 @@ impl Node for Party {
             Self::Switch(switch) => switch.start(now),
         }
     }
-    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool {
+    fn forward(
+        &mut self,
+        port: u16,
+        run: CellRun,
+        now: Instant,
+        touched: &mut Vec<u16>,
+    ) -> Option<CellRun> {
         match self {
-            Self::Host(host) => match host.nic.receive(run, now) {
-                NicEvent::Sdu {
+            Self::Host(_) => Some(run),
+            Self::Switch(switch) => switch.forward(port, run, now, touched),
+        }
+    }
+    fn cells(&mut self, port: u16, run: CellRun, now: Instant) {
+        match self {
+            Self::Host(host) => {
+                if let NicEvent::Sdu {
                     vc: Vc::SIGNALLING,
                     sdu,
-                } => {
+                } = host.nic.receive(run, now)
+                {
                     host.feed(Input::Signalling(sdu.pdu.sdu()), now);
-                    true
                 }
-                _ => false,
-            },
-            Self::Switch(switch) => switch.cells(port, run, now, touched),
+            }
+            Self::Switch(switch) => switch.cells(port, run, now),
         }
     }
     fn link(&mut self, port: u16, up: bool, now: Instant) {

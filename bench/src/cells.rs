@@ -33,7 +33,13 @@ const CHANNEL: u16 = 100;
 impl Node for Plane {
     type Event = ();
     fn start(&mut self, _now: Instant) {}
-    fn cells(&mut self, port: u16, run: CellRun, now: Instant, touched: &mut Vec<u16>) -> bool {
+    fn forward(
+        &mut self,
+        port: u16,
+        run: CellRun,
+        now: Instant,
+        touched: &mut Vec<u16>,
+    ) -> Option<CellRun> {
         match self {
             Self::Switch(fabric) => {
                 fabric.receive(port, run, now, |port| touched.push(port));
@@ -43,8 +49,9 @@ impl Node for Plane {
                 debug_assert!(!lost, "nothing is lost here");
             }
         }
-        false
+        None
     }
+    fn cells(&mut self, _port: u16, _run: CellRun, _now: Instant) {}
     fn link(&mut self, _port: u16, _up: bool, _now: Instant) {}
     fn handle_timeout(&mut self, now: Instant) {
         if let Self::Source {
