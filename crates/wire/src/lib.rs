@@ -20,6 +20,7 @@ pub mod qos;
 pub mod qos_text;
 pub mod read;
 pub mod sscop;
+pub mod summary;
 pub mod vc;
 
 pub use addr::{AtmAddress, MacAddr};

@@ -1,0 +1,394 @@
+//! One line per SDU, for people who watch a connection: which protocol, and what it says.
+//!
+//! Which protocol an SDU belongs to is told from the SDU and its label alone, as somebody at the link sees it:
+//! VPI 0 VCI 5 is signalling, VPI 0 VCI 16 is ILMI, AA-AA-03 begins LLC/SNAP, FF-00 begins LAN emulation control,
+//! and the rest is taken for LAN emulation data. An SDU of another protocol without LLC on a VC of its own
+//! is therefore shown as a frame of LAN emulation, or as bad.
+//!
+//! Text that peers choose (names of ELANs) is escaped: nothing in a line moves the cursor of a terminal.
+
+use crate::ipv4::{self, Ipv4View};
+use crate::lane::{self, Control, ControlFrame, DataFrame, LanDestination, OpCode, Status};
+use crate::llc::LlcSnap;
+use crate::mpoa::{self, Tag};
+use crate::nhrp::{self, Body, Packet, ProtocolAddress};
+use crate::q2931::{Decoded, Ie, Message};
+use crate::{DecodeError, MacAddr, Reader, SscopPdu, Vc};
+use core::fmt::{self, Write as _};
+
+/// What an SDU is, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// `sscop`, `q2931`, `ilmi`, `lane`, `lane data`, `nhrp`, `mpoa`, `ipv4`, `ipv6`, `arp`, `ethernet` or `llc`.
+    pub protocol: &'static str,
+    /// What it says; `bad: FIELD at offset N: ...` if it does not decode, N counted from the start of the unit
+    /// that holds the field (of the Q.2931 message, not of the SSCOP PDU that carries it).
+    pub text: String,
+    /// True for signalling, LANE control, NHRP and MPOA; false for what users send.
+    pub control: bool,
+}
+
+impl Summary {
+    fn new(protocol: &'static str, text: Result<String, DecodeError>) -> Self {
+        Self {
+            protocol,
+            text: text.unwrap_or_else(|error| format!("bad: {error}")),
+            control: matches!(
+                protocol,
+                "sscop" | "q2931" | "ilmi" | "lane" | "nhrp" | "mpoa"
+            ),
+        }
+    }
+}
+
+/// True if [`summary`] would say `control`: cheap enough for every SDU that passes.
+#[must_use]
+pub fn is_control(vc: Vc, sdu: &[u8]) -> bool {
+    let lnni = LlcSnap::LnniControl { elan_id: 0 }.header();
+    vc == Vc::SIGNALLING
+        || vc == Vc::ILMI
+        || lane::is_control(sdu)
+        || sdu.starts_with(&nhrp::LLC)
+        || sdu.starts_with(&lnni)
+}
+
+/// Says what an AAL5 SDU on `vc` is.
+#[must_use]
+pub fn summary(vc: Vc, sdu: &[u8]) -> Summary {
+    if vc == Vc::SIGNALLING {
+        return signalling(sdu);
+    }
+    if vc == Vc::ILMI {
+        return Summary::new("ilmi", Ok(format!("{} octets", sdu.len())));
+    }
+    if lane::is_control(sdu) {
+        return Summary::new("lane", Control::decode(sdu).map(|frame| lane(&frame)));
+    }
+    if sdu.starts_with(&[0xaa, 0xaa, 0x03]) {
+        return llc(sdu);
+    }
+    Summary::new(
+        "lane data",
+        DataFrame::decode(sdu)
+            .map(|data| format!("{} (LECID {})", ethernet(data.frame), data.lecid)),
+    )
+}
+
+fn signalling(sdu: &[u8]) -> Summary {
+    match SscopPdu::decode(sdu) {
+        Ok(SscopPdu::Data { info, .. } | SscopPdu::UnitData { info }) => Summary::new(
+            "q2931",
+            Message::decode(&info).map(|message| q2931(&message)),
+        ),
+        pdu => Summary::new("sscop", pdu.map(|pdu| sscop(&pdu))),
+    }
+}
+
+fn sscop(pdu: &SscopPdu) -> String {
+    let name = pdu.name();
+    match pdu {
+        SscopPdu::Begin { sq, mr, .. }
+        | SscopPdu::Resync { sq, mr, .. }
+        | SscopPdu::Recover { sq, mr } => format!("{name} sq {} mr {}", sq.0, mr.get()),
+        SscopPdu::BeginAck { mr, .. }
+        | SscopPdu::ResyncAck { mr }
+        | SscopPdu::RecoverAck { mr } => format!("{name} mr {}", mr.get()),
+        SscopPdu::End { by_sscop: true, .. } => format!("{name} by SSCOP"),
+        SscopPdu::Poll { ps, s } => format!("{name} ps {} s {}", ps.get(), s.get()),
+        SscopPdu::Stat { ps, mr, r, list } => {
+            let mut text = format!("{name} ps {} r {} mr {}", ps.get(), r.get(), mr.get());
+            if !list.is_empty() {
+                // A peer may list many runs: their number tells enough.
+                let _ = write!(text, " with {} list elements", list.len());
+            }
+            text
+        }
+        SscopPdu::Ustat { mr, r, from, to } => format!(
+            "{name} missing {}..{} r {} mr {}",
+            from.get(),
+            to.get(),
+            r.get(),
+            mr.get()
+        ),
+        SscopPdu::Data { info, .. }
+        | SscopPdu::UnitData { info }
+        | SscopPdu::ManagementData { info } => format!("{name} {} octets", info.len()),
+        SscopPdu::BeginReject { .. } | SscopPdu::End { .. } | SscopPdu::EndAck => name.to_owned(),
+    }
+}
+
+fn q2931(decoded: &Decoded) -> String {
+    let message = &decoded.message;
+    let mut text = match message.kind.definition() {
+        Some(known) => known.name.to_owned(),
+        None => format!("message {:#04x}", message.kind.0),
+    };
+    push(&mut text, format_args!(" cr {}", message.call.value));
+    for element in decoded.good() {
+        match crate::q2931::ie::decode(element) {
+            Ok(Ie::CalledNumber(number)) => address(&mut text, "called", number.address()),
+            Ok(Ie::CallingNumber(number)) => address(&mut text, "calling", number.address()),
+            Ok(Ie::Blli(blli)) => push(&mut text, format_args!(" blli {blli:?}")),
+            Ok(Ie::ConnectionId(connection)) => {
+                if let Some(vc) = connection.vc() {
+                    push(&mut text, format_args!(" {vc}"));
+                }
+            }
+            Ok(Ie::EndpointReference { value, .. }) => {
+                push(&mut text, format_args!(" party {value}"))
+            }
+            Ok(Ie::Cause(cause)) => push(&mut text, format_args!(" cause {}", cause.value)),
+            Ok(Ie::CallState(state)) => push(&mut text, format_args!(" state {state}")),
+            _ => {}
+        }
+    }
+    for (element, verdict) in decoded.faults().take(3) {
+        push(
+            &mut text,
+            format_args!(", element {:#04x}: {verdict:?}", element.id),
+        );
+    }
+    text
+}
+
+fn address(text: &mut String, role: &str, address: Option<crate::AtmAddress>) {
+    match address {
+        Some(address) => push(text, format_args!(" {role} {address}")),
+        None => push(text, format_args!(" {role} ?")),
+    }
+}
+
+/// Writing to a string cannot fail.
+fn push(text: &mut String, more: fmt::Arguments<'_>) {
+    let _ = text.write_fmt(more);
+}
+
+fn lane(control: &Control) -> String {
+    let frame = match control {
+        Control::ReadyQuery => return OpCode::READY_QUERY.name().to_owned(),
+        Control::ReadyIndication => return OpCode::READY_IND.name().to_owned(),
+        Control::Frame(frame) => frame,
+    };
+    let mut text = frame.op.name().to_owned();
+    let request = OpCode(frame.op.0 & !0x0100);
+    lane_fields(&mut text, request, frame);
+    if frame.status != Status::SUCCESS {
+        push(&mut text, format_args!(", {}", frame.status));
+    }
+    text
+}
+
+fn lane_fields(text: &mut String, request: OpCode, frame: &ControlFrame) {
+    let response = frame.op.is_response();
+    let (source, target) = (frame.source_atm, frame.target_atm);
+    match request {
+        OpCode::CONFIGURE | OpCode::JOIN => {
+            if !frame.elan.is_empty() {
+                push(
+                    text,
+                    format_args!(" elan {}", frame.elan.to_string().escape_debug()),
+                );
+            }
+            if response && request == OpCode::JOIN {
+                push(text, format_args!(" lecid {}", frame.lecid));
+            } else if response && !target.is_zero() {
+                push(text, format_args!(" les {target}"));
+            } else {
+                push(text, format_args!(" from {source}"));
+            }
+        }
+        OpCode::REGISTER | OpCode::UNREGISTER => {
+            push(text, format_args!(" {} at {source}", lan(frame.source)));
+        }
+        OpCode::ARP => {
+            push(text, format_args!(" {}", lan(frame.target)));
+            if response && !target.is_zero() {
+                push(text, format_args!(" at {target}"));
+            }
+        }
+        OpCode::NARP => {
+            push(
+                text,
+                format_args!(" {} at {source}, no longer at {target}", lan(frame.target)),
+            );
+        }
+        OpCode::FLUSH | OpCode::VERIFY => push(text, format_args!(" {target}")),
+        OpCode::TOPOLOGY => {
+            let changes = frame.flags.contains(lane::Flags::TOPOLOGY_CHANGE);
+            text.push_str(if changes { " change" } else { " no change" });
+        }
+        _ => push(text, format_args!(" {:#06x}", frame.op.0)),
+    }
+}
+
+fn lan(destination: LanDestination) -> String {
+    format!("{destination:?}")
+}
+
+fn llc(sdu: &[u8]) -> Summary {
+    let (prefix, payload) = match LlcSnap::decode(sdu) {
+        Ok(parts) => parts,
+        Err(error) => return Summary::new("llc", Err(error)),
+    };
+    let prefix_len = sdu.len().saturating_sub(payload.len());
+    match prefix {
+        LlcSnap::Nhrp => nhrp_sdu(payload, prefix_len),
+        LlcSnap::Ipv4 => Summary::new("ipv4", Ok(ip(payload))),
+        LlcSnap::MpoaTagged { tag } => {
+            Summary::new("ipv4", Ok(format!("{} (tagged {tag:#x})", ip(payload))))
+        }
+        LlcSnap::Arp => Summary::new("arp", Ok(arp(payload))),
+        LlcSnap::Ipv6 => Summary::new("ipv6", Ok(format!("IPv6 {} octets", payload.len()))),
+        LlcSnap::BridgedEthernet { .. } => Summary::new("ethernet", Ok(ethernet(payload))),
+        LlcSnap::LaneData { elan_id } => Summary::new(
+            "lane data",
+            Ok(format!("{} octets (ELAN-ID {elan_id})", payload.len())),
+        ),
+        LlcSnap::LnniControl { elan_id } => Summary::new(
+            "lane",
+            Ok(format!("LNNI {} octets (ELAN-ID {elan_id})", payload.len())),
+        ),
+        LlcSnap::Other {
+            oui: [a, b, c],
+            pid,
+        } => Summary::new(
+            "llc",
+            Ok(format!(
+                "SNAP {a:02x}-{b:02x}-{c:02x} {pid:04x} {} octets",
+                payload.len()
+            )),
+        ),
+    }
+}
+
+fn nhrp_sdu(payload: &[u8], prefix_len: usize) -> Summary {
+    match Packet::decode(payload) {
+        Ok(packet) => {
+            let protocol = if packet.op < 128 { "nhrp" } else { "mpoa" };
+            Summary::new(protocol, Ok(resolution(&packet)))
+        }
+        Err(mut error) => {
+            error.offset = error.offset.saturating_add(prefix_len);
+            Summary::new("nhrp", Err(error))
+        }
+    }
+}
+
+fn resolution(packet: &Packet) -> String {
+    let mut text = mpoa::op_name(packet.op).to_owned();
+    let common = match &packet.body {
+        Body::Common(common) => common,
+        Body::Error(error) => {
+            let (from, to) = (protocol(&error.source), protocol(&error.destination));
+            push(
+                &mut text,
+                format_args!(" {from} → {to} code {}", error.code),
+            );
+            return text;
+        }
+    };
+    push(&mut text, format_args!(" id {}", common.request_id));
+    if common.source != ProtocolAddress::NONE || common.destination != ProtocolAddress::NONE {
+        let (from, to) = (protocol(&common.source), protocol(&common.destination));
+        push(&mut text, format_args!(" {from} → {to}"));
+    }
+    let reply = matches!(
+        packet.op,
+        nhrp::op::RESOLUTION_REPLY
+            | nhrp::op::REGISTRATION_REPLY
+            | mpoa::op::IMPOSITION_REPLY
+            | mpoa::op::EGRESS_PURGE_REPLY
+            | mpoa::op::RESOLUTION_REPLY
+    );
+    if let Some(entry) = common.cies.first() {
+        if entry.protocol != ProtocolAddress::NONE {
+            push(
+                &mut text,
+                format_args!(" of {}/{}", protocol(&entry.protocol), entry.prefix),
+            );
+        }
+        if reply {
+            push(&mut text, format_args!(" code {}", entry.code));
+        }
+        if entry.code != nhrp::code::OK {
+            push(
+                &mut text,
+                format_args!(" ({})", mpoa::code_name(entry.code)),
+            );
+        }
+        if let Some(at) = entry.nbma.atm() {
+            push(&mut text, format_args!(" at {at}"));
+        }
+    }
+    if let Ok(Some(Tag::Value(tag))) = Tag::of(packet) {
+        push(&mut text, format_args!(" tag {tag:#x}"));
+    }
+    text
+}
+
+fn protocol(address: &ProtocolAddress) -> String {
+    match address.ip() {
+        Some(ip) => ip.to_string(),
+        None => "-".to_owned(),
+    }
+}
+
+/// An Ethernet frame without FCS.
+fn ethernet(frame: &[u8]) -> String {
+    let mut reader = Reader::new(frame);
+    let mut header = || -> Result<(MacAddr, MacAddr, u16), DecodeError> {
+        let destination = MacAddr(reader.array("destination MAC")?);
+        let source = MacAddr(reader.array("source MAC")?);
+        Ok((destination, source, reader.u16("type/length")?))
+    };
+    match header() {
+        Ok((destination, source, kind)) => {
+            let payload = reader.rest();
+            let inner = match kind {
+                0x0800 => ip(payload),
+                0x0806 => arp(payload),
+                _ => format!("type {kind:#06x} {} octets", payload.len()),
+            };
+            format!("Ethernet {source} → {destination} {inner}")
+        }
+        Err(error) => format!("bad: {error}"),
+    }
+}
+
+fn ip(packet: &[u8]) -> String {
+    let Some(view) = Ipv4View::new(packet) else {
+        return "bad: IPv4 header at offset 0".to_owned();
+    };
+    let protocol = match view.protocol() {
+        ipv4::ICMP => "icmp".to_owned(),
+        ipv4::TCP => "tcp".to_owned(),
+        ipv4::UDP => "udp".to_owned(),
+        other => format!("protocol {other}"),
+    };
+    let (from, to) = (view.source(), view.destination());
+    format!("IPv4 {from} → {to} {protocol} {} octets", view.total_len())
+}
+
+/// ARP for IPv4, of Ethernet or of ATM (RFC 2225): only what does not depend on the length of hardware addresses.
+fn arp(packet: &[u8]) -> String {
+    let mut reader = Reader::new(packet);
+    let mut read = || -> Result<String, DecodeError> {
+        let hardware = reader.u16("hardware type")?;
+        reader.u16("protocol type")?;
+        let lengths: [u8; 2] = reader.array("address lengths")?;
+        let operation = reader.u16("operation")?;
+        if hardware != 1 || lengths != [6, 4] {
+            return Ok(format!("ARP hardware {hardware} operation {operation}"));
+        }
+        let mac = MacAddr(reader.array("sender MAC")?);
+        let sender = core::net::Ipv4Addr::from(reader.array::<4>("sender IP")?);
+        reader.take("target MAC", 6)?;
+        let target = core::net::Ipv4Addr::from(reader.array::<4>("target IP")?);
+        Ok(match operation {
+            1 => format!("ARP who has {target}, tell {sender}"),
+            2 => format!("ARP {sender} is at {mac}"),
+            other => format!("ARP operation {other} {sender} → {target}"),
+        })
+    };
+    read().unwrap_or_else(|error| format!("bad: {error}"))
+}
