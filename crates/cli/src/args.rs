@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Record the cells of links of a running lab as pcapng
     Capture(CaptureArgs),
-    /// Follow what happens in a running lab, one line per step
+    /// Show the messages on the links of a running lab as a ladder
     Trace(TraceArgs),
     /// The events of a running lab as JSON lines
     Events(EventsArgs),
@@ -83,6 +83,16 @@ pub(crate) struct RunningLab {
     pub(crate) lab: Option<String>,
 }
 
+/// Forms of a ladder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LadderFormat {
+    /// Columns for people, with the main steps of the story in between
+    #[default]
+    Table,
+    /// One JSON object per message and line
+    Jsonl,
+}
+
 /// Form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
@@ -99,7 +109,8 @@ Examples:
   aerostat run labs/campus.atm.yml
   aerostat run labs/campus.atm.yml --set mpoa=false --until 20s
   aerostat run labs/campus.atm.yml --seed 7 -o json
-  aerostat run labs/two-hosts.atm.yml --pcap captures --quiet")]
+  aerostat run labs/two-hosts.atm.yml --pcap captures --quiet
+  aerostat run labs/two-hosts.atm.yml --trace --until 1s")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) lab: LabArgs,
@@ -114,6 +125,9 @@ pub(crate) struct RunArgs {
     pub(crate) pcap: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Show the messages of all protocols on all links too, as a ladder between the lines of the story
+    #[arg(long)]
+    pub(crate) trace: bool,
     /// Tell no story
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -223,17 +237,27 @@ pub(crate) struct CaptureArgs {
 #[command(after_help = "\
 Examples:
   aerostat trace
-  aerostat trace --node urku --no-follow
-  aerostat trace --story")]
+  aerostat trace urku-asx200 --data
+  aerostat trace -o jsonl
+  aerostat trace --story --node urku --no-follow")]
 pub(crate) struct TraceArgs {
-    /// Only this node
-    #[arg(long, value_name = "NODE")]
-    pub(crate) node: Option<String>,
-    /// Only the steps that tell the main story
-    #[arg(long)]
+    /// Names of links (see 'aerostat graph'); all if left out
+    #[arg(conflicts_with = "story")]
+    pub(crate) links: Vec<String>,
+    /// What users send too, not only the messages of protocols
+    #[arg(long, conflicts_with = "story")]
+    pub(crate) data: bool,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: LadderFormat,
+    /// No messages: what happened so far and happens now at the nodes, one line per step
+    #[arg(long, conflicts_with = "output")]
     pub(crate) story: bool,
+    /// Only the steps of this node
+    #[arg(long, value_name = "NODE", requires = "story")]
+    pub(crate) node: Option<String>,
     /// Show what happened so far and return
-    #[arg(long)]
+    #[arg(long, requires = "story")]
     pub(crate) no_follow: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,

@@ -2,8 +2,10 @@
 
 use crate::control::{Answer, Reply, Request};
 use crate::driver::Driver;
+use crate::ladder::Wanted;
 use crate::world::Machine;
-use aerostat_lab::model::{LinkId, NodeId};
+use aerostat_lab::ladder;
+use aerostat_lab::model::{Lab, LinkId, NodeId};
 use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::Instant;
 use rustix::fd::AsFd as _;
@@ -22,6 +24,9 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         }
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
         Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),
+        Request::Trace { links, data, story } => {
+            trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer)
+        }
         Request::Events { follow } => {
             let forgotten = driver.story.forgotten();
             let lines = driver.story.tell(*follow);
@@ -141,8 +146,8 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
     ))
 }
 
-fn capture(driver: &mut Driver<'_>, names: &[String]) -> Result<Reply, Answer> {
-    let lab = driver.lab;
+/// The links of these names; all if there are no names.
+fn links_of(lab: &Lab, names: &[String]) -> Result<Vec<LinkId>, Answer> {
     let all = || (0..lab.links.len()).map(LinkId);
     let mut links = Vec::new();
     for name in names {
@@ -158,6 +163,26 @@ fn capture(driver: &mut Driver<'_>, names: &[String]) -> Result<Reply, Answer> {
     if links.is_empty() {
         links = all().collect();
     }
+    Ok(links)
+}
+
+fn trace(
+    driver: &mut Driver<'_>,
+    names: &[String],
+    data: bool,
+    story: bool,
+) -> Result<Reply, Answer> {
+    let lab = driver.lab;
+    let links = links_of(lab, names)?;
+    let answer = json!({ "links": links.len(), "width": ladder::width(lab) });
+    let wanted = Wanted { links, data, story };
+    let lines = driver.world.captures.ladder(lab, wanted);
+    Ok(Reply::Stream(Answer::Ok(answer), lines))
+}
+
+fn capture(driver: &mut Driver<'_>, names: &[String]) -> Result<Reply, Answer> {
+    let lab = driver.lab;
+    let links = links_of(lab, names)?;
     let started = driver.world.captures.start(lab, &links, driver.epoch_ns);
     let chunks = started.map_err(|error| Answer::error(error.to_string(), ""))?;
     Ok(Reply::Stream(

@@ -10,6 +10,8 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use crate::control::STREAM_DEPTH;
+use crate::ladder::{Ladder, Wanted};
+use aerostat_lab::Event;
 
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +43,7 @@ impl End {
 #[derive(Debug, Default)]
 pub struct Captures {
     running: Vec<Capture>,
+    ladders: Vec<Ladder>,
     /// Packets that clients did not take in time, of captures that have ended.
     dropped: u64,
 }
@@ -94,10 +97,34 @@ impl Captures {
         Ok(receiver)
     }
 
+    /// Starts a message ladder.
+    pub(crate) fn ladder(&mut self, lab: &Lab, wanted: Wanted) -> Receiver<Vec<u8>> {
+        let (ladder, receiver) = Ladder::new(lab, wanted);
+        self.ladders.push(ladder);
+        receiver
+    }
+
+    /// Tells a step of the story to the ladders that want it.
+    pub(crate) fn event(&mut self, event: &Event) {
+        self.keep_ladders(|ladder| ladder.event(event));
+    }
+
+    /// Keeps the ladders whose clients are still there.
+    fn keep_ladders(&mut self, mut keep: impl FnMut(&mut Ladder) -> bool) {
+        let missed = &mut self.dropped;
+        self.ladders.retain_mut(|ladder| {
+            let goes_on = keep(ladder);
+            if !goes_on {
+                *missed += ladder.missed;
+            }
+            goes_on
+        });
+    }
+
     /// True if nobody records anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.running.is_empty()
+        self.running.is_empty() && self.ladders.is_empty()
     }
 
     /// True if a packet at this end would be recorded.
@@ -106,6 +133,7 @@ impl Captures {
         self.running
             .iter()
             .any(|capture| capture.interfaces.iter().any(|(at, _)| *at == end))
+            || self.ladders.iter().any(|ladder| ladder.watches(end))
     }
 
     /// Records a PDU that passes, or is dropped at, an end. Parts of PDUs and OAM cells are left out.
@@ -120,9 +148,10 @@ impl Captures {
         let Content::Pdu { pdu, first: 0 } = &run.content else {
             return;
         };
-        if self.running.is_empty() || run.count != pdu.cells() {
+        if self.is_empty() || run.count != pdu.cells() {
             return;
         }
+        self.keep_ladders(|ladder| ladder.sdu(end, direction, (run.vc, pdu.sdu()), dropped, now));
         self.running.retain_mut(|capture| {
             let Some(&(_, interface)) = capture.interfaces.iter().find(|(at, _)| *at == end) else {
                 return true;
@@ -150,10 +179,12 @@ impl Captures {
         });
     }
 
-    /// Packets that clients did not take in time.
+    /// Packets and lines of ladders that clients did not take in time.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.dropped + self.running.iter().map(|c| c.dropped).sum::<u64>()
+        let ladders = self.ladders.iter().map(|ladder| ladder.missed);
+        let captures = self.running.iter().map(|capture| capture.dropped);
+        self.dropped + captures.chain(ladders).sum::<u64>()
     }
 }
 

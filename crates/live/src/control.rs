@@ -53,6 +53,15 @@ pub enum Request {
         /// Link names; empty for all.
         links: Vec<String>,
     },
+    /// A ladder: one JSON line for each message that passes from now on, until the client closes.
+    Trace {
+        /// Link names; empty for all.
+        links: Vec<String>,
+        /// What users send too, not only the messages of protocols.
+        data: bool,
+        /// The main steps of the story in between, as events.
+        story: bool,
+    },
     /// The events so far, one JSON line each, and those to come if `follow`.
     Events {
         /// Go on until the client closes.

@@ -18,7 +18,7 @@ use crate::supervisor::LabProcesses;
 use crate::tap::{Tap, VNET_HEADER};
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
-use aerostat_lab::event::Event;
+use aerostat_lab::event::{Event, Names};
 use aerostat_lab::model::{Fault, Lab, NodeId};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::flow_stats::FlowStats;
@@ -90,6 +90,7 @@ pub(crate) struct Driver<'a> {
     signals: UnixStream,
     directory: PathBuf,
     pub(crate) story: Story,
+    names: Names,
     pub(crate) stats: FlowStats,
     faults: VecDeque<Fault>,
     pub(crate) frames: FrameCounters,
@@ -158,6 +159,7 @@ impl<'a> Driver<'a> {
             signals,
             directory: claim.directory().to_owned(),
             story: Story::default(),
+            names: Names::new(lab),
             stats: FlowStats::new(builder.flows()),
             faults: lab.faults.iter().cloned().collect(),
             frames: FrameCounters::default(),
@@ -312,7 +314,9 @@ impl<'a> Driver<'a> {
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
-        let event = Event::new(now, &self.lab.node(node).name, trace);
+        let mut event = Event::new(now, &self.lab.node(node).name, trace);
+        event.text = self.names.in_text(&event.text);
+        self.world.captures.event(&event);
         self.story.add(&event);
         tell(Notice::Event(&event));
     }

@@ -11,6 +11,7 @@ pub mod control;
 pub mod detach;
 mod driver;
 mod kernel;
+mod ladder;
 pub mod namespace;
 pub mod run;
 pub mod runtime_dir;

@@ -7,13 +7,16 @@ use crate::nodes::{LabEvent, LabNode};
 use crate::world::{LinkEnd, LinkId, NodeId, World};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour, programs};
-use aerostat_lab::event::Event;
+use aerostat_lab::event::{Event, Names};
+use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{self, FaultKind, Service};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppCommand, AppResult};
 use aerostat_node::ip::flow_stats::{FlowReport, FlowStats};
 use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::pcapng::Direction;
+use aerostat_wire::summary;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -25,6 +28,15 @@ pub trait Watcher {
     /// Virtual time has come this far; called about every tenth of a virtual second.
     fn progress(&mut self, now: Instant, end: Instant) {
         let _ = (now, end);
+    }
+    /// True to be told every [`Self::message`].
+    fn wants_messages(&self) -> bool {
+        false
+    }
+    /// A message of a protocol was sent on a link, or dropped before it; messages come in the order of their
+    /// times, but not exactly in order with events.
+    fn message(&mut self, message: &Message) {
+        let _ = message;
     }
 }
 
@@ -59,6 +71,8 @@ pub struct LabRun<'a> {
     world: World<LabNode>,
     /// How often each node was switched on.
     lives: Vec<u32>,
+    /// All links are watched.
+    tapped: bool,
     seen: Seen<'a>,
 }
 
@@ -69,6 +83,8 @@ struct Seen<'a> {
     stats: FlowStats,
     finished: Vec<(usize, &'static str, AppResult)>,
     captures: Vec<Capture<BufWriter<File>>>,
+    /// If the watcher wants messages: names for their texts.
+    names: Option<Names>,
     /// First error of a capture file; the run goes on without captures then.
     error: Option<io::Error>,
 }
@@ -92,6 +108,7 @@ impl Observer<LabEvent> for Seen<'_> {
         }
     }
     fn packet(&mut self, packet: &Packet<'_>) {
+        self.message(packet);
         for capture in &mut self.captures {
             if let Err(error) = capture.packet(packet) {
                 self.error.get_or_insert(error);
@@ -103,6 +120,28 @@ impl Observer<LabEvent> for Seen<'_> {
     }
 }
 
+impl Seen<'_> {
+    /// Tells the watcher of a message where it is sent, if it wants to know.
+    fn message(&mut self, packet: &Packet<'_>) {
+        let (vc, sdu) = (packet.vc, packet.pdu.sdu());
+        let Some(names) = &self.names else { return };
+        if packet.direction != Direction::Sent || !summary::is_control(vc, sdu) {
+            return;
+        }
+        let here = |end: &model::LinkEnd| {
+            end.node.0 == packet.end.node.0 && end.port == usize::from(packet.end.port)
+        };
+        let place = self.lab.links.iter().enumerate().find_map(|(link, model)| {
+            let side = model.ends.iter().position(here)?;
+            Some((model::LinkId(link), side))
+        });
+        let Some(place) = place else { return };
+        let mut message = Message::new(self.lab, names, place, packet.at, (vc, sdu));
+        message.dropped = packet.dropped.map(|reason| reason.text().to_owned());
+        self.watcher.message(&message);
+    }
+}
+
 impl<'a> LabRun<'a> {
     /// All nodes built and switched on at time zero, all links plugged in, all programs scheduled.
     #[must_use]
@@ -111,21 +150,29 @@ impl<'a> LabRun<'a> {
         let world = lab_world::build(lab, lab.seed);
         let stats = FlowStats::new(builder.flows());
         let (finished, captures) = (Vec::new(), Vec::new());
+        let names = watcher.wants_messages().then(|| Names::new(lab));
+        let traced = names.is_some();
         let seen = Seen {
             lab,
             watcher,
             stats,
             finished,
             captures,
+            names,
             error: None,
         };
-        Self {
+        let mut run = Self {
             lab,
             builder,
             world,
             lives: vec![0; lab.nodes.len()],
+            tapped: false,
             seen,
+        };
+        if traced {
+            run.tap();
         }
+        run
     }
 
     /// Records every link end: one pcapng file per node, one interface per link end.
@@ -152,10 +199,17 @@ impl<'a> LabRun<'a> {
             }
             self.seen.captures.push(capture);
         }
-        for link in 0..self.lab.links.len() {
-            self.world.tap(LinkId(link));
-        }
+        self.tap();
         Ok(())
+    }
+
+    /// Watches all links, once.
+    fn tap(&mut self) {
+        if !std::mem::replace(&mut self.tapped, true) {
+            for link in 0..self.lab.links.len() {
+                self.world.tap(LinkId(link));
+            }
+        }
     }
 
     /// The world, for tests and tools that look inside.

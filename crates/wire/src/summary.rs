@@ -12,7 +12,7 @@ use crate::lane::{self, Control, ControlFrame, DataFrame, LanDestination, OpCode
 use crate::llc::LlcSnap;
 use crate::mpoa::{self, Tag};
 use crate::nhrp::{self, Body, Packet, ProtocolAddress};
-use crate::q2931::{Decoded, Ie, Message};
+use crate::q2931::{Decoded, Ie, Message, id};
 use crate::{DecodeError, MacAddr, Reader, SscopPdu, Vc};
 use core::fmt::{self, Write as _};
 
@@ -124,21 +124,31 @@ fn q2931(decoded: &Decoded) -> String {
         None => format!("message {:#04x}", message.kind.0),
     };
     push(&mut text, format_args!(" cr {}", message.call.value));
-    for element in decoded.good() {
-        match crate::q2931::ie::decode(element) {
-            Ok(Ie::CalledNumber(number)) => address(&mut text, "called", number.address()),
-            Ok(Ie::CallingNumber(number)) => address(&mut text, "calling", number.address()),
-            Ok(Ie::Blli(blli)) => push(&mut text, format_args!(" blli {blli:?}")),
-            Ok(Ie::ConnectionId(connection)) => {
+    // Who and what first, then where: whatever the order on the wire.
+    const SHOWN: [u8; 7] = [
+        id::CALLED_NUMBER,
+        id::CALLING_NUMBER,
+        id::BLLI,
+        id::CONNECTION_ID,
+        id::ENDPOINT_REFERENCE,
+        id::CALL_STATE,
+        id::CAUSE,
+    ];
+    for shown in SHOWN {
+        match decoded.ie(shown) {
+            Some(Ie::CalledNumber(number)) => address(&mut text, "called", number.address()),
+            Some(Ie::CallingNumber(number)) => address(&mut text, "calling", number.address()),
+            Some(Ie::Blli(blli)) => push(&mut text, format_args!(" blli {blli:?}")),
+            Some(Ie::ConnectionId(connection)) => {
                 if let Some(vc) = connection.vc() {
                     push(&mut text, format_args!(" {vc}"));
                 }
             }
-            Ok(Ie::EndpointReference { value, .. }) => {
-                push(&mut text, format_args!(" party {value}"))
+            Some(Ie::EndpointReference { value, .. }) => {
+                push(&mut text, format_args!(" party {value}"));
             }
-            Ok(Ie::Cause(cause)) => push(&mut text, format_args!(" cause {}", cause.value)),
-            Ok(Ie::CallState(state)) => push(&mut text, format_args!(" state {state}")),
+            Some(Ie::CallState(state)) => push(&mut text, format_args!(" state {state}")),
+            Some(Ie::Cause(cause)) => push(&mut text, format_args!(" cause {}", cause.value)),
             _ => {}
         }
     }
@@ -300,12 +310,20 @@ fn resolution(packet: &Packet) -> String {
             | mpoa::op::EGRESS_PURGE_REPLY
             | mpoa::op::RESOLUTION_REPLY
     );
+    let purge = matches!(
+        packet.op,
+        nhrp::op::PURGE_REQUEST
+            | nhrp::op::PURGE_REPLY
+            | mpoa::op::EGRESS_PURGE_REQUEST
+            | mpoa::op::EGRESS_PURGE_REPLY
+    );
     if let Some(entry) = common.cies.first() {
-        if entry.protocol != ProtocolAddress::NONE {
-            push(
-                &mut text,
-                format_args!(" of {}/{}", protocol(&entry.protocol), entry.prefix),
-            );
+        let of_entry = protocol(&entry.protocol);
+        if purge {
+            push(&mut text, format_args!(" of {of_entry}/{}", entry.prefix));
+        } else if entry.protocol != ProtocolAddress::NONE {
+            // In answers to resolutions this is the next hop.
+            push(&mut text, format_args!(" via {of_entry}"));
         }
         if reply {
             push(&mut text, format_args!(" code {}", entry.code));

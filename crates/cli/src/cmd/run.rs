@@ -6,6 +6,7 @@ use crate::labs;
 use crate::output::{self, Format, Rows};
 use aerostat_lab::Lab;
 use aerostat_lab::event::{Event, Names};
+use aerostat_lab::ladder::{self, Message};
 use aerostat_node::inspect::{Table, Value as Cell};
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
@@ -30,12 +31,13 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 
 /// Runs the lab: the story to standard error unless `quiet`, the flows to standard output.
 fn simulate(lab: &Lab, args: &RunArgs) -> Outcome {
-    let mut teller = Teller::new(args.quiet, Names::new(lab));
+    let mut teller = Teller::new(args, lab);
     let report =
         aerostat_sim::run::run(lab, args.pcap.as_deref(), &mut teller).map_err(|error| {
             Failure::failed(format!("captures cannot be written: {error}"))
                 .hint("--pcap takes a directory; it is made if it does not exist")
         })?;
+    teller.say_until(f64::INFINITY);
     teller.bar.finish_and_clear();
     match args.output.output {
         Format::Json => {
@@ -57,10 +59,16 @@ struct Teller {
     quiet: bool,
     names: Names,
     bar: ProgressBar,
+    /// Room for node names in a ladder, if one is wanted.
+    ladder: Option<usize>,
+    /// With a ladder: lines with their times. A message is known when its last cell has left, so lines do not come
+    /// in order.
+    waiting: Vec<(f64, String)>,
 }
 
 impl Teller {
-    fn new(quiet: bool, names: Names) -> Self {
+    fn new(args: &RunArgs, lab: &Lab) -> Self {
+        let (quiet, names) = (args.quiet, Names::new(lab));
         let bar = if quiet || !std::io::stderr().is_terminal() {
             ProgressBar::hidden()
         } else {
@@ -69,18 +77,52 @@ impl Teller {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
             bar.set_style(style);
         }
-        Self { quiet, names, bar }
+        Self {
+            quiet,
+            names,
+            bar,
+            ladder: args.trace.then(|| ladder::width(lab)),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Says what waits and belongs to times up to `now`, in order.
+    fn say_until(&mut self, now: f64) {
+        self.waiting.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let due = self.waiting.partition_point(|(time, _)| *time <= now);
+        if due > 0 {
+            self.bar.suspend(|| {
+                for (_, line) in self.waiting.drain(..due) {
+                    exit::say(line);
+                }
+            });
+        }
     }
 }
 
 impl Watcher for Teller {
     fn event(&mut self, event: &Event) {
-        if event.milestone && !self.quiet {
+        if !event.milestone || self.quiet {
+            return;
+        }
+        if self.ladder.is_some() {
+            let line = self.names.in_text(&ladder::between(event));
+            self.waiting.push((event.time, line));
+        } else {
             let line = self.names.in_text(&event.story());
             self.bar.suspend(|| exit::say(line));
         }
     }
+    fn wants_messages(&self) -> bool {
+        self.ladder.is_some()
+    }
+    fn message(&mut self, message: &Message) {
+        if let Some(width) = self.ladder {
+            self.waiting.push((message.time, message.rung(width)));
+        }
+    }
     fn progress(&mut self, now: Instant, end: Instant) {
+        self.say_until(now.as_secs_f64());
         self.bar.set_length(end.as_nanos() / 1_000_000);
         self.bar.set_position(now.as_nanos() / 1_000_000);
         self.bar

@@ -1,14 +1,59 @@
-//! `aerostat trace`: the events of a running lab, one line each for people.
+//! `aerostat trace`: the messages on the links of a running lab as a ladder, or its story, for people.
 
-use crate::args::TraceArgs;
+use crate::args::{LadderFormat, TraceArgs};
 use crate::client;
 use crate::exit::{Exit, Outcome};
 use aerostat_lab::Event;
+use aerostat_lab::ladder::{self, Message};
 use aerostat_live::control::Request;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 
-/// Shows the events that are asked for.
+/// Shows what is asked for.
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
+    if args.story {
+        story(args)
+    } else {
+        messages(args)
+    }
+}
+
+/// The ladder, until the lab ends.
+fn messages(args: &TraceArgs) -> Outcome {
+    let people = args.output == LadderFormat::Table;
+    let request = Request::Trace {
+        links: args.links.clone(),
+        data: args.data,
+        story: people,
+    };
+    let mut client = client::connect(&args.which)?;
+    let answer = client::ask(&mut client, &request)?;
+    let width = answer["width"]
+        .as_u64()
+        .map_or(12, |width| width.min(64) as usize);
+    let mut out = io::stdout().lock();
+    for line in BufReader::new(client.into_stream()).lines() {
+        let line = line?;
+        match people.then(|| readable(&line, width)).flatten() {
+            Some(rung) => writeln!(out, "{rung}")?,
+            // What is of no known shape is better shown as it is than lost.
+            None => writeln!(out, "{line}")?,
+        }
+        out.flush()?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// A line of the stream for people: a message, or an event between messages.
+fn readable(line: &str, width: usize) -> Option<String> {
+    if let Ok(message) = serde_json::from_str::<Message>(line) {
+        return Some(message.rung(width));
+    }
+    let event = serde_json::from_str::<Event>(line).ok()?;
+    Some(ladder::between(&event))
+}
+
+/// The events, one line each.
+fn story(args: &TraceArgs) -> Outcome {
     let mut client = client::connect(&args.which)?;
     let follow = !args.no_follow;
     client::ask(&mut client, &Request::Events { follow })?;
@@ -20,8 +65,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
             writeln!(out, "{line}")?;
             continue;
         };
-        let node = args.node.as_ref().is_none_or(|node| *node == event.node);
-        if node && (event.milestone || !args.story) {
+        if args.node.as_ref().is_none_or(|node| *node == event.node) {
             writeln!(out, "{}  [{}]", event.story(), event.event)?;
         }
     }

@@ -94,3 +94,47 @@ fn without_mpoa_everything_stays_routed() {
         .expect("number");
     assert!(mbps > 1.0 && mbps < 35.0, "bound by the routers: {mbps}");
 }
+
+/// The join of a host as a ladder: each step once, in order, with the story in between.
+#[test]
+fn a_run_shows_its_messages() {
+    let ran = run(&["run", "labs/two-hosts.atm.yml", "--trace", "--until", "1s"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    // A warning that the traffic starts too late comes first.
+    let lines: Vec<&str> = ran
+        .err
+        .lines()
+        .skip_while(|line| !line.contains(" · ") && !line.contains("──►"))
+        .collect();
+    assert!(lines.len() > 50, "{}", ran.err);
+    let times: Vec<f64> = lines
+        .iter()
+        .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
+        .collect();
+    assert!(times.is_sorted(), "{}", ran.err);
+    let mut rest = lines.iter();
+    for step in [
+        "urku ──► s1     0.5     BGN sq ",
+        "s1 ──► urku   0.5     BGAK",
+        "urku ──► s1     0.5     SETUP cr 1 called ",
+        "s1 ──► urku   0.5     CONNECT cr 1",
+        " LE_CONFIGURE_REQUEST ",
+        " LE_CONFIGURE_RESPONSE elan a les ",
+        " LE_JOIN_REQUEST elan a from urku/",
+        " LE_JOIN_RESPONSE elan a lecid ",
+        "· urku: joined ELAN a as LECID ",
+    ] {
+        assert!(
+            rest.any(|line| line.contains(step)),
+            "no '{step}' in its place:\n{}",
+            ran.err
+        );
+    }
+    let joins = lines
+        .iter()
+        .filter(|line| line.contains("urku ──► s1 ") && line.contains(" LE_JOIN_REQUEST "));
+    assert_eq!(joins.count(), 1);
+    let quiet = run(&["run", "labs/two-hosts.atm.yml", "--until", "1s"]);
+    assert_eq!(ran.out, quiet.out, "looking changes nothing");
+    assert!(!quiet.err.contains("──►"));
+}

@@ -69,6 +69,25 @@ fn reply(request: &Request) -> Reply {
         Request::Inspect { what, .. } => {
             Reply::Answer(Answer::error(format!("no node has a {what}"), "try lec"))
         }
+        Request::Trace { links, data, story } => {
+            let (to, lines) = sync_channel(4);
+            let message = json!({
+                "time": 1.5, "link": links.join(" "), "from": "urku", "to": "s1", "vc": "0.5",
+                "protocol": "q2931", "text": format!("SETUP cr 1 data {data}")
+            });
+            let event = json!({
+                "time": 1.75, "node": "urku", "event": "lane.joined", "text": "joined ELAN a",
+                "milestone": true, "fields": {}
+            });
+            to.send(format!("{message}\n").into_bytes()).unwrap();
+            if *story {
+                to.send(format!("{event}\n").into_bytes()).unwrap();
+            }
+            Reply::Stream(
+                Answer::Ok(json!({ "links": links.len(), "width": 5 })),
+                lines,
+            )
+        }
         Request::Events { .. } => {
             let (to, chunks) = sync_channel(4);
             for (node, milestone) in [("urku", true), ("sello", false)] {
@@ -119,13 +138,27 @@ fn events_trace_and_capture() {
     labs.start("campus");
     let (code, out, _) = labs.run(&["events"]);
     assert_eq!((code, out.lines().count()), (0, 2));
-    let (_, out, _) = labs.run(&["trace", "--node", "sello", "--no-follow"]);
+    let (_, out, _) = labs.run(&["trace", "--story", "--node", "sello", "--no-follow"]);
     assert_eq!(
         out,
         "    1.250000  sello         joined ELAN a  [lane.joined]\n"
     );
     let (_, out, _) = labs.run(&["trace", "--story"]);
-    assert!(out.contains("urku") && !out.contains("sello"));
+    assert!(out.contains("urku") && out.contains("sello"));
+    let (code, out, _) = labs.run(&["trace"]);
+    assert_eq!(
+        (code, out.as_str()),
+        (
+            0,
+            "    1.500000   urku ──► s1     0.5     SETUP cr 1 data false\n    \
+             1.750000  · urku: joined ELAN a\n"
+        )
+    );
+    let (_, out, _) = labs.run(&["trace", "urku-s1", "--data", "-o", "jsonl"]);
+    let message: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(message["link"], "urku-s1");
+    assert_eq!(message["text"], "SETUP cr 1 data true");
+    assert_eq!(labs.run(&["trace", "--node", "urku"]).0, 2);
     let (code, out, _) = labs.run(&["capture", "urku-s1", "s1-s2", "-w", "-"]);
     assert_eq!((code, out.as_str()), (0, "blocks of urku-s1 s1-s2"));
     let (code, _, err) = labs.run(&["exec", "urku", "--", "true"]);

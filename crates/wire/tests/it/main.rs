@@ -5,3 +5,4 @@ mod mpoa;
 mod q2931;
 mod recording;
 mod sscop;
+mod summary;

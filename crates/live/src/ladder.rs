@@ -1,0 +1,138 @@
+//! Message ladders: for each client that asked, one JSON line per message on the links that it named.
+//!
+//! A message is told where it is sent, and once more only where it is dropped on arrival. What a client is too
+//! slow to take is left out and counted, as in captures.
+
+use crate::capture::End;
+use crate::control::STREAM_DEPTH;
+use aerostat_lab::event::{Event, Names};
+use aerostat_lab::ladder::Message;
+use aerostat_lab::model::{Lab, LinkId};
+use aerostat_node::atm::DropReason;
+use aerostat_proto::Instant;
+use aerostat_wire::pcapng::Direction;
+use aerostat_wire::{Vc, summary};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+/// What a client wants to see.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// Messages of these links.
+    pub(crate) links: Vec<LinkId>,
+    /// Of users too, not only of protocols.
+    pub(crate) data: bool,
+    /// The main steps of the story in between, as events.
+    pub(crate) story: bool,
+}
+
+/// One client's ladder.
+#[derive(Debug)]
+pub(crate) struct Ladder {
+    lab: Lab,
+    names: Names,
+    wanted: Wanted,
+    lines: SyncSender<Vec<u8>>,
+    pub(crate) missed: u64,
+}
+
+impl Ladder {
+    pub(crate) fn new(lab: &Lab, wanted: Wanted) -> (Self, Receiver<Vec<u8>>) {
+        let (lines, receiver) = sync_channel(STREAM_DEPTH);
+        let ladder = Self {
+            lab: lab.clone(),
+            names: Names::new(lab),
+            wanted,
+            lines,
+            missed: 0,
+        };
+        (ladder, receiver)
+    }
+
+    pub(crate) fn watches(&self, end: End) -> bool {
+        self.wanted.links.contains(&end.link)
+    }
+
+    /// Tells an SDU that passes, or is dropped at, an end; false if the client is gone.
+    pub(crate) fn sdu(
+        &mut self,
+        end: End,
+        direction: Direction,
+        (vc, sdu): (Vc, &[u8]),
+        dropped: Option<DropReason>,
+        now: Instant,
+    ) -> bool {
+        let side = match (direction, dropped) {
+            (Direction::Sent, _) => end.side,
+            (Direction::Received, Some(_)) => 1 - end.side,
+            (Direction::Received, None) => return true,
+        };
+        if !self.watches(end) || !(self.wanted.data || summary::is_control(vc, sdu)) {
+            return true;
+        }
+        let mut message = Message::new(&self.lab, &self.names, (end.link, side), now, (vc, sdu));
+        message.dropped = dropped.map(|reason| reason.text().to_owned());
+        self.line(message.json())
+    }
+
+    /// Tells a step of the story; false if the client is gone.
+    pub(crate) fn event(&mut self, event: &Event) -> bool {
+        !(self.wanted.story && event.milestone) || self.line(event.json())
+    }
+
+    fn line(&mut self, line: String) -> bool {
+        match self.lines.try_send((line + "\n").into_bytes()) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                self.missed += 1;
+                true
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_wire::SscopPdu;
+
+    const LAB: &str = include_str!("../../../labs/two-hosts.atm.yml");
+
+    #[test]
+    fn what_is_wanted_and_no_more() {
+        let lab = aerostat_lab::parse("two-hosts.atm.yml", LAB, &[])
+            .unwrap()
+            .lab;
+        let wanted = Wanted {
+            links: vec![LinkId(0)],
+            data: false,
+            story: false,
+        };
+        let (mut ladder, lines) = Ladder::new(&lab, wanted);
+        let pdu = SscopPdu::EndAck.encode();
+        let now = Instant::from_millis(5);
+        let mut tell = |link, direction, vc, dropped| {
+            let end = End {
+                link: LinkId(link),
+                side: 0,
+            };
+            ladder.sdu(end, direction, (vc, &pdu), dropped, now)
+        };
+        assert!(tell(0, Direction::Sent, Vc::SIGNALLING, None));
+        assert!(tell(0, Direction::Received, Vc::SIGNALLING, None));
+        assert!(tell(1, Direction::Sent, Vc::SIGNALLING, None));
+        assert!(tell(0, Direction::Sent, Vc::new(0, 40), None));
+        let lost = Some(DropReason::LinkDown);
+        assert!(tell(0, Direction::Received, Vc::SIGNALLING, lost));
+        let told: Vec<Message> = lines
+            .try_iter()
+            .map(|line| serde_json::from_slice(&line).unwrap())
+            .collect();
+        assert_eq!(told.len(), 2);
+        assert_eq!((told[0].text.as_str(), told[0].time), ("ENDAK", 0.005));
+        assert_eq!((&told[0].from, &told[0].to), (&told[1].to, &told[1].from));
+        assert_eq!(told[1].dropped.as_deref(), Some("link down"));
+        drop(lines);
+        assert!(!tell(0, Direction::Sent, Vc::SIGNALLING, None));
+    }
+}
