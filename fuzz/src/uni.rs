@@ -5,10 +5,11 @@
 //! their limits, own messages are free of faults, and in the end nothing is left.
 
 use crate::feed::Feed;
+use aerostat_node::interface::{self, Interface, Phase};
 use aerostat_proto::machine::settle;
 use aerostat_proto::uni::{
-    CallId, ConnectInfo, Indication, Input, Limits, LinkInput, LinkOutput, Output, Params, Request,
-    Restart, SetupInfo, Side, Uni, UniLink, Version,
+    CallId, ConnectInfo, Indication, Input, Limits, Output, Params, Request, Restart, SetupInfo,
+    Side, Uni, Version,
 };
 use aerostat_proto::{Cause, Duration, Instant, Machine, PartyId};
 use aerostat_wire::q2931::{
@@ -383,7 +384,7 @@ impl Pair {
 
 /// Both sides with their signalling links, over a wire that loses.
 struct Links {
-    ends: [UniLink; 2],
+    ends: [Interface; 2],
     ledgers: [Ledger; 2],
     wire: VecDeque<(usize, Vec<u8>)>,
     now: Instant,
@@ -393,8 +394,17 @@ struct Links {
 
 impl Links {
     fn new(version: Version, random: u32) -> Self {
+        let end = |side| {
+            let mut end = Interface::new(interface::Params {
+                uni: params(side, version),
+                ..interface::Params::new(side, version)
+            });
+            let taken = end.handle_input(interface::Input::Start, Instant::ZERO);
+            taken.expect("a start is never refused");
+            end
+        };
         Self {
-            ends: SIDES.map(|side| UniLink::new(params(side, version))),
+            ends: SIDES.map(end),
             ledgers: Default::default(),
             wire: VecDeque::new(),
             now: Instant::ZERO,
@@ -405,12 +415,18 @@ impl Links {
     fn drain(&mut self, e: usize) {
         for output in settle(&mut self.ends[e], self.now) {
             match output {
-                LinkOutput::Indication(indication) => self.ledgers[e].told(&indication),
-                LinkOutput::Lower(sdu) => self.wire.push_back((1 - e, sdu)),
-                LinkOutput::Trace(_) => {}
+                interface::Output::Indication(indication) => self.ledgers[e].told(&indication),
+                interface::Output::Lower(sdu) => self.wire.push_back((1 - e, sdu)),
+                interface::Output::Trace(_) => {}
             }
         }
-        check_tables(self.ends[e].uni());
+        let end = &self.ends[e];
+        check_tables(end.uni());
+        assert_eq!(
+            end.calls(),
+            end.uni().calls().count(),
+            "an interface forgets no call"
+        );
     }
     fn pump(&mut self) {
         let mut moves = 0;
@@ -427,7 +443,7 @@ impl Links {
                 .wrapping_mul(1_664_525)
                 .wrapping_add(1_013_904_223);
             if self.random >> 24 >= self.loss {
-                let taken = self.ends[to].handle_input(LinkInput::Lower(&sdu), self.now);
+                let taken = self.ends[to].handle_input(interface::Input::Lower(&sdu), self.now);
                 taken.expect("a peer's octets are never refused");
             }
         }
@@ -445,7 +461,7 @@ impl Links {
         self.pump();
     }
     fn ask(&mut self, e: usize, request: Request) {
-        let input = LinkInput::Request(request.clone());
+        let input = interface::Input::Request(request.clone());
         if self.ends[e].handle_input(input, self.now).is_ok() {
             self.ledgers[e].asked(&request);
         }
@@ -467,6 +483,15 @@ impl Links {
                     self.wire.push_back((e, sdu));
                 }
                 12 => self.pump(),
+                13 => {
+                    // The line fails for a moment.
+                    self.wire.clear();
+                    for input in [interface::Input::LinkDown, interface::Input::Start] {
+                        let taken = self.ends[e].handle_input(input, self.now);
+                        taken.expect("the line is never refused");
+                        self.drain(e);
+                    }
+                }
                 _ => self.wait(pause(feed)),
             }
         }
@@ -493,7 +518,11 @@ impl Links {
                 end.uni().calls().next()
             );
             assert!(ledger.0.is_empty(), "never released: {:?}", ledger.0);
-            assert!(end.uni().is_up(), "an interface without loss is up");
+            assert_eq!(
+                end.phase(),
+                Phase::Ready,
+                "an interface without loss is in use"
+            );
         }
     }
 }

@@ -286,7 +286,7 @@ impl Reassembler {
             Err(error) => return Some(self.fail(error)),
         };
         let clp = self.clp;
-        self.reset();
+        self.next_pdu();
         self.counters.sdus += 1;
         Some(Ok(Reassembled {
             sdu,
@@ -298,13 +298,18 @@ impl Reassembler {
 
     /// Forgets a PDU that is being collected: the VC starts anew.
     pub fn reset(&mut self) {
+        self.next_pdu();
+        self.skipping = false;
+    }
+
+    fn next_pdu(&mut self) {
         self.pdu.clear();
         self.clp = false;
     }
 
     fn fail(&mut self, error: PduError) -> Result<Reassembled, PduError> {
         self.counters.count(error);
-        self.reset();
+        self.next_pdu();
         Err(error)
     }
 }
@@ -432,6 +437,19 @@ mod tests {
         assert_eq!((sdu.clp, sdu.congested, sdu.uu), (true, true, 0x42));
         let next = feed(&mut r, &[1; 10], None).remove(0).unwrap();
         assert_eq!((next.clp, next.congested), (false, false));
+    }
+
+    /// A VC that starts anew in the middle of a PDU that is too long takes the next one whole.
+    #[test]
+    fn reset_ends_skipping() {
+        let mut receiver = Reassembler::new(10);
+        let too_long = [[0; 48]; 2].map(|payload| receiver.push(&payload, Pti::USER, false));
+        assert_eq!(too_long, [None, Some(Err(PduError::TooLong))]);
+        receiver.reset();
+        let got: Vec<_> = Segmenter::new(&[7; 10], 0)
+            .filter_map(|(payload, pti)| receiver.push(&payload, pti, false))
+            .collect();
+        assert_eq!(got[0].as_ref().map(|pdu| &pdu.sdu[..]), Ok(&[7; 10][..]));
     }
 
     proptest! {

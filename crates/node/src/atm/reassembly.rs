@@ -52,6 +52,11 @@ impl RunReassembler {
     }
     /// Forgets a PDU that is being collected.
     pub fn reset(&mut self) {
+        self.next_pdu();
+        self.skipping = false;
+    }
+
+    fn next_pdu(&mut self) {
         self.runs.clear();
         self.cells = 0;
     }
@@ -95,7 +100,7 @@ impl RunReassembler {
         if pdu.sdu().len() > self.max_sdu {
             return self.fail(PduError::TooLong);
         }
-        self.reset();
+        self.next_pdu();
         self.counters.sdus += 1;
         Ok(Received {
             pdu,
@@ -123,7 +128,7 @@ impl RunReassembler {
 
     fn fail(&mut self, error: PduError) -> Result<Received, PduError> {
         self.counters.count(error);
-        self.reset();
+        self.next_pdu();
         Err(error)
     }
 }
@@ -143,6 +148,19 @@ mod tests {
         }
         all.push(rest);
         all
+    }
+
+    /// A VC that starts anew in the middle of a PDU that is too long takes the next one whole.
+    #[test]
+    fn reset_ends_skipping() {
+        let mut receiver = RunReassembler::new(10);
+        let mut too_long = cells(100, 1).into_iter().take(2);
+        let mut next = || too_long.next().and_then(|run| receiver.push(run));
+        assert!(next().is_none());
+        assert!(matches!(next(), Some(Err(PduError::TooLong))));
+        receiver.reset();
+        let got = receiver.push(CellRun::whole(Pdu::new(vec![7; 10]), Vc::new(0, 99)));
+        assert!(matches!(got, Some(Ok(received)) if received.pdu.sdu() == [7; 10]));
     }
 
     proptest! {
