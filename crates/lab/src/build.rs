@@ -70,12 +70,12 @@ impl<'a> Builder<'a> {
         let wish = match &self.lab.node(id).kind {
             NodeKind::Host(host) => host.kernel,
             NodeKind::Router(router) => router.kernel.or(Some(false)),
-            NodeKind::Switch(_) | NodeKind::LaneServer(_) => Some(false),
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => Some(false),
         };
         self.flavour == Flavour::Kernel && wish != Some(false)
     }
 
-    /// The end system `id`; `None` for a switch. `life` counts its power-ups, from 0.
+    /// The end system `id`; `None` for a switch and for what is outside the lab. `life` counts its power-ups, from 0.
     ///
     /// # Panics
     /// If the lab's addresses make no sense to the IP stack; a resolved lab's do.
@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
     pub fn host(&self, id: NodeId, life: u32, now: Instant) -> Option<Host> {
         let node = self.lab.node(id);
         match &node.kind {
-            NodeKind::Switch(_) => None,
+            NodeKind::Switch(_) | NodeKind::Outside(_) => None,
             NodeKind::LaneServer(server) => Some(self.lane_server(&node.name, server, life)),
             NodeKind::Router(router) => Some(self.router(id, &node.name, router, life, now)),
             NodeKind::Host(host) => Some(self.end_host(id, &node.name, host, life, now)),
@@ -105,17 +105,25 @@ impl<'a> Builder<'a> {
         location[..13].copy_from_slice(&model.prefix);
         let mut switch = Switch::new(location, routes);
         for port in &model.ports {
-            let peer = &self.lab.node(port.peer).name;
+            let peer = self.lab.node(port.peer);
+            let outside = match &peer.kind {
+                NodeKind::Outside(outside) => Some(outside),
+                _ => None,
+            };
+            let version = outside.map_or(Version::Uni31, |outside| outside.version);
             let (side, kind) = match (port.side, port.station) {
                 (_, Some(_)) => (uni::Side::Network, PortKind::Host),
                 (Side::Network, None) => (uni::Side::Network, PortKind::Trunk),
                 (Side::User, None) => (uni::Side::User, PortKind::Trunk),
             };
-            let interface = interface::Params::new(side, Version::Uni31).incarnation(life as u8);
+            let interface = interface::Params::new(side, version).incarnation(life as u8);
             let rate = self.lab.link(port.link).rate;
-            let number = switch.add_port(PortConfig::new(peer, kind, interface, rate));
+            let number = switch.add_port(PortConfig::new(&peer.name, kind, interface, rate));
             if let Some(station) = port.station {
                 switch.register(number, station);
+            }
+            for address in outside.iter().flat_map(|outside| &outside.addresses) {
+                switch.register(number, *address);
             }
         }
         Some(switch)
@@ -290,6 +298,8 @@ impl<'a> Builder<'a> {
         let mut config = LecsConfig {
             address: model.lecs,
             well_known: true,
+            // Only clients from outside name none; linux-atm's do so by default.
+            default: self.lab.elans.first().map(elan_name),
             ..LecsConfig::default()
         };
         config.elans = self.lab.elans.iter().map(configured).collect();

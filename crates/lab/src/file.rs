@@ -7,10 +7,12 @@ use crate::tree::{Tree, Value};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
+use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::MaxFrameSize;
+use aerostat_wire::q2931::Version;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 scalar!(
     /// A time with its unit.
@@ -86,6 +88,32 @@ scalar!(
         _ => Err("expected tcp, udp, ping or rr".to_owned()),
     },
     { "enum": ["tcp", "udp", "ping", "rr"] }
+);
+
+scalar!(
+    /// An ATM address.
+    Atm(AtmAddress), |text: &str| text.parse::<AtmAddress>().map_err(|error| error.to_string()),
+    { "type": "string", "description": "20 octets: 40 hex digits, dots anywhere", "examples": ["47.0091.8100.0000.0000.0000.0001.0200a7000001.00"] }
+);
+scalar!(
+    /// An IP address and a port.
+    Socket(SocketAddr), |text: &str| text.parse::<SocketAddr>().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:2812".to_owned()),
+    { "type": "string", "examples": ["127.0.0.1:2812"] }
+);
+scalar!(
+    /// An IP address of either version.
+    AnyIp(IpAddr), |text: &str| text.parse::<IpAddr>().map_err(|_| "expected an IP address such as 10.0.2.2".to_owned()),
+    { "type": "string", "examples": ["127.0.0.1"] }
+);
+scalar!(
+    /// Version of the UNI.
+    UniVersion(Version), |text: &str| match text {
+        "3.0" => Ok(Version::Uni30),
+        "3.1" => Ok(Version::Uni31),
+        "4.0" => Ok(Version::Uni40),
+        _ => Err("expected 3.0, 3.1 or 4.0".to_owned()),
+    },
+    { "enum": ["3.0", "3.1", "4.0", 3.0, 3.1, 4.0] }
 );
 
 /// Kinds of traffic.
@@ -188,7 +216,8 @@ section! {
         mpoa: Option<MpoaFile>,
         /// ATM switches.
         switches: Table<Name, SwitchFile>,
-        /// Links between switches: [a, b, { options }]; the first named plays the network side.
+        /// Links between switches: [a, b, { options }], the first named plays the network side; and links out of
+        /// the lab: [switch, { atmtcp: ... }].
         links: Option<Vec<LinkFile>>,
         /// The LAN emulation service and its emulated LANs.
         lane: LaneFile,
@@ -224,6 +253,32 @@ section! {
         loss: Option<At<Probability>>,
         /// Probability that a bit is inverted; default 0.
         bit_errors: Option<At<Probability>>,
+    }
+}
+section! {
+    /// A link out of the lab.
+    OutsideOptions {
+        /// ATM over TCP: whole AAL5 SDUs, as linux-atm's `atmtcp` sends them.
+        atmtcp: AtmTcpFile,
+        /// Unique name of what is at the other end; default outside1, outside2 and so on.
+        name: Option<At<Name>>,
+        /// ATM addresses of the peer, one or a list; default: the switch's prefix, a MAC address, selector 0.
+        address: Option<AddressList>,
+        /// Rate towards the peer; default oc3.
+        rate: Option<At<LinkRate>>,
+        /// Version of the UNI, whose network side the switch plays; default 3.1.
+        uni: Option<At<UniVersion>>,
+    }
+}
+section! {
+    /// Who makes the TCP connection: one of `listen` and `connect`.
+    AtmTcpFile {
+        /// Wait for the peer here (ADDRESS:PORT).
+        listen: Option<At<Socket>>,
+        /// Call the peer there (HOST:PORT), again and again.
+        connect: Option<At<String>>,
+        /// With listen: take connections from this address only; default: from this machine only.
+        from: Option<At<AnyIp>>,
     }
 }
 section! {
@@ -410,40 +465,92 @@ impl JsonSchema for MpoaFile {
     }
 }
 
-/// `[a, b, { options }]`.
+/// One address or a list of them.
 #[derive(Clone, Debug)]
-pub(crate) struct LinkFile {
+pub(crate) struct AddressList(pub(crate) Vec<At<Atm>>);
+
+impl FromTree for AddressList {
+    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
+        match &tree.value {
+            Value::List(_) => Vec::from_tree(tree, d).map(Self),
+            _ => At::from_tree(tree, d).map(|one| Self(vec![one])),
+        }
+    }
+}
+
+impl JsonSchema for AddressList {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "AddressList".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<Atm>();
+        json_schema!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+    }
+}
+
+/// An entry of `links:`.
+#[derive(Clone, Debug)]
+pub(crate) enum LinkFile {
+    /// `[a, b, { options }]`.
+    Trunk(TrunkFile),
+    /// `[switch, { atmtcp: ... }]`.
+    Outside(OutsideFile),
+}
+
+/// A link between two switches.
+#[derive(Clone, Debug)]
+pub(crate) struct TrunkFile {
     /// The two switches; the first plays the network side.
     pub(crate) ends: [At<String>; 2],
     /// How the link behaves.
     pub(crate) options: Option<LinkOptions>,
 }
 
+/// A link out of the lab.
+#[derive(Clone, Debug)]
+pub(crate) struct OutsideFile {
+    /// The switch.
+    pub(crate) on: At<String>,
+    /// Where it leads.
+    pub(crate) options: OutsideOptions,
+}
+
 impl FromTree for LinkFile {
     fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
-        let (a, b, options) = match &tree.value {
-            Value::List(items) => match &items[..] {
-                [a, b] => (a, b, None),
-                [a, b, options] => (a, b, Some(options)),
-                _ => (tree, tree, None),
-            },
-            _ => (tree, tree, None),
+        let items = match &tree.value {
+            Value::List(items) => &items[..],
+            _ => &[],
         };
-        if std::ptr::eq(a, tree) {
-            d.error(tree.at, "a link is [a, b] or [a, b, { options }]")
-                .hint("for example: [ls1010, asx200, { rate: oc3, delay: 5us }]");
-            return None;
-        }
+        let (a, b, options) = match items {
+            [on, options] if matches!(options.value, Value::Map(_)) => {
+                let on = FromTree::from_tree(on, d);
+                let options = OutsideOptions::from_tree(options, d);
+                return Some(Self::Outside(OutsideFile {
+                    on: on?,
+                    options: options?,
+                }));
+            }
+            [a, b] => (a, b, None),
+            [a, b, options] => (a, b, Some(options)),
+            _ => {
+                d.error(tree.at, "a link is [a, b] or [a, b, { options }]")
+                    .hint("for example: [ls1010, asx200, { rate: oc3, delay: 5us }]");
+                return None;
+            }
+        };
         let a = FromTree::from_tree(a, d);
         let b = FromTree::from_tree(b, d);
         let options = match options {
             Some(options) => Option::<LinkOptions>::from_tree(options, d),
             None => Some(None),
         };
-        Some(Self {
+        Some(Self::Trunk(TrunkFile {
             ends: [a?, b?],
             options: options?,
-        })
+        }))
     }
 }
 
@@ -453,11 +560,24 @@ impl JsonSchema for LinkFile {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let options = generator.subschema_for::<LinkOptions>();
+        let outside = generator.subschema_for::<OutsideOptions>();
         json_schema!({
-            "type": "array",
-            "prefixItems": [{ "type": "string" }, { "type": "string" }, options],
-            "minItems": 2,
-            "maxItems": 3
+            "anyOf": [
+                {
+                    "description": "between two switches",
+                    "type": "array",
+                    "prefixItems": [{ "type": "string" }, { "type": "string" }, options],
+                    "minItems": 2,
+                    "maxItems": 3
+                },
+                {
+                    "description": "out of the lab",
+                    "type": "array",
+                    "prefixItems": [{ "type": "string" }, outside],
+                    "minItems": 2,
+                    "maxItems": 2
+                }
+            ]
         })
     }
 }

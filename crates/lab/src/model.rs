@@ -1,7 +1,8 @@
 //! The resolved lab: plain data, every name an index, every address assigned.
 //!
 //! `sim` and `live` build their nodes from a [`Lab`] and nothing else. All nodes stand in one list:
-//! switches first, then the LANE server, routers and hosts, each in the order of the file. Every cable is
+//! switches first, then the LANE server, routers, hosts and what is behind links out of the lab, each in the order
+//! of the file. Every cable is
 //! a [`Link`] with two [`LinkEnd`]s, also the one between a host and its switch; a switch's ports are numbered
 //! from 0 and `switch.ports[n].link` leads back to the link. An end system has exactly one port, number 0.
 //!
@@ -17,8 +18,9 @@ use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
 use aerostat_wire::lane::MaxFrameSize;
+use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Index of a node in [`Lab::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +45,7 @@ pub struct Lab {
     pub seed: u64,
     /// When a run in virtual time ends; `None`: some time after the last traffic ([`Lab::end`]).
     pub until: Option<Duration>,
-    /// All nodes: switches, LANE server, routers, hosts.
+    /// All nodes: switches, LANE server, routers, hosts, far ends of links out of the lab.
     pub nodes: Vec<Node>,
     /// All links: between switches first, then one per end system in node order.
     pub links: Vec<Link>,
@@ -77,6 +79,38 @@ pub enum NodeKind {
     Router(Router),
     /// An IP host with one LANE client.
     Host(Host),
+    /// Whatever is at the other end of a link out of the lab.
+    Outside(Outside),
+}
+
+/// The far end of a link out of the lab. The switch plays the network side there and treats it as a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outside {
+    /// Where it is attached; the address is the first of `addresses`.
+    pub attachment: Attachment,
+    /// How it is reached.
+    pub way: OutsideWay,
+    /// Its ATM addresses, at least one: calls to them go there, calls from there come from one of them.
+    pub addresses: Vec<AtmAddress>,
+    /// Version of the UNI.
+    pub version: Version,
+}
+
+/// How the far end of a link out of the lab is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutsideWay {
+    /// ATM over TCP; the peer connects here.
+    AtmTcpListen {
+        /// Where to listen.
+        at: SocketAddr,
+        /// From which address alone connections are taken; `None`: from this machine only.
+        from: Option<IpAddr>,
+    },
+    /// ATM over TCP; this end connects.
+    AtmTcpConnect {
+        /// HOST:PORT.
+        to: String,
+    },
 }
 
 /// An ATM switch.
@@ -469,6 +503,13 @@ impl Lab {
             _ => None,
         })
     }
+    /// The far ends of links out of the lab.
+    pub fn outside(&self) -> impl Iterator<Item = (NodeId, &Node, &Outside)> {
+        self.nodes().filter_map(|(id, node)| match &node.kind {
+            NodeKind::Outside(outside) => Some((id, node, outside)),
+            _ => None,
+        })
+    }
     /// The host of the LANE services, if the lab has ELANs.
     #[must_use]
     pub fn lane_server(&self) -> Option<(NodeId, &Node, &LaneServer)> {
@@ -534,13 +575,14 @@ impl Node {
             NodeKind::LaneServer(server) => Some(&server.attachment),
             NodeKind::Router(router) => Some(&router.attachment),
             NodeKind::Host(host) => Some(&host.attachment),
+            NodeKind::Outside(outside) => Some(&outside.attachment),
         }
     }
     /// The LANE clients of the node.
     #[must_use]
     pub fn lecs(&self) -> &[Lec] {
         match &self.kind {
-            NodeKind::Switch(_) | NodeKind::LaneServer(_) => &[],
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => &[],
             NodeKind::Router(router) => &router.lecs,
             NodeKind::Host(host) => std::slice::from_ref(&host.lec),
         }

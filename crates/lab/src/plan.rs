@@ -3,7 +3,7 @@
 //! | what | value |
 //! |---|---|
 //! | prefix of switch number n (from 1) | `47.0091.8100.0000` and the switch's MAC address, unless the file gives 13 octets |
-//! | MAC address | `02:a7:kk:nn:nn:ii`: kind k (0 switch, 1 LANE server, 2 router, 3 host), number n of the node within its kind, from 1; interface i |
+//! | MAC address | `02:a7:kk:nn:nn:ii`: kind k (0 switch, 1 LANE server, 2 router, 3 host, 4 outside), number n of the node within its kind, from 1; interface i |
 //! | ESI of an end system | its MAC address with interface 0 |
 //!
 //! Numbers follow the order of the file, so that a node added at the end of its section changes no other address.
@@ -44,6 +44,8 @@ pub enum Kind {
     Router = 2,
     /// A host.
     Host = 3,
+    /// The far end of a link out of the lab.
+    Outside = 4,
 }
 
 /// MAC address of interface `interface` of the node number `number` (from 1) of its kind.

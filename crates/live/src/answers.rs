@@ -80,6 +80,11 @@ fn inspect(
         let tables = match machine {
             Some(Machine::Station(station)) => station.inspect(what, now),
             Some(Machine::Switch(switch)) => switch.inspect(what),
+            Some(Machine::Outside(_)) => {
+                let mut links = driver.outside.iter();
+                let link = links.find(|link| link.node == id && what == "port");
+                link.map(|link| vec![link.table()])
+            }
             None if only.is_some() => {
                 return Err(Answer::error(format!("{name} is down"), ""));
             }

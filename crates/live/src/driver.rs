@@ -8,6 +8,7 @@
 //! as on a network card.
 
 use crate::answers;
+use crate::atmtcp;
 use crate::clock::{Alarm, Clock};
 use crate::control::{self, Pending};
 use crate::namespace::NetNs;
@@ -84,6 +85,8 @@ pub(crate) struct Driver<'a> {
     alarm: Alarm,
     taps: Vec<TapPort>,
     tap_of: BTreeMap<(usize, usize), usize>,
+    /// Links out of the lab.
+    pub(crate) outside: Vec<atmtcp::Link>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
     pub(crate) processes: Option<LabProcesses>,
     requests: Receiver<Pending>,
@@ -137,6 +140,11 @@ impl<'a> Driver<'a> {
                 });
             }
         }
+        let mut outside = Vec::new();
+        for (node, _, model) in lab.outside() {
+            let token = FIRST_TAP + taps.len() + outside.len() * atmtcp::Link::TOKENS;
+            outside.push(atmtcp::Link::new(node, &model.way, registry, Token(token))?);
+        }
         let waker = Arc::new(Waker::new(registry, REQUESTS)?);
         let wake = move || {
             let _ = waker.wake();
@@ -153,6 +161,7 @@ impl<'a> Driver<'a> {
             alarm,
             taps,
             tap_of,
+            outside,
             namespaces,
             processes,
             requests,
@@ -187,8 +196,9 @@ impl<'a> Driver<'a> {
             let caught_up = self.world.step(now, STEP);
             self.faults(now);
             // What the kernel sends now comes after all that should have happened before.
-            let reading = caught_up && self.read_taps(&mut buffer, now);
+            let reading = caught_up && self.read_taps(&mut buffer, now) | self.outside(now, tell);
             self.drain(now, tell);
+            self.flush(now, tell);
             self.answer(now);
             if self.signals() {
                 self.stop_asked = true;
@@ -225,7 +235,12 @@ impl<'a> Driver<'a> {
         events: &mut Events,
     ) -> io::Result<()> {
         let fault = self.faults.front().map(|fault| Instant::ZERO + fault.at);
-        let next = [self.world.poll_timeout(), fault, look_at]
+        let outside = self
+            .outside
+            .iter()
+            .filter_map(atmtcp::Link::poll_timeout)
+            .min();
+        let next = [self.world.poll_timeout(), fault, look_at, outside]
             .into_iter()
             .flatten()
             .min();
@@ -239,9 +254,16 @@ impl<'a> Driver<'a> {
             other => other?,
         }
         for event in events.iter() {
-            let tap = event.token().0.checked_sub(FIRST_TAP);
-            if let Some(port) = tap.and_then(|tap| self.taps.get_mut(tap)) {
+            let Some(place) = event.token().0.checked_sub(FIRST_TAP) else {
+                continue;
+            };
+            if let Some(port) = self.taps.get_mut(place) {
                 port.readable = true;
+                continue;
+            }
+            let place = place - self.taps.len();
+            if let Some(link) = self.outside.get_mut(place / atmtcp::Link::TOKENS) {
+                link.ready(place % atmtcp::Link::TOKENS);
             }
         }
         Ok(())
@@ -278,6 +300,48 @@ impl<'a> Driver<'a> {
         more
     }
 
+    /// Gives every link out of the lab its turn; true if more could be done at once.
+    fn outside(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
+        let (mut more, mut told) = (false, Vec::new());
+        for place in 0..self.outside.len() {
+            let link = &mut self.outside[place];
+            more |= link.turn(self.poll.registry(), now, &mut told);
+            let node = link.node;
+            for event in told.drain(..) {
+                self.outside_event(node, event, now, tell);
+            }
+        }
+        more
+    }
+
+    fn outside_event(
+        &mut self,
+        node: NodeId,
+        event: atmtcp::Event,
+        now: Instant,
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) {
+        match event {
+            atmtcp::Event::Up => self.world.outside_link(node, true, now),
+            atmtcp::Event::Down => self.world.outside_link(node, false, now),
+            atmtcp::Event::Sdu(vc, sdu) => self.world.outside_sdu(node, vc, sdu, now),
+            atmtcp::Event::Trace(trace) => self.event(node, &trace, now, tell),
+        }
+    }
+
+    /// Sends what has gathered for peers outside.
+    fn flush(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+        let mut told = Vec::new();
+        for place in 0..self.outside.len() {
+            let link = &mut self.outside[place];
+            link.flush(now, &mut told);
+            let node = link.node;
+            for event in told.drain(..) {
+                self.outside_event(node, event, now, tell);
+            }
+        }
+    }
+
     /// Takes what the network put out.
     fn drain(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Some(output) = self.world.poll_output() {
@@ -289,6 +353,11 @@ impl<'a> Driver<'a> {
                         .and_then(|tap| self.taps.get(*tap));
                     let taken = port.is_some_and(|port| port.tap.write(&frame).unwrap_or(false));
                     self.frames.refused += u64::from(!taken);
+                }
+                Output::Outside(node, vc, pdu) => {
+                    if let Some(link) = self.outside.iter_mut().find(|link| link.node == node) {
+                        link.send(vc, pdu.sdu());
+                    }
                 }
                 Output::Sample(sample) => self.stats.record(&sample),
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),

@@ -31,7 +31,7 @@ impl KernelNode {
         let (routes, forwards): (&[IpRoute], bool) = match &node.kind {
             NodeKind::Host(host) => (&host.routes, false),
             NodeKind::Router(router) => (&router.routes, true),
-            NodeKind::Switch(_) | NodeKind::LaneServer(_) => (&[], false),
+            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => (&[], false),
         };
         let namespace = NetNs::create()?;
         namespace.run(|| settings(forwards))?;

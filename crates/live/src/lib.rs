@@ -5,6 +5,7 @@
 
 mod agenda;
 mod answers;
+pub mod atmtcp;
 pub mod capture;
 mod clock;
 pub mod control;

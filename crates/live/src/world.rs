@@ -18,8 +18,8 @@ mod probe;
 use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
-use aerostat_lab::model::{FaultKind, Lab, Link, LinkId, NodeId, Service};
-use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
+use aerostat_lab::model::{FaultKind, Lab, Link, LinkId, NodeId, NodeKind, Service};
+use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort, Pdu};
 use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent};
 use aerostat_node::interface::Phase;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
@@ -27,6 +27,7 @@ use aerostat_node::ip::meter::Sample;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Duration, Instant, Machine as _, Trace};
+use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
 use std::collections::VecDeque;
 
@@ -51,6 +52,8 @@ pub enum Output {
     Sample(Sample),
     /// A program of an embedded host ended.
     Finished(NodeId, AppId, AppResult),
+    /// An SDU for the far end of a link out of the lab.
+    Outside(NodeId, Vc, Pdu),
     /// The story.
     Trace(NodeId, Instant, Trace),
 }
@@ -61,6 +64,16 @@ pub enum Machine {
     Station(Box<Station>),
     /// A switch.
     Switch(Box<Switch>),
+    /// The far end of a link out of the lab.
+    Outside(Outside),
+}
+
+/// Whether the far end of a link out of the lab is there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outside {
+    connected: bool,
+    /// The lab file has cut the cable.
+    cut: bool,
 }
 
 struct Node {
@@ -173,9 +186,15 @@ impl World {
                 // Nothing is refused at the start of a switch.
                 let _ = switch.handle_input(switch::Input::Start, now);
             }
-            None => {}
+            Some(Machine::Outside(_)) | None => {}
         }
         self.settle(node);
+        for line in self.nodes[node].lines.clone() {
+            let outside = self.outside(self.lines[line].to.0);
+            if outside.is_some_and(|outside| !outside.connected || outside.cut) {
+                self.set_link(LinkId(line / 2), false, now);
+            }
+        }
     }
 
     /// The network's time, if it is not before `now` already.
@@ -231,7 +250,7 @@ impl World {
         match &self.nodes[node.0].machine {
             Some(Machine::Station(station)) => station.nic().output().queued_total() < BACKLOG,
             // A dead node takes everything, as a dead network does.
-            Some(Machine::Switch(_)) | None => true,
+            Some(Machine::Switch(_) | Machine::Outside(_)) | None => true,
         }
     }
 
@@ -259,7 +278,7 @@ impl World {
             .iter()
             .map(|node| match &node.machine {
                 Some(Machine::Switch(switch)) => switch.calls().count(),
-                Some(Machine::Station(_)) | None => 0,
+                Some(Machine::Station(_) | Machine::Outside(_)) | None => 0,
             })
             .sum()
     }
@@ -273,9 +292,13 @@ impl World {
             match &node.machine {
                 None => missing.push(format!("{name} to start")),
                 Some(Machine::Switch(switch)) => {
+                    let inside = |port: &PortNo| {
+                        let line = node.lines.get(usize::from(port.0));
+                        line.is_none_or(|line| self.outside(self.lines[*line].to.0).is_none())
+                    };
                     let down = switch
                         .port_infos()
-                        .filter(|port| port.phase != Phase::Ready);
+                        .filter(|port| port.phase != Phase::Ready && inside(&port.port));
                     missing.extend(
                         down.map(|port| format!("signalling between {name} and {}", port.name)),
                     );
@@ -287,6 +310,8 @@ impl World {
                             .map(|(n, _)| format!("lec{n} of {name} to join its ELAN")),
                     );
                 }
+                // Whether somebody is there is not the lab's to say.
+                Some(Machine::Outside(_)) => {}
             }
         }
         missing
@@ -310,8 +335,8 @@ impl World {
             FaultKind::Restart(node, Some(service)) => {
                 self.command(node, HostCommand::Restart(kind_of(service)), now);
             }
-            FaultKind::LinkDown(link) => self.set_link(link, false, now),
-            FaultKind::LinkUp(link) => self.set_link(link, true, now),
+            FaultKind::LinkDown(link) => self.cut(link, true, now),
+            FaultKind::LinkUp(link) => self.cut(link, false, now),
         }
     }
 
@@ -321,6 +346,54 @@ impl World {
         for line in self.nodes[node].lines.clone() {
             self.agenda.set(self.nodes.len() + line, None);
         }
+    }
+
+    /// The far end `node`, if it is one outside the lab.
+    fn outside(&self, node: usize) -> Option<&Outside> {
+        match &self.nodes[node].machine {
+            Some(Machine::Outside(outside)) => Some(outside),
+            _ => None,
+        }
+    }
+
+    fn cut(&mut self, link: LinkId, cut: bool, now: Instant) {
+        let (node, _) = self.lines[2 * link.0].from;
+        let mut up = !cut;
+        if let Some(Machine::Outside(outside)) = &mut self.nodes[node].machine {
+            outside.cut = cut;
+            up &= outside.connected;
+        }
+        self.set_link(link, up, now);
+    }
+
+    /// The far end of a link out of the lab has come, or gone.
+    pub fn outside_link(&mut self, node: NodeId, connected: bool, now: Instant) {
+        let now = self.advance(now);
+        let Some(Machine::Outside(outside)) = &mut self.nodes[node.0].machine else {
+            return;
+        };
+        outside.connected = connected;
+        let up = connected && !outside.cut;
+        for line in self.nodes[node.0].lines.clone() {
+            self.set_link(LinkId(line / 2), up, now);
+        }
+    }
+
+    /// An SDU (1 to 65535 octets) from the far end of a link out of the lab.
+    pub fn outside_sdu(&mut self, node: NodeId, vc: Vc, sdu: Vec<u8>, now: Instant) {
+        let now = self.advance(now);
+        let Some(&line) = self.nodes[node.0].lines.first() else {
+            return;
+        };
+        let run = CellRun::whole(Pdu::new(sdu), vc);
+        let reason = (!self.lines[line].up).then_some(DropReason::LinkDown);
+        self.captures
+            .packet(End::sender(line), Direction::Sent, &run, reason, now);
+        if reason.is_some() {
+            self.lines[line].lost += 1;
+            return;
+        }
+        self.arrive(line, run, now);
     }
 
     fn set_link(&mut self, link: LinkId, up: bool, now: Instant) {
@@ -335,7 +408,7 @@ impl World {
                     // Refused only for a port that does not exist.
                     let _ = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
                 }
-                None => {}
+                Some(Machine::Outside(_)) | None => {}
             }
             self.settle(node);
             self.look_at_port(node, port);
@@ -346,7 +419,7 @@ impl World {
         match &mut self.nodes[node].machine {
             Some(Machine::Station(station)) => station.handle_timeout(now),
             Some(Machine::Switch(switch)) => switch.handle_timeout(now),
-            None => {}
+            Some(Machine::Outside(_)) | None => {}
         }
         self.settle(node);
     }
@@ -356,7 +429,7 @@ impl World {
         let (id, time) = (NodeId(node), self.time);
         let mut touched = Vec::new();
         let deadline = match &mut self.nodes[node].machine {
-            None => None,
+            Some(Machine::Outside(_)) | None => None,
             Some(Machine::Station(station)) => {
                 while let Some(event) = station.poll_event() {
                     self.out.push_back(match event {
@@ -395,7 +468,7 @@ impl World {
         match &mut self.nodes[node].machine {
             Some(Machine::Station(station)) => Some(station.nic_mut().output_mut()),
             Some(Machine::Switch(switch)) => switch.fabric_mut().output_mut(port),
-            None => None,
+            Some(Machine::Outside(_)) | None => None,
         }
     }
 
@@ -463,6 +536,13 @@ impl World {
                 // Cells are never refused.
                 let _ = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
             }
+            Some(Machine::Outside(_)) => match run.whole_pdu() {
+                Some(pdu) => self
+                    .out
+                    .push_back(Output::Outside(NodeId(node), run.vc, pdu.clone())),
+                // Cells of their own (OAM) have no place there.
+                None => self.lines[line].lost += 1,
+            },
             None => self.lines[line].lost += 1,
         }
         if let Some(probe) = probe {
@@ -496,6 +576,9 @@ fn intact(link: &Link) -> f64 {
 fn make(lab: &Lab, builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -> Option<Machine> {
     if let Some(switch) = builder.switch(id, life) {
         return Some(Machine::Switch(Box::new(switch)));
+    }
+    if matches!(lab.node(id).kind, NodeKind::Outside(_)) {
+        return Some(Machine::Outside(Outside::default()));
     }
     let host = builder.host(id, life, now)?;
     let link = lab.link(lab.node(id).attachment()?.link);

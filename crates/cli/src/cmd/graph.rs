@@ -34,6 +34,7 @@ fn kind(node: &Node) -> &'static str {
         NodeKind::LaneServer(_) => "LANE server",
         NodeKind::Router(_) => "router",
         NodeKind::Host(_) => "host",
+        NodeKind::Outside(_) => "outside",
     }
 }
 
@@ -101,6 +102,7 @@ fn dot(lab: &Lab) -> String {
             NodeKind::LaneServer(_) => "cylinder",
             NodeKind::Router(_) => "diamond",
             NodeKind::Host(_) => "box",
+            NodeKind::Outside(_) => "cds",
         };
         let mut label = node.name.clone();
         for lec in node.lecs() {

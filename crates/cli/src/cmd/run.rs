@@ -26,6 +26,14 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     overrides.extend(args.until.as_ref().map(|until| format!("until={until}")));
     let checked = labs::read_with(&args.lab.lab, &overrides)?;
+    let outside = checked.lab.outside().next();
+    if let Some((_, node, _)) = outside {
+        let text = format!(
+            "{} is outside the lab, where time cannot be virtual",
+            node.name
+        );
+        return Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"));
+    }
     simulate(&checked.lab, args)
 }
 

@@ -59,6 +59,24 @@ fn lab_file(name: &str, text: &str) -> String {
 }
 
 #[test]
+fn virtual_time_ends_at_the_edge_of_the_lab() {
+    let lab = "interop/labs/outside.atm.yml";
+    assert_eq!(run(&["validate", lab]).code, 0);
+    let refused = run(&["run", lab]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    assert!(
+        refused.err.contains("linux is outside the lab"),
+        "{}",
+        refused.err
+    );
+    assert!(
+        refused.err.contains("hint: 'aerostat up'"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
 fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
     let help = run(&["--help"]);
     assert_eq!(help.code, 0);

@@ -92,6 +92,25 @@ fn routes(
             });
         }
     }
+    // Addresses of peers outside need not have their switch's prefix.
+    for (_, _, outside) in lab.outside() {
+        let attachment = &outside.attachment;
+        let way = if attachment.switch == from {
+            Some((attachment.port, 1))
+        } else {
+            ways.get(&attachment.switch)
+                .map(|&(port, hops)| (port, hops + 1))
+        };
+        let Some((port, hops)) = way else {
+            continue;
+        };
+        for address in &outside.addresses {
+            let prefix = address.0[..19].to_vec();
+            if !routes.iter().any(|route| route.prefix == prefix) {
+                routes.push(CallRoute { prefix, port, hops });
+            }
+        }
+    }
     // The well-known addresses of the LECS lead to the LANE server.
     let to_lane = if from == lane_switch {
         let own = |port: &crate::model::Port| port.station == Some(lane_address);

@@ -232,7 +232,7 @@ fn victim(
         return Some((id, None));
     };
     let known: &[(&str, Service)] = match &lab.node(id).kind {
-        NodeKind::Switch(_) => &[],
+        NodeKind::Switch(_) | NodeKind::Outside(_) => &[],
         NodeKind::LaneServer(_) => &[
             ("lecs", Service::Lecs),
             ("les", Service::Les),

@@ -9,6 +9,7 @@ mod events;
 mod ip;
 mod mpoa;
 mod nodes;
+mod outside;
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
@@ -27,6 +28,8 @@ pub(crate) enum Class {
     Router,
     /// A host.
     Host,
+    /// The far end of a link out of the lab.
+    Outside,
 }
 
 impl Class {
@@ -36,6 +39,7 @@ impl Class {
             Self::LaneServer => "the LANE server",
             Self::Router => "a router",
             Self::Host => "a host",
+            Self::Outside => "the far end of a link out of the lab",
         }
     }
 }
@@ -60,6 +64,10 @@ impl Names {
         }
         for (name, _) in &file.hosts.0 {
             names.add(&name.value.0, Class::Host, name.at, d);
+        }
+        for (number, link) in (1..).zip(outside::links(file)) {
+            let (name, at) = outside::name(link, number);
+            names.add(&name, Class::Outside, at, d);
         }
         names
     }
@@ -131,6 +139,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         capture: Vec::new(),
     };
     nodes::build(file, &names, &mut lab, d);
+    outside::build(file, &names, &mut lab, d);
     if d.has_errors() {
         return None;
     }

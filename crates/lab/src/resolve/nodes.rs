@@ -3,7 +3,7 @@
 use super::{Class, Names, mpoa};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{ElanFile, HostFile, LabFile, LinkOptions, Name, RouterFile};
+use crate::file::{ElanFile, HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile};
 use crate::model::{
     Attachment, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd,
     LinkId, Node, NodeId, NodeKind, Port, Router, Side, Switch, Tcp,
@@ -91,6 +91,9 @@ fn switches(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
 /// Links between switches.
 fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     for link in file.links.iter().flatten() {
+        let LinkFile::Trunk(link) = link else {
+            continue;
+        };
         let [a, b] = &link.ends;
         let a_id = names.find(a, &[Class::Switch], "a switch", d);
         let b_id = names.find(b, &[Class::Switch], "a switch", d);
@@ -122,7 +125,7 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
 }
 
 /// Adds a link; `a` plays the user side if it is an end system, else the network side.
-fn connect(
+pub(super) fn connect(
     lab: &mut Lab,
     name: String,
     a: NodeId,

@@ -84,7 +84,7 @@ impl World {
                 );
                 drops
             }
-            None => Drops::default(),
+            Some(Machine::Outside(_)) | None => Drops::default(),
         }
     }
 

@@ -69,6 +69,7 @@ impl<'a> Run<'a> {
                 Output::Sample(sample) => self.stats.record(&sample),
                 Output::Finished(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
+                Output::Outside(..) => panic!("nobody here is outside"),
             }
         }
     }
@@ -81,7 +82,7 @@ impl<'a> Run<'a> {
             .machines()
             .filter_map(|(_, _, machine)| match machine? {
                 Machine::Switch(switch) => Some(switch),
-                Machine::Station(_) => None,
+                Machine::Station(_) | Machine::Outside(_) => None,
             });
         let ports =
             switches.flat_map(|switch| (0..switch.fabric().ports()).map(move |n| (switch, n)));

@@ -140,6 +140,14 @@ impl CellRun {
             congested: false,
         }
     }
+    /// The PDU, if these are all its cells.
+    #[must_use]
+    pub fn whole_pdu(&self) -> Option<&Pdu> {
+        match &self.content {
+            Content::Pdu { pdu, first: 0 } if self.count == pdu.cells() => Some(pdu),
+            _ => None,
+        }
+    }
     /// The PDU that the cells are of, unless the cell is raw.
     #[must_use]
     pub const fn pdu(&self) -> Option<&Pdu> {

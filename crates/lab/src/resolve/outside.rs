@@ -1,0 +1,257 @@
+//! Links out of the lab, and what stands for the far end.
+
+use super::nodes::connect;
+use super::{Class, Names};
+use crate::diag::{Diagnostics, Span};
+use crate::field::At;
+use crate::file::{AtmTcpFile, LabFile, LinkFile, OutsideFile};
+use crate::model::{
+    Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideWay,
+};
+use crate::plan::{self, Kind};
+use aerostat_wire::AtmAddress;
+use aerostat_wire::q2931::Version;
+
+/// How many ATM addresses one peer can have.
+const MAX_ADDRESSES: usize = 64;
+
+/// The links out of the lab, in the order of the file.
+pub(super) fn links(file: &LabFile) -> impl Iterator<Item = &OutsideFile> {
+    file.links.iter().flatten().filter_map(|link| match link {
+        LinkFile::Outside(link) => Some(link),
+        LinkFile::Trunk(_) => None,
+    })
+}
+
+/// Name of the far end of the link out of the lab number `number` (from 1), and where to complain about it.
+pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
+    match &link.options.name {
+        Some(name) => (name.value.0.clone(), name.at),
+        None => (format!("outside{number}"), link.on.at),
+    }
+}
+
+/// Adds a node, its port and its link for each.
+pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    for (number, link) in (1..).zip(links(file)) {
+        let on = names.find(&link.on, &[Class::Switch], "a switch", d);
+        let way = way(&link.options.atmtcp, d);
+        let prefix = match on.and_then(|on| lab.nodes.get(on.0)).map(|on| &on.kind) {
+            Some(NodeKind::Switch(switch)) => switch.prefix,
+            _ => [0; 13],
+        };
+        let addresses = addresses(link, prefix, number, lab, d);
+        let (Some(on), Some(way), Some(&address)) = (on, way, addresses.first()) else {
+            continue;
+        };
+        attach(link, number, on, way, address, addresses, lab);
+    }
+}
+
+fn attach(
+    link: &OutsideFile,
+    number: u16,
+    on: NodeId,
+    way: OutsideWay,
+    address: AtmAddress,
+    addresses: Vec<AtmAddress>,
+    lab: &mut Lab,
+) {
+    let (name, _) = name(link, number);
+    let node = NodeId(lab.nodes.len());
+    let mut attachment = Attachment {
+        switch: on,
+        port: 0,
+        link: LinkId(0),
+        address,
+    };
+    // The node must stand in the list before a link can lead to it; its kind follows.
+    lab.nodes.push(Node {
+        name: name.clone(),
+        kind: NodeKind::LaneServer(LaneServer {
+            attachment: attachment.clone(),
+            lecs: address,
+        }),
+    });
+    let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);
+    attachment.link = id;
+    attachment.port = lab.links[id.0].ends[1].port;
+    if let Some(rate) = &link.options.rate {
+        lab.links[id.0].rate = rate.value.0;
+    }
+    if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
+        && let Some(port) = switch.ports.get_mut(attachment.port)
+    {
+        port.station = Some(address);
+    }
+    lab.nodes[node.0].kind = NodeKind::Outside(Outside {
+        attachment,
+        way,
+        addresses,
+        version: link
+            .options
+            .uni
+            .as_ref()
+            .map_or(Version::Uni31, |uni| uni.value.0),
+    });
+}
+
+fn way(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
+    match (&file.listen, &file.connect) {
+        (Some(listen), None) => Some(OutsideWay::AtmTcpListen {
+            at: listen.value.0,
+            from: file.from.as_ref().map(|from| from.value.0),
+        }),
+        (None, Some(to)) => {
+            if let Some(from) = &file.from {
+                d.error(from.at, "'from' is for 'listen'");
+            }
+            let port = to
+                .value
+                .rsplit_once(':')
+                .map(|(host, port)| (host, port.parse::<u16>()));
+            if !matches!(port, Some((host, Ok(1..))) if !host.is_empty()) {
+                d.error(to.at, format!("'{}': expected HOST:PORT", to.value))
+                    .hint("for example: connect: 127.0.0.1:2812");
+                return None;
+            }
+            Some(OutsideWay::AtmTcpConnect {
+                to: to.value.clone(),
+            })
+        }
+        _ => {
+            d.error(file.place, "atmtcp has one of 'listen' and 'connect'")
+                .hint("for example: atmtcp: { listen: 127.0.0.1:2812 }");
+            None
+        }
+    }
+}
+
+/// The addresses of the peer: those given, or one of the switch's.
+fn addresses(
+    link: &OutsideFile,
+    prefix: [u8; 13],
+    number: u16,
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> Vec<AtmAddress> {
+    let Some(given) = &link.options.address else {
+        let esi = plan::mac(Kind::Outside, number, 0);
+        return vec![AtmAddress::from_parts(prefix, esi, 0)];
+    };
+    if given.0.is_empty() || given.0.len() > MAX_ADDRESSES {
+        let text = format!("a peer has 1 to {MAX_ADDRESSES} ATM addresses");
+        d.error(link.options.place, text);
+    }
+    let mut all: Vec<AtmAddress> = Vec::new();
+    for At { value, at } in &given.0 {
+        let owner = lab.nodes.iter().find(|node| owns(node, &value.0));
+        if let Some(owner) = owner {
+            let text = format!("this ATM address is of {} already", owner.name);
+            d.error(*at, text);
+        }
+        all.push(value.0);
+    }
+    all
+}
+
+/// True if calls to this address go to this node.
+fn owns(node: &Node, address: &AtmAddress) -> bool {
+    match &node.kind {
+        NodeKind::Outside(outside) => outside
+            .addresses
+            .iter()
+            .any(|own| own.same_end_system(address)),
+        _ => node
+            .attachment()
+            .is_some_and(|attachment| attachment.address.same_end_system(address)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Lab, NodeKind, OutsideWay, Side};
+    use crate::resolve::tests::{SMALL, lab};
+    use aerostat_wire::q2931::Version;
+
+    fn with(link: &str) -> String {
+        SMALL.replace("[[s1, s2]]", &format!("[[s1, s2], {link}]"))
+    }
+
+    fn error(link: &str) -> String {
+        let found = crate::parse("t.atm.yml", &with(link), &[]);
+        found.expect_err("an error").to_string()
+    }
+
+    #[test]
+    fn a_peer_gets_a_port_an_address_and_routes() {
+        let lab: Lab = lab(&with("[s1, { atmtcp: { listen: 127.0.0.1:2812 } }]"));
+        let (id, node, outside) = lab.outside().next().unwrap();
+        assert_eq!(
+            (id.0, node.name.as_str()),
+            (lab.nodes.len() - 1, "outside1")
+        );
+        assert_eq!(outside.version, Version::Uni31);
+        assert_eq!(
+            outside.way,
+            OutsideWay::AtmTcpListen {
+                at: "127.0.0.1:2812".parse().unwrap(),
+                from: None
+            }
+        );
+        assert_eq!(
+            outside.addresses[0].to_string(),
+            "47.0091.81.000000.02a7.0000.0100.02a704000100.00"
+        );
+        let NodeKind::Switch(switch) = &lab.node(outside.attachment.switch).kind else {
+            panic!("not on a switch");
+        };
+        let port = &switch.ports[outside.attachment.port];
+        assert_eq!((port.peer, port.side), (id, Side::Network));
+        assert_eq!(lab.link(port.link).name, "outside1-s1");
+    }
+
+    #[test]
+    fn foreign_addresses_are_known_everywhere() {
+        let given = "47.0005.80FFE1000000F21A26D8.0020EA0000B0.00";
+        let text = format!(
+            "[s1, {{ atmtcp: {{ connect: 127.0.0.1:2812 }}, name: vm, uni: 3.0, rate: ds3, address: [{given}, \
+             47.0005.80FFE1000000F21A26D8.0020EA0000C0.00] }}]"
+        );
+        let lab = lab(&with(&text));
+        let (_, _, outside) = lab.outside().next().unwrap();
+        assert_eq!(
+            (outside.version, outside.addresses.len()),
+            (Version::Uni30, 2)
+        );
+        for (_, _, switch) in lab.switches() {
+            for address in &outside.addresses {
+                let known = |route: &&crate::model::CallRoute| address.0.starts_with(&route.prefix);
+                assert_eq!(switch.routes.iter().filter(known).count(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let one = "atmtcp has one of";
+        assert!(error("[s1, { atmtcp: {} }]").contains(one));
+        assert!(
+            error("[s1, { atmtcp: { listen: 127.0.0.1:1, connect: 127.0.0.1:1 } }]").contains(one)
+        );
+        assert!(error("[s1, { atmtcp: { connect: 127.0.0.1 } }]").contains("expected HOST:PORT"));
+        assert!(error("[s1, { atmtcp: { listen: 2812 } }]").contains("expected ADDRESS:PORT"));
+        let from = "[s1, { atmtcp: { connect: 127.0.0.1:1, from: 127.0.0.1 } }]";
+        assert!(error(from).contains("'from' is for 'listen'"));
+        assert!(error("[zz, { atmtcp: { listen: 127.0.0.1:1 } }]").contains("no switch 'zz'"));
+        let taken = "[s1, { atmtcp: { listen: 127.0.0.1:1 }, name: x }]";
+        assert!(error(taken).contains("two nodes with one name"));
+        let address = "[s1, { atmtcp: { listen: 127.0.0.1:1 }, \
+            address: 47.0091.81.000000.02a7.0000.0100.02a703000100.07 }]";
+        assert!(
+            error(address).contains("of x already"),
+            "{}",
+            error(address)
+        );
+    }
+}

@@ -1,0 +1,538 @@
+//! ATM over TCP, the link of linux-atm's `atmtcp`: to another lab, or to a real Linux host.
+//!
+//! **Format.** `vpi u16 | vci u16 | length u32 | data`, big endian; data is one whole AAL5 SDU. On 0.0 it is text for
+//! people (`O 0.5 ...`: opened, `C 0.5`: closed), which nobody needs to send or to understand: it is counted. There is
+//! no greeting and no sign of life, so the connection itself stands for the line: while there is none, the port is
+//! down. Source: linux-atm 2.5.1, `atmtcp`.
+//!
+//! **Peers that are slow, or wrong.** What the peer does not take waits in a buffer of [`BUFFER`] octets; whole SDUs
+//! that do not fit are dropped, as in any queue. A length over 65535 or a VPI that no cell can carry cannot be
+//! skipped: the connection is closed. One connection at a time, and only from the address that the lab allows; TCP's
+//! keep-alive finds peers that have died without a word.
+//!
+//! **Not implemented.** The line that `atmtcp switch` sends first (it looks like a bad VPI); pacing of what the peer
+//! sends (queues of the switch take it as it comes).
+
+use aerostat_lab::model::{NodeId, OutsideWay};
+use aerostat_node::inspect::{Table, Value};
+use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::Vc;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+use rustix::net::sockopt;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+
+/// Octets that wait for a slow peer at most.
+const BUFFER: usize = 1 << 20;
+/// Octets of a header.
+const HEADER: usize = 8;
+/// Largest SDU.
+const MAX_SDU: usize = 65_535;
+/// Largest VPI at a UNI: 8 bits.
+const MAX_VPI: u16 = 255;
+/// Octets read at once, and how often in one turn.
+const READ: usize = 32 * 1024;
+const READS: usize = 8;
+/// Pauses before the peer is called again.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const LAST_RETRY: Duration = Duration::from_secs(8);
+/// How long one attempt may take.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// One message of the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// An SDU; it may be empty.
+    Sdu(Vc, Vec<u8>),
+    /// Text for people.
+    Control(Vec<u8>),
+}
+
+/// The stream makes no sense from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Garbled {
+    /// An SDU of more than 65535 octets.
+    Length(u32),
+    /// A VPI of more than 8 bits.
+    Vpi(u16),
+}
+
+impl std::fmt::Display for Garbled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Length(length) => write!(f, "an SDU of {length} octets"),
+            Self::Vpi(vpi) => write!(f, "VPI {vpi}"),
+        }
+    }
+}
+
+/// Takes the stream in pieces of any size. Holds at most one message more than it was given at once.
+#[derive(Debug, Default)]
+pub struct Parser {
+    octets: Vec<u8>,
+    used: usize,
+}
+
+impl Parser {
+    /// The next octets of the stream.
+    pub fn push(&mut self, octets: &[u8]) {
+        self.octets.drain(..self.used);
+        self.used = 0;
+        self.octets.extend_from_slice(octets);
+    }
+
+    /// The next complete message.
+    ///
+    /// # Errors
+    /// The stream cannot be understood any more.
+    pub fn poll(&mut self) -> Result<Option<Message>, Garbled> {
+        let rest = self.octets.get(self.used..).unwrap_or_default();
+        let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let [v0, v1, c0, c1, length @ ..] = *header;
+        let (vpi, vci) = (u16::from_be_bytes([v0, v1]), u16::from_be_bytes([c0, c1]));
+        let length = u32::from_be_bytes(length);
+        if vpi > MAX_VPI {
+            return Err(Garbled::Vpi(vpi));
+        }
+        let octets = usize::try_from(length).unwrap_or(usize::MAX);
+        if octets > MAX_SDU {
+            return Err(Garbled::Length(length));
+        }
+        let Some(data) = rest.get(..octets) else {
+            return Ok(None);
+        };
+        let data = data.to_vec();
+        self.used += HEADER + octets;
+        Ok(Some(match (vpi, vci) {
+            (0, 0) => Message::Control(data),
+            _ => Message::Sdu(Vc::new(vpi, vci), data),
+        }))
+    }
+}
+
+/// Appends one message.
+pub fn encode(out: &mut Vec<u8>, vc: Vc, sdu: &[u8]) {
+    out.extend(vc.vpi.to_be_bytes());
+    out.extend(vc.vci.to_be_bytes());
+    out.extend((sdu.len() as u32).to_be_bytes());
+    out.extend(sdu);
+}
+
+/// What a link tells the loop.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The connection stands.
+    Up,
+    /// It does not any more.
+    Down,
+    /// The peer sent this.
+    Sdu(Vc, Vec<u8>),
+    /// For the story.
+    Trace(Trace),
+}
+
+/// What has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    connections: u64,
+    refused: u64,
+    sdus_in: u64,
+    octets_in: u64,
+    sdus_out: u64,
+    octets_out: u64,
+    /// Dropped because the peer is slow, or away.
+    dropped_out: u64,
+    control_in: u64,
+    /// SDUs without octets.
+    empty_in: u64,
+    /// Connections closed because of what came.
+    garbled: u64,
+}
+
+enum Way {
+    Listen {
+        listener: TcpListener,
+        from: Option<IpAddr>,
+        /// Somebody may wait to be taken.
+        waiting: bool,
+    },
+    Connect {
+        to: Vec<SocketAddr>,
+        attempts: usize,
+        pause: Duration,
+        /// When to try next, or to give up the attempt under way.
+        at: Option<Instant>,
+    },
+}
+
+struct Connection {
+    stream: TcpStream,
+    peer: SocketAddr,
+    established: bool,
+    readable: bool,
+    parser: Parser,
+    unsent: Vec<u8>,
+}
+
+/// One link out of the lab.
+pub(crate) struct Link {
+    pub(crate) node: NodeId,
+    way: Way,
+    token: Token,
+    connection: Option<Connection>,
+    counters: Counters,
+    octets: Vec<u8>,
+}
+
+impl Link {
+    /// Tokens that a link needs: its listener's and its connection's.
+    pub(crate) const TOKENS: usize = 2;
+
+    /// Opens the socket to listen at, or finds out where to connect to; uses `token` and the next one.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    pub(crate) fn new(
+        node: NodeId,
+        way: &OutsideWay,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
+        let way = match way {
+            OutsideWay::AtmTcpListen { at, from } => {
+                let mut listener = TcpListener::bind(*at)
+                    .map_err(|error| io::Error::new(error.kind(), format!("{at}: {error}")))?;
+                registry.register(&mut listener, token, Interest::READABLE)?;
+                Way::Listen {
+                    listener,
+                    from: *from,
+                    waiting: false,
+                }
+            }
+            OutsideWay::AtmTcpConnect { to } => {
+                let found = to
+                    .to_socket_addrs()
+                    .map_err(|error| io::Error::new(error.kind(), format!("{to}: {error}")))?;
+                Way::Connect {
+                    to: found.collect(),
+                    attempts: 0,
+                    pause: FIRST_RETRY,
+                    at: Some(Instant::ZERO),
+                }
+            }
+        };
+        Ok(Self {
+            node,
+            way,
+            token: Token(token.0 + 1),
+            connection: None,
+            counters: Counters::default(),
+            octets: vec![0; READ],
+        })
+    }
+
+    /// The poller spoke of token `which` (0 or 1) of this link.
+    pub(crate) fn ready(&mut self, which: usize) {
+        match (&mut self.way, &mut self.connection) {
+            (Way::Listen { waiting, .. }, _) if which == 0 => *waiting = true,
+            (_, Some(connection)) => connection.readable = true,
+            _ => {}
+        }
+    }
+
+    /// When [`Self::turn`] is next needed if nothing is ready.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match &self.way {
+            Way::Connect { at, .. } => *at,
+            Way::Listen { .. } => None,
+        }
+    }
+
+    /// Does a bounded amount of what can be done; true if more may be left.
+    pub(crate) fn turn(
+        &mut self,
+        registry: &Registry,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        self.accept(registry, told);
+        self.connect(registry, now);
+        self.establish(told);
+        let more = self.receive(now, told);
+        self.flush(now, told);
+        more
+    }
+
+    /// Takes whoever waits at the listener, if it may come and nobody is there.
+    fn accept(&mut self, registry: &Registry, told: &mut Vec<Event>) {
+        let Way::Listen {
+            listener,
+            from,
+            waiting,
+        } = &mut self.way
+        else {
+            return;
+        };
+        if !*waiting {
+            return;
+        }
+        let Ok((stream, peer)) = listener.accept() else {
+            *waiting = false;
+            return;
+        };
+        let address = peer.ip().to_canonical();
+        let allowed = from.map_or(address.is_loopback(), |from| from.to_canonical() == address);
+        if !allowed || self.connection.is_some() {
+            self.counters.refused += 1;
+            let why = if allowed {
+                "there is a connection already"
+            } else {
+                "the lab does not allow this address"
+            };
+            let text = format!("refused {peer}: {why}");
+            told.push(Event::Trace(Trace::milestone("atmtcp.refused", text)));
+            return;
+        }
+        self.begin(stream, peer, registry);
+    }
+
+    fn begin(&mut self, mut stream: TcpStream, peer: SocketAddr, registry: &Registry) -> bool {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if registry
+            .register(&mut stream, self.token, interest)
+            .is_err()
+        {
+            return false;
+        }
+        self.connection = Some(Connection {
+            stream,
+            peer,
+            established: false,
+            readable: true,
+            parser: Parser::default(),
+            unsent: Vec::new(),
+        });
+        true
+    }
+
+    /// Calls the peer if it is time to.
+    fn connect(&mut self, registry: &Registry, now: Instant) {
+        let Way::Connect {
+            to, attempts, at, ..
+        } = &mut self.way
+        else {
+            return;
+        };
+        if !at.is_some_and(|at| at <= now) {
+            return;
+        }
+        if self.connection.take().is_some() {
+            // The attempt took too long.
+            return self.retry(now);
+        }
+        let Some(&peer) = to.get(*attempts % to.len().max(1)) else {
+            *at = None;
+            return;
+        };
+        *attempts += 1;
+        *at = Some(now + CONNECTING);
+        let begun = TcpStream::connect(peer).is_ok_and(|stream| self.begin(stream, peer, registry));
+        if !begun {
+            self.retry(now);
+        }
+    }
+
+    fn retry(&mut self, now: Instant) {
+        if let Way::Connect { pause, at, .. } = &mut self.way {
+            *at = Some(now + *pause);
+            *pause = (*pause * 2).min(LAST_RETRY);
+        }
+    }
+
+    /// Looks whether a new connection stands.
+    fn establish(&mut self, told: &mut Vec<Event>) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        // A connection that failed shows when it is read.
+        if connection.established || connection.stream.peer_addr().is_err() {
+            return;
+        }
+        connection.established = true;
+        connection.readable = true;
+        // Without these it works too, only worse.
+        let _ = connection.stream.set_nodelay(true);
+        let _ = sockopt::set_socket_keepalive(&connection.stream, true);
+        let _ = sockopt::set_tcp_keepidle(&connection.stream, Duration::from_secs(10));
+        let _ = sockopt::set_tcp_keepintvl(&connection.stream, Duration::from_secs(5));
+        let _ = sockopt::set_tcp_keepcnt(&connection.stream, 3);
+        self.counters.connections += 1;
+        let peer = connection.peer;
+        if let Way::Connect { at, .. } = &mut self.way {
+            *at = None;
+        }
+        told.push(Event::Up);
+        let trace = Trace::milestone(
+            "atmtcp.up",
+            format!("connected with {peer} by ATM over TCP"),
+        );
+        told.push(Event::Trace(trace.with("peer", peer)));
+    }
+
+    /// The connection is lost, or closed here.
+    fn lost(&mut self, why: &str, now: Instant, told: &mut Vec<Event>) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        self.retry(now);
+        if connection.established {
+            let peer = connection.peer;
+            let text = format!("ATM over TCP with {peer} has ended: {why}");
+            let trace = Trace::milestone("atmtcp.down", text).with("peer", peer);
+            told.push(Event::Trace(trace));
+            told.push(Event::Down);
+        }
+    }
+
+    fn receive(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
+        for _ in 0..READS {
+            let Some(connection) = &mut self.connection else {
+                return false;
+            };
+            if !connection.readable {
+                return false;
+            }
+            match connection.stream.read(&mut self.octets) {
+                Ok(0) => self.lost("closed by the peer", now, told),
+                Ok(count) => {
+                    let octets = self.octets.get(..count).unwrap_or_default();
+                    connection.parser.push(octets);
+                    if let Err(garbled) = self.messages(told) {
+                        self.counters.garbled += 1;
+                        self.lost(&format!("the peer sent {garbled}"), now, told);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::WouldBlock | ErrorKind::NotConnected
+                    ) =>
+                {
+                    connection.readable = false;
+                }
+                Err(error) => self.lost(&error.to_string(), now, told),
+            }
+        }
+        self.connection.is_some()
+    }
+
+    fn messages(&mut self, told: &mut Vec<Event>) -> Result<(), Garbled> {
+        let Some(connection) = &mut self.connection else {
+            return Ok(());
+        };
+        while let Some(message) = connection.parser.poll()? {
+            match message {
+                Message::Control(_) => self.counters.control_in += 1,
+                Message::Sdu(_, sdu) if sdu.is_empty() => self.counters.empty_in += 1,
+                Message::Sdu(vc, sdu) => {
+                    self.counters.sdus_in += 1;
+                    self.counters.octets_in += sdu.len() as u64;
+                    if let Way::Connect { pause, .. } = &mut self.way {
+                        *pause = FIRST_RETRY;
+                    }
+                    told.push(Event::Sdu(vc, sdu));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an SDU into the buffer, or drops it.
+    pub(crate) fn send(&mut self, vc: Vc, sdu: &[u8]) {
+        let established = self.connection.as_mut().filter(|c| c.established);
+        match established {
+            Some(connection) if connection.unsent.len() + HEADER + sdu.len() <= BUFFER => {
+                encode(&mut connection.unsent, vc, sdu);
+                self.counters.sdus_out += 1;
+                self.counters.octets_out += sdu.len() as u64;
+            }
+            _ => self.counters.dropped_out += 1,
+        }
+    }
+
+    /// Sends what the peer takes.
+    pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
+        let Some(connection) = self.connection.as_mut().filter(|c| c.established) else {
+            return;
+        };
+        let mut sent = 0;
+        let failed = loop {
+            let rest = connection.unsent.get(sent..).unwrap_or_default();
+            if rest.is_empty() {
+                break None;
+            }
+            match connection.stream.write(rest) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        connection.unsent.drain(..sent);
+        if let Some(error) = failed {
+            self.lost(&error.to_string(), now, told);
+        }
+    }
+
+    /// State and counters.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(
+            "ATM over TCP",
+            &[
+                "state",
+                "peer",
+                "connections",
+                "refused",
+                "sdus_in",
+                "octets_in",
+                "sdus_out",
+                "octets_out",
+                "unsent_octets",
+                "dropped_out",
+                "control_in",
+                "empty_in",
+                "garbled",
+            ],
+        );
+        let up = self.connection.as_ref().filter(|c| c.established);
+        let state = match (&self.way, &self.connection) {
+            (_, Some(connection)) if connection.established => "connected",
+            (Way::Listen { .. }, _) => "listening",
+            (Way::Connect { .. }, _) => "connecting",
+        };
+        let counters = &self.counters;
+        table.row(vec![
+            state.into(),
+            up.map(|connection| connection.peer.to_string()).into(),
+            counters.connections.into(),
+            counters.refused.into(),
+            counters.sdus_in.into(),
+            counters.octets_in.into(),
+            counters.sdus_out.into(),
+            counters.octets_out.into(),
+            up.map_or(Value::None, |connection| connection.unsent.len().into()),
+            counters.dropped_out.into(),
+            counters.control_in.into(),
+            counters.empty_in.into(),
+            counters.garbled.into(),
+        ]);
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+use super::*;
+use crate::clock::Clock;
+use crate::world::{Output, World};
+use aerostat_lab::build::{Builder, Flavour};
+use mio::{Events, Poll};
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::net::{TcpListener as StdListener, TcpStream as StdStream};
+
+fn all(parser: &mut Parser) -> Vec<Message> {
+    std::iter::from_fn(|| parser.poll().unwrap()).collect()
+}
+
+/// What a Linux host sends first. Source: linux-atm 2.5.1 `atmtcp`, `atmsigd -u 3.1`.
+const OPENED: &[u8] = b"\0\0\0\0\0\0\0\x21O 0.5 0.0.5 ubr,aal5:max_sdu=1000";
+const BGN: &[u8] = &[0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0, 1, 1, 0, 0, 0x1e];
+
+#[test]
+fn a_real_beginning() {
+    let mut parser = Parser::default();
+    parser.push(&[OPENED, BGN].concat());
+    let sdu = BGN[8..].to_vec();
+    assert_eq!(
+        all(&mut parser),
+        [
+            Message::Control(OPENED[8..].to_vec()),
+            Message::Sdu(Vc::SIGNALLING, sdu.clone())
+        ]
+    );
+    let mut out = Vec::new();
+    encode(&mut out, Vc::SIGNALLING, &sdu);
+    assert_eq!(out, BGN);
+}
+
+#[test]
+fn hostile_headers() {
+    let header = |vpi: u16, length: u32| {
+        let mut parser = Parser::default();
+        let mut octets = vpi.to_be_bytes().to_vec();
+        octets.extend([0, 32]);
+        octets.extend(length.to_be_bytes());
+        parser.push(&octets);
+        parser.poll()
+    };
+    assert_eq!(header(0, 65_535), Ok(None));
+    assert_eq!(header(0, 65_536), Err(Garbled::Length(65_536)));
+    assert_eq!(header(0, u32::MAX), Err(Garbled::Length(u32::MAX)));
+    assert_eq!(
+        header(255, 0),
+        Ok(Some(Message::Sdu(Vc::new(255, 32), vec![])))
+    );
+    assert_eq!(header(256, 0), Err(Garbled::Vpi(256)));
+}
+
+proptest! {
+    #[test]
+    fn any_split_gives_the_same(
+        sdus in prop::collection::vec((0..3_u16, 0..40_u16, prop::collection::vec(any::<u8>(), 0..300)), 0..20),
+        cuts in prop::collection::vec(1..200_usize, 1..20),
+    ) {
+        let mut stream = Vec::new();
+        for (vpi, vci, sdu) in &sdus {
+            encode(&mut stream, Vc::new(*vpi, *vci), sdu);
+        }
+        let (mut parser, mut got, mut rest) = (Parser::default(), Vec::new(), stream.as_slice());
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, later) = rest.split_at(rest.len().min(*cut));
+            rest = later;
+            parser.push(piece);
+            got.extend(all(&mut parser));
+        }
+        let expected: Vec<_> = sdus.into_iter().map(|(vpi, vci, sdu)| match (vpi, vci) {
+            (0, 0) => Message::Control(sdu),
+            _ => Message::Sdu(Vc::new(vpi, vci), sdu),
+        }).collect();
+        prop_assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn noise_never_panics_and_never_piles_up(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..50)) {
+        let mut parser = Parser::default();
+        for piece in pieces {
+            parser.push(&piece);
+            loop {
+                match parser.poll() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(_) => return Ok(()),
+                }
+            }
+            prop_assert!(parser.octets.len() - parser.used <= HEADER + MAX_SDU);
+        }
+    }
+}
+
+/// A lab with one link out of it, in real time.
+struct Loop {
+    world: World,
+    link: Link,
+    poll: Poll,
+    clock: Clock,
+    told: Vec<String>,
+}
+
+impl Loop {
+    fn new(way: &str) -> Self {
+        let text = format!(
+            "switches: {{ s: {{}} }}\nlinks: [[s, {{ atmtcp: {{ {way} }} }}]]\n\
+             lane: {{ on: s, elans: {{ a: {{ subnet: 10.1.0.0/24 }} }} }}\n\
+             hosts: {{ h: {{ on: s, elan: a, ip: 10.1.0.1 }} }}\n"
+        );
+        let lab = aerostat_lab::parse("t.atm.yml", &text, &[]).unwrap().lab;
+        let builder = Builder::new(&lab, 1, Flavour::Embedded);
+        let poll = Poll::new().unwrap();
+        let (node, _, model) = lab.outside().next().unwrap();
+        let link = Link::new(node, &model.way, poll.registry(), Token(0)).unwrap();
+        let clock = Clock::start();
+        let mut world = World::new(&lab, &builder, clock.now());
+        world.start(clock.now());
+        Self {
+            world,
+            link,
+            poll,
+            clock,
+            told: Vec::new(),
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        match &self.link.way {
+            Way::Listen { listener, .. } => listener.local_addr().unwrap(),
+            Way::Connect { .. } => panic!("it does not listen"),
+        }
+    }
+
+    /// Runs until `done`, for ten seconds at most.
+    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+        let end = self.clock.now() + Duration::from_secs(10);
+        let mut events = Events::with_capacity(16);
+        while !done(self) {
+            assert!(self.clock.now() < end, "too slow; told: {:?}", self.told);
+            let now = self.clock.now();
+            self.world.step(now, 256);
+            let mut told = Vec::new();
+            self.link.turn(self.poll.registry(), now, &mut told);
+            while let Some(output) = self.world.poll_output() {
+                if let Output::Outside(_, vc, pdu) = output {
+                    self.link.send(vc, pdu.sdu());
+                }
+            }
+            self.link.flush(now, &mut told);
+            for event in told {
+                match event {
+                    Event::Up => self.world.outside_link(self.link.node, true, now),
+                    Event::Down => self.world.outside_link(self.link.node, false, now),
+                    Event::Sdu(vc, sdu) => self.world.outside_sdu(self.link.node, vc, sdu, now),
+                    Event::Trace(trace) => self.told.push(trace.name.to_owned()),
+                }
+            }
+            let wait = Duration::from_millis(1);
+            self.poll.poll(&mut events, Some(wait)).unwrap();
+            for event in &events {
+                self.link.ready(event.token().0);
+            }
+        }
+    }
+
+    fn told(&self, name: &str) -> usize {
+        self.told.iter().filter(|told| *told == name).count()
+    }
+}
+
+/// Reads what there is.
+fn take(stream: &mut StdStream, parser: &mut Parser) -> Vec<Message> {
+    let mut octets = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut octets) {
+        parser.push(&octets[..count]);
+    }
+    all(parser)
+}
+
+/// Speaks SSCOP just enough: the link comes up, and RESTART is asked for.
+fn converse(run: &mut Loop, mut stream: StdStream) -> StdStream {
+    stream.set_nonblocking(true).unwrap();
+    let mut parser = Parser::default();
+    stream.write_all(&[OPENED, BGN].concat()).unwrap();
+    let mut got: Vec<Vec<u8>> = Vec::new();
+    run.until(|_| {
+        for message in take(&mut stream, &mut parser) {
+            let Message::Sdu(Vc::SIGNALLING, sdu) = message else {
+                panic!("{message:?}");
+            };
+            // Its BGN is answered with BGAK.
+            if sdu[4] & 0x0f == 1 {
+                let bgak = [0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0, 0, 2, 0, 0, 0x1e];
+                stream.write_all(&bgak).unwrap();
+            }
+            got.push(sdu);
+        }
+        let kind = |kind: u8| move |sdu: &Vec<u8>| sdu[sdu.len() - 4] & 0x0f == kind;
+        // BGN from its side, BGAK for ours, and RESTART (type 0x46) in the first SD.
+        got.iter().any(kind(1))
+            && got.iter().any(kind(2))
+            && got.iter().any(|sdu| kind(8)(sdu) && sdu[5] == 0x46)
+    });
+    stream
+}
+
+#[test]
+fn a_peer_that_calls_gets_signalling_and_may_come_again() {
+    let mut run = Loop::new("listen: '127.0.0.1:0'");
+    let address = run.address();
+    // The lab is complete without its peer.
+    run.until(|run| run.world.waits_for().is_empty());
+    let mut first = converse(&mut run, StdStream::connect(address).unwrap());
+    // A second connection is refused while the first one stands.
+    let mut second = StdStream::connect(address).unwrap();
+    run.until(|run| run.told("atmtcp.refused") == 1);
+    assert!(matches!(second.read(&mut [0; 8]), Ok(0) | Err(_)));
+    // What makes no sense ends the connection.
+    first
+        .write_all(&[0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff])
+        .unwrap();
+    run.until(|run| run.told("atmtcp.down") == 1);
+    assert_eq!(run.link.counters.garbled, 1);
+    drop(converse(&mut run, StdStream::connect(address).unwrap()));
+    run.until(|run| run.told("atmtcp.down") == 2);
+    assert_eq!(
+        (run.told("atmtcp.up"), run.link.counters.control_in),
+        (2, 2)
+    );
+    let row = &run.link.table().rows[0];
+    assert_eq!(
+        (&row[0], &row[1]),
+        (&Value::Text("listening".into()), &Value::None)
+    );
+}
+
+#[test]
+fn a_peer_is_called_until_it_answers() {
+    let listener = StdListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut run = Loop::new(&format!("connect: '{address}'"));
+    let end = run.clock.now() + Duration::from_millis(400);
+    run.until(|run| run.clock.now() >= end);
+    assert_eq!(run.told("atmtcp.up"), 0);
+    let listener = StdListener::bind(address).unwrap();
+    for n in 1..=2 {
+        run.until(|run| run.told("atmtcp.up") == n);
+        drop(converse(&mut run, listener.accept().unwrap().0));
+        run.until(|run| run.told("atmtcp.down") == n);
+    }
+}
+
+#[test]
+fn a_slow_peer_loses_whole_sdus() {
+    let mut run = Loop::new("listen: '127.0.0.1:0'");
+    let mut stream = StdStream::connect(run.address()).unwrap();
+    run.until(|run| run.told("atmtcp.up") == 1);
+    // Far more than the sockets' buffers and ours hold.
+    let (sdu, vc) = (vec![7; 65_535], Vc::new(0, 100));
+    for _ in 0..400 {
+        run.link.send(vc, &sdu);
+        run.link.flush(run.clock.now(), &mut Vec::new());
+    }
+    let counters = run.link.counters;
+    assert!(counters.dropped_out > 0);
+    assert_eq!(counters.sdus_out + counters.dropped_out, 400);
+    stream.set_nonblocking(true).unwrap();
+    let (mut parser, mut whole) = (Parser::default(), 0);
+    run.until(|run| {
+        for message in take(&mut stream, &mut parser) {
+            if let Message::Sdu(on, octets) = message
+                && on == vc
+            {
+                assert_eq!(octets, sdu);
+                whole += 1;
+            }
+        }
+        let _ = run;
+        whole == counters.sdus_out
+    });
+}
