@@ -2,9 +2,10 @@
 lines() { ttcp_atm -r -a -s -l 4096 >/tmp/ttcp 2>&1; }
 lines & r=$!
 sleep 1
-check "a call to ourselves" ttcp_atm -t -a -s -l 4096 -n 200 $OWN
+# No more than fits the receiver's socket buffer: on a busy machine Linux drops the rest.
+check "a call to ourselves" ttcp_atm -t -a -s -l 4096 -n 20 $OWN
 sleep 2; cat /tmp/ttcp
-check "all 200 SDUs of 4096 octets came" grep -q "819200 bytes" /tmp/ttcp
+check "all 20 SDUs of 4096 octets came" grep -q "81920 bytes" /tmp/ttcp
 # refused WORD COMMAND...: fails at once, not when a timer expires
 refused() { ttcp_atm -t -a -s -n 1 $1 >/tmp/refused 2>&1 & p=$!; sleep 3; cat /tmp/refused
   kill $p 2>/dev/null && return 1; grep -qi "$2" /tmp/refused; }

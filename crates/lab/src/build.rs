@@ -295,14 +295,7 @@ impl<'a> Builder<'a> {
 
     fn lane_server(&self, name: &str, model: &LaneServer, life: u32) -> Host {
         let mut host = Host::new(name, Self::signalling(life), Ip::None);
-        let mut config = LecsConfig {
-            address: model.lecs,
-            well_known: true,
-            // Only clients from outside name none; linux-atm's do so by default.
-            default: self.lab.elans.first().map(elan_name),
-            ..LecsConfig::default()
-        };
-        config.elans = self.lab.elans.iter().map(configured).collect();
+        let config = lecs_config(self.lab, model);
         host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
         for elan in &self.lab.elans {
             let (les, bus) = (les_config(elan), bus_config(elan));
@@ -312,6 +305,17 @@ impl<'a> Builder<'a> {
             );
         }
         host
+    }
+}
+
+fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
+    LecsConfig {
+        address: model.lecs,
+        well_known: true,
+        elans: lab.elans.iter().map(configured).collect(),
+        // Only clients from outside name none: linux-atm's do so unless told otherwise.
+        default: lab.elans.first().map(elan_name),
+        ..LecsConfig::default()
     }
 }
 
@@ -474,6 +478,45 @@ fn packets_per_second(rate: SendRate, size: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::resolve::tests::{SMALL, lab};
+
+    #[test]
+    fn clients_that_name_no_elan_get_the_first() {
+        use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Machine as _};
+        use aerostat_wire::lane::{Control, ControlFrame, OpCode, Status};
+        use aerostat_wire::{AtmAddress, Blli, Qos};
+        let lab = lab(SMALL);
+        let (_, _, server) = lab.lane_server().unwrap();
+        let mut lecs = Lecs::new(lecs_config(&lab, server));
+        let caller = AtmAddress([0x47; 20]);
+        let mut request = ControlFrame::new(OpCode::CONFIGURE);
+        request.source_atm = caller;
+        let conn = ConnId(1);
+        let incoming = AtmEvent::Incoming {
+            conn,
+            called: AtmAddress::LECS_ANYCAST,
+            calling: Some(caller),
+            blli: Blli::LANE_CONTROL,
+            qos: Qos::ubr(1516),
+            multipoint: false,
+        };
+        let sdu = request.encode();
+        let events = [incoming, AtmEvent::Received { conn, sdu: &sdu }];
+        lecs.handle_input(lecs::Input::Start, Instant::ZERO)
+            .unwrap();
+        for event in events {
+            lecs.handle_input(lecs::Input::Atm(event), Instant::ZERO)
+                .unwrap();
+        }
+        let answer = std::iter::from_fn(|| lecs.poll_output()).find_map(|output| match output {
+            lecs::Output::Atm(AtmRequest::Send { sdu, .. }) => Some(sdu),
+            _ => None,
+        });
+        let Ok(Control::Frame(answer)) = Control::decode(&answer.unwrap()) else {
+            panic!("no control frame");
+        };
+        assert_eq!(answer.status, Status::SUCCESS);
+        assert_eq!(answer.target_atm, lab.elans[0].les);
+    }
 
     #[test]
     fn every_frame_size_of_lane_makes_hosts() {
