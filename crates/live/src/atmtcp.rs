@@ -5,7 +5,7 @@
 //! no greeting and no sign of life, so the connection itself stands for the line: while there is none, the port is
 //! down. Source: linux-atm 2.5.1, `atmtcp`.
 //!
-//! **Peers that are slow, or wrong.** What the peer does not take waits in a buffer of [`BUFFER`] octets; whole SDUs
+//! **Peers that are slow, or wrong.** What the peer does not take waits in a buffer of `BUFFER` octets; whole SDUs
 //! that do not fit are dropped, as in any queue. A length over 65535 or a VPI that no cell can carry cannot be
 //! skipped: the connection is closed. One connection at a time, and only from the address that the lab allows; TCP's
 //! keep-alive finds peers that have died without a word.
