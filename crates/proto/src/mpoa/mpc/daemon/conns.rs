@@ -1,0 +1,326 @@
+//! Connections of the daemon: control connections with MPSs, shortcuts with other MPCs.
+
+use super::super::api::{Bus, Numbers, tally};
+use super::{Conn, Daemon, Ending, Purpose};
+use crate::mpoa::messages::{IngressInfo, ToKernel};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
+use aerostat_wire::nhrp::{self, Packet};
+use aerostat_wire::{AtmAddress, Blli, Qos, ServiceCategory, Vc};
+
+/// Shortcuts that one peer may open.
+const SHORTCUTS_PER_PEER: usize = 8;
+
+impl Daemon {
+    /// 209: opens a shortcut unless one is being opened.
+    pub(super) fn open_shortcut(
+        &mut self,
+        info: &IngressInfo,
+        qos: Option<Qos>,
+        numbers: &mut Numbers,
+        bus: &mut Bus,
+    ) {
+        let same = |c: &Conn| {
+            c.opened && !c.up && c.peer == info.egress && c.purpose == Purpose::Shortcut(qos)
+        };
+        if self.ending != Ending::No || self.conns.values().any(same) {
+            return;
+        }
+        if self.shortcuts() >= self.config.limits.shortcuts {
+            bus.counters.connection_limit += 1;
+            let cause = Cause::RESOURCES;
+            return bus.kernel(ToKernel::OpenFailed {
+                egress: info.egress,
+                qos,
+                cause,
+            });
+        }
+        let traffic = qos.unwrap_or(Qos::ubr(self.sdu_for(info.mtu)));
+        let from = self.config.data;
+        self.connect(
+            Purpose::Shortcut(qos),
+            from,
+            info.egress,
+            traffic,
+            numbers,
+            bus,
+        );
+    }
+
+    pub(in crate::mpoa::mpc) fn shortcuts(&self) -> usize {
+        self.conns
+            .values()
+            .filter(|c| c.purpose != Purpose::Control)
+            .count()
+    }
+    fn controls(&self) -> usize {
+        self.conns
+            .values()
+            .filter(|c| c.purpose == Purpose::Control)
+            .count()
+    }
+
+    fn connect(
+        &mut self,
+        purpose: Purpose,
+        calling: AtmAddress,
+        called: AtmAddress,
+        qos: Qos,
+        numbers: &mut Numbers,
+        bus: &mut Bus,
+    ) {
+        let conn = numbers.conn(|id| self.conns.contains_key(&id));
+        self.conns.insert(
+            conn,
+            Conn {
+                purpose,
+                peer: called,
+                opened: true,
+                up: false,
+            },
+        );
+        let blli = Blli::LLC;
+        bus.atm(AtmRequest::Connect {
+            conn,
+            calling,
+            called,
+            blli,
+            qos,
+            multipoint: false,
+        });
+    }
+
+    /// Sends a packet to an MPS over any control connection; opens one if there is none.
+    pub(in crate::mpoa::mpc) fn send(
+        &mut self,
+        mps: AtmAddress,
+        packet: Packet,
+        numbers: &mut Numbers,
+        bus: &mut Bus,
+    ) {
+        let mut to_mps = self
+            .conns
+            .iter()
+            .filter(|(_, c)| c.purpose == Purpose::Control && c.peer == mps);
+        if let Some((conn, _)) = to_mps.clone().find(|(_, c)| c.up) {
+            bus.atm(AtmRequest::Send {
+                conn: *conn,
+                sdu: packet.to_sdu(),
+            });
+            return;
+        }
+        let opening = to_mps.next().is_some();
+        let limits = self.config.limits;
+        let room = opening || self.controls() < limits.control;
+        let Some(known) = self
+            .mps
+            .get_mut(&mps)
+            .filter(|m| room && m.queue.len() < limits.queue)
+        else {
+            bus.counters.control_dropped += 1;
+            return;
+        };
+        known.queue.push_back(packet);
+        if !opening {
+            let (from, qos) = (self.config.control, Qos::ubr(self.config.max_sdu));
+            self.connect(Purpose::Control, from, mps, qos, numbers, bus);
+        }
+    }
+
+    /// An event of the ATM service that is no data on an attached shortcut.
+    pub(in crate::mpoa::mpc) fn atm(
+        &mut self,
+        event: AtmEvent<'_>,
+        numbers: &mut Numbers,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        match event {
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                called,
+                qos,
+                multipoint,
+                ..
+            } => {
+                let caller = calling.filter(|_| !multipoint);
+                self.incoming(conn, caller, called, qos, bus);
+            }
+            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, bus),
+            AtmEvent::Released { conn, cause } => self.released(conn, cause, bus),
+            AtmEvent::Received { conn, sdu } => match self.conns.get(&conn).map(|c| c.purpose) {
+                Some(Purpose::Control) => self.on_control(conn, sdu, numbers, now, bus),
+                Some(Purpose::Shortcut(_)) | None => bus.counters.stray_events += 1,
+            },
+            AtmEvent::Up | AtmEvent::Down => {}
+            AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {
+                bus.counters.stray_events += 1;
+            }
+        }
+    }
+
+    fn incoming(
+        &mut self,
+        conn: ConnId,
+        calling: Option<AtmAddress>,
+        called: AtmAddress,
+        qos: Qos,
+        bus: &mut Bus,
+    ) {
+        let refuse = |cause| AtmRequest::Release { conn, cause };
+        let (Some(peer), Ending::No) = (calling, self.ending) else {
+            return bus.atm(refuse(Cause::REJECTED));
+        };
+        let limits = &self.config.limits;
+        let (purpose, full) = if called == self.config.data {
+            let best_effort = qos.tx.category.is_none_or(|c| c == ServiceCategory::Ubr);
+            let purpose = Purpose::Shortcut((!best_effort).then_some(qos));
+            let data = |c: &&Conn| c.peer == peer && c.purpose != Purpose::Control;
+            let hog = self.conns.values().filter(data).count() >= SHORTCUTS_PER_PEER;
+            (purpose, hog || self.shortcuts() >= limits.shortcuts)
+        } else if called == self.config.control {
+            // Strangers may call, as an MPS may be faster than LE_ARP; but they do not get all the room.
+            let known = self.mps.contains_key(&peer);
+            let room = if known {
+                limits.control
+            } else {
+                limits.control / 2
+            };
+            (Purpose::Control, self.controls() >= room)
+        } else {
+            return bus.atm(refuse(Cause::INCOMPATIBLE));
+        };
+        if full {
+            bus.counters.connection_limit += 1;
+            return bus.atm(refuse(Cause::RESOURCES));
+        }
+        self.conns.insert(
+            conn,
+            Conn {
+                purpose,
+                peer,
+                opened: false,
+                up: false,
+            },
+        );
+        bus.atm(AtmRequest::Accept { conn });
+    }
+
+    /// Data on an accepted shortcut may overtake the news that it is up.
+    pub(in crate::mpoa::mpc) fn attach_early(&self, conn: ConnId, bus: &mut Bus) {
+        if let Some(Conn {
+            purpose: Purpose::Shortcut(qos),
+            peer,
+            opened: false,
+            ..
+        }) = self.conns.get(&conn)
+        {
+            let (peer, qos, vc) = (*peer, *qos, None);
+            bus.kernel(ToKernel::Attach {
+                conn,
+                peer,
+                vc,
+                qos,
+                opened: false,
+            });
+        }
+    }
+
+    fn connected(&mut self, conn: ConnId, vc: Vc, bus: &mut Bus) {
+        let Some(known) = self.conns.get_mut(&conn) else {
+            bus.counters.stray_events += 1;
+            return;
+        };
+        known.up = true;
+        let (peer, opened) = (known.peer, known.opened);
+        match known.purpose {
+            Purpose::Shortcut(qos) => {
+                bus.kernel(ToKernel::Attach {
+                    conn,
+                    peer,
+                    vc: Some(vc),
+                    qos,
+                    opened,
+                });
+            }
+            Purpose::Control => {
+                let text = format!("control connection with {peer} is up on {vc}");
+                let trace = Trace::detail("mpc.control.up", text);
+                bus.trace(trace.with("peer", peer).with("vc", vc));
+                let waiting = self
+                    .mps
+                    .get_mut(&peer)
+                    .map(|mps| core::mem::take(&mut mps.queue));
+                for packet in waiting.unwrap_or_default() {
+                    bus.atm(AtmRequest::Send {
+                        conn,
+                        sdu: packet.to_sdu(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn released(&mut self, conn: ConnId, cause: Cause, bus: &mut Bus) {
+        let Some(gone) = self.conns.remove(&conn) else {
+            bus.counters.stray_events += 1;
+            return;
+        };
+        match gone.purpose {
+            Purpose::Shortcut(qos) if gone.opened && !gone.up => {
+                bus.kernel(ToKernel::OpenFailed {
+                    egress: gone.peer,
+                    qos,
+                    cause,
+                });
+            }
+            Purpose::Shortcut(_) => bus.kernel(ToKernel::Detach { conn, cause }),
+            Purpose::Control => {
+                // The retries of whatever waited will open the next connection.
+                if let Some(mps) = self.mps.get_mut(&gone.peer) {
+                    bus.counters.control_dropped += mps.queue.len() as u64;
+                    mps.queue.clear();
+                }
+                let text = format!("control connection with {} is down: {cause}", gone.peer);
+                bus.trace(Trace::detail("mpc.control.down", text).with("peer", gone.peer));
+            }
+        }
+    }
+
+    /// Closes the control connections to an MPS that is silent: the next request tries a fresh one.
+    pub(super) fn close_control(&mut self, mps: AtmAddress, bus: &mut Bus) {
+        self.conns.retain(|conn, c| {
+            let close = c.purpose == Purpose::Control && c.peer == mps && c.opened;
+            if close {
+                bus.atm(AtmRequest::Release {
+                    conn: *conn,
+                    cause: Cause::NORMAL,
+                });
+            }
+            !close
+        });
+        if let Some(known) = self.mps.get_mut(&mps) {
+            bus.counters.control_dropped += known.queue.len() as u64;
+            known.queue.clear();
+        }
+    }
+
+    /// Answers an Error Indication's worth of trouble, once.
+    pub(in crate::mpoa::mpc) fn send_error(
+        &self,
+        conn: ConnId,
+        offending: &[u8],
+        code: u16,
+        bus: &mut Bus,
+    ) {
+        let own = self.own_ip.map_or(nhrp::ProtocolAddress::NONE, Into::into);
+        let packet = Packet::error_about(offending, code, 0, self.config.control, own);
+        if let Some(packet) = packet {
+            tally(&mut bus.counters.errors_sent, code);
+            bus.atm(AtmRequest::Send {
+                conn,
+                sdu: packet.to_sdu(),
+            });
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! The daemon of a client (mpcd): signalling, request ids, tags, keep-alive; all that reads a peer's packets.
+//!
+//! It owns every connection. Control connections carry packets to and from MPSs; shortcuts it opens or accepts,
+//! then attaches them to the data plane.
+
+mod alive;
+mod conns;
+
+use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
+use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
+use crate::mpoa::params::{MpcParams, Retry};
+use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
+use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
+use aerostat_wire::nhrp::Packet;
+use aerostat_wire::{AtmAddress, Blli, Qos, ServiceCategory};
+use core::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A request id is remembered this long.
+const ID_LIFETIME: Duration = Duration::from_secs(600);
+
+/// LLC header and tag, octets.
+pub(in crate::mpoa::mpc) const ENCAPSULATION: u16 = 12;
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mpoa::mpc) enum Purpose {
+    /// Control packets to and from an MPS.
+    Control,
+    /// Data to and from an MPC; the traffic if more than best effort.
+    Shortcut(Option<Qos>),
+}
+
+/// A connection of the daemon.
+#[derive(Clone, Debug)]
+pub(in crate::mpoa::mpc) struct Conn {
+    pub(in crate::mpoa::mpc) purpose: Purpose,
+    pub(in crate::mpoa::mpc) peer: AtmAddress,
+    pub(in crate::mpoa::mpc) opened: bool,
+    pub(in crate::mpoa::mpc) up: bool,
+}
+
+/// The keep-alive check of one MPS. Source: facts book "MPOA" §12.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::mpoa::mpc) struct KeepAlive {
+    pub(in crate::mpoa::mpc) deadline: Instant,
+    pub(in crate::mpoa::mpc) sequence: Option<u32>,
+}
+
+/// A known MPS.
+#[derive(Debug, Default)]
+pub(in crate::mpoa::mpc) struct Mps {
+    pub(in crate::mpoa::mpc) itfs: BTreeSet<usize>,
+    pub(in crate::mpoa::mpc) keep_alive: Option<KeepAlive>,
+    /// Packets that wait for a control connection.
+    pub(in crate::mpoa::mpc) queue: VecDeque<Packet>,
+}
+
+/// An outstanding resolution.
+#[derive(Clone, Debug)]
+pub(in crate::mpoa::mpc) struct Pending {
+    pub(in crate::mpoa::mpc) id: u32,
+    pub(in crate::mpoa::mpc) since: Instant,
+    pub(in crate::mpoa::mpc) packet: Packet,
+}
+
+/// What was imposed, as far as the daemon must know it to answer the next imposition.
+#[derive(Clone, Debug)]
+pub(in crate::mpoa::mpc) struct Imposed {
+    pub(in crate::mpoa::mpc) tag: Option<u32>,
+    pub(in crate::mpoa::mpc) ingress: AtmAddress,
+    pub(in crate::mpoa::mpc) destination: Ipv4Addr,
+    pub(in crate::mpoa::mpc) prefix: u8,
+    pub(in crate::mpoa::mpc) header: Vec<u8>,
+}
+
+/// An outstanding Egress Cache Purge Request.
+#[derive(Clone, Debug)]
+pub(in crate::mpoa::mpc) struct Purge {
+    pub(in crate::mpoa::mpc) id: u32,
+    packet: Packet,
+    retry: Retry,
+}
+
+/// An ELAN as the daemon knows it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::mpoa::mpc) struct Elan {
+    pub(in crate::mpoa::mpc) elan_id: u32,
+    pub(in crate::mpoa::mpc) mtu: u16,
+}
+
+/// Name of an egress entry: MPS, cache id.
+pub(in crate::mpoa::mpc) type EgressKey = (AtmAddress, u32);
+
+/// Whether the daemon is about to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mpoa::mpc) enum Ending {
+    No,
+    /// Waiting for replies to purges; then ended, and with `reload` to be started again.
+    Wait {
+        until: Instant,
+        reload: bool,
+    },
+    Done {
+        reload: bool,
+    },
+}
+
+/// The daemon.
+#[derive(Debug)]
+pub(in crate::mpoa::mpc) struct Daemon {
+    pub(in crate::mpoa::mpc) config: MpcConfig,
+    params: MpcParams,
+    pub(in crate::mpoa::mpc) elans: BTreeMap<usize, Elan>,
+    pub(in crate::mpoa::mpc) mps: BTreeMap<AtmAddress, Mps>,
+    pub(in crate::mpoa::mpc) conns: BTreeMap<ConnId, Conn>,
+    pub(in crate::mpoa::mpc) pending: BTreeMap<(AtmAddress, Ipv4Addr), Pending>,
+    pub(in crate::mpoa::mpc) imposed: BTreeMap<EgressKey, Imposed>,
+    pub(in crate::mpoa::mpc) tags: BTreeSet<u32>,
+    pub(in crate::mpoa::mpc) purges: BTreeMap<EgressKey, Purge>,
+    pub(in crate::mpoa::mpc) ending: Ending,
+    /// Own protocol address, learned from the flows that leave.
+    pub(in crate::mpoa::mpc) own_ip: Option<Ipv4Addr>,
+}
+
+impl Daemon {
+    /// A daemon starts: it listens, and makes itself known to the data plane.
+    pub(in crate::mpoa::mpc) fn start(
+        config: &MpcConfig,
+        params: &MpcParams,
+        elans: BTreeMap<usize, Elan>,
+        bus: &mut Bus,
+    ) -> Self {
+        let daemon = Self {
+            config: config.clone(),
+            params: params.clone(),
+            elans,
+            mps: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            imposed: BTreeMap::new(),
+            tags: BTreeSet::new(),
+            purges: BTreeMap::new(),
+            ending: Ending::No,
+            own_ip: None,
+        };
+        daemon.listen(bus);
+        bus.kernel(ToKernel::SetMpcControlAddress(config.control));
+        for known in &config.static_mps {
+            let (itf, mac, mps) = (known.itf, known.mac, known.control);
+            bus.kernel(ToKernel::SetMpsMacAddress { itf, mac, mps });
+        }
+        daemon
+    }
+
+    /// What the operating system does when the process is gone: its sockets close.
+    pub(in crate::mpoa::mpc) fn close_all(&self, bus: &mut Bus) {
+        for conn in self.conns.keys() {
+            bus.atm(AtmRequest::Release {
+                conn: *conn,
+                cause: Cause::NORMAL,
+            });
+        }
+        for address in [self.config.control, self.config.data] {
+            bus.atm(AtmRequest::Unlisten {
+                address,
+                blli: Blli::LLC,
+            });
+        }
+    }
+
+    /// SIGTERM, or SIGHUP if `reload`.
+    pub(in crate::mpoa::mpc) fn end(&mut self, reload: bool, now: Instant, bus: &mut Bus) {
+        if self.ending == Ending::No {
+            self.ending = Ending::Wait {
+                until: now + STOP_WAIT,
+                reload,
+            };
+            bus.kernel(if reload {
+                ToKernel::Reload
+            } else {
+                ToKernel::CleanUpAndExit
+            });
+        }
+    }
+
+    pub(in crate::mpoa::mpc) fn set_params(&mut self, params: MpcParams, bus: &mut Bus) {
+        self.params = params.clone();
+        bus.kernel(ToKernel::SetParams(params));
+    }
+
+    /// Listens at both addresses; again when an ELAN with larger frames is joined.
+    fn listen(&self, bus: &mut Bus) {
+        let data = self.sdu_for(u16::MAX);
+        for (address, max_sdu) in [
+            (self.config.control, self.config.max_sdu),
+            (self.config.data, data),
+        ] {
+            bus.atm(AtmRequest::Listen {
+                address,
+                blli: Blli::LLC,
+                max_sdu,
+            });
+        }
+    }
+
+    pub(in crate::mpoa::mpc) fn lec_up(&mut self, itf: usize, elan: Elan, bus: &mut Bus) {
+        let before = self.sdu_for(u16::MAX);
+        self.elans.insert(itf, elan);
+        if self.sdu_for(u16::MAX) != before && self.ending == Ending::No {
+            self.listen(bus);
+        }
+    }
+
+    /// SDU of a shortcut to an ELAN of this MTU (0: unknown). No packet on it is larger than the smaller of the
+    /// MTUs at its two ends, either way.
+    fn sdu_for(&self, mtu: u16) -> u16 {
+        let own = self.elans.values().map(|elan| elan.mtu).max().unwrap_or(0);
+        let sdu = own.min(mtu).saturating_add(ENCAPSULATION);
+        self.config.max_sdu.max(sdu)
+    }
+
+    /// A message of the data plane.
+    pub(in crate::mpoa::mpc) fn handle(
+        &mut self,
+        message: ToDaemon,
+        numbers: &mut Numbers,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        match message {
+            ToDaemon::SendResolutionRequest { info, qos } => {
+                self.resolve(&info, qos, numbers, now, bus);
+            }
+            ToDaemon::SendResolutionRetry(info) => {
+                if let Some(pending) = self.pending.get(&(info.mps, info.destination)) {
+                    let packet = pending.packet.clone();
+                    bus.counters.resolution_requests_sent += 1;
+                    let text = format!("resolution request for {} repeated", info.destination);
+                    bus.trace(Trace::detail("mpc.resolution.retry", text));
+                    self.send(info.mps, packet, numbers, bus);
+                }
+            }
+            ToDaemon::SetMpsControlAddress { itf, mps } => {
+                let full = self.mps.len() >= self.config.limits.mps;
+                if full && !self.mps.contains_key(&mps) {
+                    bus.counters.mps_limit += 1;
+                    return;
+                }
+                self.mps.entry(mps).or_default().itfs.insert(itf);
+            }
+            ToDaemon::StopKeepAlive { mps } => {
+                if let Some(mps) = self.mps.get_mut(&mps) {
+                    mps.keep_alive = None;
+                }
+            }
+            ToDaemon::EgressEntryRemoved { mps, cache_id } => {
+                self.purges.remove(&(mps, cache_id));
+                let gone = self.imposed.remove(&(mps, cache_id));
+                if let Some(tag) = gone.and_then(|entry| entry.tag) {
+                    self.tags.remove(&tag);
+                }
+                self.settle_end();
+            }
+            ToDaemon::SendEgressPurge(info) => self.purge_egress(&info, numbers, now, bus),
+            ToDaemon::Die | ToDaemon::Reload => self.settle_end(),
+            ToDaemon::DataPlanePurge {
+                conn,
+                destination,
+                prefix,
+            } => {
+                self.purge_over_shortcut(conn, destination, prefix, bus);
+            }
+            ToDaemon::OpenIngressSvc { info, qos } => self.open_shortcut(&info, qos, numbers, bus),
+            ToDaemon::CloseShortcut { conn } => {
+                self.conns.remove(&conn);
+                bus.atm(AtmRequest::Release {
+                    conn,
+                    cause: Cause::NORMAL,
+                });
+            }
+            ToDaemon::Control { conn, packet } => self.on_shortcut_control(conn, &packet, bus),
+        }
+    }
+
+    /// 201: a Resolution Request under a new id.
+    fn resolve(
+        &mut self,
+        info: &IngressInfo,
+        qos: Option<Qos>,
+        numbers: &mut Numbers,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        if self.ending != Ending::No {
+            return;
+        }
+        if !info.source.is_unspecified() {
+            self.own_ip = Some(info.source);
+        }
+        let id = numbers.request();
+        let source = self.own_ip.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let mut packet = mpoa::resolution_request(id, self.config.data, source, info.destination);
+        if let Some(bits) = qos.and_then(|qos| category_bits(&qos)) {
+            packet = packet.with(service_category_extension(bits));
+        }
+        self.pending.retain(|_, p| now.since(p.since) < ID_LIFETIME);
+        let pending = Pending {
+            id,
+            since: now,
+            packet: packet.clone(),
+        };
+        self.pending.insert((info.mps, info.destination), pending);
+        bus.counters.resolution_requests_sent += 1;
+        let text = format!(
+            "resolution request for {} to {}",
+            info.destination, info.mps
+        );
+        bus.trace(
+            Trace::milestone("mpc.resolution.sent", text)
+                .with("destination", info.destination)
+                .with("mps", info.mps)
+                .with("id", id),
+        );
+        self.send(info.mps, packet, numbers, bus);
+    }
+
+    /// 206: an Egress Cache Purge Request, repeated until it is answered.
+    fn purge_egress(
+        &mut self,
+        info: &EgressInfo,
+        numbers: &mut Numbers,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        let id = numbers.request();
+        let purge = EgressPurge {
+            id,
+            mpc_control: self.config.control,
+            mpc_data: self.config.data,
+            mpc: self.own_ip.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            mps: info.mps_ip,
+            target: info.destination,
+            prefix: info.prefix,
+            cache_id: info.cache_id,
+            elan_id: info.elan_id,
+        };
+        let packet = purge.packet();
+        let retry = Retry::first(now, &self.params);
+        self.purges.insert(
+            (info.mps, info.cache_id),
+            Purge {
+                id,
+                packet: packet.clone(),
+                retry,
+            },
+        );
+        bus.counters.egress_purges_sent += 1;
+        let text = format!(
+            "egress entry {} for {} purged",
+            info.cache_id, info.destination
+        );
+        bus.trace(
+            Trace::milestone("mpc.purge.sent", text)
+                .with("destination", info.destination)
+                .with("cache_id", info.cache_id),
+        );
+        self.send(info.mps, packet, numbers, bus);
+    }
+
+    /// 208: tells the MPC at the other end of a shortcut to stop.
+    fn purge_over_shortcut(
+        &mut self,
+        conn: ConnId,
+        destination: Ipv4Addr,
+        prefix: u8,
+        bus: &mut Bus,
+    ) {
+        if !self.conns.get(&conn).is_some_and(|c| c.up) {
+            return;
+        }
+        let packet = mpoa::data_plane_purge(self.config.data, self.own_ip, destination, prefix);
+        bus.counters.data_plane_purges_sent += 1;
+        let text = format!("data-plane purge of {destination}/{prefix}");
+        bus.trace(Trace::milestone("mpc.purge.data_plane", text).with("destination", destination));
+        bus.atm(AtmRequest::Send {
+            conn,
+            sdu: packet.to_sdu(),
+        });
+    }
+
+    /// Ends once the purges are answered.
+    fn settle_end(&mut self) {
+        if let Ending::Wait { reload, .. } = self.ending
+            && self.purges.is_empty()
+        {
+            self.ending = Ending::Done { reload };
+        }
+    }
+}
+
+/// Bits of the ATM Service Category extension for what a flow wants; none for best effort.
+fn category_bits(qos: &Qos) -> Option<u16> {
+    match qos.tx.category? {
+        ServiceCategory::Cbr => Some(category::CBR),
+        ServiceCategory::RtVbr => Some(category::RT_VBR),
+        ServiceCategory::NrtVbr => Some(category::NRT_VBR),
+        ServiceCategory::Abr => Some(category::ABR),
+        ServiceCategory::Gfr | ServiceCategory::Ubr => None,
+    }
+}
