@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The whole check, the same here and in continuous integration. Needs Rust (rustup's stable) and, for the parts that
 # need them, Debian's tshark, iperf3, iproute2 and iputils-ping; without root, /dev/net/tun or tshark those tests
-# skip with a printed reason.
+# skip with a printed reason. With root and QEMU, Debian's own ATM stack joins as a peer (interop/README.md).
 set -euo pipefail
 cd "$(dirname "$0")"
 step() { printf '\n== %s\n' "$*"; }
@@ -17,6 +17,14 @@ for lab in labs/*.atm.yml; do
     ./target/release/aerostat run "$lab" --quiet -o json > /dev/null
     echo ok
 done
+if [ "$(id -u)" != 0 ] || ! command -v qemu-system-x86_64 > /dev/null; then
+    step "peers in a virtual machine skipped: needs root and qemu-system-x86_64"
+elif [ ! -e target/interop-vm/initrd.gz ] && ! interop/build-vm target/interop-vm; then
+    step "peers in a virtual machine skipped: Debian bullseye's kernel is not to be had here"
+else
+    step "peers in a virtual machine"
+    interop/run --aerostat target/release/aerostat --again 1
+fi
 if cargo +nightly --version > /dev/null 2>&1 && cargo fuzz --version > /dev/null 2>&1; then
     step "fuzzing, ${FUZZ_SECONDS:=5} s a target"
     (
