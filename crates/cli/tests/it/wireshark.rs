@@ -72,15 +72,9 @@ fn wireshark_reads_every_packet() {
             return;
         };
         assert!(!protocols.is_empty(), "{node} recorded nothing");
-        let Some(malformed) = tshark(&file, &["-Y", "_ws.malformed"]) else {
+        let Some(malformed) = tshark(&file, &["-Y", &malformed_filter()]) else {
             return;
         };
-        // tshark 4.0 reads one octet too many behind AAL parameters that end a CONNECT, and says so of
-        // correct messages. Source: facts measured with tshark 4.0.17 on recordings of real hosts.
-        let malformed: Vec<_> = malformed
-            .into_iter()
-            .filter(|line| !line.contains("CONNECT"))
-            .collect();
         assert!(malformed.is_empty(), "{node}: {malformed:#?}");
         for (chain, packets) in count(&protocols) {
             *chains.entry(chain.to_owned()).or_default() += packets;
@@ -128,4 +122,14 @@ fn wireshark_reads_every_packet() {
         );
     }
     let _ = std::fs::remove_dir_all(&directory);
+}
+
+/// Packets that are malformed, but for one mistake of tshark 4.0: it reads one octet too many behind AAL parameters
+/// that end a CONNECT (9 octets; 0 to 3 octets of padding and the trailer of SSCOP follow), and says so of correct
+/// messages. Source: measured with tshark 4.0.17 on recordings of real hosts.
+fn malformed_filter() -> String {
+    let last = (0..4).map(|pad| format!("frame[-{}:4] == 58:80:00:09", 4 + 9 + pad + 4));
+    let last: Vec<_> = last.collect();
+    let known = format!("q2931.message_type == 0x07 && ({})", last.join(" || "));
+    format!("_ws.malformed && !({known})")
 }
