@@ -7,7 +7,7 @@ use aerostat_node::switch::{PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::uni::{Side, Version};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_sim::{LabNode, LinkConfig, LinkEnd, Node, NodeId, NodeOutput, Observer, World};
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use std::collections::VecDeque;
 
 const USER: UserId = UserId(1);
@@ -115,11 +115,11 @@ impl Node for Party {
             Self::Host(host) => {
                 host.feed(Input::AddUser(USER), now);
                 let address = host.address;
-                let blli = Blli::LLC;
+                let sap = Sap::LLC;
                 host.ask(
                     AtmRequest::Listen {
                         address,
-                        blli,
+                        sap,
                         max_sdu: 1536,
                     },
                     now,
@@ -277,7 +277,7 @@ impl Chain {
         self.next += 1;
         let conn = ConnId(self.next);
         let [calling, called] = self.addresses;
-        let (blli, qos) = (Blli::LLC, Qos::ubr(1536));
+        let (sap, qos) = (Sap::LLC, Qos::ubr(1536));
         self.watch.connected = None;
         self.watch.released = false;
         let asked = self.world.now();
@@ -285,7 +285,7 @@ impl Chain {
             conn,
             calling,
             called,
-            blli,
+            sap,
             qos,
             multipoint: false,
         };

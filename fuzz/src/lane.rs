@@ -13,7 +13,7 @@ use aerostat_proto::{AtmEvent, Cause, ConnId, Duration, Instant, Machine, PartyI
 use aerostat_wire::lane::{
     ControlFrame, DataFrame, ElanName, Flags, LanDestination, OpCode, Status,
 };
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, Sap, MacAddr, Vc};
 
 enum Node {
     Lec(Box<Lec>),
@@ -271,17 +271,17 @@ pub fn run(input: &[u8]) {
                 start(&mut w, who, true);
             }
             10 => {
-                let blli = feed.pick(&BLLIS);
+                let sap = feed.pick(&SAPS);
                 let now = w.now;
-                w.net.break_calls(who, blli, now);
+                w.net.break_calls(who, sap, now);
             }
             11 => {
                 let called = feed.pick(&[address(1), address(2), address(0xa1), address(0xa2)]);
-                let blli = feed.coin().then(|| feed.pick(&BLLIS));
+                let sap = feed.coin().then(|| feed.pick(&SAPS));
                 let cause = Cause::TEMPORARY;
                 w.net.refuse.push(Refusal {
                     called,
-                    blli,
+                    sap,
                     cause,
                     times: 2,
                 });
@@ -317,10 +317,10 @@ pub fn run(input: &[u8]) {
     }
 }
 
-const BLLIS: [Blli; 3] = [
-    Blli::LANE_CONTROL,
-    Blli::LANE_DATA_ETHERNET,
-    Blli::LANE_MULTICAST_ETHERNET,
+const SAPS: [Sap; 3] = [
+    Sap::LANE_CONTROL,
+    Sap::LANE_DATA_ETHERNET,
+    Sap::LANE_MULTICAST_ETHERNET,
 ];
 
 fn transmit(w: &mut World<Node>, who: usize, frame: Vec<u8>) {

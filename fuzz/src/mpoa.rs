@@ -12,7 +12,7 @@ use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Mac
 use aerostat_wire::lane::{Tlv, TlvType};
 use aerostat_wire::mpoa::{self as packets, DeviceType, DllHeader, EgressPurge, Imposition};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, internet_checksum};
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, Sap, MacAddr, Qos, Vc};
 use std::net::Ipv4Addr;
 
 /// Hosts 1 and 2 are users 0 and 1, routers 1 and 2 are users 2 and 3, a stranger is user 4.
@@ -646,7 +646,7 @@ fn stranger(feed: &mut Feed<'_>, w: &mut World<User>, life: &mut u32) {
     *life += 1;
     let conn = ConnId(*life);
     let (calling, called) = (some_atm(feed), some_atm(feed));
-    let (blli, qos, multipoint) = (Blli::LLC, Qos::ubr(1536), false);
+    let (sap, qos, multipoint) = (Sap::LLC, Qos::ubr(1536), false);
     let now = w.now;
     w.net.request(
         STRANGER,
@@ -654,7 +654,7 @@ fn stranger(feed: &mut Feed<'_>, w: &mut World<User>, life: &mut u32) {
             conn,
             calling,
             called,
-            blli,
+            sap,
             qos,
             multipoint,
         },
@@ -673,12 +673,12 @@ fn stranger(feed: &mut Feed<'_>, w: &mut World<User>, life: &mut u32) {
 fn trouble(feed: &mut Feed<'_>, w: &mut World<User>, who: usize) {
     let now = w.now;
     match feed.below(4) {
-        0 => w.net.break_calls(who, Blli::LLC, now),
+        0 => w.net.break_calls(who, Sap::LLC, now),
         1 => {
             let (called, cause) = (some_atm(feed), Cause::TEMPORARY);
             w.net.refuse.push(Refusal {
                 called,
-                blli: None,
+                sap: None,
                 cause,
                 times: 2,
             });

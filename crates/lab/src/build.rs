@@ -483,7 +483,7 @@ mod tests {
     fn clients_that_name_no_elan_get_the_first() {
         use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Machine as _};
         use aerostat_wire::lane::{Control, ControlFrame, OpCode, Status};
-        use aerostat_wire::{AtmAddress, Blli, Qos};
+        use aerostat_wire::{AtmAddress, Qos, Sap};
         let lab = lab(SMALL);
         let (_, _, server) = lab.lane_server().unwrap();
         let mut lecs = Lecs::new(lecs_config(&lab, server));
@@ -495,7 +495,7 @@ mod tests {
             conn,
             called: AtmAddress::LECS_ANYCAST,
             calling: Some(caller),
-            blli: Blli::LANE_CONTROL,
+            sap: Sap::LANE_CONTROL,
             qos: Qos::ubr(1516),
             multipoint: false,
         };

@@ -6,7 +6,7 @@
 //! [`ConnId::INCOMING`] upwards) for calls it receives. After `Released` an id is dead and may be reused.
 //! Every use of an unknown id is refused and counted, never trusted.
 
-use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use core::fmt;
 
 /// Opaque id of a connection, private to one user of the ATM service.
@@ -51,7 +51,7 @@ impl Cause {
     pub const TEMPORARY: Self = Self(41);
     /// Resources unavailable, unspecified.
     pub const RESOURCES: Self = Self(47);
-    /// Incompatible destination: nobody listens for this address and B-LLI.
+    /// Incompatible destination: nobody listens for this address and description.
     pub const INCOMPATIBLE: Self = Self(88);
     /// Recovery on timer expiry.
     pub const TIMER: Self = Self(102);
@@ -84,12 +84,12 @@ impl fmt::Display for Cause {
 /// What a user asks of the ATM service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AtmRequest {
-    /// Be offered incoming calls for this address and B-LLI.
+    /// Be offered incoming calls for this address and description.
     Listen {
         /// Own address, all 20 octets significant.
         address: AtmAddress,
-        /// What the caller must announce.
-        blli: Blli,
+        /// What the caller must announce; what is left open here may be anything ([`Sap::accepts`]).
+        sap: Sap,
         /// Largest AAL5 SDU accepted from a caller, octets.
         max_sdu: u16,
     },
@@ -98,7 +98,7 @@ pub enum AtmRequest {
         /// As in `Listen`.
         address: AtmAddress,
         /// As in `Listen`.
-        blli: Blli,
+        sap: Sap,
     },
     /// Open a connection. Answered by `Connected` or `Released`.
     Connect {
@@ -109,7 +109,7 @@ pub enum AtmRequest {
         /// Address of the other end; of the first party if `multipoint`.
         called: AtmAddress,
         /// What the connection carries.
-        blli: Blli,
+        sap: Sap,
         /// Traffic both ways; `rx` is none if `multipoint`.
         qos: Qos,
         /// True for the root of a point-to-multipoint connection.
@@ -170,8 +170,8 @@ pub enum AtmEvent<'a> {
         calling: Option<AtmAddress>,
         /// The address that was called.
         called: AtmAddress,
-        /// What the connection carries.
-        blli: Blli,
+        /// What the connection carries, as the listener that takes it said.
+        sap: Sap,
         /// Traffic, seen from this end.
         qos: Qos,
         /// True if this end is a leaf of a point-to-multipoint connection (it cannot send).

@@ -191,6 +191,7 @@ impl Host {
             "calling",
             "called",
             "blli",
+            "bhli",
             "parties",
         ];
         let mut table = Table::new("calls", columns);
@@ -205,6 +206,7 @@ impl Host {
                 call.calling.map(text).into(),
                 text(call.called),
                 call.blli.map(|blli| text(format_args!("{blli:?}"))).into(),
+                call.bhli.map(|bhli| text(format_args!("{bhli:?}"))).into(),
                 call.parties.into(),
             ]);
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Request, SetupInfo};
 use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
-use aerostat_wire::{AtmAddress, Vc};
+use aerostat_wire::q2931::{Ie, id, ie};
+use aerostat_wire::{AtmAddress, Blli, Sap, Vc};
 
 use super::{Call, Output, Party, Phase, Signalling, UserId};
 
@@ -177,20 +178,35 @@ impl Signalling {
         Ok(())
     }
 
+    /// Notes that an offered call is accepted; what its CONNECT says.
+    pub(super) fn answer(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+    ) -> Result<(CallId, ConnectInfo), Refused> {
+        let (id, call) = self.call(user, conn)?;
+        if call.phase != Phase::Offered {
+            return Err(WRONG_STATE);
+        }
+        call.phase = Phase::Accepted;
+        let choice = offered_bllis(&call.info).len() > 1;
+        let info = ConnectInfo {
+            blli: call.info.blli.filter(|_| choice),
+            ..ConnectInfo::default()
+        };
+        Ok((id, info))
+    }
+
     pub(super) fn accept(
         &mut self,
         user: UserId,
         conn: ConnId,
         now: Instant,
     ) -> Result<(), Refused> {
-        let (id, call) = self.call(user, conn)?;
-        if call.phase != Phase::Offered {
-            return Err(WRONG_STATE);
-        }
-        call.phase = Phase::Accepted;
+        let (id, info) = self.answer(user, conn)?;
         let request = Request::Accept {
             call: id,
-            info: ConnectInfo::default(),
+            info,
             vc: None,
         };
         if self.ask(request, now).is_err() {
@@ -333,36 +349,50 @@ impl Signalling {
         }
     }
 
+    /// Who takes a call, and by which description: of those that fit the one that says most.
+    fn listener(&self, info: &SetupInfo) -> Option<(UserId, Sap)> {
+        let bllis = offered_bllis(info);
+        let longest = info.qos.tx.max_sdu.max(info.qos.rx.max_sdu);
+        for blli in bllis.into_iter().map(Some).chain([None]) {
+            for bhli in [info.bhli, None] {
+                let sap = Sap { blli, bhli };
+                if let Some(listener) = self.listeners.get(&(info.called, sap))
+                    && longest <= listener.max_sdu
+                {
+                    return Some((listener.user, sap));
+                }
+            }
+        }
+        None
+    }
+
     /// An offered call: finds its listener, or refuses.
-    fn offered(&mut self, id: CallId, info: SetupInfo, vc: Option<Vc>, now: Instant) {
-        let fits = |sdu: u16, max: u16| sdu <= max;
-        let listener = info
-            .blli
-            .and_then(|blli| self.listeners.get(&(info.called, blli)))
-            .filter(|l| {
-                fits(info.qos.tx.max_sdu, l.max_sdu) && fits(info.qos.rx.max_sdu, l.max_sdu)
-            });
-        let refusal = match listener {
+    fn offered(&mut self, id: CallId, mut info: SetupInfo, vc: Option<Vc>, now: Instant) {
+        let limit = self.config.limits.calls_per_user;
+        let taken = match self.listener(&info) {
             None => {
                 self.counters.incompatible += 1;
-                Some(Cause::INCOMPATIBLE)
+                Err(Cause::INCOMPATIBLE)
             }
-            Some(l) if self.calls_of(l.user) >= self.config.limits.calls_per_user => {
+            Some((user, _)) if self.calls_of(user) >= limit => {
                 self.counters.refused += 1;
-                Some(Cause::RESOURCES)
+                Err(Cause::RESOURCES)
             }
-            Some(_) => None,
+            Some(taken) => Ok(taken),
         };
-        let owner = listener.map(|listener| listener.user);
-        let (Some(user), None, Some(blli)) = (owner, refusal, info.blli) else {
-            let cause = refusal.unwrap_or(Cause::INCOMPATIBLE);
-            let text = format!("call to {} refused: {cause}", info.called);
-            self.outputs
-                .push_back(Output::Trace(Trace::detail("signalling.refused", text)));
-            // Refused only for a call that is gone by now.
-            let _ = self.ask(Request::Release { call: id, cause }, now);
-            return;
+        let (user, sap) = match taken {
+            Ok(taken) => taken,
+            Err(cause) => {
+                let text = format!("call to {} refused: {cause}", info.called);
+                self.outputs
+                    .push_back(Output::Trace(Trace::detail("signalling.refused", text)));
+                // Refused only for a call that is gone by now.
+                let _ = self.ask(Request::Release { call: id, cause }, now);
+                return;
+            }
         };
+        // The one that was chosen, if there was a choice.
+        info.blli = sap.blli.or(info.blli);
         let conn = self.new_conn_id(user);
         self.counters.incoming += 1;
         self.conns.insert((user, conn), id);
@@ -370,7 +400,7 @@ impl Signalling {
             conn,
             calling: info.calling,
             called: info.called,
-            blli,
+            sap,
             qos: info.qos.reversed(),
             multipoint: info.multipoint,
         };
@@ -438,6 +468,22 @@ impl Signalling {
             | Indication::Notify { .. } => {}
         }
     }
+}
+
+/// The B-LLI of an offer in the caller's order of preference, at most three.
+fn offered_bllis(info: &SetupInfo) -> Vec<Blli> {
+    let elements = info.elements.iter().filter(|e| e.id == id::BLLI);
+    let further = elements.filter_map(|e| match ie::decode(e) {
+        Ok(Ie::Blli(blli)) => Some(blli),
+        _ => None,
+    });
+    let mut out: Vec<Blli> = info.blli.into_iter().collect();
+    for blli in further {
+        if !out.contains(&blli) {
+            out.push(blli);
+        }
+    }
+    out
 }
 
 /// Lowers an SDU size to what the called side takes; 0 says nothing.

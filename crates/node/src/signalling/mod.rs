@@ -4,8 +4,8 @@
 //! [`AtmRequest`] and are answered with [`AtmEvent`]; the manager turns both into calls of one
 //! [`Interface`] (user side) and hands incoming calls to whoever listens.
 //!
-//! **Objects and owners.** A [`Signalling`] owns the interface, the table of listeners (address and B-LLI,
-//! exactly one user each) and the calls. A call belongs to one user under the user's own [`ConnId`]. Data
+//! **Objects and owners.** A [`Signalling`] owns the interface, the table of listeners (address, B-LLI and
+//! B-HLI, exactly one user each) and the calls. A call belongs to one user under the user's own [`ConnId`]. Data
 //! pass the manager by: outgoing ones become [`Output::Send`] with the label, for incoming ones the host
 //! asks [`Signalling::receiver`].
 //!
@@ -15,8 +15,10 @@
 //! **Timers.** [`Config::wait`]: how long a call waits for the link. All others are the interface's.
 //!
 //! **Standards.** The rules for matching an incoming call are those of linux-atm: called address equal in
-//! all 20 octets, B-LLI equal, SDUs in either direction not longer than the listener takes; otherwise
-//! cause 88 (incompatible destination).
+//! all 20 octets, one of the call's B-LLI equal to the listener's and the B-HLI equal, where the listener has
+//! one, SDUs in either direction not longer than the listener takes; otherwise cause 88 (incompatible
+//! destination). Of several listeners that fit, the one that says most takes the call, B-LLI before B-HLI.
+//! A choice among several B-LLI is told in the CONNECT.
 //!
 //! **Not implemented.** A second leaf of one point-to-multipoint call behind the same interface (ADD PARTY
 //! from the network) is refused with cause 63; networks use a SETUP of its own for each leaf.
@@ -33,7 +35,7 @@ use aerostat_proto::uni::{self, CallId, SetupInfo};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace,
 };
-use aerostat_wire::{AtmAddress, Blli, Qos, TrafficParams, Vc};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, TrafficParams, Vc};
 
 use crate::interface::{self, Interface, Phase as Link};
 
@@ -203,6 +205,8 @@ pub struct CallInfo {
     pub called: AtmAddress,
     /// What it carries.
     pub blli: Option<Blli>,
+    /// What it is for.
+    pub bhli: Option<Bhli>,
     /// Traffic seen from this host.
     pub qos: Qos,
     /// Leaves, if it is the root of a point-to-multipoint call.
@@ -238,7 +242,7 @@ pub struct Signalling {
     config: Config,
     interface: Interface,
     users: BTreeSet<UserId>,
-    listeners: BTreeMap<(AtmAddress, Blli), Listener>,
+    listeners: BTreeMap<(AtmAddress, Sap), Listener>,
     calls: BTreeMap<CallId, Call>,
     conns: BTreeMap<(UserId, ConnId), CallId>,
     labels: BTreeMap<Vc, CallId>,
@@ -303,16 +307,17 @@ impl Signalling {
             calling: call.info.calling,
             called: call.info.called,
             blli: call.info.blli,
+            bhli: call.info.bhli,
             qos: call.qos(),
             parties: call.parties.len(),
             multipoint: call.info.multipoint,
         })
     }
-    /// Listeners, for display: address, B-LLI, user, largest SDU in octets.
-    pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Blli, UserId, u16)> + '_ {
+    /// Listeners, for display: address, description, user, largest SDU in octets.
+    pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
         self.listeners
             .iter()
-            .map(|((address, blli), l)| (*address, *blli, l.user, l.max_sdu))
+            .map(|((address, sap), l)| (*address, *sap, l.user, l.max_sdu))
     }
 
     fn event(&mut self, user: UserId, event: AtmEvent<'static>) {
@@ -363,26 +368,26 @@ impl Signalling {
         &mut self,
         user: UserId,
         address: AtmAddress,
-        blli: Blli,
+        sap: Sap,
         max_sdu: u16,
     ) -> Result<(), Refused> {
         let own = self.listeners.values().filter(|l| l.user == user).count();
         if own >= self.config.limits.listeners_per_user {
             return Err(Refused("too many listeners"));
         }
-        let taken = self.listeners.get(&(address, blli));
+        let taken = self.listeners.get(&(address, sap));
         if taken.is_some_and(|listener| listener.user != user) {
             return Err(Refused("another user listens there"));
         }
         let listener = Listener { user, max_sdu };
-        self.listeners.insert((address, blli), listener);
+        self.listeners.insert((address, sap), listener);
         Ok(())
     }
 
-    fn unlisten(&mut self, user: UserId, address: AtmAddress, blli: Blli) -> Result<(), Refused> {
-        match self.listeners.get(&(address, blli)) {
+    fn unlisten(&mut self, user: UserId, address: AtmAddress, sap: Sap) -> Result<(), Refused> {
+        match self.listeners.get(&(address, sap)) {
             Some(listener) if listener.user == user => {
-                self.listeners.remove(&(address, blli));
+                self.listeners.remove(&(address, sap));
                 Ok(())
             }
             _ => Err(Refused("this user does not listen there")),
@@ -396,19 +401,19 @@ impl Signalling {
         match request {
             AtmRequest::Listen {
                 address,
-                blli,
+                sap,
                 max_sdu,
-            } => self.listen(user, address, blli, max_sdu),
-            AtmRequest::Unlisten { address, blli } => self.unlisten(user, address, blli),
+            } => self.listen(user, address, sap, max_sdu),
+            AtmRequest::Unlisten { address, sap } => self.unlisten(user, address, sap),
             AtmRequest::Connect {
                 conn,
                 calling,
                 called,
-                blli,
+                sap,
                 qos,
                 multipoint,
             } => {
-                let mut info = SetupInfo::new(called, Some(calling), blli, qos);
+                let mut info = SetupInfo::new(called, Some(calling), sap, qos);
                 info.multipoint = multipoint;
                 self.connect(user, conn, info, now)
             }

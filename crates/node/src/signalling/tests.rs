@@ -3,7 +3,8 @@
 use aerostat_proto::machine::settle;
 use aerostat_proto::uni::Version;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, PartyId};
-use aerostat_wire::{AtmAddress, Blli, Qos};
+use aerostat_wire::q2931::Ie;
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap};
 
 use super::{Config, Input, Limits, Output, Signalling, UserId};
 use crate::switch::testnet::{Net, USER};
@@ -13,7 +14,7 @@ fn connect(conn: u32) -> AtmRequest {
         conn: ConnId(conn),
         calling: AtmAddress::ZERO,
         called: AtmAddress::LECS,
-        blli: Blli::LLC,
+        sap: Sap::LLC,
         qos: Qos::ubr(1536),
         multipoint: false,
     }
@@ -93,7 +94,7 @@ fn refusals_are_counted() {
     let now = Instant::ZERO;
     let listen = |selector| AtmRequest::Listen {
         address: AtmAddress::LECS.with_selector(selector),
-        blli: Blli::LLC,
+        sap: Sap::LLC,
         max_sdu: 1536,
     };
     let (one, two) = (UserId(1), UserId(2));
@@ -179,4 +180,123 @@ fn sdus_are_checked() {
     net.release(0, ConnId(1));
     net.run_s(1);
     net.assert_clean();
+}
+
+/// Calls of host 0 to host 1 with each of these descriptions; what host 1 was told, or the cause.
+fn offered_as(listeners: &[Sap], calls: &[Sap]) -> Vec<Result<Sap, Cause>> {
+    let mut net = Net::chain(1, &[0, 0]);
+    for sap in listeners {
+        net.listen_for(1, *sap);
+    }
+    let mut out = Vec::new();
+    for (conn, sap) in (1..).map(ConnId).zip(calls) {
+        let request = AtmRequest::Connect {
+            conn,
+            calling: net.address(0),
+            called: net.address(1),
+            sap: *sap,
+            qos: Qos::ubr(1536),
+            multipoint: false,
+        };
+        net.ask(0, request).unwrap();
+        net.run_ms(100);
+        out.push(match net.hosts[0].released(conn) {
+            Some(cause) => Err(cause),
+            None => {
+                assert!(net.hosts[0].connected(conn));
+                let offers = net.hosts[1].events.iter().rev();
+                let told = offers.filter_map(|event| match event {
+                    AtmEvent::Incoming { sap, .. } => Some(*sap),
+                    _ => None,
+                });
+                let told = told.take(1).next().unwrap();
+                net.release(0, conn);
+                net.run_ms(100);
+                Ok(told)
+            }
+        });
+    }
+    net.assert_clean();
+    out
+}
+
+#[test]
+fn the_listener_that_says_most_takes_the_call() {
+    let ttcp = Bhli::new(Bhli::VENDOR, &[0, 0x60, 0xd7, 1, 0, 0, 3]).unwrap();
+    let user = Bhli::new(Bhli::USER, b"FORE_ATM").unwrap();
+    let with = |bhli| Sap {
+        blli: Some(Blli::LLC),
+        bhli: Some(bhli),
+    };
+    let refused = Err(Cause::INCOMPATIBLE);
+    let calls = [
+        Sap::LLC,
+        with(ttcp),
+        with(user),
+        ttcp.into(),
+        user.into(),
+        Sap::ANY,
+    ];
+    assert_eq!(
+        offered_as(&[Sap::LLC, with(ttcp), user.into()], &calls),
+        [
+            Ok(Sap::LLC),
+            Ok(with(ttcp)),
+            Ok(Sap::LLC),
+            refused,
+            Ok(user.into()),
+            refused
+        ]
+    );
+    assert_eq!(
+        offered_as(&[Sap::ANY, ttcp.into()], &calls),
+        [
+            Ok(Sap::ANY),
+            Ok(ttcp.into()),
+            Ok(Sap::ANY),
+            Ok(ttcp.into()),
+            Ok(Sap::ANY),
+            Ok(Sap::ANY)
+        ]
+    );
+    assert_eq!(offered_as(&[with(user)], &calls[..2]), [refused, refused]);
+}
+
+/// A caller that offers several B-LLI (with a repeat indicator) is told which one was taken.
+#[test]
+fn one_of_several_bllis() {
+    use aerostat_proto::uni::Indication;
+    let mut manager = manager(Limits::default());
+    let now = Instant::ZERO;
+    let address = AtmAddress::LECS;
+    let listen = AtmRequest::Listen {
+        address,
+        sap: Sap::LLC,
+        max_sdu: 1536,
+    };
+    manager
+        .handle_input(Input::Request(UserId(1), listen), now)
+        .unwrap();
+    let mut info =
+        aerostat_proto::uni::SetupInfo::new(address, None, Blli::LANE_CONTROL, Qos::ubr(1516));
+    info.elements = vec![
+        Ie::Repeat(2).encode(),
+        Ie::Blli(Blli::LANE_CONTROL).encode(),
+        Ie::Blli(Blli::LLC).encode(),
+    ];
+    let call = aerostat_proto::uni::CallId(aerostat_proto::uni::CallId::INCOMING);
+    let setup = Indication::Setup {
+        call,
+        info,
+        vc: None,
+        party: None,
+    };
+    manager.indication(setup, now);
+    let events = settle(&mut manager, now);
+    let [Output::Event(UserId(1), AtmEvent::Incoming { conn, sap, .. })] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(*sap, Sap::LLC);
+    let accepted = manager.answer(UserId(1), *conn).unwrap();
+    assert_eq!(accepted.1.blli, Some(Blli::LLC));
 }

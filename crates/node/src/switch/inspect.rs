@@ -1,7 +1,7 @@
 //! Snapshots for display: plain data.
 
 use aerostat_proto::PartyId;
-use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
 use super::{LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 use crate::interface::Phase;
@@ -34,6 +34,8 @@ pub struct CallInfo {
     pub called: AtmAddress,
     /// What it carries.
     pub blli: Option<Blli>,
+    /// What it is for.
+    pub bhli: Option<Bhli>,
     /// Traffic seen from the caller.
     pub qos: Qos,
     /// Point-to-multipoint.
@@ -90,6 +92,7 @@ impl<R: RouteSelect> Switch<R> {
             calling: call.info.calling,
             called: call.info.called,
             blli: call.info.blli,
+            bhli: call.info.bhli,
             qos: call.info.qos,
             multipoint: call.info.multipoint,
             accepted: call.accepted,

@@ -79,6 +79,7 @@ impl<R: RouteSelect> Switch<R> {
             "calling",
             "called",
             "blli",
+            "bhli",
             "multipoint",
             "accepted",
         ];
@@ -98,6 +99,7 @@ impl<R: RouteSelect> Switch<R> {
                 call.calling.map(text).into(),
                 text(call.called),
                 call.blli.map(|blli| text(format_args!("{blli:?}"))).into(),
+                call.bhli.map(|bhli| text(format_args!("{bhli:?}"))).into(),
                 if call.multipoint { "yes" } else { "no" }.into(),
                 if call.accepted { "yes" } else { "no" }.into(),
             ]);

@@ -7,7 +7,7 @@ use aerostat_proto::uni::{Side, Version};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused,
 };
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use super::{Input, Output, PortConfig, PortKind, PortNo, Switch};
 use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
@@ -203,9 +203,12 @@ impl Net {
         self.tell(i, signalling::Input::Request(USER, request))
     }
     pub(crate) fn listen(&mut self, i: usize) {
+        self.listen_for(i, Sap::LLC);
+    }
+    pub(crate) fn listen_for(&mut self, i: usize, sap: Sap) {
         let request = AtmRequest::Listen {
             address: self.address(i),
-            blli: Blli::LLC,
+            sap,
             max_sdu: 1536,
         };
         self.ask(i, request).unwrap();
@@ -225,7 +228,7 @@ impl Net {
             conn: ConnId(conn),
             calling: self.address(from),
             called: self.address(to),
-            blli: Blli::LLC,
+            sap: Sap::LLC,
             qos,
             multipoint,
         };

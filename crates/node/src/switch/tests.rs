@@ -1,7 +1,7 @@
 //! Hosts and switches in a chain, in virtual time. Every test ends without a call or a connection left.
 
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
-use aerostat_wire::{AtmAddress, Blli, Qos, ServiceCategory, TrafficParams};
+use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
 
 use super::testnet::Net;
 use super::{Input, PortNo};
@@ -64,12 +64,12 @@ fn refusals_reach_the_caller() {
     net.call(1, 0, 1);
     // Larger SDUs than the listener takes.
     net.call_with(0, 1, 1, Qos::ubr(1537), false);
-    let mut connect = |conn, called: AtmAddress, calling: AtmAddress, blli| {
+    let mut connect = |conn, called: AtmAddress, calling: AtmAddress, sap| {
         let request = AtmRequest::Connect {
             conn: ConnId(conn),
             calling,
             called,
-            blli,
+            sap,
             qos: Qos::ubr(1536),
             multipoint: false,
         };
@@ -79,10 +79,10 @@ fn refusals_reach_the_caller() {
         Net::chain(3, &[0, 2]).address(0),
         Net::chain(3, &[0, 2]).address(1),
     );
-    connect(2, other, own, Blli::LANE_CONTROL);
-    connect(3, AtmAddress::LECS, own, Blli::LLC);
-    connect(4, other.with_selector(9), own, Blli::LLC);
-    connect(5, other, other, Blli::LLC);
+    connect(2, other, own, Sap::LANE_CONTROL);
+    connect(3, AtmAddress::LECS, own, Sap::LLC);
+    connect(4, other.with_selector(9), own, Sap::LLC);
+    connect(5, other, other, Sap::LLC);
     net.run_ms(200);
     assert_eq!(net.hosts[1].released(A), Some(Cause::INCOMPATIBLE));
     let causes: Vec<_> = (1..=5)

@@ -6,7 +6,7 @@
 
 use super::ServerParams;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId};
-use aerostat_wire::{AtmAddress, Blli, Qos};
+use aerostat_wire::{AtmAddress, Qos, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) enum TreeEvent {
 
 pub(super) struct Tree {
     own: AtmAddress,
-    blli: Blli,
+    sap: Sap,
     max_sdu: u16,
     params: ServerParams,
     next_conn: u32,
@@ -58,10 +58,10 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn new(own: AtmAddress, blli: Blli, max_sdu: u16, params: &ServerParams) -> Self {
+    pub(super) fn new(own: AtmAddress, sap: Sap, max_sdu: u16, params: &ServerParams) -> Self {
         Self {
             own,
-            blli,
+            sap,
             max_sdu,
             params: params.clone(),
             next_conn: 0,
@@ -305,7 +305,7 @@ impl Tree {
             conn,
             calling: self.own,
             called,
-            blli: self.blli,
+            sap: self.sap,
             qos: if multipoint {
                 Qos::ubr_multipoint(self.max_sdu)
             } else {

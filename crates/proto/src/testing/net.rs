@@ -1,7 +1,7 @@
 //! The network of [`super::World`].
 
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId};
-use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::collections::BTreeMap;
 
 /// An [`AtmEvent`] that owns its SDU.
@@ -38,7 +38,7 @@ pub(crate) struct Refusal {
     /// Called address.
     pub called: AtmAddress,
     /// B-LLI; `None` is any.
-    pub blli: Option<Blli>,
+    pub sap: Option<Sap>,
     /// Cause given.
     pub cause: Cause,
     /// How many more.
@@ -55,7 +55,7 @@ struct Leaf {
 struct Call {
     root: End,
     calling: AtmAddress,
-    blli: Blli,
+    sap: Sap,
     qos: Qos,
     multipoint: bool,
     leaves: BTreeMap<PartyId, Leaf>,
@@ -67,7 +67,7 @@ pub(crate) type Loss = Box<dyn FnMut(&[u8]) -> bool>;
 /// Connects users by number.
 pub(crate) struct AtmNet {
     delay: Duration,
-    listens: BTreeMap<(AtmAddress, Blli), usize>,
+    listens: BTreeMap<(AtmAddress, Sap), usize>,
     calls: BTreeMap<u32, Call>,
     /// Live ends: call, and party at a leaf.
     ends: BTreeMap<End, (u32, Option<PartyId>)>,
@@ -102,20 +102,20 @@ impl AtmNet {
     pub(crate) fn calls(&self) -> usize {
         self.calls.len()
     }
-    /// Calls that carry `blli`: the numbers of their root users.
-    pub(crate) fn roots(&self, blli: Blli) -> Vec<usize> {
+    /// Calls that carry `sap`: the numbers of their root users.
+    pub(crate) fn roots(&self, sap: Sap) -> Vec<usize> {
         let calls = self.calls.values();
         calls
-            .filter(|call| call.blli == blli)
+            .filter(|call| call.sap == sap)
             .map(|call| call.root.0)
             .collect()
     }
-    /// Breaks all calls that carry `blli` and have a leg at user `who`, as a failed link does.
-    pub(crate) fn break_calls(&mut self, who: usize, blli: Blli, now: Instant) {
+    /// Breaks all calls that carry `sap` and have a leg at user `who`, as a failed link does.
+    pub(crate) fn break_calls(&mut self, who: usize, sap: Sap, now: Instant) {
         let at =
             |call: &Call| call.root.0 == who || call.leaves.values().any(|leaf| leaf.end.0 == who);
         let hit: Vec<u32> = (self.calls.iter())
-            .filter(|(_, call)| call.blli == blli && at(call))
+            .filter(|(_, call)| call.sap == sap && at(call))
             .map(|(id, _)| *id)
             .collect();
         for id in hit {
@@ -166,17 +166,17 @@ impl AtmNet {
     /// A request of user `who`.
     pub(crate) fn request(&mut self, who: usize, request: AtmRequest, now: Instant) {
         match request {
-            AtmRequest::Listen { address, blli, .. } => {
-                self.listens.insert((address, blli), who);
+            AtmRequest::Listen { address, sap, .. } => {
+                self.listens.insert((address, sap), who);
             }
-            AtmRequest::Unlisten { address, blli } => {
-                self.listens.remove(&(address, blli));
+            AtmRequest::Unlisten { address, sap } => {
+                self.listens.remove(&(address, sap));
             }
             AtmRequest::Connect {
                 conn,
                 calling,
                 called,
-                blli,
+                sap,
                 qos,
                 multipoint,
             } => {
@@ -185,7 +185,7 @@ impl AtmNet {
                 let call = Call {
                     root: (who, conn),
                     calling,
-                    blli,
+                    sap,
                     qos,
                     multipoint,
                     leaves: BTreeMap::new(),
@@ -227,15 +227,15 @@ impl AtmNet {
         self.put(who, Event::Plain(event), now);
     }
 
-    fn refusal(&mut self, called: AtmAddress, blli: Blli) -> Option<Cause> {
+    fn refusal(&mut self, called: AtmAddress, sap: Sap) -> Option<Cause> {
         let hit = self.refuse.iter_mut().find(|r| {
-            r.times > 0 && r.called == called && r.blli.is_none_or(|wanted| wanted == blli)
+            r.times > 0 && r.called == called && r.sap.is_none_or(|wanted| wanted == sap)
         });
         if let Some(refusal) = hit {
             refusal.times -= 1;
             return Some(refusal.cause);
         }
-        if self.listens.contains_key(&(called, blli)) {
+        if self.listens.contains_key(&(called, sap)) {
             return None;
         }
         let known = self.listens.keys().any(|(address, _)| *address == called);
@@ -247,12 +247,12 @@ impl AtmNet {
     }
 
     fn offer(&mut self, id: u32, party: PartyId, called: AtmAddress, now: Instant) {
-        let blli = self.calls[&id].blli;
-        if let Some(cause) = self.refusal(called, blli) {
+        let sap = self.calls[&id].sap;
+        if let Some(cause) = self.refusal(called, sap) {
             self.leaf_lost(id, party, cause, now);
             return;
         }
-        let who = self.listens[&(called, blli)];
+        let who = self.listens[&(called, sap)];
         let conn = ConnId(ConnId::INCOMING + self.serial() as u32);
         let call = self.calls.get_mut(&id).expect("checked by the caller");
         let leaf = Leaf {
@@ -264,7 +264,7 @@ impl AtmNet {
             conn,
             calling: Some(call.calling),
             called,
-            blli,
+            sap,
             qos: call.qos.reversed(),
             multipoint: call.multipoint,
         };

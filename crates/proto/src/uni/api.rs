@@ -1,7 +1,7 @@
 //! What a user of a UNI interface says and hears: primitives and their contents.
 
 use aerostat_wire::q2931::{Element, RestartClass};
-use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, Vc};
 
 use crate::{Cause, PartyId, Trace};
 
@@ -20,7 +20,7 @@ impl CallId {
 /// What a SETUP or an ADD PARTY says.
 ///
 /// `elements` win: an information element that is there goes out as it is (adapted to the version of the
-/// interface). What is missing among called and calling number, B-LLI, AAL parameters, traffic descriptor,
+/// interface). What is missing among called and calling number, B-LLI, B-HLI, AAL parameters, traffic descriptor,
 /// bearer capability and QoS is made from the other fields. So a host fills the fields and leaves
 /// `elements` empty, and a switch hands a received `SetupInfo` on unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct SetupInfo {
     pub calling: Option<AtmAddress>,
     /// What the call carries: the first (preferred) B-LLI.
     pub blli: Option<Blli>,
+    /// What the call is for.
+    pub bhli: Option<Bhli>,
     /// Traffic seen from the calling side: `tx` is forward.
     pub qos: Qos,
     /// True for a point-to-multipoint call.
@@ -43,16 +45,18 @@ pub struct SetupInfo {
 impl SetupInfo {
     /// A call that starts here.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         called: AtmAddress,
         calling: Option<AtmAddress>,
-        blli: Blli,
+        sap: impl Into<Sap>,
         qos: Qos,
     ) -> Self {
+        let Sap { blli, bhli } = sap.into();
         Self {
             called,
             calling,
-            blli: Some(blli),
+            blli,
+            bhli,
             qos,
             multipoint: false,
             elements: Vec::new(),

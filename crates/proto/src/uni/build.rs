@@ -3,7 +3,7 @@
 use aerostat_wire::q2931::{
     Aal, ConnectionId, Decoded, Element, Ie, MessageType, Number, convert, id, ie,
 };
-use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
 use super::state::CallKey;
 use super::{ConnectInfo, SetupInfo, Uni, Version};
@@ -22,7 +22,7 @@ pub(super) const INHERITED: [u8; 6] = [
 ];
 
 impl Uni {
-    /// Elements of a SETUP or ADD PARTY in the order of linux-atm: AAL, traffic, bearer, B-LLI, called,
+    /// Elements of a SETUP or ADD PARTY in the order of linux-atm: AAL, traffic, bearer, B-HLI, B-LLI, called,
     /// calling, connection identifier, QoS, endpoint reference; those handed in come first.
     pub(super) fn setup_elements(
         &self,
@@ -45,6 +45,9 @@ impl Uni {
         add(&mut out, &aal);
         add(&mut out, &traffic);
         add(&mut out, &bearer);
+        if let Some(bhli) = info.bhli {
+            add(&mut out, &bhli.ie());
+        }
         if let Some(blli) = info.blli {
             add(&mut out, &Ie::Blli(blli));
         }
@@ -142,6 +145,13 @@ fn blli(decoded: &Decoded) -> Option<Blli> {
     }
 }
 
+fn bhli(decoded: &Decoded) -> Option<Bhli> {
+    match decoded.ie(id::BHLI) {
+        Some(Ie::Bhli { kind, info }) => Bhli::new(kind, &info),
+        _ => None,
+    }
+}
+
 fn handed_on(decoded: &Decoded) -> Vec<Element> {
     let good = decoded.good().filter(|e| !OWN.contains(&e.id));
     good.cloned().collect()
@@ -179,6 +189,7 @@ pub(super) fn setup_info(
         called,
         calling: calling(decoded),
         blli: blli(decoded),
+        bhli: bhli(decoded),
         qos: convert::qos(&traffic, bearer.as_ref(), aal.as_ref()),
         multipoint: bearer.is_some_and(|b| b.multipoint),
         elements,

@@ -21,7 +21,7 @@ use super::ServerParams;
 use super::tree::{Tree, TreeEvent};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
-use aerostat_wire::{AtmAddress, Blli, Vc};
+use aerostat_wire::{AtmAddress, Sap, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a BUS is told before it starts.
@@ -150,9 +150,9 @@ impl Bus {
     #[must_use]
     pub fn new(config: BusConfig) -> Self {
         let sdu = config.max_frame.octets().unwrap_or(1516);
-        let blli = Blli::LANE_MULTICAST_ETHERNET;
+        let sap = Sap::LANE_MULTICAST_ETHERNET;
         Self {
-            tree: Tree::new(config.address, blli, sdu, &config.params),
+            tree: Tree::new(config.address, sap, sdu, &config.params),
             config,
             running: false,
             members: BTreeMap::new(),
@@ -188,7 +188,7 @@ impl Bus {
         if !core::mem::replace(&mut self.running, true) {
             self.request(AtmRequest::Listen {
                 address: self.config.address,
-                blli: Blli::LANE_MULTICAST_ETHERNET,
+                sap: Sap::LANE_MULTICAST_ETHERNET,
                 max_sdu: self.max_sdu(),
             });
         }
@@ -205,7 +205,7 @@ impl Bus {
         self.members.clear();
         self.request(AtmRequest::Unlisten {
             address: self.config.address,
-            blli: Blli::LANE_MULTICAST_ETHERNET,
+            sap: Sap::LANE_MULTICAST_ETHERNET,
         });
     }
 
@@ -236,11 +236,8 @@ impl Bus {
     fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
         match event {
             AtmEvent::Incoming {
-                conn,
-                calling,
-                blli,
-                ..
-            } => self.incoming(conn, calling, blli),
+                conn, calling, sap, ..
+            } => self.incoming(conn, calling, sap),
             AtmEvent::Received { conn, sdu } if self.clients.contains_key(&conn) => {
                 self.sdu(conn, sdu);
             }
@@ -260,9 +257,9 @@ impl Bus {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, blli: Blli) {
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap) {
         let address = calling.unwrap_or_default();
-        let fits = self.running && blli == Blli::LANE_MULTICAST_ETHERNET;
+        let fits = self.running && sap == Sap::LANE_MULTICAST_ETHERNET;
         let member = self.members.get(&address).copied();
         match member.filter(|_| fits && self.conn_of(address).is_none()) {
             Some(lecid) => {

@@ -9,7 +9,7 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, TimerTable, 
 use aerostat_wire::lane::{
     CONTROL_SDU, Control as Pdu, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Tlv,
 };
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most control distribute, and most multicast forward, connections at a time.
@@ -243,11 +243,8 @@ impl Control {
             // Each lost connection gets its own Released. Leaves are a root's business.
             AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {}
             AtmEvent::Incoming {
-                conn,
-                calling,
-                blli,
-                ..
-            } => self.incoming(conn, calling, blli, now),
+                conn, calling, sap, ..
+            } => self.incoming(conn, calling, sap, now),
             AtmEvent::Connected { conn, vc } => {
                 if let Some(known) = self.conns.get_mut(&conn) {
                     known.vc = Some(vc);
@@ -309,19 +306,19 @@ impl Control {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, blli: Blli, now: Instant) {
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap, now: Instant) {
         let caller = calling.unwrap_or(AtmAddress::ZERO);
-        let verdict = match blli {
-            Blli::LANE_CONTROL => self.judge_distribute(caller),
-            Blli::LANE_MULTICAST_ETHERNET => self.judge_forward(caller),
-            Blli::LANE_DATA_ETHERNET => self.judge_direct(caller),
+        let verdict = match sap {
+            Sap::LANE_CONTROL => self.judge_distribute(caller),
+            Sap::LANE_MULTICAST_ETHERNET => self.judge_forward(caller),
+            Sap::LANE_DATA_ETHERNET => self.judge_direct(caller),
             _ => Verdict::Refuse(Cause::INCOMPATIBLE),
         };
         match verdict {
             Verdict::Accept(role) => self.accept(conn, caller, role),
             Verdict::Refuse(cause) => {
                 self.counters.calls_refused += 1;
-                let text = format!("refused a {blli:?} call of {caller}");
+                let text = format!("refused a {sap:?} call of {caller}");
                 self.trace(Trace::detail("lane.call-refused", text));
                 self.release(conn, cause);
             }
@@ -400,14 +397,14 @@ impl Control {
     /// Opens a connection; the id is known before the answer.
     pub(super) fn call(&mut self, called: AtmAddress, role: Role) -> ConnId {
         let conn = self.new_conn_id();
-        let (blli, sdu) = match role {
+        let (sap, sdu) = match role {
             Role::ConfigDirect | Role::ControlDirect | Role::Distribute => {
-                (Blli::LANE_CONTROL, CONTROL_SDU)
+                (Sap::LANE_CONTROL, CONTROL_SDU)
             }
             Role::MulticastSend | Role::MulticastForward => {
-                (Blli::LANE_MULTICAST_ETHERNET, self.max_sdu())
+                (Sap::LANE_MULTICAST_ETHERNET, self.max_sdu())
             }
-            Role::DataDirect => (Blli::LANE_DATA_ETHERNET, self.max_sdu()),
+            Role::DataDirect => (Sap::LANE_DATA_ETHERNET, self.max_sdu()),
         };
         let known = Conn {
             role,
@@ -422,7 +419,7 @@ impl Control {
             conn,
             calling: self.config.address,
             called,
-            blli,
+            sap,
             qos: Qos::ubr(sdu),
             multipoint: false,
         });

@@ -10,7 +10,7 @@ use aerostat_wire::lane::{
     CONTROL_SDU, ControlFrame, Flags, LanDestination, LanType, MaxFrameSize, OpCode, Status, Tlv,
     TlvType,
 };
-use aerostat_wire::{AtmAddress, Blli, MacAddr};
+use aerostat_wire::{AtmAddress, MacAddr, Sap};
 
 impl Control {
     pub(super) fn start(&mut self, now: Instant) {
@@ -19,15 +19,15 @@ impl Control {
         }
         // Listening first: a LES may call back before it answers the join.
         let data = self.config.max_frame.octets().unwrap_or(18190);
-        for (blli, max_sdu) in [
-            (Blli::LANE_CONTROL, CONTROL_SDU),
-            (Blli::LANE_MULTICAST_ETHERNET, data),
-            (Blli::LANE_DATA_ETHERNET, data),
+        for (sap, max_sdu) in [
+            (Sap::LANE_CONTROL, CONTROL_SDU),
+            (Sap::LANE_MULTICAST_ETHERNET, data),
+            (Sap::LANE_DATA_ETHERNET, data),
         ] {
             let address = self.config.address;
             self.request(AtmRequest::Listen {
                 address,
-                blli,
+                sap,
                 max_sdu,
             });
         }
@@ -42,12 +42,12 @@ impl Control {
         self.timers.stop_all();
         self.state = LecState::Stopped;
         let address = self.config.address;
-        for blli in [
-            Blli::LANE_CONTROL,
-            Blli::LANE_MULTICAST_ETHERNET,
-            Blli::LANE_DATA_ETHERNET,
+        for sap in [
+            Sap::LANE_CONTROL,
+            Sap::LANE_MULTICAST_ETHERNET,
+            Sap::LANE_DATA_ETHERNET,
         ] {
-            self.request(AtmRequest::Unlisten { address, blli });
+            self.request(AtmRequest::Unlisten { address, sap });
         }
     }
 

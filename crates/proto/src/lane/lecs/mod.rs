@@ -19,7 +19,7 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trac
 use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Status, Tlv,
 };
-use aerostat_wire::{AtmAddress, Blli};
+use aerostat_wire::{AtmAddress, Sap};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A set of ATM addresses: those that agree with `value` in the bits set in `mask`.
@@ -177,7 +177,7 @@ impl Lecs {
         for address in self.addresses() {
             self.request(AtmRequest::Listen {
                 address,
-                blli: Blli::LANE_CONTROL,
+                sap: Sap::LANE_CONTROL,
                 max_sdu: CONTROL_SDU,
             });
         }
@@ -192,8 +192,8 @@ impl Lecs {
             self.request(AtmRequest::Release { conn, cause });
         }
         for address in self.addresses() {
-            let blli = Blli::LANE_CONTROL;
-            self.request(AtmRequest::Unlisten { address, blli });
+            let sap = Sap::LANE_CONTROL;
+            self.request(AtmRequest::Unlisten { address, sap });
         }
     }
 

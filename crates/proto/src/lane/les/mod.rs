@@ -24,7 +24,7 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trac
 use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
 };
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a LES is told before it starts.
@@ -201,7 +201,7 @@ impl Les {
     pub fn new(config: LesConfig) -> Self {
         let params = &config.params;
         Self {
-            tree: Tree::new(config.address, Blli::LANE_CONTROL, CONTROL_SDU, params),
+            tree: Tree::new(config.address, Sap::LANE_CONTROL, CONTROL_SDU, params),
             config,
             running: false,
             clients: BTreeMap::new(),
@@ -242,7 +242,7 @@ impl Les {
         if !core::mem::replace(&mut self.running, true) {
             self.request(AtmRequest::Listen {
                 address: self.config.address,
-                blli: Blli::LANE_CONTROL,
+                sap: Sap::LANE_CONTROL,
                 max_sdu: CONTROL_SDU,
             });
             let text = format!("serves ELAN {}", self.config.elan);
@@ -261,7 +261,7 @@ impl Les {
         self.tree.clear(now);
         self.request(AtmRequest::Unlisten {
             address: self.config.address,
-            blli: Blli::LANE_CONTROL,
+            sap: Sap::LANE_CONTROL,
         });
     }
 
@@ -271,11 +271,8 @@ impl Les {
         }
         match event {
             AtmEvent::Incoming {
-                conn,
-                calling,
-                blli,
-                ..
-            } => self.incoming(conn, calling, blli, now),
+                conn, calling, sap, ..
+            } => self.incoming(conn, calling, sap, now),
             AtmEvent::Connected { conn, vc } => {
                 if let Some(client) = self.clients.get_mut(&conn) {
                     client.vc = Some(vc);
@@ -290,9 +287,9 @@ impl Les {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, blli: Blli, now: Instant) {
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap, now: Instant) {
         let cause = match calling {
-            _ if !self.running || blli != Blli::LANE_CONTROL => Some(Cause::INCOMPATIBLE),
+            _ if !self.running || sap != Sap::LANE_CONTROL => Some(Cause::INCOMPATIBLE),
             None => Some(Cause::REJECTED),
             Some(_) if self.clients.len() >= self.config.params.clients => Some(Cause::RESOURCES),
             Some(_) => None,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lane::lec::{LecState, Output};
-use aerostat_wire::Blli;
+use aerostat_wire::Sap;
 
 fn operational(w: &World<Node>, clients: usize) -> bool {
     let mut all = (LEC0..LEC0 + clients).map(|who| lec_of(w, who).state());
@@ -53,7 +53,7 @@ fn bus_connection_is_renewed_without_leaving() {
     let mut w = joined_world(2);
     w.take_notes();
     let now = w.now;
-    w.net.break_calls(LEC0, Blli::LANE_MULTICAST_ETHERNET, now);
+    w.net.break_calls(LEC0, Sap::LANE_MULTICAST_ETHERNET, now);
     w.run_for(Duration::from_secs(2));
     assert!(operational(&w, 2));
     assert_eq!(left(&mut w), 0, "the ELAN was never left");
@@ -65,7 +65,7 @@ fn control_connection_lost_means_rejoin() {
     let mut w = joined_world(2);
     w.take_notes();
     let now = w.now;
-    w.net.break_calls(LEC0, Blli::LANE_CONTROL, now);
+    w.net.break_calls(LEC0, Sap::LANE_CONTROL, now);
     w.run_for(Duration::from_secs(12));
     assert!(operational(&w, 2));
     // The point-to-multipoint connection was shared: both joined again.
@@ -79,7 +79,7 @@ fn data_direct_connection_lost() {
     unicast(&mut w, LEC0, LEC0 + 1, 1);
     w.run_for(Duration::from_secs(1));
     let now = w.now;
-    w.net.break_calls(LEC0, Blli::LANE_DATA_ETHERNET, now);
+    w.net.break_calls(LEC0, Sap::LANE_DATA_ETHERNET, now);
     w.run_for(Duration::from_secs(1));
     delivered(&mut w, LEC0 + 1);
     for number in 0..20 {
@@ -89,7 +89,7 @@ fn data_direct_connection_lost() {
     w.run_for(Duration::from_secs(1));
     let got = delivered(&mut w, LEC0 + 1);
     assert_eq!(got, (0..20).collect::<Vec<_>>());
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET).len(), 1);
     finish(w);
 }
 
@@ -127,8 +127,8 @@ fn random_loss_never_wedges_the_elan() {
             w.run_for(Duration::from_millis(30));
             if number == 150 {
                 let now = w.now;
-                w.net.break_calls(LEC0 + 1, Blli::LANE_DATA_ETHERNET, now);
-                w.net.break_calls(LEC0 + 2, Blli::LANE_CONTROL, now);
+                w.net.break_calls(LEC0 + 1, Sap::LANE_DATA_ETHERNET, now);
+                w.net.break_calls(LEC0 + 2, Sap::LANE_CONTROL, now);
             }
         }
         w.net.loss = None;
@@ -169,23 +169,23 @@ fn call_that_was_never_ready_and_went_is_replaced() {
     }));
     unicast(&mut w, LEC0 + 1, LEC0, 1);
     w.run_for(Duration::from_millis(100));
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET), [LEC0 + 1]);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET), [LEC0 + 1]);
     unicast(&mut w, LEC0, LEC0 + 1, 1);
     w.run_for(Duration::from_millis(100));
     assert_eq!(
-        w.net.roots(Blli::LANE_DATA_ETHERNET),
+        w.net.roots(Sap::LANE_DATA_ETHERNET),
         [LEC0 + 1],
         "waits for READY"
     );
     let now = w.now;
-    w.net.break_calls(LEC0, Blli::LANE_DATA_ETHERNET, now);
+    w.net.break_calls(LEC0, Sap::LANE_DATA_ETHERNET, now);
     w.run_for(Duration::from_millis(100));
     w.net.loss = None;
     for number in 0..3 {
         unicast(&mut w, LEC0, LEC0 + 1, number);
         w.run_for(Duration::from_millis(500));
     }
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET), [LEC0]);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET), [LEC0]);
     let cache = lec_of(&w, LEC0).snapshot().cache;
     assert!(cache.iter().any(|row| row.vc.is_some()));
     finish(w);

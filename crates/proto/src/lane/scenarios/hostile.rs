@@ -3,16 +3,16 @@
 use super::*;
 use crate::{AtmRequest, ConnId};
 use aerostat_wire::lane::{Control, ControlFrame, DataFrame, Flags, LanDestination, OpCode};
-use aerostat_wire::{Blli, Qos, Vc};
+use aerostat_wire::{Qos, Sap, Vc};
 use proptest::prelude::*;
 
-fn call_from_outside(w: &mut World<Node>, called: AtmAddress, calling: AtmAddress, blli: Blli) {
+fn call_from_outside(w: &mut World<Node>, called: AtmAddress, calling: AtmAddress, sap: Sap) {
     let outsider = w.users.len() - 1;
     let request = AtmRequest::Connect {
         conn: ConnId(900),
         calling,
         called,
-        blli,
+        sap,
         qos: Qos::ubr(1516),
         multipoint: false,
     };
@@ -28,15 +28,15 @@ fn add_outsider(w: &mut World<Node>) -> usize {
 fn unknown_callers_are_refused() {
     let mut w = joined_world(1);
     let outsider = add_outsider(&mut w);
-    for (called, blli) in [
-        (address(0xa2), Blli::LANE_MULTICAST_ETHERNET),
-        (address(1), Blli::LANE_CONTROL),
-        (address(1), Blli::LANE_MULTICAST_ETHERNET),
+    for (called, sap) in [
+        (address(0xa2), Sap::LANE_MULTICAST_ETHERNET),
+        (address(1), Sap::LANE_CONTROL),
+        (address(1), Sap::LANE_MULTICAST_ETHERNET),
     ] {
         let before = w.net.calls();
-        call_from_outside(&mut w, called, address(0x71), blli);
+        call_from_outside(&mut w, called, address(0x71), sap);
         w.run_for(Duration::from_secs(10));
-        assert_eq!(w.net.calls(), before, "{called} took a call for {blli:?}");
+        assert_eq!(w.net.calls(), before, "{called} took a call for {sap:?}");
     }
     w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
     finish(w);
@@ -50,7 +50,7 @@ fn forged_control_frames_change_nothing() {
     let before = lec_of(&w, LEC0).snapshot();
     let outsider = add_outsider(&mut w);
     // On a data direct connection, which anybody may open.
-    call_from_outside(&mut w, address(1), address(0x71), Blli::LANE_DATA_ETHERNET);
+    call_from_outside(&mut w, address(1), address(0x71), Sap::LANE_DATA_ETHERNET);
     w.run_for(Duration::from_millis(10));
     let mut forged = ControlFrame::new(OpCode::ARP.response());
     forged.lecid = before.lecid;
@@ -81,7 +81,7 @@ fn forged_control_frames_change_nothing() {
 fn les_knows_whose_frame_it_is() {
     let mut w = joined_world(2);
     let outsider = add_outsider(&mut w);
-    call_from_outside(&mut w, address(0xa1), address(0x71), Blli::LANE_CONTROL);
+    call_from_outside(&mut w, address(0xa1), address(0x71), Sap::LANE_CONTROL);
     w.run_for(Duration::from_millis(10));
     let send = |w: &mut World<Node>, frame: &ControlFrame| {
         let (conn, sdu) = (ConnId(900), frame.encode());

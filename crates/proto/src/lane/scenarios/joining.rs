@@ -4,7 +4,7 @@ use super::*;
 use crate::Cause;
 use crate::lane::lec::{LecState, Output};
 use crate::testing::Refusal;
-use aerostat_wire::Blli;
+use aerostat_wire::Sap;
 use aerostat_wire::lane::{MaxFrameSize, Tlv, TlvType};
 
 #[test]
@@ -23,9 +23,9 @@ fn three_clients_join() {
     assert_eq!((bus.members, bus.clients.len()), (3, 3));
     assert!(bus.clients.iter().all(|c| c.forward));
     // One point-to-multipoint connection each, rooted at the servers.
-    let control = w.net.roots(Blli::LANE_CONTROL);
+    let control = w.net.roots(Sap::LANE_CONTROL);
     assert_eq!(control.iter().filter(|who| **who == LES).count(), 1);
-    let multicast = w.net.roots(Blli::LANE_MULTICAST_ETHERNET);
+    let multicast = w.net.roots(Sap::LANE_MULTICAST_ETHERNET);
     assert_eq!(multicast.iter().filter(|who| **who == BUS).count(), 1);
     // Config direct is released, control and multicast stay: 2 x 3 + 2.
     assert_eq!(w.net.calls(), 8);
@@ -86,7 +86,7 @@ fn lecs_addresses_in_order() {
     let mut w = world(vec![config]);
     w.net.refuse.push(Refusal {
         called: AtmAddress::LECS_ANYCAST,
-        blli: None,
+        sap: None,
         cause: Cause::NO_ROUTE,
         times: 1,
     });
@@ -197,7 +197,7 @@ fn leaf_that_listens_late_is_tried_again() {
     // As a Linux client whose listener is not there yet.
     w.net.refuse.push(Refusal {
         called: address(2),
-        blli: Some(Blli::LANE_CONTROL),
+        sap: Some(Sap::LANE_CONTROL),
         cause: Cause::INCOMPATIBLE,
         times: 1,
     });
@@ -215,7 +215,7 @@ fn leaf_that_goes_on_refusing_gets_a_copy() {
     w.run_for(Duration::from_millis(100));
     w.net.refuse.push(Refusal {
         called: address(2),
-        blli: Some(Blli::LANE_CONTROL),
+        sap: Some(Sap::LANE_CONTROL),
         cause: Cause::INCOMPATIBLE,
         times: 3,
     });
@@ -232,7 +232,7 @@ fn client_that_cannot_be_called_is_served_on_control_direct() {
     let mut w = world(vec![lec_config(0), lec_config(1)]);
     w.net.refuse.push(Refusal {
         called: address(1),
-        blli: Some(Blli::LANE_CONTROL),
+        sap: Some(Sap::LANE_CONTROL),
         cause: Cause::INCOMPATIBLE,
         times: u32::MAX,
     });

@@ -6,7 +6,7 @@ use super::*;
 use crate::lane::lec::LecState;
 use crate::{AtmRequest, ConnId};
 use aerostat_wire::lane::{Control, ControlFrame, Flags, OpCode, Status};
-use aerostat_wire::{Blli, Qos, Vc};
+use aerostat_wire::{Qos, Sap, Vc};
 
 /// First control frame of the recording with this op-code, from user A's client or to it.
 fn recorded(op: OpCode, with_tlvs: bool) -> ControlFrame {
@@ -48,7 +48,7 @@ fn linux_client_at_our_servers() {
         conn,
         calling: Some(client),
         called: address(0xa1),
-        blli: Blli::LANE_CONTROL,
+        sap: Sap::LANE_CONTROL,
         qos: Qos::ubr(1516),
         multipoint: false,
     };
@@ -141,7 +141,7 @@ fn our_client_at_linux_servers() {
             let mut answer = None;
             match output {
                 lec::Output::Atm(AtmRequest::Connect {
-                    conn, called, blli, ..
+                    conn, called, sap, ..
                 }) => {
                     let vc = Vc::new(0, 50);
                     events.push(AtmEvent::Connected { conn, vc });
@@ -151,7 +151,7 @@ fn our_client_at_linux_servers() {
                         conn: ConnId(incoming),
                         calling: Some(called),
                         called: own,
-                        blli,
+                        sap,
                         qos: Qos::ubr(1516),
                         multipoint: false,
                     });

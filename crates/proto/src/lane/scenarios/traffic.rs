@@ -4,7 +4,7 @@ use super::*;
 use crate::Cause;
 use crate::lane::lec::{ArpStatus, Output};
 use crate::testing::Refusal;
-use aerostat_wire::Blli;
+use aerostat_wire::Sap;
 
 fn arp_status(w: &World<Node>, who: usize, of: u8) -> Option<ArpStatus> {
     let cache = lec_of(w, who).snapshot().cache;
@@ -104,14 +104,14 @@ fn crossing_calls_leave_one_connection() {
         assert!(got.is_sorted(), "{got:?}");
         assert_eq!(got.len(), 60);
     }
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 2);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET).len(), 2);
     // Traffic goes on; after C21 the call of the higher address is gone.
     for number in 0..100 {
         unicast(&mut w, LEC0, LEC0 + 1, 100 + number);
         unicast(&mut w, LEC0 + 1, LEC0, 1100 + number);
         w.run_for(Duration::from_millis(100));
     }
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET), [LEC0]);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET), [LEC0]);
     finish(w);
 }
 
@@ -128,13 +128,13 @@ fn idle_connection_is_released_and_comes_back() {
     w.run_for(Duration::from_millis(500));
     unicast(&mut w, LEC0, LEC0 + 1, 1);
     w.run_for(Duration::from_secs(5));
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET).len(), 1);
     w.run_for(Duration::from_secs(10));
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 0);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET).len(), 0);
     delivered(&mut w, LEC0 + 1);
     unicast(&mut w, LEC0, LEC0 + 1, 2);
     w.run_for(Duration::from_secs(1));
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET).len(), 1);
     assert_eq!(delivered(&mut w, LEC0 + 1), [2]);
     finish(w);
 }
@@ -144,7 +144,7 @@ fn refused_call_keeps_frames_on_the_bus() {
     let mut w = joined_world(2);
     w.net.refuse.push(Refusal {
         called: address(2),
-        blli: Some(Blli::LANE_DATA_ETHERNET),
+        sap: Some(Sap::LANE_DATA_ETHERNET),
         cause: Cause::RESOURCES,
         times: 2,
     });
@@ -181,7 +181,7 @@ fn lost_ready_and_flush_do_not_block() {
     unicast(&mut w, LEC0 + 1, LEC0, 7);
     w.run_for(Duration::from_secs(12));
     assert_eq!(arp_status(&w, LEC0 + 1, 0), Some(ArpStatus::ForwardDirect));
-    assert_eq!(w.net.roots(Blli::LANE_DATA_ETHERNET).len(), 1);
+    assert_eq!(w.net.roots(Sap::LANE_DATA_ETHERNET).len(), 1);
     finish(w);
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use aerostat_wire::{AtmAddress, Blli, Qos, Vc};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 
 use super::Output;
 use super::params::Limits;
@@ -114,7 +114,7 @@ impl Conns {
             conn: id,
             calling: own,
             called: peer,
-            blli: Blli::LLC,
+            sap: Sap::LLC,
             qos: Qos::ubr(MAX_SDU),
             multipoint: false,
         }));

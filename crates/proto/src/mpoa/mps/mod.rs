@@ -63,7 +63,7 @@ use std::net::Ipv4Addr;
 
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::DeviceType;
-use aerostat_wire::{AtmAddress, Blli, MacAddr};
+use aerostat_wire::{AtmAddress, MacAddr, Sap};
 
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
 pub use params::{Interface, Limits, MpsConfig, MpsParams};
@@ -277,7 +277,7 @@ impl Mps {
         for address in self.addresses() {
             self.out.push_back(Output::Atm(AtmRequest::Listen {
                 address,
-                blli: Blli::LLC,
+                sap: Sap::LLC,
                 max_sdu: MAX_SDU,
             }));
         }
@@ -300,7 +300,7 @@ impl Mps {
         for address in self.addresses() {
             self.out.push_back(Output::Atm(AtmRequest::Unlisten {
                 address,
-                blli: Blli::LLC,
+                sap: Sap::LLC,
             }));
         }
         self.conns.release_all(&mut self.out);
@@ -339,11 +339,11 @@ impl Mps {
                 conn,
                 calling,
                 called,
-                blli,
+                sap,
                 multipoint,
                 ..
             } => {
-                let usable = blli == Blli::LLC && !multipoint;
+                let usable = sap == Sap::LLC && !multipoint;
                 self.incoming(conn, calling.filter(|_| usable), called, now);
             }
             // Requests are sent again by their retries; lost connections report themselves.

@@ -5,7 +5,7 @@ use super::{Conn, Daemon, Ending, Purpose};
 use crate::mpoa::messages::{IngressInfo, ToKernel};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::nhrp::{self, Packet};
-use aerostat_wire::{AtmAddress, Blli, Qos, ServiceCategory, Vc};
+use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, Vc};
 
 /// Shortcuts that one peer may open.
 const SHORTCUTS_PER_PEER: usize = 8;
@@ -78,12 +78,12 @@ impl Daemon {
                 up: false,
             },
         );
-        let blli = Blli::LLC;
+        let sap = Sap::LLC;
         bus.atm(AtmRequest::Connect {
             conn,
             calling,
             called,
-            blli,
+            sap,
             qos,
             multipoint: false,
         });

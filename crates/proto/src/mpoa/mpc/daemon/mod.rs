@@ -12,7 +12,7 @@ use crate::mpoa::params::{MpcParams, Retry};
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
 use aerostat_wire::nhrp::Packet;
-use aerostat_wire::{AtmAddress, Blli, Qos, ServiceCategory};
+use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory};
 use core::net::Ipv4Addr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -163,7 +163,7 @@ impl Daemon {
         for address in [self.config.control, self.config.data] {
             bus.atm(AtmRequest::Unlisten {
                 address,
-                blli: Blli::LLC,
+                sap: Sap::LLC,
             });
         }
     }
@@ -197,7 +197,7 @@ impl Daemon {
         ] {
             bus.atm(AtmRequest::Listen {
                 address,
-                blli: Blli::LLC,
+                sap: Sap::LLC,
                 max_sdu,
             });
         }

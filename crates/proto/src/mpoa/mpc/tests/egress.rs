@@ -484,13 +484,13 @@ fn calls_that_make_no_sense_are_refused() {
         rig.offer(conn, Some(PEER), address(0x11, 0)),
         refused(Cause::INCOMPATIBLE)
     );
-    let (blli, qos) = (Blli::LLC, Qos::ubr_multipoint(1536));
+    let (sap, qos) = (Sap::LLC, Qos::ubr_multipoint(1536));
     let (calling, called) = (Some(PEER), DATA);
     let event = AtmEvent::Incoming {
         conn,
         calling,
         called,
-        blli,
+        sap,
         qos,
         multipoint: true,
     };

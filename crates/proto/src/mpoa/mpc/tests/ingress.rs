@@ -95,14 +95,14 @@ fn from_flow_to_shortcut() {
     let (data, called) = connects(&out)[0];
     assert_eq!(called, PEER);
     let Some(Output::Atm(AtmRequest::Connect {
-        calling, blli, qos, ..
+        calling, sap, qos, ..
     })) = out
         .iter()
         .find(|o| matches!(o, Output::Atm(AtmRequest::Connect { .. })))
     else {
         panic!("no call");
     };
-    assert_eq!((*calling, *blli, *qos), (DATA, Blli::LLC, Qos::ubr(1536)));
+    assert_eq!((*calling, *sap, *qos), (DATA, Sap::LLC, Qos::ubr(1536)));
     assert_eq!(rig.state(), IngressState::Resolved);
     assert_eq!(
         to_lane(&rig.send(TARGET)),
@@ -160,10 +160,10 @@ fn sdus_fit_the_smaller_of_two_elans() {
             mtu: mtu_own,
         });
         for (address, max_sdu) in [(CONTROL, 1536), (DATA, 9230)] {
-            let blli = Blli::LLC;
+            let sap = Sap::LLC;
             assert!(out.contains(&Output::Atm(AtmRequest::Listen {
                 address,
-                blli,
+                sap,
                 max_sdu,
             })));
         }

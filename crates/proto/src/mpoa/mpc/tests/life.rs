@@ -14,7 +14,7 @@ fn listens(out: &[Output]) -> Vec<AtmAddress> {
         .filter_map(|output| match output {
             Output::Atm(AtmRequest::Listen {
                 address,
-                blli: Blli::LLC,
+                sap: Sap::LLC,
                 ..
             }) => Some(*address),
             _ => None,

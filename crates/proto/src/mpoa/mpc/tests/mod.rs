@@ -13,7 +13,7 @@ use crate::{ConnId, Duration};
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader, Imposition};
 use aerostat_wire::nhrp::{Cie, Packet};
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use core::net::Ipv4Addr;
 
 const fn address(id: u8, selector: u8) -> AtmAddress {
@@ -158,12 +158,12 @@ impl Rig {
         calling: Option<AtmAddress>,
         called: AtmAddress,
     ) -> Vec<Output> {
-        let (blli, qos) = (Blli::LLC, Qos::ubr(1536));
+        let (sap, qos) = (Sap::LLC, Qos::ubr(1536));
         self.atm(AtmEvent::Incoming {
             conn,
             calling,
             called,
-            blli,
+            sap,
             qos,
             multipoint: false,
         })

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use aerostat_wire::mpoa::{self, EgressPurge, op as mop};
 use aerostat_wire::nhrp::{Body, Extension, Packet, code, error, op};
-use aerostat_wire::{Blli, Qos, Vc};
+use aerostat_wire::{Qos, Sap, Vc};
 use proptest::prelude::*;
 
 use super::world::{Mood, TARGET, World, atm, ip};
@@ -152,7 +152,7 @@ fn offer(mps: &mut Mps, conn: u32, called: aerostat_wire::AtmAddress, known: boo
         conn: ConnId(ConnId::INCOMING + conn),
         calling: known.then_some(atm(0x11, 0x50)),
         called,
-        blli: Blli::LLC,
+        sap: Sap::LLC,
         qos: Qos::ubr(MAX_SDU),
         multipoint: false,
     };

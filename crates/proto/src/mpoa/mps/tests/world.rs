@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, Imposition};
 use aerostat_wire::nhrp::{Packet, op};
-use aerostat_wire::{AtmAddress, Blli, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use crate::machine::settle;
 use crate::mpoa::mps::{
@@ -313,7 +313,7 @@ impl World {
                     conn: incoming,
                     calling: Some(calling),
                     called,
-                    blli: Blli::LLC,
+                    sap: Sap::LLC,
                     qos: Qos::ubr(MAX_SDU),
                     multipoint: false,
                 }),
