@@ -259,7 +259,9 @@ section! {
     /// A link out of the lab.
     OutsideOptions {
         /// ATM over TCP: whole AAL5 SDUs, as linux-atm's `atmtcp` sends them.
-        atmtcp: AtmTcpFile,
+        atmtcp: Option<AtmTcpFile>,
+        /// Cells over UDP, one in each datagram, as GNS3 and Dynamips send them.
+        udp: Option<UdpFile>,
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>,
         /// ATM addresses of the peer, one or a list; default: the switch's prefix, a MAC address, selector 0.
@@ -279,6 +281,15 @@ section! {
         connect: Option<At<String>>,
         /// With listen: take connections from this address only; default: from this machine only.
         from: Option<At<AnyIp>>,
+    }
+}
+section! {
+    /// The two ends of the link.
+    UdpFile {
+        /// Take datagrams here (ADDRESS:PORT).
+        local: At<Socket>,
+        /// Send them there, and take them from there only (ADDRESS:PORT).
+        peer: At<Socket>,
     }
 }
 section! {
@@ -496,7 +507,7 @@ impl JsonSchema for AddressList {
 pub(crate) enum LinkFile {
     /// `[a, b, { options }]`.
     Trunk(TrunkFile),
-    /// `[switch, { atmtcp: ... }]`.
+    /// `[switch, { atmtcp: ... }]`, or another way out.
     Outside(OutsideFile),
 }
 

@@ -111,6 +111,13 @@ pub enum OutsideWay {
         /// HOST:PORT.
         to: String,
     },
+    /// Cells over UDP, one in each datagram.
+    Udp {
+        /// Where datagrams are taken.
+        local: SocketAddr,
+        /// Where they are sent, and alone come from.
+        peer: SocketAddr,
+    },
 }
 
 /// An ATM switch.

@@ -3,6 +3,7 @@
 use crate::control::{Answer, Reply, Request};
 use crate::driver::Driver;
 use crate::ladder::Wanted;
+use crate::outside;
 use crate::world::Machine;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{Lab, LinkId, NodeId};
@@ -83,7 +84,7 @@ fn inspect(
             Some(Machine::Outside(_)) => {
                 let mut links = driver.outside.iter();
                 let link = links.find(|link| link.node == id && what == "port");
-                link.map(|link| vec![link.table()])
+                link.map(outside::Link::tables)
             }
             None if only.is_some() => {
                 return Err(Answer::error(format!("{name} is down"), ""));

@@ -8,10 +8,10 @@
 //! as on a network card.
 
 use crate::answers;
-use crate::atmtcp;
 use crate::clock::{Alarm, Clock};
 use crate::control::{self, Pending};
 use crate::namespace::NetNs;
+use crate::outside;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
 use crate::story::Story;
@@ -86,7 +86,7 @@ pub(crate) struct Driver<'a> {
     taps: Vec<TapPort>,
     tap_of: BTreeMap<(usize, usize), usize>,
     /// Links out of the lab.
-    pub(crate) outside: Vec<atmtcp::Link>,
+    pub(crate) outside: Vec<outside::Link>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
     pub(crate) processes: Option<LabProcesses>,
     requests: Receiver<Pending>,
@@ -140,10 +140,15 @@ impl<'a> Driver<'a> {
                 });
             }
         }
-        let mut outside = Vec::new();
+        let mut links = Vec::new();
         for (node, _, model) in lab.outside() {
-            let token = FIRST_TAP + taps.len() + outside.len() * atmtcp::Link::TOKENS;
-            outside.push(atmtcp::Link::new(node, &model.way, registry, Token(token))?);
+            let token = FIRST_TAP + taps.len() + links.len() * outside::Link::TOKENS;
+            links.push(outside::Link::new(
+                node,
+                &model.way,
+                registry,
+                Token(token),
+            )?);
         }
         let waker = Arc::new(Waker::new(registry, REQUESTS)?);
         let wake = move || {
@@ -161,7 +166,7 @@ impl<'a> Driver<'a> {
             alarm,
             taps,
             tap_of,
-            outside,
+            outside: links,
             namespaces,
             processes,
             requests,
@@ -235,12 +240,12 @@ impl<'a> Driver<'a> {
         events: &mut Events,
     ) -> io::Result<()> {
         let fault = self.faults.front().map(|fault| Instant::ZERO + fault.at);
-        let outside = self
+        let link = self
             .outside
             .iter()
-            .filter_map(atmtcp::Link::poll_timeout)
+            .filter_map(outside::Link::poll_timeout)
             .min();
-        let next = [self.world.poll_timeout(), fault, look_at, outside]
+        let next = [self.world.poll_timeout(), fault, look_at, link]
             .into_iter()
             .flatten()
             .min();
@@ -262,8 +267,8 @@ impl<'a> Driver<'a> {
                 continue;
             }
             let place = place - self.taps.len();
-            if let Some(link) = self.outside.get_mut(place / atmtcp::Link::TOKENS) {
-                link.ready(place % atmtcp::Link::TOKENS);
+            if let Some(link) = self.outside.get_mut(place / outside::Link::TOKENS) {
+                link.ready(place % outside::Link::TOKENS);
             }
         }
         Ok(())
@@ -317,15 +322,15 @@ impl<'a> Driver<'a> {
     fn outside_event(
         &mut self,
         node: NodeId,
-        event: atmtcp::Event,
+        event: outside::Event,
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
         match event {
-            atmtcp::Event::Up => self.world.outside_link(node, true, now),
-            atmtcp::Event::Down => self.world.outside_link(node, false, now),
-            atmtcp::Event::Sdu(vc, sdu) => self.world.outside_sdu(node, vc, sdu, now),
-            atmtcp::Event::Trace(trace) => self.event(node, &trace, now, tell),
+            outside::Event::Up => self.world.outside_link(node, true, now),
+            outside::Event::Down => self.world.outside_link(node, false, now),
+            outside::Event::Cells(run) => self.world.outside_cells(node, run, now),
+            outside::Event::Trace(trace) => self.event(node, &trace, now, tell),
         }
     }
 
@@ -354,9 +359,9 @@ impl<'a> Driver<'a> {
                     let taken = port.is_some_and(|port| port.tap.write(&frame).unwrap_or(false));
                     self.frames.refused += u64::from(!taken);
                 }
-                Output::Outside(node, vc, pdu) => {
+                Output::Outside(node, run) => {
                     if let Some(link) = self.outside.iter_mut().find(|link| link.node == node) {
-                        link.send(vc, pdu.sdu());
+                        link.send(&run);
                     }
                 }
                 Output::Sample(sample) => self.stats.record(&sample),

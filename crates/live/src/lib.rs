@@ -5,7 +5,6 @@
 
 mod agenda;
 mod answers;
-pub mod atmtcp;
 pub mod capture;
 mod clock;
 pub mod control;
@@ -14,6 +13,7 @@ mod driver;
 mod kernel;
 mod ladder;
 pub mod namespace;
+pub mod outside;
 pub mod run;
 pub mod runtime_dir;
 mod story;

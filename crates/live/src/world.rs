@@ -19,7 +19,7 @@ use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
 use aerostat_lab::model::{FaultKind, Lab, Link, LinkId, NodeId, NodeKind, Service};
-use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort, Pdu};
+use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
 use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent};
 use aerostat_node::interface::Phase;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
@@ -27,7 +27,6 @@ use aerostat_node::ip::meter::Sample;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Duration, Instant, Machine as _, Trace};
-use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
 use std::collections::VecDeque;
 
@@ -52,8 +51,8 @@ pub enum Output {
     Sample(Sample),
     /// A program of an embedded host ended.
     Finished(NodeId, AppId, AppResult),
-    /// An SDU for the far end of a link out of the lab.
-    Outside(NodeId, Vc, Pdu),
+    /// Cells for the far end of a link out of the lab.
+    Outside(NodeId, CellRun),
     /// The story.
     Trace(NodeId, Instant, Trace),
 }
@@ -379,13 +378,12 @@ impl World {
         }
     }
 
-    /// An SDU (1 to 65535 octets) from the far end of a link out of the lab.
-    pub fn outside_sdu(&mut self, node: NodeId, vc: Vc, sdu: Vec<u8>, now: Instant) {
+    /// Cells from the far end of a link out of the lab.
+    pub fn outside_cells(&mut self, node: NodeId, run: CellRun, now: Instant) {
         let now = self.advance(now);
         let Some(&line) = self.nodes[node.0].lines.first() else {
             return;
         };
-        let run = CellRun::whole(Pdu::new(sdu), vc);
         let reason = (!self.lines[line].up).then_some(DropReason::LinkDown);
         self.captures
             .packet(End::sender(line), Direction::Sent, &run, reason, now);
@@ -536,13 +534,7 @@ impl World {
                 // Cells are never refused.
                 let _ = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
             }
-            Some(Machine::Outside(_)) => match run.whole_pdu() {
-                Some(pdu) => self
-                    .out
-                    .push_back(Output::Outside(NodeId(node), run.vc, pdu.clone())),
-                // Cells of their own (OAM) have no place there.
-                None => self.lines[line].lost += 1,
-            },
+            Some(Machine::Outside(_)) => self.out.push_back(Output::Outside(NodeId(node), run)),
             None => self.lines[line].lost += 1,
         }
         if let Some(probe) = probe {

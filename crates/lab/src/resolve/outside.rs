@@ -4,7 +4,7 @@ use super::nodes::connect;
 use super::{Class, Names};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{AtmTcpFile, LabFile, LinkFile, OutsideFile};
+use crate::file::{AtmTcpFile, LabFile, LinkFile, OutsideFile, OutsideOptions, UdpFile};
 use crate::model::{
     Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideWay,
 };
@@ -35,7 +35,7 @@ pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     for (number, link) in (1..).zip(links(file)) {
         let on = names.find(&link.on, &[Class::Switch], "a switch", d);
-        let way = way(&link.options.atmtcp, d);
+        let way = way(&link.options, d);
         let prefix = match on.and_then(|on| lab.nodes.get(on.0)).map(|on| &on.kind) {
             Some(NodeKind::Switch(switch)) => switch.prefix,
             _ => [0; 13],
@@ -96,7 +96,37 @@ fn attach(
     });
 }
 
-fn way(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
+fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
+    match (&options.atmtcp, &options.udp) {
+        (Some(file), None) => atmtcp(file, d),
+        (None, Some(file)) => udp(file, d),
+        _ => {
+            d.error(
+                options.place,
+                "a link out of the lab has one of 'atmtcp' and 'udp'",
+            )
+            .hint("for example: [s1, { udp: { local: 127.0.0.1:10001, peer: 127.0.0.1:10002 } }]");
+            None
+        }
+    }
+}
+
+fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
+    let (local, peer) = (file.local.value.0, file.peer.value.0);
+    let wrong = if peer.port() == 0 || peer.ip().is_unspecified() {
+        "the peer needs an address and a port"
+    } else if local.is_ipv4() != peer.is_ipv4() {
+        "'local' and 'peer' must be of one IP version"
+    } else if local == peer {
+        "'local' and 'peer' are the same"
+    } else {
+        return Some(OutsideWay::Udp { local, peer });
+    };
+    d.error(file.peer.at, wrong);
+    None
+}
+
+fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     match (&file.listen, &file.connect) {
         (Some(listen), None) => Some(OutsideWay::AtmTcpListen {
             at: listen.value.0,
@@ -230,6 +260,30 @@ mod tests {
                 assert_eq!(switch.routes.iter().filter(known).count(), 1);
             }
         }
+    }
+
+    #[test]
+    fn cells_over_udp() {
+        let lab = lab(&with(
+            "[s1, { udp: { local: 127.0.0.1:10001, peer: 127.0.0.1:10002 } }]",
+        ));
+        let (_, _, outside) = lab.outside().next().unwrap();
+        let (local, peer) = ("127.0.0.1:10001".parse(), "127.0.0.1:10002".parse());
+        assert_eq!(
+            outside.way,
+            OutsideWay::Udp {
+                local: local.unwrap(),
+                peer: peer.unwrap()
+            }
+        );
+        let wrong = |ends: &str| error(&format!("[s1, {{ udp: {{ {ends} }} }}]"));
+        let text = wrong("local: 127.0.0.1:1, peer: 127.0.0.1:1");
+        assert!(text.contains("are the same"), "{text}");
+        let text = wrong("local: 127.0.0.1:1, peer: '[::1]:1'");
+        assert!(text.contains("one IP version"), "{text}");
+        let text = wrong("local: 127.0.0.1:1, peer: 0.0.0.0:1");
+        assert!(text.contains("an address and a port"), "{text}");
+        assert!(error("[s1, { name: x9 }]").contains("one of 'atmtcp' and 'udp'"));
     }
 
     #[test]

@@ -99,6 +99,7 @@ proptest! {
 /// A lab with one link out of it, in real time.
 struct Loop {
     world: World,
+    node: aerostat_lab::model::NodeId,
     link: Link,
     poll: Poll,
     clock: Clock,
@@ -116,12 +117,13 @@ impl Loop {
         let builder = Builder::new(&lab, 1, Flavour::Embedded);
         let poll = Poll::new().unwrap();
         let (node, _, model) = lab.outside().next().unwrap();
-        let link = Link::new(node, &model.way, poll.registry(), Token(0)).unwrap();
+        let link = Link::new(&model.way, poll.registry(), Token(0)).unwrap();
         let clock = Clock::start();
         let mut world = World::new(&lab, &builder, clock.now());
         world.start(clock.now());
         Self {
             world,
+            node,
             link,
             poll,
             clock,
@@ -147,16 +149,16 @@ impl Loop {
             let mut told = Vec::new();
             self.link.turn(self.poll.registry(), now, &mut told);
             while let Some(output) = self.world.poll_output() {
-                if let Output::Outside(_, vc, pdu) = output {
-                    self.link.send(vc, pdu.sdu());
+                if let Output::Outside(_, run) = output {
+                    self.link.send(&run);
                 }
             }
             self.link.flush(now, &mut told);
             for event in told {
                 match event {
-                    Event::Up => self.world.outside_link(self.link.node, true, now),
-                    Event::Down => self.world.outside_link(self.link.node, false, now),
-                    Event::Sdu(vc, sdu) => self.world.outside_sdu(self.link.node, vc, sdu, now),
+                    Event::Up => self.world.outside_link(self.node, true, now),
+                    Event::Down => self.world.outside_link(self.node, false, now),
+                    Event::Cells(run) => self.world.outside_cells(self.node, run, now),
                     Event::Trace(trace) => self.told.push(trace.name.to_owned()),
                 }
             }
@@ -263,8 +265,9 @@ fn a_slow_peer_loses_whole_sdus() {
     run.until(|run| run.told("atmtcp.up") == 1);
     // Far more than the sockets' buffers and ours hold.
     let (sdu, vc) = (vec![7; 65_535], Vc::new(0, 100));
+    let cells = CellRun::whole(Pdu::new(sdu.clone()), vc);
     for _ in 0..400 {
-        run.link.send(vc, &sdu);
+        run.link.send(&cells);
         run.link.flush(run.clock.now(), &mut Vec::new());
     }
     let counters = run.link.counters;

@@ -13,7 +13,9 @@
 //! **Not implemented.** The line that `atmtcp switch` sends first (it looks like a bad VPI); pacing of what the peer
 //! sends (queues of the switch take it as it comes).
 
-use aerostat_lab::model::{NodeId, OutsideWay};
+use super::Event;
+use aerostat_lab::model::OutsideWay;
+use aerostat_node::atm::{CellRun, Pdu};
 use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::Vc;
@@ -121,19 +123,6 @@ pub fn encode(out: &mut Vec<u8>, vc: Vc, sdu: &[u8]) {
     out.extend(sdu);
 }
 
-/// What a link tells the loop.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// The connection stands.
-    Up,
-    /// It does not any more.
-    Down,
-    /// The peer sent this.
-    Sdu(Vc, Vec<u8>),
-    /// For the story.
-    Trace(Trace),
-}
-
 /// What has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
@@ -179,7 +168,6 @@ struct Connection {
 
 /// One link out of the lab.
 pub(crate) struct Link {
-    pub(crate) node: NodeId,
     way: Way,
     token: Token,
     connection: Option<Connection>,
@@ -188,19 +176,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Tokens that a link needs: its listener's and its connection's.
-    pub(crate) const TOKENS: usize = 2;
-
     /// Opens the socket to listen at, or finds out where to connect to; uses `token` and the next one.
     ///
     /// # Errors
     /// What the operating system said.
-    pub(crate) fn new(
-        node: NodeId,
-        way: &OutsideWay,
-        registry: &Registry,
-        token: Token,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(way: &OutsideWay, registry: &Registry, token: Token) -> io::Result<Self> {
         let way = match way {
             OutsideWay::AtmTcpListen { at, from } => {
                 let mut listener = TcpListener::bind(*at)
@@ -223,9 +203,9 @@ impl Link {
                     at: Some(Instant::ZERO),
                 }
             }
+            OutsideWay::Udp { .. } => return Err(ErrorKind::Unsupported.into()),
         };
         Ok(Self {
-            node,
             way,
             token: Token(token.0 + 1),
             connection: None,
@@ -444,7 +424,7 @@ impl Link {
                     if let Way::Connect { pause, .. } = &mut self.way {
                         *pause = FIRST_RETRY;
                     }
-                    told.push(Event::Sdu(vc, sdu));
+                    told.push(Event::Cells(CellRun::whole(Pdu::new(sdu), vc)));
                 }
             }
         }
@@ -452,7 +432,13 @@ impl Link {
     }
 
     /// Puts an SDU into the buffer, or drops it.
-    pub(crate) fn send(&mut self, vc: Vc, sdu: &[u8]) {
+    pub(crate) fn send(&mut self, run: &CellRun) {
+        let Some(pdu) = run.whole_pdu() else {
+            // Cells of their own (OAM) have no place in the stream.
+            self.counters.dropped_out += 1;
+            return;
+        };
+        let (vc, sdu) = (run.vc, pdu.sdu());
         let established = self.connection.as_mut().filter(|c| c.established);
         match established {
             Some(connection) if connection.unsent.len() + HEADER + sdu.len() <= BUFFER => {

@@ -1,0 +1,160 @@
+//! Cells of a link out of the lab, and what the network makes of them.
+//!
+//! **Outwards** the cells of a run follow each other without others between them, with a correct HEC in the header.
+//!
+//! **Inwards** the HEC is checked as a receiver of I.432 does (one wrong bit of a header is put right, more cost the
+//! cell); user cells are put together by AAL5 for each VC, because the network moves whole PDUs. OAM cells pass one by
+//! one; idle cells are dropped. A PDU whose cells are lost, damaged or mixed up is dropped and counted. A VC with
+//! another AAL than 5 therefore does not work: its cells count as bad PDUs, or wait until they time out.
+//!
+//! **Limits.** At most `MAX_VCS` VCs are in the middle of a PDU at once; cells of further ones are dropped. A PDU whose
+//! next cell does not come for `TIMEOUT` is given up when the VC's next cell comes, or when its room is needed.
+//!
+//! Standards: I.361 (header, NNI form: 12 bits of VPI), I.432 §4.3 (HEC), I.363.5 (AAL5), I.610 (OAM).
+
+use aerostat_node::atm::{CellRun, Pdu};
+use aerostat_node::inspect::Table;
+use aerostat_proto::{Duration, Instant};
+use aerostat_wire::Vc;
+use aerostat_wire::aal5::{Reassembler, ReassemblyCounters};
+use aerostat_wire::cell::{CELL_LEN, CellHeader, HEADER_LEN, HeaderForm, HecReceiver, HecVerdict};
+use std::collections::BTreeMap;
+
+/// VCs in the middle of a PDU at most.
+const MAX_VCS: usize = 256;
+/// How long a PDU may wait for its next cell.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// VCI of F4 OAM flows, segment and end to end.
+const F4: [u16; 2] = [3, 4];
+
+/// The cells of a run, 53 octets each.
+pub fn encode(run: &CellRun) -> impl Iterator<Item = [u8; CELL_LEN]> {
+    run.to_cells()
+        .into_iter()
+        .map(|cell| cell.encode(HeaderForm::Nni))
+}
+
+struct Collecting {
+    pdu: Reassembler,
+    last: Instant,
+}
+
+/// Takes cells from a peer. See the module's text.
+#[derive(Default)]
+pub struct Receiver {
+    hec: HecReceiver,
+    vcs: BTreeMap<Vc, Collecting>,
+    pdus: ReassemblyCounters,
+    idle: u64,
+    oam: u64,
+    timeouts: u64,
+    no_room: u64,
+}
+
+impl Receiver {
+    /// Takes one cell; what it completes goes to the network.
+    pub fn push(&mut self, mut cell: [u8; CELL_LEN], now: Instant) -> Option<CellRun> {
+        let (header, payload) = cell.split_first_chunk_mut::<HEADER_LEN>()?;
+        if self.hec.receive(header) == HecVerdict::Discard {
+            return None;
+        }
+        let [a, b, c, d, _] = *header;
+        let header = CellHeader::from_word(u32::from_be_bytes([a, b, c, d]), HeaderForm::Nni);
+        let payload = payload.first_chunk()?;
+        let vc = header.vc;
+        if vc == Vc::new(0, 0) {
+            self.idle += 1;
+            return None;
+        }
+        if !header.pti.is_user() || F4.contains(&vc.vci) {
+            self.oam += 1;
+            let mut run = CellRun::raw(vc, header.pti, *payload);
+            run.clp = header.clp;
+            return Some(run);
+        }
+        let collecting = self.collecting(vc, now)?;
+        collecting.last = now;
+        let done = collecting.pdu.push(payload, header.pti, header.clp);
+        if header.pti.is_end() {
+            self.vcs.remove(&vc);
+        }
+        self.pdus.cells += 1;
+        match done? {
+            Ok(sdu) => {
+                self.pdus.sdus += 1;
+                let mut run = CellRun::whole(Pdu::with(sdu.sdu, sdu.uu, sdu.clp), vc);
+                run.congested = sdu.congested;
+                Some(run)
+            }
+            Err(error) => {
+                self.pdus.count(error);
+                None
+            }
+        }
+    }
+
+    /// The PDU that this VC is in, or a new one if there is room.
+    fn collecting(&mut self, vc: Vc, now: Instant) -> Option<&mut Collecting> {
+        let fresh = |collecting: &Collecting| now.since(collecting.last) < TIMEOUT;
+        if !self.vcs.contains_key(&vc) && self.vcs.len() >= MAX_VCS {
+            let before = self.vcs.len();
+            self.vcs.retain(|_, collecting| fresh(collecting));
+            self.timeouts += (before - self.vcs.len()) as u64;
+            if self.vcs.len() >= MAX_VCS {
+                self.no_room += 1;
+                return None;
+            }
+        }
+        let collecting = self.vcs.entry(vc).or_insert_with(|| Collecting {
+            pdu: Reassembler::new(0),
+            last: now,
+        });
+        if !fresh(collecting) {
+            collecting.pdu.reset();
+            self.timeouts += 1;
+        }
+        Some(collecting)
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(
+            "Cells from outside",
+            &[
+                "good_headers",
+                "corrected_headers",
+                "discarded_headers",
+                "idle",
+                "oam",
+                "aal5_cells",
+                "pdus",
+                "bad_crc",
+                "bad_length",
+                "bad_other",
+                "timeouts",
+                "no_room",
+                "open_pdus",
+            ],
+        );
+        table.row(vec![
+            self.hec.good.into(),
+            self.hec.corrected.into(),
+            self.hec.discarded.into(),
+            self.idle.into(),
+            self.oam.into(),
+            self.pdus.cells.into(),
+            self.pdus.sdus.into(),
+            self.pdus.crc.into(),
+            self.pdus.length.into(),
+            (self.pdus.cpi + self.pdus.too_long + self.pdus.aborted).into(),
+            self.timeouts.into(),
+            self.no_room.into(),
+            self.vcs.len().into(),
+        ]);
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

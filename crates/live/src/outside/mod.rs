@@ -1,0 +1,122 @@
+//! Links out of the lab: to real Linux hosts, to other programs, to other labs.
+//!
+//! | way | carries | far end |
+//! |---|---|---|
+//! | [`atmtcp`] | whole AAL5 SDUs on a TCP connection | linux-atm's `atmtcp` |
+//! | [`udp`] | cells in UDP datagrams | GNS3 and Dynamips, another lab |
+//!
+//! Every link hands runs of cells to the network and takes them from it; how they travel is its own matter.
+
+pub mod atmtcp;
+pub mod cells;
+pub mod udp;
+
+use aerostat_lab::model::{NodeId, OutsideWay};
+use aerostat_node::atm::CellRun;
+use aerostat_node::inspect::Table;
+use aerostat_proto::{Instant, Trace};
+use mio::{Registry, Token};
+use std::io;
+
+/// What a link tells the loop.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The line stands.
+    Up,
+    /// It does not any more.
+    Down,
+    /// The peer sent these cells.
+    Cells(CellRun),
+    /// For the story.
+    Trace(Trace),
+}
+
+/// One link out of the lab.
+pub(crate) struct Link {
+    pub(crate) node: NodeId,
+    way: Way,
+}
+
+enum Way {
+    AtmTcp(Box<atmtcp::Link>),
+    Udp(Box<udp::Link>),
+}
+
+impl Link {
+    /// Tokens that a link needs.
+    pub(crate) const TOKENS: usize = 2;
+
+    /// Opens the link's socket; uses `token` and the next one.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    pub(crate) fn new(
+        node: NodeId,
+        way: &OutsideWay,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
+        let way = match way {
+            OutsideWay::AtmTcpListen { .. } | OutsideWay::AtmTcpConnect { .. } => {
+                Way::AtmTcp(Box::new(atmtcp::Link::new(way, registry, token)?))
+            }
+            OutsideWay::Udp { local, peer } => {
+                Way::Udp(Box::new(udp::Link::new(*local, *peer, registry, token)?))
+            }
+        };
+        Ok(Self { node, way })
+    }
+
+    /// The poller spoke of token `which` (0 or 1) of this link.
+    pub(crate) fn ready(&mut self, which: usize) {
+        match &mut self.way {
+            Way::AtmTcp(link) => link.ready(which),
+            Way::Udp(link) => link.ready(),
+        }
+    }
+
+    /// When [`Self::turn`] is next needed if nothing is ready.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match &self.way {
+            Way::AtmTcp(link) => link.poll_timeout(),
+            Way::Udp(link) => link.poll_timeout(),
+        }
+    }
+
+    /// Does a bounded amount of what can be done; true if more may be left.
+    pub(crate) fn turn(
+        &mut self,
+        registry: &Registry,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        match &mut self.way {
+            Way::AtmTcp(link) => link.turn(registry, now, told),
+            Way::Udp(link) => link.turn(now, told),
+        }
+    }
+
+    /// Puts cells into the link's buffer, or drops them.
+    pub(crate) fn send(&mut self, run: &CellRun) {
+        match &mut self.way {
+            Way::AtmTcp(link) => link.send(run),
+            Way::Udp(link) => link.send(run),
+        }
+    }
+
+    /// Sends what can be sent.
+    pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
+        match &mut self.way {
+            Way::AtmTcp(link) => link.flush(now, told),
+            Way::Udp(link) => link.flush(),
+        }
+    }
+
+    /// State and counters.
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        match &self.way {
+            Way::AtmTcp(link) => vec![link.table()],
+            Way::Udp(link) => link.tables(),
+        }
+    }
+}
