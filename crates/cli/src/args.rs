@@ -202,7 +202,8 @@ Examples:
   aerostat inspect lec
   aerostat inspect urku mpc
   aerostat inspect ls1010 vc -o json
-  aerostat inspect --watch urku mpc"
+  aerostat inspect --watch urku mpc
+  aerostat inspect urku mpc -o proc"
 )]
 pub(crate) struct InspectArgs {
     /// Node (all nodes if left out) and kind of state
@@ -213,8 +214,38 @@ pub(crate) struct InspectArgs {
     pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: InspectFormat,
+}
+
+/// Form of what `inspect` shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InspectFormat {
+    /// Columns for people
+    #[default]
+    Table,
+    /// One JSON document with a "schema"
+    Json,
+    /// One JSON object per row and line
+    Jsonl,
+    /// Comma-separated values with a header line
+    Csv,
+    /// The text of Linux' /proc/atm/mpc (only for mpc)
+    Proc,
+}
+
+impl InspectFormat {
+    /// The form of tables; `None` for text.
+    pub(crate) const fn of_tables(self) -> Option<Format> {
+        match self {
+            Self::Table => Some(Format::Table),
+            Self::Json => Some(Format::Json),
+            Self::Jsonl => Some(Format::Jsonl),
+            Self::Csv => Some(Format::Csv),
+            Self::Proc => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,9 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         Request::Inspect { node, what } => {
             Reply::Answer(inspect(driver, node.as_deref(), what, now).unwrap_or_else(|error| error))
         }
+        Request::Proc { node, what } => Reply::Answer(
+            proc_text(driver, node.as_deref(), what, now).unwrap_or_else(|error| error),
+        ),
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
         Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),
         Request::Trace { links, data, story } => {
@@ -99,6 +102,16 @@ fn inspect(
                 .map(|table| in_json(name, table)),
         );
     }
+    found(known, all, node, what)
+}
+
+/// The answer of what was gathered from the nodes; an error if none knows such state.
+fn found(
+    known: bool,
+    all: Vec<serde_json::Value>,
+    node: Option<&str>,
+    what: &str,
+) -> Result<Answer, Answer> {
     match (known, node) {
         (true, _) => Ok(Answer::Ok(all.into())),
         (false, Some(name)) => Err(Answer::error(
@@ -107,6 +120,28 @@ fn inspect(
         )),
         (false, None) => Err(Answer::error(format!("no node of this lab has {what}"), "")),
     }
+}
+
+fn proc_text(
+    driver: &Driver<'_>,
+    node: Option<&str>,
+    what: &str,
+    now: Instant,
+) -> Result<Answer, Answer> {
+    let only = node.map(|name| find(driver, name)).transpose()?;
+    let stations = driver.world.machines().filter_map(|(id, name, machine)| {
+        let wanted = only.is_none_or(|only| only == id);
+        match machine {
+            Some(Machine::Station(station)) if wanted => Some((name, station)),
+            _ => None,
+        }
+    });
+    let texts = stations.filter_map(|(name, station)| {
+        let text = station.host().proc_text(what, now)?;
+        Some(json!({ "node": name, "text": text }))
+    });
+    let all: Vec<_> = texts.collect();
+    found(!all.is_empty(), all, node, what)
 }
 
 fn in_json(node: &str, table: &Table) -> serde_json::Value {

@@ -43,6 +43,13 @@ pub enum Request {
         /// `vc`, `call`, `lec`, `les`, `bus`, `mpc`, `mps`, `nhrp`, `port`, `route`.
         what: String,
     },
+    /// State as the text of the file under Linux' `/proc` that shows it.
+    Proc {
+        /// Node name; `None` for all nodes that have such state.
+        node: Option<String>,
+        /// `mpc`.
+        what: String,
+    },
     /// Namespaces of a kernel host; descriptors come with the answer.
     Exec {
         /// Node name.

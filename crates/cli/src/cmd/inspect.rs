@@ -19,25 +19,61 @@ pub(crate) fn run(args: &InspectArgs) -> Outcome {
         return Err(Failure::usage(format!("there is no state '{what}'"))
             .hint(format!("one of: {}", INSPECT.join(", "))));
     }
-    let request = Request::Inspect {
-        node: node.cloned(),
-        what: what.clone(),
+    let (node, what) = (node.cloned(), what.clone());
+    let mut client = client::connect(&args.which)?;
+    let Some(format) = args.output.of_tables() else {
+        if what != "mpc" {
+            return Err(Failure::usage(format!("Linux has no file for '{what}'"))
+                .hint("-o proc is for mpc: /proc/atm/mpc"));
+        }
+        let request = Request::Proc { node, what };
+        return repeat(args.watch, true, || {
+            let texts: Vec<ProcText> = understood(client::ask(&mut client, &request)?)?;
+            show_texts(&texts)
+        });
     };
     let schema = format!("aerostat.inspect.{what}.v1");
-    let mut client = client::connect(&args.which)?;
-    loop {
-        let answer = client::ask(&mut client, &request)?;
-        let tables: Vec<Rows> = serde_json::from_value(answer).map_err(|error| {
-            Failure::failed(format!("the lab's answer is not understood: {error}"))
-        })?;
-        let redraw = args.output.output == Format::Table && std::io::stdout().is_terminal();
-        if args.watch && redraw {
-            let mut out = std::io::stdout().lock();
-            // Home, and clear to the end of the screen.
-            out.write_all(b"\x1b[H\x1b[2J")?;
+    let request = Request::Inspect { node, what };
+    repeat(args.watch, format == Format::Table, || {
+        let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
+        output::write(format, &schema, &tables)
+    })
+}
+
+/// The text of a file under /proc, of one node.
+#[derive(serde::Deserialize)]
+struct ProcText {
+    node: String,
+    text: String,
+}
+
+fn understood<T: serde::de::DeserializeOwned>(answer: serde_json::Value) -> Result<T, Failure> {
+    serde_json::from_value(answer)
+        .map_err(|error| Failure::failed(format!("the lab's answer is not understood: {error}")))
+}
+
+/// One text stands as it is; several stand under the names of their nodes.
+fn show_texts(texts: &[ProcText]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    for text in texts {
+        if texts.len() > 1 {
+            writeln!(out, "==> {} <==", text.node)?;
         }
-        output::write(args.output.output, &schema, &tables)?;
-        if !args.watch {
+        out.write_all(text.text.as_bytes())?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Shows once; or, to `watch`, every second, on a clear screen if it is meant for people and there is a terminal.
+fn repeat(watch: bool, people: bool, mut show: impl FnMut() -> Result<(), Failure>) -> Outcome {
+    loop {
+        if watch && people && std::io::stdout().is_terminal() {
+            // Home, and clear to the end of the screen.
+            std::io::stdout().lock().write_all(b"\x1b[H\x1b[2J")?;
+        }
+        show()?;
+        if !watch {
             return Ok(Exit::Ok);
         }
         std::thread::sleep(Duration::from_secs(1));

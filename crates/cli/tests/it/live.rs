@@ -219,6 +219,8 @@ fn kernel_hosts_reach_each_other_and_find_the_shortcut() {
                 && row["state"] == "resolved"
         })
     });
+    let text = lab.ok(&["inspect", "urku", "mpc", "-o", "proc"]);
+    assert!(text.contains("\n10.2.0.10       resolved   "), "{text}");
     let out = lab.ok(&[
         "exec",
         "urku",

@@ -69,6 +69,10 @@ fn reply(request: &Request) -> Reply {
         Request::Inspect { what, .. } => {
             Reply::Answer(Answer::error(format!("no node has a {what}"), "try lec"))
         }
+        Request::Proc { node, what } => Reply::Answer(Answer::Ok(match node {
+            Some(node) => json!([{ "node": node, "text": format!("{what} of {node}\n") }]),
+            None => json!([{ "node": "urku", "text": "A\n" }, { "node": "basso", "text": "B\n" }]),
+        })),
         Request::Trace { links, data, story } => {
             let (to, lines) = sync_channel(4);
             let message = json!({
@@ -110,6 +114,19 @@ fn reply(request: &Request) -> Reply {
         }
         Request::Status | Request::Stop => Reply::Answer(Answer::Ok(json!({ "ready": true }))),
     }
+}
+
+#[test]
+fn inspect_as_linux_shows_it() {
+    let labs = Labs::new("proc");
+    labs.start("campus");
+    let (code, out, _) = labs.run(&["inspect", "urku", "mpc", "-o", "proc"]);
+    assert_eq!((code, out.as_str()), (0, "mpc of urku\n"));
+    let (_, out, _) = labs.run(&["inspect", "mpc", "-o", "proc"]);
+    assert_eq!(out, "==> urku <==\nA\n==> basso <==\nB\n");
+    let (code, _, err) = labs.run(&["inspect", "vc", "-o", "proc"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("Linux has no file for 'vc'"), "{err}");
 }
 
 #[test]
