@@ -1,9 +1,9 @@
-# In front of every script for the guest. The harness defines PORT (atmtcp) and UNI.
+# In front of every script for the guest. The harness defines PORT (atmtcp), HOSTPORT (see host), ESI and UNI.
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin
 OUTSIDE=10.0.2.2
 PREFIX=47.0005.80FFE1000000F21A26D8
-OWN=$PREFIX.0020EA0000B0.00
-SILENT=$PREFIX.0020EA0000B0.01
+OWN=$PREFIX.$ESI.00
+SILENT=$PREFIX.$ESI.01
 NOWHERE=$PREFIX.0020EA0000A0.00
 
 # check NAME COMMAND...: a line that the harness counts
@@ -12,11 +12,15 @@ waitfor() { # waitfor SECONDS COMMAND...: again and again until it succeeds
   n=$(($1*5)); shift
   while [ $n -gt 0 ]; do "$@" >/dev/null 2>&1 && return 0; usleep 200000; n=$((n-1)); done
   return 1; }
+# host ARGUMENTS...: runs aerostat outside, for this lab, and prints what it says
+host() { echo "aerostat $@" | nc $OUTSIDE $HOSTPORT; }
+# meet NAME: goes on when all guests of the test are there
+meet() { echo "meet $1" | nc $OUTSIDE $HOSTPORT; }
 signalling_up() { grep -q "SSCF.*entering state 4/10" /tmp/sigd.log; }
 
 atmtcp virtual 0 connect $OUTSIDE $PORT bg
 sleep 1
-esi 0020EA0000B0 0
+esi $ESI 0
 atmaddr -a 0 $OWN
 atmsigd -c /dev/null -d -l /tmp/sigd.log -m user -u $UNI >/dev/null 2>&1 &
 check "signalling is up" waitfor 20 signalling_up

@@ -1,0 +1,56 @@
+# Two Linux hosts in two subnets, each with its MPOA client: a shortcut between them, best effort, then CBR for one flow.
+case $ESI in
+  *B0) elan=red;  own=10.8.0.2; gateway=10.8.0.1;   there=10.7.0; peer=10.7.0.2;;
+  *C0) elan=blue; own=10.7.0.2; gateway=10.7.0.254; there=10.8.0; peer=10.8.0.2;;
+esac
+zeppelin -m ffff -2 -n $elan -l $OWN -i 0 >/tmp/zeppelin.log 2>&1 &
+check "zeppelin joins the ELAN" waitfor 30 grep -q "Joined ELAN" /tmp/zeppelin.log
+ifconfig lec0 $own netmask 255.255.255.0 up
+route add -net $there.0/24 gw $gateway
+mpcd -i 0 -s $PREFIX.$ESI.50 -l $PREFIX.$ESI.51 -L $OWN >/tmp/mpcd.log 2>&1 & mpcd=$!
+sleep 2
+meet joined
+pings() { ping -c $1 -i 0.05 $peer >/tmp/ping; tail -3 /tmp/ping; grep -q " 0% packet loss" /tmp/ping; }
+ingress() { cat /proc/net/atm/mpc; grep -q "^$peer *resolved  *[0-9]*  *[0-9]*  *0  *[0-9]" /proc/net/atm/mpc; }
+egress() { grep -q "^[0-9]*  *resolved .* $peer  *0  *[0-9]" /proc/net/atm/mpc; }
+routed() { host inspect router lec | awk '/^sent_direct/ { n += $2 } END { print n }'; }
+around() { before=$(routed); pings 40 || return 1; after=$(routed); echo "the router sent $before frames, then $after"; [ $((after - before)) -lt 5 ]; }
+
+check "ping by the routed path" waitfor 10 ping -c 1 -W 1 $peer
+meet routed
+check "no ping is lost on the way to the shortcut" pings 80
+check "sends on a shortcut" waitfor 5 ingress
+ingress
+check "receives on a shortcut" waitfor 5 egress
+meet shortcut
+check "40 pings pass the router by" around
+meet around
+
+# A megabyte by TCP, both ways at once.
+sleep 60 | nc -l -p 7000 >/tmp/received &   # nc ends when either side does: its input has to stay open
+sleep 1; meet listening
+head -c 1000000 /dev/urandom >/tmp/sent
+nc $peer 7000 </tmp/sent >/dev/null
+whole() { ls -l /tmp/received; [ $(wc -c </tmp/received) = 1000000 ]; }
+check "a megabyte by TCP" waitfor 20 whole
+meet whole
+
+# A traffic contract for the flow from red: its client takes it up when it starts over.
+if [ $elan = red ]; then
+  echo "add $peer tx=20000,1600 rx=tx" >/proc/net/atm/mpc
+  kill -HUP $mpcd
+  again() { pings 40; ingress; }
+  check "the shortcut comes back" waitfor 60 again
+  cat /proc/net/atm/mpc
+  vci=$(awk -v peer=$peer '$1 == peer && $2 == "resolved" { print $6 }' /proc/net/atm/mpc)
+  host inspect sw1 vc >/tmp/vc; grep cbr /tmp/vc
+  contract() { grep -q "  0\.$vci .*cbr:max_pcr=20000,sdu=1600 " /tmp/vc; }
+  check "it is a CBR connection of 20000 cells/s, on the VCI that Linux shows" contract
+  meet cbr
+  kill -9 $mpcd
+  check "the routed path serves on when mpcd is killed" pings 40
+else
+  meet cbr
+fi
+meet end
+tail -30 /tmp/mpcd.log
