@@ -294,7 +294,7 @@ impl Tree {
 
     fn call(&mut self, called: AtmAddress, multipoint: bool) -> ConnId {
         loop {
-            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            self.next_conn = (self.next_conn + 1) % (ConnId::INCOMING - 1);
             let conn = ConnId(self.next_conn);
             if !self.is_root(conn) && !self.is_copy(conn) {
                 break;

@@ -1,86 +1,42 @@
-//! LAN emulation configuration server: which ELAN a client belongs to.
+//! LAN emulation configuration server: which ELAN a client belongs to, and which LES serves the ELAN.
 //!
-//! **Objects and owners.** [`Lecs`] owns the table of ELANs and its callers' connections.
+//! **Objects and owners.** [`Lecs`] owns the table of ELANs ([`Elan`]), its callers' connections, and what it knows of
+//! the LESs of ELANs that have several (`servers.rs`).
 //!
-//! **Policy.** A client that names an ELAN gets it, if its ATM address is allowed there. One that names none gets the
-//! first ELAN (in the order of the table) that lists its address, else the default ELAN. Otherwise the answer is status
-//! 20 (no such ELAN), 7 (not allowed) or 22 (no name, and nothing fits).
+//! **Policy** (`policy.rs`). [`LecsConfig::policies`] is a list of levels, tried in order. A level is a set of
+//! [`Criterion`]s, all of which must point to the same ELAN; the first such ELAN in the order of the table is the client's.
+//! If no level finds one: the default ELAN for a client that names none, else status 20 (no such ELAN) or 22 (no name, and
+//! nothing fits). A client that names an ELAN which lists others is refused with status 7.
 //!
-//! **Timers**: S4 per connection: idle callers are released.
+//! **Several LESs.** An ELAN may have standby LESs. Each LES of such an ELAN keeps a connection here and asks, with
+//! LE_CONFIGURE, who serves. The LES that clients are sent to stays the same as long as it reports; if it is lost, the next
+//! in the order of the table that reports takes over, and a LES that hears that another serves lets its clients go.
+//!
+//! **Timers**: S4 per connection: idle callers are released; a LES must report within three [`REPORT`]s.
 //!
 //! **Standards**: LUNI 2.0 clause 5.3; facts book "LANE" §3, §16.
 //!
-//! **Not implemented**: policies by MAC address, route descriptor, or frame size; configuration fragments.
+//! **Not implemented**: policies by route descriptor; configuration fragments; LNNI, where several LESs serve one
+//! ELAN at once.
 //!
-//! **Deviations**: none known.
+//! **Deviations**: the report of a LES is our own use of LE_CONFIGURE; LNNI has other means.
+
+mod policy;
+mod servers;
+pub use policy::{AddressPattern, Criterion, Elan};
 
 use super::ServerParams;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
-use aerostat_wire::lane::{
-    CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Status, Tlv,
-};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
+use aerostat_wire::lane::{CONTROL_SDU, Control, ControlFrame, ElanName, OpCode, Status};
 use aerostat_wire::{AtmAddress, Sap};
+use servers::Servers;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A set of ATM addresses: those that agree with `value` in the bits set in `mask`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressPattern {
-    /// Value.
-    pub value: AtmAddress,
-    /// Bits that count.
-    pub mask: [u8; 20],
-}
-
-impl AddressPattern {
-    /// Addresses that begin with the first `octets` octets of `value`.
-    #[must_use]
-    pub fn prefix(value: AtmAddress, octets: usize) -> Self {
-        let mut mask = [0; 20];
-        mask.iter_mut().take(octets).for_each(|m| *m = 0xff);
-        Self { value, mask }
-    }
-    /// True if `address` is in the set.
-    #[must_use]
-    pub fn matches(&self, address: AtmAddress) -> bool {
-        let pairs = self.value.0.iter().zip(address.0).zip(self.mask);
-        pairs.into_iter().all(|((v, a), m)| v & m == a & m)
-    }
-}
-
-/// One ELAN.
-#[derive(Clone, Debug)]
-pub struct Elan {
-    /// Name.
-    pub name: ElanName,
-    /// Its LES.
-    pub les: AtmAddress,
-    /// LAN type.
-    pub lan_type: LanType,
-    /// Frame size.
-    pub max_frame: MaxFrameSize,
-    /// TLVs for its clients: LEC variables, MPC parameters, ELAN-ID.
-    pub tlvs: Vec<Tlv>,
-    /// Who may join by name, and who belongs here without a name; empty: all may, none does.
-    pub members: Vec<AddressPattern>,
-}
-
-impl Elan {
-    /// An Ethernet ELAN with 1516-octet frames, open to all.
-    #[must_use]
-    pub fn new(name: ElanName, les: AtmAddress) -> Self {
-        Self {
-            name,
-            les,
-            lan_type: LanType::ETHERNET,
-            max_frame: MaxFrameSize::S1516,
-            tlvs: Vec::new(),
-            members: Vec::new(),
-        }
-    }
-}
+/// How often a LES of an ELAN that has several says that it is there.
+pub const REPORT: Duration = Duration::from_secs(10);
 
 /// What a LECS is told before it starts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LecsConfig {
     /// Own ATM address.
     pub address: AtmAddress,
@@ -88,10 +44,26 @@ pub struct LecsConfig {
     pub well_known: bool,
     /// The ELANs, in order.
     pub elans: Vec<Elan>,
+    /// How clients are assigned, level by level.
+    pub policies: Vec<Vec<Criterion>>,
     /// ELAN of clients that name none and are listed nowhere.
     pub default: Option<ElanName>,
     /// Variables and bounds.
     pub params: ServerParams,
+}
+
+impl Default for LecsConfig {
+    /// No ELANs; assignment by name, then by ATM address.
+    fn default() -> Self {
+        Self {
+            address: AtmAddress::ZERO,
+            well_known: false,
+            elans: Vec::new(),
+            policies: vec![vec![Criterion::Name], vec![Criterion::Address]],
+            default: None,
+            params: ServerParams::default(),
+        }
+    }
 }
 
 /// What goes into a LECS.
@@ -127,6 +99,10 @@ pub struct LecsCounters {
     pub calls_refused: u64,
     /// Idle connections released.
     pub idle: u64,
+    /// Reports of LESs.
+    pub reports: u64,
+    /// Times that another LES took over an ELAN.
+    pub takeovers: u64,
 }
 
 struct Caller {
@@ -139,6 +115,7 @@ pub struct Lecs {
     config: LecsConfig,
     running: bool,
     callers: BTreeMap<ConnId, Caller>,
+    servers: Servers,
     counters: LecsCounters,
     out: VecDeque<Output>,
 }
@@ -151,6 +128,7 @@ impl Lecs {
             config,
             running: false,
             callers: BTreeMap::new(),
+            servers: Servers::default(),
             counters: LecsCounters::default(),
             out: VecDeque::new(),
         }
@@ -187,6 +165,7 @@ impl Lecs {
         if !core::mem::replace(&mut self.running, false) {
             return;
         }
+        self.servers = Servers::default();
         for conn in core::mem::take(&mut self.callers).into_keys() {
             let cause = Cause::NORMAL;
             self.request(AtmRequest::Release { conn, cause });
@@ -214,6 +193,7 @@ impl Lecs {
             }
             AtmEvent::Released { conn, .. } => {
                 self.callers.remove(&conn);
+                self.lost(conn);
             }
             AtmEvent::Received { conn, sdu } => self.sdu(conn, sdu, now),
             AtmEvent::Up
@@ -233,7 +213,10 @@ impl Lecs {
         let address = caller.address;
         match Control::decode(sdu) {
             Ok(Control::Frame(frame)) if frame.op == OpCode::CONFIGURE => {
-                let response = self.answer(&frame, address);
+                let response = match self.server_of(&frame, address) {
+                    Some(elan) => self.report(conn, elan, &frame, now),
+                    None => self.answer(&frame, address),
+                };
                 let sdu = response.encode();
                 self.request(AtmRequest::Send { conn, sdu });
             }
@@ -242,11 +225,12 @@ impl Lecs {
     }
 
     fn answer(&mut self, frame: &ControlFrame, caller: Option<AtmAddress>) -> ControlFrame {
-        let verdict = self.choose(frame, caller);
+        let verdict = policy::choose(&self.config, frame, caller);
         let (trace, response) = match verdict {
-            Ok(elan) => {
+            Ok(number) => {
+                let elan = &self.config.elans[number];
                 let mut response = frame.response(Status::SUCCESS);
-                response.target_atm = elan.les;
+                response.target_atm = self.servers.assign(number, elan);
                 response.lan_type = elan.lan_type;
                 response.max_frame = elan.max_frame;
                 response.elan = elan.name;
@@ -265,35 +249,46 @@ impl Lecs {
         response
     }
 
-    fn choose(&self, frame: &ControlFrame, caller: Option<AtmAddress>) -> Result<&Elan, Status> {
-        if frame.version != 1 {
-            return Err(Status::VERSION);
+    /// The ELAN of which the caller is one of several LESs.
+    fn server_of(&self, frame: &ControlFrame, caller: Option<AtmAddress>) -> Option<usize> {
+        let caller = caller.filter(|caller| *caller == frame.source_atm)?;
+        let mut elans = self.config.elans.iter();
+        elans.position(|elan| {
+            !elan.standby.is_empty()
+                && elan.name.same(&frame.elan)
+                && elan.servers().any(|les| les == caller)
+        })
+    }
+
+    fn report(
+        &mut self,
+        conn: ConnId,
+        number: usize,
+        frame: &ControlFrame,
+        now: Instant,
+    ) -> ControlFrame {
+        self.counters.reports += 1;
+        if let Some(caller) = self.callers.get_mut(&conn) {
+            caller.until = now + REPORT * 3;
         }
-        if caller.is_some_and(|caller| !caller.same_end_system(&frame.source_atm)) {
-            return Err(Status::ATM_ADDRESS);
-        }
-        let elans = &self.config.elans;
-        let lists = |elan: &&Elan| {
-            let mut members = elan.members.iter();
-            members.any(|pattern| pattern.matches(frame.source_atm))
-        };
-        let named = |name: &ElanName| elans.iter().find(|elan| elan.name.same(name));
-        let elan = if frame.elan.is_empty() {
-            let listed = elans.iter().find(lists);
-            let fallback = || self.config.default.as_ref().and_then(named);
-            listed.or_else(fallback).ok_or(Status::INFORMATION)?
-        } else {
-            let elan = named(&frame.elan).ok_or(Status::NO_CONFIGURATION)?;
-            if !elan.members.is_empty() && !lists(&elan) {
-                return Err(Status::DENIED);
-            }
-            elan
-        };
-        let kind = [LanType::UNSPECIFIED, elan.lan_type].contains(&frame.lan_type);
-        if kind {
-            Ok(elan)
-        } else {
-            Err(Status::PARAMETERS)
+        let elan = &self.config.elans[number];
+        self.servers.reported(number, frame.source_atm, conn);
+        let mut response = frame.response(Status::SUCCESS);
+        response.target_atm = self.servers.serving(number, elan);
+        response
+    }
+
+    /// The connection of a caller is gone: perhaps it was a LES.
+    fn lost(&mut self, conn: ConnId) {
+        for (number, elan) in self.config.elans.iter().enumerate() {
+            let Some(les) = self.servers.lost(number, elan, conn) else {
+                continue;
+            };
+            self.counters.takeovers += 1;
+            let text = format!("the LES of ELAN {} is lost: {les} takes over", elan.name);
+            let trace = Trace::milestone("lecs.takeover", text);
+            let trace = trace.with("elan", elan.name).with("les", les);
+            self.out.push_back(Output::Trace(trace));
         }
     }
 
@@ -321,6 +316,7 @@ impl Machine for Lecs {
             .collect();
         for conn in late {
             self.callers.remove(&conn);
+            self.lost(conn);
             self.counters.idle += 1;
             let cause = Cause::NORMAL;
             self.request(AtmRequest::Release { conn, cause });

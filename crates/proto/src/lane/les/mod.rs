@@ -6,7 +6,10 @@
 //! **States of a client**: connected (S4 runs), joining (its leaf of control distribute is being added), joined.
 //! The leaf is added after LE_JOIN_REQUEST and before the response: earlier, a Linux client does not listen yet.
 //!
-//! **Timers**: S4 per client that has not joined; retry of a refused leaf.
+//! **Several LESs** (`standby.rs`). A LES with [`LesConfig::lecs`] reports to the LECS every ten seconds. If the answer is
+//! that another LES serves the ELAN, it lets its clients go: they ask the LECS anew, and the ELAN is whole again.
+//!
+//! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
 //! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side); facts book "LANE" §16b.
 //!
@@ -18,6 +21,7 @@
 //! with status 2.
 
 mod requests;
+mod standby;
 use super::ServerParams;
 use super::tree::{Tree, TreeEvent};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
@@ -25,6 +29,7 @@ use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
 };
 use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
+use standby::Standby;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a LES is told before it starts.
@@ -44,6 +49,8 @@ pub struct LesConfig {
     pub v2: bool,
     /// Number of the ELAN, for v2 clients; 0 is none.
     pub elan_id: u32,
+    /// The LECS to report to, if the ELAN has several LESs.
+    pub lecs: Option<AtmAddress>,
     /// Variables and bounds.
     pub params: ServerParams,
 }
@@ -60,6 +67,7 @@ impl LesConfig {
             max_frame: MaxFrameSize::S1516,
             v2: true,
             elan_id: 0,
+            lecs: None,
             params: ServerParams::default(),
         }
     }
@@ -154,6 +162,7 @@ pub struct Les {
     lecids: BTreeMap<u16, ConnId>,
     macs: BTreeMap<MacAddr, Registration>,
     tree: Tree,
+    standby: Option<Standby>,
     deadline: Option<Instant>,
     counters: LesCounters,
     out: VecDeque<Output>,
@@ -202,6 +211,7 @@ impl Les {
         let params = &config.params;
         Self {
             tree: Tree::new(config.address, Sap::LANE_CONTROL, CONTROL_SDU, params),
+            standby: config.lecs.map(Standby::new),
             config,
             running: false,
             clients: BTreeMap::new(),
@@ -238,7 +248,7 @@ impl Les {
         }
     }
 
-    fn start(&mut self) {
+    fn start(&mut self, now: Instant) {
         if !core::mem::replace(&mut self.running, true) {
             self.request(AtmRequest::Listen {
                 address: self.config.address,
@@ -248,6 +258,7 @@ impl Les {
             let text = format!("serves ELAN {}", self.config.elan);
             let trace = Trace::milestone("les.started", text).with("elan", self.config.elan);
             self.out.push_back(Output::Trace(trace));
+            self.report(now);
         }
     }
 
@@ -259,6 +270,7 @@ impl Les {
             self.drop_client(conn, true, now);
         }
         self.tree.clear(now);
+        self.stop_reporting();
         self.request(AtmRequest::Unlisten {
             address: self.config.address,
             sap: Sap::LANE_CONTROL,
@@ -266,6 +278,9 @@ impl Les {
     }
 
     fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        if self.standby_event(&event, now) {
+            return;
+        }
         if self.tree.handle(&event, now) && !self.clients.contains_key(&conn_of(&event)) {
             return;
         }
@@ -448,7 +463,8 @@ impl Les {
                 State::Connected { until } => Some(until),
                 State::Joining { .. } | State::Joined => None,
             });
-        self.deadline = s4.chain(self.tree.next()).min();
+        let report = self.standby.as_ref().and_then(|standby| standby.due);
+        self.deadline = s4.chain(self.tree.next()).chain(report).min();
     }
 }
 
@@ -468,7 +484,7 @@ impl Machine for Les {
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {
-            Input::Start => self.start(),
+            Input::Start => self.start(now),
             Input::Stop => self.stop(now),
             Input::Atm(event) => self.atm(event, now),
         }
@@ -488,6 +504,13 @@ impl Machine for Les {
         for conn in late {
             self.counters.join_timeouts += 1;
             self.drop_client(conn, true, now);
+        }
+        if self
+            .standby
+            .as_ref()
+            .is_some_and(|standby| standby.due.is_some_and(|at| at <= now))
+        {
+            self.report(now);
         }
         self.tree.timeout(now);
         self.settle(now);

@@ -4,6 +4,7 @@ mod faults;
 mod hostile;
 mod joining;
 mod recorded;
+mod servers;
 mod traffic;
 
 use super::lecs::Elan;
