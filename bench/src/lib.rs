@@ -7,3 +7,4 @@ pub mod assured;
 pub mod calls;
 pub mod cells;
 pub mod labs;
+pub mod soak;
