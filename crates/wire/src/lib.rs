@@ -8,6 +8,7 @@ pub mod addr;
 pub mod blli;
 pub mod cell;
 pub mod error;
+pub mod ilmi;
 pub mod ipv4;
 pub mod lane;
 pub mod llc;

@@ -81,6 +81,14 @@ impl<'a> Reader<'a> {
     pub fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
         self.array(field).map(u32::from_be_bytes)
     }
+    /// A reader of the `len` octets that were read last; its offsets go on from where they are.
+    #[must_use]
+    pub fn inside(&self, len: usize) -> Self {
+        Self {
+            octets: self.octets.get(..self.offset).unwrap_or_default(),
+            offset: self.offset.saturating_sub(len),
+        }
+    }
     /// All octets that are left.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = self.octets.get(self.offset..).unwrap_or_default();

@@ -1,0 +1,228 @@
+//! What the other side may read here, and what it may set.
+
+use super::manager::number_of;
+use super::{Ime, Prefix, Side};
+use crate::Instant;
+use aerostat_wire::AtmAddress;
+use aerostat_wire::ilmi::{
+    Binding, ErrorStatus, Kind, MAX_MESSAGE, Message, Oid, Pdu, Request, Value, mib,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+/// A row that a SetRequest changes.
+enum Change {
+    /// An address, at the network side.
+    Address(AtmAddress, bool),
+    /// A prefix, at the user side.
+    Prefix(Prefix, bool),
+    /// The scope of an address: taken note of by nobody.
+    Scope,
+}
+
+impl Ime {
+    /// Answers a request of the other side.
+    pub(super) fn answer(
+        &mut self,
+        mut request: Request,
+        taken: &BTreeSet<AtmAddress>,
+        now: Instant,
+    ) {
+        let asked = request.bindings.clone();
+        let done = match request.kind {
+            Kind::Get => self.get(&mut request.bindings, now),
+            Kind::GetNext => self.get_next(&mut request.bindings, now),
+            Kind::Set => self.set(&request.bindings, taken, now),
+            Kind::Response => return,
+        };
+        request.kind = Kind::Response;
+        (request.status, request.index) = (ErrorStatus::NO_ERROR, 0);
+        if let Err((index, status)) = done {
+            (request.status, request.index) = (status, index as i32 + 1);
+            request.bindings.clone_from(&asked);
+        }
+        let mut response = Message(Pdu::Request(request));
+        if response.encode().len() > MAX_MESSAGE
+            && let Message(Pdu::Request(request)) = &mut response
+        {
+            (request.status, request.index) = (ErrorStatus::TOO_BIG, 0);
+            request.bindings = asked;
+        }
+        if let Message(Pdu::Request(request)) = &response {
+            self.counters.errors_sent += u64::from(request.status != ErrorStatus::NO_ERROR);
+        }
+        self.send(&response);
+        self.go_on(now);
+    }
+
+    fn get(&self, bindings: &mut [Binding], now: Instant) -> Result<(), (usize, ErrorStatus)> {
+        let objects = self.objects(now);
+        for (index, binding) in bindings.iter_mut().enumerate() {
+            let value = objects.get(&binding.name);
+            binding.value = value.cloned().ok_or((index, ErrorStatus::NO_SUCH_NAME))?;
+        }
+        Ok(())
+    }
+
+    fn get_next(&self, bindings: &mut [Binding], now: Instant) -> Result<(), (usize, ErrorStatus)> {
+        let objects = self.objects(now);
+        for (index, binding) in bindings.iter_mut().enumerate() {
+            let after = (Bound::Excluded(&binding.name), Bound::Unbounded);
+            let next = objects.range::<Oid, _>(after).next();
+            let (name, value) = next.ok_or((index, ErrorStatus::NO_SUCH_NAME))?;
+            *binding = Binding::new(name.clone(), value.clone());
+        }
+        Ok(())
+    }
+
+    /// All or nothing: a request with one wrong variable changes nothing.
+    fn set(
+        &mut self,
+        bindings: &[Binding],
+        taken: &BTreeSet<AtmAddress>,
+        now: Instant,
+    ) -> Result<(), (usize, ErrorStatus)> {
+        let mut changes = Vec::new();
+        for (index, binding) in bindings.iter().enumerate() {
+            let change = self.judge(binding, taken, now);
+            changes.push(change.map_err(|status| (index, status))?);
+        }
+        for change in changes {
+            match change {
+                Change::Address(address, valid) => self.host_address(address, valid),
+                Change::Prefix(prefix, true) => self.prefix_given(prefix),
+                Change::Prefix(prefix, false) => self.prefix_taken(prefix),
+                Change::Scope => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &mut self,
+        binding: &Binding,
+        taken: &BTreeSet<AtmAddress>,
+        now: Instant,
+    ) -> Result<Change, ErrorStatus> {
+        let Binding { name, value } = binding;
+        let valid = match value.integer() {
+            Some(mib::VALID) => Some(true),
+            Some(mib::INVALID) => Some(false),
+            _ => None,
+        };
+        let network = self.config.side == Side::Network;
+        if let Some(address) = mib::address_of(&mib::address_status(), name).filter(|_| network) {
+            let valid = valid.ok_or(ErrorStatus::BAD_VALUE)?;
+            let address = address.with_selector(0);
+            if valid {
+                self.may_register(address, taken)?;
+            }
+            return Ok(Change::Address(address, valid));
+        }
+        if mib::address_of(&mib::address_scope(), name).is_some() && network {
+            let scope = value.integer().filter(|scope| (1..=15).contains(scope));
+            return scope.map(|_| Change::Scope).ok_or(ErrorStatus::BAD_VALUE);
+        }
+        if let Some(prefix) = mib::prefix_of(name).filter(|_| !network) {
+            let valid = valid.ok_or(ErrorStatus::BAD_VALUE)?;
+            let known = self.prefixes.contains(&prefix);
+            if valid && !known && self.prefixes.len() >= self.config.limits.prefixes {
+                self.counters.full += 1;
+                return Err(ErrorStatus::GENERAL);
+            }
+            return Ok(Change::Prefix(prefix, valid));
+        }
+        Err(if self.objects(now).contains_key(name) {
+            ErrorStatus::READ_ONLY
+        } else {
+            ErrorStatus::NO_SUCH_NAME
+        })
+    }
+
+    /// A host registers only what lies under a prefix that it was given, and what nobody else has.
+    fn may_register(
+        &mut self,
+        address: AtmAddress,
+        taken: &BTreeSet<AtmAddress>,
+    ) -> Result<(), ErrorStatus> {
+        let esi = address.esi();
+        let offered = self.prefixes.contains(&address.prefix());
+        if !offered || esi.is_group() || esi.0 == [0; 6] || taken.contains(&address) {
+            return Err(ErrorStatus::BAD_VALUE);
+        }
+        let known = self.addresses.contains_key(&address);
+        if !known && self.addresses.len() >= self.config.limits.addresses {
+            self.counters.full += 1;
+            return Err(ErrorStatus::GENERAL);
+        }
+        Ok(())
+    }
+
+    fn host_address(&mut self, address: AtmAddress, valid: bool) {
+        if valid {
+            if self.addresses.insert(address, true).is_none() {
+                self.tell_address(address, true);
+            }
+        } else if self.addresses.remove(&address).is_some() {
+            self.tell_address(address, false);
+        }
+    }
+
+    /// Everything that can be read, in order.
+    fn objects(&self, now: Instant) -> BTreeMap<Oid, Value> {
+        let config = &self.config;
+        let network = config.side == Side::Network;
+        let text = |text: &str| Value::Octets(text.as_bytes().to_vec());
+        let number = Value::Integer;
+        let mut objects = BTreeMap::from([
+            (
+                mib::system(1),
+                text(concat!("Aerostat ", env!("CARGO_PKG_VERSION"))),
+            ),
+            (mib::system(2), Value::Oid(mib::uni(&[]))),
+            (
+                mib::system(mib::SYS_UP_TIME),
+                Value::TimeTicks(self.up_time(now)),
+            ),
+            (mib::system(4), text("")),
+            (mib::system(5), text(&config.name)),
+            (mib::system(6), text("")),
+            // A switch works at layer 2, a host at 3 to 7. Source: RFC 1213, sysServices.
+            (mib::system(7), number(if network { 2 } else { 72 })),
+            (mib::port(mib::MY_IF_NAME), text(&config.name)),
+            (mib::port(mib::MY_IF_IDENTIFIER), number(config.number)),
+            (
+                mib::my_system_identifier(),
+                Value::Octets(config.system.0.to_vec()),
+            ),
+            (mib::atm_layer(mib::MAX_VPI_BITS), number(8)),
+            (mib::atm_layer(mib::MAX_VCI_BITS), number(16)),
+            (mib::atm_layer(mib::UNI_TYPE), number(2)),
+            (
+                mib::atm_layer(mib::UNI_VERSION),
+                number(number_of(config.version)),
+            ),
+            (
+                mib::atm_layer(mib::DEVICE_TYPE),
+                number(if network { 2 } else { 1 }),
+            ),
+            (mib::atm_layer(mib::ILMI_VERSION), number(2)),
+            (mib::address_admin_status(), number(1)),
+        ]);
+        if network {
+            for address in self.addresses.keys() {
+                let (status, scope) = (mib::address_status(), mib::address_scope());
+                objects.insert(mib::of_address(&status, *address), number(mib::VALID));
+                objects.insert(mib::of_address(&scope, *address), number(15));
+            }
+            for (index, lecs) in (1..).zip(&config.lecs) {
+                objects.insert(mib::of_lecs(index), Value::Octets(lecs.0.to_vec()));
+            }
+        } else {
+            for prefix in &self.prefixes {
+                objects.insert(mib::of_prefix(*prefix), number(mib::VALID));
+            }
+        }
+        objects
+    }
+}

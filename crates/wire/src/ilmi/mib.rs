@@ -1,0 +1,157 @@
+//! Names of the objects that ILMI uses. Source: af-ilmi-0065.000 clause 8; facts book "ATM addresses and ILMI" §3.
+//!
+//! Instances of the interface that a message came over have index 0.
+
+use super::Oid;
+use crate::{AtmAddress, MacAddr};
+
+/// `atmForum`, 1.3.6.1.4.1.353.
+const ATM_FORUM: [u32; 7] = [1, 3, 6, 1, 4, 1, 353];
+/// Value of a row's status: it is valid.
+pub const VALID: i32 = 1;
+/// Value of a row's status: it is not, or is to be removed.
+pub const INVALID: i32 = 2;
+
+/// `atmForumUni` and below.
+#[must_use]
+pub fn uni(arcs: &[u32]) -> Oid {
+    Oid::new(&ATM_FORUM).child(&[2]).child(arcs)
+}
+/// Column `column` of `atmfPortTable`, this interface.
+#[must_use]
+pub fn port(column: u32) -> Oid {
+    uni(&[1, 1, 1, column, 0])
+}
+/// Column `column` of `atmfAtmLayerTable`, this interface.
+#[must_use]
+pub fn atm_layer(column: u32) -> Oid {
+    uni(&[2, 1, 1, column, 0])
+}
+/// `atmfPortMyIfName`, of [`port`].
+pub const MY_IF_NAME: u32 = 7;
+/// `atmfPortMyIfIdentifier`, of [`port`].
+pub const MY_IF_IDENTIFIER: u32 = 8;
+/// `atmfAtmLayerMaxVpiBits`, of [`atm_layer`].
+pub const MAX_VPI_BITS: u32 = 6;
+/// `atmfAtmLayerMaxVciBits`.
+pub const MAX_VCI_BITS: u32 = 7;
+/// `atmfAtmLayerUniType`: public 1, private 2.
+pub const UNI_TYPE: u32 = 8;
+/// `atmfAtmLayerUniVersion`: 2.0 is 1, 3.0 is 2, 3.1 is 3, 4.0 is 4, none 5.
+pub const UNI_VERSION: u32 = 9;
+/// `atmfAtmLayerDeviceType`: user 1, node 2.
+pub const DEVICE_TYPE: u32 = 10;
+/// `atmfAtmLayerIlmiVersion`: none 1, 4.0 is 2.
+pub const ILMI_VERSION: u32 = 11;
+/// `atmfAtmLayerNniSigVersion`: none 1, IISP 2, PNNI 1.0 is 3.
+pub const NNI_SIG_VERSION: u32 = 12;
+
+/// `atmfMySystemIdentifier`: 6 octets.
+#[must_use]
+pub fn my_system_identifier() -> Oid {
+    uni(&[1, 4, 0])
+}
+/// `atmfAddressRegistrationAdminStatus`, this interface: supported 1, not 2.
+#[must_use]
+pub fn address_admin_status() -> Oid {
+    uni(&[11, 1, 1, 2, 0])
+}
+/// Object `object` of the group `system` of MIB-II: sysDescr 1 to sysServices 7.
+#[must_use]
+pub fn system(object: u32) -> Oid {
+    Oid::new(&[1, 3, 6, 1, 2, 1, 1, object, 0])
+}
+/// `sysUpTime` of [`system`].
+pub const SYS_UP_TIME: u32 = 3;
+
+/// Column `atmfAddressStatus`; its instances are addresses.
+#[must_use]
+pub fn address_status() -> Oid {
+    uni(&[6, 1, 1, 3])
+}
+/// Column `atmfAddressOrgScope`.
+#[must_use]
+pub fn address_scope() -> Oid {
+    uni(&[6, 1, 1, 4])
+}
+/// Column `atmfNetPrefixStatus`; its instances are prefixes.
+#[must_use]
+pub fn prefix_status() -> Oid {
+    uni(&[7, 1, 1, 3])
+}
+/// Column `atmfSrvcRegATMAddress`; its instances are services and a number.
+#[must_use]
+pub fn service_address() -> Oid {
+    uni(&[8, 1, 1, 3])
+}
+/// The service "LECS", as part of an instance of [`service_address`].
+#[must_use]
+pub fn lecs_service() -> Oid {
+    Oid::new(&ATM_FORUM).child(&[1, 5, 1])
+}
+
+/// The instance of a column for octets with their length in front: `0.LENGTH.OCTETS`.
+fn instance(column: &Oid, octets: &[u8]) -> Oid {
+    let length = octets.len() as u32;
+    let arcs: Vec<u32> = [0, length]
+        .into_iter()
+        .chain(octets.iter().map(|octet| (*octet).into()))
+        .collect();
+    column.child(&arcs)
+}
+/// The octets of an instance of `column`, if `name` is one.
+fn octets(column: &Oid, name: &Oid) -> Option<Vec<u8>> {
+    let [0, length, octets @ ..] = name.strip_prefix(column)? else {
+        return None;
+    };
+    let octets: Vec<u8> = octets
+        .iter()
+        .map(|arc| u8::try_from(*arc).ok())
+        .collect::<Option<_>>()?;
+    (octets.len() == usize::try_from(*length).ok()?).then_some(octets)
+}
+
+/// `atmfAddressStatus` or `atmfAddressOrgScope` (`column`) of an address.
+#[must_use]
+pub fn of_address(column: &Oid, address: AtmAddress) -> Oid {
+    instance(column, &address.0)
+}
+/// The address whose `column` this is.
+#[must_use]
+pub fn address_of(column: &Oid, name: &Oid) -> Option<AtmAddress> {
+    octets(column, name)?.try_into().ok().map(AtmAddress)
+}
+/// `atmfNetPrefixStatus` of a prefix of 13 octets.
+#[must_use]
+pub fn of_prefix(prefix: [u8; 13]) -> Oid {
+    instance(&prefix_status(), &prefix)
+}
+/// The prefix whose status this is; `None` for other lengths too.
+#[must_use]
+pub fn prefix_of(name: &Oid) -> Option<[u8; 13]> {
+    octets(&prefix_status(), name)?.try_into().ok()
+}
+/// `atmfSrvcRegATMAddress` of LECS number `index`, from 1.
+#[must_use]
+pub fn of_lecs(index: u32) -> Oid {
+    let service = lecs_service();
+    let arcs = [0, service.arcs().len() as u32];
+    service_address()
+        .child(&arcs)
+        .child(service.arcs())
+        .child(&[index])
+}
+/// True if `name` is the address of a LECS.
+#[must_use]
+pub fn is_lecs(name: &Oid) -> bool {
+    let service = lecs_service();
+    let arcs = [0, service.arcs().len() as u32];
+    let column = service_address().child(&arcs).child(service.arcs());
+    matches!(name.strip_prefix(&column), Some([_]))
+}
+
+/// The address that prefix and end system identifier make, selector 0.
+#[must_use]
+pub fn address(prefix: [u8; 13], esi: MacAddr) -> AtmAddress {
+    AtmAddress::from_parts(prefix, esi, 0)
+}
