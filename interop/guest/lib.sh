@@ -1,4 +1,5 @@
-# In front of every script for the guest. The harness defines PORT (atmtcp), HOSTPORT (see host), ESI and UNI.
+# In front of every script for the guest. The harness defines PORT (atmtcp), HOSTPORT (see host), ESI, UNI
+# and ADDRESS: typed, or registered by the script.
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin
 OUTSIDE=10.0.2.2
 PREFIX=47.0005.80FFE1000000F21A26D8
@@ -21,6 +22,8 @@ signalling_up() { grep -q "SSCF.*entering state 4/10" /tmp/sigd.log; }
 atmtcp virtual 0 connect $OUTSIDE $PORT bg
 sleep 1
 esi $ESI 0
-atmaddr -a 0 $OWN
-atmsigd -c /dev/null -d -l /tmp/sigd.log -m user -u $UNI >/dev/null 2>&1 &
-check "signalling is up" waitfor 20 signalling_up
+signalling() {
+  atmsigd -c /dev/null -d -l /tmp/sigd.log -m user -u $UNI >/dev/null 2>&1 &
+  check "signalling is up" waitfor 20 signalling_up; }
+# Where the lab knows the address, nobody has to register it.
+if [ $ADDRESS = typed ]; then atmaddr -a 0 $OWN; signalling; fi

@@ -3,6 +3,7 @@
 use crate::model::{
     Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel,
     Mpc as MpcModel, Mps as MpsModel, NodeId, NodeKind, Router as RouterModel, SendRate, Side,
+    Switch as SwitchModel,
 };
 use aerostat_node::host::{Host, Ip, Service};
 use aerostat_node::interface;
@@ -17,7 +18,8 @@ use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, lecs,
 };
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
-use aerostat_proto::{Duration, Instant, uni};
+use aerostat_proto::{Duration, Instant, ilmi, uni};
+use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{ElanName, Tlv, TlvType};
 use aerostat_wire::q2931::Version;
 use std::net::Ipv4Addr;
@@ -110,7 +112,9 @@ impl<'a> Builder<'a> {
                 NodeKind::Outside(outside) => Some(outside),
                 _ => None,
             };
-            let version = outside.map_or(Version::Uni31, |outside| outside.version);
+            let managed = outside.filter(|outside| outside.ilmi);
+            let given = outside.and_then(|outside| outside.version);
+            let version = given.unwrap_or(Version::Uni31);
             let (side, kind) = match (port.side, port.station) {
                 (_, Some(_)) => (uni::Side::Network, PortKind::Host),
                 (Side::Network, None) => (uni::Side::Network, PortKind::Trunk),
@@ -118,8 +122,10 @@ impl<'a> Builder<'a> {
             };
             let interface = interface::Params::new(side, version).incarnation(life as u8);
             let rate = self.lab.link(port.link).rate;
-            let number = switch.add_port(PortConfig::new(&peer.name, kind, interface, rate));
-            if let Some(station) = port.station {
+            let mut config = PortConfig::new(&peer.name, kind, interface, rate);
+            config.ilmi = managed.map(|_| self.ilmi(&node.name, model, given, switch.port_count()));
+            let number = switch.add_port(config);
+            if let Some(station) = port.station.filter(|_| outside.is_none()) {
                 switch.register(number, station);
             }
             for address in outside.iter().flat_map(|outside| &outside.addresses) {
@@ -127,6 +133,29 @@ impl<'a> Builder<'a> {
             }
         }
         Some(switch)
+    }
+
+    /// What a port of the switch `name` offers to a host outside.
+    fn ilmi(
+        &self,
+        name: &str,
+        model: &SwitchModel,
+        version: Option<Version>,
+        port: usize,
+    ) -> ilmi::Config {
+        let [.., a, b, c, d, e, f] = model.prefix;
+        let system = MacAddr([a, b, c, d, e, f]);
+        let version = version.unwrap_or(Version::Uni40);
+        let mut config = ilmi::Config::new(ilmi::Side::Network, system, version);
+        config.name = format!("{name}/{port}");
+        config.number = port as i32 + 1;
+        config.prefixes = vec![model.prefix];
+        let server = self.lab.lane_server();
+        config.lecs = server
+            .map(|(_, _, server)| server.lecs)
+            .into_iter()
+            .collect();
+        config
     }
 
     fn seed_of(&self, node: &str, purpose: &str, life: u32) -> u64 {

@@ -264,11 +264,13 @@ section! {
         udp: Option<UdpFile>,
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>,
-        /// ATM addresses of the peer, one or a list; default: the switch's prefix, a MAC address, selector 0.
+        /// ATM addresses of the peer, one or a list; default: the peer registers its own by ILMI.
         address: Option<AddressList>,
+        /// Offer ILMI: the peer gets the switch's prefix and registers its addresses; default: unless `address` is given.
+        ilmi: Option<At<bool>>,
         /// Rate towards the peer; default oc3.
         rate: Option<At<LinkRate>>,
-        /// Version of the UNI, whose network side the switch plays; default 3.1.
+        /// Version of the UNI, whose network side the switch plays; default 3.1, or with ILMI what both ends speak.
         uni: Option<At<UniVersion>>,
     }
 }
@@ -506,9 +508,9 @@ impl JsonSchema for AddressList {
 #[derive(Clone, Debug)]
 pub(crate) enum LinkFile {
     /// `[a, b, { options }]`.
-    Trunk(TrunkFile),
+    Trunk(Box<TrunkFile>),
     /// `[switch, { atmtcp: ... }]`, or another way out.
-    Outside(OutsideFile),
+    Outside(Box<OutsideFile>),
 }
 
 /// A link between two switches.
@@ -539,10 +541,10 @@ impl FromTree for LinkFile {
             [on, options] if matches!(options.value, Value::Map(_)) => {
                 let on = FromTree::from_tree(on, d);
                 let options = OutsideOptions::from_tree(options, d);
-                return Some(Self::Outside(OutsideFile {
+                return Some(Self::Outside(Box::new(OutsideFile {
                     on: on?,
                     options: options?,
-                }));
+                })));
             }
             [a, b] => (a, b, None),
             [a, b, options] => (a, b, Some(options)),
@@ -558,10 +560,10 @@ impl FromTree for LinkFile {
             Some(options) => Option::<LinkOptions>::from_tree(options, d),
             None => Some(None),
         };
-        Some(Self::Trunk(TrunkFile {
+        Some(Self::Trunk(Box::new(TrunkFile {
             ends: [a?, b?],
             options: options?,
-        }))
+        })))
     }
 }
 

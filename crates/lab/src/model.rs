@@ -86,14 +86,16 @@ pub enum NodeKind {
 /// The far end of a link out of the lab. The switch plays the network side there and treats it as a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outside {
-    /// Where it is attached; the address is the first of `addresses`.
+    /// Where it is attached; the address is the first of `addresses`, or one that stands for it.
     pub attachment: Attachment,
     /// How it is reached.
     pub way: OutsideWay,
-    /// Its ATM addresses, at least one: calls to them go there, calls from there come from one of them.
+    /// Its ATM addresses: calls to them go there, calls from there come from one of them. None if it registers its own.
     pub addresses: Vec<AtmAddress>,
-    /// Version of the UNI.
-    pub version: Version,
+    /// The switch offers ILMI.
+    pub ilmi: bool,
+    /// Version of the UNI; with ILMI the highest, and 4.0 if left open.
+    pub version: Option<Version>,
 }
 
 /// How the far end of a link out of the lab is reached.

@@ -43,14 +43,10 @@ impl Params {
     /// Standard parameters for one side of an interface of `version`.
     #[must_use]
     pub fn new(side: uni::Side, version: uni::Version) -> Self {
-        let mode = match version {
-            uni::Version::Uni30 => sscop::Mode::Qsaal1,
-            _ => sscop::Mode::Q2110,
-        };
         Self {
             uni: uni::Params::new(side, version),
             sscop: sscop::Params {
-                mode,
+                mode: mode_of(version),
                 // After a loss each active call is asked for at once, and may be released at once.
                 max_queue: 8192,
                 ..sscop::Params::UNI
@@ -65,6 +61,14 @@ impl Params {
         // An odd stride visits all 256 values before it repeats one.
         self.sscop.initial_sq = n.wrapping_mul(37);
         self
+    }
+}
+
+/// The SSCOP of a version of the UNI.
+const fn mode_of(version: uni::Version) -> sscop::Mode {
+    match version {
+        uni::Version::Uni30 => sscop::Mode::Qsaal1,
+        _ => sscop::Mode::Q2110,
     }
 }
 
@@ -90,6 +94,8 @@ pub enum Input<'a> {
     Lower(&'a [u8]),
     /// A primitive for call control.
     Request(uni::Request),
+    /// The version to speak from now on. Another one than before ends all calls, and the link starts over.
+    Version(uni::Version),
 }
 
 /// What comes out of [`Interface`].
@@ -153,6 +159,11 @@ impl Interface {
     #[must_use]
     pub const fn saal(&self) -> &Saal {
         &self.saal
+    }
+    /// The version that it speaks.
+    #[must_use]
+    pub const fn version(&self) -> uni::Version {
+        self.params.uni.version
     }
     /// Call control, for display.
     #[must_use]
@@ -314,6 +325,32 @@ impl Interface {
         self.saal = Saal::new(self.params.sscop);
         self.tell_uni(uni::Input::SaalDown, now);
     }
+
+    fn set_version(&mut self, version: uni::Version, now: Instant) {
+        if version == self.params.uni.version {
+            return;
+        }
+        let started = self.started;
+        self.link_down(now);
+        self.drain(now);
+        // Calls that would outlive a fault of the link do not outlive this.
+        for call in core::mem::take(&mut self.calls) {
+            let cause = aerostat_proto::Cause::TEMPORARY;
+            let released = Indication::Released { call, cause };
+            self.outputs.push_back(Output::Indication(released));
+        }
+        self.params.uni.version = version;
+        self.params.sscop.mode = mode_of(version);
+        self.saal = Saal::new(self.params.sscop);
+        self.uni = Uni::new(self.params.uni);
+        let text = format!("the other side speaks {version:?}: signalling starts over");
+        self.outputs
+            .push_back(Output::Trace(Trace::milestone("uni.version", text)));
+        if started {
+            self.started = true;
+            self.establish(now);
+        }
+    }
 }
 
 impl Machine for Interface {
@@ -337,6 +374,10 @@ impl Machine for Interface {
             Input::Lower(_) if !self.started => Ok(()),
             Input::Lower(sdu) => self.saal.handle_input(saal::Input::Lower(sdu), now),
             Input::Request(request) => self.request(request, now),
+            Input::Version(version) => {
+                self.set_version(version, now);
+                Ok(())
+            }
         };
         self.drain(now);
         done
@@ -450,6 +491,39 @@ mod tests {
 
     fn ups(told: &[Indication]) -> usize {
         told.iter().filter(|i| **i == Indication::Up).count()
+    }
+
+    #[test]
+    fn another_version_ends_calls_and_starts_over() {
+        let mut pair = Pair::of(Version::Uni40);
+        pair.feed(0, Input::Start);
+        pair.feed(1, Input::Start);
+        pair.run(5);
+        let call = CallId(1);
+        let qos = Qos::ubr(100);
+        let info = uni::SetupInfo::new(AtmAddress::LECS, None, aerostat_wire::Sap::LLC, qos);
+        let setup = uni::Request::Setup {
+            call,
+            info,
+            vc: None,
+            party: None,
+        };
+        pair.feed(0, Input::Request(setup));
+        pair.run(1);
+        assert_eq!(pair.ends[1].calls(), 1);
+        for end in [1, 0] {
+            pair.feed(end, Input::Version(Version::Uni30));
+            pair.feed(end, Input::Version(Version::Uni30));
+        }
+        assert_eq!((pair.ends[0].calls(), pair.ends[1].calls()), (0, 0));
+        pair.run(5);
+        for end in 0..2 {
+            assert_eq!(pair.ends[end].version(), Version::Uni30);
+            assert_eq!(pair.ends[end].phase(), Phase::Ready);
+            assert_eq!(ups(&pair.told[end]), 2);
+            let released = |i: &Indication| matches!(i, Indication::Released { .. });
+            assert!(pair.told[end].iter().any(released));
+        }
     }
 
     #[test]

@@ -75,7 +75,10 @@ fn routes(
     };
     let mut routes = Vec::new();
     for (port, end) in switch.ports.iter().enumerate() {
-        if let Some(station) = end.station {
+        // Who registers its own addresses has none before that.
+        let by_itself =
+            matches!(&lab.node(end.peer).kind, NodeKind::Outside(o) if o.addresses.is_empty());
+        if let Some(station) = end.station.filter(|_| !by_itself) {
             routes.push(CallRoute {
                 prefix: station.0[..19].to_vec(),
                 port,

@@ -10,7 +10,6 @@ use crate::model::{
 };
 use crate::plan::{self, Kind};
 use aerostat_wire::AtmAddress;
-use aerostat_wire::q2931::Version;
 
 /// How many ATM addresses one peer can have.
 const MAX_ADDRESSES: usize = 64;
@@ -18,7 +17,7 @@ const MAX_ADDRESSES: usize = 64;
 /// The links out of the lab, in the order of the file.
 pub(super) fn links(file: &LabFile) -> impl Iterator<Item = &OutsideFile> {
     file.links.iter().flatten().filter_map(|link| match link {
-        LinkFile::Outside(link) => Some(link),
+        LinkFile::Outside(link) => Some(&**link),
         LinkFile::Trunk(_) => None,
     })
 }
@@ -40,11 +39,11 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             Some(NodeKind::Switch(switch)) => switch.prefix,
             _ => [0; 13],
         };
-        let addresses = addresses(link, prefix, number, lab, d);
-        let (Some(on), Some(way), Some(&address)) = (on, way, addresses.first()) else {
+        let addresses = addresses(link, lab, d);
+        let (Some(on), Some(way)) = (on, way) else {
             continue;
         };
-        attach(link, number, on, way, address, addresses, lab);
+        attach(link, number, on, way, (prefix, addresses), lab);
     }
 }
 
@@ -53,11 +52,12 @@ fn attach(
     number: u16,
     on: NodeId,
     way: OutsideWay,
-    address: AtmAddress,
-    addresses: Vec<AtmAddress>,
+    (prefix, addresses): ([u8; 13], Vec<AtmAddress>),
     lab: &mut Lab,
 ) {
     let (name, _) = name(link, number);
+    let stands_for_it = AtmAddress::from_parts(prefix, plan::mac(Kind::Outside, number, 0), 0);
+    let address = addresses.first().copied().unwrap_or(stands_for_it);
     let node = NodeId(lab.nodes.len());
     let mut attachment = Attachment {
         switch: on,
@@ -87,12 +87,13 @@ fn attach(
     lab.nodes[node.0].kind = NodeKind::Outside(Outside {
         attachment,
         way,
-        addresses,
-        version: link
+        ilmi: link
             .options
-            .uni
+            .ilmi
             .as_ref()
-            .map_or(Version::Uni31, |uni| uni.value.0),
+            .map_or(addresses.is_empty(), |ilmi| ilmi.value),
+        addresses,
+        version: link.options.uni.as_ref().map(|uni| uni.value.0),
     });
 }
 
@@ -157,17 +158,13 @@ fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     }
 }
 
-/// The addresses of the peer: those given, or one of the switch's.
-fn addresses(
-    link: &OutsideFile,
-    prefix: [u8; 13],
-    number: u16,
-    lab: &Lab,
-    d: &mut Diagnostics,
-) -> Vec<AtmAddress> {
+/// The addresses of the peer that are given.
+fn addresses(link: &OutsideFile, lab: &Lab, d: &mut Diagnostics) -> Vec<AtmAddress> {
     let Some(given) = &link.options.address else {
-        let esi = plan::mac(Kind::Outside, number, 0);
-        return vec![AtmAddress::from_parts(prefix, esi, 0)];
+        if let Some(ilmi) = link.options.ilmi.as_ref().filter(|ilmi| !ilmi.value) {
+            d.error(ilmi.at, "without ILMI the peer needs an 'address'");
+        }
+        return Vec::new();
     };
     if given.0.is_empty() || given.0.len() > MAX_ADDRESSES {
         let text = format!("a peer has 1 to {MAX_ADDRESSES} ATM addresses");
@@ -202,7 +199,6 @@ fn owns(node: &Node, address: &AtmAddress) -> bool {
 mod tests {
     use crate::model::{Lab, NodeKind, OutsideWay, Side};
     use crate::resolve::tests::{SMALL, lab};
-    use aerostat_wire::q2931::Version;
 
     fn with(link: &str) -> String {
         SMALL.replace("[[s1, s2]]", &format!("[[s1, s2], {link}]"))
@@ -214,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_gets_a_port_an_address_and_routes() {
+    fn a_peer_gets_a_port() {
         let lab: Lab = lab(&with("[s1, { atmtcp: { listen: 127.0.0.1:2812 } }]"));
         let (id, node, outside) = lab.outside().next().unwrap();
         assert_eq!(
             (id.0, node.name.as_str()),
             (lab.nodes.len() - 1, "outside1")
         );
-        assert_eq!(outside.version, Version::Uni31);
+        assert_eq!((outside.ilmi, outside.version), (true, None));
         assert_eq!(
             outside.way,
             OutsideWay::AtmTcpListen {
@@ -229,10 +225,7 @@ mod tests {
                 from: None
             }
         );
-        assert_eq!(
-            outside.addresses[0].to_string(),
-            "47.0091.81.000000.02a7.0000.0100.02a704000100.00"
-        );
+        assert!(outside.addresses.is_empty(), "it registers its own");
         let NodeKind::Switch(switch) = &lab.node(outside.attachment.switch).kind else {
             panic!("not on a switch");
         };
@@ -250,9 +243,10 @@ mod tests {
         );
         let lab = lab(&with(&text));
         let (_, _, outside) = lab.outside().next().unwrap();
+        assert!(!outside.ilmi);
         assert_eq!(
             (outside.version, outside.addresses.len()),
-            (Version::Uni30, 2)
+            (Some(aerostat_wire::q2931::Version::Uni30), 2)
         );
         for (_, _, switch) in lab.switches() {
             for address in &outside.addresses {

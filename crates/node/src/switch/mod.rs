@@ -18,6 +18,9 @@
 //! **Start and restart.** Each interface is restarted as its link comes up without calls, so peers forget the
 //! calls of an earlier life of the switch; a call to a port that is not ready is refused with cause 38.
 //!
+//! **Management** (`management.rs`). A port may have an ILMI entity. Addresses that its host registers there are routes to
+//! the port; the version that both ends speak becomes the version of its signalling.
+//!
 //! **Admission.** Each leg reserves at its port, for both directions, what its traffic contract guarantees
 //! (`port.rs`); cause 37 if that is more than [`PortConfig::admit`] allows. Both ends of a link do so.
 //!
@@ -33,6 +36,7 @@
 mod calls;
 mod inspect;
 mod legs;
+mod management;
 mod multipoint;
 pub mod port;
 pub mod route;
@@ -154,9 +158,9 @@ pub struct Counters {
     pub refused: u64,
     /// Leaves refused here, for whatever cause.
     pub parties_refused: u64,
-    /// Signalling SDUs that did not survive their way through cells.
+    /// SDUs of the switch's own channels that did not survive their way through cells.
     pub bad_sdus: u64,
-    /// Signalling SDUs for which a port had no buffer.
+    /// SDUs of its own for which a port had no buffer.
     pub not_sent: u64,
 }
 
@@ -166,7 +170,8 @@ pub struct Switch<R = StaticRoutes> {
     fabric: Fabric,
     routes: R,
     ports: Vec<Port>,
-    receivers: Vec<RunReassembler>,
+    /// By port: of the signalling channel and of the management channel.
+    receivers: Vec<[RunReassembler; 2]>,
     calls: BTreeMap<SwitchCallId, Call>,
     legs: BTreeMap<LegKey, Leg>,
     /// Ports whose interface may have output.
@@ -207,9 +212,20 @@ impl<R: RouteSelect> Switch<R> {
         let channel = PortVc::new(port, Vc::SIGNALLING);
         let opened = self.fabric.open_local(channel, SIGNALLING);
         debug_assert!(opened.is_ok(), "a new port has no labels in use");
+        if config.ilmi.is_some() {
+            let channel = PortVc::new(port, Vc::ILMI);
+            let opened = self.fabric.open_local(channel, management::CHANNEL);
+            debug_assert!(opened.is_ok(), "a new port has no labels in use");
+        }
         self.ports.push(Port::new(config));
-        self.receivers.push(RunReassembler::new(SIGNALLING_SDU));
+        let sizes = [SIGNALLING_SDU, management::SDU];
+        self.receivers.push(sizes.map(RunReassembler::new));
         PortNo(port)
+    }
+    /// How many ports it has.
+    #[must_use]
+    pub const fn port_count(&self) -> usize {
+        self.ports.len()
     }
     /// Registers an address of the host at `port`: calls to it go there, calls from it may come from there.
     pub fn register(&mut self, port: PortNo, address: AtmAddress) {
@@ -282,13 +298,19 @@ impl<R: RouteSelect> Switch<R> {
         let Switched::Local(run) = switched else {
             return;
         };
-        // The signalling channel is the only local label.
-        let Some(receiver) = self.receivers.get_mut(usize::from(port.0)) else {
+        let Some([signalling, management]) = self.receivers.get_mut(usize::from(port.0)) else {
             return;
+        };
+        let vc = run.vc;
+        let receiver = if vc == Vc::ILMI {
+            management
+        } else {
+            signalling
         };
         match receiver.push(run) {
             None => {}
             Some(Err(_)) => self.counters.bad_sdus += 1,
+            Some(Ok(received)) if vc == Vc::ILMI => self.manage(port, received.pdu.sdu(), now),
             Some(Ok(received)) => {
                 let sdu = received.pdu.sdu();
                 let done = self.feed(port, interface::Input::Lower(sdu), now);
@@ -299,9 +321,15 @@ impl<R: RouteSelect> Switch<R> {
 
     fn link(&mut self, port: PortNo, up: bool, now: Instant) -> Result<(), Refused> {
         self.fabric.set_link(port.0, up);
-        if let Some(receiver) = self.receivers.get_mut(usize::from(port.0)) {
+        for receiver in self
+            .receivers
+            .get_mut(usize::from(port.0))
+            .into_iter()
+            .flatten()
+        {
             receiver.reset();
         }
+        self.manage_link(port, up, now);
         let input = if up {
             interface::Input::Start
         } else {
@@ -310,9 +338,9 @@ impl<R: RouteSelect> Switch<R> {
         self.feed(port, input, now)
     }
 
-    /// Sends a signalling SDU.
-    fn transmit(&mut self, port: PortNo, sdu: Vec<u8>, now: Instant) {
-        let channel = PortVc::new(port.0, Vc::SIGNALLING);
+    /// Sends an SDU of the switch's own on one of its channels.
+    fn transmit(&mut self, port: PortNo, vc: Vc, sdu: Vec<u8>, now: Instant) {
+        let channel = PortVc::new(port.0, vc);
         let admission = self.fabric.send_local(channel, Pdu::new(sdu), now);
         if admission.is_some_and(|admission| admission.dropped == 0) {
             self.outputs.push_back(Output::Touched(port));
@@ -331,7 +359,9 @@ impl<R: RouteSelect> Switch<R> {
                 None => {
                     self.busy.remove(&port);
                 }
-                Some(interface::Output::Lower(sdu)) => self.transmit(port, sdu, now),
+                Some(interface::Output::Lower(sdu)) => {
+                    self.transmit(port, Vc::SIGNALLING, sdu, now);
+                }
                 Some(interface::Output::Indication(indication)) => {
                     self.indication(port, indication, now);
                 }
@@ -351,7 +381,10 @@ impl<R: RouteSelect> Machine for Switch<R> {
         let done = match input {
             Input::Start => (0..self.ports.len() as u16)
                 .map(PortNo)
-                .try_for_each(|port| self.feed(port, interface::Input::Start, now)),
+                .try_for_each(|port| {
+                    self.manage_link(port, true, now);
+                    self.feed(port, interface::Input::Start, now)
+                }),
             Input::Cells(port, run) => {
                 self.cells(port, run, now);
                 Ok(())
@@ -369,6 +402,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
                 self.busy.insert(PortNo(number as u16));
             }
         }
+        self.manage_timeouts(now);
         self.drain(now);
     }
 
@@ -377,9 +411,11 @@ impl<R: RouteSelect> Machine for Switch<R> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.ports
-            .iter()
-            .filter_map(|port| port.interface.poll_timeout())
+        let interfaces = self.ports.iter().map(|port| port.interface.poll_timeout());
+        let management = self.ports.iter().filter_map(|port| port.ime.as_ref());
+        interfaces
+            .chain(management.map(Machine::poll_timeout))
+            .flatten()
             .min()
     }
 }

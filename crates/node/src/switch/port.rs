@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use aerostat_proto::Cause;
+use aerostat_proto::ilmi::{self, Ime};
 use aerostat_proto::uni::{CallId, Side};
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
@@ -19,12 +20,14 @@ pub enum PortKind {
 }
 
 /// How to make a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct PortConfig {
     /// Name for display.
     pub name: String,
     /// What is at the other end.
     pub kind: PortKind,
+    /// The management interface, network side; `None`: the host cannot register addresses, and the version is fixed.
+    pub ilmi: Option<ilmi::Config>,
     /// The signalling interface. Towards hosts the switch plays the network side; of the two ends of a
     /// trunk the first named one does.
     pub interface: interface::Params,
@@ -49,6 +52,7 @@ impl PortConfig {
         Self {
             name: name.to_owned(),
             kind,
+            ilmi: None,
             interface,
             admit: (u64::from(rate.cells_per_second()) * 95 / 100) as u32,
             max_calls: 2048,
@@ -99,7 +103,8 @@ fn guaranteed(traffic: TrafficParams) -> u64 {
 pub(super) struct Port {
     pub(super) config: PortConfig,
     pub(super) interface: Interface,
-    /// Registered by the host, first one first.
+    pub(super) ime: Option<Ime>,
+    /// Registered by the host or for it, first one first.
     pub(super) addresses: Vec<AtmAddress>,
     pub(super) reserved: Reservation,
     labels: BTreeSet<u16>,
@@ -111,6 +116,7 @@ impl Port {
     pub(super) fn new(config: PortConfig) -> Self {
         Self {
             interface: Interface::new(config.interface),
+            ime: config.ilmi.clone().map(Ime::new),
             config,
             addresses: Vec::new(),
             reserved: Reservation::default(),

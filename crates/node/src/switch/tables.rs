@@ -13,6 +13,7 @@ impl Switch<StaticRoutes> {
             "call" => vec![self.call_table()],
             "port" => vec![self.port_table()],
             "route" => vec![self.route_table()],
+            "ilmi" => self.ilmi_tables(),
             _ => return None,
         })
     }

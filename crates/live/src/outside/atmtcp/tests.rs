@@ -109,7 +109,8 @@ struct Loop {
 impl Loop {
     fn new(way: &str) -> Self {
         let text = format!(
-            "switches: {{ s: {{}} }}\nlinks: [[s, {{ atmtcp: {{ {way} }} }}]]\n\
+            "switches: {{ s: {{}} }}\n\
+             links: [[s, {{ atmtcp: {{ {way} }}, address: 47.0005.80FFE1000000F21A26D8.0020EA0000B0.00 }}]]\n\
              lane: {{ on: s, elans: {{ a: {{ subnet: 10.1.0.0/24 }} }} }}\n\
              hosts: {{ h: {{ on: s, elan: a, ip: 10.1.0.1 }} }}\n"
         );

@@ -1,0 +1,134 @@
+//! The management channel of ports: who is there, which addresses it has, which version it speaks.
+
+use std::collections::BTreeSet;
+
+use aerostat_proto::ilmi::{Event, Input, Output};
+use aerostat_proto::uni::Version;
+use aerostat_proto::{Instant, Machine};
+use aerostat_wire::{ServiceCategory, TrafficParams, Vc, ilmi};
+
+use super::{PortNo, RouteSelect, Switch};
+use crate::inspect::{Table, text};
+use crate::interface;
+
+/// Largest SDU of a management channel.
+pub(super) const SDU: u16 = ilmi::MAX_MESSAGE as u16;
+/// The contract of a management channel inside the switch: as signalling, before best effort.
+pub(super) const CHANNEL: TrafficParams = TrafficParams {
+    category: Some(ServiceCategory::NrtVbr),
+    ..TrafficParams::ubr(SDU)
+};
+
+impl<R: RouteSelect> Switch<R> {
+    /// The line of a port is alive, or dead.
+    pub(super) fn manage_link(&mut self, port: PortNo, up: bool, now: Instant) {
+        let input = if up { Input::Start } else { Input::Stop };
+        self.tell_ime(port, input, now);
+    }
+
+    /// A message from the host at a port.
+    pub(super) fn manage(&mut self, port: PortNo, sdu: &[u8], now: Instant) {
+        let others = self.ports.iter().enumerate();
+        let others = others.filter(|(number, _)| *number != usize::from(port.0));
+        let taken: BTreeSet<_> = others
+            .flat_map(|(_, other)| &other.addresses)
+            .map(|address| address.with_selector(0))
+            .collect();
+        let taken = &taken;
+        self.tell_ime(port, Input::Message { sdu, taken }, now);
+    }
+
+    fn tell_ime(&mut self, port: PortNo, input: Input<'_>, now: Instant) {
+        if let Some(ime) = self.port_mut(port).and_then(|port| port.ime.as_mut()) {
+            let done = ime.handle_input(input, now);
+            debug_assert!(done.is_ok(), "a network side takes all of these");
+            self.drain_ime(port, now);
+        }
+    }
+
+    pub(super) fn manage_timeouts(&mut self, now: Instant) {
+        for number in 0..self.ports.len() as u16 {
+            let due = self.ports[usize::from(number)].ime.as_mut();
+            if let Some(ime) = due.filter(|ime| ime.poll_timeout().is_some_and(|at| at <= now)) {
+                ime.handle_timeout(now);
+                self.drain_ime(PortNo(number), now);
+            }
+        }
+    }
+
+    fn drain_ime(&mut self, number: PortNo, now: Instant) {
+        loop {
+            let ime = self.port_mut(number).and_then(|port| port.ime.as_mut());
+            let Some(output) = ime.and_then(Machine::poll_output) else {
+                return;
+            };
+            match output {
+                Output::Send(sdu) => self.transmit(number, Vc::ILMI, sdu, now),
+                Output::Trace(trace) => self.trace(trace.with("port", number)),
+                Output::Event(Event::Registered(address, true)) => self.register(number, address),
+                Output::Event(Event::Registered(address, false)) => {
+                    self.unregister(number, address);
+                }
+                Output::Event(Event::Up { version }) => {
+                    let done = self.feed(number, interface::Input::Version(version), now);
+                    debug_assert!(done.is_ok(), "only requests are refused");
+                }
+                // Calls live on: if the host has restarted, its signalling says so.
+                Output::Event(Event::Down | Event::Address(..) | Event::Services(_)) => {}
+            }
+        }
+    }
+
+    /// What `inspect ilmi` shows: the hosts behind the ports, and their addresses.
+    pub(super) fn ilmi_tables(&self) -> Vec<Table> {
+        let columns = &[
+            "port", "name", "state", "peer", "device", "uni", "prefixes", "sent", "received",
+            "lost", "refused",
+        ];
+        let mut peers = Table::new("ilmi", columns);
+        let mut addresses = Table::new("addresses", &["port", "name", "address"]);
+        for (number, port) in self.ports.iter().enumerate() {
+            let Some(ime) = &port.ime else {
+                continue;
+            };
+            let seen = ime.snapshot();
+            let system = seen.peer.system.as_ref().map(|octets| {
+                let hex: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+                text(hex.join(":"))
+            });
+            peers.row(vec![
+                number.into(),
+                port.config.name.clone().into(),
+                text(seen.state),
+                system.into(),
+                match seen.peer.device {
+                    Some(1) => "user".into(),
+                    Some(2) => "node".into(),
+                    _ => "-".into(),
+                },
+                seen.version.map(|version| text(name(version))).into(),
+                seen.prefixes.len().into(),
+                seen.counters.sent.into(),
+                seen.counters.received.into(),
+                seen.counters.losses.into(),
+                (seen.counters.errors_sent + seen.counters.full).into(),
+            ]);
+            for address in seen.addresses {
+                addresses.row(vec![
+                    number.into(),
+                    port.config.name.clone().into(),
+                    text(address),
+                ]);
+            }
+        }
+        vec![peers, addresses]
+    }
+}
+
+const fn name(version: Version) -> &'static str {
+    match version {
+        Version::Uni30 => "3.0",
+        Version::Uni31 => "3.1",
+        Version::Uni40 => "4.0",
+    }
+}
