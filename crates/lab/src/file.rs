@@ -260,7 +260,7 @@ section! {
     OutsideOptions {
         /// ATM over TCP: whole AAL5 SDUs, as linux-atm's `atmtcp` sends them.
         atmtcp: Option<AtmTcpFile>,
-        /// Cells over UDP, one in each datagram, as GNS3 and Dynamips send them.
+        /// Cells over UDP: one in each datagram, as GNS3 and Dynamips send them, or many.
         udp: Option<UdpFile>,
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>,
@@ -286,12 +286,19 @@ section! {
     }
 }
 section! {
-    /// The two ends of the link.
+    /// The two ends of the link, and how cells are put into datagrams.
     UdpFile {
         /// Take datagrams here (ADDRESS:PORT).
         local: At<Socket>,
         /// Send them there, and take them from there only (ADDRESS:PORT).
         peer: At<Socket>,
+        /// At most so many cells in a datagram, 1 to 172, each of 52 octets as in RFC 4717 (N to one); 28 fill an
+        /// Ethernet frame. Default: one of 53 octets.
+        cells: Option<At<u64>>,
+        /// With cells: how long a cell waits for others, at most 10ms; default 100us.
+        wait: Option<At<Time>>,
+        /// With cells: begin each datagram with the control word of RFC 4717; default false.
+        word: Option<At<bool>>,
     }
 }
 section! {

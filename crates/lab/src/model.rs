@@ -113,13 +113,36 @@ pub enum OutsideWay {
         /// HOST:PORT.
         to: String,
     },
-    /// Cells over UDP, one in each datagram.
+    /// Cells over UDP.
     Udp {
         /// Where datagrams are taken.
         local: SocketAddr,
         /// Where they are sent, and alone come from.
         peer: SocketAddr,
+        /// How cells are put into datagrams.
+        packing: Packing,
     },
+}
+
+/// How cells are put into datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// One cell of 53 octets.
+    One,
+    /// Cells of 52 octets, without HEC (RFC 4717, N to one).
+    Many {
+        /// At most so many, 1 to [`MAX_CELLS`](Self::MAX_CELLS).
+        cells: u16,
+        /// How long a cell waits for others.
+        wait: Duration,
+        /// A control word comes first.
+        word: bool,
+    },
+}
+
+impl Packing {
+    /// Most cells of a datagram: what an Ethernet frame of 9000 octets holds.
+    pub const MAX_CELLS: u16 = 172;
 }
 
 /// An ATM switch.

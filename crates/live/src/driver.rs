@@ -146,6 +146,7 @@ impl<'a> Driver<'a> {
             links.push(outside::Link::new(
                 node,
                 &model.way,
+                lab.link(model.attachment.link).rate,
                 registry,
                 Token(token),
             )?);

@@ -6,11 +6,15 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{AtmTcpFile, LabFile, LinkFile, OutsideFile, OutsideOptions, UdpFile};
 use crate::model::{
-    Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideWay,
+    Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideWay, Packing,
 };
 use crate::plan::{self, Kind};
+use aerostat_proto::Duration;
 use aerostat_wire::AtmAddress;
 
+/// How long a cell waits for others unless the file says so, and at most.
+const WAIT: Duration = Duration::from_micros(100);
+const MAX_WAIT: Duration = Duration::from_millis(10);
 /// How many ATM addresses one peer can have.
 const MAX_ADDRESSES: usize = 64;
 
@@ -121,10 +125,41 @@ fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     } else if local == peer {
         "'local' and 'peer' are the same"
     } else {
-        return Some(OutsideWay::Udp { local, peer });
+        let packing = packing(file, d)?;
+        return Some(OutsideWay::Udp {
+            local,
+            peer,
+            packing,
+        });
     };
     d.error(file.peer.at, wrong);
     None
+}
+
+fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
+    let wait = file.wait.as_ref().map_or(WAIT, |wait| wait.value.0);
+    let Some(given) = &file.cells else {
+        let places = [
+            file.wait.as_ref().map(|wait| wait.at),
+            file.word.as_ref().map(|word| word.at),
+        ];
+        for at in places.into_iter().flatten() {
+            d.error(at, "this is for many cells in a datagram")
+                .hint("for example: cells: 28");
+        }
+        return Some(Packing::One);
+    };
+    if let Some(given) = file.wait.as_ref().filter(|_| wait > MAX_WAIT) {
+        d.error(given.at, "cells wait at most 10ms");
+    }
+    let cells = u16::try_from(given.value).unwrap_or(0);
+    if !(1..=Packing::MAX_CELLS).contains(&cells) {
+        let text = format!("a datagram holds 1 to {} cells", Packing::MAX_CELLS);
+        d.error(given.at, text);
+        return None;
+    }
+    let word = file.word.as_ref().is_some_and(|word| word.value);
+    Some(Packing::Many { cells, wait, word })
 }
 
 fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
@@ -197,7 +232,7 @@ fn owns(node: &Node, address: &AtmAddress) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Lab, NodeKind, OutsideWay, Side};
+    use crate::model::{Lab, NodeKind, OutsideWay, Packing, Side};
     use crate::resolve::tests::{SMALL, lab};
 
     fn with(link: &str) -> String {
@@ -267,7 +302,8 @@ mod tests {
             outside.way,
             OutsideWay::Udp {
                 local: local.unwrap(),
-                peer: peer.unwrap()
+                peer: peer.unwrap(),
+                packing: Packing::One
             }
         );
         let wrong = |ends: &str| error(&format!("[s1, {{ udp: {{ {ends} }} }}]"));
@@ -278,6 +314,34 @@ mod tests {
         let text = wrong("local: 127.0.0.1:1, peer: 0.0.0.0:1");
         assert!(text.contains("an address and a port"), "{text}");
         assert!(error("[s1, { name: x9 }]").contains("one of 'atmtcp' and 'udp'"));
+    }
+
+    #[test]
+    fn many_cells_in_a_datagram() {
+        let ends = "local: 127.0.0.1:1, peer: 127.0.0.1:2";
+        let lab = lab(&with(&format!(
+            "[s1, {{ udp: {{ {ends}, cells: 28, word: true }} }}]"
+        )));
+        let (_, _, outside) = lab.outside().next().unwrap();
+        let OutsideWay::Udp { packing, .. } = outside.way else {
+            panic!("{:?}", outside.way);
+        };
+        let wait = super::WAIT;
+        assert_eq!(
+            packing,
+            Packing::Many {
+                cells: 28,
+                wait,
+                word: true
+            }
+        );
+        let wrong = |more: &str| error(&format!("[s1, {{ udp: {{ {ends}, {more} }} }}]"));
+        for cells in ["cells: 0", "cells: 173", "cells: 100000"] {
+            assert!(wrong(cells).contains("1 to 172 cells"), "{cells}");
+        }
+        assert!(wrong("cells: 2, wait: 11ms").contains("at most 10ms"));
+        assert!(wrong("wait: 1ms").contains("for many cells"));
+        assert!(wrong("word: true").contains("for many cells"));
     }
 
     #[test]

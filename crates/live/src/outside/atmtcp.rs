@@ -10,15 +10,18 @@
 //! skipped: the connection is closed. One connection at a time, and only from the address that the lab allows; TCP's
 //! keep-alive finds peers that have died without a word.
 //!
-//! **Not implemented.** The line that `atmtcp switch` sends first (it looks like a bad VPI); pacing of what the peer
-//! sends (queues of the switch take it as it comes).
+//! **Peers that are fast.** What comes counts as cells, and is read no faster than the link's rate, after a burst
+//! ([`super::bucket`]); what the peer sends beyond that waits at its own end of the connection. Pauses are counted.
+//!
+//! **Not implemented.** The name that a peer of linux-atm's virtual switch sends first (it looks like a bad VPI).
 
 use super::Event;
+use super::bucket::Bucket;
 use aerostat_lab::model::OutsideWay;
-use aerostat_node::atm::{CellRun, Pdu};
+use aerostat_node::atm::{CellRate, CellRun, Pdu};
 use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::{Duration, Instant, Trace};
-use aerostat_wire::Vc;
+use aerostat_wire::{Vc, aal5};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use rustix::net::sockopt;
@@ -139,6 +142,8 @@ struct Counters {
     empty_in: u64,
     /// Connections closed because of what came.
     garbled: u64,
+    /// How often reading paused because the peer was faster than the link.
+    pauses: u64,
 }
 
 enum Way {
@@ -172,6 +177,9 @@ pub(crate) struct Link {
     token: Token,
     connection: Option<Connection>,
     counters: Counters,
+    bucket: Bucket,
+    /// Nothing is read before this.
+    paused_until: Option<Instant>,
     octets: Vec<u8>,
 }
 
@@ -180,7 +188,12 @@ impl Link {
     ///
     /// # Errors
     /// What the operating system said.
-    pub(crate) fn new(way: &OutsideWay, registry: &Registry, token: Token) -> io::Result<Self> {
+    pub(crate) fn new(
+        way: &OutsideWay,
+        rate: CellRate,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
         let way = match way {
             OutsideWay::AtmTcpListen { at, from } => {
                 let mut listener = TcpListener::bind(*at)
@@ -210,6 +223,8 @@ impl Link {
             token: Token(token.0 + 1),
             connection: None,
             counters: Counters::default(),
+            bucket: Bucket::new(rate),
+            paused_until: None,
             octets: vec![0; READ],
         })
     }
@@ -225,10 +240,11 @@ impl Link {
 
     /// When [`Self::turn`] is next needed if nothing is ready.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match &self.way {
+        let call = match &self.way {
             Way::Connect { at, .. } => *at,
             Way::Listen { .. } => None,
-        }
+        };
+        call.into_iter().chain(self.paused_until).min()
     }
 
     /// Does a bounded amount of what can be done; true if more may be left.
@@ -379,6 +395,9 @@ impl Link {
 
     fn receive(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
         for _ in 0..READS {
+            if self.paused(now) {
+                return false;
+            }
             let Some(connection) = &mut self.connection else {
                 return false;
             };
@@ -390,7 +409,7 @@ impl Link {
                 Ok(count) => {
                     let octets = self.octets.get(..count).unwrap_or_default();
                     connection.parser.push(octets);
-                    if let Err(garbled) = self.messages(told) {
+                    if let Err(garbled) = self.messages(now, told) {
                         self.counters.garbled += 1;
                         self.lost(&format!("the peer sent {garbled}"), now, told);
                     }
@@ -410,11 +429,24 @@ impl Link {
         self.connection.is_some()
     }
 
-    fn messages(&mut self, told: &mut Vec<Event>) -> Result<(), Garbled> {
+    /// True while the peer has sent more than the link carries.
+    fn paused(&mut self, now: Instant) -> bool {
+        let until = self.bucket.full_until(now);
+        self.counters.pauses += u64::from(until.is_some() && self.paused_until.is_none());
+        // Without a connection there is nothing to wait for.
+        self.paused_until = until.filter(|_| self.connection.is_some());
+        self.paused_until.is_some()
+    }
+
+    fn messages(&mut self, now: Instant, told: &mut Vec<Event>) -> Result<(), Garbled> {
         let Some(connection) = &mut self.connection else {
             return Ok(());
         };
         while let Some(message) = connection.parser.poll()? {
+            let octets = match &message {
+                Message::Sdu(_, sdu) | Message::Control(sdu) => sdu.len(),
+            };
+            self.bucket.charge(aal5::cells_for(octets) as u64, now);
             match message {
                 Message::Control(_) => self.counters.control_in += 1,
                 Message::Sdu(_, sdu) if sdu.is_empty() => self.counters.empty_in += 1,
@@ -492,6 +524,7 @@ impl Link {
                 "control_in",
                 "empty_in",
                 "garbled",
+                "pauses",
             ],
         );
         let up = self.connection.as_ref().filter(|c| c.established);
@@ -515,6 +548,7 @@ impl Link {
             counters.control_in.into(),
             counters.empty_in.into(),
             counters.garbled.into(),
+            counters.pauses.into(),
         ]);
         table
     }

@@ -1,9 +1,10 @@
 //! Cells of a link out of the lab, and what the network makes of them.
 //!
-//! **Outwards** the cells of a run follow each other without others between them, with a correct HEC in the header.
+//! **Outwards** the cells of a run follow each other without others between them, with a correct HEC in the header
+//! where the link's format has one.
 //!
-//! **Inwards** the HEC is checked as a receiver of I.432 does (one wrong bit of a header is put right, more cost the
-//! cell); user cells are put together by AAL5 for each VC, because the network moves whole PDUs. OAM cells pass one by
+//! **Inwards** the HEC, if there is one, is checked as a receiver of I.432 does (one wrong bit of a header is put right,
+//! more cost the cell); user cells are put together by AAL5 for each VC, because the network moves whole PDUs. OAM cells pass one by
 //! one; idle cells are dropped. A PDU whose cells are lost, damaged or mixed up is dropped and counted. A VC with
 //! another AAL than 5 therefore does not work: its cells count as bad PDUs, or wait until they time out.
 //!
@@ -17,7 +18,9 @@ use aerostat_node::inspect::Table;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
 use aerostat_wire::aal5::{Reassembler, ReassemblyCounters};
-use aerostat_wire::cell::{CELL_LEN, CellHeader, HEADER_LEN, HeaderForm, HecReceiver, HecVerdict};
+use aerostat_wire::cell::{
+    CELL_LEN, CellHeader, HEADER_LEN, HeaderForm, HecReceiver, HecVerdict, PAYLOAD_LEN,
+};
 use std::collections::BTreeMap;
 
 /// VCs in the middle of a PDU at most.
@@ -59,8 +62,17 @@ impl Receiver {
             return None;
         }
         let [a, b, c, d, _] = *header;
-        let header = CellHeader::from_word(u32::from_be_bytes([a, b, c, d]), HeaderForm::Nni);
-        let payload = payload.first_chunk()?;
+        self.take([a, b, c, d], payload.first_chunk()?, now)
+    }
+
+    /// Takes one cell whose header has no HEC.
+    pub fn take(
+        &mut self,
+        header: [u8; HEADER_LEN - 1],
+        payload: &[u8; PAYLOAD_LEN],
+        now: Instant,
+    ) -> Option<CellRun> {
+        let header = CellHeader::from_word(u32::from_be_bytes(header), HeaderForm::Nni);
         let vc = header.vc;
         if vc == Vc::new(0, 0) {
             self.idle += 1;

@@ -3,16 +3,18 @@
 //! | way | carries | far end |
 //! |---|---|---|
 //! | [`atmtcp`] | whole AAL5 SDUs on a TCP connection | linux-atm's `atmtcp` |
-//! | [`udp`] | cells in UDP datagrams | GNS3 and Dynamips, another lab |
+//! | [`udp`] | cells in UDP datagrams, one or many in each | GNS3 and Dynamips, another lab |
 //!
 //! Every link hands runs of cells to the network and takes them from it; how they travel is its own matter.
 
 pub mod atmtcp;
+mod bucket;
 pub mod cells;
+pub mod concat;
 pub mod udp;
 
 use aerostat_lab::model::{NodeId, OutsideWay};
-use aerostat_node::atm::CellRun;
+use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::Table;
 use aerostat_proto::{Instant, Trace};
 use mio::{Registry, Token};
@@ -46,22 +48,30 @@ impl Link {
     /// Tokens that a link needs.
     pub(crate) const TOKENS: usize = 2;
 
-    /// Opens the link's socket; uses `token` and the next one.
+    /// Opens the link's socket; uses `token` and the next one. The peer may send at `rate`.
     ///
     /// # Errors
     /// What the operating system said.
     pub(crate) fn new(
         node: NodeId,
         way: &OutsideWay,
+        rate: CellRate,
         registry: &Registry,
         token: Token,
     ) -> io::Result<Self> {
         let way = match way {
             OutsideWay::AtmTcpListen { .. } | OutsideWay::AtmTcpConnect { .. } => {
-                Way::AtmTcp(Box::new(atmtcp::Link::new(way, registry, token)?))
+                Way::AtmTcp(Box::new(atmtcp::Link::new(way, rate, registry, token)?))
             }
-            OutsideWay::Udp { local, peer } => {
-                Way::Udp(Box::new(udp::Link::new(*local, *peer, registry, token)?))
+            OutsideWay::Udp {
+                local,
+                peer,
+                packing,
+            } => {
+                let ends = (*local, *peer);
+                Way::Udp(Box::new(udp::Link::new(
+                    ends, *packing, rate, registry, token,
+                )?))
             }
         };
         Ok(Self { node, way })
@@ -108,7 +118,7 @@ impl Link {
     pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
         match &mut self.way {
             Way::AtmTcp(link) => link.flush(now, told),
-            Way::Udp(link) => link.flush(),
+            Way::Udp(link) => link.flush(now),
         }
     }
 

@@ -1,20 +1,28 @@
-//! Cells over UDP, one in each datagram: the link of GNS3 and Dynamips, and between labs.
+//! Cells over UDP: the link of GNS3 and Dynamips, and between labs.
 //!
-//! **Format.** One cell of 53 octets in a datagram: header in the NNI form (VPI 12 bits, VCI 16, PTI 3, CLP 1), HEC,
-//! 48 octets of payload. Nothing else is sent. Source: Dynamips, ATM network IO over UDP; I.361.
+//! **Format.** Either one cell of 53 octets in each datagram: header in the NNI form (VPI 12 bits, VCI 16, PTI 3,
+//! CLP 1), HEC, 48 octets of payload; source: Dynamips, ATM network IO over UDP; I.361. Or many cells without HEC, as
+//! in [`super::concat`]. Nothing else is sent. Both ends must be told the same.
+//!
+//! **Filling.** A datagram leaves when it has as many cells as the lab allows, or when its first cell has waited as long
+//! as the lab says. A datagram may hold cells of several PDUs and VCs, and a PDU may span datagrams.
 //!
 //! **The line.** UDP has no connection, so the line counts as up from the start; whether somebody is there shows in
 //! the signalling (SSCOP) on it. Datagrams are taken from the peer's address and port only; others, and those that are
-//! no cell, are counted and dropped.
+//! no cells, are counted and dropped. So are cells beyond the rate of the link ([`super::bucket`]: policing).
 //!
 //! **Bursts.** The cells of a PDU are sent back to back when the PDU leaves the port; the port's rate spaces the PDUs.
-//! The receiver's socket buffer must hold such a burst: very large PDUs (tens of kilobytes) can overrun it.
+//! The receiver's socket buffer must hold such a burst: with one cell in each datagram, very large PDUs (tens of
+//! kilobytes) can overrun it.
 
 use super::Event;
+use super::bucket::Bucket;
 use super::cells::{self, Receiver};
-use aerostat_node::atm::CellRun;
+use super::concat::{MAX_DATAGRAM, Packer, Unpacker};
+use aerostat_lab::model::Packing;
+use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::Table;
-use aerostat_proto::Instant;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::CELL_LEN;
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
@@ -35,8 +43,11 @@ struct Counters {
     datagrams_in: u64,
     /// From somebody else than the peer.
     strangers: u64,
-    /// Not of a cell's length.
+    /// Not of a cell's length (one cell in each).
     bad_length: u64,
+    /// Cells beyond the rate of the link.
+    policed: u64,
+    datagrams_out: u64,
     cells_out: u64,
     /// Dropped because the operating system takes no more.
     dropped_out: u64,
@@ -45,12 +56,27 @@ struct Counters {
     errors_in: u64,
 }
 
+/// Many cells in a datagram.
+struct Many {
+    cells: usize,
+    wait: Duration,
+    /// When the cells that wait leave.
+    due: Option<Instant>,
+    packer: Packer,
+    unpacker: Unpacker,
+}
+
 /// One link.
 pub(crate) struct Link {
     socket: UdpSocket,
     peer: SocketAddr,
     told_up: bool,
     readable: bool,
+    /// The operating system takes no more for now.
+    blocked: bool,
+    many: Option<Many>,
+    bucket: Bucket,
+    octets: Vec<u8>,
     unsent: VecDeque<[u8; CELL_LEN]>,
     receiver: Receiver,
     counters: Counters,
@@ -62,8 +88,9 @@ impl Link {
     /// # Errors
     /// What the operating system said.
     pub(crate) fn new(
-        local: SocketAddr,
-        peer: SocketAddr,
+        (local, peer): (SocketAddr, SocketAddr),
+        packing: Packing,
+        rate: CellRate,
         registry: &Registry,
         token: Token,
     ) -> io::Result<Self> {
@@ -74,11 +101,26 @@ impl Link {
             let _ = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
         }
         registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
+        let many = match packing {
+            Packing::One => None,
+            Packing::Many { cells, wait, word } => Some(Many {
+                cells: usize::from(cells).max(1),
+                wait,
+                due: None,
+                packer: Packer::new(word),
+                unpacker: Unpacker::new(word),
+            }),
+        };
         Ok(Self {
             socket,
             peer,
             told_up: false,
             readable: true,
+            blocked: false,
+            many,
+            bucket: Bucket::new(rate),
+            // One more than a datagram, to see what is too long.
+            octets: vec![0; MAX_DATAGRAM + 1],
             unsent: VecDeque::new(),
             receiver: Receiver::default(),
             counters: Counters::default(),
@@ -88,11 +130,18 @@ impl Link {
     /// The poller spoke of the socket.
     pub(crate) fn ready(&mut self) {
         self.readable = true;
+        self.blocked = false;
     }
 
-    /// When [`Self::turn`] is next needed if nothing is ready.
+    /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        (!self.told_up).then_some(Instant::ZERO)
+        if !self.told_up {
+            return Some(Instant::ZERO);
+        }
+        self.many
+            .as_ref()
+            .filter(|_| !self.blocked)
+            .and_then(|many| many.due)
     }
 
     /// Takes a bounded number of datagrams; true if more may be left.
@@ -101,13 +150,18 @@ impl Link {
             self.told_up = true;
             told.push(Event::Up);
         }
-        // One more than a cell, to see what is too long.
-        let mut octets = [0; CELL_LEN + 1];
+        let mut octets = std::mem::take(&mut self.octets);
+        let more = self.take(&mut octets, now, told);
+        self.octets = octets;
+        more
+    }
+
+    fn take(&mut self, octets: &mut [u8], now: Instant, told: &mut Vec<Event>) -> bool {
         for _ in 0..READS {
             if !self.readable {
                 return false;
             }
-            match self.socket.recv_from(&mut octets) {
+            match self.socket.recv_from(octets) {
                 Ok((count, from)) => {
                     self.counters.datagrams_in += 1;
                     let datagram = octets.get(..count).unwrap_or_default();
@@ -126,11 +180,25 @@ impl Link {
             self.counters.strangers += 1;
             return;
         }
+        if let Some(many) = &mut self.many {
+            for (header, payload) in many.unpacker.cells(octets) {
+                if self.bucket.take(1, now) {
+                    told.extend(self.receiver.take(header, &payload, now).map(Event::Cells));
+                } else {
+                    self.counters.policed += 1;
+                }
+            }
+            return;
+        }
         let Ok(cell) = <[u8; CELL_LEN]>::try_from(octets) else {
             self.counters.bad_length += 1;
             return;
         };
-        told.extend(self.receiver.push(cell, now).map(Event::Cells));
+        if self.bucket.take(1, now) {
+            told.extend(self.receiver.push(cell, now).map(Event::Cells));
+        } else {
+            self.counters.policed += 1;
+        }
     }
 
     /// Puts cells into the queue, all or none.
@@ -143,17 +211,39 @@ impl Link {
         self.unsent.extend(cells::encode(run));
     }
 
-    /// Sends what the operating system takes.
-    pub(crate) fn flush(&mut self) {
-        while let Some(cell) = self.unsent.front() {
-            match self.socket.send_to(cell, self.peer) {
-                Ok(_) => self.counters.cells_out += 1,
+    /// Sends what is due and the operating system takes.
+    pub(crate) fn flush(&mut self, now: Instant) {
+        while !self.blocked && !self.unsent.is_empty() {
+            let (octets, cells) = match &mut self.many {
+                None => (self.unsent[0].to_vec(), 1),
+                Some(many) => {
+                    let due = *many.due.get_or_insert(now + many.wait);
+                    let cells = self.unsent.len().min(many.cells);
+                    if cells < many.cells && due > now {
+                        return;
+                    }
+                    let datagram = many.packer.datagram(self.unsent.range(..cells));
+                    (datagram, cells)
+                }
+            };
+            match self.socket.send_to(&octets, self.peer) {
+                Ok(_) => {
+                    self.counters.datagrams_out += 1;
+                    self.counters.cells_out += cells as u64;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // A cell is lost, as on any line.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.blocked = true;
+                    return;
+                }
+                // Cells are lost, as on any line.
                 Err(_) => self.counters.errors_out += 1,
             }
-            self.unsent.pop_front();
+            self.unsent.drain(..cells);
+            if let Some(many) = &mut self.many {
+                many.packer.sent();
+                many.due = None;
+            }
         }
     }
 
@@ -168,6 +258,11 @@ impl Link {
                 "strangers",
                 "bad_length",
                 "errors_in",
+                "bad_word",
+                "missing",
+                "late",
+                "policed",
+                "datagrams_out",
                 "cells_out",
                 "unsent",
                 "dropped_out",
@@ -176,13 +271,20 @@ impl Link {
         );
         let local = self.socket.local_addr().ok();
         let counters = &self.counters;
+        let unpacker = self.many.as_ref().map(|many| &many.unpacker);
+        let of = |count: fn(&Unpacker) -> u64| unpacker.map_or(0, count);
         table.row(vec![
             local.map(|local| local.to_string()).into(),
             self.peer.to_string().into(),
             counters.datagrams_in.into(),
             counters.strangers.into(),
-            counters.bad_length.into(),
+            (counters.bad_length + of(|u| u.bad_length)).into(),
             counters.errors_in.into(),
+            of(|u| u.bad_word).into(),
+            of(|u| u.missing).into(),
+            of(|u| u.late).into(),
+            counters.policed.into(),
+            counters.datagrams_out.into(),
             counters.cells_out.into(),
             self.unsent.len().into(),
             counters.dropped_out.into(),

@@ -108,9 +108,13 @@ struct Loop {
 
 impl Loop {
     fn new(way: &str) -> Self {
+        Self::with(way, "oc3")
+    }
+
+    fn with(way: &str, rate: &str) -> Self {
         let text = format!(
             "switches: {{ s: {{}} }}\n\
-             links: [[s, {{ atmtcp: {{ {way} }}, address: 47.0005.80FFE1000000F21A26D8.0020EA0000B0.00 }}]]\n\
+             links: [[s, {{ atmtcp: {{ {way} }}, rate: {rate}, address: 47.0005.80FFE1000000F21A26D8.0020EA0000B0.00 }}]]\n\
              lane: {{ on: s, elans: {{ a: {{ subnet: 10.1.0.0/24 }} }} }}\n\
              hosts: {{ h: {{ on: s, elan: a, ip: 10.1.0.1 }} }}\n"
         );
@@ -118,7 +122,8 @@ impl Loop {
         let builder = Builder::new(&lab, 1, Flavour::Embedded);
         let poll = Poll::new().unwrap();
         let (node, _, model) = lab.outside().next().unwrap();
-        let link = Link::new(&model.way, poll.registry(), Token(0)).unwrap();
+        let rate = lab.link(model.attachment.link).rate;
+        let link = Link::new(&model.way, rate, poll.registry(), Token(0)).unwrap();
         let clock = Clock::start();
         let mut world = World::new(&lab, &builder, clock.now());
         world.start(clock.now());
@@ -288,4 +293,30 @@ fn a_slow_peer_loses_whole_sdus() {
         let _ = run;
         whole == counters.sdus_out
     });
+}
+
+#[test]
+fn a_fast_peer_is_slowed_to_the_rate_of_the_link() {
+    let mut run = Loop::with("listen: '127.0.0.1:0'", "e1");
+    let mut stream = StdStream::connect(run.address()).unwrap();
+    run.until(|run| run.told("atmtcp.up") == 1);
+    let started = run.clock.now();
+    // 6400 cells: about a thousand more than an E1 line (4528 cells/s) may get at once.
+    let writer = std::thread::spawn(move || {
+        let mut octets = Vec::new();
+        encode(&mut octets, Vc::new(0, 100), &[7; 64 * 48 - 8]);
+        for _ in 0..100 {
+            stream.write_all(&octets).unwrap();
+        }
+        stream
+    });
+    run.until(|run| run.link.counters.sdus_in == 100);
+    let took = run.clock.now().since(started);
+    assert!(run.link.counters.pauses >= 1);
+    // The last read may bring more than there was room for, at most what one read takes.
+    assert!(took >= Duration::from_millis(50), "{took:?}");
+    drop(writer.join().unwrap());
+    run.until(|run| run.told("atmtcp.down") == 1);
+    run.link.paused(run.clock.now());
+    assert_eq!(run.link.paused_until, None);
 }

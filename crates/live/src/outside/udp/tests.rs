@@ -13,13 +13,16 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Self::with(Packing::One, CellRate::OC3)
+    }
+    fn with(packing: Packing, rate: CellRate) -> Self {
         let peer = StdSocket::bind("127.0.0.1:0").unwrap();
         peer.set_read_timeout(Some(Duration::from_secs(10)))
             .unwrap();
         let poll = Poll::new().unwrap();
         let local = "127.0.0.1:0".parse().unwrap();
         let to = peer.local_addr().unwrap();
-        let link = Link::new(local, to, poll.registry(), Token(0)).unwrap();
+        let link = Link::new((local, to), packing, rate, poll.registry(), Token(0)).unwrap();
         Self { link, peer, poll }
     }
     fn to_link(&self, from: &StdSocket, octets: &[u8]) {
@@ -49,7 +52,7 @@ fn cells_go_out_and_come_in_one_by_one() {
     let mut bench = Bench::new();
     let run = CellRun::whole(Pdu::new((0..200).collect()), Vc::new(0, 5));
     bench.link.send(&run);
-    bench.link.flush();
+    bench.link.flush(Instant::ZERO);
     let mut octets = [0; 100];
     let mut cells = Vec::new();
     for _ in 0..run.count {
@@ -100,4 +103,90 @@ fn what_the_system_does_not_take_is_bounded() {
     assert_eq!(bench.link.unsent.len(), fit * usize::from(run.count));
     let lost = (20 - fit) as u64 * u64::from(run.count);
     assert_eq!(bench.link.counters.dropped_out, lost);
+}
+
+fn many(cells: u16, word: bool) -> Packing {
+    let wait = Duration::from_micros(100);
+    Packing::Many { cells, wait, word }
+}
+
+#[test]
+fn datagrams_are_filled_or_leave_in_time() {
+    let mut bench = Bench::with(many(28, true), CellRate::OC3);
+    // 30 cells: one full datagram, two cells that wait.
+    let run = CellRun::whole(Pdu::new(vec![7; 30 * 48 - 8]), Vc::new(0, 40));
+    bench.link.send(&run);
+    let now = Instant::ZERO + Duration::from_secs(1);
+    bench.link.turn(now, &mut Vec::new());
+    bench.link.flush(now);
+    assert_eq!(bench.link.counters.cells_out, 28);
+    let due = now + Duration::from_micros(100);
+    assert_eq!(bench.link.poll_timeout(), Some(due));
+    // Another PDU joins them, and does not delay them.
+    let other = CellRun::whole(Pdu::new(vec![8; 40]), Vc::new(0, 41));
+    bench.link.send(&other);
+    bench.link.flush(now + Duration::from_micros(50));
+    assert_eq!(bench.link.counters.datagrams_out, 1);
+    bench.link.flush(due);
+    let counters = bench.link.counters;
+    assert_eq!((counters.datagrams_out, counters.cells_out), (2, 31));
+    assert_eq!(bench.link.poll_timeout(), None);
+    // What left comes back as it was.
+    let mut octets = [0; 2000];
+    for length in [4 + 28 * 52, 4 + 3 * 52] {
+        let (count, _) = bench.peer.recv_from(&mut octets).unwrap();
+        assert_eq!(count, length);
+        bench.to_link(&bench.peer, &octets[..count]);
+    }
+    let told = bench.take(2);
+    let [Event::Cells(first), Event::Cells(second)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    for (got, sent) in [(first, &run), (second, &other)] {
+        let sdu = |run: &CellRun| run.whole_pdu().unwrap().sdu().to_vec();
+        assert_eq!((got.vc, sdu(got)), (sent.vc, sdu(sent)));
+    }
+}
+
+#[test]
+fn many_cells_from_strangers_and_of_wrong_length_are_dropped() {
+    let mut bench = Bench::with(many(4, false), CellRate::OC3);
+    let stranger = StdSocket::bind("127.0.0.1:0").unwrap();
+    let run = CellRun::whole(Pdu::new(vec![1; 400]), Vc::new(0, 5));
+    let cells: Vec<_> = cells::encode(&run).collect();
+    // More than this end would send itself is taken.
+    let datagram = Packer::new(false).datagram(cells.iter());
+    bench.to_link(&stranger, &datagram);
+    bench.to_link(&bench.peer, &datagram[1..]);
+    bench.to_link(&bench.peer, &[]);
+    bench.to_link(&bench.peer, &[0; 20_000]);
+    bench.to_link(&bench.peer, &cells[0]);
+    bench.to_link(&bench.peer, &datagram);
+    let told = bench.take(6);
+    assert!(matches!(told[..], [Event::Up, Event::Cells(_)]), "{told:?}");
+    let unpacker = &bench.link.many.as_ref().unwrap().unpacker;
+    assert_eq!((bench.link.counters.strangers, unpacker.bad_length), (1, 4));
+}
+
+#[test]
+fn a_flood_is_policed_to_the_rate_of_the_link() {
+    let rate = CellRate::of_cells(1000);
+    let mut bench = Bench::with(many(28, false), rate);
+    let run = CellRun::whole(Pdu::new(vec![1; 100 * 48 - 8]), Vc::new(0, 40));
+    let cells: Vec<_> = cells::encode(&run).collect();
+    let datagram = Packer::new(false).datagram(cells.iter());
+    // At one moment, a little at a time so that the sockets hold it.
+    let mut passed = 0;
+    for n in 1..=100 {
+        bench.to_link(&bench.peer, &datagram);
+        let told = bench.take(n);
+        passed += told.iter().filter(|e| matches!(e, Event::Cells(_))).count();
+    }
+    let burst = 4096 + 250;
+    assert_eq!(passed, burst / 100);
+    let policed = bench.link.counters.policed as usize;
+    assert!(
+        (10_000 - burst - 1..=10_000 - burst).contains(&policed),
+        "{policed}"
+    );
 }

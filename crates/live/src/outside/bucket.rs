@@ -1,0 +1,83 @@
+//! What a peer outside may send: the rate of its link, and bursts.
+//!
+//! A real line carries no more than its rate; TCP and UDP do. The bucket is the generic cell rate algorithm of I.371
+//! over the whole line: a point in time moves on by one cell time for each cell and may be at most `BURST` and
+//! `BURST_CELLS` cell times ahead. The burst is generous, because a program that had to wait for its processor gets at
+//! once what came in the meantime.
+
+use aerostat_node::atm::CellRate;
+use aerostat_proto::{Duration, Instant};
+
+/// What may come at once: cells of this time at the line's rate, and so many cells more.
+const BURST: Duration = Duration::from_millis(250);
+const BURST_CELLS: u64 = 4096;
+
+/// Measures what comes against a rate.
+pub(crate) struct Bucket {
+    rate: CellRate,
+    burst: Duration,
+    /// When a line of this rate would have carried all that was charged.
+    done_at: Instant,
+}
+
+impl Bucket {
+    pub(crate) fn new(rate: CellRate) -> Self {
+        Self {
+            rate,
+            burst: BURST + rate.time_of(BURST_CELLS),
+            done_at: Instant::ZERO,
+        }
+    }
+
+    /// Charges `cells`, whether or not there is room.
+    pub(crate) fn charge(&mut self, cells: u64, now: Instant) {
+        self.done_at = self.done_at.max(now) + self.rate.time_of(cells);
+    }
+
+    /// Charges `cells` if there is room.
+    pub(crate) fn take(&mut self, cells: u64, now: Instant) -> bool {
+        let room = self.full_until(now).is_none();
+        if room {
+            self.charge(cells, now);
+        }
+        room
+    }
+
+    /// When there is room again; `None` if there is now.
+    pub(crate) fn full_until(&self, now: Instant) -> Option<Instant> {
+        let ahead = self.done_at.since(now);
+        ahead
+            .checked_sub(self.burst)
+            .filter(|over| !over.is_zero())
+            .map(|over| now + over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_pass_and_the_rate_is_kept() {
+        let mut bucket = Bucket::new(CellRate::of_cells(1000));
+        let mut passed = 0;
+        for ms in 0..10_000 {
+            let now = Instant::ZERO + Duration::from_millis(ms);
+            // Ten times the rate.
+            passed += (0..10).filter(|_| bucket.take(1, now)).count();
+        }
+        let burst = 250 + BURST_CELLS as usize;
+        assert!(
+            (10_000 + burst..10_010 + burst).contains(&passed),
+            "{passed}"
+        );
+        let now = Instant::ZERO + Duration::from_secs(10);
+        let again = bucket.full_until(now);
+        assert!(again.is_none_or(|at| at <= now + Duration::from_millis(2)));
+        bucket.charge(1000, now);
+        let at = bucket.full_until(now).unwrap();
+        assert!(at >= now + Duration::from_millis(900));
+        assert!(bucket.full_until(at).is_none());
+        assert!(bucket.take(1, at));
+    }
+}
