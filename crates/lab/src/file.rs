@@ -2,7 +2,7 @@
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromText, FromTree, Table, scalar, section};
-use crate::model::{Congestion, SendRate};
+use crate::model::{Congestion, SendRate, Side};
 use crate::tree::{Tree, Value};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
@@ -115,6 +115,27 @@ scalar!(
     },
     { "enum": ["3.0", "3.1", "4.0", 3.0, 3.1, 4.0] }
 );
+scalar!(
+    /// What a switch plays on a trunk.
+    TrunkSide(Side), |text: &str| match text {
+        "network" => Ok(Side::Network),
+        "user" => Ok(Side::User),
+        _ => Err("expected network or user".to_owned()),
+    },
+    { "enum": ["network", "user"] }
+);
+scalar!(
+    /// Leading octets of ATM addresses, and how many.
+    CallPrefix(([u8; 19], usize)), call_prefix,
+    { "type": "string", "description": "1 to 19 octets: hex digits, dots anywhere", "examples": ["47.0091.8100.0000.02a7.10"] }
+);
+
+impl CallPrefix {
+    /// The octets.
+    pub(crate) fn octets(&self) -> &[u8] {
+        self.0.0.get(..self.0.1).unwrap_or_default()
+    }
+}
 
 /// Kinds of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,25 +191,43 @@ fn mtu(text: &str) -> Result<MaxFrameSize, String> {
         .ok_or_else(|| "LANE knows the frame sizes 1516, 1580, 4544, 9234 and 18190".to_owned())
 }
 
+fn hex_digits(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.chars().filter(|c| !matches!(c, '.' | ':' | '-'));
+    let value = |c: char| c.to_digit(16).ok_or(c).map(|digit| digit as u8);
+    let digits: Result<Vec<u8>, char> = digits.map(value).collect();
+    digits.map_err(|wrong| format!("'{wrong}' is no hex digit"))
+}
+
 fn prefix(text: &str) -> Result<[u8; 13], String> {
-    let digits: String = text
-        .chars()
-        .filter(|c| !matches!(c, '.' | ':' | '-'))
+    let digits = hex_digits(text)?;
+    let octets: Vec<u8> = digits
+        .chunks(2)
+        .map(|pair| pair[0] << 4 | pair[pair.len() - 1])
         .collect();
-    if let Some(wrong) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
-        return Err(format!("'{wrong}' is no hex digit"));
-    }
-    if digits.len() != 26 {
+    octets
+        .try_into()
+        .ok()
+        .filter(|_| digits.len() == 26)
+        .ok_or_else(|| {
+            let count = digits.len();
+            format!("{count} hex digits where a network prefix has 26 (13 octets)")
+        })
+}
+
+fn call_prefix(text: &str) -> Result<([u8; 19], usize), String> {
+    let digits = hex_digits(text)?;
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if !rest.is_empty() || !(1..=19).contains(&pairs.len()) {
+        let count = digits.len();
         return Err(format!(
-            "{} hex digits where a network prefix has 26 (13 octets)",
-            digits.len()
+            "{count} hex digits where a route has 2 to 38 (1 to 19 octets)"
         ));
     }
-    let mut octets = [0; 13];
-    for (octet, at) in octets.iter_mut().zip((0..26).step_by(2)) {
-        *octet = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|e| e.to_string())?;
+    let mut octets = [0; 19];
+    for (octet, [high, low]) in octets.iter_mut().zip(pairs) {
+        *octet = high << 4 | low;
     }
-    Ok(octets)
+    Ok((octets, pairs.len()))
 }
 
 fn forwarding(text: &str) -> Result<crate::model::Forwarding, String> {
@@ -214,6 +253,8 @@ section! {
         until: Option<At<Time>>,
         /// MPOA on all hosts and routers: true, false, or parameters; default false.
         mpoa: Option<MpoaFile>,
+        /// Number of this lab among labs joined by trunks, 0 to 15, so that all addresses differ; default 0.
+        site: Option<At<u64>>,
         /// ATM switches.
         switches: Table<Name, SwitchFile>,
         /// Links between switches: [a, b, { options }], the first named plays the network side; and links out of
@@ -264,6 +305,10 @@ section! {
         udp: Option<UdpFile>,
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>,
+        /// Another switch is at the other end: what this one plays towards it, network or user (IISP).
+        trunk: Option<At<TrunkSide>>,
+        /// With trunk: leading octets of the ATM addresses to be called there.
+        routes: Option<Vec<At<CallPrefix>>>,
         /// ATM addresses of the peer, one or a list; default: the peer registers its own by ILMI.
         address: Option<AddressList>,
         /// Offer ILMI: the peer gets the switch's prefix and registers its addresses; default: unless `address` is given.
@@ -304,7 +349,7 @@ section! {
 section! {
     /// The LAN emulation service: LECS, LES and BUS on a host of their own.
     LaneFile {
-        /// The switch that host is attached to.
+        /// The switch that host is attached to; or the name of a trunk's far end: another lab has these services.
         on: At<String>,
         /// Name of that host; default lane.
         name: Option<At<Name>>,
@@ -353,7 +398,7 @@ section! {
         elan: At<String>,
         /// Its address.
         ip: At<Ip>,
-        /// Its default router; default: the first router on the ELAN.
+        /// Its default router; default: the first router on the ELAN. May be one outside if the LANE services are.
         gateway: Option<At<Ip>>,
         /// Routes (network: next hop) besides the default one.
         routes: Option<Table<Net, At<Ip>>>,

@@ -83,7 +83,8 @@ pub enum NodeKind {
     Outside(Outside),
 }
 
-/// The far end of a link out of the lab. The switch plays the network side there and treats it as a host.
+/// The far end of a link out of the lab. Unless it is a trunk, the switch plays the network side there and treats it as
+/// a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outside {
     /// Where it is attached; the address is the first of `addresses`, or one that stands for it.
@@ -96,6 +97,19 @@ pub struct Outside {
     pub ilmi: bool,
     /// Version of the UNI; with ILMI the highest, and 4.0 if left open.
     pub version: Option<Version>,
+    /// Another switch is there. It has no addresses and no ILMI then.
+    pub trunk: Option<OutsideTrunk>,
+}
+
+/// What leads over a trunk out of the lab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideTrunk {
+    /// What the port of this lab's switch plays in signalling; the other lab's plays the other.
+    pub side: Side,
+    /// Leading octets of addresses to be called there.
+    pub prefixes: Vec<Vec<u8>>,
+    /// The LANE services are there.
+    pub lane: bool,
 }
 
 /// How the far end of a link out of the lab is reached.

@@ -3,9 +3,10 @@
 //! | what | value |
 //! |---|---|
 //! | prefix of switch number n (from 1) | `47.0091.8100.0000` and the switch's MAC address, unless the file gives 13 octets |
-//! | MAC address | `02:a7:kk:nn:nn:ii`: kind k (0 switch, 1 LANE server, 2 router, 3 host, 4 outside), number n of the node within its kind, from 1; interface i |
+//! | MAC address | `02:a7:sk:nn:nn:ii`: site s of the lab, kind k (0 switch, 1 LANE server, 2 router, 3 host, 4 outside), number n of the node within its kind, from 1; interface i |
 //! | ESI of an end system | its MAC address with interface 0 |
 //!
+//! The site is 0 unless the file gives another, so that labs joined by a trunk have no addresses in common.
 //! Numbers follow the order of the file, so that a node added at the end of its section changes no other address.
 
 use aerostat_wire::MacAddr;
@@ -48,18 +49,22 @@ pub enum Kind {
     Outside = 4,
 }
 
-/// MAC address of interface `interface` of the node number `number` (from 1) of its kind.
+/// Last site.
+pub const MAX_SITE: u8 = 15;
+
+/// MAC address of interface `interface` of the node number `number` (from 1) of its kind at `site`.
 #[must_use]
-pub const fn mac(kind: Kind, number: u16, interface: u8) -> MacAddr {
+pub const fn mac(site: u8, kind: Kind, number: u16, interface: u8) -> MacAddr {
     let [high, low] = number.to_be_bytes();
-    MacAddr([0x02, 0xa7, kind as u8, high, low, interface])
+    let kind = (site & MAX_SITE) << 4 | kind as u8;
+    MacAddr([0x02, 0xa7, kind, high, low, interface])
 }
 
-/// Network prefix of the switch number `number` (from 1).
+/// Network prefix of the switch number `number` (from 1) at `site`.
 #[must_use]
-pub fn switch_prefix(number: u16) -> [u8; 13] {
+pub fn switch_prefix(site: u8, number: u16) -> [u8; 13] {
     let mut prefix = [0; 13];
     prefix[..7].copy_from_slice(&DEFAULT_PREFIX);
-    prefix[7..].copy_from_slice(&mac(Kind::Switch, number, 0).0);
+    prefix[7..].copy_from_slice(&mac(site, Kind::Switch, number, 0).0);
     prefix
 }

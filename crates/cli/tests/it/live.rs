@@ -13,7 +13,7 @@ const LAB: &str = "labs/two-subnets.atm.yml";
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A runtime directory of one test; whatever runs there ends with it.
-struct Runtime {
+pub(crate) struct Runtime {
     directory: PathBuf,
 }
 
@@ -24,7 +24,7 @@ struct Ran {
 }
 
 impl Runtime {
-    fn new(test: &str) -> Self {
+    pub(crate) fn new(test: &str) -> Self {
         // Not below the target directory: another user must be able to enter it, and socket paths are short.
         let directory =
             std::env::temp_dir().join(format!("aerostat-it-{}-{test}", std::process::id()));
@@ -32,7 +32,7 @@ impl Runtime {
         fs::create_dir_all(&directory).unwrap();
         Self { directory }
     }
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = command(args);
         command.env("XDG_RUNTIME_DIR", &self.directory);
         command
@@ -47,7 +47,7 @@ impl Runtime {
         }
     }
     /// The same, and it must succeed.
-    fn ok(&self, args: &[&str]) -> String {
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
         ran.out
@@ -81,7 +81,7 @@ impl Runtime {
         })
         .collect()
     }
-    fn nothing_is_left(&self) {
+    pub(crate) fn nothing_is_left(&self) {
         wait_for("all processes of the lab to end", || {
             self.processes().is_empty()
         });
@@ -123,7 +123,7 @@ fn signal(process: &str, name: &str) {
         .status();
 }
 
-fn wait_for(what: &str, mut come: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut come: impl FnMut() -> bool) {
     let until = Instant::now() + DEADLINE;
     while !come() {
         assert!(Instant::now() < until, "waited in vain for {what}");
@@ -131,7 +131,7 @@ fn wait_for(what: &str, mut come: impl FnMut() -> bool) {
     }
 }
 
-fn wait_for_end(child: &mut Child) -> i32 {
+pub(crate) fn wait_for_end(child: &mut Child) -> i32 {
     let mut status = None;
     wait_for("the command to end", || {
         status = child.try_wait().unwrap();
@@ -141,7 +141,7 @@ fn wait_for_end(child: &mut Child) -> i32 {
 }
 
 /// False, with the reason printed, where kernel hosts cannot be made.
-fn can_run() -> bool {
+pub(crate) fn can_run() -> bool {
     let doctor = command(&["doctor"]).output().unwrap();
     let able = doctor.status.code() != Some(5);
     if !able {

@@ -1,27 +1,32 @@
-//! Static call routes: from every switch, the shortest way to every other switch and to the LECS.
+//! Static call routes: from every switch, the shortest way to every other switch, to what is outside, and to the LECS.
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{CallRoute, Lab, NodeId, NodeKind};
+use crate::model::{CallRoute, Lab, NodeId, NodeKind, Outside};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Fills the routes of every switch; reports switches that cannot reach each other.
 pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     let ids: Vec<NodeId> = lab.switches().map(|(id, _, _)| id).collect();
-    let Some((lane_switch, lane_address)) = lab.lane_server().map(|(_, _, server)| {
-        let attachment = &server.attachment;
-        (attachment.switch, attachment.address)
-    }) else {
+    // Where the LANE services are attached, or the trunk to them: switch and port.
+    let services = lab.lane_server().map(|(_, _, server)| &server.attachment);
+    let elsewhere = || {
+        let with = |outside: &Outside| outside.trunk.as_ref().is_some_and(|trunk| trunk.lane);
+        let found = lab.outside().find(|(_, _, outside)| with(outside));
+        found.map(|(_, _, outside)| &outside.attachment)
+    };
+    let Some(lane) = services.or_else(elsewhere).map(|a| (a.switch, a.port)) else {
         return;
     };
+    let (lane_switch, _) = lane;
     let mut cut_off = Vec::new();
     for &from in &ids {
         let ways = ways(lab, from);
         if !ways.contains_key(&lane_switch) && from != lane_switch {
             cut_off.push(from);
         }
-        let routes = routes(lab, from, &ways, lane_switch, lane_address);
+        let routes = routes(lab, from, &ways, lane);
         if let NodeKind::Switch(switch) = &mut lab.nodes[from.0].kind {
             switch.routes = routes;
         }
@@ -67,8 +72,7 @@ fn routes(
     lab: &Lab,
     from: NodeId,
     ways: &BTreeMap<NodeId, (usize, usize)>,
-    lane_switch: NodeId,
-    lane_address: AtmAddress,
+    (lane_switch, lane_port): (NodeId, usize),
 ) -> Vec<CallRoute> {
     let NodeKind::Switch(switch) = &lab.node(from).kind else {
         return Vec::new();
@@ -107,8 +111,12 @@ fn routes(
         let Some((port, hops)) = way else {
             continue;
         };
-        for address in &outside.addresses {
-            let prefix = address.0[..19].to_vec();
+        let addresses = outside.addresses.iter().map(|a| a.0[..19].to_vec());
+        let trunk = outside
+            .trunk
+            .iter()
+            .flat_map(|trunk| trunk.prefixes.clone());
+        for prefix in addresses.chain(trunk) {
             if !routes.iter().any(|route| route.prefix == prefix) {
                 routes.push(CallRoute { prefix, port, hops });
             }
@@ -116,8 +124,7 @@ fn routes(
     }
     // The well-known addresses of the LECS lead to the LANE server.
     let to_lane = if from == lane_switch {
-        let own = |port: &crate::model::Port| port.station == Some(lane_address);
-        switch.ports.iter().position(own).map(|port| (port, 1))
+        Some((lane_port, 1))
     } else {
         ways.get(&lane_switch).map(|&(port, hops)| (port, hops + 1))
     };

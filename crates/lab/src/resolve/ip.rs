@@ -99,7 +99,8 @@ fn given(
             );
             continue;
         };
-        if !neighbours(lab, lec, id).any(|(_, ip)| ip == hop) {
+        let may_be_outside = lab.lane_server().is_none();
+        if !may_be_outside && !neighbours(lab, lec, id).any(|(_, ip)| ip == hop) {
             let routers: Vec<String> = neighbours(lab, lec, id)
                 .map(|(_, ip)| ip.to_string())
                 .collect();
@@ -129,7 +130,9 @@ fn gateway(
         return routers.first().copied();
     };
     let ip = wanted.value.0;
-    if !routers.contains(&ip) {
+    let elan = lab.elan(lec.elan);
+    let may_be_outside = lab.lane_server().is_none() && elan.subnet.contains(ip) && ip != lec.ip;
+    if !routers.contains(&ip) && !may_be_outside {
         let elan = &lab.elan(lec.elan).name;
         let known: Vec<String> = routers.iter().map(Ipv4Addr::to_string).collect();
         d.error(

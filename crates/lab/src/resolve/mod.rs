@@ -57,8 +57,10 @@ impl Names {
         for (name, _) in &file.switches.0 {
             names.add(&name.value.0, Class::Switch, name.at, d);
         }
-        let (lane, at) = nodes::lane_name(file);
-        names.add(lane, Class::LaneServer, at, d);
+        if outside::with_lane(file).is_none() {
+            let (lane, at) = nodes::lane_name(file);
+            names.add(lane, Class::LaneServer, at, d);
+        }
         for (name, _) in file.routers.iter().flat_map(|table| &table.0) {
             names.add(&name.value.0, Class::Router, name.at, d);
         }

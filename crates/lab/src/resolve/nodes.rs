@@ -1,6 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, mpoa};
+use super::{Class, Names, mpoa, outside};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{ElanFile, HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile};
@@ -42,15 +42,19 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
         d.error(file.place, format!("{count} nodes: more than {MAX_NODES}"));
         return;
     }
-    switches(file, lab, d);
+    let site = site(file, d);
+    switches(file, site, lab, d);
     trunks(file, names, lab, d);
     elans(file, lab, d);
     let mut builder = Builder {
+        site,
         names,
         lab,
         ips: BTreeMap::new(),
     };
-    builder.lane_server(file, d);
+    if outside::with_lane(file).is_none() {
+        builder.lane_server(file, d);
+    }
     let no_routers = Vec::new();
     let routers = file.routers.as_ref().map_or(&no_routers, |table| &table.0);
     for (number, (name, router)) in (1..).zip(routers) {
@@ -61,17 +65,30 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     }
 }
 
-fn switches(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+/// Number of the lab among those that are joined.
+pub(super) fn site(file: &LabFile, d: &mut Diagnostics) -> u8 {
+    let Some(given) = &file.site else {
+        return 0;
+    };
+    let site = u8::try_from(given.value).ok();
+    site.filter(|site| *site <= plan::MAX_SITE)
+        .unwrap_or_else(|| {
+            d.error(given.at, "a site is a number from 0 to 15");
+            0
+        })
+}
+
+fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
     if file.switches.0.is_empty() {
         d.error(file.place, "a lab needs at least one switch")
             .hint("for example: switches: { s1: {} }");
     }
     let mut seen: BTreeMap<[u8; 13], (&str, Span)> = BTreeMap::new();
     for (number, (name, switch)) in (1..).zip(&file.switches.0) {
-        let prefix = switch
-            .prefix
-            .as_ref()
-            .map_or_else(|| plan::switch_prefix(number), |prefix| prefix.value.0);
+        let prefix = switch.prefix.as_ref().map_or_else(
+            || plan::switch_prefix(site, number),
+            |prefix| prefix.value.0,
+        );
         let at = switch.prefix.as_ref().map_or(name.at, |prefix| prefix.at);
         if let Some((other, first)) = seen.insert(prefix, (&name.value.0, at)) {
             let text = format!("two switches with one prefix: {other} and {}", name.value.0);
@@ -228,6 +245,7 @@ fn check_subnet(
 
 /// Adds end systems.
 struct Builder<'a> {
+    site: u8,
     names: &'a Names,
     lab: &'a mut Lab,
     /// Who has which IP address.
@@ -299,7 +317,7 @@ impl Builder<'_> {
     }
     fn lane_server(&mut self, file: &LabFile, d: &mut Diagnostics) {
         let (name, _) = lane_name(file);
-        let esi = plan::mac(Kind::LaneServer, 1, 0);
+        let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
         let attachment = self.attach(name, &file.lane.on, esi, file.lane.link.as_ref(), d);
         let address = attachment.address;
         for (n, elan) in (0..).zip(&mut self.lab.elans) {
@@ -320,7 +338,7 @@ impl Builder<'_> {
         d: &mut Diagnostics,
     ) {
         let text = &name.value.0;
-        let esi = plan::mac(Kind::Router, number, 0);
+        let esi = plan::mac(self.site, Kind::Router, number, 0);
         let attachment = self.attach(text, &router.on, esi, router.link.as_ref(), d);
         let address = attachment.address;
         let table = &router.elans.0;
@@ -342,7 +360,7 @@ impl Builder<'_> {
             lecs.push(Lec {
                 index,
                 elan,
-                mac: plan::mac(Kind::Router, number, index),
+                mac: plan::mac(self.site, Kind::Router, number, index),
                 address: address.with_selector(plan::SELECTOR_LEC + index),
                 ip: ip_value,
             });
@@ -375,7 +393,7 @@ impl Builder<'_> {
         d: &mut Diagnostics,
     ) {
         let text = &name.value.0;
-        let mac = plan::mac(Kind::Host, number, 0);
+        let mac = plan::mac(self.site, Kind::Host, number, 0);
         let attachment = self.attach(text, &host.on, mac, host.link.as_ref(), d);
         let address = attachment.address;
         let elan = self.elan(&host.elan, d);

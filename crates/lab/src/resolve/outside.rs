@@ -6,7 +6,8 @@ use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{AtmTcpFile, LabFile, LinkFile, OutsideFile, OutsideOptions, UdpFile};
 use crate::model::{
-    Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideWay, Packing,
+    Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay,
+    Packing,
 };
 use crate::plan::{self, Kind};
 use aerostat_proto::Duration;
@@ -26,6 +27,12 @@ pub(super) fn links(file: &LabFile) -> impl Iterator<Item = &OutsideFile> {
     })
 }
 
+/// The trunk out of the lab behind which the LANE services are, if they are not here.
+pub(super) fn with_lane(file: &LabFile) -> Option<&OutsideFile> {
+    let lane = |(number, link): &(u16, &OutsideFile)| name(link, *number).0 == file.lane.on.value;
+    (1..).zip(links(file)).find(lane).map(|(_, link)| link)
+}
+
 /// Name of the far end of the link out of the lab number `number` (from 1), and where to complain about it.
 pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
     match &link.options.name {
@@ -36,6 +43,8 @@ pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
 
 /// Adds a node, its port and its link for each.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    let site = super::nodes::site(file, &mut Diagnostics::default());
+    lane_elsewhere(file, d);
     for (number, link) in (1..).zip(links(file)) {
         let on = names.find(&link.on, &[Class::Switch], "a switch", d);
         let way = way(&link.options, d);
@@ -47,20 +56,89 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
         let (Some(on), Some(way)) = (on, way) else {
             continue;
         };
-        attach(link, number, on, way, (prefix, addresses), lab);
+        let trunk = trunk(file, link, lab, d);
+        let esi = plan::mac(site, Kind::Outside, number, 0);
+        let stands_for_it = AtmAddress::from_parts(prefix, esi, 0);
+        attach(
+            link,
+            number,
+            on,
+            (way, trunk),
+            (stands_for_it, addresses),
+            lab,
+        );
     }
+}
+
+/// Complains about what makes no sense when another lab has the LANE services.
+fn lane_elsewhere(file: &LabFile, d: &mut Diagnostics) {
+    let Some(link) = with_lane(file) else {
+        return;
+    };
+    if link.options.trunk.is_none() {
+        let at = file.lane.on.at;
+        d.error(at, format!("'{}' is no trunk", file.lane.on.value))
+            .hint("give its link 'trunk: network' or 'trunk: user'");
+    }
+    if let Some(name) = &file.lane.name {
+        d.error(
+            name.at,
+            "the LANE services are outside: their host has no name here",
+        );
+    }
+}
+
+fn trunk(
+    file: &LabFile,
+    link: &OutsideFile,
+    lab: &Lab,
+    d: &mut Diagnostics,
+) -> Option<OutsideTrunk> {
+    let options = &link.options;
+    let Some(side) = &options.trunk else {
+        if let Some(route) = options.routes.iter().flatten().next() {
+            d.error(route.at, "'routes' is for trunks")
+                .hint("give the link 'trunk: network' or 'trunk: user'");
+        }
+        return None;
+    };
+    let ilmi = options.ilmi.as_ref().filter(|ilmi| ilmi.value);
+    if options.address.is_some() || ilmi.is_some() {
+        let text = "a trunk leads to a switch, which has neither 'address' nor 'ilmi'";
+        d.error(side.at, text).hint("use 'routes:'");
+    }
+    let lane = with_lane(file).is_some_and(|with| std::ptr::eq(with, link));
+    let mut prefixes: Vec<Vec<u8>> = Vec::new();
+    for At { value, at } in options.routes.iter().flatten() {
+        let own = lab
+            .switches()
+            .find(|(_, _, switch)| value.octets().starts_with(&switch.prefix));
+        if let Some((_, node, _)) = own {
+            let text = format!("addresses of this prefix are those of {}", node.name);
+            d.error(*at, text)
+                .hint("joined labs need different prefixes: give one a 'site:'");
+        }
+        prefixes.push(value.octets().to_vec());
+    }
+    if prefixes.is_empty() && !lane {
+        d.error(side.at, "a trunk needs 'routes:'");
+    }
+    Some(OutsideTrunk {
+        side: side.value.0,
+        prefixes,
+        lane,
+    })
 }
 
 fn attach(
     link: &OutsideFile,
     number: u16,
     on: NodeId,
-    way: OutsideWay,
-    (prefix, addresses): ([u8; 13], Vec<AtmAddress>),
+    (way, trunk): (OutsideWay, Option<OutsideTrunk>),
+    (stands_for_it, addresses): (AtmAddress, Vec<AtmAddress>),
     lab: &mut Lab,
 ) {
     let (name, _) = name(link, number);
-    let stands_for_it = AtmAddress::from_parts(prefix, plan::mac(Kind::Outside, number, 0), 0);
     let address = addresses.first().copied().unwrap_or(stands_for_it);
     let node = NodeId(lab.nodes.len());
     let mut attachment = Attachment {
@@ -86,16 +164,21 @@ fn attach(
     if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
         && let Some(port) = switch.ports.get_mut(attachment.port)
     {
-        port.station = Some(address);
+        match &trunk {
+            Some(trunk) => port.side = trunk.side,
+            None => port.station = Some(address),
+        }
     }
     lab.nodes[node.0].kind = NodeKind::Outside(Outside {
         attachment,
         way,
-        ilmi: link
-            .options
-            .ilmi
-            .as_ref()
-            .map_or(addresses.is_empty(), |ilmi| ilmi.value),
+        ilmi: trunk.is_none()
+            && link
+                .options
+                .ilmi
+                .as_ref()
+                .map_or(addresses.is_empty(), |ilmi| ilmi.value),
+        trunk,
         addresses,
         version: link.options.uni.as_ref().map(|uni| uni.value.0),
     });
@@ -234,6 +317,7 @@ fn owns(node: &Node, address: &AtmAddress) -> bool {
 mod tests {
     use crate::model::{Lab, NodeKind, OutsideWay, Packing, Side};
     use crate::resolve::tests::{SMALL, lab};
+    use aerostat_wire::AtmAddress;
 
     fn with(link: &str) -> String {
         SMALL.replace("[[s1, s2]]", &format!("[[s1, s2], {link}]"))
@@ -342,6 +426,98 @@ mod tests {
         assert!(wrong("cells: 2, wait: 11ms").contains("at most 10ms"));
         assert!(wrong("wait: 1ms").contains("for many cells"));
         assert!(wrong("word: true").contains("for many cells"));
+    }
+
+    /// Two labs, of which the second has its LANE services in the first.
+    const WEST: &str = "
+switches: { s1: {}, s2: {} }
+links:
+  - [s1, s2]
+  - [s2, { name: east, trunk: network, routes: [47.0091.81.000000.02a7.10], udp: { local: 127.0.0.1:1, peer: 127.0.0.1:2 } }]
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 } } }
+routers: { r: { on: s1, elans: { a: 10.1.0.1, b: 10.2.0.1 } } }
+hosts: { x: { on: s1, elan: a, ip: 10.1.0.10 } }
+";
+    const EAST: &str = "
+site: 1
+switches: { s3: {}, s4: {} }
+links:
+  - [s3, s4]
+  - [s3, { name: west, trunk: user, routes: [47.0091.81.000000.02a7.00], udp: { local: 127.0.0.1:2, peer: 127.0.0.1:1 } }]
+lane: { on: west, elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 } } }
+hosts: { y: { on: s4, elan: b, ip: 10.2.0.10, gateway: 10.2.0.1 } }
+";
+
+    /// Where a call to `to` goes from `switch`: the peer behind the port.
+    fn next(lab: &Lab, switch: &str, to: &[u8]) -> Option<String> {
+        let id = lab.find(switch).unwrap();
+        let NodeKind::Switch(switch) = &lab.node(id).kind else {
+            panic!("no switch");
+        };
+        let fits = switch.routes.iter().filter(|r| to.starts_with(&r.prefix));
+        let best = fits.max_by_key(|route| route.prefix.len())?;
+        Some(lab.node(switch.ports[best.port].peer).name.clone())
+    }
+
+    #[test]
+    fn a_trunk_joins_two_labs() {
+        let (west, east) = (lab(WEST), lab(EAST));
+        let address = |lab: &Lab, name: &str| {
+            let id = lab.find(name).unwrap();
+            lab.node(id).attachment().unwrap().address.0
+        };
+        let (x, y) = (address(&west, "x"), address(&east, "y"));
+        assert_eq!(next(&west, "s1", &y).as_deref(), Some("s2"));
+        assert_eq!(next(&west, "s2", &y).as_deref(), Some("east"));
+        assert_eq!(next(&east, "s3", &y).as_deref(), Some("s4"));
+        assert_eq!(next(&east, "s4", &x).as_deref(), Some("s3"));
+        assert_eq!(next(&east, "s3", &x).as_deref(), Some("west"));
+        for lecs in [AtmAddress::LECS, AtmAddress::LECS_ANYCAST] {
+            assert_eq!(next(&east, "s4", &lecs.0).as_deref(), Some("s3"));
+            assert_eq!(next(&east, "s3", &lecs.0).as_deref(), Some("west"));
+            assert_eq!(next(&west, "s2", &lecs.0).as_deref(), Some("s1"));
+        }
+        // Nobody knows the rest.
+        assert_eq!(next(&west, "s2", &[0x39; 20]), None);
+        assert_eq!(next(&east, "s3", &[0x39; 20]), None);
+        for (lab, side) in [(&west, Side::Network), (&east, Side::User)] {
+            let (_, _, outside) = lab.outside().next().unwrap();
+            let NodeKind::Switch(switch) = &lab.node(outside.attachment.switch).kind else {
+                panic!("not on a switch");
+            };
+            let port = &switch.ports[outside.attachment.port];
+            assert_eq!((port.side, port.station, outside.ilmi), (side, None, false));
+        }
+        assert!(east.lane_server().is_none());
+        let y = east.hosts().next().unwrap().2;
+        assert_eq!(y.routes[0].via.to_string(), "10.2.0.1");
+        assert_eq!(y.lec.mac.to_string(), "02:a7:13:00:01:00");
+    }
+
+    #[test]
+    fn mistakes_with_trunks_are_told() {
+        let error = |text: &str, from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            let found = crate::parse("t.atm.yml", &text.replace(from, to), &[]);
+            found.expect_err("an error").to_string()
+        };
+        let routes = "routes: [47.0091.81.000000.02a7.10], ";
+        assert!(error(WEST, routes, "").contains("a trunk needs 'routes:'"));
+        assert!(error(WEST, "trunk: network, ", "").contains("'routes' is for trunks"));
+        assert!(error(WEST, "trunk: network", "trunk: both").contains("network or user"));
+        assert!(error(WEST, "02a7.10]", "02a7.1]").contains("1 to 19 octets"));
+        assert!(error(WEST, routes, &format!("{routes}ilmi: true, ")).contains("neither"));
+        let own = "routes: [47.0091.81.000000.02a7.00.0002.00], ";
+        assert!(error(WEST, routes, own).contains("are those of s2"));
+        assert!(error(EAST, "site: 1", "site: 16").contains("0 to 15"));
+        assert!(error(EAST, "on: west,", "on: west, name: l,").contains("no name here"));
+        assert!(error(EAST, "gateway: 10.2.0.1", "gateway: 10.3.0.1").contains("is no router"));
+        let no_trunk = error(
+            EAST,
+            "trunk: user, routes: [47.0091.81.000000.02a7.00], ",
+            "",
+        );
+        assert!(no_trunk.contains("'west' is no trunk"), "{no_trunk}");
     }
 
     #[test]
