@@ -5,6 +5,7 @@
 
 pub mod aal5;
 pub mod addr;
+pub mod atmarp;
 pub mod blli;
 pub mod cell;
 pub mod error;

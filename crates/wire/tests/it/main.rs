@@ -1,5 +1,6 @@
 //! Golden vectors against the decoders: one module per protocol, recordings read through [`recording`].
 
+mod atmarp;
 mod ilmi;
 mod lane;
 mod mpoa;
