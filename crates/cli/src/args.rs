@@ -183,8 +183,8 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 11] = [
-    "vc", "call", "lec", "les", "bus", "mpc", "mps", "nhrp", "port", "route", "ilmi",
+pub(crate) const INSPECT: [&str; 12] = [
+    "vc", "call", "lec", "les", "bus", "mpc", "mps", "nhrp", "port", "route", "ilmi", "clip",
 ];
 
 #[derive(Debug, Args)]
@@ -197,7 +197,7 @@ WHAT is one of:
   lec    LANE clients               nhrp   next hop resolution cache
   les    LANE servers               port   ports of switches and hosts
   bus    broadcast servers          route  call routes of switches, IP routes
-  ilmi   hosts that register their addresses
+  ilmi   addresses that hosts register  clip   Classical IP: ATMARP table
 
 Examples:
   aerostat inspect lec

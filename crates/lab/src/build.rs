@@ -2,7 +2,7 @@
 
 use crate::model::{
     Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel,
-    Mpc as MpcModel, Mps as MpsModel, NodeId, NodeKind, Router as RouterModel, SendRate, Side,
+    Lis, Mpc as MpcModel, Mps as MpsModel, NodeId, NodeKind, Router as RouterModel, SendRate, Side,
     Switch as SwitchModel,
 };
 use aerostat_node::host::{Host, Ip, Service};
@@ -14,6 +14,7 @@ use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface, Sta
 use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{PortConfig, PortKind, PortNo, StaticRoutes, Switch};
+use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, lecs,
 };
@@ -132,6 +133,13 @@ impl<'a> Builder<'a> {
                 switch.register(number, *address);
             }
         }
+        for pvc in &self.lab.pvcs {
+            for hop in pvc.hops.iter().filter(|hop| hop.switch == id) {
+                let [from, to] = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
+                let added = switch.add_permanent(from, to, pvc.qos);
+                debug_assert!(added.is_ok(), "a resolved lab's labels are free");
+            }
+        }
         Some(switch)
     }
 
@@ -196,7 +204,7 @@ impl<'a> Builder<'a> {
         };
         let mut host = Host::new(name, Self::signalling(life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
-        self.add_lec(&mut host, name, &model.lec, life);
+        self.add_lec(&mut host, id, &model.lec, life);
         if let Some(mpc) = &model.mpoa {
             self.add_mpc(&mut host, name, mpc, life);
         }
@@ -207,7 +215,7 @@ impl<'a> Builder<'a> {
         let interfaces = model.lecs.iter().map(|lec| {
             let elan = self.lab.elan(lec.elan);
             RouterInterface {
-                name: format!("lec{}", lec.index),
+                name: self.lab.interface_name(lec),
                 mac: lec.mac.0,
                 address: lec.ip,
                 prefix: elan.subnet.length,
@@ -238,7 +246,7 @@ impl<'a> Builder<'a> {
         };
         let mut host = Host::new(name, Self::signalling(life), ip);
         for lec in &model.lecs {
-            self.add_lec(&mut host, name, lec, life);
+            self.add_lec(&mut host, id, lec, life);
         }
         if let Some(mps) = &model.mpoa {
             self.add_mps(&mut host, name, model, mps, life);
@@ -246,8 +254,12 @@ impl<'a> Builder<'a> {
         host
     }
 
-    fn add_lec(&self, host: &mut Host, name: &str, model: &LecModel, life: u32) {
+    fn add_lec(&self, host: &mut Host, id: NodeId, model: &LecModel, life: u32) {
+        let name = &self.lab.node(id).name;
         let elan = self.lab.elan(model.elan);
+        if let Some(lis) = &elan.clip {
+            return self.add_clip(host, id, model, lis);
+        }
         let mut config = LecConfig::new(elan_name(elan), model.address, model.mac);
         let seed = self.seed_of(name, &format!("lec{}", model.index), life);
         config.lecs = self.lab.lane_server().map(|(_, _, server)| server.lecs);
@@ -258,6 +270,41 @@ impl<'a> Builder<'a> {
                 ..config.clone()
             }))
         };
+        host.add_interface(model.mac, Box::new(make));
+    }
+
+    /// An interface on a Classical IP subnet; the first one of a node uses its permanent connections.
+    fn add_clip(&self, host: &mut Host, id: NodeId, model: &LecModel, lis: &Lis) {
+        let lecs = self.lab.node(id).lecs().iter();
+        let mut on_clip = lecs.filter(|lec| self.lab.elan(lec.elan).clip.is_some());
+        let first = on_clip.next().is_some_and(|lec| lec.index == model.index);
+        let mut config = clip::Config::new(model.address, model.ip);
+        config.mtu = lis.mtu;
+        config.serve = lis.server == Some(id);
+        config.servers.clone_from(&lis.servers);
+        config.params.idle = lis.idle;
+        for pvc in self.lab.pvcs.iter().filter(|_| first) {
+            let own = pvc.ends.iter().position(|(node, _)| *node == id);
+            let Some(own) = own else {
+                continue;
+            };
+            let inside = self.lab.node(pvc.ends[1 - own].0).lecs().iter();
+            let inside = inside.map(|lec| (lec, self.lab.elan(lec.elan)));
+            let there = inside.filter(|(_, elan)| elan.clip.as_ref() == Some(lis));
+            let ip = pvc.peer.or(there.map(|(lec, _)| lec.ip).next());
+            config.permanent.push(clip::Permanent {
+                vc: pvc.ends[own].1,
+                qos: pvc.qos,
+                encapsulation: if pvc.mux {
+                    clip::Encapsulation::VcMux
+                } else {
+                    clip::Encapsulation::Llc
+                },
+                // With LLC/SNAP, InATMARP asks.
+                ip: ip.filter(|_| pvc.mux || pvc.peer.is_some()),
+            });
+        }
+        let make = move |_| Service::Clip(Clip::new(config.clone()));
         host.add_interface(model.mac, Box::new(make));
     }
 
@@ -289,7 +336,9 @@ impl<'a> Builder<'a> {
         model: &MpsModel,
         life: u32,
     ) {
-        let interfaces = router.lecs.iter().enumerate().map(|(itf, lec)| {
+        let on_lane = |(_, lec): &(usize, &LecModel)| self.lab.elan(lec.elan).clip.is_none();
+        let interfaces = router.lecs.iter().enumerate().filter(on_lane);
+        let interfaces = interfaces.map(|(itf, lec)| {
             let elan = self.lab.elan(lec.elan);
             mps::Interface {
                 itf: itf as u32,
@@ -326,7 +375,7 @@ impl<'a> Builder<'a> {
         let mut host = Host::new(name, Self::signalling(life), Ip::None);
         let config = lecs_config(self.lab, model);
         host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
-        for elan in &self.lab.elans {
+        for elan in self.lab.elans.iter().filter(|elan| elan.clip.is_none()) {
             let (les, bus) = (les_config(elan), bus_config(elan));
             host.add_elan(
                 Box::new(move |_| Service::Les(Les::new(les.clone()))),
@@ -341,7 +390,10 @@ fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
     LecsConfig {
         address: model.lecs,
         well_known: true,
-        elans: lab.elans.iter().map(configured).collect(),
+        elans: (lab.elans.iter())
+            .filter(|elan| elan.clip.is_none())
+            .map(configured)
+            .collect(),
         // Only clients from outside name none: linux-atm's do so unless told otherwise.
         default: lab.elans.first().map(elan_name),
         ..LecsConfig::default()

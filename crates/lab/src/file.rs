@@ -7,9 +7,9 @@ use crate::tree::{Tree, Value};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
-use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
+use aerostat_wire::{AtmAddress, Vc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -90,6 +90,11 @@ scalar!(
     { "enum": ["tcp", "udp", "ping", "rr"] }
 );
 
+scalar!(
+    /// A label.
+    Label(Vc), crate::resolve::label,
+    { "type": "string", "description": "VPI.VCI", "examples": ["0.100"] }
+);
 scalar!(
     /// An ATM address.
     Atm(AtmAddress), |text: &str| text.parse::<AtmAddress>().map_err(|error| error.to_string()),
@@ -262,6 +267,10 @@ section! {
         links: Option<Vec<LinkFile>>,
         /// The LAN emulation service and its emulated LANs.
         lane: LaneFile,
+        /// Classical IP subnets.
+        clip: Option<Table<Name, LisFile>>,
+        /// Permanent connections.
+        pvcs: Option<Vec<PvcFile>>,
         /// IP routers.
         routers: Option<Table<Name, RouterFile>>,
         /// IP hosts.
@@ -369,11 +378,45 @@ section! {
     }
 }
 section! {
+    /// A Classical IP subnet. Hosts and routers join it like an ELAN, by its name.
+    LisFile {
+        /// The IP subnet.
+        subnet: At<Net>,
+        /// Largest IP packet; default 9180.
+        mtu: Option<At<u64>>,
+        /// The host or router on it that is its ATMARP server.
+        server: Option<At<String>>,
+        /// ATM addresses of servers outside the lab, one or a list.
+        servers: Option<AddressList>,
+        /// Idle time after which a connection is released; default 20min, 0s is never.
+        idle: Option<At<Time>>,
+    }
+}
+section! {
+    /// A permanent connection between two end systems. Classical IP uses those of its hosts.
+    PvcFile {
+        /// One end: a host, a router, or what is at the end of a link out of the lab.
+        from: At<String>,
+        /// Its label there.
+        vc: At<Label>,
+        /// The other end.
+        to: At<String>,
+        /// Its label there; default: the same.
+        to_vc: Option<At<Label>>,
+        /// Peak cell rate, cells per second both ways (CBR); default: best effort.
+        pcr: Option<At<u64>>,
+        /// Classical IP: packets without LLC/SNAP; default false.
+        mux: Option<At<bool>>,
+        /// Classical IP: address of who is at the end outside; default: InATMARP asks.
+        peer: Option<At<Ip>>,
+    }
+}
+section! {
     /// An IP router with one LANE client per ELAN.
     RouterFile {
         /// The switch it is attached to.
         on: At<String>,
-        /// Its address on each of its ELANs.
+        /// Its address on each of its ELANs and Classical IP subnets.
         elans: Table<String, At<Ip>>,
         /// Speed of forwarding; default wire.
         forwarding: Option<At<ForwardingRate>>,
@@ -394,7 +437,7 @@ section! {
     HostFile {
         /// The switch it is attached to.
         on: At<String>,
-        /// The ELAN that it joins.
+        /// The ELAN, or Classical IP subnet, that it joins.
         elan: At<String>,
         /// Its address.
         ip: At<Ip>,

@@ -19,7 +19,7 @@ use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
-use aerostat_wire::{AtmAddress, MacAddr};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Index of a node in [`Lab::nodes`].
@@ -51,6 +51,8 @@ pub struct Lab {
     pub links: Vec<Link>,
     /// All emulated LANs, in the order of the file. Served by the node [`Lab::lane_server`].
     pub elans: Vec<Elan>,
+    /// All permanent connections.
+    pub pvcs: Vec<Pvc>,
     /// Flows to generate, in the order of the file.
     pub traffic: Vec<Flow>,
     /// Things that break, in order of time.
@@ -242,14 +244,58 @@ pub struct Elan {
     pub les: AtmAddress,
     /// Address of its BUS.
     pub bus: AtmAddress,
+    /// No emulated LAN at all, but a Classical IP subnet; then frame size, LES and BUS mean nothing.
+    pub clip: Option<Lis>,
 }
 
 impl Elan {
     /// Largest IP packet, octets.
     #[must_use]
     pub fn ip_mtu(&self) -> u16 {
-        self.max_frame.mtu().unwrap_or(1500)
+        match &self.clip {
+            Some(lis) => lis.mtu,
+            None => self.max_frame.mtu().unwrap_or(1500),
+        }
     }
+}
+
+/// A logical IP subnet of Classical IP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lis {
+    /// Largest IP packet, octets.
+    pub mtu: u16,
+    /// The node that is its ATMARP server, if that is in the lab.
+    pub server: Option<NodeId>,
+    /// Its ATMARP servers in the order in which clients try them.
+    pub servers: Vec<AtmAddress>,
+    /// Idle time after which a connection is released; zero is never.
+    pub idle: Duration,
+}
+
+/// A permanent connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pvc {
+    /// Both end systems, and its label on their links.
+    pub ends: [(NodeId, Vc); 2],
+    /// Its way through the switches.
+    pub hops: Vec<Hop>,
+    /// Traffic, both ways alike.
+    pub qos: Qos,
+    /// IP packets stand in it without LLC/SNAP.
+    pub mux: bool,
+    /// IP address of an end outside the lab, where it is known.
+    pub peer: Option<Ipv4Addr>,
+}
+
+/// A permanent connection in one switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The switch.
+    pub switch: NodeId,
+    /// Port and label towards the first end.
+    pub from: (usize, Vc),
+    /// Port and label towards the second end.
+    pub to: (usize, Vc),
 }
 
 /// A LANE client and the IP interface on top of it.
@@ -555,6 +601,16 @@ impl Lab {
             NodeKind::Outside(outside) => Some((id, node, outside)),
             _ => None,
         })
+    }
+    /// Name of an IP interface: `lecN` on an ELAN, `atmN` on a Classical IP subnet.
+    #[must_use]
+    pub fn interface_name(&self, lec: &Lec) -> String {
+        let kind = if self.elan(lec.elan).clip.is_some() {
+            "atm"
+        } else {
+            "lec"
+        };
+        format!("{kind}{}", lec.index)
     }
     /// The host of the LANE services, if the lab has ELANs.
     #[must_use]

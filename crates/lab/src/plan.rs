@@ -25,6 +25,8 @@ pub const SELECTOR_LECS: u8 = 0x60;
 pub const SELECTOR_LES: u8 = 0x80;
 /// Selector of the BUS of ELAN number 0; ELAN n adds n.
 pub const SELECTOR_BUS: u8 = 0xc0;
+/// First VCI of user connections.
+pub const FIRST_VCI: u16 = aerostat_wire::Vc::FIRST_USER_VCI;
 /// How many ELANs a LANE server can hold: selectors 0x80..=0xbf and 0xc0..=0xff.
 pub const MAX_ELANS: usize = 64;
 /// How many LANE clients a node can have: below the first MPOA selector.

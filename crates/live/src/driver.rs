@@ -441,13 +441,14 @@ impl<'a> Driver<'a> {
 
     /// Starts the end: MPOA stops in good order, then all calls are cleared.
     fn release(&mut self, now: Instant) {
-        const ALL: [ServiceKind; 6] = [
+        const ALL: [ServiceKind; 7] = [
             ServiceKind::Mpc,
             ServiceKind::Mps,
             ServiceKind::Lec,
             ServiceKind::Les,
             ServiceKind::Bus,
             ServiceKind::Lecs,
+            ServiceKind::Clip,
         ];
         self.stop_by = Some(now + RELEASE);
         self.faults.clear();

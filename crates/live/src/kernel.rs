@@ -39,7 +39,7 @@ impl KernelNode {
         for lec in node.lecs() {
             let elan = lab.elan(lec.elan);
             let config = TapConfig {
-                name: format!("lec{}", lec.index),
+                name: lab.interface_name(lec),
                 mac: lec.mac,
                 ip: Some((lec.ip, elan.subnet.length)),
                 mtu: elan.ip_mtu(),

@@ -303,11 +303,8 @@ impl World {
                     );
                 }
                 Some(Machine::Station(station)) => {
-                    let down = station.host().interfaces().enumerate();
-                    missing.extend(
-                        down.filter(|(_, itf)| !itf.is_up())
-                            .map(|(n, _)| format!("lec{n} of {name} to join its ELAN")),
-                    );
+                    let down = station.host().interfaces_down();
+                    missing.extend(down.map(|n| format!("lec{n} of {name} to join its ELAN")));
                 }
                 // Whether somebody is there is not the lab's to say.
                 Some(Machine::Outside(_)) => {}

@@ -115,6 +115,16 @@ pub enum AtmRequest {
         /// True for the root of a point-to-multipoint connection.
         multipoint: bool,
     },
+    /// Use a permanent connection, which management has set up along the way. Answered by `Connected`, or by `Released`
+    /// if the label is in use. `Release` ends the use.
+    OpenPermanent {
+        /// Chosen by the user, unused so far.
+        conn: ConnId,
+        /// Its label on this host's link.
+        vc: Vc,
+        /// Traffic both ways.
+        qos: Qos,
+    },
     /// Add a leaf to a point-to-multipoint connection. Answered by `PartyAdded` or `PartyGone`.
     AddParty {
         /// The connection.

@@ -4,6 +4,7 @@
 //! [`Machine`] and its laws, which [`machine::settle`] checks in tests.
 
 pub mod atm;
+pub mod clip;
 pub mod ilmi;
 pub mod lane;
 pub mod machine;

@@ -7,6 +7,7 @@
 //!
 //! Text that peers choose (names of ELANs) is escaped: nothing in a line moves the cursor of a terminal.
 
+use crate::atmarp;
 use crate::ipv4::{self, Ipv4View};
 use crate::lane::{self, Control, ControlFrame, DataFrame, LanDestination, OpCode, Status};
 use crate::llc::LlcSnap;
@@ -395,6 +396,13 @@ fn arp(packet: &[u8]) -> String {
         reader.u16("protocol type")?;
         let lengths: [u8; 2] = reader.array("address lengths")?;
         let operation = reader.u16("operation")?;
+        if hardware == 0x13 {
+            return atmarp::AtmArp::decode(packet).map(|packet| {
+                let ip = |party: &atmarp::Party| party.ip.map_or("?".into(), |ip| ip.to_string());
+                let (source, target) = (ip(&packet.source), ip(&packet.target));
+                format!("{} {source} → {target}", packet.operation)
+            });
+        }
         if hardware != 1 || lengths != [6, 4] {
             return Ok(format!("ARP hardware {hardware} operation {operation}"));
         }

@@ -49,7 +49,7 @@ fn place(file: &LabFile, switch: &str) -> Span {
 
 /// First port and number of links of the shortest way to every other switch. Among equals the lowest port of the
 /// first switch wins.
-fn ways(lab: &Lab, from: NodeId) -> BTreeMap<NodeId, (usize, usize)> {
+pub(super) fn ways(lab: &Lab, from: NodeId) -> BTreeMap<NodeId, (usize, usize)> {
     let mut ways: BTreeMap<NodeId, (usize, usize)> = BTreeMap::new();
     let mut queue = VecDeque::from([(from, None::<usize>, 0)]);
     while let Some((at, first, hops)) = queue.pop_front() {

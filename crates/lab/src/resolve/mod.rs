@@ -10,6 +10,8 @@ mod ip;
 mod mpoa;
 mod nodes;
 mod outside;
+mod permanent;
+pub(crate) use permanent::label;
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
@@ -136,12 +138,15 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         nodes: Vec::new(),
         links: Vec::new(),
         elans: Vec::new(),
+        pvcs: Vec::new(),
         traffic: Vec::new(),
         faults: Vec::new(),
         capture: Vec::new(),
     };
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);
+    permanent::servers(file, &names, &mut lab, d);
+    permanent::connections(file, &names, &mut lab, d);
     if d.has_errors() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, mpoa, outside};
+use super::{Class, Names, mpoa, outside, permanent};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{ElanFile, HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile};
@@ -46,6 +46,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     switches(file, site, lab, d);
     trunks(file, names, lab, d);
     elans(file, lab, d);
+    permanent::subnets(file, lab, d);
     let mut builder = Builder {
         site,
         names,
@@ -216,6 +217,7 @@ fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             // Completed when the LANE server has its address.
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
+            clip: None,
         });
     }
 }
@@ -320,7 +322,8 @@ impl Builder<'_> {
         let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
         let attachment = self.attach(name, &file.lane.on, esi, file.lane.link.as_ref(), d);
         let address = attachment.address;
-        for (n, elan) in (0..).zip(&mut self.lab.elans) {
+        let lane = self.lab.elans.iter_mut().filter(|elan| elan.clip.is_none());
+        for (n, elan) in (0..).zip(lane) {
             elan.les = address.with_selector(plan::SELECTOR_LES + n);
             elan.bus = address.with_selector(plan::SELECTOR_BUS + n);
         }
@@ -417,7 +420,9 @@ impl Builder<'_> {
                 ip,
             },
             routes: Vec::new(),
-            mpoa: mpoa::client(file.mpoa.as_ref(), host.mpoa.as_ref(), address, d),
+            // MPOA needs LANE.
+            mpoa: mpoa::client(file.mpoa.as_ref(), host.mpoa.as_ref(), address, d)
+                .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none())),
             tcp: Tcp {
                 congestion: tcp
                     .and_then(|tcp| tcp.congestion.as_ref())

@@ -25,6 +25,7 @@
 //! cleared, everybody else goes on. What a service is made of is kept as a [`Factory`], so that a restart starts
 //! from nothing but its configuration.
 
+mod clip;
 mod ip;
 mod moves;
 mod service;
@@ -241,7 +242,11 @@ impl Host {
         match kind {
             ServiceKind::Mpc => self.mpc = Some(slot),
             ServiceKind::Mps => self.mps = Some(slot),
-            ServiceKind::Lec | ServiceKind::Les | ServiceKind::Bus | ServiceKind::Lecs => {}
+            ServiceKind::Lec
+            | ServiceKind::Les
+            | ServiceKind::Bus
+            | ServiceKind::Lecs
+            | ServiceKind::Clip => {}
         }
         self.slots.push(Slot {
             service: Some(service),
@@ -259,7 +264,7 @@ impl Host {
         let bus = self.add_service(bus);
         self.bus_of.insert(les, bus);
     }
-    /// Plugs a LANE client in and makes it the next interface `lecN`.
+    /// Plugs a LANE client, or a member of a Classical IP subnet, in and makes it the next interface (`lecN`, `atmN`).
     pub fn add_interface(&mut self, mac: MacAddr, factory: Factory) {
         let slot = self.add_service(factory);
         self.interfaces.push(Interface {
@@ -294,6 +299,14 @@ impl Host {
     /// Its LANE interfaces, by N of `lecN`.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter()
+    }
+    /// Numbers of the LANE interfaces that are not members of their ELAN yet. Classical IP is not waited for: its server may
+    /// be outside.
+    pub fn interfaces_down(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = self.interfaces.iter().enumerate();
+        let lane = |itf: &Interface| self.slots[itf.slot].kind == ServiceKind::Lec;
+        all.filter(move |(_, itf)| !itf.up && lane(itf))
+            .map(|(n, _)| n)
     }
     /// The signalling manager: calls, listeners, counters.
     #[must_use]

@@ -2,6 +2,7 @@
 
 use super::{Host, HostOutput, Part, Path, Service, ServiceKind};
 use crate::signalling::{self, UserId};
+use aerostat_proto::clip;
 use aerostat_proto::lane::{bus, lec, lecs, les};
 use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
@@ -20,6 +21,7 @@ enum Moved {
     Lecs(lecs::Output),
     Mpc(mpc::Output),
     Mps(mps::Output),
+    Clip(clip::Output),
 }
 
 impl Host {
@@ -54,6 +56,7 @@ impl Host {
             Service::Lecs(machine) => machine.handle_input(lecs::Input::Start, now),
             Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
             Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
+            Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
         });
         if self.slots[slot].kind == ServiceKind::Bus {
             self.recall_members(slot, now);
@@ -98,6 +101,7 @@ impl Host {
                 Service::Lecs(machine) => machine.handle_input(lecs::Input::Atm(event), now),
                 Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
                 Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
+                Service::Clip(machine) => machine.handle_input(clip::Input::Atm(event), now),
             }
         });
     }
@@ -112,11 +116,13 @@ impl Host {
                 Service::Lecs(machine) => machine.poll_output().map(Moved::Lecs),
                 Service::Mpc(machine) => machine.poll_output().map(Moved::Mpc),
                 Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
+                Service::Clip(machine) => machine.poll_output().map(Moved::Clip),
             };
             match moved {
                 Some(Moved::Lec(output)) => self.lec_output(slot, output, now),
                 Some(Moved::Mpc(output)) => self.mpc_output(slot, output, now),
                 Some(Moved::Mps(output)) => self.mps_output(slot, output, now),
+                Some(Moved::Clip(output)) => self.clip_output(slot, output, now),
                 Some(Moved::Les(les::Output::Member {
                     address,
                     lecid,
@@ -336,14 +342,18 @@ impl Host {
         let Some(interface) = self.interfaces.get(itf) else {
             return;
         };
-        self.feed(interface.slot, |service| match service {
+        let slot = interface.slot;
+        if self.slots[slot].kind == ServiceKind::Clip {
+            return self.send_on_clip(itf, slot, &frame, now);
+        }
+        self.feed(slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::Transmit(frame), now),
             _ => Ok(()),
         });
     }
 
     /// A frame that arrived for interface `itf`.
-    fn deliver(&mut self, itf: usize, frame: Vec<u8>, path: Path, now: Instant) {
+    pub(super) fn deliver(&mut self, itf: usize, frame: Vec<u8>, path: Path, now: Instant) {
         let Some(interface) = self.interfaces.get_mut(itf) else {
             return;
         };

@@ -1,5 +1,6 @@
 //! The services of a host: each is a machine that uses the ATM service.
 
+use aerostat_proto::clip::Clip;
 use aerostat_proto::lane::{Bus, Lec, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, Mps};
 use aerostat_proto::{Instant, Machine};
@@ -20,6 +21,8 @@ pub enum ServiceKind {
     Mpc,
     /// MPOA server, with its NHRP server.
     Mps,
+    /// Member of a Classical IP subnet, perhaps with its ATMARP server.
+    Clip,
 }
 
 impl fmt::Display for ServiceKind {
@@ -31,6 +34,7 @@ impl fmt::Display for ServiceKind {
             Self::Lecs => "lecs",
             Self::Mpc => "mpc",
             Self::Mps => "mps",
+            Self::Clip => "clip",
         })
     }
 }
@@ -53,6 +57,8 @@ pub enum Service {
     Mpc(Mpc),
     /// MPOA server.
     Mps(Mps),
+    /// Member of a Classical IP subnet.
+    Clip(Clip),
 }
 
 /// Makes a service from its configuration; the argument counts the starts, from 0.
@@ -69,6 +75,7 @@ impl Service {
             Self::Lecs(_) => ServiceKind::Lecs,
             Self::Mpc(_) => ServiceKind::Mpc,
             Self::Mps(_) => ServiceKind::Mps,
+            Self::Clip(_) => ServiceKind::Clip,
         }
     }
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -79,6 +86,7 @@ impl Service {
             Self::Lecs(machine) => machine.handle_timeout(now),
             Self::Mpc(machine) => machine.handle_timeout(now),
             Self::Mps(machine) => machine.handle_timeout(now),
+            Self::Clip(machine) => machine.handle_timeout(now),
         }
     }
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -89,6 +97,7 @@ impl Service {
             Self::Lecs(machine) => machine.poll_timeout(),
             Self::Mpc(machine) => machine.poll_timeout(),
             Self::Mps(machine) => machine.poll_timeout(),
+            Self::Clip(machine) => machine.poll_timeout(),
         }
     }
 }

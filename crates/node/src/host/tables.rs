@@ -3,6 +3,7 @@
 use super::{Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::{Table, Value, text};
 use aerostat_proto::Instant;
+use aerostat_proto::clip;
 use aerostat_proto::lane::{bus, lec, les};
 use aerostat_proto::mpoa::{mpc, mps};
 
@@ -166,6 +167,9 @@ impl Host {
                 ("bus", Service::Bus(m)) => tables.extend(bus_tables(&m.snapshot())),
                 ("mpc", Service::Mpc(m)) => tables.extend(mpc_tables(&m.snapshot(now))),
                 ("mps", Service::Mps(m)) => tables.extend(mps_tables(&m.snapshot(), now)),
+                ("clip", Service::Clip(m)) => {
+                    tables.extend(clip_tables(self.interface_of(slot), &m.snapshot(now)));
+                }
                 ("nhrp", Service::Mps(m)) => tables.extend(nhrp_tables(&m.nhrp_snapshot(), now)),
                 _ => {}
             }
@@ -360,6 +364,59 @@ fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
     let counters = counts!(les.counters; received, bad, forged, joins, joins_refused,
         registrations_refused, arp_requests, arp_unknown, forwarded, calls_refused, join_timeouts);
     vec![server, clients, Table::counters("counters", counters)]
+}
+
+fn clip_tables(itf: Option<usize>, clip: &clip::Snapshot) -> Vec<Table> {
+    let yes_no = |yes: bool| if yes { "yes" } else { "no" };
+    let columns = &["interface", "ip", "address", "mtu", "server", "ready"];
+    let mut member = Table::new("interface", columns);
+    member.row(vec![
+        itf.map(|itf| format!("atm{itf}")).into(),
+        text(clip.ip),
+        text(clip.address),
+        clip.mtu.into(),
+        yes_no(clip.serves).into(),
+        yes_no(clip.ready).into(),
+    ]);
+    let columns = &["ip", "address", "state", "expires_s", "vc", "waiting"];
+    let mut entries = Table::new("atmarp", columns);
+    for row in &clip.entries {
+        entries.row(vec![
+            text(row.ip),
+            row.atm.map(text).into(),
+            row.state.into(),
+            row.expires_s.into(),
+            row.vc.map(text).into(),
+            row.waiting.into(),
+        ]);
+    }
+    let columns = &[
+        "vc",
+        "role",
+        "peer",
+        "encapsulation",
+        "packets_sent",
+        "packets_received",
+    ];
+    let mut conns = Table::new("connections", columns);
+    for row in &clip.conns {
+        conns.row(vec![
+            row.vc.map(text).into(),
+            row.role.into(),
+            row.peer.map(text).into(),
+            row.encapsulation.into(),
+            row.packets.0.into(),
+            row.packets.1.into(),
+        ]);
+    }
+    let counters = counts!(clip.counters; sent, delivered, unreachable, queue_full, too_long, calls,
+        calls_failed, full, idle, arp_in, arp_out, naks, bad, duplicates, repeated);
+    vec![
+        member,
+        entries,
+        conns,
+        Table::counters("counters", counters),
+    ]
 }
 
 fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {

@@ -86,7 +86,7 @@ pub struct StackConfig {
     pub prefix: u8,
     /// Default gateway.
     pub gateway: Option<Ipv4Addr>,
-    /// Largest IP datagram, octets; 576–18174 (the largest LANE frame).
+    /// Largest IP datagram, octets; 576–65521 (LANE ends at 18174, Classical IP later).
     pub mtu: usize,
     /// Options of TCP sockets.
     pub tcp: TcpOptions,
@@ -359,8 +359,8 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
             "the addresses of a host and of its gateway are unicast",
         ));
     }
-    if !(576..=18174).contains(&config.mtu) {
-        return Err(Refused("the MTU is between 576 and 18174 octets"));
+    if !(576..=65_521).contains(&config.mtu) {
+        return Err(Refused("the MTU is between 576 and 65521 octets"));
     }
     if config.tcp.receive_buffer == 0 || config.tcp.send_buffer == 0 {
         return Err(Refused("a TCP buffer holds at least one octet"));

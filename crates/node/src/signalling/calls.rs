@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Request, SetupInfo};
 use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
 use aerostat_wire::q2931::{Ie, id, ie};
-use aerostat_wire::{AtmAddress, Blli, Sap, Vc};
+use aerostat_wire::{AtmAddress, Blli, Qos, Sap, Vc};
 
 use super::{Call, Output, Party, Phase, Signalling, UserId};
 
@@ -79,6 +79,7 @@ impl Signalling {
             phase: Phase::Waiting,
             info,
             outgoing: true,
+            permanent: false,
             vc: None,
             open: false,
             parties: BTreeMap::from_iter(first),
@@ -89,6 +90,45 @@ impl Signalling {
         } else {
             self.waiting.push_back((now + self.config.wait, id));
         }
+        Ok(())
+    }
+
+    /// Takes a connection into use that management has set up.
+    pub(super) fn open_permanent(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        vc: Vc,
+        qos: Qos,
+    ) -> Result<(), Refused> {
+        if conn.0 >= ConnId::INCOMING || self.conns.contains_key(&(user, conn)) {
+            return Err(Refused("this id is in use, or reserved for calls received"));
+        }
+        let reserved = vc.vpi == 0 && vc.vci < Vc::FIRST_USER_VCI;
+        let full = self.calls_of(user) >= self.config.limits.calls_per_user;
+        if reserved || full || self.labels.contains_key(&vc) {
+            let cause = if full {
+                Cause::RESOURCES
+            } else {
+                Cause::VC_UNAVAILABLE
+            };
+            self.event(user, AtmEvent::Released { conn, cause });
+            return Err(Refused("this label cannot be used"));
+        }
+        let id = self.new_call_id();
+        self.conns.insert((user, conn), id);
+        let call = Call {
+            owner: Some((user, conn)),
+            phase: Phase::Waiting,
+            info: SetupInfo::new(AtmAddress::ZERO, None, Sap::ANY, qos),
+            outgoing: true,
+            permanent: true,
+            vc: Some(vc),
+            open: false,
+            parties: BTreeMap::new(),
+        };
+        self.calls.insert(id, call);
+        self.usable(id, vc);
         Ok(())
     }
 
@@ -224,7 +264,7 @@ impl Signalling {
     ) -> Result<(), Refused> {
         let (id, call) = self.call(user, conn)?;
         call.owner = None;
-        let waiting = call.phase == Phase::Waiting;
+        let waiting = call.phase == Phase::Waiting || call.permanent;
         call.phase = Phase::Releasing;
         self.conns.remove(&(user, conn));
         self.close(id);
@@ -409,6 +449,7 @@ impl Signalling {
             phase: Phase::Offered,
             info,
             outgoing: false,
+            permanent: false,
             vc,
             open: false,
             parties: BTreeMap::new(),

@@ -12,6 +12,9 @@
 //! **States.** Of a call: waiting for the link, calling, offered, accepted, connected, releasing (the user
 //! is through with it, the peer has not answered yet). The last holds the label, but no user.
 //!
+//! **Permanent connections** are calls that no message set up: the user names the label, and faults of the signalling
+//! link do not touch them. A label that a call has is refused with cause 35.
+//!
 //! **Timers.** [`Config::wait`]: how long a call waits for the link. All others are the interface's.
 //!
 //! **Standards.** The rules for matching an incoming call are those of linux-atm: called address equal in
@@ -171,6 +174,8 @@ struct Call {
     /// The SETUP; traffic seen from the caller.
     info: SetupInfo,
     outgoing: bool,
+    /// Set up by management: signalling knows nothing of it.
+    permanent: bool,
     vc: Option<Vc>,
     /// True between `OpenVc` and `CloseVc`.
     open: bool,
@@ -417,6 +422,7 @@ impl Signalling {
                 info.multipoint = multipoint;
                 self.connect(user, conn, info, now)
             }
+            AtmRequest::OpenPermanent { conn, vc, qos } => self.open_permanent(user, conn, vc, qos),
             AtmRequest::AddParty {
                 conn,
                 party,

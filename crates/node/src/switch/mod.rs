@@ -38,6 +38,7 @@ mod inspect;
 mod legs;
 mod management;
 mod multipoint;
+mod permanent;
 pub mod port;
 pub mod route;
 mod tables;

@@ -73,6 +73,10 @@ pub(crate) struct AtmNet {
     ends: BTreeMap<End, (u32, Option<PartyId>)>,
     queue: BTreeMap<(Instant, u64), (usize, Event)>,
     serial: u64,
+    /// Permanent connections.
+    patches: Vec<[(usize, Vc); 2]>,
+    /// Those of which one end is in use: that end, and the call.
+    open: BTreeMap<(usize, Vc), u32>,
     /// True for an SDU that is to be lost.
     pub loss: Option<Loss>,
     /// Calls to refuse.
@@ -92,6 +96,8 @@ impl AtmNet {
             ends: BTreeMap::new(),
             queue: BTreeMap::new(),
             serial: 0,
+            patches: Vec::new(),
+            open: BTreeMap::new(),
             loss: None,
             refuse: Vec::new(),
             misuse: 0,
@@ -195,6 +201,7 @@ impl AtmNet {
                 self.calls.insert(id, call);
                 self.offer(id, PartyId(0), called, now);
             }
+            AtmRequest::OpenPermanent { conn, vc, qos } => self.open((who, conn), vc, qos, now),
             AtmRequest::AddParty {
                 conn,
                 party,
@@ -213,6 +220,48 @@ impl AtmNet {
             AtmRequest::Release { conn, cause } => self.release((who, conn), cause, now),
             AtmRequest::Send { conn, sdu } => self.send((who, conn), &sdu, now),
         }
+    }
+
+    /// Sets up a permanent connection between two users' labels.
+    pub(crate) fn patch(&mut self, one: (usize, Vc), other: (usize, Vc)) {
+        self.patches.push([one, other]);
+    }
+    /// One end of a permanent connection is used: a call whose leaf is the end that comes second.
+    fn open(&mut self, end: End, vc: Vc, qos: Qos, now: Instant) {
+        let (who, conn) = end;
+        let at = |patch: &[(usize, Vc); 2]| patch.iter().position(|one| *one == (who, vc));
+        let found = self
+            .patches
+            .iter()
+            .find_map(|patch| Some(patch[1 - at(patch)?]));
+        let Some(far) = found else {
+            let cause = Cause::VC_UNAVAILABLE;
+            self.ends.insert(end, (0, None));
+            return self.tell(who, AtmEvent::Released { conn, cause }, now);
+        };
+        match self.open.remove(&far) {
+            Some(id) if self.calls.contains_key(&id) => {
+                self.ends.insert(end, (id, Some(PartyId(0))));
+                let call = self.calls.get_mut(&id).expect("just seen");
+                let connected = true;
+                call.leaves.insert(PartyId(0), Leaf { end, connected });
+            }
+            _ => {
+                let id = self.serial() as u32;
+                let call = Call {
+                    root: end,
+                    calling: AtmAddress::ZERO,
+                    sap: Sap::ANY,
+                    qos,
+                    multipoint: false,
+                    leaves: BTreeMap::new(),
+                };
+                self.calls.insert(id, call);
+                self.ends.insert(end, (id, None));
+                self.open.insert((who, vc), id);
+            }
+        }
+        self.tell(who, AtmEvent::Connected { conn, vc }, now);
     }
 
     fn serial(&mut self) -> u64 {

@@ -393,7 +393,9 @@ impl World {
                 }
             }
             AtmRequest::Send { conn, sdu } => self.transmit((who, conn), sdu),
-            AtmRequest::AddParty { .. } | AtmRequest::DropParty { .. } => unreachable!(),
+            AtmRequest::AddParty { .. }
+            | AtmRequest::DropParty { .. }
+            | AtmRequest::OpenPermanent { .. } => unreachable!(),
         }
     }
 

@@ -1,0 +1,235 @@
+//! ATMARP and InATMARP, of clients and of the server. Source: RFC 2225 §8.4; facts book "Classical IP over ATM" §3, §4.
+
+use super::{Clip, Role};
+use crate::{AtmRequest, ConnId, Instant, Trace};
+use aerostat_wire::AtmAddress;
+use aerostat_wire::atmarp::{AtmArp, Operation, Party};
+use std::net::Ipv4Addr;
+
+impl Clip {
+    fn own(&self) -> Party {
+        let address = Some(self.config.address).filter(|address| !address.is_zero());
+        Party::new(address, Some(self.config.ip))
+    }
+
+    fn tell(&mut self, conn: ConnId, packet: &AtmArp) {
+        self.counters.arp_out += 1;
+        let sdu = packet.to_sdu();
+        self.request(AtmRequest::Send { conn, sdu });
+    }
+
+    fn ask(&mut self, conn: ConnId, ip: Ipv4Addr) {
+        let packet = AtmArp {
+            operation: Operation::REQUEST,
+            source: self.own(),
+            target: Party::new(None, Some(ip)),
+        };
+        self.tell(conn, &packet);
+    }
+
+    /// Asks the server who has an address; nothing if there is no server now (the question is repeated).
+    pub(super) fn ask_server(&mut self, ip: Ipv4Addr) {
+        if let Some(conn) = self.server.conn.filter(|_| self.server.registered) {
+            self.ask(conn, ip);
+        }
+    }
+
+    /// Asks the server for the own address.
+    pub(super) fn ask_own(&mut self, conn: ConnId) {
+        self.ask(conn, self.config.ip);
+    }
+
+    /// Asks who is at the other end of a connection. On a permanent one the question is repeated until it is answered.
+    pub(super) fn ask_who(&mut self, conn: ConnId, now: Instant) {
+        let wait = self.config.params.reply * 4;
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        known.ask_at = (known.role == Role::Permanent).then_some(now + wait);
+        let packet = AtmArp {
+            operation: Operation::INVERSE_REQUEST,
+            source: self.own(),
+            target: Party::new(self.conns.get(&conn).and_then(|known| known.peer), None),
+        };
+        self.tell(conn, &packet);
+    }
+
+    /// A packet of type 0806 on a connection.
+    pub(super) fn arp(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
+        self.counters.arp_in += 1;
+        let Ok(packet) = AtmArp::decode(packet) else {
+            self.counters.bad += 1;
+            return;
+        };
+        match packet.operation {
+            Operation::REQUEST if self.config.serve => self.serve(conn, &packet, now),
+            Operation::REQUEST => self.answer_request(conn, packet),
+            Operation::REPLY => self.reply(conn, &packet, now),
+            Operation::NAK => self.nak(conn, &packet, now),
+            Operation::INVERSE_REQUEST => {
+                let target = packet.source.clone();
+                let answer = AtmArp {
+                    operation: Operation::INVERSE_REPLY,
+                    source: self.own(),
+                    target,
+                };
+                self.tell(conn, &answer);
+                self.bind(conn, &packet.source, now);
+                // A server of RFC 1577 has what it needs now.
+                if self.server.conn == Some(conn) {
+                    self.registered(false, now);
+                }
+            }
+            Operation::INVERSE_REPLY => self.bind(conn, &packet.source, now),
+            // Unknown operations are discarded silently.
+            Operation(_) => {}
+        }
+    }
+
+    /// True if the address may be that of the caller at the other end: nobody speaks for another.
+    fn is_of(&self, conn: ConnId, address: Option<AtmAddress>) -> bool {
+        let peer = self.conns.get(&conn).and_then(|known| known.peer);
+        match (peer, address) {
+            (Some(peer), Some(address)) => peer.same_end_system(&address),
+            // A permanent connection says nothing about its ends.
+            _ => true,
+        }
+    }
+
+    /// InATMARP said who is at the other end of a connection.
+    fn bind(&mut self, conn: ConnId, source: &Party, now: Instant) {
+        let atm = source.number.address();
+        let Some(ip) = source.known_ip().filter(|_| self.is_of(conn, atm)) else {
+            self.counters.bad += 1;
+            return;
+        };
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        let permanent = known.role == Role::Permanent;
+        // Asked again before the entry ages, as nobody else would renew it.
+        known.ask_at = permanent.then_some(now + self.config.params.client_life / 2);
+        if self.config.serve && !permanent && self.is_duplicate(conn, ip, atm) {
+            return self.duplicate(ip);
+        }
+        if permanent || atm.is_some() {
+            self.learn(ip, atm.filter(|_| !permanent), Some(conn), now);
+        }
+    }
+
+    // ---- client ----
+
+    /// A client, too, answers for itself.
+    fn answer_request(&mut self, conn: ConnId, request: AtmArp) {
+        if request.target.known_ip() == Some(self.config.ip) {
+            let answer = AtmArp {
+                operation: Operation::REPLY,
+                source: self.own(),
+                target: request.source,
+            };
+            self.tell(conn, &answer);
+        }
+    }
+
+    fn reply(&mut self, conn: ConnId, packet: &AtmArp, now: Instant) {
+        let Some(ip) = packet.source.known_ip() else {
+            self.counters.bad += 1;
+            return;
+        };
+        if self.server.conn != Some(conn) {
+            // Only the server is believed about others.
+            self.counters.bad += 1;
+            return;
+        }
+        let atm = packet.source.number.address();
+        if ip != self.config.ip {
+            if atm.is_some() && self.entries.contains_key(&ip) {
+                self.learn(ip, atm, None, now);
+            }
+            return;
+        }
+        if atm.is_some_and(|atm| atm != self.config.address) {
+            self.duplicate(ip);
+        }
+        self.registered(true, now);
+    }
+
+    fn nak(&mut self, conn: ConnId, packet: &AtmArp, now: Instant) {
+        if self.server.conn != Some(conn) {
+            self.counters.bad += 1;
+            return;
+        }
+        self.counters.naks += 1;
+        let ip = packet.target.known_ip();
+        if let Some(ip) = ip.filter(|ip| *ip != self.config.ip) {
+            let conn = self.entries.get(&ip).and_then(|entry| entry.conn);
+            let peer = |conn: &ConnId| {
+                let known = self.conns.get(conn);
+                known.is_some_and(|known| known.role == Role::Peer)
+            };
+            // Who was there is there no more, says the server.
+            if let Some(conn) = conn.filter(peer) {
+                self.hang_up(conn);
+            }
+            self.give_up(ip, now);
+        }
+    }
+
+    // ---- server ----
+
+    /// Rules 1 to 6 of RFC 2225 §8.4.4.
+    fn serve(&mut self, conn: ConnId, request: &AtmArp, now: Instant) {
+        let (source, target) = (request.source.known_ip(), request.target.known_ip());
+        let atm = request.source.number.address();
+        if let (Some(ip), Some(_)) = (source, atm.filter(|_| self.is_of(conn, atm))) {
+            let known = self.entries.get(&ip).and_then(|entry| entry.atm);
+            if self.is_duplicate(conn, ip, atm) {
+                self.duplicate(ip);
+            } else if source == target || known.is_none() || known == atm {
+                self.learn(ip, atm, Some(conn), now);
+            }
+        }
+        let Some(wanted) = target else {
+            return;
+        };
+        let found = if wanted == self.config.ip {
+            Some(self.config.address)
+        } else {
+            self.entries.get(&wanted).and_then(|entry| entry.atm)
+        };
+        let answer = match found {
+            Some(_) => AtmArp {
+                operation: Operation::REPLY,
+                source: Party::new(found, Some(wanted)),
+                target: request.source.clone(),
+            },
+            None => {
+                self.counters.naks += 1;
+                AtmArp {
+                    operation: Operation::NAK,
+                    ..request.clone()
+                }
+            }
+        };
+        self.tell(conn, &answer);
+    }
+
+    /// True if another has this IP address, and has a connection that is open.
+    fn is_duplicate(&self, conn: ConnId, ip: Ipv4Addr, atm: Option<AtmAddress>) -> bool {
+        if ip == self.config.ip {
+            return true;
+        }
+        let Some(entry) = self.entries.get(&ip) else {
+            return false;
+        };
+        let other = entry.conn.filter(|other| *other != conn);
+        let open = other.and_then(|other| self.conns.get(&other)?.vc).is_some();
+        entry.atm.is_some() && entry.atm != atm && open
+    }
+
+    fn duplicate(&mut self, ip: Ipv4Addr) {
+        self.counters.duplicates += 1;
+        let text = format!("two have the IP address {ip}");
+        self.trace(Trace::milestone("clip.duplicate", text).with("ip", ip));
+    }
+}

@@ -1,0 +1,391 @@
+//! Connections: to servers, to next hops, and permanent ones.
+
+use super::{Clip, Config, Encapsulation, Output, Permanent};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
+use aerostat_wire::llc::LlcSnap;
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use std::net::Ipv4Addr;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Registration and questions; packets for the server's host too.
+    Server,
+    /// Packets.
+    Peer,
+    /// Permanent.
+    Permanent,
+}
+
+/// One connection.
+#[derive(Clone, Debug)]
+pub(super) struct Conn {
+    pub(super) role: Role,
+    /// Who is at the other end, as far as signalling says.
+    pub(super) peer: Option<AtmAddress>,
+    /// Its label once it is open.
+    pub(super) vc: Option<Vc>,
+    pub(super) encapsulation: Encapsulation,
+    /// When it carried a packet last.
+    pub(super) used: Instant,
+    /// Permanent, and nobody has said yet who is there: InATMARP is repeated.
+    pub(super) ask_at: Option<Instant>,
+    pub(super) packets: (u64, u64),
+}
+
+impl Conn {
+    /// When it has to be looked at.
+    pub(super) fn due(&self, config: &Config) -> Option<Instant> {
+        let idle = config.params.idle;
+        let ages = self.role == Role::Peer && self.vc.is_some() && !idle.is_zero();
+        let idle = ages.then_some(self.used + idle);
+        [idle, self.ask_at].into_iter().flatten().min()
+    }
+}
+
+impl Clip {
+    fn new_conn(&mut self) -> ConnId {
+        loop {
+            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            let conn = ConnId(self.next_conn);
+            if !self.conns.contains_key(&conn) {
+                return conn;
+            }
+        }
+    }
+
+    fn call(&mut self, called: AtmAddress, role: Role, qos: Qos, now: Instant) -> Option<ConnId> {
+        if self.conns.len() >= self.config.limits.conns {
+            self.counters.full += 1;
+            return None;
+        }
+        let conn = self.new_conn();
+        self.counters.calls += 1;
+        self.conns.insert(
+            conn,
+            Conn {
+                role,
+                peer: Some(called),
+                vc: None,
+                encapsulation: Encapsulation::Llc,
+                used: now,
+                ask_at: None,
+                packets: (0, 0),
+            },
+        );
+        self.request(AtmRequest::Connect {
+            conn,
+            calling: self.config.address,
+            called,
+            sap: Sap::LLC,
+            qos,
+            multipoint: false,
+        });
+        Some(conn)
+    }
+
+    /// Opens the way to a next hop whose address is known, or takes one that is there.
+    pub(super) fn connect(&mut self, ip: Ipv4Addr, now: Instant) {
+        let Some(called) = self.entries.get(&ip).and_then(|entry| entry.atm) else {
+            return;
+        };
+        let own_qos = self.config.qos.iter().find(|(to, _)| *to == ip);
+        let own_qos = own_qos.map(|(_, qos)| *qos);
+        let there = |conn: &Conn| conn.peer == Some(called) && own_qos.is_none();
+        let found = self.conns.iter().find(|(_, conn)| there(conn));
+        let conn = match found.map(|(conn, _)| *conn) {
+            Some(conn) => Some(conn),
+            None => {
+                let qos = own_qos.unwrap_or(Qos::ubr(self.config.max_sdu()));
+                self.call(called, Role::Peer, qos, now)
+            }
+        };
+        let Some(conn) = conn else {
+            return self.give_up(ip, now);
+        };
+        if let Some(entry) = self.entries.get_mut(&ip) {
+            entry.conn = Some(conn);
+        }
+        if self.conns.get(&conn).is_some_and(|conn| conn.vc.is_some()) {
+            self.flush(ip, now);
+        }
+    }
+
+    pub(super) fn open_permanent(&mut self, permanent: Permanent, now: Instant) {
+        let conn = self.new_conn();
+        let Permanent {
+            vc,
+            qos,
+            encapsulation,
+            ip,
+        } = permanent;
+        self.conns.insert(
+            conn,
+            Conn {
+                role: Role::Permanent,
+                peer: None,
+                vc: None,
+                encapsulation,
+                used: now,
+                ask_at: None,
+                packets: (0, 0),
+            },
+        );
+        if let Some(ip) = ip {
+            let mut entry = super::Entry::fixed(AtmAddress::ZERO);
+            (entry.atm, entry.conn) = (None, Some(conn));
+            self.entries.insert(ip, entry);
+        }
+        self.request(AtmRequest::OpenPermanent { conn, vc, qos });
+    }
+
+    /// Sends a packet on a connection that is open.
+    pub(super) fn transmit(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        known.used = now;
+        known.packets.0 += 1;
+        self.counters.sent += 1;
+        let sdu = match known.encapsulation {
+            Encapsulation::Llc => LlcSnap::Ipv4.wrap(packet),
+            Encapsulation::VcMux => packet.to_vec(),
+        };
+        self.request(AtmRequest::Send { conn, sdu });
+    }
+
+    pub(super) fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        match event {
+            AtmEvent::Up => {
+                self.up = true;
+                if self.is_client() && self.server.conn.is_none() {
+                    self.server.at = Some(now);
+                    self.server_due(now);
+                }
+            }
+            AtmEvent::Down => self.up = false,
+            AtmEvent::Incoming { conn, calling, .. } => self.incoming(conn, calling, now),
+            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
+            AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
+            AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
+            AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {}
+        }
+    }
+
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, now: Instant) {
+        if self.conns.len() >= self.config.limits.conns {
+            self.counters.full += 1;
+            let cause = Cause::RESOURCES;
+            return self.request(AtmRequest::Release { conn, cause });
+        }
+        self.conns.insert(
+            conn,
+            Conn {
+                role: Role::Peer,
+                peer: calling,
+                vc: None,
+                encapsulation: Encapsulation::Llc,
+                used: now,
+                ask_at: None,
+                packets: (0, 0),
+            },
+        );
+        self.request(AtmRequest::Accept { conn });
+    }
+
+    fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant) {
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        known.vc = Some(vc);
+        known.used = now;
+        let (role, encapsulation) = (known.role, known.encapsulation);
+        match role {
+            Role::Server => self.register(now),
+            Role::Permanent if encapsulation == Encapsulation::VcMux => {}
+            // Who called, and who is at the other end of a permanent connection, is not known by IP address yet.
+            Role::Permanent => self.ask_who(conn, now),
+            Role::Peer if conn.0 >= ConnId::INCOMING => self.ask_who(conn, now),
+            Role::Peer => {}
+        }
+        let waiting = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.conn == Some(conn));
+        for ip in waiting.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+            self.flush(ip, now);
+        }
+    }
+
+    fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
+        let Some(known) = self.conns.remove(&conn) else {
+            return;
+        };
+        let opened = known.vc.is_some();
+        self.counters.calls_failed += u64::from(!opened);
+        let users = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.conn == Some(conn));
+        for ip in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+            if opened {
+                // The next packet opens another.
+                if let Some(entry) = self.entries.get_mut(&ip) {
+                    entry.conn = None;
+                }
+                self.flush(ip, now);
+            } else {
+                let text = format!("no connection with {ip}: {cause}");
+                self.trace(Trace::detail("clip.call-failed", text).with("ip", ip));
+                self.give_up(ip, now);
+            }
+        }
+        match known.role {
+            Role::Server => self.server_lost(conn, cause, now),
+            Role::Permanent => {
+                let text = format!("permanent connection lost: {cause}");
+                self.trace(Trace::milestone("clip.pvc-lost", text));
+            }
+            Role::Peer => {}
+        }
+    }
+
+    fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
+        let Some(known) = self.conns.get_mut(&conn) else {
+            self.counters.bad += 1;
+            return;
+        };
+        known.used = now;
+        if known.encapsulation == Encapsulation::VcMux {
+            known.packets.1 += 1;
+            self.counters.delivered += 1;
+            self.out.push_back(Output::Deliver(sdu.to_vec()));
+            return;
+        }
+        match LlcSnap::decode(sdu) {
+            Ok((LlcSnap::Ipv4, packet)) => {
+                known.packets.1 += 1;
+                self.counters.delivered += 1;
+                self.out.push_back(Output::Deliver(packet.to_vec()));
+            }
+            Ok((LlcSnap::Arp, packet)) => self.arp(conn, packet, now),
+            Ok(_) | Err(_) => self.counters.bad += 1,
+        }
+    }
+
+    pub(super) fn conns_due(&mut self, now: Instant) {
+        let due = |conn: &Conn| conn.due(&self.config).is_some_and(|at| at <= now);
+        let late = self.conns.iter().filter(|(_, conn)| due(conn));
+        for conn in late.map(|(conn, _)| *conn).collect::<Vec<_>>() {
+            let known = self.conns.get(&conn);
+            if known.is_some_and(|known| known.ask_at.is_some_and(|at| at <= now)) {
+                self.ask_who(conn, now);
+            } else {
+                self.counters.idle += 1;
+                self.hang_up(conn);
+            }
+        }
+    }
+
+    /// Releases a connection; entries that used it open another when they need one.
+    pub(super) fn hang_up(&mut self, conn: ConnId) {
+        if self.conns.remove(&conn).is_none() {
+            return;
+        }
+        for entry in self.entries.values_mut() {
+            if entry.conn == Some(conn) {
+                entry.conn = None;
+            }
+        }
+        let cause = Cause::NORMAL;
+        self.request(AtmRequest::Release { conn, cause });
+    }
+
+    // ---- the server ----
+
+    /// The next step towards the server: a call, a registration, a refresh.
+    pub(super) fn server_due(&mut self, now: Instant) {
+        if self.server.at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.server.at = None;
+        let open = |conn: &ConnId| {
+            let known = self.conns.get(conn);
+            known.is_some_and(|known| known.vc.is_some())
+        };
+        match self.server.conn {
+            Some(conn) if open(&conn) => self.register(now),
+            // Being called: its end will be told.
+            Some(_) => {}
+            None => {
+                let called = self.config.servers[self.server.index % self.config.servers.len()];
+                let qos = Qos::ubr(self.config.max_sdu());
+                self.server.conn = self.call(called, Role::Server, qos, now);
+                if self.server.conn.is_none() {
+                    self.server.at = Some(now + self.config.params.server_retry);
+                }
+            }
+        }
+    }
+
+    /// Asks the server for the own address: that registers it.
+    fn register(&mut self, now: Instant) {
+        let Some(conn) = self.server.conn else {
+            return;
+        };
+        let params = self.config.params;
+        if self.server.tries >= params.tries && self.server.registered {
+            // A server of RFC 1577 has asked by InATMARP and does not answer what we ask; or that answer got lost.
+            self.server.tries = 0;
+            self.server.at = Some(now + params.reply * 60);
+            return;
+        }
+        if self.server.tries >= params.tries {
+            // A server that answers no more is as good as none.
+            self.hang_up(conn);
+            return self.server_lost(conn, Cause::NO_RESPONSE, now);
+        }
+        let wait = params.reply * (1 << self.server.tries.min(8));
+        self.server.tries += 1;
+        self.server.at = Some(now + wait);
+        self.ask_own(conn);
+    }
+
+    /// The server knows us: it says so (`confirmed`), or we have answered its InATMARP request. That answer may get lost,
+    /// so the own request is still repeated.
+    pub(super) fn registered(&mut self, confirmed: bool, now: Instant) {
+        if confirmed {
+            self.server.tries = 0;
+            self.server.at = Some(now + self.config.params.refresh);
+        }
+        if !core::mem::replace(&mut self.server.registered, true) {
+            let text = format!("{} is registered with the ATMARP server", self.config.ip);
+            self.trace(Trace::milestone("clip.registered", text).with("ip", self.config.ip));
+            self.set_ready(true);
+            // Questions that were asked while there was no server.
+            let open = self.entries.iter();
+            let open = open.filter(|(_, entry)| {
+                matches!(entry.state, super::entries::State::Resolving { .. })
+            });
+            for ip in open.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+                self.ask_server(ip);
+            }
+        }
+    }
+
+    fn server_lost(&mut self, conn: ConnId, cause: Cause, now: Instant) {
+        if self.server.conn != Some(conn) {
+            return;
+        }
+        let text = format!("the ATMARP server is lost: {cause}");
+        let trace = Trace::detail("clip.server-lost", text);
+        let milestone = self.server.registered;
+        self.trace(Trace { milestone, ..trace });
+        self.server.conn = None;
+        self.server.registered = false;
+        self.server.tries = 0;
+        self.server.index = (self.server.index + 1) % self.config.servers.len().max(1);
+        self.server.at = Some(now + self.config.params.server_retry);
+        self.set_ready(false);
+    }
+}

@@ -1,0 +1,250 @@
+//! Next hops: who they are, and the packets that wait for them.
+
+use super::{Clip, Conn, Role};
+use crate::{ConnId, Instant};
+use aerostat_wire::AtmAddress;
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Asked for; the next repetition.
+    Resolving { tries: u32, at: Instant },
+    /// Known, until then; asked for again from `renew` on.
+    Known { renew: Instant, until: Instant },
+    /// Nobody has it, until then.
+    Unknown { until: Instant },
+    /// Known for ever.
+    Static,
+}
+
+/// One next hop.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) atm: Option<AtmAddress>,
+    pub(super) state: State,
+    /// The connection to it, open or being opened.
+    pub(super) conn: Option<ConnId>,
+    /// Packets that wait.
+    pub(super) queue: VecDeque<Vec<u8>>,
+    /// Sent or received since it was made or renewed.
+    pub(super) used: bool,
+}
+
+impl Entry {
+    fn new(state: State) -> Self {
+        Self {
+            atm: None,
+            state,
+            conn: None,
+            queue: VecDeque::new(),
+            used: false,
+        }
+    }
+    pub(super) fn fixed(atm: AtmAddress) -> Self {
+        Self {
+            atm: Some(atm),
+            ..Self::new(State::Static)
+        }
+    }
+    /// When it has to be looked at.
+    pub(super) fn due(&self) -> Option<Instant> {
+        match self.state {
+            State::Resolving { at, .. } => Some(at),
+            State::Known { renew, until } if self.used => Some(renew.min(until)),
+            State::Known { until, .. } | State::Unknown { until } => Some(until),
+            State::Static => None,
+        }
+    }
+}
+
+impl Clip {
+    /// Sends a packet, or lets it wait for its next hop.
+    pub(super) fn send(&mut self, next_hop: Ipv4Addr, packet: Vec<u8>, now: Instant) {
+        if packet.len() > self.config.mtu.into() || packet.is_empty() {
+            self.counters.too_long += 1;
+            return;
+        }
+        let Some(entry) = self.entries.get_mut(&next_hop) else {
+            return self.resolve(next_hop, packet, now);
+        };
+        entry.used = true;
+        if let State::Unknown { .. } = entry.state {
+            self.counters.unreachable += 1;
+            return;
+        }
+        let open = entry.conn.filter(|conn| {
+            let conn = self.conns.get(conn);
+            conn.is_some_and(|conn| conn.vc.is_some())
+        });
+        if let Some(conn) = open {
+            return self.transmit(conn, &packet, now);
+        }
+        if entry.queue.len() >= self.config.limits.queue {
+            self.counters.queue_full += 1;
+            return;
+        }
+        entry.queue.push_back(packet);
+        if entry.conn.is_none() && entry.atm.is_some() {
+            self.connect(next_hop, now);
+        }
+    }
+
+    /// A next hop that nobody has asked for yet.
+    fn resolve(&mut self, next_hop: Ipv4Addr, packet: Vec<u8>, now: Instant) {
+        // Without a server there is nobody to ask; the server itself knows all that there is.
+        let state = if self.is_client() {
+            let at = now + self.config.params.reply;
+            State::Resolving { tries: 1, at }
+        } else {
+            let until = now + self.config.params.negative;
+            State::Unknown { until }
+        };
+        let asked = matches!(state, State::Resolving { .. });
+        if !self.room_for(next_hop) {
+            return;
+        }
+        let mut entry = Entry::new(state);
+        entry.used = true;
+        if asked {
+            entry.queue.push_back(packet);
+        } else {
+            self.counters.unreachable += 1;
+        }
+        self.entries.insert(next_hop, entry);
+        if asked {
+            self.ask_server(next_hop);
+        }
+    }
+
+    fn room_for(&mut self, ip: Ipv4Addr) -> bool {
+        let room =
+            self.entries.len() < self.config.limits.entries || self.entries.contains_key(&ip);
+        self.counters.full += u64::from(!room);
+        room
+    }
+
+    /// Learns who has an IP address: from a server's answer, from InATMARP on `conn`, from a registration.
+    pub(super) fn learn(
+        &mut self,
+        ip: Ipv4Addr,
+        atm: Option<AtmAddress>,
+        conn: Option<ConnId>,
+        now: Instant,
+    ) {
+        if ip == self.config.ip || !self.room_for(ip) {
+            return;
+        }
+        let (params, serve) = (self.config.params, self.config.serve);
+        let life = if serve {
+            params.server_life
+        } else {
+            params.client_life
+        };
+        let state = State::Known {
+            renew: now + life * 2 / 3,
+            until: now + life,
+        };
+        let entry = self.entries.entry(ip).or_insert_with(|| Entry::new(state));
+        if entry.state != State::Static {
+            let moved = entry.atm.is_some() && atm.is_some() && entry.atm != atm;
+            entry.state = state;
+            entry.atm = atm.or(entry.atm);
+            if moved {
+                entry.conn = None;
+            }
+        }
+        entry.used = false;
+        if let Some(conn) = conn
+            && (entry.conn.is_none() || entry.conn == Some(conn))
+        {
+            entry.conn = Some(conn);
+        }
+        self.flush(ip, now);
+    }
+
+    /// Sends what waits for a next hop, or opens the way there.
+    pub(super) fn flush(&mut self, ip: Ipv4Addr, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&ip) else {
+            return;
+        };
+        let open = |conn: &Conn| conn.vc.is_some();
+        match entry.conn {
+            Some(conn) if self.conns.get(&conn).is_some_and(open) => {
+                entry.used |= !entry.queue.is_empty();
+                for packet in core::mem::take(&mut entry.queue) {
+                    self.transmit(conn, &packet, now);
+                }
+            }
+            Some(_) => {}
+            None if !entry.queue.is_empty() && entry.atm.is_some() => self.connect(ip, now),
+            None => {}
+        }
+    }
+
+    /// Nobody has this address, or it cannot be called.
+    pub(super) fn give_up(&mut self, ip: Ipv4Addr, now: Instant) {
+        let until = now + self.config.params.negative;
+        if let Some(entry) = self.entries.get_mut(&ip) {
+            self.counters.unreachable += entry.queue.len() as u64;
+            entry.queue.clear();
+            entry.conn = None;
+            if entry.state != State::Static {
+                entry.state = State::Unknown { until };
+                entry.atm = None;
+            }
+        }
+    }
+
+    pub(super) fn entries_due(&mut self, now: Instant) {
+        let due = |entry: &Entry| entry.due().is_some_and(|at| at <= now);
+        let late = self.entries.iter().filter(|(_, entry)| due(entry));
+        for ip in late.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+            self.entry_due(ip, now);
+        }
+    }
+
+    fn entry_due(&mut self, ip: Ipv4Addr, now: Instant) {
+        let params = self.config.params;
+        let is_client = self.is_client();
+        let Some(entry) = self.entries.get_mut(&ip) else {
+            return;
+        };
+        match entry.state {
+            State::Resolving { tries, .. } if tries < params.tries => {
+                let wait = params.reply * (1 << tries.min(8));
+                let at = now + wait;
+                entry.state = State::Resolving {
+                    tries: tries + 1,
+                    at,
+                };
+                self.counters.repeated += 1;
+                self.ask_server(ip);
+            }
+            State::Resolving { .. } => self.give_up(ip, now),
+            State::Known { until, .. } if until > now => {
+                // Used, and two thirds of its life are over.
+                entry.used = false;
+                let renew = now + params.reply * 4;
+                entry.state = State::Known { renew, until };
+                match entry.conn.map(|conn| (conn, self.conns.get(&conn))) {
+                    Some((conn, Some(known))) if known.role == Role::Permanent => {
+                        self.ask_who(conn, now);
+                    }
+                    _ if is_client => self.ask_server(ip),
+                    _ => {}
+                }
+            }
+            State::Known { .. } | State::Unknown { .. } => self.forget(ip),
+            State::Static => {}
+        }
+    }
+
+    /// An entry has come to its end. Its connection stays until it is idle: who asks for it again will find it.
+    fn forget(&mut self, ip: Ipv4Addr) {
+        if let Some(entry) = self.entries.remove(&ip) {
+            self.counters.unreachable += entry.queue.len() as u64;
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Classical IP over ATM: one member of a logical IP subnet (LIS), with or without the subnet's ATMARP server.
+//!
+//! **Purpose.** Sends IP packets to next hops of the LIS over connections that it opens on demand, one per next hop, and
+//! releases when they have been idle. Whose ATM address an IP address has, it asks the ATMARP server; or it is the server.
+//! Permanent connections are used as they are: InATMARP tells who is at their other end.
+//!
+//! **Objects and owners.** A [`Clip`] owns the *entries* (by IP address: the ATM address, where it stands, the packets that
+//! wait for it) and the *connections* (who is at the other end, when they were used last). `arp.rs` reads and writes
+//! ATMARP; `conns.rs` opens, uses and releases connections.
+//!
+//! **States of an entry**: resolving (asked, not answered), known, unknown (nobody has it: packets are dropped at once for
+//! [`Params::negative`]), static (from the lab, never ages). An entry that ages is asked for again while it is still used.
+//!
+//! **Registration.** A client calls its server, asks for its own address there (RFC 2225) and answers the server's
+//! InATMARP request (RFC 1577): either registers it. Several servers are tried in turn until one answers; registration is
+//! repeated within [`Params::refresh`]. A server learns from both, and asks each caller by InATMARP.
+//!
+//! **Timers** ([`Params`]): repetition of requests, life of entries, refresh, idle connections, pause after a failed call.
+//!
+//! **Bounds** ([`Limits`]): entries, connections, packets that wait for one next hop. What exceeds them is counted.
+//!
+//! **Standards**: RFC 2225 (RFC 1577 for peers that follow it), RFC 2390, RFC 1755 for the SETUP; facts book "Classical IP
+//! over ATM".
+//!
+//! **Not implemented**: E.164 numbers and subaddresses as addresses of next hops; VC multiplexing on switched connections;
+//! multicast (RFC 2022); IP broadcast.
+//!
+//! **Deviations**: an entry is deleted, not revalidated, when its connection has failed twice in a row; a server also
+//! registers clients that only answer InATMARP, as RFC 1577 has it.
+
+mod arp;
+mod conns;
+mod entries;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+pub use snapshot::{ConnRow, EntryRow, Snapshot};
+
+use crate::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use conns::{Conn, Role};
+use entries::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Default MTU. Source: RFC 2225 §7.
+pub const MTU: u16 = 9180;
+/// Octets of LLC/SNAP in front of a packet.
+pub const LLC_LEN: u16 = 8;
+
+/// Timers. Source: RFC 2225 §8; RFC 2320; linux-atm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// First wait for an answer; doubles with each repetition.
+    pub reply: Duration,
+    /// Requests made before an address is given up.
+    pub tries: u32,
+    /// Life of an entry at a client, at most 15 minutes.
+    pub client_life: Duration,
+    /// Life of an entry at a server, 20 minutes.
+    pub server_life: Duration,
+    /// Time from one registration to the next, less than 15 minutes.
+    pub refresh: Duration,
+    /// How long nobody is asked again for an address that nobody had, or that could not be called.
+    pub negative: Duration,
+    /// Idle time after which a connection is released; zero is never.
+    pub idle: Duration,
+    /// Pause before a server is called again.
+    pub server_retry: Duration,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            reply: Duration::from_secs(1),
+            tries: 4,
+            client_life: Duration::from_secs(15 * 60),
+            server_life: Duration::from_secs(20 * 60),
+            refresh: Duration::from_secs(10 * 60),
+            negative: Duration::from_secs(5),
+            idle: Duration::from_secs(20 * 60),
+            server_retry: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Entries.
+    pub entries: usize,
+    /// Connections.
+    pub conns: usize,
+    /// Packets that wait for one next hop.
+    pub queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            entries: 1024,
+            conns: 1024,
+            queue: 16,
+        }
+    }
+}
+
+/// How IP packets stand in SDUs of a permanent connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encapsulation {
+    /// LLC/SNAP in front. Source: RFC 2684 §5.
+    #[default]
+    Llc,
+    /// Nothing in front: the connection carries nothing else. Source: RFC 2684 §6.
+    VcMux,
+}
+
+/// A permanent connection to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permanent {
+    /// Its label.
+    pub vc: Vc,
+    /// Traffic both ways.
+    pub qos: Qos,
+    /// How packets stand in it.
+    pub encapsulation: Encapsulation,
+    /// Who is at the other end; `None`: InATMARP asks.
+    pub ip: Option<Ipv4Addr>,
+}
+
+/// What a member is told before it starts.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Own ATM address; zero if there are only permanent connections.
+    pub address: AtmAddress,
+    /// Own IP address.
+    pub ip: Ipv4Addr,
+    /// Largest IP packet, 1..=65527 octets with LLC/SNAP.
+    pub mtu: u16,
+    /// ATMARP servers, tried in this order. None: there are only permanent connections and static entries.
+    pub servers: Vec<AtmAddress>,
+    /// This is the ATMARP server of the subnet.
+    pub serve: bool,
+    /// IP addresses whose ATM address is known beforehand.
+    pub fixed: Vec<(Ipv4Addr, AtmAddress)>,
+    /// Traffic of connections to these next hops; UBR to all others.
+    pub qos: Vec<(Ipv4Addr, Qos)>,
+    /// Permanent connections.
+    pub permanent: Vec<Permanent>,
+    /// Timers.
+    pub params: Params,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// A client without servers, on an interface with the default MTU.
+    #[must_use]
+    pub fn new(address: AtmAddress, ip: Ipv4Addr) -> Self {
+        Self {
+            address,
+            ip,
+            mtu: MTU,
+            servers: Vec::new(),
+            serve: false,
+            fixed: Vec::new(),
+            qos: Vec::new(),
+            permanent: Vec::new(),
+            params: Params::default(),
+            limits: Limits::default(),
+        }
+    }
+    /// Largest SDU: a packet and LLC/SNAP.
+    #[must_use]
+    pub const fn max_sdu(&self) -> u16 {
+        self.mtu.saturating_add(LLC_LEN)
+    }
+}
+
+/// What goes into a member.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Listen, register, open permanent connections.
+    Start,
+    /// Release everything and stop.
+    Stop,
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+    /// Send an IP packet to a next hop of the subnet.
+    Send {
+        /// The next hop.
+        next_hop: Ipv4Addr,
+        /// The packet.
+        packet: Vec<u8>,
+    },
+}
+
+/// What comes out of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For the ATM service.
+    Atm(AtmRequest),
+    /// An IP packet for the IP stack.
+    Deliver(Vec<u8>),
+    /// Packets can be sent (true), or cannot: registered with a server, or nothing to register with.
+    Ready(bool),
+    /// An observation.
+    Trace(Trace),
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Packets dropped: nobody has the address, or it cannot be called.
+    pub unreachable: u64,
+    /// Packets dropped: too many wait for one next hop.
+    pub queue_full: u64,
+    /// Packets longer than the MTU.
+    pub too_long: u64,
+    /// Calls made.
+    pub calls: u64,
+    /// Calls that failed.
+    pub calls_failed: u64,
+    /// Calls refused, or entries not made: a bound was met.
+    pub full: u64,
+    /// Connections released because they were idle.
+    pub idle: u64,
+    /// ATMARP and InATMARP packets received.
+    pub arp_in: u64,
+    /// ATMARP and InATMARP packets sent.
+    pub arp_out: u64,
+    /// NAKs sent (server) or received (client).
+    pub naks: u64,
+    /// SDUs that are neither IP nor ATMARP, or did not decode.
+    pub bad: u64,
+    /// Attempts to register an IP address that another has.
+    pub duplicates: u64,
+    /// Requests that were repeated.
+    pub repeated: u64,
+}
+
+/// The way to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Server {
+    /// Which of [`Config::servers`].
+    index: usize,
+    conn: Option<ConnId>,
+    registered: bool,
+    tries: u32,
+    /// The next call, request or refresh.
+    at: Option<Instant>,
+}
+
+/// A member of a logical IP subnet.
+#[derive(Debug)]
+pub struct Clip {
+    config: Config,
+    running: bool,
+    /// The ATM service can make calls.
+    up: bool,
+    ready: bool,
+    entries: BTreeMap<Ipv4Addr, Entry>,
+    conns: BTreeMap<ConnId, Conn>,
+    server: Server,
+    next_conn: u32,
+    counters: Counters,
+    out: VecDeque<Output>,
+}
+
+impl Clip {
+    /// A member that is stopped.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            running: false,
+            up: false,
+            ready: false,
+            entries: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            server: Server {
+                index: 0,
+                conn: None,
+                registered: false,
+                tries: 0,
+                at: None,
+            },
+            next_conn: 0,
+            counters: Counters::default(),
+            out: VecDeque::new(),
+        }
+    }
+    /// What it was told.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+    /// True while packets can be sent.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    fn start(&mut self, now: Instant) {
+        if core::mem::replace(&mut self.running, true) {
+            return;
+        }
+        if !self.config.address.is_zero() {
+            self.request(AtmRequest::Listen {
+                address: self.config.address,
+                sap: Sap::LLC,
+                max_sdu: self.config.max_sdu(),
+            });
+        }
+        for (ip, atm) in self.config.fixed.clone() {
+            self.entries.insert(ip, Entry::fixed(atm));
+        }
+        for permanent in self.config.permanent.clone() {
+            self.open_permanent(permanent, now);
+        }
+        if self.is_client() {
+            self.server.at = Some(now);
+        } else {
+            self.set_ready(true);
+        }
+    }
+
+    fn stop(&mut self) {
+        if !core::mem::replace(&mut self.running, false) {
+            return;
+        }
+        for conn in core::mem::take(&mut self.conns).into_keys() {
+            let cause = crate::Cause::NORMAL;
+            self.request(AtmRequest::Release { conn, cause });
+        }
+        self.entries.clear();
+        self.server = Self::new(self.config.clone()).server;
+        if !self.config.address.is_zero() {
+            let (address, sap) = (self.config.address, Sap::LLC);
+            self.request(AtmRequest::Unlisten { address, sap });
+        }
+        self.set_ready(false);
+    }
+
+    /// True if it registers with a server.
+    fn is_client(&self) -> bool {
+        !self.config.serve && !self.config.servers.is_empty()
+    }
+
+    fn set_ready(&mut self, ready: bool) {
+        if core::mem::replace(&mut self.ready, ready) != ready {
+            self.out.push_back(Output::Ready(ready));
+        }
+    }
+
+    fn request(&mut self, request: AtmRequest) {
+        self.out.push_back(Output::Atm(request));
+    }
+    fn trace(&mut self, trace: Trace) {
+        self.out.push_back(Output::Trace(trace));
+    }
+
+    fn timeouts(&mut self, now: Instant) {
+        if !self.running {
+            return;
+        }
+        self.server_due(now);
+        self.entries_due(now);
+        self.conns_due(now);
+    }
+}
+
+impl Machine for Clip {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Start => self.start(now),
+            Input::Stop => self.stop(),
+            Input::Atm(event) if self.running => self.atm(event, now),
+            // What was under way when it stopped.
+            Input::Atm(_) => {}
+            Input::Send { next_hop, packet } if self.running => self.send(next_hop, packet, now),
+            Input::Send { .. } => self.counters.unreachable += 1,
+        }
+        self.timeouts(now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.timeouts(now);
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.running {
+            return None;
+        }
+        let entries = self.entries.values().filter_map(Entry::due);
+        let conns = self
+            .conns
+            .values()
+            .filter_map(|conn| conn.due(&self.config));
+        entries.chain(conns).chain(self.server.at).min()
+    }
+}

@@ -1,0 +1,28 @@
+# Classical IP: this host is a client of the lab's ATMARP server, then the server of a client inside; then a PVC.
+atmarpd -b -l /tmp/arpd.log
+atmarp -c atm0; atmarp -c atm1; atmarp -c atm2
+ifconfig atm0 10.5.0.2 netmask 255.255.255.0 mtu 9180 up
+ifconfig atm1 10.6.0.2 netmask 255.255.255.0 mtu 9180 up
+ifconfig atm2 10.7.0.2 netmask 255.255.255.0 mtu 9180 up
+host inspect one clip >/tmp/one
+server=$(awk '$2 == "10.5.0.1" { print $3; exit }' /tmp/one); echo "the server inside: $server"
+atmarp -s 10.5.0.0 $server arpsrv
+# 9152 octets of data, 8 of ICMP and 20 of IP: the largest packet, in one piece.
+pings() { ping -c 10 -i 0.1 -s $2 $1 >/tmp/ping; tail -3 /tmp/ping; grep -q " 0% packet loss" /tmp/ping; }
+fragments() { awk '/^Ip:/ && $2 ~ /[0-9]/ { print $17 + $19 }' /proc/net/snmp; }
+whole() { before=$(fragments); pings $1 9152 || return 1; [ $(fragments) = $before ]; }
+check "client: the server answers" waitfor 20 ping -c 1 -W 1 10.5.0.1
+check "client: pings" pings 10.5.0.1 56
+check "client: 9180 octets in one piece" whole 10.5.0.1
+atmarp -a; host inspect one clip >/tmp/one; cat /tmp/one
+check "client: the server inside knows us" grep -qi "^10.5.0.2 .*0020ea0000b0.* known" /tmp/one
+registered() { host inspect two clip >/tmp/two; grep -q "10.6.0.1 .* no  *yes" /tmp/two; }
+check "server: the client inside registers" waitfor 30 registered
+check "server: pings" waitfor 10 pings 10.6.0.1 56
+check "server: 9180 octets in one piece" whole 10.6.0.1
+cat /tmp/two
+atmarp -s 10.7.0.1 0.0.120
+check "PVC: pings" waitfor 20 pings 10.7.0.1 56
+check "PVC: 9180 octets in one piece" whole 10.7.0.1
+atmarp -a; host inspect three clip
+cat /tmp/arpd.log | tail -30
