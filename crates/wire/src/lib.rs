@@ -22,6 +22,7 @@ pub mod qos;
 pub mod qos_text;
 pub mod read;
 pub mod sap;
+pub mod sap_text;
 pub mod sscop;
 pub mod summary;
 pub mod vc;
