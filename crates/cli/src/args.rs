@@ -183,8 +183,9 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 12] = [
+pub(crate) const INSPECT: [&str; 13] = [
     "vc", "call", "lec", "les", "bus", "mpc", "mps", "nhrp", "port", "route", "ilmi", "clip",
+    "saal",
 ];
 
 #[derive(Debug, Args)]
@@ -198,6 +199,7 @@ WHAT is one of:
   les    LANE servers               port   ports of switches and hosts
   bus    broadcast servers          route  call routes of switches, IP routes
   ilmi   addresses that hosts register  clip   Classical IP: ATMARP table
+  saal   signalling links, their errors by code
 
 Examples:
   aerostat inspect lec

@@ -21,6 +21,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::inspect::{Table, text};
 use aerostat_proto::saal::{self, Saal};
 use aerostat_proto::sscop;
 use aerostat_proto::uni::{self, CallId, Indication, Restart, Uni};
@@ -159,6 +160,46 @@ impl Interface {
     #[must_use]
     pub const fn saal(&self) -> &Saal {
         &self.saal
+    }
+    /// The link as rows of `inspect saal`: one for its state, then one for each error code that was met.
+    pub(crate) fn saal_rows(&self, port: &str, link: &mut Table, errors: &mut Table) {
+        let counters = self.saal.counters();
+        link.row(vec![
+            port.into(),
+            text(format_args!("{:?}", self.saal.state())),
+            text(format_args!("{:?}", self.params.sscop.mode)),
+            (self.saal.outstanding() as u64).into(),
+            counters.established.into(),
+            counters.released.into(),
+            counters.retransmitted.into(),
+            counters.errors.into(),
+        ]);
+        for (code, count) in counters.by_code() {
+            errors.row(vec![
+                port.into(),
+                text(code),
+                saal::code_meaning(code).into(),
+                count.into(),
+            ]);
+        }
+    }
+    /// The two tables of `inspect saal`, empty.
+    pub(crate) const fn saal_tables() -> (Table, Table) {
+        let columns = &[
+            "port",
+            "state",
+            "edition",
+            "outstanding_messages",
+            "established",
+            "released",
+            "retransmitted",
+            "errors",
+        ];
+        let codes = &["port", "code", "meaning", "count"];
+        (
+            Table::new("signalling links", columns),
+            Table::new("error codes", codes),
+        )
     }
     /// The version that it speaks.
     #[must_use]
@@ -322,7 +363,7 @@ impl Interface {
         self.timers.stop_all();
         // A peer that saw no failure must tell the next BGN from the last one.
         self.params.sscop.initial_sq = self.saal.connection_sq();
-        self.saal = Saal::new(self.params.sscop);
+        self.saal = Saal::in_place_of(&self.saal, self.params.sscop);
         self.tell_uni(uni::Input::SaalDown, now);
     }
 
@@ -341,7 +382,7 @@ impl Interface {
         }
         self.params.uni.version = version;
         self.params.sscop.mode = mode_of(version);
-        self.saal = Saal::new(self.params.sscop);
+        self.saal = Saal::in_place_of(&self.saal, self.params.sscop);
         self.uni = Uni::new(self.params.uni);
         let text = format!("the other side speaks {version:?}: signalling starts over");
         self.outputs

@@ -95,6 +95,52 @@ pub struct Counters {
     pub errors: u64,
     /// PDUs discarded for their length or type (code U; counted in `errors` too).
     pub malformed: u64,
+    /// Reports to layer management by code, A to X; see [`Counters::by_code`].
+    codes: [u64; 24],
+}
+
+impl Counters {
+    /// Reports with each code that has been met, in the order of the letters. Source: Q.2110 Annex A.
+    pub fn by_code(&self) -> impl Iterator<Item = (char, u64)> {
+        ('A'..='X').zip(self.codes).filter(|(_, count)| *count > 0)
+    }
+    fn count(&mut self, code: char) {
+        let index = (code as usize).wrapping_sub('A' as usize);
+        if let Some(count) = self.codes.get_mut(index) {
+            *count += 1;
+        }
+    }
+}
+
+/// What an error code says. Source: Q.2110 Annex A; facts book "SSCOP" §6.
+#[must_use]
+pub const fn code_meaning(code: char) -> &'static str {
+    match code {
+        'A' => "unexpected SD",
+        'B' => "unexpected BGN",
+        'C' => "unexpected BGAK",
+        'D' => "unexpected BGREJ",
+        'E' => "unexpected END",
+        'F' => "unexpected ENDAK",
+        'G' => "unexpected POLL",
+        'H' => "unexpected STAT",
+        'I' => "unexpected USTAT",
+        'J' => "unexpected RS",
+        'K' => "unexpected RSAK",
+        'L' => "unexpected ER",
+        'M' => "unexpected ERAK",
+        'O' => "no answer to BGN, END, RS or ER",
+        'P' => "no STAT in time",
+        'Q' => "wrong N(S) of SD or POLL",
+        'R' => "wrong N(PS) of STAT",
+        'S' => "wrong N(R) or list of STAT",
+        'T' => "wrong N(R) or list of USTAT",
+        'U' => "wrong length or type of a PDU",
+        'V' => "messages sent again",
+        'W' => "credit used up",
+        'X' => "credit again",
+        _ => "no such code",
+    }
 }
 
 /// One end of an assured signalling link.
@@ -117,10 +163,22 @@ impl Saal {
             counters: Counters::default(),
         }
     }
+    /// The same with the counters of the end that it takes the place of.
+    #[must_use]
+    pub fn in_place_of(former: &Self, params: Params) -> Self {
+        let mut new = Self::new(params);
+        new.counters = former.counters;
+        new
+    }
     /// The state.
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
+    }
+    /// Messages that the peer has not acknowledged.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.sscop.outstanding()
     }
     /// VT(SQ) of the SSCOP entity: the number of its last BGN, RS or ER.
     #[must_use]
@@ -224,6 +282,7 @@ impl Saal {
         self.tell(Indication::Released);
     }
     fn error(&mut self, error: sscop::MaaError) {
+        self.counters.count(error.code);
         match error.code {
             'V' => {
                 self.counters.retransmitted += u64::from(error.count);
@@ -233,7 +292,11 @@ impl Saal {
             _ => self.counters.errors += 1,
         }
         self.counters.malformed += u64::from(error.code == 'U');
-        let text = format!("SSCOP reports error {}", error.code);
+        let text = format!(
+            "SSCOP reports error {}: {}",
+            error.code,
+            code_meaning(error.code)
+        );
         self.outputs.push_back(Output::Trace(
             Trace::detail("sscop.error", text).with("code", error.code),
         ));

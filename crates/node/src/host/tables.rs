@@ -2,6 +2,7 @@
 
 use super::{Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::{Table, Value, text};
+use crate::interface::Interface;
 use aerostat_proto::Instant;
 use aerostat_proto::clip;
 use aerostat_proto::lane::{bus, lec, les};
@@ -152,6 +153,12 @@ impl Host {
         let mut tables = Vec::new();
         match what {
             "call" => tables.push(self.call_table()),
+            "saal" => {
+                let (mut links, mut errors) = Interface::saal_tables();
+                let interface = self.signalling.interface();
+                interface.saal_rows("atm0", &mut links, &mut errors);
+                tables.extend([links, errors]);
+            }
             "route" => tables.extend(self.route_table()),
             _ => {}
         }

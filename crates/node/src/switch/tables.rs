@@ -3,6 +3,7 @@
 use super::{RouteSelect, StaticRoutes, Switch};
 use crate::atm::fabric::ConnectionView;
 use crate::inspect::{Table, text};
+use crate::interface::Interface;
 
 impl Switch<StaticRoutes> {
     /// The tables of kind `what`; `None` if a switch has no such state.
@@ -13,9 +14,19 @@ impl Switch<StaticRoutes> {
             "call" => vec![self.call_table()],
             "port" => vec![self.port_table()],
             "route" => vec![self.route_table()],
+            "saal" => self.saal_tables(),
             "ilmi" => self.ilmi_tables(),
             _ => return None,
         })
+    }
+
+    fn saal_tables(&self) -> Vec<Table> {
+        let (mut links, mut errors) = Interface::saal_tables();
+        for port in &self.ports {
+            let name = port.config.name.to_string();
+            port.interface.saal_rows(&name, &mut links, &mut errors);
+        }
+        vec![links, errors]
     }
 
     fn vc_table(&self) -> Table {

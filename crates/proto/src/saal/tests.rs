@@ -165,4 +165,8 @@ fn malformed_pdus_are_counted() {
         settle(&mut end, Instant::ZERO);
     }
     assert_eq!(end.counters().malformed, 3);
+    assert_eq!(end.counters().by_code().collect::<Vec<_>>(), [('U', 3)]);
+    let next = Saal::in_place_of(&end, Params::UNI);
+    assert_eq!(next.counters(), end.counters());
+    assert_eq!(next.state(), State::Released);
 }

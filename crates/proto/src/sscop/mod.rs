@@ -28,13 +28,16 @@
 //! arithmetic would accept any number there. An N(S) of a POLL behind VR(R) is error Q at once; modulo
 //! arithmetic would take it for one far ahead, and the peer would find the error. Messages handed in while
 //! an ER is unanswered are queued, not lost. The user may stop the raising of the credit
-//! ([`Request::Busy`]).
+//! ([`Request::Busy`]). A retransmitted BGN, RS or ER restarts NO-RESPONSE only where it runs: started in
+//! the idle phase, which has no POLL to answer, it would end a link that is well.
 
 mod connection;
 mod data;
 mod params;
 mod ready;
 mod recovery;
+#[cfg(test)]
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -307,6 +310,12 @@ impl Sscop {
     }
     fn stop(&mut self, timer: Timer) {
         self.timers.stop(timer as usize);
+    }
+    /// Restarts NO-RESPONSE where it runs.
+    fn restart_no_response(&mut self, now: Instant) {
+        if self.runs(Timer::NoResponse) {
+            self.start(Timer::NoResponse, now);
+        }
     }
     fn runs(&self, timer: Timer) -> bool {
         self.timers.runs(timer as usize)

@@ -1,6 +1,6 @@
 //! State 10, Data Transfer Ready.
 
-use super::{Event, Indication, NOT_NOW, Request, Sscop, State, Timer};
+use super::{Event, Indication, NOT_NOW, Request, Sscop, State};
 use crate::{Instant, Refused};
 use aerostat_wire::SscopPdu as Pdu;
 
@@ -27,7 +27,7 @@ impl Sscop {
                 if self.is_new(sq) {
                     self.replaced_by(mr, uu);
                 } else {
-                    self.start(Timer::NoResponse, now);
+                    self.restart_no_response(now);
                     self.send_begin_ack(Vec::new());
                 }
             }
@@ -37,7 +37,7 @@ impl Sscop {
                 if self.is_new(sq) {
                     self.resync_offered(mr, uu);
                 } else {
-                    self.start(Timer::NoResponse, now);
+                    self.restart_no_response(now);
                     let mr = self.rx.vr_mr;
                     self.send(&Pdu::ResyncAck { mr });
                 }
@@ -49,7 +49,7 @@ impl Sscop {
                     self.tell(Indication::Recover);
                     self.state = State::IncomingRecoveryPending;
                 } else {
-                    self.start(Timer::NoResponse, now);
+                    self.restart_no_response(now);
                     let mr = self.rx.vr_mr;
                     self.send(&Pdu::RecoverAck { mr });
                 }
