@@ -376,7 +376,7 @@ impl Interface {
         self.drain(now);
         // Calls that would outlive a fault of the link do not outlive this.
         for call in core::mem::take(&mut self.calls) {
-            let cause = aerostat_proto::Cause::TEMPORARY;
+            let cause = aerostat_proto::Cause::TEMPORARY.into();
             let released = Indication::Released { call, cause };
             self.outputs.push_back(Output::Indication(released));
         }
@@ -663,7 +663,13 @@ mod tests {
             let connected = |told: &Indication| matches!(told, Indication::Connected { vc, .. } if *vc == Vc::new(0, 40));
             assert!(pair.told[0].iter().any(connected), "{version:?}");
             let cause = Cause::NORMAL;
-            pair.feed(0, Input::Request(uni::Request::Release { call, cause }));
+            pair.feed(
+                0,
+                Input::Request(uni::Request::Release {
+                    call,
+                    cause: cause.into(),
+                }),
+            );
             pair.run(5);
             for end in &pair.ends {
                 assert_eq!((end.calls(), end.uni().calls().count()), (0, 0));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Request, SetupInfo};
+use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo};
 use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
 use aerostat_wire::q2931::{Ie, id, ie};
 use aerostat_wire::{AtmAddress, Blli, Qos, Sap, Vc};
@@ -211,7 +211,7 @@ impl Signalling {
         let request = Request::DropParty {
             call: id,
             party,
-            cause: Cause::NORMAL,
+            cause: Reason::NORMAL,
         };
         // Refused if the party is about to be reported gone anyway.
         let _ = self.ask(request, now);
@@ -273,6 +273,7 @@ impl Signalling {
             self.calls.remove(&id);
             return Ok(());
         }
+        let cause = cause.into();
         if self.ask(Request::Release { call: id, cause }, now).is_err() {
             // The interface does not know the call: nothing will come back for it.
             self.calls.remove(&id);
@@ -427,6 +428,7 @@ impl Signalling {
                 self.outputs
                     .push_back(Output::Trace(Trace::detail("signalling.refused", text)));
                 // Refused only for a call that is gone by now.
+                let cause = cause.into();
                 let _ = self.ask(Request::Release { call: id, cause }, now);
                 return;
             }
@@ -478,10 +480,10 @@ impl Signalling {
                 self.usable(call, vc);
             }
             Indication::Active { call, vc } => self.usable(call, vc),
-            Indication::Clearing { call, cause } => self.clearing(call, cause),
-            Indication::Released { call, cause } => self.gone(call, cause),
+            Indication::Clearing { call, cause } => self.clearing(call, cause.cause),
+            Indication::Released { call, cause } => self.gone(call, cause.cause),
             Indication::AddParty { call, party, .. } => {
-                let cause = NOT_AVAILABLE;
+                let cause = NOT_AVAILABLE.into();
                 let request = Request::RejectParty { call, party, cause };
                 // Refused only for a party that is gone by now.
                 let _ = self.ask(request, now);
@@ -499,7 +501,7 @@ impl Signalling {
             }
             Indication::PartyRejected { call, party, cause }
             | Indication::PartyDropped { call, party, cause } => {
-                self.party_gone(call, party, cause);
+                self.party_gone(call, party, cause.cause);
             }
             Indication::Proceeding { .. }
             | Indication::Alerting { .. }

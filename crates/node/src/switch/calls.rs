@@ -1,6 +1,6 @@
 //! Call control: what the interfaces report, and point-to-point calls.
 
-use aerostat_proto::uni::{ConnectInfo, Indication, Request, SetupInfo};
+use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Trace};
 use aerostat_wire::Vc;
 
@@ -36,6 +36,9 @@ impl<R: RouteSelect> Switch<R> {
             Indication::Clearing { call, cause } => self.cleared(LegKey { port, call }, cause, now),
             Indication::Released { call, cause } => {
                 let key = LegKey { port, call };
+                if let Some(port) = self.port_mut(port) {
+                    port.count(cause.cause);
+                }
                 self.cleared(key, cause, now);
                 self.free_leg(key);
             }
@@ -103,7 +106,7 @@ impl<R: RouteSelect> Switch<R> {
             self.counters.refused += 1;
             let text = format!("call to {} refused: {cause}", info.called);
             self.trace(Trace::detail("switch.call.refused", text).with("port", key.port));
-            self.release_leg(key, cause, now);
+            self.release_leg(key, cause.into(), now);
         }
     }
 
@@ -155,7 +158,7 @@ impl<R: RouteSelect> Switch<R> {
             return;
         };
         if let Err(cause) = self.learn_label(key, vc) {
-            self.lose_branch(id, key, cause, now);
+            self.lose_branch(id, key, cause.into(), now);
             return;
         }
         let Some(call) = self.calls.get(&id) else {
@@ -181,7 +184,7 @@ impl<R: RouteSelect> Switch<R> {
             .learn_label(key, Some(vc))
             .and_then(|()| self.join(id, key));
         if let Err(cause) = joined {
-            self.lose_branch(id, key, cause, now);
+            self.lose_branch(id, key, cause.into(), now);
             return;
         }
         let Some(call) = self.calls.get_mut(&id) else {
@@ -201,7 +204,7 @@ impl<R: RouteSelect> Switch<R> {
                 vc: None,
             };
             if self.ask(root.port, request, now).is_err() {
-                self.end_call(id, Cause::TEMPORARY, None, now);
+                self.end_call(id, Cause::TEMPORARY.into(), None, now);
             }
         } else {
             self.branch_connected(id, key, info, now);
@@ -209,7 +212,7 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     /// A leg is being released or is gone.
-    fn cleared(&mut self, key: LegKey, cause: Cause, now: Instant) {
+    fn cleared(&mut self, key: LegKey, cause: Reason, now: Instant) {
         match self.role(key) {
             Some((id, Role::Root)) => self.end_call(id, cause, Some(key), now),
             Some((id, Role::Branch)) => {

@@ -1,6 +1,8 @@
 //! Snapshots for display: plain data.
 
-use aerostat_proto::PartyId;
+use std::collections::BTreeMap;
+
+use aerostat_proto::{Cause, PartyId, uni};
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
 use super::{LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
@@ -65,6 +67,10 @@ pub struct PortInfo {
     pub admit: u32,
     /// Registered addresses.
     pub addresses: Vec<AtmAddress>,
+    /// How often calls here ended, by cause, however they ended.
+    pub causes: BTreeMap<Cause, u64>,
+    /// What its call control counted.
+    pub signalling: uni::Counters,
 }
 
 impl<R: RouteSelect> Switch<R> {
@@ -112,6 +118,8 @@ impl<R: RouteSelect> Switch<R> {
                 reserved: (port.reserved.tx, port.reserved.rx),
                 admit: port.config.admit,
                 addresses: port.addresses.clone(),
+                causes: port.causes.clone(),
+                signalling: port.interface.uni().counters(),
             }
         })
     }

@@ -1,6 +1,6 @@
 //! Legs: what a half-call holds at its port, and how calls and legs are joined and parted.
 
-use aerostat_proto::uni::{CallId, Request, SetupInfo};
+use aerostat_proto::uni::{CallId, Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
 use aerostat_wire::{Qos, Vc};
 
@@ -8,6 +8,9 @@ use super::port::Reservation;
 use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 use crate::atm::fabric::{FabricOp, PortVc};
 use crate::interface::{self, Phase};
+
+/// Where causes of the switch itself arise: the private network that serves the local user.
+pub(super) const LOCATION: u8 = 1;
 
 impl<R: RouteSelect> Switch<R> {
     /// A request to the interface of a leg.
@@ -149,12 +152,12 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     /// Parts a leg from its call and releases it. What it holds stays held until it is gone.
-    pub(super) fn release_leg(&mut self, key: LegKey, cause: Cause, now: Instant) {
+    pub(super) fn release_leg(&mut self, key: LegKey, cause: Reason, now: Instant) {
         let Some(leg) = self.legs.get_mut(&key) else {
             return;
         };
         leg.call = None;
-        let call = key.call;
+        let (call, cause) = (key.call, cause.located(LOCATION));
         // Refused if the interface is about to report it gone anyway.
         let _ = self.ask(key.port, Request::Release { call, cause }, now);
     }
@@ -223,7 +226,7 @@ impl<R: RouteSelect> Switch<R> {
     pub(super) fn end_call(
         &mut self,
         id: SwitchCallId,
-        cause: Cause,
+        cause: Reason,
         gone: Option<LegKey>,
         now: Instant,
     ) {
@@ -235,7 +238,7 @@ impl<R: RouteSelect> Switch<R> {
         self.trace(Trace::detail("switch.call.end", text).with("call", id.0));
         let legs = call.branches.keys().chain([&call.root]);
         for key in legs.filter(|key| Some(**key) != gone) {
-            self.release_leg(*key, cause, now);
+            self.release_leg(*key, cause.clone(), now);
         }
         if let Some(leg) = gone.and_then(|gone| self.legs.get_mut(&gone)) {
             leg.call = None;

@@ -5,10 +5,11 @@
 
 use std::collections::VecDeque;
 
-use aerostat_proto::uni::{ConnectInfo, Request, SetupInfo};
+use aerostat_proto::uni::{ConnectInfo, Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId};
 
 use super::calls::Role;
+use super::legs::LOCATION;
 use super::{Branch, Call, LegKey, PartyLeg, PortKind, RouteSelect, Switch, SwitchCallId};
 
 /// Endpoint references on a branch lie in 0..=32767; 0 is the party of its SETUP.
@@ -73,7 +74,7 @@ impl<R: RouteSelect> Switch<R> {
             let request = Request::RejectParty {
                 call: key.call,
                 party: root_id,
-                cause,
+                cause: Reason::from(cause).located(LOCATION),
             };
             // Refused if the root has dropped it in this very moment.
             let _ = self.ask(key.port, request, now);
@@ -166,7 +167,7 @@ impl<R: RouteSelect> Switch<R> {
                 info,
             };
             if self.ask(key.port, request, now).is_err() {
-                self.lose_party(id, key, party, Cause::RESOURCES, now);
+                self.lose_party(id, key, party, Cause::RESOURCES.into(), now);
             }
         }
     }
@@ -232,7 +233,7 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     /// A party is gone: rejected or dropped by a branch, or dropped by the root.
-    pub(super) fn party_gone(&mut self, key: LegKey, party: PartyId, cause: Cause, now: Instant) {
+    pub(super) fn party_gone(&mut self, key: LegKey, party: PartyId, cause: Reason, now: Instant) {
         match self.role(key) {
             Some((id, Role::Branch)) => self.lose_party(id, key, party, cause, now),
             Some((id, Role::Root)) => self.root_dropped(id, party, cause, now),
@@ -241,7 +242,7 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     /// The root dropped a party.
-    fn root_dropped(&mut self, id: SwitchCallId, root_id: PartyId, cause: Cause, now: Instant) {
+    fn root_dropped(&mut self, id: SwitchCallId, root_id: PartyId, cause: Reason, now: Instant) {
         let Some(call) = self.calls.get(&id) else {
             return;
         };
@@ -264,7 +265,7 @@ impl<R: RouteSelect> Switch<R> {
             let request = Request::DropParty {
                 call: branch.call,
                 party,
-                cause,
+                cause: cause.located(LOCATION),
             };
             // Refused if it is gone already: its indication follows.
             let _ = self.ask(branch.port, request, now);
@@ -277,13 +278,13 @@ impl<R: RouteSelect> Switch<R> {
         id: SwitchCallId,
         key: LegKey,
         party: PartyId,
-        cause: Cause,
+        cause: Reason,
         now: Instant,
     ) {
         let Some((root_id, active)) = self.forget_party(id, key, party) else {
             return;
         };
-        self.tell_gone(id, root_id, active, cause, now);
+        self.tell_gone(id, root_id, active, cause.clone(), now);
         // The interface releases a half-call with its last party; one that only waited leaves it empty.
         let empty = self
             .calls
@@ -300,7 +301,7 @@ impl<R: RouteSelect> Switch<R> {
         id: SwitchCallId,
         root_id: PartyId,
         active: bool,
-        cause: Cause,
+        cause: Reason,
         now: Instant,
     ) {
         let Some(call) = self.calls.get(&id) else {
@@ -312,6 +313,7 @@ impl<R: RouteSelect> Switch<R> {
             return;
         }
         let (call, party) = (root.call, root_id);
+        let cause = cause.located(LOCATION);
         let request = if active {
             Request::DropParty { call, party, cause }
         } else {
@@ -322,7 +324,7 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     /// Takes a branch off a call and releases it.
-    fn drop_branch(&mut self, id: SwitchCallId, key: LegKey, cause: Cause, now: Instant) {
+    fn drop_branch(&mut self, id: SwitchCallId, key: LegKey, cause: Reason, now: Instant) {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };
@@ -337,10 +339,10 @@ impl<R: RouteSelect> Switch<R> {
         &mut self,
         id: SwitchCallId,
         key: LegKey,
-        cause: Cause,
+        cause: Reason,
         now: Instant,
     ) {
-        self.release_leg(key, cause, now);
+        self.release_leg(key, cause.clone(), now);
         self.branch_gone(id, key, cause, now);
     }
 
@@ -349,7 +351,7 @@ impl<R: RouteSelect> Switch<R> {
         &mut self,
         id: SwitchCallId,
         key: LegKey,
-        cause: Cause,
+        cause: Reason,
         now: Instant,
     ) {
         let Some(call) = self.calls.get_mut(&id) else {
@@ -371,7 +373,7 @@ impl<R: RouteSelect> Switch<R> {
         }
         self.part_branch(root, key);
         for (root_id, active) in gone {
-            self.tell_gone(id, root_id, active, cause, now);
+            self.tell_gone(id, root_id, active, cause.clone(), now);
         }
     }
 }

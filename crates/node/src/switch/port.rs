@@ -1,6 +1,6 @@
 //! One port of the switch: its signalling interface, its labels, its bandwidth.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aerostat_proto::Cause;
 use aerostat_proto::ilmi::{self, Ime};
@@ -107,6 +107,8 @@ pub(super) struct Port {
     /// Registered by the host or for it, first one first.
     pub(super) addresses: Vec<AtmAddress>,
     pub(super) reserved: Reservation,
+    /// How often calls here ended, by cause.
+    pub(super) causes: BTreeMap<Cause, u64>,
     labels: BTreeSet<u16>,
     next_vci: u16,
     next_call: u32,
@@ -120,10 +122,15 @@ impl Port {
             config,
             addresses: Vec::new(),
             reserved: Reservation::default(),
+            causes: BTreeMap::new(),
             labels: BTreeSet::new(),
             next_vci: Vc::FIRST_USER_VCI,
             next_call: 0,
         }
+    }
+    /// Counts the end of a call. There are at most 127 causes.
+    pub(super) fn count(&mut self, cause: Cause) {
+        *self.causes.entry(cause).or_default() += 1;
     }
     /// True if this end chooses the labels.
     pub(super) fn is_network(&self) -> bool {

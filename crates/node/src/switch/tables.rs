@@ -11,7 +11,11 @@ impl Switch<StaticRoutes> {
     pub fn inspect(&self, what: &str) -> Option<Vec<Table>> {
         Some(match what {
             "vc" => vec![self.vc_table()],
-            "call" => vec![self.call_table()],
+            "call" => vec![
+                self.call_table(),
+                self.cause_table(),
+                self.signalling_table(),
+            ],
             "port" => vec![self.port_table()],
             "route" => vec![self.route_table()],
             "saal" => self.saal_tables(),
@@ -115,6 +119,38 @@ impl<R: RouteSelect> Switch<R> {
                 if call.multipoint { "yes" } else { "no" }.into(),
                 if call.accepted { "yes" } else { "no" }.into(),
             ]);
+        }
+        table
+    }
+
+    fn cause_table(&self) -> Table {
+        let mut table = Table::new("causes", &["port", "name", "cause", "calls"]);
+        for port in self.port_infos() {
+            for (cause, calls) in &port.causes {
+                table.row(vec![
+                    port.port.0.into(),
+                    port.name.clone().into(),
+                    text(cause),
+                    (*calls).into(),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// One row per port and counter that is not zero.
+    fn signalling_table(&self) -> Table {
+        let columns = &["port", "name", "counter", "value"];
+        let mut table = Table::new("signalling", columns);
+        for port in self.port_infos() {
+            for (counter, value) in port.signalling.named().into_iter().filter(|(_, n)| *n > 0) {
+                table.row(vec![
+                    port.port.0.into(),
+                    port.name.clone().into(),
+                    counter.into(),
+                    value.into(),
+                ]);
+            }
         }
         table
     }

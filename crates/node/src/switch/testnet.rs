@@ -32,6 +32,8 @@ pub(crate) struct Host {
     pub(crate) open: BTreeSet<Vc>,
     /// Accept what is offered.
     pub(crate) auto: bool,
+    /// Signalling SDUs that reached it.
+    pub(crate) signalled: Vec<Vec<u8>>,
     receivers: BTreeMap<Vc, RunReassembler>,
     switch: usize,
 }
@@ -44,6 +46,7 @@ impl Host {
             data: Vec::new(),
             open: BTreeSet::new(),
             auto: true,
+            signalled: Vec::new(),
             receivers: BTreeMap::new(),
             switch,
         }
@@ -330,6 +333,7 @@ impl Net {
                 };
                 let sdu = received.pdu.sdu();
                 if vc == Vc::SIGNALLING {
+                    self.hosts[i].signalled.push(sdu.to_vec());
                     self.tell(i, signalling::Input::Signalling(sdu)).unwrap();
                 } else if let Some((user, conn)) = self.hosts[i].manager.receiver(vc) {
                     assert_eq!(user, USER);

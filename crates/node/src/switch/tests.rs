@@ -103,6 +103,18 @@ fn user_refuses() {
     net.ask(1, AtmRequest::Release { conn, cause }).unwrap();
     net.run_ms(100);
     assert_eq!(net.hosts[0].released(A), Some(Cause::BUSY));
+    // Behind the switch it is still a user who is busy (location 0).
+    let element = [0x08, 0x80, 0, 2, 0x80, 0x80 | Cause::BUSY.0];
+    let sdus = &net.hosts[0].signalled;
+    assert!(sdus.iter().any(|sdu| sdu.windows(6).any(|w| w == element)));
+    let tables = net.switches[0].inspect("call").unwrap();
+    let causes = tables.iter().find(|table| table.title == "causes");
+    assert_eq!(causes.unwrap().rows.len(), 2, "both ends of the call");
+    assert!(
+        tables
+            .iter()
+            .any(|table| table.title == "signalling" && !table.rows.is_empty())
+    );
     net.assert_clean();
 }
 

@@ -76,6 +76,81 @@ pub struct ConnectInfo {
     pub elements: Vec<Element>,
 }
 
+/// Why a call or a party ends: the cause, and what came with it. A switch hands it on from one interface to
+/// the other, so that both ends of a call hear the same. Source: Q.2931 §4.5.15.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The number of UNI 3.1 and later, 1..=127.
+    pub cause: Cause,
+    /// Where it arose: 0 user, 1 private network serving the local user, … `None`: at this interface.
+    pub location: Option<u8>,
+    /// True if the number is the ATM Forum's, not the ITU's.
+    pub forum: bool,
+    /// Diagnostics as they came, at most [`Reason::DIAGNOSTICS`] octets go out.
+    pub diagnostics: Vec<u8>,
+}
+
+impl Reason {
+    /// Largest diagnostics of a cause element (34 octets with header, location and value).
+    pub const DIAGNOSTICS: usize = 28;
+
+    /// Normal call clearing, at this interface.
+    pub const NORMAL: Self = Self {
+        cause: Cause::NORMAL,
+        location: None,
+        forum: false,
+        diagnostics: Vec::new(),
+    };
+
+    /// The reason with a place, if it has none.
+    #[must_use]
+    pub fn located(mut self, location: u8) -> Self {
+        self.location.get_or_insert(location);
+        self
+    }
+    /// What an acknowledgement says: the same cause, from this interface, without the diagnostics.
+    #[must_use]
+    pub fn echo(&self) -> Self {
+        Self {
+            cause: self.cause,
+            forum: self.forum,
+            ..Self::NORMAL
+        }
+    }
+    /// The reason with diagnostics.
+    #[must_use]
+    pub fn with(mut self, diagnostics: &[u8]) -> Self {
+        self.diagnostics = diagnostics.to_vec();
+        self
+    }
+}
+
+impl From<Cause> for Reason {
+    /// A cause of this interface without diagnostics.
+    fn from(cause: Cause) -> Self {
+        Self {
+            cause,
+            ..Self::NORMAL
+        }
+    }
+}
+
+impl core::fmt::Display for Reason {
+    /// The cause; then where it arose and the diagnostics in hexadecimal, if known.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}", self.cause)?;
+        if let Some(location) = self.location {
+            write!(f, " at location {location}")?;
+        }
+        if !self.diagnostics.is_empty() {
+            f.write_str(", diagnostics ")?;
+            let mut octets = self.diagnostics.iter();
+            octets.try_for_each(|octet| write!(f, "{octet:02x}"))?;
+        }
+        Ok(())
+    }
+}
+
 /// What the owner asks of the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -120,7 +195,7 @@ pub enum Request {
         /// The call.
         call: CallId,
         /// Why.
-        cause: Cause,
+        cause: Reason,
     },
     /// Root side: add a leaf. Answered by `PartyAdded` or `PartyRejected`.
     AddParty {
@@ -154,7 +229,7 @@ pub enum Request {
         /// From `Indication::AddParty`.
         party: PartyId,
         /// Why.
-        cause: Cause,
+        cause: Reason,
     },
     /// Drop a leaf, either side. `PartyDropped` follows; if it was the last party, `Released` instead.
     DropParty {
@@ -163,7 +238,7 @@ pub enum Request {
         /// The party.
         party: PartyId,
         /// Why.
-        cause: Cause,
+        cause: Reason,
     },
     /// Clear calls on both sides without messages of their own. Answered by `RestartDone`.
     Restart {
@@ -234,14 +309,14 @@ pub enum Indication {
         /// The call.
         call: CallId,
         /// Why.
-        cause: Cause,
+        cause: Reason,
     },
     /// The call is gone.
     Released {
         /// The call.
         call: CallId,
         /// Why.
-        cause: Cause,
+        cause: Reason,
     },
     /// Leaf side: a leaf is to be added. Answer with `AcceptParty` or `RejectParty`.
     AddParty {
@@ -275,7 +350,7 @@ pub enum Indication {
         /// The party.
         party: PartyId,
         /// Why.
-        cause: Cause,
+        cause: Reason,
     },
     /// The party is gone, whoever dropped it.
     PartyDropped {
@@ -284,7 +359,7 @@ pub enum Indication {
         /// The party.
         party: PartyId,
         /// Why.
-        cause: Cause,
+        cause: Reason,
     },
     /// The peer asked for a restart; the calls concerned were released (each with its `Released`) and the
     /// peer has its answer.

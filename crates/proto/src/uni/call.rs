@@ -7,7 +7,7 @@ use crate::{Cause, Instant, PartyId};
 use super::build;
 use super::state::{CallKey, CallState, PartyState};
 use super::timers::Timer;
-use super::{Indication, Side, Uni};
+use super::{Indication, Reason, Side, Uni};
 
 /// VPCI/VCI assignment failure.
 const LABEL_FAILURE: Cause = Cause(36);
@@ -37,11 +37,11 @@ impl Uni {
                 true
             }
             (None, Some(_)) => {
-                self.clear(key, Cause::VC_UNAVAILABLE, &[], now);
+                self.clear(key, Cause::VC_UNAVAILABLE, now);
                 false
             }
             (Some(_), Some(_)) => {
-                self.clear(key, LABEL_FAILURE, &[], now);
+                self.clear(key, LABEL_FAILURE, now);
                 false
             }
         }
@@ -132,16 +132,17 @@ impl Uni {
     pub(super) fn on_release(&mut self, key: CallKey, decoded: &Decoded) {
         if self.state(key) == Some(CallState::Releasing) {
             // Both released at once: neither answers.
-            let cause = self
-                .calls
-                .get(&key)
-                .map_or(Cause::NORMAL, |call| call.cause);
+            let call = self.calls.get(&key);
+            let cause = call.map_or(Reason::NORMAL, |call| call.cause.clone());
             self.free(key, cause);
             return;
         }
         let (cause, answer) = match self.received_cause(decoded) {
-            Ok(cause) => (cause, self.cause(cause)),
-            Err(fault) => (Cause(31), self.cause_with(fault, &[id::CAUSE])),
+            Ok(reason) => {
+                let answer = self.reason(&reason.echo());
+                (reason, answer)
+            }
+            Err(fault) => (Cause(31).into(), self.cause_with(fault, &[id::CAUSE])),
         };
         let message = self.message(key, MessageType::RELEASE_COMPLETE);
         self.send(message.with(&answer));
@@ -152,9 +153,12 @@ impl Uni {
         let Some(call) = self.calls.get(&key) else {
             return;
         };
-        let own = (call.state == CallState::Releasing).then_some(call.cause);
-        let theirs = self.received_cause(decoded).unwrap_or(Cause(31));
-        self.free(key, own.unwrap_or(theirs));
+        let own = (call.state == CallState::Releasing).then(|| call.cause.clone());
+        let theirs = self.received_cause(decoded);
+        self.free(
+            key,
+            own.unwrap_or_else(|| theirs.unwrap_or(Cause(31).into())),
+        );
     }
 
     pub(super) fn on_notify(&mut self, key: CallKey, decoded: &Decoded) {
@@ -173,10 +177,26 @@ impl Uni {
     }
 
     /// The cause in a message, in the numbers of UNI 3.1; otherwise what is wrong with it.
-    pub(super) fn received_cause(&self, decoded: &Decoded) -> Result<Cause, Cause> {
+    pub(super) fn received_cause(&self, decoded: &Decoded) -> Result<Reason, Cause> {
         match decoded.ie(id::CAUSE) {
-            Some(Ie::Cause(CauseIe { value, .. })) => {
-                Ok(Cause(self.params.version.cause_in(value)))
+            Some(Ie::Cause(CauseIe {
+                coding,
+                location,
+                value,
+                diagnostics,
+            })) => {
+                let forum = coding == 3;
+                let version = self.params.version;
+                Ok(Reason {
+                    cause: Cause(if forum {
+                        value
+                    } else {
+                        version.cause_in(value)
+                    }),
+                    location: Some(location),
+                    forum,
+                    diagnostics,
+                })
             }
             _ if decoded.message.find(id::CAUSE).is_none() => Err(Cause(96)),
             _ => Err(Cause(100)),

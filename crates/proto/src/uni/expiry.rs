@@ -28,17 +28,17 @@ impl Uni {
         let keys: Vec<CallKey> = self.calls.keys().copied().collect();
         for key in keys {
             self.counters.lost_with_link += 1;
-            self.free(key, Cause::OUT_OF_ORDER);
+            self.free(key, Cause::OUT_OF_ORDER.into());
         }
     }
 
     fn call_expired(&mut self, key: CallKey, timer: Timer, now: Instant) {
         match timer {
-            Timer::T301 => self.clear(key, NO_ANSWER, &[], now),
+            Timer::T301 => self.clear(key, NO_ANSWER, now),
             Timer::T303 => self.setup_unanswered(key, now),
             Timer::T308 => self.release_unanswered(key, now),
-            Timer::T310 => self.clear(key, Cause::NO_RESPONSE, &[], now),
-            Timer::T313 => self.clear(key, Cause::TIMER, timer.digits(), now),
+            Timer::T310 => self.clear(key, Cause::NO_RESPONSE, now),
+            Timer::T313 => self.clear(key, timer.reason(), now),
             Timer::T322 => self.enquiry_unanswered(key, now),
             Timer::T309 | Timer::T316 | Timer::T397 | Timer::T398 | Timer::T399 => {}
         }
@@ -58,7 +58,7 @@ impl Uni {
             return;
         }
         if call.waiting {
-            self.free(key, Cause::OUT_OF_ORDER);
+            self.free(key, Cause::OUT_OF_ORDER.into());
             return;
         }
         // The peer may have the call without having said so; its answer would come too late.
@@ -67,20 +67,20 @@ impl Uni {
             self.message(key, MessageType::RELEASE_COMPLETE)
                 .with(&cause),
         );
-        self.free(key, Cause::NO_RESPONSE);
+        self.free(key, Cause::NO_RESPONSE.into());
     }
 
     fn release_unanswered(&mut self, key: CallKey, now: Instant) {
         let Some(call) = self.calls.get_mut(&key) else {
             return;
         };
-        let cause = call.cause;
+        let cause = call.cause.clone();
         if call.resent {
             self.free(key, cause);
             return;
         }
         call.resent = true;
-        let first = self.cause(cause);
+        let first = self.reason(&cause);
         let second = self.cause_with(Cause::TIMER, Timer::T308.digits());
         let message = self.message(key, MessageType::RELEASE);
         self.send(message.with(&first).with(&second));
@@ -95,7 +95,7 @@ impl Uni {
             return;
         }
         if call.asked_again {
-            self.clear(key, Cause::TIMER, Timer::T322.digits(), now);
+            self.clear(key, Timer::T322.reason(), now);
             return;
         }
         call.asked_again = true;

@@ -31,7 +31,8 @@
 //! Every element is judged by the decoder. The order of the answers is: mandatory element missing (96),
 //! the action that an element's sender asked for, mandatory element bad (100), optional one bad (STATUS, go
 //! on). Messages that do not fit get STATUS 101, unknown ones 97, unknown calls RELEASE COMPLETE 81. No
-//! STATUS is ever sent in answer to a STATUS.
+//! STATUS is ever sent in answer to a STATUS. Why a call ends is a [`Reason`]: a switch says it on with the
+//! location and diagnostics that it heard.
 //!
 //! # Standards
 //! ITU-T Q.2931 (02/95) §5, annex H omitted; Q.2971 (10/95) §9; ATM Forum UNI 3.0, 3.1 §5.5–5.6, UNI
@@ -68,8 +69,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use aerostat_wire::Vc;
 pub use aerostat_wire::q2931::Version;
-use aerostat_wire::q2931::{CallRef, Element, Ie, Message, MessageType};
-pub use api::{CallId, ConnectInfo, Indication, Input, Output, Request, Restart, SetupInfo};
+use aerostat_wire::q2931::{CallRef, CauseIe, Element, Ie, Message, MessageType};
+pub use api::{
+    CallId, ConnectInfo, Indication, Input, Output, Reason, Request, Restart, SetupInfo,
+};
 pub use params::{Limits, Params, TimerValues};
 pub use state::{CallSnapshot, CallState, Counters, PartyState};
 
@@ -182,6 +185,7 @@ impl Uni {
         let Some(call) = self.calls.get_mut(&key) else {
             return;
         };
+        let cause = call.cause.clone();
         match call.state {
             CallState::Active => {
                 call.asked_again = false;
@@ -195,11 +199,8 @@ impl Uni {
                 self.start(key, Timer::T303, now);
             }
             CallState::Releasing => {
-                let cause = call.cause;
-                self.send(
-                    self.message(key, MessageType::RELEASE)
-                        .with(&self.cause(cause)),
-                );
+                let cause = self.reason(&cause);
+                self.send(self.message(key, MessageType::RELEASE).with(&cause));
             }
             _ => {}
         }
@@ -217,7 +218,7 @@ impl Uni {
         let lost: Vec<_> = lost.map(|(key, _)| *key).collect();
         for key in lost {
             self.counters.lost_with_link += 1;
-            self.free(key, Cause::OUT_OF_ORDER);
+            self.free(key, Cause::OUT_OF_ORDER.into());
         }
         let kept: Vec<_> = self.calls.keys().copied().collect();
         for key in kept {
@@ -238,13 +239,27 @@ impl Uni {
         self.cause_with(cause, &[])
     }
     fn cause_with(&self, cause: Cause, diagnostics: &[u8]) -> Ie {
+        self.reason(&Reason::from(cause).with(diagnostics))
+    }
+    /// The cause element for a reason. A number that no cause can have goes out as 31 (normal, unspecified).
+    fn reason(&self, reason: &Reason) -> Ie {
         // 0 user, 1 private network serving the local user.
-        let location = match self.params.side {
+        let own = match self.params.side {
             Side::User => 0,
             Side::Network => 1,
         };
-        let cause = self.params.version.cause(location, cause.0);
-        Ie::Cause(cause.with(diagnostics))
+        let value = match reason.cause.0 {
+            value @ 1..=127 if reason.forum => value,
+            value @ 1..=127 => self.params.version.cause_out(value),
+            _ => 31,
+        };
+        let kept = reason.diagnostics.len().min(Reason::DIAGNOSTICS);
+        Ie::Cause(CauseIe {
+            coding: if reason.forum { 3 } else { 0 },
+            location: reason.location.unwrap_or(own),
+            value,
+            diagnostics: reason.diagnostics[..kept].to_vec(),
+        })
     }
     fn send(&mut self, message: Message) {
         self.send_octets(message.encode());
@@ -308,7 +323,7 @@ impl Uni {
         }
     }
     /// Forgets a call and tells the owner that it is gone.
-    fn free(&mut self, key: CallKey, cause: Cause) {
+    fn free(&mut self, key: CallKey, cause: Reason) {
         self.timers.stop_call(key);
         let Some(call) = self.calls.remove(&key) else {
             return;
@@ -323,27 +338,31 @@ impl Uni {
         });
     }
     /// Starts the release of a call on this interface's own account.
-    fn clear(&mut self, key: CallKey, cause: Cause, diagnostics: &[u8], now: Instant) {
+    fn clear(&mut self, key: CallKey, cause: impl Into<Reason>, now: Instant) {
         let Some(call) = self.calls.get(&key) else {
             return;
         };
         if call.state == CallState::Releasing {
             return;
         }
-        let id = call.id;
-        self.indicate(Indication::Clearing { call: id, cause });
-        let cause_ie = self.cause_with(cause, diagnostics);
-        self.release(key, cause, &cause_ie, now);
+        let call = call.id;
+        let cause = cause.into();
+        self.indicate(Indication::Clearing {
+            call,
+            cause: Reason::clone(&cause),
+        });
+        self.release(key, cause, now);
     }
-    fn release(&mut self, key: CallKey, cause: Cause, cause_ie: &Ie, now: Instant) {
+    fn release(&mut self, key: CallKey, cause: Reason, now: Instant) {
         self.timers.stop_call(key);
+        let cause_ie = self.reason(&cause);
         if let Some(call) = self.calls.get_mut(&key) {
             call.cause = cause;
             call.resent = false;
             call.setup = None;
         }
         self.enter(key, CallState::Releasing);
-        self.send(self.message(key, MessageType::RELEASE).with(cause_ie));
+        self.send(self.message(key, MessageType::RELEASE).with(&cause_ie));
         self.start(key, Timer::T308, now);
     }
 }

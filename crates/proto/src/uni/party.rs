@@ -10,7 +10,7 @@ use super::build;
 use super::receive::Fault;
 use super::state::{Call, CallKey, CallState, Party, PartyState};
 use super::timers::{Timer, TimerKey};
-use super::{ConnectInfo, Indication, SetupInfo, Uni, Version};
+use super::{ConnectInfo, Indication, Reason, SetupInfo, Uni, Version};
 
 /// Invalid endpoint reference.
 const UNKNOWN_PARTY: Cause = Cause(89);
@@ -82,11 +82,16 @@ impl Uni {
         &mut self,
         key: CallKey,
         party: PartyId,
-        cause: Cause,
+        cause: Reason,
         now: Instant,
     ) -> Result<(), Refused> {
         self.expect_offered(key, party.0)?;
-        self.send_party(key, MessageType::ADD_PARTY_REJECT, party.0, Some(cause));
+        self.send_party(
+            key,
+            MessageType::ADD_PARTY_REJECT,
+            party.0,
+            Some(cause.clone()),
+        );
         self.forget_party(key, party.0);
         self.clear_if_empty(key, cause, now);
         Ok(())
@@ -112,7 +117,7 @@ impl Uni {
         &mut self,
         key: CallKey,
         party: PartyId,
-        cause: Cause,
+        cause: Reason,
         now: Instant,
     ) -> Result<(), Refused> {
         let call = self.calls.get(&key).ok_or(NO_PARTY)?;
@@ -123,8 +128,7 @@ impl Uni {
             return Err(WRONG_STATE);
         }
         if call.last_party(party.0) {
-            let cause_ie = self.cause(cause);
-            self.release(key, cause, &cause_ie, now);
+            self.release(key, cause, now);
         } else {
             self.drop_party(key, party.0, cause, now);
         }
@@ -156,7 +160,12 @@ impl Uni {
             None => {}
         }
         let Some(called) = build::called(decoded) else {
-            self.send_party(key, MessageType::ADD_PARTY_REJECT, party, Some(Cause(28)));
+            self.send_party(
+                key,
+                MessageType::ADD_PARTY_REJECT,
+                party,
+                Some(Cause(28).into()),
+            );
             return;
         };
         if call.parties.len() >= self.params.limits.parties {
@@ -165,7 +174,12 @@ impl Uni {
                 Version::Uni40 => Cause(32),
                 Version::Uni30 | Version::Uni31 => Cause(92),
             };
-            self.send_party(key, MessageType::ADD_PARTY_REJECT, party, Some(pending));
+            self.send_party(
+                key,
+                MessageType::ADD_PARTY_REJECT,
+                party,
+                Some(pending.into()),
+            );
             return;
         }
         let call_id = call.id;
@@ -222,7 +236,8 @@ impl Uni {
         let Some(party) = build::party(decoded) else {
             return;
         };
-        let cause = self.received_cause(decoded).unwrap_or(Cause(31));
+        let cause = self.received_cause(decoded);
+        let cause = cause.unwrap_or(Cause(31).into());
         match self.party_mut(key, party).map(|p| p.state) {
             None => self.counters.ignored += 1,
             Some(PartyState::AddInitiated | PartyState::AlertingDelivered) if key.ours => {
@@ -237,11 +252,12 @@ impl Uni {
         let Some(party) = build::party(decoded) else {
             return;
         };
-        let cause = self.received_cause(decoded).unwrap_or(Cause(31));
+        let cause = self.received_cause(decoded);
+        let cause = cause.unwrap_or(Cause(31).into());
         match self.party_mut(key, party).map(|p| p.state) {
             None => {
                 let kind = MessageType::DROP_PARTY_ACK;
-                self.send_party(key, kind, party, Some(UNKNOWN_PARTY));
+                self.send_party(key, kind, party, Some(UNKNOWN_PARTY.into()));
             }
             // Both dropped it at once: neither answers.
             Some(PartyState::DropInitiated) => self.party_gone(key, party),
@@ -251,10 +267,10 @@ impl Uni {
                     .get(&key)
                     .is_some_and(|call| call.last_party(party))
                 {
-                    self.clear(key, cause, &[], now);
+                    self.clear(key, cause, now);
                     return;
                 }
-                self.send_party(key, MessageType::DROP_PARTY_ACK, party, Some(cause));
+                self.send_party(key, MessageType::DROP_PARTY_ACK, party, Some(cause.echo()));
                 if let Some(p) = self.party_mut(key, party) {
                     p.cause = cause;
                 }
@@ -318,7 +334,7 @@ impl Uni {
         let id = call.id;
         let Some(state) = call.parties.get(&party).map(|p| p.state) else {
             let kind = MessageType::DROP_PARTY_ACK;
-            self.send_party(key, kind, party, Some(UNKNOWN_PARTY));
+            self.send_party(key, kind, party, Some(UNKNOWN_PARTY.into()));
             return None;
         };
         if call.state == CallState::Releasing {
@@ -340,10 +356,10 @@ impl Uni {
         self.timers
             .start(TimerKey::party(key, party, timer), now, after);
     }
-    fn send_party(&mut self, key: CallKey, kind: MessageType, party: u16, cause: Option<Cause>) {
+    fn send_party(&mut self, key: CallKey, kind: MessageType, party: u16, cause: Option<Reason>) {
         let mut message = self.message(key, kind);
         if let Some(cause) = cause {
-            message = message.with(&self.cause(cause));
+            message = message.with(&self.reason(&cause));
         }
         let endpoint: Ie = self.endpoint(key, party);
         self.send(message.with(&endpoint));
@@ -354,11 +370,11 @@ impl Uni {
     }
 
     /// DROP PARTY for one of several parties.
-    fn drop_party(&mut self, key: CallKey, party: u16, cause: Cause, now: Instant) {
+    fn drop_party(&mut self, key: CallKey, party: u16, cause: Reason, now: Instant) {
         self.timers.stop_party(key, party);
         if let Some(p) = self.party_mut(key, party) {
             p.state = PartyState::DropInitiated;
-            p.cause = cause;
+            p.cause = cause.clone();
         }
         self.send_party(key, MessageType::DROP_PARTY, party, Some(cause));
         self.start_party(key, party, Timer::T398, now);
@@ -382,7 +398,7 @@ impl Uni {
     }
 
     /// A party that was being added will not come.
-    pub(super) fn party_failed(&mut self, key: CallKey, party: u16, cause: Cause, now: Instant) {
+    pub(super) fn party_failed(&mut self, key: CallKey, party: u16, cause: Reason, now: Instant) {
         if self.forget_party(key, party).is_none() {
             return;
         }
@@ -390,19 +406,19 @@ impl Uni {
             self.indicate(Indication::PartyRejected {
                 call: call.id,
                 party: PartyId(party),
-                cause,
+                cause: cause.clone(),
             });
         }
         self.clear_if_empty(key, cause, now);
     }
 
-    fn clear_if_empty(&mut self, key: CallKey, cause: Cause, now: Instant) {
+    fn clear_if_empty(&mut self, key: CallKey, cause: Reason, now: Instant) {
         if self
             .calls
             .get(&key)
             .is_some_and(|call| call.parties.is_empty())
         {
-            self.clear(key, cause, &[], now);
+            self.clear(key, cause, now);
         }
     }
 
@@ -419,19 +435,19 @@ impl Uni {
             self.party_gone(key, party);
             return;
         }
-        let cause = match (timer, self.params.side) {
-            (Timer::T397, _) => Cause(19),
-            (_, super::Side::Network) => Cause::NO_RESPONSE,
-            (_, super::Side::User) => Cause::TIMER,
+        let cause: Reason = match (timer, self.params.side) {
+            (Timer::T397, _) => Cause(19).into(),
+            (_, super::Side::Network) => Cause::NO_RESPONSE.into(),
+            (_, super::Side::User) => timer.reason(),
         };
         let (id, last) = (call.id, call.last_party(party));
         self.indicate(Indication::PartyRejected {
             call: id,
             party: PartyId(party),
-            cause,
+            cause: cause.clone(),
         });
         if last {
-            self.clear(key, cause, &[], now);
+            self.clear(key, cause, now);
             return;
         }
         if let Some(p) = self.party_mut(key, party) {
@@ -458,7 +474,7 @@ impl Uni {
         };
         for party in parties {
             match kind {
-                MessageType::ADD_PARTY => self.party_failed(key, party, Cause(97), now),
+                MessageType::ADD_PARTY => self.party_failed(key, party, Cause(97).into(), now),
                 _ => self.party_gone(key, party),
             }
         }

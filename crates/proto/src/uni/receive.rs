@@ -9,7 +9,7 @@ use crate::{Cause, Instant};
 
 use super::build::{self, INHERITED};
 use super::state::{Call, CallKey, CallState, Party, PartyState};
-use super::{Indication, SetupInfo, Side, Uni};
+use super::{Indication, Reason, SetupInfo, Side, Uni};
 
 const MISSING: Cause = Cause(96);
 const UNKNOWN_MESSAGE: Cause = Cause(97);
@@ -127,7 +127,9 @@ impl Uni {
                 self.report(key, report);
             }
             Check::Ignore(report) => self.report(key, report),
-            Check::Clear((cause, diagnostics)) => self.clear(key, cause, &diagnostics, now),
+            Check::Clear((cause, diagnostics)) => {
+                self.clear(key, Reason::from(cause).with(&diagnostics), now);
+            }
             Check::Refuse(fault) => {
                 if !self.reject_bad_party(key, decoded, &fault) {
                     self.report(key, Some(fault));
@@ -170,7 +172,10 @@ impl Uni {
         self.counters.unknown_messages += 1;
         let diagnostics = vec![decoded.message.kind.0];
         match decoded.message.action() {
-            Some(0) => self.clear(key, UNKNOWN_MESSAGE, &diagnostics, now),
+            Some(0) => {
+                let reason = Reason::from(UNKNOWN_MESSAGE).with(&diagnostics);
+                self.clear(key, reason, now);
+            }
             Some(1) => {}
             _ => self.report(key, Some((UNKNOWN_MESSAGE, diagnostics))),
         }
@@ -221,7 +226,7 @@ impl Uni {
             waiting: false,
             resent: false,
             asked_again: false,
-            cause: Cause::NORMAL,
+            cause: Reason::NORMAL,
             first: party,
             parties: party
                 .map(|p| (p, Party::new(PartyState::AddReceived, info.called)))

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use aerostat_wire::Vc;
 use aerostat_wire::q2931::{ConnectionId, Ie, Message, MessageType};
 
-use crate::{Cause, Instant, PartyId, Refused};
+use crate::{Instant, PartyId, Refused};
 
 use super::state::{Call, CallKey, CallState, Party, PartyState};
 use super::timers::Timer;
-use super::{CallId, ConnectInfo, Indication, Request, SetupInfo, Side, Uni};
+use super::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo, Side, Uni};
 
 const NO_CALL: Refused = Refused("no such call");
 const WRONG_STATE: Refused = Refused("the state of the call does not allow this");
@@ -108,7 +108,7 @@ impl Uni {
             waiting: !self.up,
             resent: false,
             asked_again: false,
-            cause: Cause::NORMAL,
+            cause: Reason::NORMAL,
             first,
             parties: parties.into_iter().collect::<BTreeMap<_, _>>(),
         };
@@ -258,11 +258,11 @@ impl Uni {
     fn release_requested(
         &mut self,
         key: CallKey,
-        cause: Cause,
+        cause: Reason,
         now: Instant,
     ) -> Result<(), Refused> {
         let call = self.calls.get(&key).ok_or(NO_CALL)?;
-        let cause_ie = self.cause(cause);
+        let cause_ie = self.reason(&cause);
         match call.state {
             CallState::Releasing => return Err(WRONG_STATE),
             CallState::SetupReceived => {
@@ -272,7 +272,7 @@ impl Uni {
                 self.free(key, cause);
             }
             CallState::SetupSent if call.waiting => self.free(key, cause),
-            _ => self.release(key, cause, &cause_ie, now),
+            _ => self.release(key, cause, now),
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Uni {
         let hit = self.calls.iter().filter(|(_, call)| what.covers(call.vc));
         let hit: Vec<CallKey> = hit.map(|(key, _)| *key).collect();
         for key in hit {
-            self.free(key, Cause::TEMPORARY);
+            self.free(key, Cause::TEMPORARY.into());
         }
     }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use aerostat_wire::q2931::{CallRef, Element};
 use aerostat_wire::{AtmAddress, Blli, Vc};
 
-use crate::{Cause, PartyId};
+use crate::PartyId;
 
-use super::{CallId, Side};
+use super::{CallId, Reason, Side};
 
 /// Which call: who chose the reference, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,7 +151,7 @@ pub(super) struct Party {
     /// The owner has had its last indication about this party.
     pub(super) told: bool,
     /// Why DROP PARTY was sent.
-    pub(super) cause: Cause,
+    pub(super) cause: Reason,
 }
 
 impl Party {
@@ -160,7 +160,7 @@ impl Party {
             state,
             called,
             told: false,
-            cause: Cause::NORMAL,
+            cause: Reason::NORMAL,
         }
     }
 }
@@ -186,7 +186,7 @@ pub(super) struct Call {
     /// T322 has expired once.
     pub(super) asked_again: bool,
     /// Cause of our RELEASE.
-    pub(super) cause: Cause,
+    pub(super) cause: Reason,
     /// The party of the SETUP.
     pub(super) first: Option<u16>,
     pub(super) parties: BTreeMap<u16, Party>,
@@ -258,4 +258,28 @@ pub struct Counters {
     pub lost_with_link: u64,
     /// Requests of the owner that made no sense.
     pub refused_requests: u64,
+}
+
+impl Counters {
+    /// The counters by name, for display.
+    #[must_use]
+    pub const fn named(&self) -> [(&'static str, u64); 15] {
+        [
+            ("received", self.received),
+            ("sent", self.sent),
+            ("ignored", self.ignored),
+            ("bad_elements", self.bad_elements),
+            ("unknown_elements", self.unknown_elements),
+            ("missing_elements", self.missing_elements),
+            ("unexpected", self.unexpected),
+            ("unknown_messages", self.unknown_messages),
+            ("unknown_references", self.unknown_references),
+            ("calls_refused", self.calls_refused),
+            ("parties_refused", self.parties_refused),
+            ("timeouts", self.timeouts),
+            ("unsent", self.unsent),
+            ("lost_with_link", self.lost_with_link),
+            ("refused_requests", self.refused_requests),
+        ]
+    }
 }

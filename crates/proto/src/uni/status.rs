@@ -4,11 +4,11 @@ use aerostat_wire::q2931::{Decoded, Ie, MessageType, id};
 
 use crate::{Cause, Instant};
 
-use super::Uni;
 use super::build;
 use super::receive::WRONG_STATE;
 use super::state::{CallKey, CallState};
 use super::timers::Timer;
+use super::{Reason, Uni};
 
 impl Uni {
     /// Asks the peer for its state of a call.
@@ -43,8 +43,8 @@ impl Uni {
         };
         if reported == 0 {
             let cause = match own {
-                CallState::Releasing => call.cause,
-                _ => WRONG_STATE,
+                CallState::Releasing => call.cause.clone(),
+                _ => WRONG_STATE.into(),
             };
             self.free(key, cause);
             return;
@@ -54,7 +54,8 @@ impl Uni {
         }
         self.stop(key, Timer::T322);
         if !own.agrees_with(self.params.side, reported) {
-            self.clear(key, WRONG_STATE, &[MessageType::STATUS.0], now);
+            let reason = Reason::from(WRONG_STATE).with(&[MessageType::STATUS.0]);
+            self.clear(key, reason, now);
             return;
         }
         self.party_status(key, decoded);
@@ -72,7 +73,7 @@ impl Uni {
             .get(&key)
             .is_none_or(|call| call.last_party(party));
         if let Some(p) = self.party_mut(key, party).filter(|_| !last) {
-            p.cause = WRONG_STATE;
+            p.cause = WRONG_STATE.into();
             self.party_gone(key, party);
         }
     }

@@ -3,8 +3,9 @@
 use core::ops::Bound;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Duration, Instant};
+use crate::{Cause, Duration, Instant};
 
+use super::Reason;
 use super::state::CallKey;
 
 /// Which timer. The numbers are the standard's.
@@ -39,6 +40,10 @@ impl Timer {
             Self::T398 => b"398",
             Self::T399 => b"399",
         }
+    }
+    /// Recovery on the expiry of this timer.
+    pub(super) fn reason(self) -> Reason {
+        Reason::from(Cause::TIMER).with(self.digits())
     }
 }
 

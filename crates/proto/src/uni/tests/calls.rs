@@ -200,7 +200,13 @@ fn a_call_is_refused() {
     let mut p = Pair::new(Version::Uni31);
     p.ask(NET, setup(info(1), Some(VC1)));
     let cause = Cause::INCOMPATIBLE;
-    p.ask(USER, Request::Release { call: IN1, cause });
+    p.ask(
+        USER,
+        Request::Release {
+            call: IN1,
+            cause: cause.into(),
+        },
+    );
     assert_eq!(p.ends[USER].kinds(), [MessageType::RELEASE_COMPLETE]);
     let [user, net] = p.take();
     assert_eq!(user.last(), Some(&released(IN1, cause)));

@@ -67,7 +67,7 @@ fn request() -> impl Strategy<Value = Request> {
     let party = (0..4_u16).prop_map(PartyId);
     (0..13_u8, call_id(), vc, party, any::<bool>()).prop_map(|(which, call, vc, party, multi)| {
         let offer = if multi { multipoint(1) } else { info(1) };
-        let (cause, answer) = (Cause::NORMAL, ConnectInfo::default());
+        let (cause, answer) = (Reason::NORMAL, ConnectInfo::default());
         let party_of_call = multi.then_some(party);
         match which {
             0 | 1 => Request::Setup {

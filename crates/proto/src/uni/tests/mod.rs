@@ -4,6 +4,7 @@ mod calls;
 mod errors;
 mod hostile;
 mod parties;
+mod reasons;
 mod recorded;
 mod timeouts;
 
@@ -59,6 +60,9 @@ impl End {
     pub(super) fn take(&mut self) -> Vec<Indication> {
         self.heard.retain(|i| *i != Indication::Up);
         core::mem::take(&mut self.heard)
+            .into_iter()
+            .map(plain)
+            .collect()
     }
     pub(super) fn state(&self, call: CallId) -> Option<CallState> {
         self.uni.calls().find(|c| c.call == call).map(|c| c.state)
@@ -250,10 +254,22 @@ pub(super) fn accept(call: CallId, vc: Option<Vc>) -> Request {
     Request::Accept { call, info, vc }
 }
 pub(super) const fn release(call: CallId) -> Request {
-    let cause = Cause::NORMAL;
+    let cause = Reason::NORMAL;
     Request::Release { call, cause }
 }
-pub(super) const fn released(call: CallId, cause: Cause) -> Indication {
+/// An indication without place and diagnostics of its cause: the tests of reasons look at those.
+fn plain(mut indication: Indication) -> Indication {
+    if let Indication::Clearing { cause, .. }
+    | Indication::Released { cause, .. }
+    | Indication::PartyRejected { cause, .. }
+    | Indication::PartyDropped { cause, .. } = &mut indication
+    {
+        *cause = cause.cause.into();
+    }
+    indication
+}
+pub(super) fn released(call: CallId, cause: Cause) -> Indication {
+    let cause = cause.into();
     Indication::Released { call, cause }
 }
 /// The cause values of a message.

@@ -16,7 +16,11 @@ fn accept_party(call: CallId, party: PartyId) -> Request {
 }
 fn drop_party(call: CallId, party: PartyId) -> Request {
     let cause = Cause::NORMAL;
-    Request::DropParty { call, party, cause }
+    Request::DropParty {
+        call,
+        party,
+        cause: cause.into(),
+    }
 }
 
 /// A multipoint call of the user (root) with party 0 active.
@@ -86,7 +90,7 @@ fn parties_come_and_go() {
             [Indication::PartyDropped {
                 call: C1,
                 party: P0,
-                cause
+                cause: cause.into(),
             }]
         );
         assert_eq!(
@@ -94,7 +98,7 @@ fn parties_come_and_go() {
             [Indication::PartyDropped {
                 call: IN1,
                 party: P0,
-                cause
+                cause: cause.into(),
             }]
         );
         p.ask(USER, drop_party(C1, P1));
@@ -151,7 +155,7 @@ fn a_leaf_leaves() {
         Request::DropParty {
             call: IN1,
             party: P1,
-            cause,
+            cause: cause.into(),
         },
     );
     let [user, net] = p.take();
@@ -160,7 +164,7 @@ fn a_leaf_leaves() {
         [Indication::PartyDropped {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(
@@ -168,7 +172,7 @@ fn a_leaf_leaves() {
         [Indication::PartyDropped {
             call: IN1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     p.ask(
@@ -176,7 +180,7 @@ fn a_leaf_leaves() {
         Request::DropParty {
             call: IN1,
             party: P0,
-            cause,
+            cause: cause.into(),
         },
     );
     assert_eq!(p.take()[USER], [released(C1, cause)]);
@@ -194,7 +198,7 @@ fn a_party_is_rejected() {
         Request::RejectParty {
             call: IN1,
             party: P1,
-            cause,
+            cause: cause.into(),
         },
     );
     let [user, net] = p.take();
@@ -203,7 +207,7 @@ fn a_party_is_rejected() {
         [Indication::PartyRejected {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(net, []);
@@ -223,7 +227,7 @@ fn a_call_without_parties_is_released() {
         Request::RejectParty {
             call: IN1,
             party: P1,
-            cause,
+            cause: cause.into(),
         },
     );
     let [user, net] = p.take();
@@ -232,14 +236,17 @@ fn a_call_without_parties_is_released() {
         Indication::PartyRejected {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }
     );
     assert_eq!(user.last(), Some(&released(C1, cause)));
     assert_eq!(
         net,
         [
-            Indication::Clearing { call: IN1, cause },
+            Indication::Clearing {
+                call: IN1,
+                cause: cause.into()
+            },
             released(IN1, cause)
         ]
     );
@@ -265,7 +272,7 @@ fn both_drop_a_party_at_once() {
         [Indication::PartyDropped {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(
@@ -273,7 +280,7 @@ fn both_drop_a_party_at_once() {
         [Indication::PartyDropped {
             call: IN1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(p.ends[USER].uni.timers.next(), None);
@@ -292,7 +299,7 @@ fn t399_gives_up_on_a_party() {
         [Indication::PartyRejected {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(
@@ -300,7 +307,7 @@ fn t399_gives_up_on_a_party() {
         [Indication::PartyDropped {
             call: IN1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(p.ends[USER].uni.timers.next(), None);
@@ -331,7 +338,7 @@ fn t397_limits_party_alerting() {
         [Indication::PartyRejected {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
 }
@@ -351,7 +358,7 @@ fn t398_frees_a_party_without_an_answer() {
         [Indication::PartyDropped {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(
@@ -382,7 +389,7 @@ fn a_leaf_that_knows_no_parties_is_noticed_at_once() {
         [Indication::PartyRejected {
             call: C1,
             party: P1,
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(p.ends[NET].state(C1), Some(CallState::Active));
@@ -403,9 +410,7 @@ fn unknown_parties_are_answered() {
     for kind in [MessageType::ADD_PARTY_ACK, MessageType::DROP_PARTY] {
         let message = Message::new(reference, kind).with(&party);
         let message = match kind {
-            MessageType::DROP_PARTY => {
-                message.with(&Ie::Cause(aerostat_wire::q2931::CauseIe::new(0, 16)))
-            }
+            MessageType::DROP_PARTY => message.with(&Ie::Cause(CauseIe::new(0, 16))),
             _ => message,
         };
         p.inject_message(NET, &message);
@@ -448,7 +453,7 @@ fn too_many_parties() {
         [Indication::PartyRejected {
             call: C1,
             party: PartyId(2),
-            cause
+            cause: cause.into(),
         }]
     );
     assert_eq!(p.ends[NET].uni.counters().parties_refused, 1);

@@ -119,7 +119,7 @@ impl StandIn {
             let called = build::called(decoded).expect("AESA");
             build::setup_info(decoded, called, &[])
         };
-        let cause = self.uni.received_cause(decoded).unwrap_or(Cause::NORMAL);
+        let cause = self.uni.received_cause(decoded).unwrap_or(Reason::NORMAL);
         let state = self.uni.calls().find(|c| c.call == call).map(|c| c.state);
         match decoded.message.kind {
             MessageType::SETUP => Some(Request::Setup {

@@ -40,7 +40,13 @@ fn t310_clears_a_call_that_goes_nowhere() {
     let (call, cause) = (C1, Cause::NO_RESPONSE);
     assert_eq!(
         user,
-        [Indication::Clearing { call, cause }, released(call, cause)]
+        [
+            Indication::Clearing {
+                call,
+                cause: cause.into()
+            },
+            released(call, cause)
+        ]
     );
     assert_eq!(net, [released(IN1, cause)]);
     p.clean();
@@ -98,7 +104,10 @@ fn t313_wants_the_acknowledgement() {
     assert_eq!(
         user,
         [
-            Indication::Clearing { call: IN1, cause },
+            Indication::Clearing {
+                call: IN1,
+                cause: cause.into()
+            },
             released(IN1, cause)
         ]
     );
