@@ -9,7 +9,7 @@ use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
-use aerostat_wire::{AtmAddress, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -119,6 +119,11 @@ scalar!(
         _ => Err("expected 3.0, 3.1 or 4.0".to_owned()),
     },
     { "enum": ["3.0", "3.1", "4.0", 3.0, 3.1, 4.0] }
+);
+scalar!(
+    /// A MAC address.
+    Mac(MacAddr), |text: &str| text.parse::<MacAddr>().map_err(|_| "expected a MAC address such as 02:00:00:00:00:01".to_owned()),
+    { "type": "string", "examples": ["02:00:00:00:00:01"] }
 );
 scalar!(
     /// What a switch plays on a trunk.
@@ -312,6 +317,8 @@ section! {
         atmtcp: Option<AtmTcpFile>,
         /// Cells over UDP: one in each datagram, as GNS3 and Dynamips send them, or many.
         udp: Option<UdpFile>,
+        /// Cells in Ethernet frames.
+        ethernet: Option<EthernetFile>,
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>,
         /// Another switch is at the other end: what this one plays towards it, network or user (IISP).
@@ -352,6 +359,21 @@ section! {
         /// With cells: how long a cell waits for others, at most 10ms; default 100us.
         wait: Option<At<Time>>,
         /// With cells: begin each datagram with the control word of RFC 4717; default false.
+        word: Option<At<bool>>,
+    }
+}
+section! {
+    /// The two ends of the link, and how cells are put into frames.
+    EthernetFile {
+        /// Name of the interface, in the network namespace of the command.
+        interface: At<String>,
+        /// MAC address of the peer, the only one that is heard.
+        peer: At<Mac>,
+        /// At most so many cells in a frame, 1 to 172; default 28, which fit an MTU of 1500.
+        cells: Option<At<u64>>,
+        /// How long a cell waits for others, at most 10ms; default 100us.
+        wait: Option<At<Time>>,
+        /// Begin each frame with the control word of RFC 4717; default false.
         word: Option<At<bool>>,
     }
 }

@@ -138,9 +138,18 @@ pub enum OutsideWay {
         /// How cells are put into datagrams.
         packing: Packing,
     },
+    /// Cells in Ethernet frames.
+    Ethernet {
+        /// Name of the interface.
+        interface: String,
+        /// The peer on the same cable.
+        peer: MacAddr,
+        /// How cells are put into frames: many.
+        packing: Packing,
+    },
 }
 
-/// How cells are put into datagrams.
+/// How cells are put into datagrams and frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// One cell of 53 octets.

@@ -22,6 +22,17 @@ struct Namespace {
     name: String,
 }
 
+/// Runs `ip`; false, with the reason printed, if that failed.
+fn ip(step: &str) -> bool {
+    let why = match Command::new("ip").args(step.split(' ')).output() {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    println!("skipped: ip {step}: {why}");
+    false
+}
+
 impl Namespace {
     /// `None`, with the reason printed, where there can be none.
     fn new(number: u8) -> Option<Self> {
@@ -38,22 +49,7 @@ impl Namespace {
             format!("-n {name} link set cable up"),
             format!("-n {name} link set lo up"),
         ];
-        for step in steps {
-            let output = Command::new("ip").args(step.split(' ')).output();
-            match output {
-                Ok(output) if output.status.success() => {}
-                Ok(output) => {
-                    let why = String::from_utf8_lossy(&output.stderr).into_owned();
-                    println!("skipped: ip {step}: {why}");
-                    return None;
-                }
-                Err(error) => {
-                    println!("skipped: ip {step}: {error}");
-                    return None;
-                }
-            }
-        }
-        Some(made)
+        steps.iter().all(|step| ip(step)).then_some(made)
     }
     /// `command` in this namespace.
     fn command(&self, command: &Command) -> Command {
@@ -286,5 +282,80 @@ fn two_labs_joined_by_many_cells_in_a_datagram() {
         assert_eq!(number(name), 0, "{row}");
     }
     lab.ok(&["down", "--all"]);
+    lab.nothing_is_left();
+}
+
+const WEST_MAC: &str = "02:00:00:00:00:0a";
+const EAST_MAC: &str = "02:00:00:00:00:0b";
+
+/// A cable `cells` between two namespaces, with known MAC addresses.
+fn cable(west: &Namespace, east: &Namespace) -> bool {
+    let (west, east) = (&west.name, &east.name);
+    let mut done = ip(&format!(
+        "-n {west} link add name cells type veth peer name cells netns {east}"
+    ));
+    for (name, mac) in [(west, WEST_MAC), (east, EAST_MAC)] {
+        done = done
+            && ip(&format!("-n {name} link set dev cells address {mac}"))
+            && ip(&format!("-n {name} link set dev cells up"));
+    }
+    done
+}
+
+/// The lab with its trunk over the interface `cells` to `peer`; the file's place.
+fn over_ethernet(lab: &Runtime, file: &str, peer: &str) -> String {
+    let text = std::fs::read_to_string(crate::root().join(file)).unwrap();
+    let (before, rest) = text.split_once("udp: {").unwrap();
+    let (_, after) = rest.split_once('}').unwrap();
+    let ethernet = format!("ethernet: {{ interface: cells, peer: \"{peer}\", word: true }}");
+    let name = file.rsplit('/').next().unwrap();
+    let to = lab.directory.join(name);
+    std::fs::write(&to, format!("{before}{ethernet}{after}")).unwrap();
+    to.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn two_labs_joined_by_ethernet_frames_of_cells() {
+    if !can_run() {
+        return;
+    }
+    let (Some(west), Some(east)) = (Namespace::new(73), Namespace::new(74)) else {
+        return;
+    };
+    if !cable(&west, &east) {
+        return;
+    }
+    let lab = Runtime::new("ethernet");
+    let west_lab = over_ethernet(&lab, WEST, EAST_MAC);
+    let east_lab = over_ethernet(&lab, EAST, WEST_MAC);
+    start(west.command(&command(&lab, &up(&west_lab, "", &[]))));
+    start(east.command(&command(&lab, &up(&east_lab, "", &[]))));
+    calls_cross(&lab);
+    // The cable goes, and another one comes.
+    let state = |wanted: &str| {
+        let args = [
+            "inspect",
+            "--lab",
+            "campus-west",
+            "east",
+            "port",
+            "-o",
+            "json",
+        ];
+        let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
+        table["rows"][0]["state"] == wanted
+    };
+    assert!(ip(&format!("-n {} link delete dev cells", west.name)));
+    wait_for("the port to go down", || state("away"));
+    assert!(cable(&west, &east));
+    wait_for("the port to come up", || state("up"));
+    wait_for("hosts to reach each other again", || {
+        let exec = ["exec", "--lab", "campus-east", "urku", "--"];
+        let ping = ["ping", "-q", "-c", "1", "-W", "1", "10.2.0.10"];
+        let again = lab.command(&[&exec[..], &ping[..]].concat()).output();
+        again.unwrap().status.success()
+    });
+    lab.ok(&["down", "--all"]);
+    drop((west, east));
     lab.nothing_is_left();
 }

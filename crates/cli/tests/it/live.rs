@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A runtime directory of one test; whatever runs there ends with it.
 pub(crate) struct Runtime {
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 struct Ran {

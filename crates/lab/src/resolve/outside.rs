@@ -4,7 +4,9 @@ use super::nodes::connect;
 use super::{Class, Names};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{AtmTcpFile, LabFile, LinkFile, OutsideFile, OutsideOptions, UdpFile};
+use crate::file::{
+    AtmTcpFile, EthernetFile, LabFile, LinkFile, OutsideFile, OutsideOptions, Time, UdpFile,
+};
 use crate::model::{
     Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay,
     Packing,
@@ -16,6 +18,8 @@ use aerostat_wire::AtmAddress;
 /// How long a cell waits for others unless the file says so, and at most.
 const WAIT: Duration = Duration::from_micros(100);
 const MAX_WAIT: Duration = Duration::from_millis(10);
+/// Cells of an Ethernet frame unless the file says so: an MTU of 1500 holds them and a control word.
+const CELLS: u64 = 28;
 /// How many ATM addresses one peer can have.
 const MAX_ADDRESSES: usize = 64;
 
@@ -185,13 +189,14 @@ fn attach(
 }
 
 fn way(options: &OutsideOptions, d: &mut Diagnostics) -> Option<OutsideWay> {
-    match (&options.atmtcp, &options.udp) {
-        (Some(file), None) => atmtcp(file, d),
-        (None, Some(file)) => udp(file, d),
+    match (&options.atmtcp, &options.udp, &options.ethernet) {
+        (Some(file), None, None) => atmtcp(file, d),
+        (None, Some(file), None) => udp(file, d),
+        (None, None, Some(file)) => ethernet(file, d),
         _ => {
             d.error(
                 options.place,
-                "a link out of the lab has one of 'atmtcp' and 'udp'",
+                "a link out of the lab has one of 'atmtcp', 'udp' and 'ethernet'",
             )
             .hint("for example: [s1, { udp: { local: 127.0.0.1:10001, peer: 127.0.0.1:10002 } }]");
             None
@@ -220,29 +225,59 @@ fn udp(file: &UdpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
 }
 
 fn packing(file: &UdpFile, d: &mut Diagnostics) -> Option<Packing> {
-    let wait = file.wait.as_ref().map_or(WAIT, |wait| wait.value.0);
-    let Some(given) = &file.cells else {
-        let places = [
-            file.wait.as_ref().map(|wait| wait.at),
-            file.word.as_ref().map(|word| word.at),
-        ];
-        for at in places.into_iter().flatten() {
-            d.error(at, "this is for many cells in a datagram")
-                .hint("for example: cells: 28");
-        }
-        return Some(Packing::One);
-    };
-    if let Some(given) = file.wait.as_ref().filter(|_| wait > MAX_WAIT) {
-        d.error(given.at, "cells wait at most 10ms");
+    if let Some(cells) = &file.cells {
+        return many(cells, file.wait.as_ref(), file.word.as_ref(), d);
+    }
+    let wait = file.wait.as_ref().map(|wait| wait.at);
+    let word = file.word.as_ref().map(|word| word.at);
+    for at in wait.into_iter().chain(word) {
+        d.error(at, "this is for many cells in a datagram")
+            .hint("for example: cells: 28");
+    }
+    Some(Packing::One)
+}
+
+fn many(
+    given: &At<u64>,
+    wait: Option<&At<Time>>,
+    word: Option<&At<bool>>,
+    d: &mut Diagnostics,
+) -> Option<Packing> {
+    if let Some(wait) = wait.filter(|wait| wait.value.0 > MAX_WAIT) {
+        d.error(wait.at, "cells wait at most 10ms");
     }
     let cells = u16::try_from(given.value).unwrap_or(0);
     if !(1..=Packing::MAX_CELLS).contains(&cells) {
-        let text = format!("a datagram holds 1 to {} cells", Packing::MAX_CELLS);
+        let text = format!("a packet holds 1 to {} cells", Packing::MAX_CELLS);
         d.error(given.at, text);
         return None;
     }
-    let word = file.word.as_ref().is_some_and(|word| word.value);
-    Some(Packing::Many { cells, wait, word })
+    Some(Packing::Many {
+        cells,
+        wait: wait.map_or(WAIT, |wait| wait.value.0),
+        word: word.is_some_and(|word| word.value),
+    })
+}
+
+fn ethernet(file: &EthernetFile, d: &mut Diagnostics) -> Option<OutsideWay> {
+    let (interface, peer) = (&file.interface.value, file.peer.value.0);
+    // The kernel's limit, IFNAMSIZ less the final 0.
+    if interface.is_empty() || interface.len() > 15 {
+        d.error(file.interface.at, "an interface's name has 1 to 15 octets");
+    }
+    if peer.0[0] & 1 != 0 || peer.0 == [0; 6] {
+        d.error(file.peer.at, "this is no station's MAC address");
+    }
+    let cells = At {
+        value: CELLS,
+        at: file.place,
+    };
+    let cells = file.cells.as_ref().unwrap_or(&cells);
+    Some(OutsideWay::Ethernet {
+        interface: interface.clone(),
+        peer,
+        packing: many(cells, file.wait.as_ref(), file.word.as_ref(), d)?,
+    })
 }
 
 fn atmtcp(file: &AtmTcpFile, d: &mut Diagnostics) -> Option<OutsideWay> {
@@ -397,7 +432,7 @@ mod tests {
         assert!(text.contains("one IP version"), "{text}");
         let text = wrong("local: 127.0.0.1:1, peer: 0.0.0.0:1");
         assert!(text.contains("an address and a port"), "{text}");
-        assert!(error("[s1, { name: x9 }]").contains("one of 'atmtcp' and 'udp'"));
+        assert!(error("[s1, { name: x9 }]").contains("one of 'atmtcp', 'udp' and 'ethernet'"));
     }
 
     #[test]
@@ -426,6 +461,38 @@ mod tests {
         assert!(wrong("cells: 2, wait: 11ms").contains("at most 10ms"));
         assert!(wrong("wait: 1ms").contains("for many cells"));
         assert!(wrong("word: true").contains("for many cells"));
+    }
+
+    #[test]
+    fn cells_in_ethernet_frames() {
+        let with_ends =
+            |ends: &str| with(&format!("[s1, {{ ethernet: {{ interface: {ends} }} }}]"));
+        let lab = lab(&with_ends("eth1, peer: '02:00:00:00:00:0b'"));
+        let (_, _, outside) = lab.outside().next().unwrap();
+        let OutsideWay::Ethernet {
+            interface,
+            peer,
+            packing,
+        } = &outside.way
+        else {
+            panic!("{:?}", outside.way);
+        };
+        assert_eq!((interface.as_str(), peer.0), ("eth1", [2, 0, 0, 0, 0, 0xb]));
+        assert!(matches!(
+            packing,
+            Packing::Many {
+                cells: 28,
+                word: false,
+                ..
+            }
+        ));
+        let wrong = |ends: &str| {
+            let found = crate::parse("t.atm.yml", &with_ends(ends), &[]);
+            found.expect_err("an error").to_string()
+        };
+        assert!(wrong("eth1, peer: eth2").contains("expected a MAC address"));
+        assert!(wrong("eth1, peer: 'ff:ff:ff:ff:ff:ff'").contains("no station's"));
+        assert!(wrong("interface-of-17ch, peer: '02:00:00:00:00:0b'").contains("1 to 15"));
     }
 
     /// Two labs, of which the second has its LANE services in the first.

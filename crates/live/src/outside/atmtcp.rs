@@ -216,7 +216,9 @@ impl Link {
                     at: Some(Instant::ZERO),
                 }
             }
-            OutsideWay::Udp { .. } => return Err(ErrorKind::Unsupported.into()),
+            OutsideWay::Udp { .. } | OutsideWay::Ethernet { .. } => {
+                return Err(ErrorKind::Unsupported.into());
+            }
         };
         Ok(Self {
             way,

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`atmtcp`] | whole AAL5 SDUs on a TCP connection | linux-atm's `atmtcp` |
 //! | [`udp`] | cells in UDP datagrams, one or many in each | GNS3 and Dynamips, another lab |
+//! | [`ethernet`] | cells in Ethernet frames, many in each | another lab |
 //!
 //! Every link hands runs of cells to the network and takes them from it; how they travel is its own matter.
 
@@ -11,6 +12,8 @@ pub mod atmtcp;
 mod bucket;
 pub mod cells;
 pub mod concat;
+pub mod ethernet;
+mod filling;
 pub mod udp;
 
 use aerostat_lab::model::{NodeId, OutsideWay};
@@ -42,6 +45,7 @@ pub(crate) struct Link {
 enum Way {
     AtmTcp(Box<atmtcp::Link>),
     Udp(Box<udp::Link>),
+    Ethernet(Box<ethernet::Link>),
 }
 
 impl Link {
@@ -73,6 +77,16 @@ impl Link {
                     ends, *packing, rate, registry, token,
                 )?))
             }
+            OutsideWay::Ethernet {
+                interface,
+                peer,
+                packing,
+            } => {
+                let ends = (interface.as_str(), *peer);
+                Way::Ethernet(Box::new(ethernet::Link::new(
+                    ends, *packing, rate, registry, token,
+                )?))
+            }
         };
         Ok(Self { node, way })
     }
@@ -82,6 +96,7 @@ impl Link {
         match &mut self.way {
             Way::AtmTcp(link) => link.ready(which),
             Way::Udp(link) => link.ready(),
+            Way::Ethernet(link) => link.ready(),
         }
     }
 
@@ -90,6 +105,7 @@ impl Link {
         match &self.way {
             Way::AtmTcp(link) => link.poll_timeout(),
             Way::Udp(link) => link.poll_timeout(),
+            Way::Ethernet(link) => link.poll_timeout(),
         }
     }
 
@@ -103,6 +119,7 @@ impl Link {
         match &mut self.way {
             Way::AtmTcp(link) => link.turn(registry, now, told),
             Way::Udp(link) => link.turn(now, told),
+            Way::Ethernet(link) => link.turn(now, told),
         }
     }
 
@@ -111,6 +128,7 @@ impl Link {
         match &mut self.way {
             Way::AtmTcp(link) => link.send(run),
             Way::Udp(link) => link.send(run),
+            Way::Ethernet(link) => link.send(run),
         }
     }
 
@@ -119,6 +137,7 @@ impl Link {
         match &mut self.way {
             Way::AtmTcp(link) => link.flush(now, told),
             Way::Udp(link) => link.flush(now),
+            Way::Ethernet(link) => link.flush(now, told),
         }
     }
 
@@ -127,6 +146,7 @@ impl Link {
         match &self.way {
             Way::AtmTcp(link) => vec![link.table()],
             Way::Udp(link) => link.tables(),
+            Way::Ethernet(link) => link.tables(),
         }
     }
 }

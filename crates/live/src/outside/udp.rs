@@ -4,8 +4,7 @@
 //! CLP 1), HEC, 48 octets of payload; source: Dynamips, ATM network IO over UDP; I.361. Or many cells without HEC, as
 //! in [`super::concat`]. Nothing else is sent. Both ends must be told the same.
 //!
-//! **Filling.** A datagram leaves when it has as many cells as the lab allows, or when its first cell has waited as long
-//! as the lab says. A datagram may hold cells of several PDUs and VCs, and a PDU may span datagrams.
+//! **Filling.** When datagrams leave: see [`super::filling`].
 //!
 //! **The line.** UDP has no connection, so the line counts as up from the start; whether somebody is there shows in
 //! the signalling (SSCOP) on it. Datagrams are taken from the peer's address and port only; others, and those that are
@@ -17,22 +16,20 @@
 
 use super::Event;
 use super::bucket::Bucket;
-use super::cells::{self, Receiver};
-use super::concat::{MAX_DATAGRAM, Packer, Unpacker};
+use super::cells::Receiver;
+use super::concat::{MAX_DATAGRAM, Unpacker};
+use super::filling::Filling;
 use aerostat_lab::model::Packing;
 use aerostat_node::atm::{CellRate, CellRun};
 use aerostat_node::inspect::Table;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::Instant;
 use aerostat_wire::cell::CELL_LEN;
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
 use rustix::net::sockopt;
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-/// Cells that wait for the operating system at most.
-const QUEUE: usize = 16 * 1024;
 /// Datagrams taken in one turn.
 const READS: usize = 512;
 /// What the socket's receive buffer should hold, octets; the system may allow less.
@@ -49,21 +46,9 @@ struct Counters {
     policed: u64,
     datagrams_out: u64,
     cells_out: u64,
-    /// Dropped because the operating system takes no more.
-    dropped_out: u64,
     /// Datagrams that the operating system refused.
     errors_out: u64,
     errors_in: u64,
-}
-
-/// Many cells in a datagram.
-struct Many {
-    cells: usize,
-    wait: Duration,
-    /// When the cells that wait leave.
-    due: Option<Instant>,
-    packer: Packer,
-    unpacker: Unpacker,
 }
 
 /// One link.
@@ -72,12 +57,11 @@ pub(crate) struct Link {
     peer: SocketAddr,
     told_up: bool,
     readable: bool,
-    /// The operating system takes no more for now.
-    blocked: bool,
-    many: Option<Many>,
+    /// Many cells in a datagram.
+    unpacker: Option<Unpacker>,
     bucket: Bucket,
     octets: Vec<u8>,
-    unsent: VecDeque<[u8; CELL_LEN]>,
+    filling: Filling,
     receiver: Receiver,
     counters: Counters,
 }
@@ -101,27 +85,20 @@ impl Link {
             let _ = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
         }
         registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
-        let many = match packing {
+        let unpacker = match packing {
             Packing::One => None,
-            Packing::Many { cells, wait, word } => Some(Many {
-                cells: usize::from(cells).max(1),
-                wait,
-                due: None,
-                packer: Packer::new(word),
-                unpacker: Unpacker::new(word),
-            }),
+            Packing::Many { word, .. } => Some(Unpacker::new(word)),
         };
         Ok(Self {
             socket,
             peer,
             told_up: false,
             readable: true,
-            blocked: false,
-            many,
+            unpacker,
             bucket: Bucket::new(rate),
             // One more than a datagram, to see what is too long.
             octets: vec![0; MAX_DATAGRAM + 1],
-            unsent: VecDeque::new(),
+            filling: Filling::new(packing),
             receiver: Receiver::default(),
             counters: Counters::default(),
         })
@@ -130,7 +107,7 @@ impl Link {
     /// The poller spoke of the socket.
     pub(crate) fn ready(&mut self) {
         self.readable = true;
-        self.blocked = false;
+        self.filling.block(false);
     }
 
     /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
@@ -138,10 +115,7 @@ impl Link {
         if !self.told_up {
             return Some(Instant::ZERO);
         }
-        self.many
-            .as_ref()
-            .filter(|_| !self.blocked)
-            .and_then(|many| many.due)
+        self.filling.due()
     }
 
     /// Takes a bounded number of datagrams; true if more may be left.
@@ -180,8 +154,8 @@ impl Link {
             self.counters.strangers += 1;
             return;
         }
-        if let Some(many) = &mut self.many {
-            for (header, payload) in many.unpacker.cells(octets) {
+        if let Some(unpacker) = &mut self.unpacker {
+            for (header, payload) in unpacker.cells(octets) {
                 if self.bucket.take(1, now) {
                     told.extend(self.receiver.take(header, &payload, now).map(Event::Cells));
                 } else {
@@ -203,29 +177,12 @@ impl Link {
 
     /// Puts cells into the queue, all or none.
     pub(crate) fn send(&mut self, run: &CellRun) {
-        let cells = usize::from(run.count);
-        if self.unsent.len() + cells > QUEUE {
-            self.counters.dropped_out += cells as u64;
-            return;
-        }
-        self.unsent.extend(cells::encode(run));
+        self.filling.push(run);
     }
 
     /// Sends what is due and the operating system takes.
     pub(crate) fn flush(&mut self, now: Instant) {
-        while !self.blocked && !self.unsent.is_empty() {
-            let (octets, cells) = match &mut self.many {
-                None => (self.unsent[0].to_vec(), 1),
-                Some(many) => {
-                    let due = *many.due.get_or_insert(now + many.wait);
-                    let cells = self.unsent.len().min(many.cells);
-                    if cells < many.cells && due > now {
-                        return;
-                    }
-                    let datagram = many.packer.datagram(self.unsent.range(..cells));
-                    (datagram, cells)
-                }
-            };
+        while let Some((octets, cells)) = self.filling.packet(now) {
             match self.socket.send_to(&octets, self.peer) {
                 Ok(_) => {
                     self.counters.datagrams_out += 1;
@@ -233,17 +190,13 @@ impl Link {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.blocked = true;
+                    self.filling.block(true);
                     return;
                 }
                 // Cells are lost, as on any line.
                 Err(_) => self.counters.errors_out += 1,
             }
-            self.unsent.drain(..cells);
-            if let Some(many) = &mut self.many {
-                many.packer.sent();
-                many.due = None;
-            }
+            self.filling.sent(cells);
         }
     }
 
@@ -271,7 +224,7 @@ impl Link {
         );
         let local = self.socket.local_addr().ok();
         let counters = &self.counters;
-        let unpacker = self.many.as_ref().map(|many| &many.unpacker);
+        let unpacker = self.unpacker.as_ref();
         let of = |count: fn(&Unpacker) -> u64| unpacker.map_or(0, count);
         table.row(vec![
             local.map(|local| local.to_string()).into(),
@@ -286,8 +239,8 @@ impl Link {
             counters.policed.into(),
             counters.datagrams_out.into(),
             counters.cells_out.into(),
-            self.unsent.len().into(),
-            counters.dropped_out.into(),
+            self.filling.len().into(),
+            self.filling.dropped.into(),
             counters.errors_out.into(),
         ]);
         vec![table, self.receiver.table()]

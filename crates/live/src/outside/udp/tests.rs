@@ -1,4 +1,7 @@
 use super::*;
+use crate::outside::cells;
+use crate::outside::concat::Packer;
+use crate::outside::filling::QUEUE;
 use aerostat_node::atm::Pdu;
 use aerostat_proto::Duration;
 use aerostat_wire::Vc;
@@ -100,9 +103,9 @@ fn what_the_system_does_not_take_is_bounded() {
         bench.link.send(&run);
     }
     let fit = QUEUE / usize::from(run.count);
-    assert_eq!(bench.link.unsent.len(), fit * usize::from(run.count));
+    assert_eq!(bench.link.filling.len(), fit * usize::from(run.count));
     let lost = (20 - fit) as u64 * u64::from(run.count);
-    assert_eq!(bench.link.counters.dropped_out, lost);
+    assert_eq!(bench.link.filling.dropped, lost);
 }
 
 fn many(cells: u16, word: bool) -> Packing {
@@ -164,7 +167,7 @@ fn many_cells_from_strangers_and_of_wrong_length_are_dropped() {
     bench.to_link(&bench.peer, &datagram);
     let told = bench.take(6);
     assert!(matches!(told[..], [Event::Up, Event::Cells(_)]), "{told:?}");
-    let unpacker = &bench.link.many.as_ref().unwrap().unpacker;
+    let unpacker = bench.link.unpacker.as_ref().unwrap();
     assert_eq!((bench.link.counters.strangers, unpacker.bad_length), (1, 4));
 }
 

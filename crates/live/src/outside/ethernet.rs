@@ -1,0 +1,380 @@
+//! Ethernet frames filled with cells ("fat cells"), to another switch or gateway on the same cable.
+//!
+//! **Format.** Destination, source, EtherType 88B5 (IEEE 802: local experimental use; nobody has given these frames a
+//! number), then what a datagram of [`super::concat`] has: an optional control word and 1 to 172 cells of 52 octets. The
+//! shortest such frame needs no padding. The idea is that of the ATM service of Cambridge, which carried "an Ethernet
+//! frame filled with ATM cells" (Black and Crosby 1993); its own layout is not published, so this is RFC 4717's.
+//!
+//! **The line.** The interface is looked for by its name until it is there and up; then the port is up, and down when the
+//! interface goes down or away. Looking again waits 250 ms, doubling to 8 s. The socket is opened once, at the start,
+//! because that alone needs the privilege (`CAP_NET_RAW`). Frames count if they come from the configured MAC address to
+//! the interface's own; there can be one such link between two MAC addresses.
+//!
+//! Filling, policing and reassembly are those of UDP ([`super::filling`], [`super::bucket`], [`super::cells`]).
+
+use super::Event;
+use super::bucket::Bucket;
+use super::cells::Receiver;
+use super::concat::{MAX_DATAGRAM, Unpacker};
+use super::filling::Filling;
+use aerostat_lab::model::Packing;
+use aerostat_node::atm::{CellRate, CellRun};
+use aerostat_node::inspect::Table;
+use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::MacAddr;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::addr::{SocketAddrArg as _, SocketAddrStorage};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketFlags, SocketType, bind, getsockname,
+    netdevice, recv, send, socket_with, sockopt,
+};
+use std::io;
+use std::mem::MaybeUninit;
+
+/// Local experimental EtherType 1.
+const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
+/// Octets of an Ethernet header.
+const HEADER: usize = 14;
+/// Octets of a `sockaddr_ll`: family, protocol, index, hardware type, packet type, length of the address, address.
+const SOCKADDR_LL: usize = 20;
+/// Frames taken in one turn.
+const READS: usize = 512;
+/// What the socket's receive buffer should hold, octets; the system may allow less.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// Pauses before the interface is looked for again.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const LAST_RETRY: Duration = Duration::from_secs(8);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    ups: u64,
+    frames_in: u64,
+    /// From somebody else than the peer, or to somebody else.
+    strangers: u64,
+    policed: u64,
+    frames_out: u64,
+    cells_out: u64,
+    errors_out: u64,
+}
+
+/// What the line is doing.
+enum Line {
+    /// The interface is looked for.
+    Away { at: Instant, pause: Duration },
+    /// It is there, with this address.
+    Up(MacAddr),
+}
+
+/// One link.
+pub(crate) struct Link {
+    socket: OwnedFd,
+    interface: String,
+    peer: MacAddr,
+    line: Line,
+    readable: bool,
+    filling: Filling,
+    unpacker: Unpacker,
+    bucket: Bucket,
+    receiver: Receiver,
+    octets: Vec<u8>,
+    counters: Counters,
+}
+
+impl Link {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    pub(crate) fn new(
+        (interface, peer): (&str, MacAddr),
+        packing: Packing,
+        rate: CellRate,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        // Without a protocol it gets nothing before it is bound.
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+            .map_err(|error| raw_socket(interface, error))?;
+        if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
+            let _ = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
+        }
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        registry.register(&mut SourceFd(&socket.as_raw_fd()), token, interest)?;
+        let word = matches!(packing, Packing::Many { word: true, .. });
+        Ok(Self {
+            socket,
+            interface: interface.to_owned(),
+            peer,
+            line: Line::Away {
+                at: Instant::ZERO,
+                pause: FIRST_RETRY,
+            },
+            readable: true,
+            filling: Filling::new(packing),
+            unpacker: Unpacker::new(word),
+            bucket: Bucket::new(rate),
+            receiver: Receiver::default(),
+            // One more than a frame, to see what is too long.
+            octets: vec![0; HEADER + MAX_DATAGRAM + 1],
+            counters: Counters::default(),
+        })
+    }
+
+    /// The poller spoke of the socket.
+    pub(crate) fn ready(&mut self) {
+        self.readable = true;
+        self.filling.block(false);
+    }
+
+    /// When [`Self::turn`] and [`Self::flush`] are next needed if nothing is ready.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match self.line {
+            Line::Away { at, .. } => Some(at),
+            Line::Up(_) => self.filling.due(),
+        }
+    }
+
+    /// Takes a bounded number of frames; true if more may be left.
+    pub(crate) fn turn(&mut self, now: Instant, told: &mut Vec<Event>) -> bool {
+        if let Line::Away { at, pause } = self.line
+            && at <= now
+        {
+            self.look(pause, now, told);
+        }
+        let Line::Up(own) = self.line else {
+            return false;
+        };
+        let mut octets = std::mem::take(&mut self.octets);
+        let result = self.take(&mut octets, own, now, told);
+        self.octets = octets;
+        result.unwrap_or_else(|error| {
+            self.lost(error, now, told);
+            false
+        })
+    }
+
+    /// Looks whether the interface is there and up.
+    fn look(&mut self, pause: Duration, now: Instant, told: &mut Vec<Event>) {
+        match self.bind() {
+            Ok(own) => {
+                self.line = Line::Up(own);
+                self.readable = true;
+                self.filling.block(false);
+                self.counters.ups += 1;
+                let text = format!(
+                    "cells in Ethernet frames on {} to {}",
+                    self.interface, self.peer
+                );
+                told.push(Event::Up);
+                told.push(Event::Trace(Trace::milestone("ethernet.up", text)));
+            }
+            Err(_) => {
+                self.line = Line::Away {
+                    at: now + pause,
+                    pause: (pause * 2).min(LAST_RETRY),
+                };
+            }
+        }
+    }
+
+    /// Binds the socket to the interface; its MAC address.
+    fn bind(&self) -> Result<MacAddr, Errno> {
+        let index = netdevice::name_to_index(&self.socket, &self.interface)?;
+        bind(&self.socket, &address(index))?;
+        // An interface that is down shows here.
+        sockopt::socket_error(&self.socket)??;
+        let octets = octets_of(&getsockname(&self.socket)?);
+        let [.., length, a, b, c, d, e, f, _, _] = octets;
+        if length != 6 {
+            return Err(Errno::AFNOSUPPORT);
+        }
+        Ok(MacAddr([a, b, c, d, e, f]))
+    }
+
+    fn lost(&mut self, error: Errno, now: Instant, told: &mut Vec<Event>) {
+        self.line = Line::Away {
+            at: now + FIRST_RETRY,
+            pause: FIRST_RETRY * 2,
+        };
+        self.filling.clear();
+        let text = format!("{} is gone: {error}", self.interface);
+        told.push(Event::Trace(Trace::milestone("ethernet.down", text)));
+        told.push(Event::Down);
+    }
+
+    fn take(
+        &mut self,
+        octets: &mut [u8],
+        own: MacAddr,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> Result<bool, Errno> {
+        for _ in 0..READS {
+            if !self.readable {
+                return Ok(false);
+            }
+            match recv(&self.socket, &mut *octets, RecvFlags::empty()) {
+                Ok((count, _)) => {
+                    self.counters.frames_in += 1;
+                    self.frame(octets.get(..count).unwrap_or_default(), own, now, told);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.readable = false,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn frame(&mut self, octets: &[u8], own: MacAddr, now: Instant, told: &mut Vec<Event>) {
+        let Some((header, cells)) = octets.split_first_chunk::<HEADER>() else {
+            self.unpacker.bad_length += 1;
+            return;
+        };
+        if header[..6] != own.0 || header[6..12] != self.peer.0 {
+            self.counters.strangers += 1;
+            return;
+        }
+        for (header, payload) in self.unpacker.cells(cells) {
+            if self.bucket.take(1, now) {
+                told.extend(self.receiver.take(header, &payload, now).map(Event::Cells));
+            } else {
+                self.counters.policed += 1;
+            }
+        }
+    }
+
+    /// Puts cells into the queue, all or none.
+    pub(crate) fn send(&mut self, run: &CellRun) {
+        match self.line {
+            Line::Up(_) => self.filling.push(run),
+            Line::Away { .. } => self.filling.dropped += u64::from(run.count),
+        }
+    }
+
+    /// Sends what is due and the operating system takes.
+    pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
+        let Line::Up(own) = self.line else {
+            return;
+        };
+        while let Some((cells, count)) = self.filling.packet(now) {
+            let mut frame = Vec::with_capacity(HEADER + cells.len());
+            frame.extend(self.peer.0);
+            frame.extend(own.0);
+            frame.extend(ETHERTYPE);
+            frame.extend(cells);
+            match send(&self.socket, &frame, SendFlags::empty()) {
+                Ok(_) => {
+                    self.counters.frames_out += 1;
+                    self.counters.cells_out += count as u64;
+                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {
+                    self.filling.block(true);
+                    return;
+                }
+                Err(error @ (Errno::NETDOWN | Errno::NXIO | Errno::NODEV)) => {
+                    return self.lost(error, now, told);
+                }
+                // Cells are lost, as on any line: too long for the interface, or its queue is full.
+                Err(_) => self.counters.errors_out += 1,
+            }
+            self.filling.sent(count);
+        }
+    }
+
+    /// State and counters.
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        let mut table = Table::new(
+            "Cells in Ethernet frames",
+            &[
+                "state",
+                "interface",
+                "address",
+                "peer",
+                "ups",
+                "frames_in",
+                "strangers",
+                "bad_length",
+                "bad_word",
+                "missing",
+                "late",
+                "policed",
+                "frames_out",
+                "cells_out",
+                "unsent",
+                "dropped_out",
+                "errors_out",
+            ],
+        );
+        let (state, own) = match self.line {
+            Line::Away { .. } => ("away", None),
+            Line::Up(own) => ("up", Some(own)),
+        };
+        let counters = &self.counters;
+        table.row(vec![
+            state.into(),
+            self.interface.as_str().into(),
+            own.map(|own| own.to_string()).into(),
+            self.peer.to_string().into(),
+            counters.ups.into(),
+            counters.frames_in.into(),
+            counters.strangers.into(),
+            self.unpacker.bad_length.into(),
+            self.unpacker.bad_word.into(),
+            self.unpacker.missing.into(),
+            self.unpacker.late.into(),
+            counters.policed.into(),
+            counters.frames_out.into(),
+            counters.cells_out.into(),
+            self.filling.len().into(),
+            self.filling.dropped.into(),
+            counters.errors_out.into(),
+        ]);
+        vec![table, self.receiver.table()]
+    }
+}
+
+fn raw_socket(interface: &str, error: Errno) -> io::Error {
+    let error = io::Error::from(error);
+    let text = format!("a raw socket for {interface} (needs CAP_NET_RAW): {error}");
+    io::Error::new(error.kind(), text)
+}
+
+/// The address of our frames on the interface number `index`.
+fn address(index: u32) -> SocketAddrAny {
+    let mut octets = [0_u8; SOCKADDR_LL];
+    octets[..2].copy_from_slice(&AddressFamily::PACKET.as_raw().to_ne_bytes());
+    octets[2..4].copy_from_slice(&ETHERTYPE);
+    octets[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut storage = MaybeUninit::<SocketAddrStorage>::zeroed();
+    #[allow(unsafe_code)]
+    // SAFETY: a socket address storage is larger than a `sockaddr_ll`, whose octets are all written and begin with its
+    // family.
+    unsafe {
+        let to = storage.as_mut_ptr().cast::<u8>();
+        std::ptr::copy_nonoverlapping(octets.as_ptr(), to, SOCKADDR_LL);
+        SocketAddrAny::new(storage, SOCKADDR_LL as u32)
+    }
+}
+
+/// The octets of a `sockaddr_ll`; what is missing is 0.
+fn octets_of(address: &SocketAddrAny) -> [u8; SOCKADDR_LL] {
+    let mut octets = [0; SOCKADDR_LL];
+    #[allow(unsafe_code)]
+    // SAFETY: the closure copies no more than the octets that the address has and the array holds, and keeps nothing.
+    unsafe {
+        address.with_sockaddr(|from, length| {
+            let length = SOCKADDR_LL.min(length as usize);
+            std::ptr::copy_nonoverlapping(from.cast::<u8>(), octets.as_mut_ptr(), length);
+        });
+    }
+    octets
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+use super::*;
+use crate::clock::Clock;
+use crate::namespace::{NetNs, ip};
+use aerostat_node::atm::Pdu;
+use aerostat_wire::Vc;
+use mio::{Events, Poll};
+
+const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa]);
+const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xb]);
+const C: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xc]);
+
+/// A cable between interfaces `a` and `b`, up.
+fn cable() -> io::Result<()> {
+    ip(&[
+        "link", "add", "name", "a", "type", "veth", "peer", "name", "b",
+    ])?;
+    for (end, address) in [("a", A), ("b", B)] {
+        ip(&["link", "set", "dev", end, "address", &address.to_string()])?;
+        ip(&["link", "set", "dev", end, "up"])?;
+    }
+    Ok(())
+}
+
+/// Runs `test` in a network namespace of its own; skips it, with the reason, where there can be none.
+fn in_namespace(test: impl FnOnce() -> io::Result<()> + Send) {
+    match NetNs::create() {
+        Ok(namespace) => {
+            let made = namespace.run(|| match cable() {
+                Ok(()) => test().map(|()| true),
+                Err(error) => {
+                    println!("skipped: {error}");
+                    Ok(false)
+                }
+            });
+            made.unwrap();
+        }
+        Err(error) => println!("skipped: no network namespace: {error}"),
+    }
+}
+
+const MANY: Packing = Packing::Many {
+    cells: 28,
+    wait: Duration::from_micros(100),
+    word: true,
+};
+
+struct Bench {
+    links: Vec<Link>,
+    told: Vec<Vec<Event>>,
+    poll: Poll,
+    clock: Clock,
+}
+
+impl Bench {
+    fn new(ends: &[(&str, MacAddr)]) -> Self {
+        let poll = Poll::new().unwrap();
+        let link = |(n, end): (usize, &(&str, MacAddr))| {
+            Link::new(*end, MANY, CellRate::OC3, poll.registry(), Token(n)).unwrap()
+        };
+        let links: Vec<Link> = ends.iter().enumerate().map(link).collect();
+        let told = ends.iter().map(|_| Vec::new()).collect();
+        Self {
+            links,
+            told,
+            poll,
+            clock: Clock::start(),
+        }
+    }
+    /// Runs until `done`, for twenty seconds at most.
+    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+        let end = self.clock.now() + Duration::from_secs(20);
+        let mut events = Events::with_capacity(16);
+        while !done(self) {
+            let now = self.clock.now();
+            assert!(now < end, "too slow; told: {:?}", self.told);
+            for (link, told) in self.links.iter_mut().zip(&mut self.told) {
+                link.turn(now, told);
+                link.flush(now, told);
+            }
+            let wait = Duration::from_millis(1);
+            self.poll.poll(&mut events, Some(wait)).unwrap();
+            for event in &events {
+                self.links[event.token().0].ready();
+            }
+        }
+    }
+    /// Sends until something has crossed: an interface that has just come up may lose the first frames.
+    fn cross(&mut self, from: usize, to: usize, run: &CellRun) {
+        let mut turns = 0_u32;
+        self.until(|bench| {
+            if turns.is_multiple_of(50) {
+                bench.links[from].send(run);
+            }
+            turns += 1;
+            !bench.sdus(to).is_empty()
+        });
+    }
+    fn count(&self, link: usize, wanted: fn(&Event) -> bool) -> usize {
+        self.told[link].iter().filter(|event| wanted(event)).count()
+    }
+    fn sdus(&self, link: usize) -> Vec<Vec<u8>> {
+        let sdu = |event: &Event| match event {
+            Event::Cells(run) => Some(run.whole_pdu()?.sdu().to_vec()),
+            _ => None,
+        };
+        self.told[link].iter().filter_map(sdu).collect()
+    }
+}
+
+fn up(event: &Event) -> bool {
+    matches!(event, Event::Up)
+}
+
+fn down(event: &Event) -> bool {
+    matches!(event, Event::Down)
+}
+
+#[test]
+fn cells_cross_a_cable_whose_ends_go_and_come() {
+    in_namespace(|| {
+        let mut bench = Bench::new(&[("a", B), ("b", A)]);
+        bench.until(|bench| bench.count(0, up) == 1 && bench.count(1, up) == 1);
+        let sdu: Vec<u8> = (0..5000).map(|n| n as u8).collect();
+        let run = CellRun::whole(Pdu::new(sdu.clone()), Vc::new(0, 40));
+        bench.cross(0, 1, &run);
+        assert_eq!(bench.sdus(1)[0], sdu);
+        let counters = bench.links[0].counters;
+        // 105 cells: three full frames and one more.
+        assert_eq!(counters.frames_out * 105, counters.cells_out * 4);
+        // Down and up again.
+        ip(&["link", "set", "dev", "a", "down"])?;
+        bench.until(|bench| bench.count(0, down) == 1);
+        let before = bench.links[0].filling.dropped;
+        bench.links[0].send(&run);
+        assert_eq!(bench.links[0].filling.dropped, before + 105);
+        ip(&["link", "set", "dev", "a", "up"])?;
+        bench.until(|bench| bench.count(0, up) == 2);
+        // Away, and another of the same name in its place.
+        ip(&["link", "delete", "dev", "a"])?;
+        bench.until(|bench| bench.count(0, down) == 2 && bench.count(1, down) >= 1);
+        let before = bench.count(1, up);
+        cable()?;
+        bench.until(|bench| bench.count(0, up) == 3 && bench.count(1, up) > before);
+        bench.cross(1, 0, &run);
+        assert_eq!(bench.sdus(0)[0], sdu);
+        Ok(())
+    });
+}
+
+#[test]
+fn only_the_peer_is_heard_and_garbage_is_counted() {
+    in_namespace(|| {
+        let mut bench = Bench::new(&[("a", B), ("b", A)]);
+        bench.until(|bench| bench.count(0, up) == 1 && bench.count(1, up) == 1);
+        let frame = |to: MacAddr, from: MacAddr, cells: &[u8]| {
+            [&to.0[..], &from.0, &ETHERTYPE, cells].concat()
+        };
+        let run = CellRun::whole(Pdu::new(vec![1; 10]), Vc::new(0, 5));
+        let cell: Vec<[u8; 53]> = super::super::cells::encode(&run).collect();
+        let mut good = super::super::concat::Packer::new(true).datagram(cell.iter());
+        // No number: the peer's own have gone on.
+        good[3] = 0;
+        bench.cross(1, 0, &run);
+        let heard = bench.sdus(0).len();
+        let raw = &bench.links[1].socket;
+        for octets in [
+            frame(A, C, &good),
+            frame(MacAddr([0xff; 6]), B, &good),
+            frame(A, B, &good[1..]),
+            frame(A, B, &[0x77; 56]),
+            frame(A, B, &[0; 1400]),
+            frame(A, B, &[]),
+            frame(A, B, &good),
+        ] {
+            send(raw, &octets, SendFlags::empty())?;
+        }
+        // The good one comes last; each of the others is counted once.
+        bench.until(|bench| {
+            let link = &bench.links[0];
+            let wrong = (link.unpacker.bad_length, link.unpacker.bad_word);
+            bench.sdus(0).len() > heard && (link.counters.strangers, wrong) == (2, (3, 1))
+        });
+        Ok(())
+    });
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_looked_for_less_and_less_often() {
+    let poll = Poll::new().unwrap();
+    let made = Link::new(("none0", B), MANY, CellRate::OC3, poll.registry(), Token(0));
+    let Ok(mut link) = made else {
+        return println!("skipped: {}", made.err().unwrap());
+    };
+    let (mut now, mut told) = (Instant::ZERO, Vec::new());
+    for pause in [250, 500, 1000, 2000, 4000, 8000, 8000] {
+        assert_eq!(link.poll_timeout(), Some(now));
+        assert!(!link.turn(now, &mut told));
+        now += Duration::from_millis(pause);
+    }
+    assert!(told.is_empty(), "{told:?}");
+}
