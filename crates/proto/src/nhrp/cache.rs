@@ -17,6 +17,8 @@ pub enum Reason {
     Imposed,
     /// A reply brought it for a client of this server.
     Learned,
+    /// The station itself registered it.
+    Registered,
 }
 
 impl Reason {
@@ -27,6 +29,7 @@ impl Reason {
             Self::Router => "router",
             Self::Imposed => "imposed",
             Self::Learned => "learned",
+            Self::Registered => "registered",
         }
     }
     /// True if an answer made from it is authoritative (flag A). Source: RFC 2332 §5.2.2.

@@ -30,6 +30,9 @@
 //! server answers with its own data address, accepts the shortcut there and hands the packets to the router
 //! ([`Output::ForwardIp`]); [`MpsConfig::terminate`] turns that off, and the answer is code 12.
 //!
+//! **Stations without MPOA** may register their addresses ([`MpsConfig::register`]; off by default): requests
+//! for these are answered with what was registered.
+//!
 //! **Timers.** Requests: p4 doubling up to p5; resolutions are forgotten after p6. Keep-Alives every p1 to
 //! each client with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min.
 //!
@@ -52,6 +55,7 @@ mod ingress;
 mod lookup;
 mod nhs;
 mod params;
+mod register;
 mod resolve;
 mod snapshot;
 mod state;
@@ -224,7 +228,8 @@ impl Mps {
     #[must_use]
     pub fn new(config: MpsConfig) -> Self {
         let limits = config.limits;
-        let bindings = limits.ingress + limits.egress + limits.router_bindings;
+        let bindings =
+            limits.ingress + limits.egress + limits.router_bindings + limits.registrations;
         let first = config.interfaces.first().map(|interface| interface.ip);
         Self {
             station: Station {
@@ -401,6 +406,8 @@ impl Mps {
             match key.reason {
                 Reason::Learned => self.expire_ingress(key.destination, key.scope),
                 Reason::Imposed => self.expire_egress(&key),
+                // Nobody was told of it for longer.
+                Reason::Registered => {}
                 Reason::Router => {
                     self.exits.remove(&key.destination);
                 }

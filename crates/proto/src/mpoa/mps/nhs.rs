@@ -48,11 +48,10 @@ impl Mps {
         match packet.op {
             op::RESOLUTION_REQUEST => self.nhrp_request(peer, packet, now),
             op::RESOLUTION_REPLY if here => self.nhrp_reply(Some(peer), packet, now),
-            op::PURGE_REQUEST if here => self.purge_received(packet, now),
+            op::PURGE_REQUEST if here => self.purge_received(peer, packet, now),
             op::PURGE_REPLY if here => self.purge_reply(peer, &packet, now),
             op::REGISTRATION_REQUEST if here || is_to_itself(&packet) => {
-                let reply = transit::refuse_registration(&packet);
-                self.send(peer, &reply, now);
+                self.registration(peer, &packet, now);
             }
             _ if here => self.unexpected(peer, &packet),
             _ => self.transit(peer, packet, now),
@@ -98,7 +97,7 @@ impl Mps {
     }
 
     /// NHRP Purge Request for this server: what it passed on to clients is void.
-    fn purge_received(&mut self, packet: Packet, now: Instant) {
+    fn purge_received(&mut self, peer: AtmAddress, packet: Packet, now: Instant) {
         self.counters.purges_received += 1;
         let Some(common) = packet.common() else {
             return;
@@ -120,6 +119,7 @@ impl Mps {
                 self.counters.malformed += 1;
                 continue;
             };
+            self.withdraw_all(peer, &cie, now);
             let narrowed = cie.nbma.atm();
             let prefix_len = transit::prefix_len(&cie);
             let hit = |entry: &Ingress| {

@@ -129,6 +129,8 @@ pub struct Limits {
     pub egress: usize,
     /// Bindings where this router itself is the exit.
     pub router_bindings: usize,
+    /// Addresses that stations have registered.
+    pub registrations: usize,
     /// Stations to purge, per binding.
     pub requesters: usize,
     /// Requests that wait for a reply.
@@ -152,6 +154,7 @@ impl Default for Limits {
             ingress_per_mpc: 256,
             egress: 1024,
             router_bindings: 1024,
+            registrations: 256,
             requesters: 256,
             requests: 2048,
             queries: 4096,
@@ -178,6 +181,8 @@ pub struct MpsConfig {
     pub limits: Limits,
     /// Answer with the own data address where no client can take the shortcut.
     pub terminate: bool,
+    /// Let stations register addresses on this router's networks (RFC 2332 §5.2.3); else the answer is code 4.
+    pub register: bool,
     /// Send Trigger when the router forwards a flow of a client.
     pub trigger: bool,
     /// MTU of shortcuts that end here, octets.
@@ -209,6 +214,7 @@ impl MpsConfig {
             params: MpsParams::default(),
             limits: Limits::default(),
             terminate: true,
+            register: false,
             trigger: false,
             mtu: 1500,
             first_request_id: (mixed >> 32) as u32,

@@ -46,6 +46,9 @@ impl Mps {
         if let Err(fault) = self.station.reply_extensions(&packet) {
             return self.fault(from, &packet, fault, now);
         }
+        if self.answer_registered(&packet, now) {
+            return;
+        }
         match reach {
             Reach::Neighbour {
                 itf,

@@ -4,5 +4,6 @@
 mod failures;
 mod hostile;
 mod linux;
+mod register;
 mod sequence;
 mod world;

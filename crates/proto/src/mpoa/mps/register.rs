@@ -1,0 +1,212 @@
+//! Stations without MPOA that register their addresses here, and answers from what they registered.
+//!
+//! Off unless [`MpsConfig::register`](super::MpsConfig::register) says so. A station may register only
+//! addresses on the networks of this router, and only for the end system that its call came from: otherwise
+//! anybody could draw the packets of others to itself. One station has an address at a time, whether it asked
+//! for that (flag U) or not.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::AtmAddress;
+use aerostat_wire::nhrp::{Cie, Common, Packet, code, flag, op};
+
+use super::Mps;
+use super::resolve::{exit_key, requester};
+use crate::nhrp::{Binding, Key, Reason, transit};
+use crate::{Duration, Instant, Trace};
+
+impl Mps {
+    /// NHRP Registration Request for this server.
+    pub(super) fn registration(&mut self, peer: AtmAddress, request: &Packet, now: Instant) {
+        if !self.config.register {
+            let reply = transit::refuse_registration(request);
+            return self.send(peer, &reply, now);
+        }
+        let extensions = match self.station.reply_extensions(request) {
+            Ok(extensions) => extensions,
+            Err(fault) => return self.fault(peer, request, fault, now),
+        };
+        let Some(common) = request.common() else {
+            return;
+        };
+        let mut cies = common.cies.clone();
+        for cie in &mut cies {
+            cie.code = self.register(peer, common, cie, now);
+            if cie.code != code::OK {
+                cie.holding_s = 0;
+            }
+        }
+        let reply = transit::reply(
+            request,
+            op::REGISTRATION_REPLY,
+            common.flags,
+            cies,
+            extensions,
+        );
+        self.send(peer, &reply, now);
+    }
+
+    /// One entry of it; gives the code of the answer.
+    fn register(&mut self, peer: AtmAddress, common: &Common, cie: &Cie, now: Instant) -> u8 {
+        // RFC 2332 §5.2.3: what is not in the entry is that of the common header.
+        let nbma = match cie.nbma.octets() {
+            [] => common.source_nbma.atm(),
+            _ => cie.nbma.atm(),
+        };
+        let address = match cie.protocol.octets() {
+            [] => common.source.ip(),
+            _ => cie.protocol.ip(),
+        };
+        let (Some(nbma), Some(address)) = (nbma, address) else {
+            self.counters.malformed += 1;
+            return code::PROHIBITED;
+        };
+        let unique = common.flags & flag::REGISTRATION_UNIQUE != 0;
+        let prefix_len = if unique { 32 } else { transit::prefix_len(cie) };
+        if !same_system(nbma, peer) || !self.serves(address, prefix_len) {
+            return code::PROHIBITED;
+        }
+        let overlapping = self.cache.matching(address, prefix_len, None);
+        let of_others = overlapping.iter().any(|key| {
+            let binding = self.cache.get(key);
+            key.reason == Reason::Registered && binding.is_some_and(|b| b.nbma != nbma)
+        });
+        if of_others {
+            return code::ALREADY_REGISTERED;
+        }
+        let key = registered_key(address, prefix_len);
+        if cie.holding_s == 0 {
+            self.withdraw(&key, now);
+            return code::OK;
+        }
+        let known = self.cache.get(&key).map(|binding| binding.mtu);
+        if known.is_none() && self.registrations() >= self.config.limits.registrations {
+            self.counters.limits_met += 1;
+            return code::RESOURCES;
+        }
+        if known.is_some_and(|mtu| mtu != cie.mtu) {
+            // Whoever was told of the old one must ask again.
+            self.withdraw(&key, now);
+        }
+        let binding = Binding {
+            nbma,
+            next_hop: Some(address),
+            mtu: cie.mtu,
+            until: now + Duration::from_secs(cie.holding_s.into()),
+            unique: true,
+            requesters: Default::default(),
+        };
+        if !self.cache.store(key, binding, now) {
+            self.counters.limits_met += 1;
+            return code::RESOURCES;
+        }
+        if known.is_none() {
+            self.registered(address, prefix_len, nbma, now);
+        }
+        code::OK
+    }
+
+    /// A station is new: shortcuts towards it that end at this router are not the best any more.
+    fn registered(&mut self, address: Ipv4Addr, prefix_len: u8, nbma: AtmAddress, now: Instant) {
+        let text = format!("{address}/{prefix_len} is registered");
+        self.trace(Trace::milestone("mps.nhrp.registered", text).with("nbma", nbma));
+        for key in self.cache.matching(address, prefix_len, None) {
+            if key.reason == Reason::Router
+                && let Some(binding) = self.cache.remove(&exit_key(key.destination))
+            {
+                self.exits.remove(&key.destination);
+                self.purge_requesters(&key, binding, None, now);
+            }
+        }
+    }
+
+    /// NHRP Purge Request of a station about what it registered.
+    pub(super) fn withdraw_all(&mut self, peer: AtmAddress, cie: &Cie, now: Instant) {
+        let Some(address) = cie.protocol.ip() else {
+            return;
+        };
+        let prefix_len = transit::prefix_len(cie);
+        for key in self.cache.matching(address, prefix_len, cie.nbma.atm()) {
+            let binding = self.cache.get(&key);
+            if key.reason == Reason::Registered
+                && binding.is_some_and(|b| same_system(b.nbma, peer))
+            {
+                self.withdraw(&key, now);
+            }
+        }
+    }
+
+    fn withdraw(&mut self, key: &Key, now: Instant) {
+        if let Some(binding) = self.cache.remove(key) {
+            let text = format!("{}/{} is withdrawn", key.destination, key.prefix_len);
+            self.trace(Trace::milestone("mps.nhrp.withdrawn", text).with("nbma", binding.nbma));
+            self.purge_requesters(key, binding, None, now);
+        }
+    }
+
+    /// Answers a Resolution Request for a registered station. False if none has the address.
+    pub(super) fn answer_registered(&mut self, request: &Packet, now: Instant) -> bool {
+        let Some((target, who)) = requester(request) else {
+            return false;
+        };
+        let found = self.cache.iter().filter(|(key, binding)| {
+            key.reason == Reason::Registered && key.overlaps(target, 32) && binding.until > now
+        });
+        let Some((key, binding)) = found.max_by_key(|(key, _)| key.prefix_len) else {
+            return false;
+        };
+        let holding_s = binding.until.since(now).as_secs();
+        let (key, cie) = (
+            *key,
+            Cie {
+                mtu: binding.mtu,
+                nbma: binding.nbma.into(),
+                protocol: binding.next_hop.map(Into::into).unwrap_or_default(),
+                ..Cie::brief(32, u16::try_from(holding_s).unwrap_or(u16::MAX))
+            },
+        );
+        if holding_s == 0 {
+            return false;
+        }
+        if !self.cache.note_requester(&key, who) {
+            self.counters.limits_met += 1;
+            self.refuse(request, code::RESOURCES, now);
+            return true;
+        }
+        let extensions = self.reply_extensions(request);
+        self.nhrp_answer(request, cie, extensions, now);
+        true
+    }
+
+    /// True if all of the prefix lies on one network of this router, and none of it is the router.
+    fn serves(&self, address: Ipv4Addr, prefix_len: u8) -> bool {
+        let asked = registered_key(address, prefix_len);
+        let of = |own: &Ipv4Addr| asked.overlaps(*own, 32);
+        !self.station.own.iter().any(of)
+            && self
+                .config
+                .interfaces
+                .iter()
+                .any(|itf| itf.covers(address) && prefix_len >= itf.prefix_len)
+    }
+
+    fn registrations(&self) -> usize {
+        let all = self.cache.iter();
+        all.filter(|(key, _)| key.reason == Reason::Registered)
+            .count()
+    }
+}
+
+/// Addresses of one end system differ in the selector only.
+fn same_system(one: AtmAddress, other: AtmAddress) -> bool {
+    one.with_selector(0) == other.with_selector(0)
+}
+
+const fn registered_key(destination: Ipv4Addr, prefix_len: u8) -> Key {
+    Key {
+        destination,
+        prefix_len,
+        scope: None,
+        reason: Reason::Registered,
+    }
+}
