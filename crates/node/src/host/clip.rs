@@ -54,7 +54,13 @@ impl Host {
         match output {
             clip::Output::Atm(request) => self.request(slot, request, now),
             clip::Output::Trace(trace) => self.trace(trace),
-            clip::Output::Ready(ready) => self.interfaces[itf].up = ready,
+            clip::Output::Ready(ready) => {
+                self.interfaces[itf].up = ready;
+                // Without its server a client still reaches whom it knows: only a crash takes the link.
+                if ready {
+                    self.tell_link(itf, true, now);
+                }
+            }
             clip::Output::Deliver(packet) => {
                 let mut frame = Vec::with_capacity(ETHERNET + packet.len());
                 frame.extend(self.interfaces[itf].mac.0);

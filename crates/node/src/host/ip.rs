@@ -133,6 +133,7 @@ impl Host {
         match output {
             RouterOutput::Frame { interface, bytes } => self.transmit(interface, bytes, now),
             RouterOutput::Trace(trace) => self.trace(trace),
+            RouterOutput::RoutesChanged => self.tell_mps(mps::Input::RoutesChanged, now),
             RouterOutput::Resolved {
                 token,
                 interface,
@@ -188,6 +189,13 @@ impl Host {
             }
             mps::Output::ForwardIp(packet) => self.forward(&packet, now),
         }
+    }
+
+    /// To the embedded router, if there is one.
+    pub(super) fn tell_router(&mut self, input: RouterInput<'_>, now: Instant) -> Option<Refused> {
+        let refused = self.ip.router_mut()?.handle_input(input, now).err();
+        self.touch(Part::Ip);
+        refused
     }
 
     /// A packet from a shortcut that ends at this router.

@@ -40,6 +40,7 @@ pub use station::{Station, StationEvent};
 
 use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path, Sample};
+use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
 use aerostat_proto::{Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
@@ -80,6 +81,8 @@ pub enum HostCommand {
     Crash(ServiceKind),
     /// They start again, empty.
     Restart(ServiceKind),
+    /// The embedded router gets these static routes instead of those before.
+    Routes(Vec<StaticRoute>),
 }
 
 /// What comes out of a host.
@@ -432,6 +435,11 @@ impl Host {
                     self.trace(Trace::milestone("host.app.refused", refused.to_string()));
                 }
                 self.touch(Part::Ip);
+            }
+            HostCommand::Routes(routes) => {
+                if let Some(refused) = self.tell_router(RouterInput::Routes(&routes), now) {
+                    self.trace(Trace::milestone("host.routes.refused", refused.to_string()));
+                }
             }
             HostCommand::Mpoa(on) => self.set_mpoa(on, now),
             HostCommand::Crash(kind) => self.for_each_of(kind, now, Self::crash_slot),

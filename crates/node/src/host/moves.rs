@@ -1,6 +1,7 @@
 //! The way of an output: from the machine that made it to the machine that it concerns.
 
 use super::{Host, HostOutput, Part, Path, Service, ServiceKind};
+use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
 use aerostat_proto::lane::{bus, lec, lecs, les};
@@ -249,6 +250,7 @@ impl Host {
                 self.interfaces[itf].mtu = max_frame.mtu().unwrap_or(1500);
                 self.interfaces[itf].config = tlvs;
                 self.tell_interface(itf, now);
+                self.tell_link(itf, true, now);
             }
             lec::Output::Left => self.interface_down(itf, now),
             lec::Output::Associate { mac, atm, tlvs } => {
@@ -389,11 +391,18 @@ impl Host {
     pub(super) fn interface_down(&mut self, itf: usize, now: Instant) {
         self.interfaces[itf].up = false;
         self.tell_mpc(mpc::Input::LecDown { itf }, now);
+        self.tell_link(itf, false, now);
         // A client that has crashed will not answer what it was asked.
         let asked = self.owner_queries.keys().filter(|(at, _)| *at == itf);
         for (itf, mac) in asked.copied().collect::<Vec<_>>() {
             self.answer_owner(itf, mac, None, now);
         }
+    }
+
+    /// A router does not route over an interface that is no member of its ELAN; its MPOA server hears of it.
+    pub(super) fn tell_link(&mut self, interface: usize, up: bool, now: Instant) {
+        // The router has this interface: its numbers are those of the host.
+        let _ = self.tell_router(RouterInput::Link { interface, up }, now);
     }
 
     fn tell_interface(&mut self, itf: usize, now: Instant) {

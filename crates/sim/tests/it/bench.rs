@@ -61,6 +61,13 @@ impl Observer<LabEvent> for Log {
 /// Program and number that a datagram of a UDP source carries, wherever they are in the SDU.
 fn mark(sdu: &[u8]) -> Option<(u32, u64)> {
     let at = sdu.windows(4).position(|octets| octets == b"AERO")?;
+    // An ICMP error that quotes the datagram is another packet: IPv4, ICMP, then the datagram's IPv4 and UDP headers.
+    let quoting = at
+        .checked_sub(20 + 8 + 20 + 8)
+        .and_then(|outer| sdu.get(outer..at));
+    if quoting.is_some_and(|octets| (octets[0], octets[9], octets[28]) == (0x45, 1, 0x45)) {
+        return None;
+    }
     let flow = sdu.get(at + 4..at + 8)?.try_into().ok()?;
     let number = sdu.get(at + 8..at + 16)?.try_into().ok()?;
     Some((u32::from_be_bytes(flow), u64::from_be_bytes(number)))

@@ -6,9 +6,11 @@
 
 use crate::bench::{Bench, lab_of};
 use crate::check;
-use aerostat_node::host::ServiceKind;
+use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::meter::Path;
+use aerostat_node::ip::router::StaticRoute;
 use aerostat_proto::Duration;
+use std::net::Ipv4Addr;
 
 pub(crate) const SMALL: &str = "
 mpoa: { start: 6s, flow_detect: 5 frames per 1s, initial_retry: 1s, retry_max: 10s, hold_down: 30s,
@@ -294,6 +296,78 @@ fn everything_at_once() {
     bench.restart(lane, ServiceKind::Les);
     bench.cut(trunk, false);
     shortcuts(&mut bench, "after everything", 90.0);
+    shut_down(&mut bench);
+}
+
+/// The ways to a network: a second router joins it to the backbone.
+fn two_ways(seed: u64) -> Bench {
+    let text = SMALL.replace(
+        "hosts:",
+        "  r3: { on: core, elans: { b: 10.2.0.3, mid: 10.9.0.3 }, forwarding: 2Mbps }\nhosts:",
+    );
+    let mut bench = Bench::new(lab_of("small", &text, &[]), seed).watch_routers();
+    shortcuts(&mut bench, "at first", 50.0);
+    bench
+}
+
+/// How often a node told of something.
+fn told(bench: &Bench, node: &str, name: &str) -> usize {
+    let wanted = format!(" {node} {name}:");
+    let story = bench.log.story.iter();
+    story.filter(|line| line.contains(&wanted)).count()
+}
+
+/// Bindings that the MPOA server of a router has imposed.
+fn imposed(bench: &Bench, name: &str) -> usize {
+    let station = bench.station(bench.node(name)).expect("a router");
+    let tables = station.inspect("mps", bench.now()).into_iter().flatten();
+    let egress = tables.filter(|table| table.title.contains("egress"));
+    egress.map(|table| table.rows.len()).sum()
+}
+
+/// A router finds another way to a network: the shortcut by the old one is purged and asked for anew, along
+/// the new way.
+#[test]
+fn a_route_changes_and_the_shortcut_follows() {
+    let mut bench = two_ways(60);
+    let there = [bench.flow("there")];
+    let (new, before) = (
+        Ipv4Addr::new(10, 9, 0, 3),
+        told(&bench, "r3", "mps.imposition.accepted"),
+    );
+    let by_r3 = StaticRoute {
+        destination: Ipv4Addr::new(10, 2, 0, 0),
+        prefix: 24,
+        next_hop: new,
+    };
+    let r1 = bench.node("r1");
+    bench.command(r1, HostCommand::Routes(vec![by_r3]));
+    let routed = |bench: &Bench| {
+        let [lane, _] = bench.received(there[0], bench.back(500));
+        (lane > 0).then_some(()).ok_or("all by shortcut".to_owned())
+    };
+    bench.until("the purge sends the flow over the routers", 3.0, routed);
+    let again = |bench: &Bench| bench.all_by(&there, Path::Shortcut);
+    bench.until("a shortcut along the new way", 60.0, again);
+    assert!(told(&bench, "r3", "mps.imposition.accepted") > before);
+    shut_down(&mut bench);
+}
+
+/// The LANE clients of a router are lost: what its MPOA server told of the networks behind them is void, and
+/// is told anew when they have joined again.
+#[test]
+fn the_lane_clients_of_a_router_are_lost() {
+    let mut bench = settled(61);
+    let r2 = bench.node("r2");
+    assert!(imposed(&bench, "r2") > 0);
+    bench.crash(r2, ServiceKind::Lec);
+    let none = |bench: &Bench| match imposed(bench, "r2") {
+        0 => Ok(()),
+        left => Err(format!("{left} bindings are left")),
+    };
+    bench.until("its bindings are void", 6.0, none);
+    bench.restart(r2, ServiceKind::Lec);
+    shortcuts(&mut bench, "after its clients joined again", 90.0);
     shut_down(&mut bench);
 }
 

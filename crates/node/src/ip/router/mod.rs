@@ -4,7 +4,7 @@
 //! forwarding engine (`engine`). The node owns the router, gives it the frames that reach each
 //! interface (one per emulated LAN) and carries away those that it sends. An MPOA server on the
 //! same node asks [`Router::lookup`] and [`RouterInput::Resolve`], hears of
-//! [`RouterOutput::NeighbourChanged`], and puts packets from shortcuts that end here into the
+//! [`RouterOutput::NeighbourChanged`] and [`RouterOutput::RoutesChanged`], and puts packets from shortcuts that end here into the
 //! router with [`RouterInput::Inject`].
 //!
 //! **Path of a packet.** Interface → checks → own address? answered here; multicast, broadcast?
@@ -91,6 +91,16 @@ pub enum RouterInput<'a> {
         /// The neighbour.
         address: Ipv4Addr,
     },
+    /// The link of an interface came or went. Without it the interface's routes do not count, and what they
+    /// lead to is unreachable unless another route has the same prefix; at birth all links are there.
+    Link {
+        /// The interface's number.
+        interface: usize,
+        /// True if there is a link.
+        up: bool,
+    },
+    /// These static routes instead of those before.
+    Routes(&'a [StaticRoute]),
 }
 
 /// What comes out of a [`Router`].
@@ -123,6 +133,8 @@ pub enum RouterOutput {
         /// Its hardware address; `None`: no longer known.
         mac: Option<[u8; 6]>,
     },
+    /// The routing table changed.
+    RoutesChanged,
     /// Something to tell.
     Trace(Trace),
 }
@@ -561,6 +573,12 @@ impl Router {
         self.complain(job.origin, &job.frame, Answer::HostUnreachable, None, now);
     }
 
+    fn routes_changed(&mut self, changed: bool) {
+        if changed {
+            self.output.push_back(RouterOutput::RoutesChanged);
+        }
+    }
+
     fn run_engine(&mut self, now: Instant) {
         while let Some(job) = self.engine.take(now) {
             self.forward(job, now);
@@ -579,7 +597,9 @@ impl Machine for Router {
 
     fn handle_input(&mut self, input: RouterInput<'_>, now: Instant) -> Result<(), Refused> {
         match input {
-            RouterInput::Frame { interface, .. } | RouterInput::Resolve { interface, .. }
+            RouterInput::Frame { interface, .. }
+            | RouterInput::Resolve { interface, .. }
+            | RouterInput::Link { interface, .. }
                 if interface >= self.ports.len() =>
             {
                 return Err(Refused("the router has no such interface"));
@@ -598,6 +618,15 @@ impl Machine for Router {
                 address,
             } => {
                 self.resolve(token, interface, address, now);
+            }
+            RouterInput::Link { interface, up } => {
+                let changed = self.routes.set_link(interface, up);
+                self.routes_changed(changed);
+            }
+            RouterInput::Routes(routes) => {
+                let interfaces: Vec<_> = self.ports.iter().map(|p| p.config.clone()).collect();
+                let changed = self.routes.replace(&interfaces, routes)?;
+                self.routes_changed(changed);
             }
         }
         self.run_engine(now);

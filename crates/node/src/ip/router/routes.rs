@@ -3,6 +3,7 @@
 use super::RouterInterface;
 use super::packet::{Class, class, in_subnet, mask};
 use aerostat_proto::Refused;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 /// A route by a neighbour.
@@ -59,7 +60,7 @@ impl RouteResult {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Entry {
     network: Ipv4Addr,
     prefix: u8,
@@ -74,6 +75,8 @@ pub(super) struct Routes {
     own: Vec<Ipv4Addr>,
     /// Longest prefix first.
     entries: Vec<Entry>,
+    /// Interfaces without a link: nothing goes out there.
+    down: BTreeSet<usize>,
 }
 
 impl Routes {
@@ -119,7 +122,39 @@ impl Routes {
         Ok(Self {
             own: interfaces.iter().map(|i| i.address).collect(),
             entries,
+            down: BTreeSet::new(),
         })
+    }
+
+    /// Other static routes; true if that changes anything.
+    pub(super) fn replace(
+        &mut self,
+        interfaces: &[RouterInterface],
+        routes: &[StaticRoute],
+    ) -> Result<bool, Refused> {
+        let entries = Self::new(interfaces, routes)?.entries;
+        let changed = entries != self.entries;
+        self.entries = entries;
+        Ok(changed)
+    }
+
+    /// The link of an interface came or went; true if that is new.
+    pub(super) fn set_link(&mut self, interface: usize, up: bool) -> bool {
+        if up {
+            self.down.remove(&interface)
+        } else {
+            self.down.insert(interface)
+        }
+    }
+
+    /// The route, or another to the same network, whose interface has a link. A shorter prefix is no way out:
+    /// a default route would send the packets back to those who know this router as the way there.
+    fn with_link<'a>(&'a self, best: &'a Entry) -> Option<&'a Entry> {
+        let same = |entry: &&Entry| (entry.network, entry.prefix) == (best.network, best.prefix);
+        self.entries
+            .iter()
+            .filter(same)
+            .find(|entry| !self.down.contains(&entry.interface))
     }
 
     pub(super) fn lookup(&self, destination: Ipv4Addr) -> RouteResult {
@@ -134,7 +169,8 @@ impl Routes {
         let entry = self
             .entries
             .iter()
-            .find(|entry| in_subnet(destination, entry.network, entry.prefix));
+            .find(|entry| in_subnet(destination, entry.network, entry.prefix))
+            .and_then(|best| self.with_link(best));
         match entry {
             None => RouteResult::NoRoute,
             Some(Entry {

@@ -712,6 +712,62 @@ fn the_longest_prefix_wins() {
 }
 
 #[test]
+fn routes_change_and_count_only_where_there_is_a_link() {
+    let mut config = router_config(Forwarding::Wire, 0);
+    let via = |last| Ipv4Addr::new(10, 1, 0, last);
+    let default = |next_hop| StaticRoute {
+        destination: Ipv4Addr::UNSPECIFIED,
+        prefix: 0,
+        next_hop,
+    };
+    config.routes = vec![default(via(8))];
+    let mut router = Router::new(config).expect("sane");
+    let now = Instant::ZERO;
+    let put = |router: &mut Router, input: RouterInput<'_>| {
+        let accepted = router.handle_input(input, now).is_ok();
+        (accepted, settle(router, now))
+    };
+    let changed = (true, vec![RouterOutput::RoutesChanged]);
+    let link = |interface, up| RouterInput::Link { interface, up };
+    let beyond = Ipv4Addr::new(10, 2, 0, 77);
+    assert_eq!(
+        put(&mut router, link(1, true)),
+        (true, vec![]),
+        "as at birth"
+    );
+    assert_eq!(put(&mut router, link(1, false)), changed);
+    assert_eq!(put(&mut router, link(1, false)), (true, vec![]));
+    let nowhere = "a default route would lead back";
+    assert_eq!(router.lookup(beyond), RouteResult::NoRoute, "{nowhere}");
+    assert_eq!(router.lookup(GATE[1]), RouteResult::Local { interface: 1 });
+    let other = [default(via(9))];
+    assert_eq!(put(&mut router, RouterInput::Routes(&other)), changed);
+    assert_eq!(
+        put(&mut router, RouterInput::Routes(&other)),
+        (true, vec![])
+    );
+    let far = Ipv4Addr::new(10, 3, 0, 1);
+    assert_eq!(router.lookup(far).next_hop(far), Some((0, via(9))));
+    // Another way to the same network counts as long as the link is missing.
+    let around = StaticRoute {
+        destination: beyond,
+        prefix: 24,
+        next_hop: via(7),
+    };
+    assert_eq!(put(&mut router, RouterInput::Routes(&[around])), changed);
+    assert_eq!(router.lookup(beyond).next_hop(beyond), Some((0, via(7))));
+    let out_of_reach = [default(Ipv4Addr::new(10, 9, 0, 1))];
+    let (accepted, output) = put(&mut router, RouterInput::Routes(&out_of_reach));
+    assert!(!accepted && output.is_empty());
+    assert_eq!(put(&mut router, link(1, true)), changed);
+    assert_eq!(
+        router.lookup(beyond),
+        RouteResult::Connected { interface: 1 }
+    );
+    assert!(!put(&mut router, link(2, false)).0, "no such interface");
+}
+
+#[test]
 fn the_tables_of_a_router_are_bounded() {
     let mut config = router_config(Forwarding::Wire, 0);
     config.interfaces[1].prefix = 16;
