@@ -13,7 +13,7 @@ use super::{Indication, Reason, Side, Uni};
 const LABEL_FAILURE: Cause = Cause(36);
 
 impl Uni {
-    fn state(&self, key: CallKey) -> Option<CallState> {
+    pub(super) fn state(&self, key: CallKey) -> Option<CallState> {
         self.calls.get(&key).map(|call| call.state)
     }
 

@@ -39,7 +39,7 @@
 //! Signalling 4.0 (call control of annexes 1, 5 and 8 only).
 //!
 //! # Not implemented
-//! Leaf initiated join, Q.2963 modification, Q.2932 facility, overlap sending, N-ISDN interworking, virtual
+//! Leaf initiated join (refused, cause 63), Q.2963 modification, Q.2932 facility, overlap sending, N-ISDN interworking, virtual
 //! path connections, VP-associated signalling. Elements of those pass through in a [`SetupInfo`].
 //!
 //! # Deviations

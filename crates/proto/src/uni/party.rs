@@ -356,7 +356,13 @@ impl Uni {
         self.timers
             .start(TimerKey::party(key, party, timer), now, after);
     }
-    fn send_party(&mut self, key: CallKey, kind: MessageType, party: u16, cause: Option<Reason>) {
+    pub(super) fn send_party(
+        &mut self,
+        key: CallKey,
+        kind: MessageType,
+        party: u16,
+        cause: Option<Reason>,
+    ) {
         let mut message = self.message(key, kind);
         if let Some(cause) = cause {
             message = message.with(&self.reason(&cause));
@@ -370,7 +376,7 @@ impl Uni {
     }
 
     /// DROP PARTY for one of several parties.
-    fn drop_party(&mut self, key: CallKey, party: u16, cause: Reason, now: Instant) {
+    pub(super) fn drop_party(&mut self, key: CallKey, party: u16, cause: Reason, now: Instant) {
         self.timers.stop_party(key, party);
         if let Some(p) = self.party_mut(key, party) {
             p.state = PartyState::DropInitiated;

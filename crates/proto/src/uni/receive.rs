@@ -9,8 +9,10 @@ use crate::{Cause, Instant};
 
 use super::build::{self, INHERITED};
 use super::state::{Call, CallKey, CallState, Party, PartyState};
-use super::{Indication, Reason, SetupInfo, Side, Uni};
+use super::{Indication, Reason, SetupInfo, Side, Uni, Version};
 
+/// Service or option not available, unspecified.
+const NOT_AVAILABLE: Cause = Cause(63);
 const MISSING: Cause = Cause(96);
 const UNKNOWN_MESSAGE: Cause = Cause(97);
 const UNKNOWN_ELEMENT: Cause = Cause(99);
@@ -52,7 +54,10 @@ impl Uni {
         self.count_faults(&decoded);
         match decoded.message.call.value {
             CallRef::GLOBAL => self.receive_global(&decoded, now),
-            // Leaf initiated join and connection-oriented bearer-independent calls are not offered here.
+            CallRef::DUMMY if decoded.message.kind == MessageType::LEAF_SETUP_REQUEST => {
+                self.refuse_leaf(&decoded);
+            }
+            // Connection-oriented bearer-independent calls are not offered here.
             CallRef::DUMMY => self.counters.ignored += 1,
             _ => {
                 let key = CallKey::received(decoded.message.call);
@@ -63,6 +68,27 @@ impl Uni {
                 }
             }
         }
+    }
+
+    /// Leaf initiated join is not offered here: the leaf hears so at once instead of after T331.
+    /// Source: UNI Signalling 4.0 §6; facts book "UNI signalling" §11.
+    fn refuse_leaf(&mut self, decoded: &Decoded) {
+        let sequence = decoded.good().find(|e| e.id == id::LEAF_SEQUENCE);
+        let refused = match check(decoded) {
+            Check::Good(_) => Some((NOT_AVAILABLE, Vec::new())),
+            Check::Clear(fault) | Check::Refuse(fault) => Some(fault),
+            Check::Ignore(_) => None,
+        };
+        let known = self.params.version == Version::Uni40;
+        let (Some(sequence), Some((cause, diagnostics)), true) = (sequence, refused, known) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        self.counters.leaf_requests += 1;
+        let cause = self.cause_with(cause, &diagnostics).encode();
+        let call = decoded.message.call.answer();
+        let failure = Message::new(call, MessageType::LEAF_SETUP_FAILURE);
+        self.send(failure.with_elements([cause, sequence.clone()]));
     }
 
     fn count_faults(&mut self, decoded: &Decoded) {

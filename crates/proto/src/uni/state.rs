@@ -143,6 +143,24 @@ pub enum PartyState {
     DropInitiated = 11,
 }
 
+impl PartyState {
+    /// True if the peer may well report this state, given messages under way; `root` says that this end
+    /// added the party.
+    pub(super) const fn agrees_with(self, root: bool, reported: u8) -> bool {
+        match self {
+            Self::AddInitiated => matches!(reported, 6 | 7 | 10..=12),
+            Self::AlertingDelivered => matches!(reported, 7 | 10..=12),
+            Self::AddReceived => matches!(reported, 1 | 11 | 12),
+            Self::AlertingReceived => matches!(reported, 1 | 4 | 11 | 12),
+            Self::Active if root => matches!(reported, 10..=12),
+            // Our ADD PARTY ACKNOWLEDGE may be under way.
+            Self::Active => matches!(reported, 1 | 4 | 10..=12),
+            // Only a peer that has forgotten it ends the wait for the answer.
+            Self::DropInitiated => reported != 0,
+        }
+    }
+}
+
 /// One party of a point-to-multipoint call.
 #[derive(Clone, Debug)]
 pub(super) struct Party {
@@ -248,6 +266,8 @@ pub struct Counters {
     pub unknown_references: u64,
     /// Calls refused because the table was full.
     pub calls_refused: u64,
+    /// Leaves that wanted to join a call by themselves (refused: cause 63).
+    pub leaf_requests: u64,
     /// Parties refused because the call was full.
     pub parties_refused: u64,
     /// Timers that expired.
@@ -263,7 +283,7 @@ pub struct Counters {
 impl Counters {
     /// The counters by name, for display.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, u64); 15] {
+    pub const fn named(&self) -> [(&'static str, u64); 16] {
         [
             ("received", self.received),
             ("sent", self.sent),
@@ -275,6 +295,7 @@ impl Counters {
             ("unknown_messages", self.unknown_messages),
             ("unknown_references", self.unknown_references),
             ("calls_refused", self.calls_refused),
+            ("leaf_requests", self.leaf_requests),
             ("parties_refused", self.parties_refused),
             ("timeouts", self.timeouts),
             ("unsent", self.unsent),

@@ -58,23 +58,48 @@ impl Uni {
             self.clear(key, reason, now);
             return;
         }
-        self.party_status(key, decoded);
+        self.party_status(key, decoded, now);
+        if self.state(key) != Some(own) {
+            return;
+        }
         self.message_not_known(key, decoded, now);
     }
 
-    /// A party that the peer does not have is gone.
-    fn party_status(&mut self, key: CallKey, decoded: &Decoded) {
-        let reported = decoded.ie(id::ENDPOINT_STATE);
-        let (Some(party), Some(Ie::EndpointState(0))) = (build::party(decoded), reported) else {
+    /// Compares the states of a party, if the STATUS reports one. Source: Q.2971 §9.5; facts book "UNI
+    /// signalling" §7, §11 for the pairs.
+    fn party_status(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
+        let state = decoded.ie(id::ENDPOINT_STATE);
+        let (Some(party), Some(Ie::EndpointState(reported))) = (build::party(decoded), state)
+        else {
             return;
         };
-        let last = self
-            .calls
-            .get(&key)
-            .is_none_or(|call| call.last_party(party));
-        if let Some(p) = self.party_mut(key, party).filter(|_| !last) {
-            p.cause = WRONG_STATE.into();
-            self.party_gone(key, party);
+        let Some(call) = self.calls.get(&key).filter(|call| call.multipoint) else {
+            return;
+        };
+        let (active, last) = (call.state == CallState::Active, call.last_party(party));
+        let own = call.parties.get(&party).map(|p| p.state);
+        match own {
+            // The peer has a party that is not there: it answers, and nothing here waits for that.
+            None if active && !matches!(reported, 0 | 11 | 12) => {
+                let cause = Some(WRONG_STATE.into());
+                self.send_party(key, MessageType::DROP_PARTY, party, cause);
+            }
+            None => {}
+            Some(own) if own.agrees_with(key.ours, reported) => {}
+            Some(_) if last && active => {
+                let reason = Reason::from(WRONG_STATE).with(&[MessageType::STATUS.0]);
+                self.clear(key, reason, now);
+            }
+            Some(_) if last => {}
+            // A party that the peer does not have is gone.
+            Some(_) if reported == 0 => {
+                if let Some(p) = self.party_mut(key, party) {
+                    p.cause = WRONG_STATE.into();
+                }
+                self.party_gone(key, party);
+            }
+            Some(_) if active => self.drop_party(key, party, WRONG_STATE.into(), now),
+            Some(_) => {}
         }
     }
 

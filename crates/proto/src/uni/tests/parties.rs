@@ -458,3 +458,126 @@ fn too_many_parties() {
     );
     assert_eq!(p.ends[NET].uni.counters().parties_refused, 1);
 }
+
+/// A STATUS to `end` (which started the call if it is the user) about a party.
+fn status(p: &mut Pair, end: usize, party: u16, state: u8) {
+    let reference = CallRef {
+        flag: end == USER,
+        value: 1,
+    };
+    let flag = end == USER;
+    let endpoint = Ie::EndpointReference { flag, value: party };
+    let message = Message::new(reference, MessageType::STATUS)
+        .with(&Ie::CallState(10))
+        .with(&Ie::Cause(CauseIe::new(0, 30)))
+        .with(&endpoint)
+        .with(&Ie::EndpointState(state));
+    p.inject_message(end, &message);
+}
+
+/// A root with two active parties, at both ends.
+fn two_parties() -> Pair {
+    let mut p = root(Version::Uni31);
+    p.ask(USER, add(C1, P1, 2));
+    p.ask(NET, accept_party(IN1, P1));
+    p.forget();
+    p
+}
+
+#[test]
+fn reported_party_states_are_compared() {
+    for end in [USER, NET] {
+        // States that agree, given messages under way.
+        let agreeing: &[u8] = if end == USER {
+            &[10, 11, 12]
+        } else {
+            &[1, 4, 10, 11, 12]
+        };
+        for state in agreeing {
+            let mut p = two_parties();
+            status(&mut p, end, 1, *state);
+            assert_eq!(p.ends[end].kinds(), [], "{state}");
+            assert_eq!(parties(&p.ends[end]).len(), 2);
+        }
+        // The others drop the party, and only it.
+        let differing: &[u8] = if end == USER { &[1, 4, 6, 7] } else { &[6, 7] };
+        for state in differing {
+            let mut p = two_parties();
+            status(&mut p, end, 1, *state);
+            let [user, net] = p.take();
+            for (heard, call) in [(user, C1), (net, IN1)] {
+                let cause = Cause(101).into();
+                let party = P1;
+                assert_eq!(heard, [Indication::PartyDropped { call, party, cause }]);
+            }
+            assert_eq!(parties(&p.ends[end]), [(0, PartyState::Active)]);
+        }
+    }
+}
+
+#[test]
+fn parties_that_only_one_end_has_go() {
+    // The peer has none such: it is gone here without a message.
+    let mut p = two_parties();
+    status(&mut p, USER, 1, 0);
+    assert_eq!(p.ends[USER].kinds(), []);
+    let (call, party, cause) = (C1, P1, Cause(101).into());
+    assert_eq!(
+        p.take()[USER],
+        [Indication::PartyDropped { call, party, cause }]
+    );
+    // This end has none such: the peer is told, and both agree again.
+    status(&mut p, USER, 1, 10);
+    assert_eq!(p.ends[USER].kinds(), [MessageType::DROP_PARTY]);
+    let (call, party, cause) = (IN1, P1, Cause(101).into());
+    assert_eq!(
+        p.take()[NET],
+        [Indication::PartyDropped { call, party, cause }]
+    );
+    assert_eq!(parties(&p.ends[NET]), parties(&p.ends[USER]));
+    // The last one takes the call with it.
+    status(&mut p, USER, 0, 0);
+    assert_eq!(p.take()[NET], [released(IN1, Cause(101))]);
+    assert!(p.ends.iter().all(End::is_clean));
+}
+
+#[test]
+fn leaves_that_join_by_themselves_are_refused() {
+    let request = || {
+        let calling = aerostat_wire::q2931::Number::calling(addr(9));
+        let called = aerostat_wire::q2931::Number::called(addr(1));
+        let reference = CallRef {
+            flag: false,
+            value: CallRef::DUMMY,
+        };
+        Message::new(reference, MessageType::LEAF_SETUP_REQUEST)
+            .with(&Ie::CallingNumber(calling))
+            .with(&Ie::CalledNumber(called))
+            .with(&Ie::LijCallId(5))
+    };
+    let whole = || request().with(&Ie::LeafSequence(0x0102_0304));
+    let mut p = Pair::new(Version::Uni40);
+    // One leaves the sequence number out: there is nothing to refer to.
+    p.inject_message(NET, &request());
+    assert_eq!(p.ends[NET].kinds(), []);
+    p.inject_message(NET, &whole());
+    let answer = p.ends[NET].last();
+    assert_eq!(answer.kind, MessageType::LEAF_SETUP_FAILURE);
+    assert_eq!(
+        (answer.call.value, causes(answer)),
+        (CallRef::DUMMY, vec![63])
+    );
+    let sequence = answer.find(id::LEAF_SEQUENCE).expect("sequence number");
+    assert_eq!(sequence.contents, [1, 2, 3, 4]);
+    assert_eq!(p.ends[NET].uni.counters().leaf_requests, 1);
+    // Without the identifier of the call it is refused for that.
+    let mut poor = whole();
+    poor.elements.retain(|e| e.id != id::LIJ_CALL_ID);
+    p.inject_message(NET, &poor);
+    assert_eq!(causes(p.ends[NET].last()), [96]);
+    assert!(p.ends[NET].is_clean());
+    // UNI 3.1 has no such message.
+    let mut p = Pair::new(Version::Uni31);
+    p.inject_message(NET, &whole());
+    assert_eq!(p.ends[NET].kinds(), []);
+}
