@@ -183,9 +183,9 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 13] = [
+pub(crate) const INSPECT: [&str; 14] = [
     "vc", "call", "lec", "les", "bus", "mpc", "mps", "nhrp", "port", "route", "ilmi", "clip",
-    "saal",
+    "saal", "sockets",
 ];
 
 #[derive(Debug, Args)]
@@ -200,6 +200,7 @@ WHAT is one of:
   bus    broadcast servers          route  call routes of switches, IP routes
   ilmi   addresses that hosts register  clip   Classical IP: ATMARP table
   saal   signalling links, their errors by code
+  sockets  programs with ATM sockets
 
 Examples:
   aerostat inspect lec

@@ -5,6 +5,7 @@ use crate::model::{
     Lis, Mpc as MpcModel, Mps as MpsModel, NodeId, NodeKind, Router as RouterModel, SendRate, Side,
     Switch as SwitchModel,
 };
+use aerostat_node::host::sockets::Sockets;
 use aerostat_node::host::{Host, Ip, Service};
 use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
@@ -207,6 +208,12 @@ impl<'a> Builder<'a> {
         self.add_lec(&mut host, id, &model.lec, life);
         if let Some(mpc) = &model.mpoa {
             self.add_mpc(&mut host, name, mpc, life);
+        }
+        if !model.sockets.is_empty() {
+            let programs = model.sockets.clone();
+            host.add_service(Box::new(move |_| {
+                Service::Sockets(Sockets::new(programs.clone()))
+            }));
         }
         host
     }

@@ -6,10 +6,11 @@ use crate::model::{Congestion, SendRate, Side};
 use crate::tree::{Tree, Value};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
+use aerostat_node::host::sockets::Answer;
 use aerostat_proto::Duration;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
-use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, Bhli, MacAddr, Qos, Sap, Vc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -147,6 +148,35 @@ impl CallPrefix {
     }
 }
 
+scalar!(
+    /// What a listener does.
+    Listen(Answer), |text: &str| match text {
+        "sink" => Ok(Answer::Sink),
+        "echo" => Ok(Answer::Echo),
+        "read" => Ok(Answer::Read),
+        _ => Err("expected sink, echo or read".to_owned()),
+    },
+    { "enum": ["sink", "echo", "read"] }
+);
+scalar!(
+    /// Selector of a socket's address.
+    Selector(u8), |text: &str| u8::from_str_radix(text, 16)
+        .ok()
+        .filter(|selector| *selector >= crate::plan::SELECTOR_SOCKET && text.len() == 2)
+        .ok_or_else(|| "expected two hex digits, e0 to ff".to_owned()),
+    { "type": ["string", "integer"], "description": "two hex digits, e0 to ff", "examples": ["e0"] }
+);
+scalar!(
+    /// What describes a call.
+    SapText(Sap), sap,
+    { "type": "string", "description": "any, ttcp, svc, llc, or as in linux-atm's sap(7)", "examples": ["any", "ttcp", "bhli:user=0x0102,blli:l2=iso8802"] }
+);
+scalar!(
+    /// Quality of service.
+    QosText(Qos), |text: &str| text.parse::<Qos>().map_err(|error| error.to_string()),
+    { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
+);
+
 /// Kinds of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -206,6 +236,18 @@ fn hex_digits(text: &str) -> Result<Vec<u8>, String> {
     let value = |c: char| c.to_digit(16).ok_or(c).map(|digit| digit as u8);
     let digits: Result<Vec<u8>, char> = digits.map(value).collect();
     digits.map_err(|wrong| format!("'{wrong}' is no hex digit"))
+}
+
+fn sap(text: &str) -> Result<Sap, String> {
+    match text {
+        "any" => Ok(Sap::ANY),
+        "ttcp" => Ok(Bhli::TTCP.into()),
+        "svc" => Ok(Bhli::SVC.into()),
+        "llc" => Ok(Sap::LLC),
+        _ => text
+            .parse::<Sap>()
+            .map_err(|error| format!("expected any, ttcp, svc, llc, or sap(7) text: {error}")),
+    }
 }
 
 fn prefix(text: &str) -> Result<[u8; 13], String> {
@@ -475,6 +517,41 @@ section! {
         tcp: Option<TcpFile>,
         /// True: a Linux kernel host; false: an embedded one; default: as the command says.
         kernel: Option<At<bool>>,
+        /// Programs that use the ATM service directly.
+        sockets: Option<Vec<SocketFile>>,
+    }
+}
+section! {
+    /// A program with an ATM socket: one of `listen` and `call`.
+    SocketFile {
+        /// Unique name on its host; default socket1, socket2 and so on.
+        name: Option<At<Name>>,
+        /// Wait for calls: sink counts PDUs, echo sends them back, read tells their text.
+        listen: Option<At<Listen>>,
+        /// Call a node (NODE or NODE/SELECTOR), or an ATM address.
+        call: Option<At<String>>,
+        /// Selector of its own address, e0 to ff; default e0.
+        selector: Option<At<Selector>>,
+        /// What the call is for, and what a listener asks for; default any.
+        sap: Option<At<SapText>>,
+        /// Largest SDU that a listener takes; default 9180.
+        max_sdu: Option<At<Octets>>,
+        /// Calls that a listener has at a time; default 64.
+        calls: Option<At<u64>>,
+        /// Traffic of a call, in the words of linux-atm's qos(7); default ubr,aal5:sdu=9180.
+        qos: Option<At<QosText>>,
+        /// When the call is made; default 1s.
+        start: Option<At<Time>>,
+        /// PDUs that the caller sends; default 1.
+        pdus: Option<At<u64>>,
+        /// Octets of each; default 1000.
+        size: Option<At<Octets>>,
+        /// How fast; default 100pps.
+        rate: Option<At<FlowRate>>,
+        /// How long the caller waits after its last PDU before it releases the call; default 1s.
+        hold: Option<At<Time>>,
+        /// It calls again so long after the end of its call; default: one call.
+        every: Option<At<Time>>,
     }
 }
 section! {

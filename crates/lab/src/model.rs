@@ -16,7 +16,8 @@
 
 use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
-use aerostat_proto::Duration;
+use aerostat_node::host::sockets::{Program, Role};
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
@@ -348,6 +349,8 @@ pub struct Host {
     pub tcp: Tcp,
     /// True or false if the file insists on a Linux kernel host or an embedded one; `None`: the driver decides.
     pub kernel: Option<bool>,
+    /// Programs that use the ATM service directly.
+    pub sockets: Vec<Program>,
 }
 
 /// An IP router.
@@ -668,9 +671,12 @@ impl Lab {
             .iter()
             .filter_map(|flow| Some(flow.start + flow.duration?));
         let faults = self.faults.iter().map(|fault| fault.at);
+        let sockets = self.hosts().flat_map(|(_, _, host)| &host.sockets);
+        let calls = sockets.filter_map(|program| call_end(&program.role));
         self.until.unwrap_or_else(|| {
             flows
                 .chain(faults)
+                .chain(calls)
                 .max()
                 .map_or(Duration::from_secs(30), |last| last + GRACE)
         })
@@ -696,6 +702,24 @@ impl Node {
             NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => &[],
             NodeKind::Router(router) => &router.lecs,
             NodeKind::Host(host) => std::slice::from_ref(&host.lec),
+        }
+    }
+}
+
+/// When the call of a socket program is released, counted from the start, if it is set up at once.
+fn call_end(role: &Role) -> Option<Duration> {
+    match *role {
+        Role::Listen { .. } => None,
+        Role::Call {
+            start,
+            pdus,
+            gap,
+            hold,
+            ..
+        } => {
+            let gaps = u32::try_from(pdus.saturating_sub(1)).unwrap_or(u32::MAX);
+            let sending = gap.saturating_mul(gaps);
+            Some(start.since(Instant::ZERO) + sending + hold)
         }
     }
 }

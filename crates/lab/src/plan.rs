@@ -27,6 +27,8 @@ pub const SELECTOR_LES: u8 = 0x80;
 pub const SELECTOR_BUS: u8 = 0xc0;
 /// First VCI of user connections.
 pub const FIRST_VCI: u16 = aerostat_wire::Vc::FIRST_USER_VCI;
+/// First selector of the sockets of a host; they have 0xe0..=0xff.
+pub const SELECTOR_SOCKET: u8 = 0xe0;
 /// How many ELANs a LANE server can hold: selectors 0x80..=0xbf and 0xc0..=0xff.
 pub const MAX_ELANS: usize = 64;
 /// How many LANE clients a node can have: below the first MPOA selector.

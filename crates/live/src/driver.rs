@@ -441,7 +441,7 @@ impl<'a> Driver<'a> {
 
     /// Starts the end: MPOA stops in good order, then all calls are cleared.
     fn release(&mut self, now: Instant) {
-        const ALL: [ServiceKind; 7] = [
+        const ALL: [ServiceKind; 8] = [
             ServiceKind::Mpc,
             ServiceKind::Mps,
             ServiceKind::Lec,
@@ -449,6 +449,7 @@ impl<'a> Driver<'a> {
             ServiceKind::Bus,
             ServiceKind::Lecs,
             ServiceKind::Clip,
+            ServiceKind::Sockets,
         ];
         self.stop_by = Some(now + RELEASE);
         self.faults.clear();

@@ -25,6 +25,19 @@ impl Bhli {
     /// Type "vendor specific": OUI and 4 octets.
     pub const VENDOR: u8 = 3;
 
+    /// Of linux-atm's `ttcp_atm` (recorded).
+    pub const TTCP: Self = Self {
+        kind: Self::VENDOR,
+        len: 7,
+        info: [0x00, 0x60, 0xd7, 0x01, 0x00, 0x00, 0x03, 0],
+    };
+    /// Of linux-atm's `svc_send` and `svc_recv` (recorded).
+    pub const SVC: Self = Self {
+        kind: Self::USER,
+        len: 8,
+        info: *b"FORE_ATM",
+    };
+
     /// From type (7 bits) and information; `None` if one of them does not fit into the element.
     #[must_use]
     pub const fn new(kind: u8, info: &[u8]) -> Option<Self> {
@@ -179,6 +192,12 @@ mod tests {
         let user = Bhli::new(kind, &info).unwrap();
         assert_eq!((user.kind(), user.info()), (Bhli::USER, &b"FORE_ATM"[..]));
         assert_ne!(user, vendor);
+    }
+
+    #[test]
+    fn constants_of_linux_atm() {
+        assert_eq!(Bhli::new(Bhli::VENDOR, TTCP), Some(Bhli::TTCP));
+        assert_eq!(Bhli::new(Bhli::USER, b"FORE_ATM"), Some(Bhli::SVC));
     }
 
     #[test]

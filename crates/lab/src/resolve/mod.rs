@@ -12,6 +12,7 @@ mod nodes;
 mod outside;
 mod permanent;
 pub(crate) use permanent::label;
+mod sockets;
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
@@ -150,6 +151,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     if d.has_errors() {
         return None;
     }
+    sockets::build(file, &names, &mut lab, d);
     atm::route(file, &mut lab, d);
     ip::route(file, &mut lab, d);
     if d.has_errors() {

@@ -432,6 +432,7 @@ impl Builder<'_> {
                     .map_or(BUFFER, |buffer| buffer.value.0),
             },
             kernel: host.kernel.as_ref().map(At::get),
+            sockets: Vec::new(),
         }));
     }
     fn elan(&self, name: &At<String>, d: &mut Diagnostics) -> Option<ElanId> {

@@ -29,6 +29,7 @@ mod clip;
 mod ip;
 mod moves;
 mod service;
+pub mod sockets;
 mod station;
 mod tables;
 #[cfg(test)]
@@ -249,7 +250,8 @@ impl Host {
             | ServiceKind::Les
             | ServiceKind::Bus
             | ServiceKind::Lecs
-            | ServiceKind::Clip => {}
+            | ServiceKind::Clip
+            | ServiceKind::Sockets => {}
         }
         self.slots.push(Slot {
             service: Some(service),

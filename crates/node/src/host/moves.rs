@@ -1,6 +1,6 @@
 //! The way of an output: from the machine that made it to the machine that it concerns.
 
-use super::{Host, HostOutput, Part, Path, Service, ServiceKind};
+use super::{Host, HostOutput, Part, Path, Service, ServiceKind, sockets};
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
@@ -23,6 +23,7 @@ enum Moved {
     Mpc(mpc::Output),
     Mps(mps::Output),
     Clip(clip::Output),
+    Sockets(sockets::Output),
 }
 
 impl Host {
@@ -58,6 +59,7 @@ impl Host {
             Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
             Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
             Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
+            Service::Sockets(machine) => machine.handle_input(sockets::Input::Start, now),
         });
         if self.slots[slot].kind == ServiceKind::Bus {
             self.recall_members(slot, now);
@@ -103,6 +105,7 @@ impl Host {
                 Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
                 Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
                 Service::Clip(machine) => machine.handle_input(clip::Input::Atm(event), now),
+                Service::Sockets(machine) => machine.handle_input(sockets::Input::Atm(event), now),
             }
         });
     }
@@ -118,6 +121,7 @@ impl Host {
                 Service::Mpc(machine) => machine.poll_output().map(Moved::Mpc),
                 Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
                 Service::Clip(machine) => machine.poll_output().map(Moved::Clip),
+                Service::Sockets(machine) => machine.poll_output().map(Moved::Sockets),
             };
             match moved {
                 Some(Moved::Lec(output)) => self.lec_output(slot, output, now),
@@ -133,10 +137,14 @@ impl Host {
                 }
                 Some(Moved::Les(les::Output::Atm(request)))
                 | Some(Moved::Bus(bus::Output::Atm(request)))
-                | Some(Moved::Lecs(lecs::Output::Atm(request))) => self.request(slot, request, now),
+                | Some(Moved::Lecs(lecs::Output::Atm(request)))
+                | Some(Moved::Sockets(sockets::Output::Atm(request))) => {
+                    self.request(slot, request, now)
+                }
                 Some(Moved::Les(les::Output::Trace(trace)))
                 | Some(Moved::Bus(bus::Output::Trace(trace)))
-                | Some(Moved::Lecs(lecs::Output::Trace(trace))) => self.trace(trace),
+                | Some(Moved::Lecs(lecs::Output::Trace(trace)))
+                | Some(Moved::Sockets(sockets::Output::Trace(trace))) => self.trace(trace),
                 None => {
                     self.slots[slot].deadline = service.poll_timeout();
                     return;

@@ -1,5 +1,6 @@
 //! The services of a host: each is a machine that uses the ATM service.
 
+use super::sockets::Sockets;
 use aerostat_proto::clip::Clip;
 use aerostat_proto::lane::{Bus, Lec, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, Mps};
@@ -23,6 +24,8 @@ pub enum ServiceKind {
     Mps,
     /// Member of a Classical IP subnet, perhaps with its ATMARP server.
     Clip,
+    /// Socket programs.
+    Sockets,
 }
 
 impl fmt::Display for ServiceKind {
@@ -35,6 +38,7 @@ impl fmt::Display for ServiceKind {
             Self::Mpc => "mpc",
             Self::Mps => "mps",
             Self::Clip => "clip",
+            Self::Sockets => "sockets",
         })
     }
 }
@@ -59,6 +63,8 @@ pub enum Service {
     Mps(Mps),
     /// Member of a Classical IP subnet.
     Clip(Clip),
+    /// Socket programs.
+    Sockets(Sockets),
 }
 
 /// Makes a service from its configuration; the argument counts the starts, from 0.
@@ -76,6 +82,7 @@ impl Service {
             Self::Mpc(_) => ServiceKind::Mpc,
             Self::Mps(_) => ServiceKind::Mps,
             Self::Clip(_) => ServiceKind::Clip,
+            Self::Sockets(_) => ServiceKind::Sockets,
         }
     }
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -87,6 +94,7 @@ impl Service {
             Self::Mpc(machine) => machine.handle_timeout(now),
             Self::Mps(machine) => machine.handle_timeout(now),
             Self::Clip(machine) => machine.handle_timeout(now),
+            Self::Sockets(machine) => machine.handle_timeout(now),
         }
     }
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -98,6 +106,7 @@ impl Service {
             Self::Mpc(machine) => machine.poll_timeout(),
             Self::Mps(machine) => machine.poll_timeout(),
             Self::Clip(machine) => machine.poll_timeout(),
+            Self::Sockets(machine) => machine.poll_timeout(),
         }
     }
 }

@@ -12,8 +12,10 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, and how each is shortened for the tests.
-const LABS: [(&str, &[&str]); 4] = [
+const LABS: [(&str, &[&str]); 5] = [
     ("two-hosts", &[]),
+    // Tested in `sockets`.
+    ("sockets", &[]),
     ("one-elan", &["traffic.bulk.duration=300ms"]),
     (
         "two-subnets",

@@ -7,3 +7,4 @@ mod check;
 mod faults;
 mod labs;
 mod random;
+mod sockets;

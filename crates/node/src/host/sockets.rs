@@ -1,0 +1,753 @@
+//! Programs of a host that use the ATM service directly, as native ATM sockets do.
+//!
+//! **Purpose.** What `svc_recv`, `svc_send`, `aread` and `ttcp_atm` are on a Linux host: programs that listen
+//! for calls, and programs that make one, send PDUs and release it. They need neither LANE nor IP.
+//!
+//! **Objects and owners.** [`Sockets`] owns all programs of one host. A [`Program`] listens ([`Role::Listen`])
+//! or calls ([`Role::Call`]); each of its calls is a record with counts and checksums, kept after its end
+//! (the last [`ENDED`] of the host).
+//!
+//! **States.** Of a call: calling or accepted, open, ended. A caller sends its PDUs one every `gap` once the call is
+//! open, waits `hold` after the last one, for what is on its way, and releases.
+//!
+//! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. What is sent and
+//! what is received is summed by the CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and
+//! `zlib.crc32` compute it.
+//!
+//! **Failure.** A call that is refused, or released by the network or the other end, keeps its cause. A listener with
+//! as many calls as it takes refuses further ones with cause 17 (user busy).
+//!
+//! **Standards.** None of its own. Listeners are matched as the signalling manager says.
+//!
+//! **Not implemented.** Permanent connections, point-to-multipoint calls.
+//!
+//! **Deviations.** None known.
+
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
+use aerostat_proto::{Refused, Trace};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Calls that are remembered after their end; the oldest is forgotten.
+pub const ENDED: usize = 256;
+/// PDUs that a late caller sends at once.
+const BURST: u32 = 64;
+/// Octets of a PDU that [`Answer::Read`] tells.
+const TOLD: usize = 64;
+
+/// What a listener does with PDUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Counts them.
+    Sink,
+    /// Sends them back.
+    Echo,
+    /// Counts them and tells their text.
+    Read,
+}
+
+/// What a program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Waits for calls.
+    Listen {
+        /// What it does with PDUs.
+        answer: Answer,
+        /// Largest SDU that it takes, octets.
+        max_sdu: u16,
+        /// Calls at a time; further ones are refused with cause 17.
+        calls: usize,
+    },
+    /// Makes a call, or one after the other.
+    Call {
+        /// The other end.
+        to: AtmAddress,
+        /// Traffic, seen from here.
+        qos: Qos,
+        /// When.
+        start: Instant,
+        /// How many PDUs it sends.
+        pdus: u64,
+        /// Octets of each.
+        size: u16,
+        /// Time from one to the next.
+        gap: Duration,
+        /// Time from the last one to the release.
+        hold: Duration,
+        /// It calls again so long after the end of its call, whatever that was; `None`: one call.
+        every: Option<Duration>,
+    },
+}
+
+/// A program and its socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Name, for people.
+    pub name: String,
+    /// Address of its socket.
+    pub local: AtmAddress,
+    /// What it listens for, or what its call says.
+    pub sap: Sap,
+    /// What it does.
+    pub role: Role,
+}
+
+/// What goes into [`Sockets`].
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// The programs start.
+    Start,
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+}
+
+/// What comes out of [`Sockets`].
+#[derive(Debug)]
+pub enum Output {
+    /// To the ATM service.
+    Atm(AtmRequest),
+    /// The story.
+    Trace(Trace),
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Asked for, not answered yet.
+    Calling,
+    /// Accepted here, not confirmed yet.
+    Accepted,
+    /// Open.
+    Open,
+    /// Released or refused.
+    Ended,
+}
+
+impl State {
+    /// As people read it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Calling => "calling",
+            Self::Accepted => "accepted",
+            Self::Open => "open",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// PDUs in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// PDUs.
+    pub pdus: u64,
+    /// Their octets.
+    pub octets: u64,
+    /// CRC-32 of all octets.
+    pub crc32: u32,
+}
+
+impl Sum {
+    fn add(&mut self, sdu: &[u8]) {
+        self.pdus += 1;
+        self.octets += sdu.len() as u64;
+        self.crc32 = crc32(self.crc32, sdu);
+    }
+}
+
+/// One call of a program.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Place of the program.
+    pub program: usize,
+    /// Where it stands.
+    pub state: State,
+    /// The other end, if it is known.
+    pub peer: Option<AtmAddress>,
+    /// Its label on this host's link, once open.
+    pub vc: Option<Vc>,
+    /// From the request, or the offer, to the open connection.
+    pub setup: Option<Duration>,
+    /// What was sent.
+    pub sent: Sum,
+    /// What was received.
+    pub received: Sum,
+    /// Why it ended.
+    pub cause: Option<Cause>,
+    /// True if this end released or refused it.
+    pub by_us: bool,
+    since: Instant,
+    qos: Qos,
+    next: Option<Instant>,
+}
+
+/// All socket programs of a host.
+#[derive(Debug)]
+pub struct Sockets {
+    programs: Vec<Program>,
+    /// When each caller makes its call; `None` if it has, or is no caller.
+    starts: Vec<Option<Instant>>,
+    calls: BTreeMap<ConnId, Record>,
+    ended: VecDeque<Record>,
+    next_conn: u32,
+    out: VecDeque<Output>,
+}
+
+impl Sockets {
+    /// These programs, not started.
+    #[must_use]
+    pub fn new(programs: Vec<Program>) -> Self {
+        Self {
+            starts: vec![None; programs.len()],
+            programs,
+            calls: BTreeMap::new(),
+            ended: VecDeque::new(),
+            next_conn: 0,
+            out: VecDeque::new(),
+        }
+    }
+    /// The programs.
+    #[must_use]
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+    /// The calls: those that have ended first.
+    pub fn calls(&self) -> impl Iterator<Item = &Record> {
+        self.ended.iter().chain(self.calls.values())
+    }
+
+    fn ask(&mut self, request: AtmRequest) {
+        self.out.push_back(Output::Atm(request));
+    }
+    fn trace(&mut self, trace: Trace) {
+        self.out.push_back(Output::Trace(trace));
+    }
+
+    fn start(&mut self) {
+        for index in 0..self.programs.len() {
+            let Program {
+                local, sap, role, ..
+            } = self.programs[index];
+            match role {
+                Role::Listen { max_sdu, .. } => self.ask(AtmRequest::Listen {
+                    address: local,
+                    sap,
+                    max_sdu,
+                }),
+                Role::Call { start, .. } => self.starts[index] = Some(start),
+            }
+        }
+    }
+
+    fn call(&mut self, program: usize, now: Instant) {
+        let Program {
+            local, sap, role, ..
+        } = self.programs[program];
+        let Role::Call { to, qos, .. } = role else {
+            return;
+        };
+        let conn = ConnId(self.next_conn);
+        self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+        let record = Record::new(program, State::Calling, Some(to), qos, now);
+        self.calls.insert(conn, record);
+        self.ask(AtmRequest::Connect {
+            conn,
+            calling: local,
+            called: to,
+            sap,
+            qos,
+            multipoint: false,
+        });
+    }
+
+    /// A call for one of the listeners.
+    fn offered(&mut self, conn: ConnId, called: AtmAddress, sap: Sap, mut record: Record) {
+        let found = self.programs.iter().position(|program| {
+            matches!(program.role, Role::Listen { .. })
+                && (program.local, program.sap) == (called, sap)
+        });
+        let now = record.since;
+        let refused = match found.map(|index| (index, self.programs[index].role)) {
+            Some((index, Role::Listen { calls, .. })) => {
+                record.program = index;
+                let busy = self.calls.values().filter(|call| call.program == index);
+                (busy.count() >= calls).then_some(Cause::BUSY)
+            }
+            // The listener is gone: signalling would not offer this.
+            _ => return self.ask(refusal(conn, Cause::INCOMPATIBLE)),
+        };
+        match refused {
+            None => {
+                self.calls.insert(conn, record);
+                self.ask(AtmRequest::Accept { conn });
+            }
+            Some(cause) => {
+                self.ask(refusal(conn, cause));
+                record.by_us = true;
+                self.over(record, cause, now);
+            }
+        }
+    }
+
+    fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant) {
+        let Some(call) = self.calls.get_mut(&conn) else {
+            return;
+        };
+        let setup = now.since(call.since);
+        call.vc = Some(vc);
+        call.setup = Some(setup);
+        let program = &self.programs[call.program];
+        let peer = name_of(call.peer);
+        let text = if call.state == State::Calling {
+            // Without anything to send it only waits for the release.
+            call.next = Some(match program.role {
+                Role::Call { pdus: 0, hold, .. } => now + hold,
+                _ => now,
+            });
+            format!("{}: connected to {peer}", program.name)
+        } else {
+            format!("{}: call from {peer}", program.name)
+        };
+        call.state = State::Open;
+        let micros = setup.as_micros();
+        let trace = Trace::milestone("socket.open", format!("{text}, set up in {micros} us"))
+            .with("socket", &program.name)
+            .with("vc", vc)
+            .with("setup_us", micros);
+        self.trace(trace);
+    }
+
+    fn received(&mut self, conn: ConnId, sdu: &[u8]) {
+        let Some(call) = self.calls.get_mut(&conn) else {
+            return;
+        };
+        call.received.add(sdu);
+        let program = &self.programs[call.program];
+        let Role::Listen { answer, .. } = program.role else {
+            return;
+        };
+        match answer {
+            Answer::Sink => {}
+            Answer::Echo => {
+                let tx = call.qos.tx;
+                let fits = tx.max_sdu == 0 || sdu.len() <= usize::from(tx.max_sdu);
+                if tx.category.is_some() && fits {
+                    call.sent.add(sdu);
+                    let sdu = sdu.to_vec();
+                    self.ask(AtmRequest::Send { conn, sdu });
+                }
+            }
+            Answer::Read => {
+                let told = sdu.get(..TOLD).unwrap_or(sdu);
+                let text = String::from_utf8_lossy(told).escape_debug().to_string();
+                let text = format!("{}: {} octets: {text}", program.name, sdu.len());
+                let trace = Trace::milestone("socket.read", text).with("socket", &program.name);
+                self.trace(trace);
+            }
+        }
+    }
+
+    fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
+        if let Some(call) = self.calls.remove(&conn) {
+            self.over(call, cause, now);
+        }
+    }
+
+    /// A call has ended; it is told and remembered.
+    fn over(&mut self, mut call: Record, cause: Cause, now: Instant) {
+        let program = &self.programs[call.program];
+        if let Role::Call {
+            every: Some(every), ..
+        } = program.role
+        {
+            self.starts[call.program] = Some(now + every);
+        }
+        let (name, peer) = (&program.name, name_of(call.peer));
+        let caller = matches!(program.role, Role::Call { .. });
+        let who = if call.by_us {
+            "here"
+        } else {
+            "by the other side"
+        };
+        let text = match (call.vc, caller) {
+            (None, true) => format!("{name}: call to {peer} failed: {cause}"),
+            (None, false) => format!("{name}: call from {peer} not taken: {cause}"),
+            (Some(_), _) => format!(
+                "{name}: call with {peer} released {who}, {cause}; sent {} PDUs, {} octets, received {} PDUs, {} octets",
+                call.sent.pdus, call.sent.octets, call.received.pdus, call.received.octets
+            ),
+        };
+        let event = match call.vc {
+            None => "socket.refused",
+            Some(_) => "socket.ended",
+        };
+        let trace = Trace::milestone(event, text)
+            .with("socket", name)
+            .with("cause", cause.0)
+            .with("sent_pdus", call.sent.pdus)
+            .with("sent_octets", call.sent.octets)
+            .with("received_pdus", call.received.pdus)
+            .with("received_octets", call.received.octets)
+            .with("received_crc32", format!("{:08x}", call.received.crc32));
+        self.trace(trace);
+        call.state = State::Ended;
+        call.cause = Some(cause);
+        call.next = None;
+        if self.ended.len() >= ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(call);
+    }
+
+    /// A caller's next step: PDUs that are due, or the release.
+    fn step(&mut self, conn: ConnId, now: Instant) {
+        let Some(call) = self.calls.get_mut(&conn) else {
+            return;
+        };
+        let Role::Call {
+            pdus,
+            size,
+            gap,
+            hold,
+            ..
+        } = self.programs[call.program].role
+        else {
+            call.next = None;
+            return;
+        };
+        for _ in 0..BURST {
+            let Some(at) = call.next.filter(|at| *at <= now) else {
+                return;
+            };
+            if call.sent.pdus >= pdus {
+                self.ask(refusal(conn, Cause::NORMAL));
+                if let Some(mut call) = self.calls.remove(&conn) {
+                    call.by_us = true;
+                    self.over(call, Cause::NORMAL, now);
+                }
+                return;
+            }
+            let sdu = pattern(size);
+            call.sent.add(&sdu);
+            let last = call.sent.pdus == pdus;
+            call.next = Some(if last { now + hold } else { at + gap });
+            self.out
+                .push_back(Output::Atm(AtmRequest::Send { conn, sdu }));
+        }
+        // Too late for its rate: the rest goes on from now.
+        call.next = Some(now + gap.max(Duration::from_micros(1)));
+    }
+}
+
+impl Machine for Sockets {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Start => self.start(),
+            Input::Atm(AtmEvent::Incoming {
+                conn,
+                calling,
+                called,
+                sap,
+                qos,
+                multipoint: false,
+            }) => {
+                let record = Record::new(0, State::Accepted, calling, qos, now);
+                self.offered(conn, called, sap, record);
+            }
+            Input::Atm(AtmEvent::Incoming { conn, .. }) => {
+                self.ask(refusal(conn, Cause::INCOMPATIBLE));
+            }
+            Input::Atm(AtmEvent::Connected { conn, vc }) => self.connected(conn, vc, now),
+            Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu),
+            Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause, now),
+            // A call that is made while signalling is down waits there.
+            Input::Atm(
+                AtmEvent::Up
+                | AtmEvent::Down
+                | AtmEvent::PartyAdded { .. }
+                | AtmEvent::PartyGone { .. },
+            ) => {}
+        }
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for index in 0..self.starts.len() {
+            if self.starts[index].is_some_and(|at| at <= now) {
+                self.starts[index] = None;
+                self.call(index, now);
+            }
+        }
+        let due = self.calls.iter();
+        let due = due.filter(|(_, call)| call.next.is_some_and(|at| at <= now));
+        let due: Vec<ConnId> = due.map(|(conn, _)| *conn).collect();
+        for conn in due {
+            self.step(conn, now);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let starts = self.starts.iter().flatten().copied();
+        let steps = self.calls.values().filter_map(|call| call.next);
+        starts.chain(steps).min()
+    }
+}
+
+impl Record {
+    fn new(
+        program: usize,
+        state: State,
+        peer: Option<AtmAddress>,
+        qos: Qos,
+        since: Instant,
+    ) -> Self {
+        Self {
+            program,
+            state,
+            peer,
+            vc: None,
+            setup: None,
+            sent: Sum::default(),
+            received: Sum::default(),
+            cause: None,
+            by_us: false,
+            since,
+            qos,
+            next: None,
+        }
+    }
+}
+
+const fn refusal(conn: ConnId, cause: Cause) -> AtmRequest {
+    AtmRequest::Release { conn, cause }
+}
+
+fn name_of(peer: Option<AtmAddress>) -> String {
+    peer.map_or_else(|| "an unknown caller".to_owned(), |peer| peer.to_string())
+}
+
+/// A PDU of this size with the pattern of `ttcp`.
+#[must_use]
+pub fn pattern(size: u16) -> Vec<u8> {
+    (0..size).map(|i| 0x20 + (i % 95) as u8).collect()
+}
+
+/// CRC-32 of IEEE 802.3 over what `before` stands for and `octets`.
+#[must_use]
+pub fn crc32(before: u32, octets: &[u8]) -> u32 {
+    let step =
+        |crc: u32, octet: &u8| CRC_TABLE[usize::from(crc.to_le_bytes()[0] ^ *octet)] ^ (crc >> 8);
+    !octets.iter().fold(!before, step)
+}
+
+const CRC_TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut n = 0;
+    while n < 256 {
+        let (mut crc, mut bit) = (n as u32, 0);
+        while bit < 8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+            bit += 1;
+        }
+        table[n] = crc;
+        n += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_proto::machine::settle;
+
+    const OWN: AtmAddress = AtmAddress([0x47; 20]);
+    const PEER: AtmAddress = AtmAddress([0x39; 20]);
+    const CONN: ConnId = ConnId(ConnId::INCOMING);
+    const VC: Vc = Vc { vpi: 0, vci: 32 };
+
+    fn listener(answer: Answer, calls: usize) -> Program {
+        Program {
+            name: "l".into(),
+            local: OWN,
+            sap: Sap::LLC,
+            role: Role::Listen {
+                answer,
+                max_sdu: 1000,
+                calls,
+            },
+        }
+    }
+    fn caller(pdus: u64) -> Program {
+        Program {
+            name: "c".into(),
+            local: OWN,
+            sap: Sap::LLC,
+            role: Role::Call {
+                to: PEER,
+                qos: Qos::ubr(1000),
+                start: Instant::from_secs(1),
+                pdus,
+                size: 100,
+                gap: Duration::from_millis(10),
+                hold: Duration::from_millis(500),
+                every: None,
+            },
+        }
+    }
+    fn incoming(conn: ConnId) -> Input<'static> {
+        Input::Atm(AtmEvent::Incoming {
+            conn,
+            calling: Some(PEER),
+            called: OWN,
+            sap: Sap::LLC,
+            qos: Qos::ubr(1000),
+            multipoint: false,
+        })
+    }
+    fn requests(outputs: Vec<Output>) -> Vec<AtmRequest> {
+        let asked = outputs.into_iter().filter_map(|output| match output {
+            Output::Atm(request) => Some(request),
+            Output::Trace(_) => None,
+        });
+        asked.collect()
+    }
+
+    #[test]
+    fn checksum_of_the_pattern() {
+        assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(crc32(0, b"1234"), b"56789"), 0xcbf4_3926);
+        let pdu = pattern(200);
+        assert_eq!(
+            (pdu[0], pdu[94], pdu[95], pdu.len()),
+            (0x20, 0x7e, 0x20, 200)
+        );
+    }
+
+    #[test]
+    fn a_caller_sends_at_its_rate_and_releases() {
+        let mut sockets = Sockets::new(vec![caller(3)]);
+        sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+        assert!(settle(&mut sockets, Instant::ZERO).is_empty());
+        let mut now = sockets.poll_timeout().unwrap();
+        assert_eq!(now, Instant::from_secs(1));
+        let asked = requests(settle(&mut sockets, now));
+        assert!(matches!(asked[..], [AtmRequest::Connect { called, .. }] if called == PEER));
+        let conn = ConnId(0);
+        now += Duration::from_millis(2);
+        let connected = Input::Atm(AtmEvent::Connected { conn, vc: VC });
+        sockets.handle_input(connected, now).unwrap();
+        let mut sent = Vec::new();
+        let mut at = now;
+        loop {
+            for request in requests(settle(&mut sockets, at)) {
+                sent.push((at.since(now).as_millis(), request));
+            }
+            let Some(next) = sockets.poll_timeout() else {
+                break;
+            };
+            at = next;
+        }
+        let times: Vec<_> = sent.iter().map(|(at, _)| *at).collect();
+        assert_eq!(times, [0, 10, 20, 520]);
+        let sdu = pattern(100);
+        assert_eq!(sent[2].1, AtmRequest::Send { conn, sdu });
+        assert_eq!(sent[3].1, refusal(conn, Cause::NORMAL));
+        let call = sockets.calls().next().unwrap();
+        assert_eq!((call.sent.pdus, call.sent.octets), (3, 300));
+        assert_eq!(call.sent.crc32, crc32(0, &pattern(100).repeat(3)));
+        assert_eq!(call.setup, Some(Duration::from_millis(2)));
+        assert_eq!((call.cause, call.by_us), (Some(Cause::NORMAL), true));
+    }
+
+    #[test]
+    fn a_refused_call_keeps_its_cause() {
+        let mut sockets = Sockets::new(vec![caller(3)]);
+        sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+        let now = Instant::from_secs(1);
+        settle(&mut sockets, now);
+        let (conn, cause) = (ConnId(0), Cause::INCOMPATIBLE);
+        let released = Input::Atm(AtmEvent::Released { conn, cause });
+        sockets.handle_input(released, now).unwrap();
+        let outputs = settle(&mut sockets, now);
+        assert!(
+            matches!(&outputs[..], [Output::Trace(trace)] if trace.name == "socket.refused"),
+            "{outputs:?}"
+        );
+        let call = sockets.calls().next().unwrap();
+        assert_eq!((call.state, call.cause), (State::Ended, Some(cause)));
+        assert_eq!((call.vc, call.by_us), (None, false));
+        assert_eq!(sockets.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_caller_that_calls_again() {
+        let mut program = caller(1);
+        if let Role::Call { every, .. } = &mut program.role {
+            *every = Some(Duration::from_secs(2));
+        }
+        let mut sockets = Sockets::new(vec![program]);
+        sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+        for n in 0..3 {
+            let now = Instant::from_secs(1 + 3 * u64::from(n));
+            assert_eq!(sockets.poll_timeout().unwrap(), now);
+            let asked = requests(settle(&mut sockets, now));
+            let [AtmRequest::Connect { conn, .. }] = asked[..] else {
+                panic!("{asked:?}");
+            };
+            assert_eq!(conn, ConnId(n));
+            let cause = Cause::INCOMPATIBLE;
+            let released = Input::Atm(AtmEvent::Released { conn, cause });
+            let later = now + Duration::from_secs(1);
+            sockets.handle_input(released, later).unwrap();
+            settle(&mut sockets, later);
+        }
+        assert_eq!(sockets.calls().count(), 3);
+    }
+
+    #[test]
+    fn an_echo_and_a_busy_listener() {
+        let mut sockets = Sockets::new(vec![listener(Answer::Echo, 1)]);
+        let now = Instant::ZERO;
+        sockets.handle_input(Input::Start, now).unwrap();
+        sockets.handle_input(incoming(CONN), now).unwrap();
+        let asked = requests(settle(&mut sockets, now));
+        assert!(matches!(asked[0], AtmRequest::Listen { max_sdu: 1000, .. }));
+        assert_eq!(asked[1], AtmRequest::Accept { conn: CONN });
+        let second = ConnId(ConnId::INCOMING + 1);
+        sockets.handle_input(incoming(second), now).unwrap();
+        let asked = requests(settle(&mut sockets, now));
+        assert_eq!(asked, [refusal(second, Cause::BUSY)]);
+        let connected = Input::Atm(AtmEvent::Connected { conn: CONN, vc: VC });
+        sockets.handle_input(connected, now).unwrap();
+        for size in [10, 1001] {
+            let sdu = pattern(size);
+            let received = Input::Atm(AtmEvent::Received {
+                conn: CONN,
+                sdu: &sdu,
+            });
+            sockets.handle_input(received, now).unwrap();
+        }
+        // What is longer than agreed is not sent back.
+        let (conn, sdu) = (CONN, pattern(10));
+        let asked = requests(settle(&mut sockets, now));
+        assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
+        let cause = Cause::NORMAL;
+        let released = Input::Atm(AtmEvent::Released { conn, cause });
+        sockets.handle_input(released, now).unwrap();
+        settle(&mut sockets, now);
+        let calls: Vec<_> = sockets.calls().collect();
+        assert_eq!(calls[0].cause, Some(Cause::BUSY));
+        assert_eq!((calls[1].received.pdus, calls[1].sent.pdus), (2, 1));
+        // The place is free again.
+        sockets.handle_input(incoming(second), now).unwrap();
+        let asked = requests(settle(&mut sockets, now));
+        assert_eq!(asked, [AtmRequest::Accept { conn: second }]);
+    }
+}
