@@ -9,6 +9,7 @@ fn main() {
         "machine_mpoa" => aerostat_fuzz::mpoa::run,
         "machine_sscop" => aerostat_fuzz::sscop::run,
         "machine_uni" => aerostat_fuzz::uni::run,
+        "sequences" => aerostat_fuzz::sequences,
         _ => panic!("no target {target:?}"),
     };
     for file in args {

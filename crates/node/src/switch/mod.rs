@@ -41,6 +41,8 @@ mod multipoint;
 mod permanent;
 pub mod port;
 pub mod route;
+#[cfg(test)]
+mod sequences;
 mod tables;
 #[cfg(test)]
 pub(crate) mod testnet;

@@ -184,6 +184,17 @@ impl Net {
         self.hosts[i].manager = Signalling::new(config);
         self.start_host(i);
     }
+    /// The same, and it listens.
+    pub(crate) fn restart_host_and_listen(&mut self, i: usize) {
+        self.restart_host(i);
+        self.listen(i);
+    }
+    /// An SDU on VPI 0 VCI 5 that nobody sent, for host `i` or for its port of the switch.
+    pub(crate) fn inject(&mut self, i: usize, to_host: bool, sdu: Vec<u8>) {
+        let host = End::Host(i);
+        let to = if to_host { host } else { self.links[&host] };
+        self.arrive(to, CellRun::whole(Pdu::new(sdu), Vc::SIGNALLING));
+    }
     /// The address of a host.
     pub(crate) fn address(&self, i: usize) -> AtmAddress {
         let esi = MacAddr([0, 0x20, 0xea, 0, 0, i as u8]);

@@ -169,6 +169,11 @@ impl Receiver {
     fn holds(&self, sn: Seq24) -> bool {
         matches!(self.buffer.get(sn.since(self.vr_r) as usize), Some(Some(_)))
     }
+    /// Messages that wait behind a gap.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.buffer.iter().flatten().count()
+    }
     fn store(&mut self, sn: Seq24, message: Vec<u8>) {
         let i = sn.since(self.vr_r) as usize;
         if self.buffer.len() <= i {

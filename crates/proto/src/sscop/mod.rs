@@ -33,6 +33,8 @@
 
 mod connection;
 mod data;
+#[cfg(test)]
+mod hostile;
 mod params;
 mod ready;
 mod recovery;
