@@ -99,18 +99,25 @@ impl Clip {
     /// InATMARP said who is at the other end of a connection.
     fn bind(&mut self, conn: ConnId, source: &Party, now: Instant) {
         let atm = source.number.address();
-        let Some(ip) = source.known_ip().filter(|_| self.is_of(conn, atm)) else {
+        let genuine = |ip: &Ipv4Addr| is_host(*ip) && self.is_of(conn, atm);
+        let Some(ip) = source.known_ip().filter(genuine) else {
             self.counters.bad += 1;
             return;
         };
         let Some(known) = self.conns.get_mut(&conn) else {
             return;
         };
-        let permanent = known.role == Role::Permanent;
+        let role = known.role;
+        let permanent = role == Role::Permanent;
         // Asked again before the entry ages, as nobody else would renew it.
         known.ask_at = permanent.then_some(now + self.config.params.client_life / 2);
         if self.config.serve && !permanent && self.is_duplicate(conn, ip, atm) {
             return self.duplicate(ip);
+        }
+        // Where a server can be asked, another client is believed only in what the server has said of it.
+        let told = |entry: &super::Entry| entry.atm.is_some() && entry.atm == atm;
+        if role == Role::Peer && self.is_client() && !self.entries.get(&ip).is_some_and(told) {
+            return;
         }
         if permanent || atm.is_some() {
             self.learn(ip, atm.filter(|_| !permanent), Some(conn), now);
@@ -148,10 +155,12 @@ impl Clip {
             }
             return;
         }
-        if atm.is_some_and(|atm| atm != self.config.address) {
+        if atm == Some(self.config.address) {
+            self.registered(true, now);
+        } else {
             self.duplicate(ip);
+            self.refused(now);
         }
-        self.registered(true, now);
     }
 
     fn nak(&mut self, conn: ConnId, packet: &AtmArp, now: Instant) {
@@ -181,7 +190,8 @@ impl Clip {
     fn serve(&mut self, conn: ConnId, request: &AtmArp, now: Instant) {
         let (source, target) = (request.source.known_ip(), request.target.known_ip());
         let atm = request.source.number.address();
-        if let (Some(ip), Some(_)) = (source, atm.filter(|_| self.is_of(conn, atm))) {
+        let genuine = atm.filter(|_| self.is_of(conn, atm));
+        if let (Some(ip), Some(_)) = (source.filter(|ip| is_host(*ip)), genuine) {
             let known = self.entries.get(&ip).and_then(|entry| entry.atm);
             if self.is_duplicate(conn, ip, atm) {
                 self.duplicate(ip);
@@ -232,4 +242,9 @@ impl Clip {
         let text = format!("two have the IP address {ip}");
         self.trace(Trace::milestone("clip.duplicate", text).with("ip", ip));
     }
+}
+
+/// True for an address that a host can have.
+fn is_host(ip: Ipv4Addr) -> bool {
+    !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || ip.is_loopback())
 }

@@ -34,6 +34,10 @@ pub(super) struct Conn {
 }
 
 impl Conn {
+    /// True once packets can be sent on it.
+    pub(super) fn is_open(&self) -> bool {
+        self.vc.is_some()
+    }
     /// When it has to be looked at.
     pub(super) fn due(&self, config: &Config) -> Option<Instant> {
         let idle = config.params.idle;
@@ -164,7 +168,12 @@ impl Clip {
                 }
             }
             AtmEvent::Down => self.up = false,
-            AtmEvent::Incoming { conn, calling, .. } => self.incoming(conn, calling, now),
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                multipoint,
+                ..
+            } => self.incoming(conn, calling.filter(|_| !multipoint), now),
             AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
@@ -173,7 +182,15 @@ impl Clip {
     }
 
     fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, now: Instant) {
-        if self.conns.len() >= self.config.limits.conns {
+        // Who does not say who it is cannot be told from others. Source: RFC 1755 §3.4.
+        let Some(caller) = calling else {
+            let cause = Cause::REJECTED;
+            return self.request(AtmRequest::Release { conn, cause });
+        };
+        let limits = self.config.limits;
+        let same = |known: &&Conn| known.peer.is_some_and(|peer| peer.same_end_system(&caller));
+        let each = self.conns.values().filter(same).count();
+        if self.conns.len() >= limits.conns || each >= limits.conns_each {
             self.counters.full += 1;
             let cause = Cause::RESOURCES;
             return self.request(AtmRequest::Release { conn, cause });
@@ -373,6 +390,14 @@ impl Clip {
         }
     }
 
+    /// Another has the own IP address: nothing is sent under it, and the server is asked again after a minute.
+    pub(super) fn refused(&mut self, now: Instant) {
+        self.server.registered = false;
+        self.server.tries = 0;
+        self.server.at = Some(now + self.config.params.reply * 60);
+        self.set_ready(false);
+    }
+
     fn server_lost(&mut self, conn: ConnId, cause: Cause, now: Instant) {
         if self.server.conn != Some(conn) {
             return;
@@ -386,6 +411,5 @@ impl Clip {
         self.server.tries = 0;
         self.server.index = (self.server.index + 1) % self.config.servers.len().max(1);
         self.server.at = Some(now + self.config.params.server_retry);
-        self.set_ready(false);
     }
 }

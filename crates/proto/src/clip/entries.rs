@@ -125,6 +125,19 @@ impl Clip {
         room
     }
 
+    /// False if the member at the other end of a connection has as many addresses already as one may have.
+    fn room_on(&mut self, conn: Option<ConnId>, atm: Option<AtmAddress>, ip: Ipv4Addr) -> bool {
+        if conn.is_none() {
+            return true;
+        }
+        let own = |entry: &Entry| entry.conn == conn || (atm.is_some() && entry.atm == atm);
+        let known = self.entries.get(&ip).is_some_and(own);
+        let count = self.entries.values().filter(|entry| own(entry)).count();
+        let room = known || count < self.config.limits.entries_each;
+        self.counters.full += u64::from(!room);
+        room
+    }
+
     /// Learns who has an IP address: from a server's answer, from InATMARP on `conn`, from a registration.
     pub(super) fn learn(
         &mut self,
@@ -133,7 +146,7 @@ impl Clip {
         conn: Option<ConnId>,
         now: Instant,
     ) {
-        if ip == self.config.ip || !self.room_for(ip) {
+        if ip == self.config.ip || !self.room_for(ip) || !self.room_on(conn, atm, ip) {
             return;
         }
         let (params, serve) = (self.config.params, self.config.serve);
@@ -208,6 +221,7 @@ impl Clip {
     fn entry_due(&mut self, ip: Ipv4Addr, now: Instant) {
         let params = self.config.params;
         let is_client = self.is_client();
+        let registered = self.server.registered;
         let Some(entry) = self.entries.get_mut(&ip) else {
             return;
         };
@@ -230,6 +244,10 @@ impl Clip {
                 entry.state = State::Known { renew, until };
                 match entry.conn.map(|conn| (conn, self.conns.get(&conn))) {
                     Some((conn, Some(known))) if known.role == Role::Permanent => {
+                        self.ask_who(conn, now);
+                    }
+                    // No server to ask: its own end of the connection confirms. Source: RFC 2225 §8.4.3.
+                    Some((conn, Some(known))) if is_client && !registered && known.is_open() => {
                         self.ask_who(conn, now);
                     }
                     _ if is_client => self.ask_server(ip),

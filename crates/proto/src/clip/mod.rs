@@ -25,6 +25,10 @@
 //! **Not implemented**: E.164 numbers and subaddresses as addresses of next hops; VC multiplexing on switched connections;
 //! multicast (RFC 2022); IP broadcast.
 //!
+//! **Trust.** A caller's address is known from signalling. A member speaks for its own ATM address alone. What InATMARP says
+//! on a connection between two clients may renew what the server said, or bind a permanent connection; it makes and moves
+//! no entry where a server can be asked, so that nobody takes the address of another.
+//!
 //! **Deviations**: an entry is deleted, not revalidated, when its connection has failed twice in a row; a server also
 //! registers clients that only answer InATMARP, as RFC 1577 has it.
 
@@ -94,6 +98,10 @@ pub struct Limits {
     pub conns: usize,
     /// Packets that wait for one next hop.
     pub queue: usize,
+    /// Entries that one member may make: its own IP addresses.
+    pub entries_each: usize,
+    /// Connections that one caller may have.
+    pub conns_each: usize,
 }
 
 impl Default for Limits {
@@ -102,6 +110,8 @@ impl Default for Limits {
             entries: 1024,
             conns: 1024,
             queue: 16,
+            entries_each: 16,
+            conns_each: 8,
         }
     }
 }
@@ -203,7 +213,8 @@ pub enum Output {
     Atm(AtmRequest),
     /// An IP packet for the IP stack.
     Deliver(Vec<u8>),
-    /// Packets can be sent (true), or cannot: registered with a server, or nothing to register with.
+    /// Packets can be sent (true): registered with a server, or nothing to register with. Not any more (false):
+    /// stopped, or another has the IP address. A server that is lost is no reason: who is known stays in reach.
     Ready(bool),
     /// An observation.
     Trace(Trace),
@@ -300,10 +311,10 @@ impl Clip {
     pub const fn config(&self) -> &Config {
         &self.config
     }
-    /// True while packets can be sent.
+    /// True while packets can be sent and new next hops can be found.
     #[must_use]
-    pub const fn is_ready(&self) -> bool {
-        self.ready
+    pub fn is_ready(&self) -> bool {
+        self.ready && (self.server.registered || !self.is_client())
     }
 
     fn start(&mut self, now: Instant) {

@@ -363,8 +363,6 @@ fn nobody_speaks_for_another() {
         source: Party::new(Some(atm(1)), Some(ip(1))),
         target: Party::new(Some(atm(0)), Some(ip(0))),
     };
-    let conn = w.net.incoming_base(0) + 1;
-    let _ = conn;
     for operation in [1, 2, 8, 9, 10, 77] {
         let packet = AtmArp {
             operation: Operation(operation),
@@ -432,4 +430,125 @@ fn a_recorded_linux_server() {
     assert!(client.is_ready());
     let known = client.snapshot(now).entries;
     assert_eq!((known[0].ip, known[0].atm), (ip(1), Some(address(0xa0))));
+}
+
+fn says(operation: Operation, from: usize, claimed: Ipv4Addr, to: usize) -> Vec<u8> {
+    let packet = AtmArp {
+        operation,
+        source: Party::new(Some(atm(from)), Some(claimed)),
+        target: Party::new(Some(atm(to)), Some(ip(to))),
+    };
+    packet.to_sdu()
+}
+
+/// A client that has a connection with another cannot take a third one's address there, known or not.
+#[test]
+fn clients_are_not_believed_about_others() {
+    let mut w = subnet(3);
+    send(&mut w, 1, ip(2), 1);
+    send(&mut w, 3, ip(1), 1);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(entry(&w, 1, ip(2)).unwrap().atm, Some(atm(2)));
+    let conns = w.users[3].conns.iter();
+    let mut to_one = conns.filter(|(_, known)| known.peer == Some(atm(1)));
+    let conn = *to_one.next().unwrap().0;
+    for operation in [Operation::INVERSE_REQUEST, Operation::INVERSE_REPLY] {
+        for claimed in [ip(2), ip(0), ip(77)] {
+            let sdu = says(operation, 3, claimed, 1);
+            w.with(3, |clip, _| clip.request(AtmRequest::Send { conn, sdu }));
+            w.run_for(Duration::from_millis(100));
+        }
+    }
+    assert_eq!(entry(&w, 1, ip(2)).unwrap().atm, Some(atm(2)));
+    assert!(entry(&w, 1, ip(77)).is_none());
+    assert_ne!(entry(&w, 1, ip(0)).and_then(|row| row.atm), Some(atm(3)));
+    w.take_notes();
+    send(&mut w, 1, ip(2), 2);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(got(&mut w, 2), [2]);
+    finish(w);
+}
+
+/// Nobody to ask for an hour: who is in touch stays in touch, each confirmed by its own end of the connection.
+#[test]
+fn data_goes_on_without_a_server() {
+    let mut w = subnet(2);
+    send(&mut w, 1, ip(2), 0);
+    w.run_for(Duration::from_secs(1));
+    got(&mut w, 2);
+    w.replace(0, Clip::new(server()));
+    let mut sent = Vec::new();
+    for minute in 1..60_u8 {
+        send(&mut w, 1, ip(2), minute);
+        sent.push(minute);
+        w.run_for(Duration::from_secs(60));
+    }
+    assert_eq!(got(&mut w, 2), sent);
+    assert!(!w.users[1].is_ready());
+    finish(w);
+}
+
+/// Who asks for an address that another has sends nothing under it, until it is free.
+#[test]
+fn the_second_with_one_address_waits() {
+    let mut second = client(2);
+    second.ip = ip(1);
+    let mut w = world(vec![server(), client(1), second]);
+    w.run_for(Duration::from_secs(150));
+    assert!(w.users[1].is_ready() && !w.users[2].is_ready());
+    let state = w
+        .take_notes()
+        .into_iter()
+        .filter_map(|(_, who, note)| match note {
+            Output::Ready(ready) if who == 2 => Some(ready),
+            _ => None,
+        });
+    assert_ne!(state.collect::<Vec<_>>().pop(), Some(true));
+    w.with(1, |clip, now| {
+        clip.handle_input(Input::Stop, now).unwrap();
+    });
+    w.run_for(Duration::from_secs(70));
+    assert!(w.users[2].is_ready());
+    assert_eq!(entry(&w, 0, ip(1)).unwrap().atm, Some(atm(2)));
+    finish(w);
+}
+
+/// One caller fills neither the server's table nor its connections.
+#[test]
+fn one_caller_does_not_take_all() {
+    let mut w = subnet(2);
+    let conn = w.users[2].server.conn.unwrap();
+    for n in 100..200 {
+        for operation in [Operation::REQUEST, Operation::INVERSE_REPLY] {
+            let sdu = says(operation, 2, ip(n), 0);
+            w.with(2, |clip, _| clip.request(AtmRequest::Send { conn, sdu }));
+        }
+    }
+    for claimed in [Ipv4Addr::BROADCAST, Ipv4Addr::new(224, 0, 0, 1)] {
+        let sdu = says(Operation::REQUEST, 2, claimed, 0);
+        w.with(2, |clip, _| clip.request(AtmRequest::Send { conn, sdu }));
+    }
+    w.run_for(Duration::from_secs(1));
+    let snapshot = w.users[0].snapshot(w.now);
+    let mine = snapshot
+        .entries
+        .iter()
+        .filter(|row| row.atm == Some(atm(2)));
+    assert_eq!(mine.count(), 16);
+    assert!(snapshot.counters.full > 0);
+    assert!(entry(&w, 0, Ipv4Addr::BROADCAST).is_none());
+    for n in 1000..1020 {
+        w.with(2, |clip, _| {
+            clip.request(AtmRequest::Connect {
+                conn: ConnId(n),
+                calling: atm(2),
+                called: atm(0),
+                sap: Sap::LLC,
+                qos: Qos::ubr(9188),
+                multipoint: false,
+            });
+        });
+    }
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(w.net.calls(), 1 + 8);
 }
