@@ -359,3 +359,92 @@ fn two_labs_joined_by_ethernet_frames_of_cells() {
     drop((west, east));
     lab.nothing_is_left();
 }
+
+/// Sends noise, too long and too short datagrams, and beginnings of PDUs on ever new connections until told to stop.
+fn flood(from: &'static str, to: &'static str, stop: Arc<AtomicBool>) -> JoinHandle<u64> {
+    std::thread::spawn(move || {
+        let socket = UdpSocket::bind(from).unwrap();
+        let (mut sent, mut octets) = (0_u64, [0x5a; 520]);
+        while !stop.load(Ordering::Relaxed) {
+            // One cell of VPI 0 and a changing VCI, without HEC: the beginning of a PDU.
+            octets[..4].copy_from_slice(&((sent as u32 & 0xffff) << 4).to_be_bytes());
+            let length = [52, 520, 51, 53, 104][(sent % 5) as usize];
+            sent += u64::from(socket.send_to(&octets[..length], to).is_ok());
+            if sent.is_multiple_of(64) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        sent
+    })
+}
+
+#[test]
+fn a_peer_that_floods_or_dies_harms_nobody_else() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("flood");
+    let (west, east) = ("127.0.0.1:10011", "127.0.0.1:10012");
+    let ends = |local, peer| [("local", local), ("peer", peer), ("cells", "28")];
+    start(command(&lab, &up(WEST, WEST_UDP, &ends(west, east))));
+    let stop = Arc::new(AtomicBool::new(false));
+    let flood = flood(east, west, Arc::clone(&stop));
+    let exec = ["exec", "--lab", "campus-west", "jaarli", "--"];
+    let ping = [
+        "ping",
+        "-q",
+        "-c",
+        "40",
+        "-i",
+        "0.05",
+        "-w",
+        "30",
+        "10.3.0.10",
+    ];
+    let out = lab.ok(&[&exec[..], &ping[..]].concat());
+    stop.store(true, Ordering::Relaxed);
+    assert!(flood.join().unwrap() > 1000);
+    let received: u32 = out
+        .split(" transmitted, ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next()?.parse().ok())
+        .unwrap();
+    assert!(received >= 38, "{out}");
+    let args = [
+        "inspect",
+        "--lab",
+        "campus-west",
+        "east",
+        "port",
+        "-o",
+        "json",
+    ];
+    let table: serde_json::Value = serde_json::from_str(&lab.ok(&args)).unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    let number = |name: &str| rows.iter().find_map(|row| row[name].as_u64()).unwrap();
+    assert!(number("bad_length") > 100, "{table}");
+    assert!(number("no_room") > 0, "{table}");
+    assert!(number("open_pdus") <= 256, "{table}");
+    // The real peer comes, dies without a word, and comes again.
+    for life in 1..=2 {
+        start(command(&lab, &up(EAST, EAST_UDP, &ends(east, west))));
+        let exec = ["exec", "--lab", "campus-east", "urku", "--"];
+        wait_for("hosts to reach each other", || {
+            let ping = ["ping", "-q", "-c", "1", "-W", "1", "10.2.0.10"];
+            let output = lab.command(&[&exec[..], &ping[..]].concat()).output();
+            output.unwrap().status.success()
+        });
+        if life == 1 {
+            let listed = lab.ok(&["ls", "-o", "csv"]);
+            let east = listed.lines().find(|line| line.starts_with("campus-east"));
+            let process = east.unwrap().split(',').nth(1).unwrap();
+            let killed = Command::new("kill").args(["-KILL", process]).status();
+            assert!(killed.unwrap().success());
+            wait_for("the process to be gone", || {
+                !lab.ok(&["ls", "-o", "csv"]).contains("campus-east")
+            });
+        }
+    }
+    lab.ok(&["down", "--all"]);
+    lab.nothing_is_left();
+}
