@@ -12,10 +12,12 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, and how each is shortened for the tests.
-const LABS: [(&str, &[&str]); 5] = [
+const LABS: [(&str, &[&str]); 6] = [
     ("two-hosts", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
+    // Not run here.
+    ("clip", &[]),
     ("one-elan", &["traffic.bulk.duration=300ms"]),
     (
         "two-subnets",
