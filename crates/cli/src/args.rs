@@ -207,12 +207,16 @@ Examples:
   aerostat inspect urku mpc
   aerostat inspect ls1010 vc -o json
   aerostat inspect --watch urku mpc
-  aerostat inspect urku mpc -o proc"
+  aerostat inspect urku mpc -o proc
+  aerostat inspect urku nhrp --why 10.2.0.20"
 )]
 pub(crate) struct InspectArgs {
     /// Node (all nodes if left out) and kind of state
     #[arg(value_name = "[NODE] WHAT", num_args = 1..=2, required = true)]
     pub(crate) node_and_what: Vec<String>,
+    /// With nhrp: why packets for this address take a shortcut or not
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) why: Option<std::net::Ipv4Addr>,
     /// Show it again every second
     #[arg(short, long)]
     pub(crate) watch: bool,

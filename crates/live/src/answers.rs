@@ -11,6 +11,7 @@ use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::Instant;
 use rustix::fd::AsFd as _;
 use serde_json::json;
+use std::net::Ipv4Addr;
 
 /// Answers one request.
 pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -> Reply {
@@ -22,6 +23,9 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         }
         Request::Inspect { node, what } => {
             Reply::Answer(inspect(driver, node.as_deref(), what, now).unwrap_or_else(|error| error))
+        }
+        Request::Why { node, address } => {
+            Reply::Answer(why(driver, node.as_deref(), *address, now).unwrap_or_else(|error| error))
         }
         Request::Proc { node, what } => Reply::Answer(
             proc_text(driver, node.as_deref(), what, now).unwrap_or_else(|error| error),
@@ -120,6 +124,28 @@ fn found(
         )),
         (false, None) => Err(Answer::error(format!("no node of this lab has {what}"), "")),
     }
+}
+
+fn why(
+    driver: &Driver<'_>,
+    node: Option<&str>,
+    address: Ipv4Addr,
+    now: Instant,
+) -> Result<Answer, Answer> {
+    let only = node.map(|name| find(driver, name)).transpose()?;
+    let stations = driver.world.machines().filter_map(|(id, name, machine)| {
+        let wanted = only.is_none_or(|only| only == id);
+        match machine {
+            Some(Machine::Station(station)) if wanted => Some((name, station)),
+            _ => None,
+        }
+    });
+    let tables = stations.filter_map(|(name, station)| {
+        let table = station.host().why(address, now)?;
+        Some(in_json(name, &table))
+    });
+    let all: Vec<_> = tables.collect();
+    found(!all.is_empty(), all, node, "MPOA client or server")
 }
 
 fn proc_text(

@@ -14,6 +14,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::Ipv4Addr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -42,6 +43,13 @@ pub enum Request {
         node: Option<String>,
         /// `vc`, `call`, `lec`, `les`, `bus`, `mpc`, `mps`, `nhrp`, `port`, `route`.
         what: String,
+    },
+    /// Why there is, or is not, a shortcut.
+    Why {
+        /// Node name; `None` for all nodes with an MPOA client or server.
+        node: Option<String>,
+        /// The destination.
+        address: Ipv4Addr,
     },
     /// State as the text of the file under Linux' `/proc` that shows it.
     Proc {

@@ -19,6 +19,9 @@ pub(crate) fn run(args: &InspectArgs) -> Outcome {
         return Err(Failure::usage(format!("there is no state '{what}'"))
             .hint(format!("one of: {}", INSPECT.join(", "))));
     }
+    if args.why.is_some() && (what != "nhrp" || args.output.of_tables().is_none()) {
+        return Err(Failure::usage("--why is for the tables of nhrp"));
+    }
     let (node, what) = (node.cloned(), what.clone());
     let mut client = client::connect(&args.which)?;
     let Some(format) = args.output.of_tables() else {
@@ -32,8 +35,16 @@ pub(crate) fn run(args: &InspectArgs) -> Outcome {
             show_texts(&texts)
         });
     };
-    let schema = format!("aerostat.inspect.{what}.v1");
-    let request = Request::Inspect { node, what };
+    let (schema, request) = match args.why {
+        None => (
+            format!("aerostat.inspect.{what}.v1"),
+            Request::Inspect { node, what },
+        ),
+        Some(address) => (
+            "aerostat.inspect.why.v1".to_owned(),
+            Request::Why { node, address },
+        ),
+    };
     repeat(args.watch, format == Format::Table, || {
         let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
         output::write(format, &schema, &tables)

@@ -69,6 +69,11 @@ fn reply(request: &Request) -> Reply {
         Request::Inspect { what, .. } => {
             Reply::Answer(Answer::error(format!("no node has a {what}"), "try lec"))
         }
+        Request::Why { node, address } => Reply::Answer(Answer::Ok(json!([{
+            "node": node, "title": "why",
+            "columns": ["destination", "role", "reason", "text", "left_s", "peer"],
+            "rows": [[address, "client", "refused", "the server refused with code 12", 7, null]]
+        }]))),
         Request::Proc { node, what } => Reply::Answer(Answer::Ok(match node {
             Some(node) => json!([{ "node": node, "text": format!("{what} of {node}\n") }]),
             None => json!([{ "node": "urku", "text": "A\n" }, { "node": "basso", "text": "B\n" }]),
@@ -144,6 +149,24 @@ fn inspect_in_every_form() {
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["schema"], "aerostat.inspect.lec.v1");
     assert_eq!(json["rows"][0]["lecid"], 3);
+    let why = ["inspect", "urku", "nhrp", "--why", "10.2.0.20"];
+    let (code, out, _) = labs.run(&why);
+    let sentence = "the server refused with code 12";
+    assert!(
+        code == 0 && out.contains(sentence) && out.contains("10.2.0.20"),
+        "{out}"
+    );
+    let (_, out, _) = labs.run(&[&why[..], &["-o", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["schema"], "aerostat.inspect.why.v1");
+    assert_eq!(json["rows"][0]["reason"], "refused");
+    for wrong in [&["inspect", "mpc"][..], &["inspect", "nhrp", "-o", "proc"]] {
+        let (code, _, err) = labs.run(&[wrong, &["--why", "10.2.0.20"]].concat());
+        assert!(
+            code == 2 && err.contains("--why is for the tables of nhrp"),
+            "{err}"
+        );
+    }
     let (code, out, err) = labs.run(&["inspect", "mpc"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("no node has a mpc") && err.contains("hint: try lec"));

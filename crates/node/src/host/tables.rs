@@ -8,6 +8,9 @@ use aerostat_proto::Instant;
 use aerostat_proto::clip;
 use aerostat_proto::lane::{bus, lec, les};
 use aerostat_proto::mpoa::{mpc, mps};
+use aerostat_proto::nhrp::{Key, Reason};
+use aerostat_wire::AtmAddress;
+use std::net::Ipv4Addr;
 
 /// Names and values of counter fields.
 macro_rules! counts {
@@ -184,6 +187,33 @@ impl Host {
             }
         }
         (!tables.is_empty()).then_some(tables)
+    }
+
+    /// Why packets for `target` take a shortcut or not, as this host's MPOA client and server know; `None` if it
+    /// has neither.
+    #[must_use]
+    pub fn why(&self, target: Ipv4Addr, now: Instant) -> Option<Table> {
+        let columns = &["destination", "role", "reason", "text", "left_s", "peer"];
+        let mut table = Table::new("why", columns);
+        for service in self.slots.iter().filter_map(|slot| slot.service.as_ref()) {
+            match service {
+                Service::Mpc(mpc) => {
+                    for why in mpc.why(target, now) {
+                        table.row(vec![
+                            text(target),
+                            "client".into(),
+                            why.reason.name().into(),
+                            why.text.into(),
+                            why.left_s.into(),
+                            why.mps.map(text).into(),
+                        ]);
+                    }
+                }
+                Service::Mps(mps) => why_server(&mut table, mps, target, now),
+                _ => {}
+            }
+        }
+        (!table.rows.is_empty()).then_some(table)
     }
 
     /// Connections of the ATM service that exist or are being set up, over all users.
@@ -705,6 +735,55 @@ fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
         &mps.counters.errors_received,
     );
     vec![ingress, egress, conns, counters]
+}
+
+/// What an MPOA server did about an address, for its clients and for others.
+fn why_server(table: &mut Table, mps: &mps::Mps, target: Ipv4Addr, now: Instant) {
+    let (snapshot, nhrp) = (mps.snapshot(), mps.nhrp_snapshot());
+    let mut row =
+        |reason: &'static str, told: String, left: Option<u64>, peer: Option<AtmAddress>| {
+            table.row(vec![
+                text(target),
+                "server".into(),
+                reason.into(),
+                told.into(),
+                left.into(),
+                peer.map(text).into(),
+            ]);
+        };
+    for entry in snapshot.ingress.iter().filter(|e| e.destination == target) {
+        let left = entry.until.map(|until| seconds_left(until, now));
+        let peer = Some(entry.mpc_control);
+        match entry.resolved {
+            Some(exit) => row("told", format!("the client was told {exit}"), left, peer),
+            None => row(
+                "asking",
+                "asked over NHRP, no answer yet".into(),
+                left,
+                peer,
+            ),
+        }
+    }
+    for binding in &nhrp.cache {
+        let key = Key {
+            destination: binding.destination,
+            prefix_len: binding.prefix_len,
+            scope: binding.scope,
+            reason: binding.reason,
+        };
+        if key.overlaps(target, 32) && binding.reason != Reason::Learned {
+            let told = binding.requesters.len();
+            let what = format!("answered with {}; {told} stations were told", binding.nbma);
+            let left = Some(seconds_left(binding.until, now));
+            row(binding.reason.name(), what, left, binding.scope);
+        }
+    }
+    for entry in snapshot.egress.iter().filter(|e| e.destination == target) {
+        if entry.state == mps::EgressState::Imposing {
+            let what = "the destination's client was asked to accept the binding";
+            row("imposing", what.into(), None, Some(entry.mpc_control));
+        }
+    }
 }
 
 fn nhrp_tables(nhrp: &mps::NhrpSnapshot, now: Instant) -> Vec<Table> {

@@ -6,6 +6,7 @@ use aerostat_proto::lane::{Lec, LecConfig};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig};
 use aerostat_proto::uni::Version;
 use aerostat_wire::lane::{ElanName, TlvType};
+use std::net::Ipv4Addr;
 
 const NOW: Instant = Instant::ZERO;
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
@@ -104,6 +105,16 @@ fn an_mpoa_client_that_starts_again_has_the_parameters_of_the_lecs() {
     };
     assert_eq!(mpc.params().frame_count, 3);
     assert_eq!(mpc.snapshot(NOW).itfs, [0]);
+}
+
+#[test]
+fn clients_say_why_and_servers_that_did_nothing_are_silent() {
+    let target = Ipv4Addr::new(10, 2, 0, 20);
+    let host = client();
+    let table = host.why(target, NOW).expect("it has a client");
+    let row: Vec<String> = table.rows[0].iter().map(ToString::to_string).collect();
+    assert_eq!(row[..3], ["10.2.0.20", "client", "no-interface"]);
+    assert_eq!(router().why(target, NOW), None);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! * [`requests`]: outstanding requests by id, with retries and giving up;
 //! * [`cache`]: bindings given and learned until their holding time is over, with the stations that must
 //!   be purged when one changes, and the rules for authoritative and unique answers;
+//! * [`auth`]: the authentication extension, with a key for each neighbour;
 //! * [`transit`]: what a server does to a packet that it forwards or answers: hop count, transit records,
 //!   responder address, loops, unknown extensions, copying of extensions.
 //!
@@ -16,10 +17,10 @@
 //! **Standards.** RFC 2332 (request ids and retries §5.2.0.1; answers §5.2.1, §5.2.2; purges §5.2.5;
 //! errors §5.2.7; extensions §5.3); defaults of RFC 2677 are replaced by those of MPOA.
 //!
-//! **Not implemented.** A client without MPOA, authentication (a packet
-//! that carries it is refused with error 11), server cache synchronisation (RFC 2334, 2335), caching of
+//! **Not implemented.** A client without MPOA, server cache synchronisation (RFC 2334, 2335), caching of
 //! bindings in transit (the RFC allows it; an MPOA binding is for one ingress only).
 
+pub mod auth;
 pub mod cache;
 pub mod requests;
 pub mod transit;

@@ -4,6 +4,7 @@
 //! by its destination. *Query* while a binding is held is the refresh of appendix I.2: the shortcut stays in use.
 
 use super::api::{Bus, MpcLimits};
+use super::why::WhyReason;
 use crate::mpoa::messages::{IngressInfo, PurgeScope, ToDaemon};
 use crate::mpoa::params::{MpcParams, Retry};
 use crate::{Cause, ConnId, Duration, Instant, Trace};
@@ -67,6 +68,37 @@ pub(super) struct Binding {
     call: Call,
 }
 
+impl Binding {
+    /// Whether packets take the shortcut: reason, sentence, and until when this holds.
+    pub(super) fn why(&self, entry: &Entry, now: Instant) -> (WhyReason, String, Instant) {
+        let egress = self.egress;
+        match (self.conn, self.call) {
+            (Some(_), _) => {
+                let text = format!(
+                    "packets up to {} octets take the shortcut to {egress}, longer ones LANE; {} did",
+                    self.mtu, entry.packets
+                );
+                (WhyReason::Shortcut, text, self.expires)
+            }
+            (None, Call::Wait(until)) if until > now => {
+                let cause = entry
+                    .last_cause
+                    .map_or_else(String::new, |c| format!(": {c}"));
+                let text = format!("the call to {egress} failed{cause}; tried again later");
+                (WhyReason::CallFailed, text, until)
+            }
+            (None, Call::Asked) => {
+                let text = format!("the connection to {egress} is being opened");
+                (WhyReason::Opening, text, self.expires)
+            }
+            (None, Call::Idle | Call::Wait(_)) => {
+                let text = format!("the next packet opens the connection to {egress}");
+                (WhyReason::Opening, text, self.expires)
+            }
+        }
+    }
+}
+
 /// An ingress cache entry.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -77,10 +109,10 @@ pub(super) struct Entry {
     pub(super) binding: Option<Binding>,
     pub(super) retry: Option<Retry>,
     source: Ipv4Addr,
-    count: u32,
-    window: Instant,
+    pub(super) count: u32,
+    pub(super) window: Instant,
     last_frame: Instant,
-    hold_until: Instant,
+    pub(super) hold_until: Instant,
 }
 
 impl Entry {

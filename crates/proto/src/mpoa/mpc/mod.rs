@@ -39,11 +39,13 @@ mod ingress;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod why;
 
 pub use api::{ByCode, Input, MpcConfig, MpcCounters, MpcLimits, Output, StaticMps};
 pub use egress::EgressState;
 pub use ingress::IngressState;
 pub use snapshot::{EgressRow, IngressRow, MpcSnapshot, MpsRow, QosRow, ShortcutRow};
+pub use why::{Why, WhyReason};
 
 use crate::mpoa::params::MpcParams;
 use crate::{AtmEvent, AtmRequest, Cause, Instant, Machine, Refused, Trace};

@@ -11,7 +11,7 @@ use super::conns::{ConnUse, MAX_SDU, Sent};
 use super::resolve::requester;
 use super::state::{Asked, Collect, CollectKey, Ingress, PurgeTarget, Purpose, count};
 use super::{Mps, Output};
-use crate::nhrp::{Expired, Fault, transit};
+use crate::nhrp::{Expired, Fault, auth, transit};
 use crate::{ConnId, Instant, Trace};
 
 impl Mps {
@@ -26,14 +26,15 @@ impl Mps {
         }
     }
 
-    fn packet(&mut self, peer: AtmAddress, packet: Packet, now: Instant) {
+    fn packet(&mut self, peer: AtmAddress, mut packet: Packet, now: Instant) {
         match packet.op {
             mpoa::op::RESOLUTION_REQUEST => self.mpoa_request(peer, packet, now),
             mpoa::op::IMPOSITION_REPLY => self.imposition_reply(peer, &packet, now),
             mpoa::op::EGRESS_PURGE_REQUEST => self.egress_purge(peer, &packet, now),
             op::ERROR_INDICATION => self.error_received(packet, now),
             op::RESOLUTION_REQUEST..=op::PURGE_REPLY => {
-                if let Err(fault) = self.station.check(&packet) {
+                let authentic = self.authenticate(peer, &mut packet);
+                if let Err(fault) = authentic.and_then(|()| self.station.check(&packet)) {
                     return self.not_checked(peer, &packet, fault, now);
                 }
                 self.nhrp_packet(peer, packet, now);
@@ -41,6 +42,21 @@ impl Mps {
             // What only a client gets.
             _ => self.unexpected(peer, &packet),
         }
+    }
+
+    /// What a neighbour with a key sends is signed, or it is not the neighbour's.
+    fn authenticate(&self, peer: AtmAddress, packet: &mut Packet) -> Result<(), Fault> {
+        let Some(key) = self.config.keys.get(&peer) else {
+            return Ok(());
+        };
+        if key.verify(packet).is_none() {
+            return Err(Fault {
+                code: error::AUTHENTICATION,
+                offset: 0,
+            });
+        }
+        auth::strip(packet);
+        Ok(())
     }
 
     fn nhrp_packet(&mut self, peer: AtmAddress, packet: Packet, now: Instant) {
@@ -350,7 +366,15 @@ impl Mps {
 
     /// Sends a packet on a control connection.
     pub(super) fn send(&mut self, peer: AtmAddress, packet: &Packet, now: Instant) {
-        let sdu = packet.to_sdu();
+        let sdu = match self.config.keys.get(&peer) {
+            // Error Indications have no extensions; MPOA's own messages are between server and client.
+            Some(key) if (op::RESOLUTION_REQUEST..=op::PURGE_REPLY).contains(&packet.op) => {
+                let mut signed = packet.clone();
+                key.sign(&mut signed, self.station.protocol);
+                signed.to_sdu()
+            }
+            _ => packet.to_sdu(),
+        };
         let own = self.config.control;
         if peer == own || sdu.len() > usize::from(MAX_SDU) {
             self.counters.undeliverable += 1;

@@ -1,13 +1,14 @@
 //! What an MPOA server is told: addresses, interfaces, parameters, limits.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use crate::Duration;
 use crate::mix::mix;
-use crate::nhrp::RetryRule;
 use crate::nhrp::cache::mask;
+use crate::nhrp::{RetryRule, auth};
 
 /// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.
 ///
@@ -183,6 +184,9 @@ pub struct MpsConfig {
     pub terminate: bool,
     /// Let stations register addresses on this router's networks (RFC 2332 §5.2.3); else the answer is code 4.
     pub register: bool,
+    /// Keys shared with other servers and with stations, by control address: NHRP packets to them are signed, and
+    /// those from them that are not are refused with error 11. Error Indications cannot be signed.
+    pub keys: BTreeMap<AtmAddress, auth::Key>,
     /// Send Trigger when the router forwards a flow of a client.
     pub trigger: bool,
     /// MTU of shortcuts that end here, octets.
@@ -215,6 +219,7 @@ impl MpsConfig {
             limits: Limits::default(),
             terminate: true,
             register: false,
+            keys: BTreeMap::new(),
             trigger: false,
             mtu: 1500,
             first_request_id: (mixed >> 32) as u32,

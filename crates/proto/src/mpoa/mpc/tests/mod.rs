@@ -6,6 +6,7 @@ mod ingress;
 mod life;
 mod linux;
 mod pair;
+mod why;
 
 use super::*;
 use crate::machine::settle;

@@ -1,6 +1,7 @@
 //! Tests of the MPOA server in virtual time: the worked sequence of the facts book byte for byte, the
 //! recorded packets of Linux clients, two and three servers on a network that loses packets, hostile peers.
 
+mod auth;
 mod failures;
 mod hostile;
 mod linux;

@@ -1,0 +1,186 @@
+//! Why there is, or is not, a shortcut for an address: `inspect nhrp --why`.
+
+use super::Mpc;
+use super::ingress::{Entry, IngressState};
+use crate::Instant;
+use aerostat_wire::AtmAddress;
+use aerostat_wire::mpoa::code_name;
+use core::net::Ipv4Addr;
+
+/// How far an address is from a shortcut; the order is that of the way there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WhyReason {
+    /// The client does not run.
+    Off,
+    /// No LANE interface is up.
+    NoInterface,
+    /// The client detects no flows of IPv4 (MPC-p3).
+    NoFlows,
+    /// No MPOA server is known on the ELANs.
+    NoServer,
+    /// The address is none that a shortcut can lead to: group or broadcast.
+    NotUnicast,
+    /// No packet for the address has gone to a server.
+    Unseen,
+    /// Packets are counted; there are too few for a flow.
+    Counting,
+    /// The server has been asked and has not answered.
+    Asking,
+    /// The server refused; the address is left alone.
+    Refused,
+    /// The server did not answer; the address is left alone.
+    Unanswered,
+    /// Resolved, but the connection failed; LANE until it is tried again.
+    CallFailed,
+    /// Resolved; the connection is opened by the next packet, or being opened.
+    Opening,
+    /// Packets take the shortcut.
+    Shortcut,
+}
+
+impl WhyReason {
+    /// One word for tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::NoInterface => "no-interface",
+            Self::NoFlows => "no-flows",
+            Self::NoServer => "no-server",
+            Self::NotUnicast => "not-unicast",
+            Self::Unseen => "unseen",
+            Self::Counting => "counting",
+            Self::Asking => "asking",
+            Self::Refused => "refused",
+            Self::Unanswered => "unanswered",
+            Self::CallFailed => "call-failed",
+            Self::Opening => "opening",
+            Self::Shortcut => "shortcut",
+        }
+    }
+}
+
+/// The answer of a client about one address, and one server that it has an entry of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// How far it is.
+    pub reason: WhyReason,
+    /// Control address of the server concerned.
+    pub mps: Option<AtmAddress>,
+    /// The same as a sentence, with the figures.
+    pub text: String,
+    /// Seconds until this ends by itself, rounded up.
+    pub left_s: Option<u64>,
+}
+
+impl Why {
+    fn of(reason: WhyReason, text: impl Into<String>) -> Self {
+        Self {
+            reason,
+            mps: None,
+            text: text.into(),
+            left_s: None,
+        }
+    }
+}
+
+impl Mpc {
+    /// Why packets for `target` take a shortcut at `now` or not: one answer for each server that has an entry
+    /// for it, or a single one if none has.
+    #[must_use]
+    pub fn why(&self, target: Ipv4Addr, now: Instant) -> Vec<Why> {
+        if !self.is_running() {
+            return vec![Why::of(WhyReason::Off, "the MPOA client does not run")];
+        }
+        let entries = self.data.ingress.entries.iter();
+        let mut all: Vec<Why> = entries
+            .filter(|((_, destination), _)| *destination == target)
+            .map(|((mps, _), entry)| Why {
+                mps: Some(*mps),
+                ..self.why_entry(entry, now)
+            })
+            .collect();
+        if all.is_empty() {
+            all.push(self.why_not(target));
+        }
+        all
+    }
+
+    /// There is no entry: what is missing before the first packet could make one.
+    fn why_not(&self, target: Ipv4Addr) -> Why {
+        let up = || self.data.lecs.values().filter(|lec| lec.up);
+        let (reason, text) = if target.is_multicast() || target.is_broadcast() {
+            let text = "groups and broadcasts go by LANE only";
+            (WhyReason::NotUnicast, text)
+        } else if up().next().is_none() {
+            let text = "no LANE interface has joined its ELAN";
+            (WhyReason::NoInterface, text)
+        } else if !self.data.params.ipv4 {
+            let text = "flows of IPv4 are not detected (MPC-p3)";
+            (WhyReason::NoFlows, text)
+        } else if !up().any(|lec| lec.macs.values().any(|known| !known.stale)) {
+            let text = "no router on the ELANs is known as an MPOA server";
+            (WhyReason::NoServer, text)
+        } else {
+            let text = "no packet for it has gone to an MPOA server; those with IP options or a time to live of 1, \
+                        and those to hosts on the same ELAN, do not count";
+            (WhyReason::Unseen, text)
+        };
+        Why::of(reason, text)
+    }
+
+    fn why_entry(&self, entry: &Entry, now: Instant) -> Why {
+        let params = &self.data.params;
+        let left = |at: Instant| Some(at.since(now).as_nanos().div_ceil(1_000_000_000) as u64);
+        if let Some(binding) = &entry.binding {
+            let (reason, text, until) = binding.why(entry, now);
+            return Why {
+                left_s: left(until),
+                ..Why::of(reason, text)
+            };
+        }
+        match entry.state {
+            IngressState::HoldDown if entry.last_code != 0 => Why {
+                left_s: left(entry.hold_until),
+                ..Why::of(
+                    WhyReason::Refused,
+                    format!(
+                        "the server refused with code {} ({}); held down",
+                        entry.last_code,
+                        code_name(entry.last_code)
+                    ),
+                )
+            },
+            IngressState::HoldDown => Why {
+                left_s: left(entry.hold_until),
+                ..Why::of(
+                    WhyReason::Unanswered,
+                    "the server did not answer; held down",
+                )
+            },
+            IngressState::Query => {
+                let sent = entry.retry.map_or(0, |retry| retry.sent);
+                Why {
+                    left_s: entry.retry.and_then(|retry| left(retry.at)),
+                    ..Why::of(
+                        WhyReason::Asking,
+                        format!("the server was asked {sent} times and has not answered yet"),
+                    )
+                }
+            }
+            IngressState::Cached | IngressState::Resolved | IngressState::Refresh => {
+                let window = params.frame_time;
+                let over = now.since(entry.window) >= window;
+                let count = if over { 0 } else { entry.count };
+                Why::of(
+                    WhyReason::Counting,
+                    format!(
+                        "{count} packets in this window of {} s; {} make a flow",
+                        window.as_secs(),
+                        params.frame_count
+                    ),
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The authentication extension: packets between neighbours that share a key.
+//!
+//! Authentication is hop by hop: whoever passes a packet on checks what came in and signs what goes out. The
+//! extension holds a reserved half word, a security parameter index (SPI), the sender's protocol address and
+//! a digest: HMAC-MD5 over the whole packet, with the digest and the checksum field zero.
+//!
+//! Source: RFC 2332 §5.3.4; facts book "NHRP" §6. **Not implemented.** Replay protection (the RFC has none),
+//! negotiation of SPIs, algorithms other than HMAC-MD5.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::md5::hmac_md5;
+use aerostat_wire::nhrp::{Extension, Packet, ext};
+
+/// Octets before the sender's address: reserved and SPI.
+const HEAD: usize = 4;
+/// Octets of the digest.
+const DIGEST: usize = 16;
+
+/// A key shared with a neighbour.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Security parameter index: which key it is.
+    pub spi: u16,
+    /// The secret, any length.
+    pub secret: Vec<u8>,
+}
+
+/// Keys are not for traces.
+impl core::fmt::Debug for Key {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Key {{ spi: {}, .. }}", self.spi)
+    }
+}
+
+impl Key {
+    /// Signs `packet` as sent by `sender`; an extension of the hop before is replaced where it stands.
+    pub fn sign(&self, packet: &mut Packet, sender: Ipv4Addr) {
+        let mut value = vec![0, 0];
+        value.extend(self.spi.to_be_bytes());
+        value.extend(sender.octets());
+        value.extend([0; DIGEST]);
+        let list = packet.extensions.get_or_insert_default();
+        match list.iter_mut().find(|e| e.kind() == ext::AUTHENTICATION) {
+            Some(known) => known.value = value,
+            None => list.push(Extension::compulsory(ext::AUTHENTICATION, value)),
+        }
+        let digest = digest(&self.secret, packet);
+        if let Some(place) = digest_field(packet) {
+            place.copy_from_slice(&digest);
+        }
+    }
+
+    /// The sender that a packet names, if this key signed it and nothing was changed since.
+    #[must_use]
+    pub fn verify(&self, packet: &Packet) -> Option<Ipv4Addr> {
+        let mut kinds = packet.extensions.iter().flatten();
+        let extension = kinds.find(|e| e.kind() == ext::AUTHENTICATION)?;
+        // Each type once: a second digest would not be covered by the first.
+        if kinds.any(|e| e.kind() == ext::AUTHENTICATION) {
+            return None;
+        }
+        let value = &extension.value;
+        if value.len() != HEAD + 4 + DIGEST || value[2..HEAD] != self.spi.to_be_bytes() {
+            return None;
+        }
+        let sender: [u8; 4] = value[HEAD..HEAD + 4].try_into().ok()?;
+        let told = &value[HEAD + 4..];
+        let mut blank = packet.clone();
+        digest_field(&mut blank)?.fill(0);
+        let computed = digest(&self.secret, &blank);
+        // Every octet is looked at: the time tells nothing.
+        let differ = told
+            .iter()
+            .zip(computed)
+            .fold(0, |all, (a, b)| all | (a ^ b));
+        (differ == 0).then_some(sender.into())
+    }
+}
+
+/// Takes the extension of the last hop away, before a packet goes to a neighbour without a key.
+pub fn strip(packet: &mut Packet) {
+    if let Some(list) = &mut packet.extensions {
+        list.retain(|extension| extension.kind() != ext::AUTHENTICATION);
+    }
+}
+
+fn digest_field(packet: &mut Packet) -> Option<&mut [u8]> {
+    let mut list = packet.extensions.iter_mut().flatten();
+    let value = &mut list.find(|e| e.kind() == ext::AUTHENTICATION)?.value;
+    let at = value.len().checked_sub(DIGEST)?;
+    value.get_mut(at..)
+}
+
+fn digest(secret: &[u8], packet: &Packet) -> [u8; 16] {
+    let mut octets = packet.encode();
+    if let Some(checksum) = octets.get_mut(12..14) {
+        checksum.fill(0);
+    }
+    hmac_md5(secret, &octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aerostat_wire::nhrp::{Body, op};
+    use aerostat_wire::{AtmAddress, mpoa};
+
+    const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+    fn key(spi: u16, secret: &str) -> Key {
+        Key {
+            spi,
+            secret: secret.into(),
+        }
+    }
+
+    fn packet() -> Packet {
+        let mut packet =
+            mpoa::resolution_request(1, AtmAddress::LECS, SENDER, [10, 6, 0, 1].into());
+        packet.op = op::RESOLUTION_REQUEST;
+        packet.extensions = None;
+        packet
+    }
+
+    #[test]
+    fn what_was_signed_is_recognised_after_the_wire() {
+        let key = key(7, "between neighbours");
+        let mut signed = packet();
+        key.sign(&mut signed, SENDER);
+        let received = Packet::decode(&signed.encode()).unwrap();
+        assert_eq!(key.verify(&received), Some(SENDER));
+        // The next hop signs anew, in the same place.
+        let mut next = received.with(Extension::new(ext::VENDOR, vec![0, 1, 2]));
+        assert_eq!(key.verify(&next), None, "an extension was added");
+        key.sign(&mut next, SENDER);
+        assert_eq!(key.verify(&next), Some(SENDER));
+        assert_eq!(next.extensions.as_ref().unwrap().len(), 2);
+        strip(&mut next);
+        assert_eq!(next.extension(ext::AUTHENTICATION), None);
+        assert_eq!(key.verify(&next), None);
+    }
+
+    #[test]
+    fn what_was_changed_or_signed_by_others_is_not() {
+        let mine = key(7, "between neighbours");
+        let mut signed = packet();
+        mine.sign(&mut signed, SENDER);
+        assert_eq!(key(7, "guessed").verify(&signed), None);
+        assert_eq!(key(8, "between neighbours").verify(&signed), None);
+        let mut twice = signed.clone();
+        let copy = signed.extension(ext::AUTHENTICATION).unwrap().clone();
+        twice.extensions.as_mut().unwrap().push(copy);
+        assert_eq!(mine.verify(&twice), None);
+        let mut other = signed.clone();
+        if let Body::Common(common) = &mut other.body {
+            common.destination = Ipv4Addr::new(10, 6, 0, 2).into();
+        }
+        assert_eq!(mine.verify(&other), None);
+        // Every octet of the value counts, except the two that are reserved, which are covered too.
+        let length = copy_of(&signed).len();
+        for at in 0..length {
+            let mut damaged = signed.clone();
+            for extension in damaged.extensions.iter_mut().flatten() {
+                extension.value[at] ^= 1;
+            }
+            assert_eq!(mine.verify(&damaged), None, "octet {at}");
+        }
+        for length in 0..length {
+            let mut short = signed.clone();
+            for extension in short.extensions.iter_mut().flatten() {
+                extension.value.truncate(length);
+            }
+            assert_eq!(mine.verify(&short), None, "{length} octets");
+        }
+        assert_eq!(
+            format!("{mine:?}"),
+            "Key { spi: 7, .. }",
+            "no secret in traces"
+        );
+    }
+
+    fn copy_of(packet: &Packet) -> Vec<u8> {
+        let found = packet.extension(ext::AUTHENTICATION);
+        found.map(|e| e.value.clone()).unwrap_or_default()
+    }
+}
