@@ -206,9 +206,11 @@ impl Mpc {
         let ending = self.daemon.as_ref().map(|daemon| daemon.ending);
         if let Some(Ending::Done { reload }) = ending {
             self.daemon_gone("the MPOA client has ended");
-            if reload {
+            let wanted = self.started && self.config.enabled;
+            // It may have been stopped or turned off while it ended for a reload.
+            if wanted && reload {
                 self.restart_at = Some(now + RELOAD_PAUSE);
-            } else if self.started && self.config.enabled {
+            } else if wanted {
                 // It was turned on again while it was ending.
                 self.start_daemon();
                 self.pump(now);

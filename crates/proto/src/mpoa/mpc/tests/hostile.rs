@@ -224,6 +224,21 @@ proptest! {
     }
 }
 
+/// A client that is stopped while it ends for a reload does not come back.
+#[test]
+fn stopped_during_a_reload() {
+    let mut rig = Rig::ready();
+    strike(&mut rig, &Blow::Flow(0));
+    strike(&mut rig, &Blow::Packet(0, 70));
+    rig.input(Input::Reload);
+    assert!(rig.mpc.daemon.is_some(), "purges are not answered yet");
+    rig.input(Input::Stop);
+    let end = rig.now.as_nanos() / 1_000_000_000 + 3;
+    rig.until(end);
+    assert!(rig.mpc.daemon.is_none());
+    assert_eq!(rig.mpc.poll_timeout(), None);
+}
+
 #[test]
 fn purge_with_many_entries_is_bounded() {
     let mut rig = Rig::ready();
