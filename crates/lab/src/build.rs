@@ -33,6 +33,9 @@ const MPS_DATA_SELECTOR: u8 = 0x53;
 /// First port of a flow's sender.
 const FIRST_SOURCE_PORT: u16 = 40_001;
 
+/// Where the prefix of an address stands that the switch will give.
+const NO_PREFIX: [u8; 13] = [0; 13];
+
 /// Which hosts and routers are Linux kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
@@ -114,7 +117,11 @@ impl<'a> Builder<'a> {
                 NodeKind::Outside(outside) => Some(outside),
                 _ => None,
             };
-            let managed = outside.filter(|outside| outside.ilmi);
+            let managed = match &peer.kind {
+                NodeKind::Outside(outside) => outside.ilmi,
+                NodeKind::Host(host) => host.ilmi,
+                NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Router(_) => false,
+            };
             let given = outside.and_then(|outside| outside.version);
             let version = given.unwrap_or(Version::Uni31);
             let (side, kind) = match (port.side, port.station) {
@@ -125,9 +132,9 @@ impl<'a> Builder<'a> {
             let interface = interface::Params::new(side, version).incarnation(life as u8);
             let rate = self.lab.link(port.link).rate;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate);
-            config.ilmi = managed.map(|_| self.ilmi(&node.name, model, given, switch.port_count()));
+            config.ilmi = managed.then(|| self.ilmi(&node.name, model, given, switch.port_count()));
             let number = switch.add_port(config);
-            if let Some(station) = port.station.filter(|_| outside.is_none()) {
+            if let Some(station) = port.station.filter(|_| outside.is_none() && !managed) {
                 switch.register(number, station);
             }
             for address in outside.iter().flat_map(|outside| &outside.addresses) {
@@ -144,7 +151,7 @@ impl<'a> Builder<'a> {
         Some(switch)
     }
 
-    /// What a port of the switch `name` offers to a host outside.
+    /// What a port of the switch `name` offers to a host.
     fn ilmi(
         &self,
         name: &str,
@@ -205,8 +212,19 @@ impl<'a> Builder<'a> {
         };
         let mut host = Host::new(name, Self::signalling(life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
-        self.add_lec(&mut host, id, &model.lec, life);
-        if let Some(mpc) = &model.mpoa {
+        let (mut lec, mut mpc) = (model.lec.clone(), model.mpoa.clone());
+        if model.ilmi {
+            lec.address = lec.address.with_prefix(NO_PREFIX);
+            if let Some(mpc) = &mut mpc {
+                mpc.control = mpc.control.with_prefix(NO_PREFIX);
+                mpc.data = mpc.data.with_prefix(NO_PREFIX);
+            }
+            let mut config = ilmi::Config::new(ilmi::Side::User, lec.mac, Version::Uni31);
+            config.esis = vec![model.attachment.address.esi()];
+            host.register_by_ilmi(config);
+        }
+        self.add_lec(&mut host, id, &lec, life);
+        if let Some(mpc) = &mpc {
             self.add_mpc(&mut host, name, mpc, life);
         }
         if !model.sockets.is_empty() {
@@ -269,7 +287,10 @@ impl<'a> Builder<'a> {
         }
         let mut config = LecConfig::new(elan_name(elan), model.address, model.mac);
         let seed = self.seed_of(name, &format!("lec{}", model.index), life);
-        config.lecs = self.lab.lane_server().map(|(_, _, server)| server.lecs);
+        // A host without a prefix does not know the LECS either.
+        let known = model.address.prefix() != NO_PREFIX;
+        let server = self.lab.lane_server().filter(|_| known);
+        config.lecs = server.map(|(_, _, server)| server.lecs);
         let make = move |start: u32| {
             let seed = seed.wrapping_add(start.into());
             Service::Lec(Lec::new(LecConfig {

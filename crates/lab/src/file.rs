@@ -515,6 +515,8 @@ section! {
         link: Option<LinkOptions>,
         /// Settings of the embedded TCP.
         tcp: Option<TcpFile>,
+        /// It knows only its ESI: it gets its addresses and that of the LECS from the switch by ILMI; default false.
+        ilmi: Option<At<bool>>,
         /// True: a Linux kernel host; false: an embedded one; default: as the command says.
         kernel: Option<At<bool>>,
         /// Programs that use the ATM service directly.

@@ -347,6 +347,8 @@ pub struct Host {
     pub mpoa: Option<Mpc>,
     /// TCP settings of the embedded stack.
     pub tcp: Tcp,
+    /// It knows only its ESI, and registers its addresses by ILMI. Those given here are what it will get.
+    pub ilmi: bool,
     /// True or false if the file insists on a Linux kernel host or an embedded one; `None`: the driver decides.
     pub kernel: Option<bool>,
     /// Programs that use the ATM service directly.

@@ -2,6 +2,7 @@
 
 pub mod atm;
 pub mod host;
+mod ilmi;
 pub mod inspect;
 pub mod interface;
 pub mod ip;

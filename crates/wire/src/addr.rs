@@ -55,6 +55,11 @@ impl AtmAddress {
         self.0[19] = selector;
         self
     }
+    /// The same end system under another network prefix.
+    #[must_use]
+    pub fn with_prefix(self, prefix: [u8; 13]) -> Self {
+        Self::from_parts(prefix, self.esi(), self.selector())
+    }
     /// True if the first 19 octets agree: the same end system, whatever the selector.
     #[must_use]
     pub fn same_end_system(&self, other: &Self) -> bool {

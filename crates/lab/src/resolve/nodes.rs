@@ -431,6 +431,7 @@ impl Builder<'_> {
                     .and_then(|tcp| tcp.buffer.as_ref())
                     .map_or(BUFFER, |buffer| buffer.value.0),
             },
+            ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             kernel: host.kernel.as_ref().map(At::get),
             sockets: Vec::new(),
         }));

@@ -21,12 +21,16 @@
 //! are indices into the list of LANE clients. Work that is raised while a machine is served is queued: the machine
 //! is marked and served later in the same call, never recursed into.
 //!
+//! **Addresses** are known from the configuration, or only the ESI is and the switch gives the rest by ILMI
+//! (`management.rs`); services wait for that.
+//!
 //! **Failure.** A service can crash and return alone ([`HostCommand::Crash`], [`HostCommand::Restart`]): its calls are
 //! cleared, everybody else goes on. What a service is made of is kept as a [`Factory`], so that a restart starts
 //! from nothing but its configuration.
 
 mod clip;
 mod ip;
+mod management;
 mod moves;
 mod service;
 pub mod sockets;
@@ -191,6 +195,8 @@ pub struct Host {
     name: String,
     signalling: Signalling,
     signalling_deadline: Option<Instant>,
+    /// `None`: the addresses of its services are known beforehand.
+    management: Option<management::Management>,
     slots: Vec<Slot>,
     interfaces: Vec<Interface>,
     mpc: Option<usize>,
@@ -221,6 +227,7 @@ impl Host {
             name: name.into(),
             signalling,
             signalling_deadline: None,
+            management: None,
             slots: Vec::new(),
             interfaces: Vec::new(),
             mpc: None,
@@ -342,6 +349,7 @@ impl Host {
             signalling::Input::LinkDown
         };
         self.ask(input, now);
+        self.manage_link(up, now);
         self.settle(now);
     }
 
@@ -355,6 +363,9 @@ impl Host {
         if due(self.signalling_deadline) {
             self.signalling.handle_timeout(now);
             self.touch(Part::Signalling);
+        }
+        if due(self.management_deadline()) {
+            self.manage_timeout(now);
         }
         if due(self.ip_deadline) {
             self.ip.handle_timeout(now);
@@ -380,7 +391,12 @@ impl Host {
     /// When [`Self::handle_timeout`] is next needed.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let own = [self.signalling_deadline, self.ip_deadline, self.mpoa_start];
+        let own = [
+            self.signalling_deadline,
+            self.management_deadline(),
+            self.ip_deadline,
+            self.mpoa_start,
+        ];
         self.slots
             .iter()
             .map(|slot| slot.deadline)
@@ -414,8 +430,13 @@ impl Host {
         }
     }
 
+    fn management_deadline(&self) -> Option<Instant> {
+        self.management.as_ref()?.deadline
+    }
+
     fn start(&mut self, now: Instant) {
         self.ask(signalling::Input::Start, now);
+        self.manage_link(true, now);
         for slot in 0..self.slots.len() {
             if !matches!(self.slots[slot].kind, ServiceKind::Mpc | ServiceKind::Mps) {
                 self.start_slot(slot, now);
@@ -446,10 +467,7 @@ impl Host {
             HostCommand::Mpoa(on) => self.set_mpoa(on, now),
             HostCommand::Crash(kind) => self.for_each_of(kind, now, Self::crash_slot),
             HostCommand::Restart(kind) => self.for_each_of(kind, now, |host, slot, now| {
-                host.crash_slot(slot, now);
-                let made = (host.slots[slot].factory)(host.slots[slot].starts);
-                host.slots[slot].service = Some(made);
-                host.slots[slot].starts += 1;
+                host.make_anew(slot, now);
                 let wanted = !matches!(kind, ServiceKind::Mpc | ServiceKind::Mps) || host.mpoa;
                 if wanted {
                     host.start_slot(slot, now);
@@ -469,6 +487,14 @@ impl Host {
                 act(self, slot, now);
             }
         }
+    }
+
+    /// A service forgets everything but its configuration. It does not run yet.
+    fn make_anew(&mut self, slot: usize, now: Instant) {
+        self.crash_slot(slot, now);
+        let made = (self.slots[slot].factory)(self.slots[slot].starts);
+        self.slots[slot].service = Some(made);
+        self.slots[slot].starts += 1;
     }
 
     fn crash_slot(&mut self, slot: usize, now: Instant) {

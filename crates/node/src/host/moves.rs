@@ -44,6 +44,9 @@ impl Host {
     }
 
     pub(super) fn start_slot(&mut self, slot: usize, now: Instant) {
+        if !self.place_slot(slot) {
+            return;
+        }
         // MPOA that is turned on again is known already.
         if !core::mem::replace(&mut self.slots[slot].user, true) {
             self.ask(signalling::Input::AddUser(user_of(slot)), now);
@@ -176,7 +179,7 @@ impl Host {
             self.event(user.0.into(), &AtmEvent::Received { conn, sdu }, now);
         } else if vc == Vc::SIGNALLING {
             self.ask(signalling::Input::Signalling(sdu), now);
-        } else {
+        } else if vc != Vc::ILMI || !self.manage(sdu, now) {
             self.unknown_vc += 1;
         }
     }

@@ -5,6 +5,7 @@ use aerostat_proto::clip::Clip;
 use aerostat_proto::lane::{Bus, Lec, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, Mps};
 use aerostat_proto::{Instant, Machine};
+use aerostat_wire::AtmAddress;
 use core::fmt;
 
 /// Kinds of services, by the names that people use.
@@ -83,6 +84,18 @@ impl Service {
             Self::Mps(_) => ServiceKind::Mps,
             Self::Clip(_) => ServiceKind::Clip,
             Self::Sockets(_) => ServiceKind::Sockets,
+        }
+    }
+    /// Where the host is in the network, as ILMI told. A prefix other than before only until the service starts.
+    pub(super) fn set_network(&mut self, prefix: [u8; 13], lecs: Option<AtmAddress>) {
+        match self {
+            Self::Lec(machine) => machine.set_network(prefix, lecs),
+            Self::Mpc(machine) => machine.set_prefix(prefix),
+            Self::Clip(machine) => machine.set_prefix(prefix),
+            // Servers and routers have addresses of their own: others must know them beforehand.
+            Self::Les(_) | Self::Bus(_) | Self::Lecs(_) | Self::Mps(_) => {}
+            // Programs name the addresses that the lab file gives, which are those that ILMI gives.
+            Self::Sockets(_) => {}
         }
     }
     pub(super) fn handle_timeout(&mut self, now: Instant) {

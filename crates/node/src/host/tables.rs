@@ -164,6 +164,7 @@ impl Host {
                 tables.extend([links, errors]);
             }
             "route" => tables.extend(self.route_table()),
+            "ilmi" => tables.extend(self.ilmi_tables()),
             _ => {}
         }
         for (slot, state) in self.slots.iter().enumerate() {

@@ -100,6 +100,8 @@ pub enum Input<'a> {
     Start,
     /// The line is dead.
     LinkDown,
+    /// The version that both ends speak; another one than before ends all calls.
+    Version(uni::Version),
     /// One SDU of VPI 0 VCI 5.
     Signalling(&'a [u8]),
     /// A new user; it is told `Up` at once if the link is.
@@ -458,6 +460,9 @@ impl Machine for Signalling {
         let done = match input {
             Input::Start => self.interface.handle_input(interface::Input::Start, now),
             Input::LinkDown => self.interface.handle_input(interface::Input::LinkDown, now),
+            Input::Version(version) => self
+                .interface
+                .handle_input(interface::Input::Version(version), now),
             Input::Signalling(sdu) => self
                 .interface
                 .handle_input(interface::Input::Lower(sdu), now),

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use aerostat_proto::ilmi::{Event, Input, Output};
-use aerostat_proto::uni::Version;
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc, ilmi};
 
 use super::{PortNo, RouteSelect, Switch};
-use crate::inspect::{Table, text};
+use crate::inspect::Table;
 use crate::interface;
 
 /// Largest SDU of a management channel.
@@ -81,54 +80,10 @@ impl<R: RouteSelect> Switch<R> {
 
     /// What `inspect ilmi` shows: the hosts behind the ports, and their addresses.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
-        let columns = &[
-            "port", "name", "state", "peer", "device", "uni", "prefixes", "sent", "received",
-            "lost", "refused",
-        ];
-        let mut peers = Table::new("ilmi", columns);
-        let mut addresses = Table::new("addresses", &["port", "name", "address"]);
-        for (number, port) in self.ports.iter().enumerate() {
-            let Some(ime) = &port.ime else {
-                continue;
-            };
-            let seen = ime.snapshot();
-            let system = seen.peer.system.as_ref().map(|octets| {
-                let hex: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-                text(hex.join(":"))
-            });
-            peers.row(vec![
-                number.into(),
-                port.config.name.clone().into(),
-                text(seen.state),
-                system.into(),
-                match seen.peer.device {
-                    Some(1) => "user".into(),
-                    Some(2) => "node".into(),
-                    _ => "-".into(),
-                },
-                seen.version.map(|version| text(name(version))).into(),
-                seen.prefixes.len().into(),
-                seen.counters.sent.into(),
-                seen.counters.received.into(),
-                seen.counters.losses.into(),
-                (seen.counters.errors_sent + seen.counters.full).into(),
-            ]);
-            for address in seen.addresses {
-                addresses.row(vec![
-                    number.into(),
-                    port.config.name.clone().into(),
-                    text(address),
-                ]);
-            }
-        }
-        vec![peers, addresses]
-    }
-}
-
-const fn name(version: Version) -> &'static str {
-    match version {
-        Version::Uni30 => "3.0",
-        Version::Uni31 => "3.1",
-        Version::Uni40 => "4.0",
+        let ports = self.ports.iter().enumerate();
+        crate::ilmi::tables(ports.filter_map(|(number, port)| {
+            let ime = port.ime.as_ref()?;
+            Some((number, port.config.name.as_str(), ime.snapshot()))
+        }))
     }
 }

@@ -306,6 +306,10 @@ impl Clip {
             out: VecDeque::new(),
         }
     }
+    /// The network prefix of its address, as ILMI told; to be changed only before it starts.
+    pub fn set_prefix(&mut self, prefix: [u8; 13]) {
+        self.config.address = self.config.address.with_prefix(prefix);
+    }
     /// What it was told.
     #[must_use]
     pub const fn config(&self) -> &Config {

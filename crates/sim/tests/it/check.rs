@@ -141,7 +141,7 @@ fn switch_labels(name: &str, switch: &Switch) -> Result<BTreeMap<u16, Labels>, S
     }
     for view in switch.fabric().connections() {
         if view.local {
-            if view.from.vc != Vc::SIGNALLING {
+            if ![Vc::SIGNALLING, Vc::ILMI].contains(&view.from.vc) {
                 return Err(format!("{name}: {:?} is local", view.from));
             }
             continue;

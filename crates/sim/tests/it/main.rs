@@ -7,4 +7,5 @@ mod check;
 mod faults;
 mod labs;
 mod random;
+mod registering;
 mod sockets;

@@ -195,6 +195,13 @@ impl Lec {
             out: VecDeque::new(),
         }
     }
+    /// Where the client is in the network, as ILMI told: the prefix of its address, and the LECS to ask first.
+    /// The prefix may change only before [`Input::Start`]; the LECS counts from the next join.
+    pub fn set_network(&mut self, prefix: [u8; 13], lecs: Option<AtmAddress>) {
+        let config = &mut self.control.config;
+        config.address = config.address.with_prefix(prefix);
+        config.lecs = lecs;
+    }
     /// Where it stands.
     #[must_use]
     pub fn state(&self) -> LecState {

@@ -86,6 +86,12 @@ impl Mpc {
             config,
         }
     }
+    /// The network prefix of both its addresses, as ILMI told; to be changed only before [`Input::Start`].
+    pub fn set_prefix(&mut self, prefix: [u8; 13]) {
+        for address in [&mut self.config.control, &mut self.config.data] {
+            *address = address.with_prefix(prefix);
+        }
+    }
     /// True while the daemon runs and is not ending.
     #[must_use]
     pub fn is_running(&self) -> bool {
