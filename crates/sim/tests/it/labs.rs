@@ -16,8 +16,6 @@ const LABS: [(&str, &[&str]); 6] = [
     ("two-hosts", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
-    // Not run here.
-    ("clip", &[]),
     ("one-elan", &["traffic.bulk.duration=300ms"]),
     (
         "two-subnets",
@@ -31,6 +29,16 @@ const LABS: [(&str, &[&str]); 6] = [
             "traffic.basso-urku.duration=1400ms",
             "traffic.sello-jaarli.duration=1400ms",
             "traffic.voice.duration=1400ms",
+        ],
+    ),
+    (
+        "clip",
+        &[
+            "traffic.across.duration=2s",
+            "traffic.routed.duration=300ms",
+            "traffic.tiny.duration=300ms",
+            "traffic.usual.duration=300ms",
+            "traffic.large.duration=300ms",
         ],
     ),
 ];
@@ -163,6 +171,11 @@ fn two_subnets() {
 }
 
 #[test]
+fn clip() {
+    examine("clip");
+}
+
+#[test]
 fn campus() {
     examine("campus");
 }
@@ -183,7 +196,8 @@ fn megabits(bench: &Bench, path: Path, from_s: f64, to_s: f64) -> f64 {
 
 #[test]
 fn without_mpoa_the_slower_router_bounds_the_campus_and_shortcuts_exceed_it() {
-    let set = LABS[3].1;
+    let campus = LABS.iter().find(|lab| lab.0 == "campus");
+    let set = campus.expect("a lab of the list").1;
     let longer = [
         "mpoa=false",
         "traffic.urku-basso.duration=3s",
