@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
+    /// Set up, take down and list permanent connections of a running lab
+    Pvc(PvcArgs),
     /// Record the cells of links of a running lab as pcapng
     Capture(CaptureArgs),
     /// Show the messages on the links of a running lab as a ladder
@@ -257,6 +259,98 @@ impl InspectFormat {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+One switch at a time; hosts use such connections if the lab file says so (pvcs:). What is set up here is gone when
+the switch restarts; those of the lab file come back then.
+
+Examples:
+  aerostat pvc show
+  aerostat pvc add sw1 urku.0.100 linux.0.120 --qos cbr:max_pcr=2000
+  aerostat pvc del sw1 urku.0.100"
+)]
+pub(crate) struct PvcArgs {
+    #[command(subcommand)]
+    pub(crate) command: PvcCommand,
+}
+
+/// What to do with permanent connections.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PvcCommand {
+    /// Join two labels of a switch, both ways
+    Add(PvcAddArgs),
+    /// Take a permanent connection down
+    Del(PvcDelArgs),
+    /// List the permanent connections of a switch, or of all
+    Show(PvcShowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An end is PORT.VPI.VCI, or PORT.VPI with --vp; a port is a number or the name of what is behind it
+('aerostat inspect port' shows both). It is refused if a label is in use or the bandwidth is not there.
+
+Examples:
+  aerostat pvc add sw1 urku.0.100 linux.0.120
+  aerostat pvc add sw1 0.0.100 2.3.40 --qos cbr:tx:max_pcr=2000,rx:max_pcr=100 --police
+  aerostat pvc add sw1 east.5 west.6 --vp")]
+pub(crate) struct PvcAddArgs {
+    /// The switch
+    pub(crate) switch: String,
+    /// One end
+    #[arg(value_name = "END")]
+    pub(crate) a: String,
+    /// The other end
+    #[arg(value_name = "OTHER_END")]
+    pub(crate) b: String,
+    /// Traffic in the words of qos(7), tx from the first end to the second
+    #[arg(long, default_value = "ubr")]
+    pub(crate) qos: String,
+    /// Join whole paths: the VPI is translated, all VCIs pass
+    #[arg(long)]
+    pub(crate) vp: bool,
+    /// Discard what exceeds a CBR or VBR contract
+    #[arg(long)]
+    pub(crate) police: bool,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat pvc del sw1 urku.0.100
+  aerostat pvc del sw1 east.5")]
+pub(crate) struct PvcDelArgs {
+    /// The switch
+    pub(crate) switch: String,
+    /// One of its ends: PORT.VPI.VCI, or PORT.VPI of a path
+    pub(crate) end: String,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat pvc show
+  aerostat pvc show sw1 -o json")]
+pub(crate) struct PvcShowArgs {
+    /// The switch; all if left out
+    pub(crate) switch: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   aerostat capture -w campus.pcapng
@@ -448,8 +542,12 @@ mod tests {
                 sub.get_name().to_owned(),
                 sub.render_long_help().to_string(),
             ));
+            for nested in sub.get_subcommands_mut().filter(own) {
+                let help = nested.render_long_help().to_string();
+                helps.push((nested.get_name().to_owned(), help));
+            }
         }
-        assert_eq!(helps.len(), 16);
+        assert_eq!(helps.len(), 20);
         for (name, help) in helps {
             let examples: Vec<&str> = help
                 .lines()

@@ -10,6 +10,7 @@ mod graph;
 mod inspect;
 mod ls;
 mod man;
+mod pvc;
 mod run;
 mod trace;
 mod up;
@@ -26,6 +27,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Pvc(args) => pvc::run(&args),
         Command::Capture(args) => capture::run(args),
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),

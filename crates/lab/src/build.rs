@@ -14,7 +14,7 @@ use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface, StaticRoute};
 use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Signalling};
-use aerostat_node::switch::{PortConfig, PortKind, PortNo, StaticRoutes, Switch};
+use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::{
     Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, lecs,
@@ -144,7 +144,12 @@ impl<'a> Builder<'a> {
         for pvc in &self.lab.pvcs {
             for hop in pvc.hops.iter().filter(|hop| hop.switch == id) {
                 let [from, to] = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
-                let added = switch.add_permanent(from, to, pvc.qos);
+                let added = switch.add_permanent(Permanent {
+                    ends: [from, to],
+                    qos: pvc.qos,
+                    path: pvc.path,
+                    police: pvc.police,
+                });
                 debug_assert!(added.is_ok(), "a resolved lab's labels are free");
             }
         }
@@ -322,7 +327,11 @@ impl<'a> Builder<'a> {
             let ip = pvc.peer.or(there.map(|(lec, _)| lec.ip).next());
             config.permanent.push(clip::Permanent {
                 vc: pvc.ends[own].1,
-                qos: pvc.qos,
+                qos: if own == 0 {
+                    pvc.qos
+                } else {
+                    pvc.qos.reversed()
+                },
                 encapsulation: if pvc.mux {
                     clip::Encapsulation::VcMux
                 } else {

@@ -469,6 +469,12 @@ section! {
         to_vc: Option<At<Label>>,
         /// Peak cell rate, cells per second both ways (CBR); default: best effort.
         pcr: Option<At<u64>>,
+        /// Instead of pcr: traffic in the words of linux-atm's qos(7), tx from the first end to the second.
+        qos: Option<At<QosText>>,
+        /// The switches discard what exceeds CBR and VBR contracts; default false.
+        police: Option<At<bool>>,
+        /// Switch whole paths between two links out of the lab: the labels are VPI.0; default false.
+        vp: Option<At<bool>>,
         /// Classical IP: packets without LLC/SNAP; default false.
         mux: Option<At<bool>>,
         /// Classical IP: address of who is at the end outside; default: InATMARP asks.

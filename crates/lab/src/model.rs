@@ -289,8 +289,12 @@ pub struct Pvc {
     pub ends: [(NodeId, Vc); 2],
     /// Its way through the switches.
     pub hops: Vec<Hop>,
-    /// Traffic, both ways alike.
+    /// Traffic, seen from the first end.
     pub qos: Qos,
+    /// Whole paths are switched, not one channel; the VCIs mean nothing.
+    pub path: bool,
+    /// The switches hold both ends to their contract.
+    pub police: bool,
     /// IP packets stand in it without LLC/SNAP.
     pub mux: bool,
     /// IP address of an end outside the lab, where it is known.

@@ -4,6 +4,7 @@ use crate::control::{Answer, Reply, Request};
 use crate::driver::Driver;
 use crate::ladder::Wanted;
 use crate::outside;
+use crate::pvc;
 use crate::world::Machine;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{Lab, LinkId, NodeId};
@@ -30,6 +31,27 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         Request::Proc { node, what } => Reply::Answer(
             proc_text(driver, node.as_deref(), what, now).unwrap_or_else(|error| error),
         ),
+        Request::PvcAdd {
+            node,
+            ends,
+            qos,
+            path,
+            police,
+        } => {
+            let (path, police) = (*path, *police);
+            let wanted = pvc::Wanted {
+                ends,
+                qos,
+                path,
+                police,
+            };
+            let row = find(driver, node).and_then(|id| pvc::add(driver, (id, node), &wanted));
+            Reply::Answer(one_table(node, row))
+        }
+        Request::PvcDel { node, end } => {
+            let row = find(driver, node).and_then(|id| pvc::remove(driver, (id, node), end));
+            Reply::Answer(one_table(node, row))
+        }
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
         Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),
         Request::Trace { links, data, story } => {
@@ -41,6 +63,13 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
             Reply::Stream(Answer::Ok(json!({ "forgotten": forgotten })), lines)
         }
     }
+}
+
+fn one_table(node: &str, table: Result<Table, Answer>) -> Answer {
+    table.map_or_else(
+        |error| error,
+        |table| Answer::Ok(vec![in_json(node, &table)].into()),
+    )
 }
 
 fn status(driver: &Driver<'_>, now: Instant) -> Answer {

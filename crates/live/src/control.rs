@@ -58,6 +58,26 @@ pub enum Request {
         /// `mpc`.
         what: String,
     },
+    /// Set up a permanent connection through one switch. The answer is its table, as `Inspect` of `pvc` gives it.
+    PvcAdd {
+        /// Switch name.
+        node: String,
+        /// Both ends: `PORT.VPI.VCI`, or `PORT.VPI` of a path; a port is a number or the name of the node behind it.
+        ends: [String; 2],
+        /// Traffic in the words of `qos(7)`, `tx` from the first end to the second.
+        qos: String,
+        /// Whole paths.
+        path: bool,
+        /// Discard what exceeds the contract.
+        police: bool,
+    },
+    /// Take a permanent connection down. The answer is its table, for the last time.
+    PvcDel {
+        /// Switch name.
+        node: String,
+        /// One of its ends, as in `PvcAdd`.
+        end: String,
+    },
     /// Namespaces of a kernel host; descriptors come with the answer.
     Exec {
         /// Node name.

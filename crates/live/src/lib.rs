@@ -14,6 +14,7 @@ mod kernel;
 mod ladder;
 pub mod namespace;
 pub mod outside;
+mod pvc;
 pub mod run;
 pub mod runtime_dir;
 mod story;

@@ -262,6 +262,14 @@ impl World {
         }
     }
 
+    /// A switch, to change its permanent connections; `None` for another node, or while it is down.
+    pub fn switch_mut(&mut self, node: NodeId) -> Option<&mut Switch> {
+        match &mut self.nodes.get_mut(node.0)?.machine {
+            Some(Machine::Switch(switch)) => Some(switch),
+            _ => None,
+        }
+    }
+
     /// All nodes by number.
     pub fn machines(&self) -> impl Iterator<Item = (NodeId, &str, Option<&Machine>)> {
         self.nodes

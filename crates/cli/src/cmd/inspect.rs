@@ -58,7 +58,9 @@ struct ProcText {
     text: String,
 }
 
-fn understood<T: serde::de::DeserializeOwned>(answer: serde_json::Value) -> Result<T, Failure> {
+pub(super) fn understood<T: serde::de::DeserializeOwned>(
+    answer: serde_json::Value,
+) -> Result<T, Failure> {
     serde_json::from_value(answer)
         .map_err(|error| Failure::failed(format!("the lab's answer is not understood: {error}")))
 }

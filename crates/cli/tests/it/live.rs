@@ -17,10 +17,10 @@ pub(crate) struct Runtime {
     pub(crate) directory: PathBuf,
 }
 
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Runtime {
@@ -37,7 +37,7 @@ impl Runtime {
         command.env("XDG_RUNTIME_DIR", &self.directory);
         command
     }
-    fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         let output = self.command(args).output().unwrap();
         let text = |octets| String::from_utf8(octets).unwrap();
         Ran {

@@ -2,6 +2,7 @@
 
 mod joined;
 mod live;
+mod pvc;
 mod results;
 mod running;
 mod tidy;
@@ -94,6 +95,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "down",
         "ls",
         "inspect",
+        "pvc",
         "capture",
         "trace",
         "events",

@@ -114,7 +114,7 @@ fn reply(request: &Request) -> Reply {
                 .unwrap();
             Reply::Stream(Answer::Ok(json!({})), chunks)
         }
-        Request::Exec { node } => {
+        Request::PvcAdd { node, .. } | Request::PvcDel { node, .. } | Request::Exec { node } => {
             Reply::Answer(Answer::error(format!("{node} is no kernel host"), ""))
         }
         Request::Status | Request::Stop => Reply::Answer(Answer::Ok(json!({ "ready": true }))),

@@ -6,14 +6,18 @@ use crate::field::At;
 use crate::file::{LabFile, LisFile, PvcFile};
 use crate::model::{Elan, Hop, Lab, Lis, NodeId, NodeKind, Pvc};
 use crate::plan;
+use aerostat_node::switch::{Permanent, PortConfig, PortNo};
 use aerostat_proto::Duration;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::{AtmAddress, Qos, Vc};
+use std::collections::BTreeMap;
 
 /// Largest SDU of permanent connections: whatever AAL5 carries. Who uses one keeps to an MTU of its own.
 const MAX_SDU: u16 = u16::MAX;
 /// First VCI on links between switches: above those that signalling hands out.
 const FIRST_TRUNK_VCI: u16 = 8192;
+/// Largest VPI.
+const MAX_VPI: u16 = 255;
 
 /// Appends the subnets to those of LANE.
 pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
@@ -92,9 +96,34 @@ pub(super) fn servers(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diag
     }
 }
 
+/// Labels on links between switches that are given to permanent connections, the next ones.
+struct TrunkLabels {
+    vci: u16,
+    vpi: u16,
+}
+
+impl TrunkLabels {
+    fn next(&mut self, path: bool) -> Option<Vc> {
+        let label = if path {
+            Vc::new(self.vpi, 0)
+        } else {
+            Vc::new(0, self.vci)
+        };
+        if path {
+            self.vpi = self.vpi.checked_add(1).filter(|vpi| *vpi <= MAX_VPI + 1)?;
+        } else {
+            self.vci = self.vci.checked_add(1)?;
+        }
+        (label.vpi <= MAX_VPI).then_some(label)
+    }
+}
+
 /// Routes the permanent connections, each on its own labels.
 pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    let mut trunk_vci = FIRST_TRUNK_VCI;
+    let mut labels = TrunkLabels {
+        vci: FIRST_TRUNK_VCI,
+        vpi: 1,
+    };
     for file in file.pvcs.iter().flatten() {
         let wanted = [Class::Host, Class::Router, Class::Outside];
         let from = names.find(&file.from, &wanted, "an end system", d);
@@ -102,40 +131,98 @@ pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut 
         let (Some(from), Some(to)) = (from, to) else {
             continue;
         };
-        if let Some(pvc) = connection(file, lab, [from, to], &mut trunk_vci, d) {
+        if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
             lab.pvcs.push(pvc);
+            admit(file, lab, d);
         }
     }
+}
+
+/// The ends with their labels, if these are free.
+fn ends(
+    file: &PvcFile,
+    lab: &Lab,
+    nodes: [NodeId; 2],
+    d: &mut Diagnostics,
+) -> Option<[(NodeId, Vc); 2]> {
+    let path = file.vp.as_ref().is_some_and(At::get);
+    let there = file.to_vc.as_ref().unwrap_or(&file.vc);
+    let ends = [(nodes[0], file.vc.value.0), (nodes[1], there.value.0)];
+    let places = [file.vc.at, there.at];
+    for ((node, vc), at) in ends.into_iter().zip(places) {
+        let outside = matches!(lab.node(node).kind, NodeKind::Outside(_));
+        let wrong = match path {
+            true if !outside => "a path is between links out of the lab",
+            true if vc.vci != 0 || vc.vpi == 0 => {
+                "the label of a path is a VPI from 1 and VCI 0, such as 5.0"
+            }
+            false if vc.vci < plan::FIRST_VCI => "VCIs below 32 are not for users",
+            _ => continue,
+        };
+        d.error(at, wrong);
+        return None;
+    }
+    for (n, (node, vc)) in ends.into_iter().enumerate() {
+        let same = |one: &(NodeId, Vc), one_path: bool| {
+            one.0 == node && one.1.vpi == vc.vpi && (path || one_path || one.1.vci == vc.vci)
+        };
+        let mut others = lab
+            .pvcs
+            .iter()
+            .flat_map(|pvc| pvc.ends.map(|end| (end, pvc.path)));
+        let twice = others.any(|(end, path)| same(&end, path));
+        if twice || n == 1 && same(&ends[0], path) {
+            let text = format!("{} has {vc} in use already", lab.node(node).name);
+            d.error(places[n], text);
+            return None;
+        }
+    }
+    Some(ends)
+}
+
+fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
+    let mut qos = match (&file.pcr, &file.qos) {
+        (None, None) => Qos::ubr(MAX_SDU),
+        (Some(pcr), None) => Qos::cbr(pcr.get().try_into().unwrap_or(u32::MAX), MAX_SDU),
+        (None, Some(qos)) => qos.value.0,
+        (Some(_), Some(qos)) => {
+            d.error(qos.at, "one of 'pcr' and 'qos'");
+            qos.value.0
+        }
+    };
+    for direction in [&mut qos.tx, &mut qos.rx] {
+        if direction.max_sdu == 0 {
+            direction.max_sdu = MAX_SDU;
+        }
+    }
+    qos
 }
 
 fn connection(
     file: &PvcFile,
     lab: &Lab,
-    [from, to]: [NodeId; 2],
-    trunk_vci: &mut u16,
+    nodes: [NodeId; 2],
+    labels: &mut TrunkLabels,
     d: &mut Diagnostics,
 ) -> Option<Pvc> {
-    let vc = file.vc.value.0;
-    let there = file.to_vc.as_ref().map_or(vc, |vc| vc.value.0);
-    for (node, vc) in [(from, vc), (to, there)] {
-        let twice = lab.pvcs.iter().any(|pvc| pvc.ends.contains(&(node, vc)));
-        if twice || (from, vc) == (to, there) {
-            let text = format!("{} has {vc} in use already", lab.node(node).name);
-            d.error(file.place, text);
-            return None;
-        }
-    }
-    let [a, b] = [from, to].map(|id| lab.node(id).attachment());
+    let path = file.vp.as_ref().is_some_and(At::get);
+    let ends = ends(file, lab, nodes, d)?;
+    let [a, b] = nodes.map(|id| lab.node(id).attachment());
     let (a, b) = (a?, b?);
     let mut hops = Vec::new();
-    let (mut at, mut came) = (a.switch, (a.port, vc));
+    let (mut at, mut came) = (a.switch, (a.port, ends[0].1));
     while at != b.switch {
         let Some(&(port, _)) = atm::ways(lab, at).get(&b.switch) else {
             d.error(file.place, "no path between the two ends");
             return None;
         };
-        let label = Vc::new(0, *trunk_vci);
-        *trunk_vci += 1;
+        let Some(label) = labels.next(path) else {
+            d.error(
+                file.place,
+                "too many permanent connections between switches",
+            );
+            return None;
+        };
         hops.push(Hop {
             switch: at,
             from: came,
@@ -151,27 +238,132 @@ fn connection(
     hops.push(Hop {
         switch: at,
         from: came,
-        to: (b.port, there),
+        to: (b.port, ends[1].1),
     });
-    let qos = match file.pcr.as_ref().map(At::get) {
-        None => Qos::ubr(MAX_SDU),
-        Some(pcr) => Qos::cbr(pcr.try_into().unwrap_or(u32::MAX), MAX_SDU),
-    };
     Some(Pvc {
-        ends: [(from, vc), (to, there)],
+        ends,
         hops,
-        qos,
+        qos: traffic(file, d),
+        path,
+        police: file.police.as_ref().is_some_and(At::get),
         mux: file.mux.as_ref().is_some_and(At::get),
         peer: file.peer.as_ref().map(|peer| peer.value.0),
     })
 }
 
-/// Keeps labels that signalling uses out of permanent connections.
+/// Complains if the ports of the last connection have not what all connections together are guaranteed.
+fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) {
+    let mut reserved: BTreeMap<(NodeId, PortNo), (u64, u64)> = BTreeMap::new();
+    for pvc in &lab.pvcs {
+        for hop in &pvc.hops {
+            let ends = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
+            for (port, tx, rx) in Permanent::channel(ends[0], ends[1], pvc.qos).reserves() {
+                let sum = reserved.entry((hop.switch, port)).or_default();
+                *sum = (sum.0.saturating_add(tx), sum.1.saturating_add(rx));
+            }
+        }
+    }
+    for hop in lab.pvcs.iter().rev().take(1).flat_map(|pvc| &pvc.hops) {
+        let NodeKind::Switch(switch) = &lab.node(hop.switch).kind else {
+            continue;
+        };
+        for (port, _) in [hop.from, hop.to] {
+            let Some(link) = switch.ports.get(port).map(|port| lab.link(port.link)) else {
+                continue;
+            };
+            let sum = reserved.get(&(hop.switch, PortNo(port as u16)));
+            let (tx, rx) = sum.copied().unwrap_or_default();
+            if tx.max(rx) > u64::from(PortConfig::admits(link.rate)) {
+                let text = format!("link {} cannot guarantee {} cells/s", link.name, tx.max(rx));
+                d.error(file.place, text)
+                    .hint("guarantees may take 95 % of a link's rate");
+                return;
+            }
+        }
+    }
+}
+
+/// VPI and VCI; which of them are fit depends on the connection.
 pub(crate) fn label(text: &str) -> Result<Vc, String> {
     let parts = text.split_once('.');
     let numbers = parts.and_then(|(vpi, vci)| Some((vpi.parse().ok()?, vci.parse().ok()?)));
     match numbers {
-        Some((0, vci @ plan::FIRST_VCI..)) => Ok(Vc::new(0, vci)),
-        _ => Err("expected VPI.VCI, with VPI 0 and a VCI from 32, such as 0.100".to_owned()),
+        Some((vpi @ 0..=MAX_VPI, vci)) => Ok(Vc::new(vpi, vci)),
+        _ => Err("expected VPI.VCI, such as 0.100; a VPI is 0 to 255".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::resolve::tests::{SMALL, lab};
+    use aerostat_wire::{TrafficParams, Vc};
+
+    fn with(pvcs: &str) -> String {
+        let outside = "[s1, { atmtcp: { listen: 127.0.0.1:1 }, name: o1 }], \
+            [s2, { atmtcp: { listen: 127.0.0.1:2 }, name: o2 }]";
+        let links = SMALL.replace("[[s1, s2]]", &format!("[[s1, s2], {outside}]"));
+        format!("{links}pvcs: [{pvcs}]\n")
+    }
+
+    fn error(pvcs: &str) -> String {
+        let found = crate::parse("t.atm.yml", &with(pvcs), &[]);
+        found.expect_err("an error").to_string()
+    }
+
+    #[test]
+    fn each_direction_has_its_contract() {
+        let lab = lab(&with(
+            "{ from: x, vc: 0.100, to: o2, to_vc: 3.40, qos: 'cbr:tx:max_pcr=2000,rx:max_pcr=100', police: true }",
+        ));
+        let pvc = &lab.pvcs[0];
+        assert_eq!(pvc.qos.tx, TrafficParams::cbr(2000, u16::MAX));
+        assert_eq!(pvc.qos.rx.max_pcr, Some(100));
+        assert_eq!((pvc.path, pvc.police, pvc.hops.len()), (false, true, 2));
+        assert_eq!(pvc.hops[1].to.1, Vc::new(3, 40));
+        assert_eq!(pvc.hops[0].to.1, pvc.hops[1].from.1);
+    }
+
+    #[test]
+    fn paths_between_links_out_of_the_lab() {
+        let lab = lab(&with("{ from: o1, vc: 5.0, to: o2, to_vc: 6.0, vp: true }"));
+        let pvc = &lab.pvcs[0];
+        assert!(pvc.path);
+        assert_eq!(pvc.hops[0].to.1, Vc::new(1, 0));
+        assert_eq!(pvc.hops[1].from.1, Vc::new(1, 0));
+    }
+
+    #[test]
+    fn mistakes() {
+        for (pvcs, says) in [
+            ("{ from: x, vc: 0.5, to: y }", "VCIs below 32"),
+            ("{ from: x, vc: 256.50, to: y }", "expected VPI.VCI"),
+            (
+                "{ from: x, vc: 5.0, to: o1, vp: true }",
+                "a path is between links",
+            ),
+            ("{ from: o1, vc: 0.0, to: o2, vp: true }", "a VPI from 1"),
+            ("{ from: o1, vc: 5.40, to: o2, vp: true }", "VCI 0"),
+            (
+                "{ from: o1, vc: 5.0, to: o2, vp: true }, { from: x, vc: 0.40, to: o1, to_vc: 5.40 }",
+                "o1 has 5.40 in use already",
+            ),
+            ("{ from: x, vc: 0.40, to: x }", "x has 0.40 in use already"),
+            (
+                "{ from: x, vc: 0.40, to: y, pcr: 5, qos: ubr }",
+                "one of 'pcr' and 'qos'",
+            ),
+            ("{ from: x, vc: 0.40, to: y, qos: fast }", "fast"),
+            (
+                "{ from: x, vc: 0.40, to: y, pcr: 340000 }",
+                "cannot guarantee 340000 cells/s",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, pcr: 200000 }, { from: x, vc: 0.41, to: o1, pcr: 200000 }",
+                "link x-s1 cannot guarantee 400000 cells/s",
+            ),
+        ] {
+            let text = error(pvcs);
+            assert!(text.contains(says), "{pvcs}: {text}");
+        }
     }
 }

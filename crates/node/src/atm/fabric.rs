@@ -66,6 +66,8 @@ pub enum FabricOp {
         to: PortVc,
         /// The contract of this direction.
         traffic: TrafficParams,
+        /// Police the contract (CBR and VBR only).
+        police: bool,
     },
     /// Add a leaf.
     AddLeaf {
@@ -308,7 +310,12 @@ impl Fabric {
                 self.insert(connection);
                 Ok(())
             }
-            FabricOp::ConnectPath { from, to, traffic } => {
+            FabricOp::ConnectPath {
+                from,
+                to,
+                traffic,
+                police,
+            } => {
                 self.check_input(from, true)?;
                 let config = QueueConfig {
                     whole_path: true,
@@ -318,6 +325,9 @@ impl Fabric {
                 let queue = self.open_output(to, config)?;
                 let mut connection = Self::connection(from, traffic);
                 connection.whole_path = true;
+                if police {
+                    connection.policer = Policer::new(&traffic, false);
+                }
                 connection.leaves.push(Leaf { to, queue });
                 self.insert(connection);
                 Ok(())
@@ -476,7 +486,9 @@ impl Fabric {
             let lost = u64::from(before - run.count);
             connection.counters.dropped.add(DropReason::Policed, lost);
         }
-        if matches!(run.content, Content::Raw(_)) && is_segment_oam(&run) {
+        // Inside a path, the flows of its channels pass: their segments end elsewhere.
+        if !connection.whole_path && matches!(run.content, Content::Raw(_)) && is_segment_oam(&run)
+        {
             return self.segment_oam(port, &run, now, touched);
         }
         connection.counters.cells_out += u64::from(run.count);

@@ -276,6 +276,7 @@ fn paths_keep_their_channels() {
         from,
         to,
         traffic: TrafficParams::ubr(0),
+        police: false,
     })
     .unwrap();
     let inside = PortVc::new(0, Vc::new(5, 77));
@@ -292,6 +293,11 @@ fn paths_keep_their_channels() {
         );
     }
     assert_eq!(out(&mut f, 1), [Vc::new(6, 32), Vc::new(6, 999)]);
+    // A loopback cell of a channel's segment passes: the segment does not end inside a path.
+    let request = fabric::loopback_request(Vc::new(5, 40), true, 1);
+    f.receive(0, request, Instant::ZERO, |_| {});
+    assert_eq!(out(&mut f, 1), [Vc::new(6, 40)]);
+    assert!(out(&mut f, 0).is_empty(), "nobody answered");
     f.apply(FabricOp::Disconnect { from }).unwrap();
     assert!(f.output(1).unwrap().queue_of(Vc::new(6, 5)).is_none());
 }

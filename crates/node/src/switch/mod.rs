@@ -27,8 +27,10 @@
 //! **Standards.** Q.2931 and Q.2971 at the ports (see `aerostat_proto::uni`); between switches the same with
 //! static routes, as IISP (ATM Forum af-pnni-0026) does: one end plays the user side.
 //!
-//! **Not implemented.** Crankback, NOTIFY relaying, virtual paths by signalling, permanent connections that
-//! survive a restart.
+//! **Permanent connections** (`permanent.rs`), of channels or of whole paths, are set up by management beside the calls and
+//! share their labels and bandwidth; whoever configures the switch sets them up again after its restart.
+//!
+//! **Not implemented.** Crankback, NOTIFY relaying, virtual paths by signalling.
 //!
 //! **Deviations.** A caller that names an address which is not registered at its port is refused
 //! (cause 21) instead of being relabelled: nobody can call in another's name.
@@ -38,7 +40,7 @@ mod inspect;
 mod legs;
 mod management;
 mod multipoint;
-mod permanent;
+pub mod permanent;
 pub mod port;
 pub mod route;
 #[cfg(test)]
@@ -60,6 +62,7 @@ use crate::atm::fabric::{Fabric, PortVc, Switched};
 use crate::atm::{CellRun, Pdu, RunReassembler};
 use crate::interface;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
+pub use permanent::{Permanent, PermanentError, PermanentInfo};
 pub use port::{PortConfig, PortKind};
 pub use route::{RouteSelect, StaticRoutes};
 
@@ -177,6 +180,7 @@ pub struct Switch<R = StaticRoutes> {
     receivers: Vec<[RunReassembler; 2]>,
     calls: BTreeMap<SwitchCallId, Call>,
     legs: BTreeMap<LegKey, Leg>,
+    permanent: Vec<Permanent>,
     /// Ports whose interface may have output.
     busy: BTreeSet<PortNo>,
     next_call: u64,
@@ -203,6 +207,7 @@ impl<R: RouteSelect> Switch<R> {
             receivers: Vec::new(),
             calls: BTreeMap::new(),
             legs: BTreeMap::new(),
+            permanent: Vec::new(),
             busy: BTreeSet::new(),
             next_call: 0,
             outputs: VecDeque::new(),

@@ -46,6 +46,11 @@ pub struct PortConfig {
 }
 
 impl PortConfig {
+    /// What connections with guarantees may reserve of a line rate unless the port says otherwise, cells/s.
+    #[must_use]
+    pub fn admits(rate: CellRate) -> u32 {
+        (u64::from(rate.cells_per_second()) * 95 / 100) as u32
+    }
     /// A port with switch buffers; calls with guarantees may have 95 % of its rate.
     #[must_use]
     pub fn new(name: &str, kind: PortKind, interface: interface::Params, rate: CellRate) -> Self {
@@ -54,7 +59,7 @@ impl PortConfig {
             kind,
             ilmi: None,
             interface,
-            admit: (u64::from(rate.cells_per_second()) * 95 / 100) as u32,
+            admit: Self::admits(rate),
             max_calls: 2048,
             max_vci: 4095,
             police: false,
@@ -109,12 +114,18 @@ pub(super) struct Port {
     pub(super) reserved: Reservation,
     /// How often calls here ended, by cause.
     pub(super) causes: BTreeMap<Cause, u64>,
-    labels: BTreeSet<u16>,
+    /// Labels of calls and of permanent channels.
+    labels: BTreeSet<Vc>,
+    /// VPIs of permanent paths.
+    paths: BTreeSet<u16>,
     next_vci: u16,
     next_call: u32,
 }
 
 impl Port {
+    /// Largest VPI: the header at a UNI has 8 bits for it.
+    const MAX_VPI: u16 = 255;
+
     pub(super) fn new(config: PortConfig) -> Self {
         Self {
             interface: Interface::new(config.interface),
@@ -124,6 +135,7 @@ impl Port {
             reserved: Reservation::default(),
             causes: BTreeMap::new(),
             labels: BTreeSet::new(),
+            paths: BTreeSet::new(),
             next_vci: Vc::FIRST_USER_VCI,
             next_call: 0,
         }
@@ -136,9 +148,9 @@ impl Port {
     pub(super) fn is_network(&self) -> bool {
         self.config.interface.uni.side == Side::Network
     }
-    /// Labels handed out, in either way.
+    /// Labels in use, in whatever way.
     pub(super) fn labels(&self) -> usize {
-        self.labels.len()
+        self.labels.len() + self.paths.len()
     }
     /// An id for a call that starts here. Ids come back only after 2^31 calls.
     pub(super) fn new_call_id(&mut self) -> CallId {
@@ -152,21 +164,42 @@ impl Port {
         let (first, last) = (Vc::FIRST_USER_VCI, self.config.max_vci);
         let free = (self.next_vci..=last)
             .chain(first..self.next_vci)
-            .find(|vci| !self.labels.contains(vci))
+            .find(|vci| !self.labels.contains(&Vc::new(0, *vci)))
             .ok_or(Cause(45))?;
-        self.labels.insert(free);
+        self.labels.insert(Vc::new(0, free));
         self.next_vci = if free >= last { first } else { free + 1 };
         Ok(Vc::new(0, free))
     }
     /// Takes a label that the peer named.
     pub(super) fn take(&mut self, vc: Vc) -> Result<(), Cause> {
-        if vc.vpi != 0 || vc.vci < Vc::FIRST_USER_VCI || !self.labels.insert(vc.vci) {
+        if vc.vpi != 0 || vc.vci < Vc::FIRST_USER_VCI || !self.labels.insert(vc) {
             return Err(Cause::VC_UNAVAILABLE);
         }
         Ok(())
     }
     pub(super) fn give_back(&mut self, vc: Vc) {
-        self.labels.remove(&vc.vci);
+        self.labels.remove(&vc);
+    }
+    /// Takes the label of a permanent channel, or the VPI of a permanent path; false if that cannot be. VPI 0 has the
+    /// channels of signalling, so it is no path.
+    pub(super) fn hold(&mut self, vc: Vc, path: bool) -> bool {
+        if vc.vpi > Self::MAX_VPI || self.paths.contains(&vc.vpi) {
+            return false;
+        }
+        if !path {
+            return vc.vci >= Vc::FIRST_USER_VCI && self.labels.insert(vc);
+        }
+        let mut inside = self
+            .labels
+            .range(Vc::new(vc.vpi, 0)..=Vc::new(vc.vpi, u16::MAX));
+        vc.vpi > 0 && inside.next().is_none() && self.paths.insert(vc.vpi)
+    }
+    pub(super) fn let_go(&mut self, vc: Vc, path: bool) {
+        if path {
+            self.paths.remove(&vc.vpi);
+        } else {
+            self.labels.remove(&vc);
+        }
     }
     /// Connection admission control. Source: facts book "Traffic management" §6.
     pub(super) fn reserve(&mut self, wanted: Reservation) -> Result<(), Cause> {

@@ -1,9 +1,10 @@
 //! What `inspect` shows of a switch.
 
-use super::{RouteSelect, StaticRoutes, Switch};
+use super::{Permanent, PortNo, RouteSelect, StaticRoutes, Switch};
 use crate::atm::fabric::ConnectionView;
 use crate::inspect::{Table, text};
 use crate::interface::Interface;
+use aerostat_wire::Vc;
 
 impl Switch<StaticRoutes> {
     /// The tables of kind `what`; `None` if a switch has no such state.
@@ -19,6 +20,7 @@ impl Switch<StaticRoutes> {
             "port" => vec![self.port_table()],
             "route" => vec![self.route_table()],
             "saal" => self.saal_tables(),
+            "pvc" => vec![self.permanent_table(None)],
             "ilmi" => self.ilmi_tables(),
             _ => return None,
         })
@@ -86,6 +88,52 @@ impl Switch<StaticRoutes> {
 }
 
 impl<R: RouteSelect> Switch<R> {
+    /// The permanent connections; only the one with this end, if one is given.
+    #[must_use]
+    pub fn permanent_table(&self, only: Option<(PortNo, Vc)>) -> Table {
+        let columns = &[
+            "a",
+            "b",
+            "kind",
+            "qos",
+            "policed",
+            "cells_a",
+            "cells_b",
+            "cells_dropped",
+        ];
+        let mut table = Table::new("permanent", columns);
+        for info in self.permanent() {
+            let Permanent {
+                ends,
+                qos,
+                path,
+                police,
+            } = info.connection;
+            if only.is_some_and(|end| !ends.contains(&end)) {
+                continue;
+            }
+            let [a, b] = ends.map(|(port, vc)| {
+                let name = self.port(port).map_or("", |port| port.config.name.as_str());
+                if path {
+                    text(format_args!("{name}.{}", vc.vpi))
+                } else {
+                    text(format_args!("{name}.{vc}"))
+                }
+            });
+            table.row(vec![
+                a,
+                b,
+                if path { "path" } else { "channel" }.into(),
+                text(qos),
+                if police { "yes" } else { "no" }.into(),
+                info.cells[0].into(),
+                info.cells[1].into(),
+                (info.policed[0] + info.policed[1]).into(),
+            ]);
+        }
+        table
+    }
+
     fn call_table(&self) -> Table {
         let columns = &[
             "call",
@@ -101,7 +149,7 @@ impl<R: RouteSelect> Switch<R> {
         ];
         let mut table = Table::new("calls", columns);
         for call in self.calls() {
-            let label = |vc: Option<aerostat_wire::Vc>| vc.map_or("-".into(), |vc| vc.to_string());
+            let label = |vc: Option<Vc>| vc.map_or("-".into(), |vc| vc.to_string());
             let legs = call
                 .branches
                 .iter()

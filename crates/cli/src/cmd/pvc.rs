@@ -1,0 +1,36 @@
+//! `aerostat pvc`: permanent connections of a running lab.
+
+use super::inspect::understood;
+use crate::args::{PvcArgs, PvcCommand};
+use crate::client;
+use crate::exit::{Exit, Outcome};
+use crate::output::{self, Rows};
+use aerostat_live::control::Request;
+
+/// Sets up, takes down or lists; what it concerns is shown in one and the same form.
+pub(crate) fn run(args: &PvcArgs) -> Outcome {
+    let (which, output, request) = match &args.command {
+        PvcCommand::Add(add) => {
+            let request = Request::PvcAdd {
+                node: add.switch.clone(),
+                ends: [add.a.clone(), add.b.clone()],
+                qos: add.qos.clone(),
+                path: add.vp,
+                police: add.police,
+            };
+            (&add.which, &add.output, request)
+        }
+        PvcCommand::Del(del) => {
+            let (node, end) = (del.switch.clone(), del.end.clone());
+            (&del.which, &del.output, Request::PvcDel { node, end })
+        }
+        PvcCommand::Show(show) => {
+            let (node, what) = (show.switch.clone(), "pvc".to_owned());
+            (&show.which, &show.output, Request::Inspect { node, what })
+        }
+    };
+    let mut client = client::connect(which)?;
+    let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
+    output::write(output.output, "aerostat.pvc.v1", &tables)?;
+    Ok(Exit::Ok)
+}

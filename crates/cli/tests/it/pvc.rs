@@ -1,0 +1,137 @@
+//! `aerostat pvc` with a lab that runs.
+
+use crate::lab_file;
+use crate::live::Runtime;
+use std::time::{Duration, Instant};
+
+/// Two hosts that reach each other by their permanent connection alone.
+const LAB: &str = "
+switches: { sw: {} }
+lane: { on: sw, elans: { unused: { subnet: 10.1.0.0/24 } } }
+clip: { wan: { subnet: 10.7.0.0/24 } }
+hosts:
+  x: { on: sw, elan: wan, ip: 10.7.0.1 }
+  y: { on: sw, elan: wan, ip: 10.7.0.2 }
+pvcs: [{ from: x, vc: 0.100, to: y, to_vc: 0.200 }]
+traffic: [{ from: x, to: y, kind: ping, rate: 20pps }]
+";
+
+fn rows(text: &str) -> Vec<serde_json::Value> {
+    let document: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(document["schema"], "aerostat.pvc.v1");
+    document["rows"].as_array().unwrap().clone()
+}
+
+/// Waits until cells come in at both ends of the only connection.
+fn both_ways(lab: &Runtime) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let rows = rows(&lab.ok(&["pvc", "show", "-o", "json"]));
+        let cells = |end| rows[0][end].as_u64().unwrap();
+        if rows.len() == 1 && cells("cells_a") > 20 && cells("cells_b") > 20 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{rows:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn permanent_connections_come_and_go() {
+    let lab = Runtime::new("pvc");
+    let file = lab_file("pvc.atm.yml", LAB);
+    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    both_ways(&lab);
+    let gone = rows(&lab.ok(&["pvc", "del", "sw", "y.0.200", "-o", "json"]));
+    assert_eq!(
+        (&gone[0]["a"], &gone[0]["b"]),
+        (&"x.0.100".into(), &"y.0.200".into())
+    );
+    assert!(rows(&lab.ok(&["pvc", "show", "sw", "-o", "json"])).is_empty());
+    // The hosts have kept their ends: what is set up anew carries their packets again.
+    let qos = "cbr:tx:max_pcr=5000,rx:max_pcr=6000";
+    let new = ["pvc", "add", "sw", "x.0.100", "y.0.200", "--qos", qos];
+    let new = rows(&lab.ok(&[&new[..], &["-o", "json"]].concat()));
+    assert_eq!(new[0]["qos"], "cbr,aal5:tx:max_pcr=5000,rx:max_pcr=6000");
+    assert_eq!(
+        (&new[0]["kind"], &new[0]["policed"]),
+        (&"channel".into(), &"no".into())
+    );
+    both_ways(&lab);
+    let path = ["pvc", "add", "sw", "x.5", "y.6", "--vp", "--police"];
+    let path = rows(&lab.ok(&[&path[..], &["-o", "json"]].concat()));
+    assert_eq!(
+        (&path[0]["a"], &path[0]["kind"], &path[0]["policed"]),
+        (&"x.5".into(), &"path".into(), &"yes".into())
+    );
+    assert!(lab.ok(&["pvc", "show"]).contains("y.6"));
+    lab.ok(&["pvc", "del", "sw", "x.5"]);
+
+    for (args, says, hint) in [
+        (
+            &["add", "sw", "x.0.100", "y.0.201"][..],
+            "0.100 is in use at port",
+            "inspect sw vc",
+        ),
+        (
+            &["add", "sw", "x.0.5", "y.0.201"],
+            "0.5 is in use at port",
+            "VCIs from 32",
+        ),
+        (
+            &["add", "sw", "x.0.101", "z.0.201"],
+            "there is no port 'z'",
+            "ports: 0 (lane), 1 (x), 2 (y)",
+        ),
+        (
+            &["add", "sw", "x.0.101", "9.0.201"],
+            "there is no port 9",
+            "ports: 0",
+        ),
+        (
+            &["add", "sw", "x.101", "y.0.201"],
+            "'x.101': expected PORT.VPI.VCI",
+            "ports: 0",
+        ),
+        (
+            &["add", "sw", "x.0.101", "y.0.201", "--qos", "fast"],
+            "fast",
+            "cbr:max_pcr",
+        ),
+        (
+            &[
+                "add",
+                "sw",
+                "x.0.101",
+                "y.0.201",
+                "--qos",
+                "cbr:max_pcr=350000",
+            ],
+            "bandwidth",
+            "inspect sw port",
+        ),
+        (
+            &["add", "x", "x.0.101", "y.0.201"],
+            "x is no switch",
+            "switches: sw",
+        ),
+        (
+            &["del", "sw", "x.0.101"],
+            "no permanent connection at x.0.101",
+            "pvc show sw",
+        ),
+        (
+            &["show", "nobody"],
+            "there is no node 'nobody'",
+            "nodes: sw",
+        ),
+    ] {
+        let ran = lab.run(&[&["pvc"], args].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{args:?}");
+        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
+    }
+    // A lab without calls may be gone before it has answered.
+    lab.run(&["down"]);
+    lab.nothing_is_left();
+}
