@@ -14,10 +14,10 @@ whole() { before=$(fragments); pings $1 9152 || return 1; [ $(fragments) = $befo
 # TCP, a megabyte each way; nc ends when either side does, so its input has to stay open. tcp HOST ITS_ADDRESS OWN_ADDRESS
 head -c 1000000 /dev/urandom >/tmp/sent; sum=$(md5sum </tmp/sent)
 tcp() {
-  host "exec $1 -- sh -c 'sleep 8 | busybox nc -l -p 7000 | md5sum'" >/tmp/sum & p=$!
-  sleep 2; nc $2 7000 </tmp/sent >/dev/null; wait $p; cat /tmp/sum; [ "$(head -1 /tmp/sum)" = "$sum" ] || return 1
-  sleep 10 | nc -l -p 7001 >/tmp/got & p=$!
-  sleep 1; host "exec $1 -- sh -c 'head -c 1000000 /dev/zero | busybox nc $3 7001'"
+  host "exec $1 -- sh -c 'sleep 8 | busybox nc -l -p 49777 | md5sum'" >/tmp/sum & p=$!
+  sleep 2; nc $2 49777 </tmp/sent >/dev/null; wait $p; cat /tmp/sum; [ "$(head -1 /tmp/sum)" = "$sum" ] || return 1
+  sleep 10 | nc -l -p 49778 >/tmp/got & p=$!
+  sleep 1; host "exec $1 -- sh -c 'head -c 1000000 /dev/zero | busybox nc $3 49778'"
   n=20; while [ $n -gt 0 ] && [ $(wc -c </tmp/got) != 1000000 ]; do usleep 200000; n=$((n-1)); done
   [ $(wc -c </tmp/got) = 1000000 ]; }
 check "client: the server answers" waitfor 20 ping -c 1 -W 1 10.5.0.1

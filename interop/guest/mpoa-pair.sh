@@ -27,10 +27,10 @@ check "40 pings pass the router by" around
 meet around
 
 # A megabyte by TCP, both ways at once.
-sleep 60 | nc -l -p 7000 >/tmp/received &   # nc ends when either side does: its input has to stay open
+sleep 60 | nc -l -p 49777 >/tmp/received &   # nc ends when either side does: its input has to stay open
 sleep 1; meet listening
 head -c 1000000 /dev/urandom >/tmp/sent
-nc $peer 7000 </tmp/sent >/dev/null
+nc $peer 49777 </tmp/sent >/dev/null
 whole() { ls -l /tmp/received; [ $(wc -c </tmp/received) = 1000000 ]; }
 check "a megabyte by TCP" waitfor 20 whole
 meet whole
@@ -48,7 +48,9 @@ if [ $elan = red ]; then
   check "it is a CBR connection of 20000 cells/s, on the VCI that Linux shows" contract
   meet cbr
   kill -9 $mpcd
-  check "the routed path serves on when mpcd is killed" pings 40
+  # What the other end has sent on the shortcut that goes with it is lost.
+  serves_on() { pings 40 || [ $(sed -n 's/.*transmitted, \([0-9]*\) packets.*/\1/p' /tmp/ping) -ge 38 ]; }
+  check "the routed path serves on when mpcd is killed" serves_on
 else
   meet cbr
 fi
