@@ -11,7 +11,7 @@
 //! keep-alive finds peers that have died without a word.
 //!
 //! **Peers that are fast.** What comes counts as cells, and is read no faster than the link's rate, after a burst
-//! ([`super::bucket`]); what the peer sends beyond that waits at its own end of the connection. Pauses are counted.
+//! (`bucket.rs`); what the peer sends beyond that waits at its own end of the connection. Pauses are counted.
 //!
 //! **Not implemented.** The name that a peer of linux-atm's virtual switch sends first (it looks like a bad VPI).
 

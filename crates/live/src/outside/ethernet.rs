@@ -10,7 +10,7 @@
 //! because that alone needs the privilege (`CAP_NET_RAW`). Frames count if they come from the configured MAC address to
 //! the interface's own; there can be one such link between two MAC addresses.
 //!
-//! Filling, policing and reassembly are those of UDP ([`super::filling`], [`super::bucket`], [`super::cells`]).
+//! Filling, policing and reassembly are those of UDP (`filling.rs`, `bucket.rs`, `cells.rs`).
 
 use super::Event;
 use super::bucket::Bucket;

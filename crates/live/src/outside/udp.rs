@@ -4,11 +4,11 @@
 //! CLP 1), HEC, 48 octets of payload; source: Dynamips, ATM network IO over UDP; I.361. Or many cells without HEC, as
 //! in [`super::concat`]. Nothing else is sent. Both ends must be told the same.
 //!
-//! **Filling.** When datagrams leave: see [`super::filling`].
+//! **Filling.** When datagrams leave: see `filling.rs`.
 //!
 //! **The line.** UDP has no connection, so the line counts as up from the start; whether somebody is there shows in
 //! the signalling (SSCOP) on it. Datagrams are taken from the peer's address and port only; others, and those that are
-//! no cells, are counted and dropped. So are cells beyond the rate of the link ([`super::bucket`]: policing).
+//! no cells, are counted and dropped. So are cells beyond the rate of the link (`bucket.rs`: policing).
 //!
 //! **Bursts.** The cells of a PDU are sent back to back when the PDU leaves the port; the port's rate spaces the PDUs.
 //! The receiver's socket buffer must hold such a burst: with one cell in each datagram, very large PDUs (tens of
