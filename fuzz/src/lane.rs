@@ -13,7 +13,7 @@ use aerostat_proto::{AtmEvent, Cause, ConnId, Duration, Instant, Machine, PartyI
 use aerostat_wire::lane::{
     ControlFrame, DataFrame, ElanName, Flags, LanDestination, OpCode, Status,
 };
-use aerostat_wire::{AtmAddress, Sap, MacAddr, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
 
 enum Node {
     Lec(Box<Lec>),

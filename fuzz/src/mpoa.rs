@@ -12,7 +12,7 @@ use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Mac
 use aerostat_wire::lane::{Tlv, TlvType};
 use aerostat_wire::mpoa::{self as packets, DeviceType, DllHeader, EgressPurge, Imposition};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, internet_checksum};
-use aerostat_wire::{AtmAddress, Sap, MacAddr, Qos, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use std::net::Ipv4Addr;
 
 /// Hosts 1 and 2 are users 0 and 1, routers 1 and 2 are users 2 and 3, a stranger is user 4.
