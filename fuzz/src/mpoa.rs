@@ -79,6 +79,7 @@ impl Router {
             ingress_per_mpc: 8,
             egress: 12,
             router_bindings: 8,
+            registrations: 4,
             requesters: 4,
             requests: 12,
             queries: 12,

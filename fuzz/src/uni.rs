@@ -162,7 +162,10 @@ fn request(feed: &mut Feed<'_>) -> Request {
         2 => Request::Proceeding { call, vc },
         3 => Request::Alerting { call, vc },
         4 | 5 => Request::Accept { call, info, vc },
-        6 => Request::Release { call, cause },
+        6 => Request::Release {
+            call,
+            cause: cause.into(),
+        },
         7 => Request::AddParty {
             call,
             party,
@@ -170,8 +173,16 @@ fn request(feed: &mut Feed<'_>) -> Request {
         },
         8 => Request::AlertParty { call, party },
         9 => Request::AcceptParty { call, party, info },
-        10 => Request::RejectParty { call, party, cause },
-        11 => Request::DropParty { call, party, cause },
+        10 => Request::RejectParty {
+            call,
+            party,
+            cause: cause.into(),
+        },
+        11 => Request::DropParty {
+            call,
+            party,
+            cause: cause.into(),
+        },
         12 => Request::StatusEnquiry { call },
         _ => {
             let path = Restart::Path { vpi: n.into() };
@@ -367,7 +378,7 @@ impl Pair {
                     e,
                     Request::Release {
                         call,
-                        cause: Cause::NORMAL,
+                        cause: Cause::NORMAL.into(),
                     },
                 );
             }
@@ -504,7 +515,7 @@ impl Links {
                     e,
                     Request::Release {
                         call,
-                        cause: Cause::NORMAL,
+                        cause: Cause::NORMAL.into(),
                     },
                 );
             }
