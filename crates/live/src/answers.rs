@@ -8,6 +8,7 @@ use crate::pvc;
 use crate::world::Machine;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{Lab, LinkId, NodeId};
+use aerostat_node::host::Station;
 use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::Instant;
 use rustix::fd::AsFd as _;
@@ -155,21 +156,30 @@ fn found(
     }
 }
 
+/// The end systems that are up: all, or the one of this name.
+fn stations<'a>(
+    driver: &'a Driver<'_>,
+    node: Option<&str>,
+) -> Result<impl Iterator<Item = (&'a str, &'a Station)>, Answer> {
+    let only = node.map(|name| find(driver, name)).transpose()?;
+    let machines = driver.world.machines();
+    Ok(
+        machines.filter_map(move |(id, name, machine)| match machine {
+            Some(Machine::Station(station)) if only.is_none_or(|only| only == id) => {
+                Some((name, &**station))
+            }
+            _ => None,
+        }),
+    )
+}
+
 fn why(
     driver: &Driver<'_>,
     node: Option<&str>,
     address: Ipv4Addr,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let only = node.map(|name| find(driver, name)).transpose()?;
-    let stations = driver.world.machines().filter_map(|(id, name, machine)| {
-        let wanted = only.is_none_or(|only| only == id);
-        match machine {
-            Some(Machine::Station(station)) if wanted => Some((name, station)),
-            _ => None,
-        }
-    });
-    let tables = stations.filter_map(|(name, station)| {
+    let tables = stations(driver, node)?.filter_map(|(name, station)| {
         let table = station.host().why(address, now)?;
         Some(in_json(name, &table))
     });
@@ -183,15 +193,7 @@ fn proc_text(
     what: &str,
     now: Instant,
 ) -> Result<Answer, Answer> {
-    let only = node.map(|name| find(driver, name)).transpose()?;
-    let stations = driver.world.machines().filter_map(|(id, name, machine)| {
-        let wanted = only.is_none_or(|only| only == id);
-        match machine {
-            Some(Machine::Station(station)) if wanted => Some((name, station)),
-            _ => None,
-        }
-    });
-    let texts = stations.filter_map(|(name, station)| {
+    let texts = stations(driver, node)?.filter_map(|(name, station)| {
         let text = station.host().proc_text(what, now)?;
         Some(json!({ "node": name, "text": text }))
     });

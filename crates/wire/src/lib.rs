@@ -13,7 +13,6 @@ pub mod ilmi;
 pub mod ipv4;
 pub mod lane;
 pub mod llc;
-pub mod md5;
 pub mod mpoa;
 pub mod nhrp;
 pub mod oam;

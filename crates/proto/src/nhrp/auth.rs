@@ -9,11 +9,14 @@
 
 use std::net::Ipv4Addr;
 
-use aerostat_wire::md5::hmac_md5;
 use aerostat_wire::nhrp::{Extension, Packet, ext};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use md5::Md5;
 
 /// Octets before the sender's address: reserved and SPI.
 const HEAD: usize = 4;
+/// Offset of the checksum of a packet.
+const CHECKSUM: usize = 12;
 /// Octets of the digest.
 const DIGEST: usize = 16;
 
@@ -45,9 +48,9 @@ impl Key {
             Some(known) => known.value = value,
             None => list.push(Extension::compulsory(ext::AUTHENTICATION, value)),
         }
-        let digest = digest(&self.secret, packet);
-        if let Some(place) = digest_field(packet) {
-            place.copy_from_slice(&digest);
+        let digest = mac(&self.secret, &packet.encode());
+        if let Some((place, mac)) = digest_field(packet).zip(digest) {
+            place.copy_from_slice(&mac.finalize().into_bytes());
         }
     }
 
@@ -68,13 +71,10 @@ impl Key {
         let told = &value[HEAD + 4..];
         let mut blank = packet.clone();
         digest_field(&mut blank)?.fill(0);
-        let computed = digest(&self.secret, &blank);
-        // Every octet is looked at: the time tells nothing.
-        let differ = told
-            .iter()
-            .zip(computed)
-            .fold(0, |all, (a, b)| all | (a ^ b));
-        (differ == 0).then_some(sender.into())
+        // The comparison takes as long whatever differs.
+        let mac = mac(&self.secret, &blank.encode())?;
+        mac.verify_slice(told).ok()?;
+        Some(sender.into())
     }
 }
 
@@ -92,12 +92,14 @@ fn digest_field(packet: &mut Packet) -> Option<&mut [u8]> {
     value.get_mut(at..)
 }
 
-fn digest(secret: &[u8], packet: &Packet) -> [u8; 16] {
-    let mut octets = packet.encode();
-    if let Some(checksum) = octets.get_mut(12..14) {
-        checksum.fill(0);
-    }
-    hmac_md5(secret, &octets)
+/// HMAC-MD5 of a packet, the checksum taken for zero. Any length of secret will do, so there is always one.
+fn mac(secret: &[u8], packet: &[u8]) -> Option<Hmac<Md5>> {
+    let mut mac = Hmac::<Md5>::new_from_slice(secret).ok()?;
+    let (before, rest) = packet.split_at_checked(CHECKSUM)?;
+    mac.update(before);
+    mac.update(&[0, 0]);
+    mac.update(rest.get(2..)?);
+    Some(mac)
 }
 
 #[cfg(test)]
@@ -139,6 +141,22 @@ mod tests {
         strip(&mut next);
         assert_eq!(next.extension(ext::AUTHENTICATION), None);
         assert_eq!(key.verify(&next), None);
+    }
+
+    /// The digest of this packet was made with Python's `hmac` and `hashlib.md5`, the digest and checksum zero.
+    #[test]
+    fn the_digest_is_hmac_md5_of_the_packet() {
+        let mut signed = packet();
+        key(7, "between neighbours").sign(&mut signed, SENDER);
+        let hex: String = signed.encode().iter().map(|o| format!("{o:02x}")).collect();
+        let lines: Vec<_> = hex.as_bytes().chunks(64).map(<[u8]>::to_vec).collect();
+        let expected = [
+            "0003080000000000004000642d7a004401011400040400000000000147007900",
+            "00000000000000000000a03e000001000a0000010a0600010020000000000000",
+            "0000000080070018000000070a0000010c373e2198d2ae8d3b6ad72f25b26700",
+            "80000000",
+        ];
+        assert_eq!(lines, expected.map(|line| line.as_bytes().to_vec()));
     }
 
     #[test]

@@ -1,0 +1,101 @@
+//! What `inspect` shows of LANE clients and servers.
+
+use crate::inspect::{Table, text};
+use aerostat_proto::lane::{bus, lec, les};
+
+pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Table> {
+    let columns = &[
+        "interface",
+        "state",
+        "elan",
+        "lecid",
+        "elan_id",
+        "version",
+        "mac",
+        "address",
+        "les",
+        "bus",
+    ];
+    let mut client = Table::new("client", columns);
+    client.row(vec![
+        itf.map(|itf| format!("lec{itf}")).into(),
+        text(lec.state),
+        text(lec.elan),
+        lec.lecid.into(),
+        lec.elan_id.into(),
+        if lec.v2 { 2_u8 } else { 1 }.into(),
+        text(lec.mac),
+        text(lec.address),
+        text(lec.les),
+        text(lec.bus),
+    ]);
+    let mut cache = Table::new("le_arp", &["mac", "address", "status", "remote", "vc"]);
+    for row in &lec.cache {
+        cache.row(vec![
+            text(row.mac),
+            row.atm.map(text).into(),
+            text(row.status),
+            if row.remote { "yes" } else { "no" }.into(),
+            row.vc.map(text).into(),
+        ]);
+    }
+    let mut conns = Table::new("connections", &["role", "peer", "direction", "vc"]);
+    for row in &lec.connections {
+        conns.row(vec![
+            row.role.into(),
+            text(row.peer),
+            if row.outgoing { "out" } else { "in" }.into(),
+            row.vc.map(text).into(),
+        ]);
+    }
+    let control = counts!(lec.control; sent, received, bad, unasked, calls_refused, cache_full, joins, losses);
+    let data = counts!(lec.data; sent_direct, sent_bus, delivered, echoes, not_for_us, queue_full, no_path,
+        bad_length, table_full);
+    vec![
+        client,
+        cache,
+        conns,
+        Table::counters("control counters", control),
+        Table::counters("data counters", data),
+    ]
+}
+
+pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
+    let mut server = Table::new("server", &["elan", "address", "bus"]);
+    server.row(vec![text(les.elan), text(les.address), text(les.bus)]);
+    let mut clients = Table::new(
+        "clients",
+        &["lecid", "address", "state", "v2", "proxy", "macs", "vc"],
+    );
+    for row in &les.clients {
+        let macs: Vec<_> = row.macs.iter().map(ToString::to_string).collect();
+        clients.row(vec![
+            row.lecid.into(),
+            text(row.address),
+            row.state.into(),
+            if row.v2 { "yes" } else { "no" }.into(),
+            if row.proxy { "yes" } else { "no" }.into(),
+            macs.join(" ").into(),
+            row.vc.map(text).into(),
+        ]);
+    }
+    let counters = counts!(les.counters; received, bad, forged, joins, joins_refused,
+        registrations_refused, arp_requests, arp_unknown, forwarded, calls_refused, join_timeouts);
+    vec![server, clients, Table::counters("counters", counters)]
+}
+
+pub(super) fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
+    let mut clients = Table::new("clients", &["elan", "lecid", "address", "forward", "vc"]);
+    for row in &bus.clients {
+        clients.row(vec![
+            text(bus.elan),
+            row.lecid.into(),
+            text(row.address),
+            if row.forward { "yes" } else { "no" }.into(),
+            row.vc.map(text).into(),
+        ]);
+    }
+    let counters =
+        counts!(bus.counters; group, unicast, flushes, octets, forged, bad_length, calls_refused);
+    vec![clients, Table::counters("counters", counters)]
+}

@@ -1,0 +1,327 @@
+//! What `inspect` shows of a host.
+
+use super::{Host, Ip, Service, ServiceKind, Station};
+use crate::inspect::{Table, Value, text};
+use crate::interface::Interface;
+use aerostat_proto::Instant;
+use std::net::Ipv4Addr;
+
+/// Names and values of counter fields.
+macro_rules! counts {
+    ($of:expr; $($name:ident),* $(,)?) => {
+        &[$((stringify!($name), $of.$name)),*]
+    };
+}
+
+mod clip;
+mod lane;
+mod mpoa;
+mod sockets;
+
+/// Seconds until `at`; 0 if it has passed.
+fn seconds_left(at: Instant, now: Instant) -> u64 {
+    at.since(now).as_secs()
+}
+
+impl Station {
+    /// The tables of kind `what`; `None` if this node has no such state.
+    #[must_use]
+    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+        match what {
+            "vc" => Some(vec![self.vc_table()]),
+            "port" => Some(vec![self.port_table(), self.host().interface_table()]),
+            _ => self.host().inspect(what, now),
+        }
+    }
+
+    fn vc_table(&self) -> Table {
+        let columns = &[
+            "vc",
+            "user",
+            "role",
+            "peer",
+            "blli",
+            "qos",
+            "queued_cells",
+            "cells_sent",
+            "pdus_received",
+            "pdus_lost",
+        ];
+        let mut table = Table::new("connections", columns);
+        for view in self.nic().vcs() {
+            let call = self
+                .host()
+                .signalling
+                .calls()
+                .find(|call| call.vc == Some(view.vc));
+            let lost = &view.received;
+            let lost = lost.crc + lost.length + lost.cpi + lost.too_long + lost.aborted;
+            let mut row = vec![text(view.vc)];
+            match call {
+                Some(call) => {
+                    let user = call
+                        .owner
+                        .and_then(|(user, _)| self.host().user_name(user.0.into()));
+                    let peer = if call.outgoing {
+                        Some(call.called)
+                    } else {
+                        call.calling
+                    };
+                    row.extend([
+                        user.into(),
+                        if call.multipoint {
+                            "multipoint"
+                        } else {
+                            "point-to-point"
+                        }
+                        .into(),
+                        peer.map(text).into(),
+                        call.blli.map(|blli| text(format_args!("{blli:?}"))).into(),
+                        text(call.qos),
+                    ]);
+                }
+                None => row.extend([
+                    "signalling".into(),
+                    Value::None,
+                    Value::None,
+                    Value::None,
+                    Value::None,
+                ]),
+            }
+            row.extend([
+                view.queued.into(),
+                view.sent.cells_out.into(),
+                view.received.sdus.into(),
+                lost.into(),
+            ]);
+            table.row(row);
+        }
+        table
+    }
+
+    fn port_table(&self) -> Table {
+        let mut table = Table::new(
+            "ports",
+            &[
+                "port",
+                "link",
+                "cells_in",
+                "cells_out",
+                "cells_dropped",
+                "queued_cells",
+            ],
+        );
+        let sent = self.nic().output().totals();
+        let received = &self.nic().counters;
+        table.row(vec![
+            0_u16.into(),
+            if self.host().signalling.is_up() {
+                "up"
+            } else {
+                "down"
+            }
+            .into(),
+            received.cells_in.into(),
+            sent.cells_out.into(),
+            (received.dropped.total() + sent.dropped.total()).into(),
+            self.nic().output().queued_total().into(),
+        ]);
+        table
+    }
+}
+
+impl Host {
+    fn user_name(&self, slot: usize) -> Option<String> {
+        let kind = self.slots.get(slot)?.kind;
+        Some(match self.interface_of(slot) {
+            Some(itf) => format!("{kind}{itf}"),
+            None => kind.to_string(),
+        })
+    }
+
+    /// State as the text of the file under Linux' `/proc` that shows it: `mpc` as `/proc/atm/mpc`. `None` if this
+    /// host has no such state, or Linux no such file.
+    #[must_use]
+    pub fn proc_text(&self, what: &str, now: Instant) -> Option<String> {
+        let mut services = self.slots.iter().filter_map(|slot| slot.service.as_ref());
+        services.find_map(|service| match (what, service) {
+            ("mpc", Service::Mpc(mpc)) => Some(mpc.snapshot(now).proc_text()),
+            _ => None,
+        })
+    }
+
+    /// The tables of kind `what`; `None` if this host has no such state.
+    #[must_use]
+    pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
+        let mut tables = Vec::new();
+        match what {
+            "call" => tables.push(self.call_table()),
+            "saal" => {
+                let (mut links, mut errors) = Interface::saal_tables();
+                let interface = self.signalling.interface();
+                interface.saal_rows("atm0", &mut links, &mut errors);
+                tables.extend([links, errors]);
+            }
+            "route" => tables.extend(self.route_table()),
+            "ilmi" => tables.extend(self.ilmi_tables()),
+            _ => {}
+        }
+        for (slot, state) in self.slots.iter().enumerate() {
+            let Some(service) = &state.service else {
+                continue;
+            };
+            match (what, service) {
+                ("lec", Service::Lec(m)) => {
+                    tables.extend(lane::lec_tables(self.interface_of(slot), &m.snapshot()));
+                }
+                ("les", Service::Les(m)) => tables.extend(lane::les_tables(&m.snapshot())),
+                ("bus", Service::Bus(m)) => tables.extend(lane::bus_tables(&m.snapshot())),
+                ("mpc", Service::Mpc(m)) => tables.extend(mpoa::mpc_tables(&m.snapshot(now))),
+                ("mps", Service::Mps(m)) => tables.extend(mpoa::mps_tables(&m.snapshot(), now)),
+                ("clip", Service::Clip(m)) => {
+                    tables.extend(clip::tables(self.interface_of(slot), &m.snapshot(now)));
+                }
+                ("sockets", Service::Sockets(m)) => tables.extend(sockets::tables(m)),
+                ("nhrp", Service::Mps(m)) => {
+                    tables.extend(mpoa::nhrp_tables(&m.nhrp_snapshot(), now))
+                }
+                _ => {}
+            }
+        }
+        (!tables.is_empty()).then_some(tables)
+    }
+
+    /// Why packets for `target` take a shortcut or not, as this host's MPOA client and server know; `None` if it
+    /// has neither.
+    #[must_use]
+    pub fn why(&self, target: Ipv4Addr, now: Instant) -> Option<Table> {
+        let columns = &["destination", "role", "reason", "text", "left_s", "peer"];
+        let mut table = Table::new("why", columns);
+        for service in self.slots.iter().filter_map(|slot| slot.service.as_ref()) {
+            match service {
+                Service::Mpc(mpc) => {
+                    for why in mpc.why(target, now) {
+                        table.row(vec![
+                            text(target),
+                            "client".into(),
+                            why.reason.name().into(),
+                            why.text.into(),
+                            why.left_s.into(),
+                            why.mps.map(text).into(),
+                        ]);
+                    }
+                }
+                Service::Mps(mps) => mpoa::why_server(&mut table, mps, target, now),
+                _ => {}
+            }
+        }
+        (!table.rows.is_empty()).then_some(table)
+    }
+
+    /// Connections of the ATM service that exist or are being set up, over all users.
+    #[must_use]
+    pub fn open_calls(&self) -> usize {
+        self.signalling.calls().count()
+    }
+
+    /// True while every LANE client is a member of its ELAN.
+    #[must_use]
+    pub fn joined(&self) -> bool {
+        self.interfaces.iter().all(|itf| itf.up)
+    }
+
+    /// True while a service of this kind runs (is not crashed).
+    #[must_use]
+    pub fn runs(&self, kind: ServiceKind) -> bool {
+        self.slots
+            .iter()
+            .any(|slot| slot.kind == kind && slot.service.is_some())
+    }
+
+    fn call_table(&self) -> Table {
+        let columns = &[
+            "user",
+            "phase",
+            "vc",
+            "direction",
+            "calling",
+            "called",
+            "blli",
+            "bhli",
+            "parties",
+        ];
+        let mut table = Table::new("calls", columns);
+        for call in self.signalling.calls() {
+            table.row(vec![
+                call.owner
+                    .and_then(|(user, _)| self.user_name(user.0.into()))
+                    .into(),
+                text(format_args!("{:?}", call.phase)),
+                call.vc.map(text).into(),
+                if call.outgoing { "out" } else { "in" }.into(),
+                call.calling.map(text).into(),
+                text(call.called),
+                call.blli.map(|blli| text(format_args!("{blli:?}"))).into(),
+                call.bhli.map(|bhli| text(format_args!("{bhli:?}"))).into(),
+                call.parties.into(),
+            ]);
+        }
+        table
+    }
+
+    fn interface_table(&self) -> Table {
+        let columns = &[
+            "interface",
+            "mac",
+            "up",
+            "mtu_octets",
+            "lane_out_frames",
+            "shortcut_out_frames",
+            "lane_in_frames",
+            "shortcut_in_frames",
+            "forwarded_packets",
+            "forward_drops",
+        ];
+        let mut table = Table::new("interfaces", columns);
+        for (number, itf) in self.interfaces.iter().enumerate() {
+            let counters = itf.counters;
+            let routed = match &self.ip {
+                Ip::Router(router) => router
+                    .interfaces()
+                    .nth(number)
+                    .map(|(_, counters)| counters),
+                _ => None,
+            };
+            table.row(vec![
+                text(format_args!("lec{number}")),
+                text(itf.mac),
+                if itf.up { "yes" } else { "no" }.into(),
+                itf.mtu.into(),
+                counters.lane_out.into(),
+                counters.shortcut_out.into(),
+                counters.lane_in.into(),
+                counters.shortcut_in.into(),
+                routed.map(|counters| counters.forwarded_packets).into(),
+                routed
+                    .map(|counters| counters.dropped.values().sum::<u64>())
+                    .into(),
+            ]);
+        }
+        table
+    }
+
+    fn route_table(&self) -> Option<Table> {
+        let router = self.ip.router()?;
+        let mut table = Table::new("neighbours", &["interface", "address", "mac"]);
+        for (number, _) in router.interfaces().enumerate() {
+            for (address, mac) in router.neighbours(number) {
+                table.row(vec![
+                    text(format_args!("lec{number}")),
+                    text(address),
+                    text(aerostat_wire::MacAddr(mac)),
+                ]);
+            }
+        }
+        Some(table)
+    }
+}

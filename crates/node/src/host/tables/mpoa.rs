@@ -1,0 +1,298 @@
+//! What `inspect` shows of MPOA clients and servers, and of NHRP.
+
+use super::seconds_left;
+use crate::inspect::{Table, Value, text};
+use aerostat_proto::Instant;
+use aerostat_proto::mpoa::{mpc, mps};
+use aerostat_proto::nhrp::{Key, Reason};
+use aerostat_wire::AtmAddress;
+use std::net::Ipv4Addr;
+
+pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
+    let columns = &[
+        "destination",
+        "state",
+        "holding_s",
+        "packets",
+        "vpi",
+        "vci",
+        "egress",
+        "tag",
+        "mps",
+        "last_code",
+        "last_cause",
+    ];
+    let mut ingress = Table::new("ingress", columns);
+    for row in &mpc.ingress {
+        ingress.row(vec![
+            text(row.destination),
+            row.state.linux_name().into(),
+            row.holding_s.into(),
+            row.packets.into(),
+            row.vc.map(|vc| vc.vpi).into(),
+            row.vc.map(|vc| vc.vci).into(),
+            row.egress.map(text).into(),
+            row.tag.map(|tag| format!("{tag:#x}")).into(),
+            text(row.mps),
+            row.last_code.into(),
+            row.last_cause.map(|cause| cause.0).into(),
+        ]);
+    }
+    let columns = &[
+        "ingress_mpc",
+        "cache_id",
+        "state",
+        "holding_s",
+        "packets",
+        "latest_source",
+        "vpi",
+        "vci",
+        "destination",
+        "tag",
+        "interface",
+    ];
+    let mut egress = Table::new("egress", columns);
+    for row in &mpc.egress {
+        egress.row(vec![
+            text(row.ingress),
+            row.cache_id.into(),
+            row.state.linux_name().into(),
+            row.holding_s.into(),
+            row.packets.into(),
+            row.latest_source.map(text).into(),
+            row.vc.map(|vc| vc.vpi).into(),
+            row.vc.map(|vc| vc.vci).into(),
+            text(format_args!("{}/{}", row.destination, row.prefix)),
+            row.tag.map(|tag| format!("{tag:#x}")).into(),
+            text(format_args!("lec{}", row.itf)),
+        ]);
+    }
+    let mut servers = Table::new("servers", &["interface", "mac", "control", "keep_alive_s"]);
+    for row in &mpc.mps {
+        servers.row(vec![
+            text(format_args!("lec{}", row.itf)),
+            text(row.mac),
+            text(row.control),
+            row.keep_alive_s.into(),
+        ]);
+    }
+    let counters = counts!(mpc.counters; resolution_requests_sent, imposition_requests,
+        egress_purges_sent, egress_purge_replies, keep_alives, triggers, purge_requests,
+        purge_replies_sent, data_plane_purges, data_plane_purges_sent, malformed, unknown_sender,
+        unsolicited, mps_deaths, packets_received, octets_received, packets_sent, octets_sent,
+        frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, connection_limit,
+        mps_limit, control_dropped, stray_events);
+    let mut counters = Table::counters("counters", counters);
+    by_code(
+        &mut counters,
+        "resolution_replies",
+        &mpc.counters.resolution_replies,
+    );
+    by_code(
+        &mut counters,
+        "imposition_replies",
+        &mpc.counters.imposition_replies,
+    );
+    by_code(&mut counters, "errors", &mpc.counters.errors);
+    by_code(&mut counters, "errors_sent", &mpc.counters.errors_sent);
+    vec![ingress, egress, servers, counters]
+}
+
+/// Counts by code as rows `name[code]`.
+fn by_code<C: core::fmt::Display>(
+    table: &mut Table,
+    name: &str,
+    counts: &std::collections::BTreeMap<C, u64>,
+) {
+    for (code, count) in counts {
+        table.row(vec![text(format_args!("{name}[{code}]")), (*count).into()]);
+    }
+}
+
+pub(super) fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
+    let left = |until: Option<Instant>| Value::from(until.map(|until| seconds_left(until, now)));
+    let columns = &[
+        "destination",
+        "state",
+        "source",
+        "client",
+        "resolved",
+        "holding_s",
+        "mpoa_id",
+        "nhrp_id",
+    ];
+    let mut ingress = Table::new("ingress", columns);
+    for row in &mps.ingress {
+        ingress.row(vec![
+            text(format_args!("{}/{}", row.destination, row.prefix_len)),
+            text(format_args!("{:?}", row.state)),
+            text(row.source),
+            text(row.mpc_control),
+            row.resolved.map(text).into(),
+            left(row.until),
+            row.mpoa_id.into(),
+            row.nhrp_id.into(),
+        ]);
+    }
+    let columns = &[
+        "cache_id",
+        "destination",
+        "state",
+        "holding_s",
+        "client",
+        "ingress_mpc",
+        "elan_id",
+        "tag",
+        "next_hop",
+    ];
+    let mut egress = Table::new("egress", columns);
+    for row in &mps.egress {
+        egress.row(vec![
+            row.cache_id.into(),
+            text(format_args!("{}/{}", row.destination, row.prefix_len)),
+            text(format_args!("{:?}", row.state)),
+            left(row.until),
+            text(row.mpc_control),
+            text(row.ingress_data),
+            row.elan_id.into(),
+            row.tag.map(|tag| format!("{tag:#x}")).into(),
+            text(row.next_hop),
+        ]);
+    }
+    let mut conns = Table::new(
+        "connections",
+        &["peer", "carries", "state", "vc", "pdus_received"],
+    );
+    for row in &mps.connections {
+        conns.row(vec![
+            text(row.peer),
+            text(format_args!("{:?}", row.carries)),
+            text(format_args!("{:?}", row.state)),
+            row.vc.map(text).into(),
+            row.received.into(),
+        ]);
+    }
+    let counters = counts!(mps.counters; mpoa_requests_received, give_ups, impositions_sent,
+        impositions_unanswered, egress_purges_received, egress_purge_replies_sent, keep_alives_sent,
+        triggers_sent, nhrp_requests_sent, nhrp_requests_received, purges_sent, purges_received,
+        purge_replies_sent, purge_replies_received, purges_unanswered, forwarded, undeliverable, loops,
+        malformed, unexpected, duplicates, calls_refused, connections_lost, limits_met, clients_lost,
+        shortcut_packets, shortcut_octets);
+    let mut counters = Table::counters("counters", counters);
+    by_code(
+        &mut counters,
+        "mpoa_replies_sent",
+        &mps.counters.mpoa_replies_sent,
+    );
+    by_code(
+        &mut counters,
+        "imposition_replies_received",
+        &mps.counters.imposition_replies_received,
+    );
+    by_code(
+        &mut counters,
+        "nhrp_replies_sent",
+        &mps.counters.nhrp_replies_sent,
+    );
+    by_code(
+        &mut counters,
+        "nhrp_replies_received",
+        &mps.counters.nhrp_replies_received,
+    );
+    by_code(&mut counters, "errors_sent", &mps.counters.errors_sent);
+    by_code(
+        &mut counters,
+        "errors_received",
+        &mps.counters.errors_received,
+    );
+    vec![ingress, egress, conns, counters]
+}
+
+/// What an MPOA server did about an address, for its clients and for others.
+pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: Ipv4Addr, now: Instant) {
+    let (snapshot, nhrp) = (mps.snapshot(), mps.nhrp_snapshot());
+    let mut row =
+        |reason: &'static str, told: String, left: Option<u64>, peer: Option<AtmAddress>| {
+            table.row(vec![
+                text(target),
+                "server".into(),
+                reason.into(),
+                told.into(),
+                left.into(),
+                peer.map(text).into(),
+            ]);
+        };
+    for entry in snapshot.ingress.iter().filter(|e| e.destination == target) {
+        let left = entry.until.map(|until| seconds_left(until, now));
+        let peer = Some(entry.mpc_control);
+        match entry.resolved {
+            Some(exit) => row("told", format!("the client was told {exit}"), left, peer),
+            None => row(
+                "asking",
+                "asked over NHRP, no answer yet".into(),
+                left,
+                peer,
+            ),
+        }
+    }
+    for binding in &nhrp.cache {
+        let key = Key {
+            destination: binding.destination,
+            prefix_len: binding.prefix_len,
+            scope: binding.scope,
+            reason: binding.reason,
+        };
+        if key.overlaps(target, 32) && binding.reason != Reason::Learned {
+            let told = binding.requesters.len();
+            let what = format!("answered with {}; {told} stations were told", binding.nbma);
+            let left = Some(seconds_left(binding.until, now));
+            row(binding.reason.name(), what, left, binding.scope);
+        }
+    }
+    for entry in snapshot.egress.iter().filter(|e| e.destination == target) {
+        if entry.state == mps::EgressState::Imposing {
+            let what = "the destination's client was asked to accept the binding";
+            row("imposing", what.into(), None, Some(entry.mpc_control));
+        }
+    }
+}
+
+pub(super) fn nhrp_tables(nhrp: &mps::NhrpSnapshot, now: Instant) -> Vec<Table> {
+    let columns = &[
+        "destination",
+        "reason",
+        "authoritative",
+        "nbma",
+        "next_hop",
+        "mtu_octets",
+        "holding_s",
+        "requesters",
+    ];
+    let mut cache = Table::new("cache", columns);
+    for row in &nhrp.cache {
+        cache.row(vec![
+            text(format_args!("{}/{}", row.destination, row.prefix_len)),
+            row.reason.name().into(),
+            if row.authoritative { "yes" } else { "no" }.into(),
+            text(row.nbma),
+            row.next_hop.map(text).into(),
+            row.mtu.into(),
+            seconds_left(row.until, now).into(),
+            row.requesters.len().into(),
+        ]);
+    }
+    let mut pending = Table::new(
+        "pending",
+        &["id", "kind", "destination", "sent", "deadline_s"],
+    );
+    for row in &nhrp.pending {
+        pending.row(vec![
+            row.id.into(),
+            row.kind.into(),
+            row.destination.map(text).into(),
+            row.sent.into(),
+            seconds_left(row.deadline, now).into(),
+        ]);
+    }
+    vec![cache, pending]
+}

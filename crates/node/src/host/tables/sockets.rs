@@ -1,0 +1,67 @@
+//! What `inspect` shows of programs with ATM sockets.
+
+use crate::host::sockets::{Answer, Role, Sockets};
+use crate::inspect::{Table, text};
+
+pub(super) fn tables(sockets: &Sockets) -> Vec<Table> {
+    let columns = &["name", "does", "local", "peer", "sap"];
+    let mut programs = Table::new("programs", columns);
+    for program in sockets.programs() {
+        let (does, peer) = match program.role {
+            Role::Listen { answer, .. } => (
+                match answer {
+                    Answer::Sink => "sink",
+                    Answer::Echo => "echo",
+                    Answer::Read => "read",
+                },
+                None,
+            ),
+            Role::Call { to, .. } => ("call", Some(to)),
+        };
+        programs.row(vec![
+            program.name.as_str().into(),
+            does.into(),
+            text(program.local),
+            peer.map(text).into(),
+            text(format_args!("{:?}", program.sap)),
+        ]);
+    }
+    let columns = &[
+        "name",
+        "peer",
+        "state",
+        "vc",
+        "setup_us",
+        "sent_pdus",
+        "sent_octets",
+        "sent_crc32",
+        "received_pdus",
+        "received_octets",
+        "received_crc32",
+        "cause",
+        "released_by",
+    ];
+    let mut calls = Table::new("calls", columns);
+    for call in sockets.calls() {
+        let name = sockets.programs().get(call.program).map(|p| p.name.clone());
+        let by = if call.by_us { "us" } else { "peer" };
+        let sums = [call.sent, call.received].map(|sum| {
+            let crc = (sum.pdus > 0).then(|| format!("{:08x}", sum.crc32));
+            [sum.pdus.into(), sum.octets.into(), crc.into()]
+        });
+        let mut row = vec![
+            name.into(),
+            call.peer.map(text).into(),
+            call.state.name().into(),
+            call.vc.map(text).into(),
+            call.setup
+                .map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+                .into(),
+        ];
+        row.extend(sums.into_iter().flatten());
+        row.push(call.cause.map(|cause| cause.0).into());
+        row.push(call.cause.map(|_| by).into());
+        calls.row(row);
+    }
+    vec![programs, calls]
+}
