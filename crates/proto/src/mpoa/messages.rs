@@ -3,7 +3,8 @@
 //! The data plane forwards, counts and ages; the daemon signals and speaks MPOA. They share nothing but these
 //! messages, so that each can live in a process of its own, and the daemon may die without taking LANE along.
 //! Numbers are those of the Linux MPOA client. Messages without a number are what Linux does with socket calls
-//! there: attaching a connection as a shortcut, closing it, and handing up packets.
+//! there: attaching a connection as a shortcut, closing it, and handing up packets; and what Linux has not: handing
+//! the entries of a daemon that died to the next one.
 //!
 //! Source: "An Implementation of the MPOA Client for Linux" (Tampere thesis, 1999), Tables 4.1 and 4.2; facts
 //! book "mpcd and the kernel" §1–§3.
@@ -223,6 +224,10 @@ pub enum ToDaemon {
     },
     /// 301 RELOAD: everything is purged; start again.
     Reload,
+    /// An ingress entry that a daemon before left: what it holds was said by this MPS.
+    IngressEntry(IngressInfo),
+    /// An egress entry that a daemon before left, with the holding time that remains.
+    EgressEntry(EgressInfo),
     /// No entry uses this shortcut any more: close it.
     CloseShortcut {
         /// The shortcut.
@@ -273,7 +278,10 @@ impl ToDaemon {
             Self::DataPlanePurge { .. } => 208,
             Self::OpenIngressSvc { .. } => 209,
             Self::Reload => 301,
-            Self::CloseShortcut { .. } | Self::Control { .. } => return None,
+            Self::IngressEntry(_)
+            | Self::EgressEntry(_)
+            | Self::CloseShortcut { .. }
+            | Self::Control { .. } => return None,
         })
     }
 }

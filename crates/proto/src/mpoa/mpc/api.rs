@@ -104,7 +104,7 @@ pub enum Input<'a> {
     Stop,
     /// SIGHUP: as `Stop`, then start again after five seconds.
     Reload,
-    /// The daemon dies on the spot; LANE goes on.
+    /// The daemon dies on the spot; LANE goes on, and the caches wait for the next daemon.
     KillDaemon,
     /// The daemon is back.
     StartDaemon,

@@ -8,7 +8,7 @@ use super::daemon::ENCAPSULATION;
 use super::egress::{self, Egress, EgressState};
 use super::ingress::{self, Ingress, IngressState, Path};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
-use crate::mpoa::params::MpcParams;
+use crate::mpoa::params::{INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::ipv4::{Ipv4View, decrement_ttl};
 use aerostat_wire::lane::Tlv;
@@ -68,6 +68,8 @@ pub(super) struct DataPlane {
     pub(super) qos: BTreeMap<Ipv4Addr, Qos>,
     /// MPSs that said something that is in a cache.
     active: BTreeSet<AtmAddress>,
+    /// A daemon died: so long its caches wait for the next one.
+    orphan_until: Option<Instant>,
     /// No later than the first deadline; may be early.
     wake: Option<Instant>,
 }
@@ -86,6 +88,7 @@ impl DataPlane {
             shortcuts: BTreeMap::new(),
             qos: BTreeMap::new(),
             active: BTreeSet::new(),
+            orphan_until: None,
             wake: None,
         }
     }
@@ -239,7 +242,7 @@ impl DataPlane {
                 self.note(self.egress.deadline());
                 self.collect(now, bus);
             }
-            ToKernel::SetMpcControlAddress(address) => self.start(address, bus),
+            ToKernel::SetMpcControlAddress(address) => self.start(address, now, bus),
             ToKernel::SetMpsMacAddress { itf, mac, mps } => self.learn(itf, mac, mps, now, bus),
             ToKernel::CleanUpAndExit => self.clean_up(ToDaemon::Die, now, bus),
             ToKernel::Reload => self.clean_up(ToDaemon::Reload, now, bus),
@@ -347,8 +350,9 @@ impl DataPlane {
     }
 
     /// The daemon runs: tell the LECs, and tell it what is known.
-    fn start(&mut self, control: AtmAddress, bus: &mut Bus) {
+    fn start(&mut self, control: AtmAddress, now: Instant, bus: &mut Bus) {
         self.control = Some(control);
+        self.orphan_until = None;
         let device = DeviceType::Mpc { control };
         self.set_tlvs(bus, &[device.to_tlv()]);
         for (itf, lec) in &self.lecs {
@@ -357,9 +361,51 @@ impl DataPlane {
                 bus.daemon(ToDaemon::SetMpsControlAddress { itf: *itf, mps });
             }
         }
+        self.hand_over(now, bus);
     }
 
-    /// The daemon is gone, and its connections with it.
+    /// A new daemon takes over what the one before left in the caches, and finishes its purges.
+    fn hand_over(&mut self, now: Instant, bus: &mut Bus) {
+        let (ingress, egress) = (self.ingress.bound(), self.egress.entries.values());
+        self.active = ingress
+            .map(|info| info.mps)
+            .chain(egress.map(|entry| entry.info.mps))
+            .collect();
+        for info in self.ingress.bound() {
+            bus.daemon(ToDaemon::IngressEntry(info));
+        }
+        for entry in self.egress.entries.values() {
+            let left = entry.expires.since(now).as_secs().clamp(1, u16::MAX.into());
+            bus.daemon(ToDaemon::EgressEntry(EgressInfo {
+                holding_s: left as u16,
+                ..entry.info.clone()
+            }));
+            if entry.state != EgressState::Active {
+                bus.daemon(ToDaemon::SendEgressPurge(entry.info.clone()));
+            }
+        }
+    }
+
+    /// The daemon died without a word, and its connections with it. Everything takes LANE; what the caches hold
+    /// waits for the next daemon, as long as an MPS is trusted without a sign of life.
+    pub(super) fn orphan(&mut self, now: Instant, bus: &mut Bus) {
+        if self.control.take().is_some() {
+            self.set_tlvs(bus, &[]);
+        }
+        self.shortcuts.clear();
+        self.active.clear();
+        self.ingress.orphan();
+        for entry in self.egress.entries.values_mut() {
+            entry.conn = None;
+        }
+        self.orphan_until = None;
+        if !(self.ingress.entries.is_empty() && self.egress.entries.is_empty()) {
+            self.orphan_until = Some(now + INITIAL_KEEP_ALIVE_LIFETIME);
+            self.note(self.orphan_until);
+        }
+    }
+
+    /// The daemon has ended in good order.
     pub(super) fn reset(&mut self, bus: &mut Bus) {
         if self.control.take().is_some() {
             self.set_tlvs(bus, &[]);
@@ -368,6 +414,7 @@ impl DataPlane {
         self.egress = Egress::default();
         self.shortcuts.clear();
         self.active.clear();
+        self.orphan_until = None;
         self.wake = None;
     }
 
@@ -600,6 +647,9 @@ impl DataPlane {
         if self.wake.is_none_or(|at| at > now) {
             return;
         }
+        if self.orphan_until.is_some_and(|at| at <= now) {
+            return self.reset(bus);
+        }
         let mut changed = self.ingress.expire(now, &self.params, bus);
         let over = |entry: &egress::Entry| entry.expires <= now;
         changed |= self.egress.entries.values().any(over);
@@ -619,6 +669,7 @@ impl DataPlane {
         self.note(entries);
         self.note(self.egress.deadline());
         self.note(lingering.map(|at| at + LINGER));
+        self.note(self.orphan_until);
     }
 }
 

@@ -331,6 +331,33 @@ impl Ingress {
         before - self.entries.len()
     }
 
+    /// The daemon died, and its connections with it. What the MPSs said holds; questions die with their asker.
+    pub(super) fn orphan(&mut self) {
+        self.entries
+            .retain(|_, entry| entry.state != IngressState::Query || entry.binding.is_some());
+        for entry in self.entries.values_mut() {
+            if entry.state == IngressState::Query {
+                (entry.state, entry.retry, entry.count) = (IngressState::Refresh, None, 0);
+            }
+            if let Some(binding) = &mut entry.binding {
+                (binding.conn, binding.call) = (None, Call::Idle);
+            }
+        }
+    }
+
+    /// What a new daemon must know of the entries that it did not ask for.
+    pub(super) fn bound(&self) -> impl Iterator<Item = IngressInfo> {
+        self.entries.iter().filter_map(|(key, entry)| {
+            let binding = entry.binding.as_ref()?;
+            Some(IngressInfo {
+                egress: binding.egress,
+                tag: binding.tag,
+                mtu: binding.mtu,
+                ..IngressInfo::unresolved(key.0, key.1, entry.source)
+            })
+        })
+    }
+
     /// 103. Returns how many entries went.
     pub(super) fn purge(&mut self, scope: PurgeScope, destination: Ipv4Addr, prefix: u8) -> usize {
         self.remove(|key, entry| {

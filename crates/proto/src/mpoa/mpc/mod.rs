@@ -10,7 +10,9 @@
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
 //! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
 //! request ids and tags, and the keep-alive check of each MPS. The daemon can die ([`Input::KillDaemon`]): its
-//! connections close, both caches empty, and frames go on over LANE until it is back.
+//! connections close and frames go on over LANE. What the caches hold waits for the next daemon, 60 s at most
+//! (MPC-c2, as long as an MPS is trusted without a sign of life). The next one takes it over: it watches the MPSs, keeps
+//! the tags, finishes purges, and opens shortcuts again when their flows go on.
 //!
 //! **States.** [`IngressState`] and [`EgressState`].
 //!
@@ -28,7 +30,9 @@
 //! that comes after the last retry has failed is ignored. LE_ARP's ageing does not end the shortcuts of an MPS,
 //! since a host whose traffic all takes shortcuts has no reason to LE_ARP: it only stops new flows until the MPS
 //! is heard of again. An imposition by an MPS that is not known is not answered, but LE_ARP is asked who has its
-//! MAC address: the standard has no other way for a host that only receives to find its MPS after a restart.
+//! MAC address: the standard has no other way for a host that only receives to find its MPS after a restart. A
+//! daemon that takes over does not know the sequence number of the last Keep-Alive: an MPS that has restarted
+//! meanwhile is found out by its silence, after MPC-c2.
 
 mod api;
 mod control;
@@ -124,18 +128,39 @@ impl Mpc {
     /// SIGTERM or SIGHUP.
     fn end_daemon(&mut self, reload: bool, now: Instant) {
         self.restart_at = None;
-        if let Some(daemon) = &mut self.daemon {
-            daemon.end(reload, now, &mut self.bus);
+        match &mut self.daemon {
+            Some(daemon) => daemon.end(reload, now, &mut self.bus),
+            // Nobody will take over from one that died.
+            None if !reload => self.data.reset(&mut self.bus),
+            None => {}
         }
     }
 
-    /// The daemon is gone: what it owned goes with it.
-    fn daemon_gone(&mut self, text: &str) {
+    /// The daemon has ended in good order: what it owned goes with it.
+    fn daemon_ended(&mut self) {
         let Some(daemon) = self.daemon.take() else {
             return;
         };
         daemon.close_all(&mut self.bus);
         self.data.reset(&mut self.bus);
+        self.nobody_listens("the MPOA client has ended");
+    }
+
+    /// The daemon died: its connections close, the caches wait for the next one.
+    fn daemon_died(&mut self, now: Instant) {
+        let Some(daemon) = self.daemon.take() else {
+            return;
+        };
+        daemon.close_all(&mut self.bus);
+        match daemon.ending {
+            Ending::No => self.data.orphan(now, &mut self.bus),
+            // It was about to forget everything.
+            Ending::Wait { .. } | Ending::Done { .. } => self.data.reset(&mut self.bus),
+        }
+        self.nobody_listens("the MPOA daemon died; LANE goes on");
+    }
+
+    fn nobody_listens(&mut self, text: &str) {
         self.bus.to_kernel.clear();
         self.bus.to_daemon.clear();
         self.bus.trace(Trace::milestone("mpc.down", text));
@@ -211,7 +236,7 @@ impl Mpc {
         }
         let ending = self.daemon.as_ref().map(|daemon| daemon.ending);
         if let Some(Ending::Done { reload }) = ending {
-            self.daemon_gone("the MPOA client has ended");
+            self.daemon_ended();
             let wanted = self.started && self.config.enabled;
             // It may have been stopped or turned off while it ended for a reload.
             if wanted && reload {
@@ -242,7 +267,7 @@ impl Machine for Mpc {
             Input::Reload => self.end_daemon(true, now),
             Input::KillDaemon => {
                 self.restart_at = None;
-                self.daemon_gone("the MPOA daemon died; LANE goes on");
+                self.daemon_died(now);
             }
             Input::StartDaemon if !(self.started && self.config.enabled) => {
                 return Err(Refused("the client is not started or not enabled"));

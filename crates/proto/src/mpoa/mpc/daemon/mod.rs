@@ -270,6 +270,13 @@ impl Daemon {
             } => {
                 self.purge_over_shortcut(conn, destination, prefix, bus);
             }
+            ToDaemon::IngressEntry(info) => {
+                if !info.source.is_unspecified() {
+                    self.own_ip = Some(info.source);
+                }
+                self.watch(info.mps, now);
+            }
+            ToDaemon::EgressEntry(info) => self.take_over(info, now),
             ToDaemon::OpenIngressSvc { info, qos } => self.open_shortcut(&info, qos, numbers, bus),
             ToDaemon::CloseShortcut { conn } => {
                 self.conns.remove(&conn);
@@ -322,6 +329,22 @@ impl Daemon {
                 .with("id", id),
         );
         self.send(info.mps, packet, numbers, bus);
+    }
+
+    /// What a daemon before accepted is this one's to answer for, to refresh and to purge.
+    fn take_over(&mut self, info: EgressInfo, now: Instant) {
+        self.watch(info.mps, now);
+        self.tags.extend(info.tag);
+        self.imposed.insert(
+            (info.mps, info.cache_id),
+            Imposed {
+                tag: info.tag,
+                ingress: info.ingress,
+                destination: info.destination,
+                prefix: info.prefix,
+                header: info.header,
+            },
+        );
     }
 
     /// 206: an Egress Cache Purge Request, repeated until it is answered.

@@ -304,9 +304,12 @@ fn killed_daemon_takes_its_connections_but_not_lane() {
     assert_eq!(gone, [control, data]);
     assert_eq!(tlvs(&out), [(0, vec![])]);
     assert_eq!(to_lane(&rig.flow(TARGET)), 10);
-    assert_eq!(rig.mpc.poll_timeout(), None);
     let snapshot = rig.mpc.snapshot(rig.now);
-    assert!(snapshot.egress.is_empty() && snapshot.ingress.is_empty() && !snapshot.running);
+    assert!(snapshot.shortcuts.is_empty() && !snapshot.running);
+    assert_eq!(
+        (snapshot.egress[0].vc, snapshot.ingress[0].vc),
+        (None, None)
+    );
     // Late events of dead connections, and calls, find nobody.
     rig.atm(AtmEvent::Received {
         conn: data,
@@ -329,9 +332,121 @@ fn killed_daemon_takes_its_connections_but_not_lane() {
     let out = rig.input(Input::StartDaemon);
     assert_eq!(listens(&out).len(), 2);
     assert_eq!(tlvs(&out), [(0, device_tlv())]);
+    assert!(
+        connects(&out).is_empty(),
+        "nothing is opened before somebody uses it"
+    );
+}
+
+#[test]
+fn the_next_daemon_takes_over_from_the_caches() {
+    let mut rig = Rig::ready();
+    let (control, _) = rig.shortcut();
+    let accepted = rig.control(control, &imposition(7, 1200).packet());
+    let tag = tag_of(&accepted);
+    rig.input(Input::KillDaemon);
+    rig.until(9);
+    rig.input(Input::StartDaemon);
+
+    // The binding still holds: the next packet opens the shortcut, and nobody is asked.
+    let (data, called) = connects(&rig.send(TARGET))[0];
+    assert_eq!(called, PEER);
+    rig.connected(data, 61);
+    assert_eq!(to_lane(&rig.send(TARGET)), 0);
+    assert_eq!(rig.counters().resolution_requests_sent, 1);
+
+    // Packets under the tag of before are delivered, over whichever connection they come.
+    let sdu = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, OWN, 63, 10));
+    let there = rig.call_in(3, PEER, DATA);
+    for conn in [data, there] {
+        assert_eq!(
+            delivered(&rig.atm(AtmEvent::Received { conn, sdu: &sdu })).len(),
+            1
+        );
+    }
+
+    // A refresh keeps the tag, another entry gets another one.
+    let control = rig.call_in(4, MPS, CONTROL);
+    assert_eq!(
+        tag_of(&rig.control(control, &imposition(7, 1200).packet())),
+        tag
+    );
+    assert_ne!(
+        tag_of(&rig.control(control, &imposition(8, 1200).packet())),
+        tag
+    );
+
+    // What was taken over is purged at the end like everything else.
+    let purged = control_packets(&rig.input(Input::Stop));
+    let ids: Vec<u32> = purged
+        .iter()
+        .map(|(_, p)| DllHeader::of(p).unwrap().unwrap().cache_id)
+        .collect();
+    assert_eq!(ids, [7, 8]);
+}
+
+#[test]
+fn a_purge_that_a_dead_daemon_left_is_finished_by_the_next() {
+    let mut rig = Rig::ready();
+    let (control, _) = rig.shortcut();
+    rig.control(control, &imposition(7, 1200).packet());
+    // The ELAN is gone, so the entry's header is not right any more.
+    rig.input(Input::LecDown { itf: 0 });
+    rig.input(Input::KillDaemon);
+    rig.input(Input::LecUp {
+        itf: 0,
+        elan_id: ELAN,
+        mtu: 1500,
+    });
+    rig.associate(MPS_MAC, mps_tlv(MPS));
+    let out = rig.input(Input::StartDaemon);
+    let control = connects(&out)[0].0;
+    let sent = control_packets(&rig.connected(control, 51));
+    assert_eq!(sent[0].1.op, op::EGRESS_PURGE_REQUEST);
+    let reply = sent[0].1.reply(sent[0].1.common().unwrap().cies.clone());
+    rig.control(control, &reply.unwrap());
+    assert!(rig.mpc.snapshot(rig.now).egress.is_empty());
+}
+
+#[test]
+fn caches_do_not_wait_for_ever_for_a_daemon() {
+    let mut rig = Rig::ready();
+    let (control, _) = rig.shortcut();
+    rig.control(control, &imposition(7, 1200).packet());
+    rig.input(Input::KillDaemon);
+    let holds = |rig: &Rig| {
+        let state = rig.mpc.snapshot(rig.now);
+        (state.ingress.len(), state.egress.len())
+    };
+    rig.until(59);
+    assert_eq!(holds(&rig), (1, 1));
+    rig.until(60);
+    assert_eq!(holds(&rig), (0, 0));
+    assert_eq!(rig.mpc.poll_timeout(), None);
     // The data plane still knows the MPS, so a flow is enough.
+    rig.input(Input::StartDaemon);
     let (_, request) = rig.asked(TARGET);
     assert_eq!(request.op, op::RESOLUTION_REQUEST);
+}
+
+#[test]
+fn an_mps_that_is_silent_after_a_take_over_is_dead() {
+    let mut rig = Rig::ready();
+    rig.shortcut();
+    rig.input(Input::KillDaemon);
+    rig.until(10);
+    rig.input(Input::StartDaemon);
+    assert!(story(&flat(rig.until(69))).is_empty());
+    assert!(story(&flat(rig.until(70))).contains(&"mpc.keepalive.dead"));
+    assert!(rig.row(TARGET).is_none());
+}
+
+/// The tag that an imposition was answered with.
+fn tag_of(out: &[Output]) -> u32 {
+    match Tag::of(&control_packets(out)[0].1) {
+        Ok(Some(Tag::Value(tag))) => tag,
+        other => panic!("no tag: {other:?}"),
+    }
 }
 
 #[test]

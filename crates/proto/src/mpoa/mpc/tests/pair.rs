@@ -377,8 +377,17 @@ fn the_daemon_of_one_end_dies_and_returns() {
     assert_eq!(paths(&world.take_notes()), (20, 0));
     tell(&mut world, || Input::StartDaemon);
     talk(&mut world, 0, 20);
-    let (lane, delivered) = paths(&world.take_notes());
-    assert!(lane <= 11 && lane + delivered == 20);
+    let notes = world.take_notes();
+    let (lane, delivered) = paths(&notes);
+    assert!(lane <= 2 && lane + delivered == 20, "{lane} over LANE");
+    let asked = [
+        "mpc.flow.detected",
+        "mpc.resolution.sent",
+        "mpc.purge.data_plane",
+    ];
+    for name in asked {
+        assert_eq!(told(&notes, 0, name) + told(&notes, 1, name), 0, "{name}");
+    }
 }
 
 #[test]
