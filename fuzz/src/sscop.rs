@@ -7,7 +7,7 @@
 use crate::feed::Feed;
 use aerostat_proto::machine::settle;
 use aerostat_proto::saal::{self, Saal};
-use aerostat_proto::sscop::{self, Mode, Params, Sscop};
+use aerostat_proto::sscop::{self, Buffers, Mode, Params, Retrieval, Sscop};
 use aerostat_proto::{Duration, Instant, Machine};
 use aerostat_wire::{Seq8, Seq24, SscopPdu};
 use std::collections::VecDeque;
@@ -51,15 +51,20 @@ impl End {
     fn request(&mut self, which: usize, now: Instant) {
         let saal = [saal::Request::Establish, saal::Request::Release];
         let sscop = [
-            sscop::Request::Establish(Vec::new()),
+            sscop::Request::Establish(Vec::new(), Buffers::Release),
+            sscop::Request::Establish(vec![4; 3], Buffers::Keep),
             sscop::Request::Release(Vec::new()),
-            sscop::Request::EstablishResponse(vec![1; 9]),
+            sscop::Request::EstablishResponse(vec![1; 9], Buffers::Release),
+            sscop::Request::EstablishResponse(Vec::new(), Buffers::Keep),
             sscop::Request::Resync(vec![2]),
             sscop::Request::ResyncResponse,
             sscop::Request::RecoverResponse,
             sscop::Request::ManagementData(vec![3; 5]),
             sscop::Request::Busy(true),
             sscop::Request::Busy(false),
+            sscop::Request::Retrieve(Retrieval::Total),
+            sscop::Request::Retrieve(Retrieval::Unsent),
+            sscop::Request::Retrieve(Retrieval::After(Seq24::new(3))),
         ];
         let _ = match self {
             Self::Saal(m) => {
@@ -93,7 +98,7 @@ impl End {
                 for output in settle(&mut **m, now) {
                     match output {
                         sscop::Output::Lower(pdu) => pdus.push(pdu),
-                        sscop::Output::Upper(sscop::Indication::Data(d)) => {
+                        sscop::Output::Upper(sscop::Indication::Data(d, _)) => {
                             told.push(Told::Data(d))
                         }
                         _ => told.push(Told::Other),
@@ -277,7 +282,7 @@ pub fn run(input: &[u8]) {
         let e = usize::from(op >> 7);
         match op & 15 {
             0..=1 => p.ends[e].request(0, p.now),
-            2 => p.ends[e].request(feed.below(9), p.now),
+            2 => p.ends[e].request(feed.below(14), p.now),
             3..=6 => (0..feed.below(20)).for_each(|n| p.send(e, n * 3)),
             7..=8 if hostile => p.ends[e].lower(&forged(&mut feed), p.now),
             9 => p.loss = u32::from(feed.u8()),

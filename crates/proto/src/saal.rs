@@ -17,7 +17,7 @@
 //!
 //! **Deviations.** Layer management's errors come out as traces and counters.
 
-use crate::sscop::{self, Params, Sscop};
+use crate::sscop::{self, Buffers, Params, Sscop};
 use crate::{Instant, Machine, Refused, Trace};
 use std::collections::VecDeque;
 
@@ -202,7 +202,7 @@ impl Saal {
         use sscop::Request as Aa;
         match (request, self.state) {
             (Request::Establish, State::Released | State::AwaitingRelease) => {
-                self.ask(Aa::Establish(Vec::new()), now)?;
+                self.ask(Aa::Establish(Vec::new(), Buffers::Release), now)?;
                 self.state = State::AwaitingEstablish;
             }
             (Request::Establish, State::Established) => {
@@ -241,15 +241,20 @@ impl Saal {
     fn indication(&mut self, indication: sscop::Indication, now: Instant) {
         use sscop::Indication as Aa;
         match indication {
-            Aa::Establish(_) => self.answer(sscop::Request::EstablishResponse(Vec::new()), now),
+            Aa::Establish(_) => self.answer(
+                sscop::Request::EstablishResponse(Vec::new(), Buffers::Release),
+                now,
+            ),
             Aa::Established(_) | Aa::Resynced => self.up(),
             Aa::Resync(_) => self.answer(sscop::Request::ResyncResponse, now),
             Aa::Recover => self.answer(sscop::Request::RecoverResponse, now),
             Aa::Released(..) | Aa::ReleaseConfirmed => self.down(),
-            Aa::Data(message) => self.tell(Indication::Data(message)),
+            Aa::Data(message, _) => self.tell(Indication::Data(message)),
             Aa::UnitData(message) => self.tell(Indication::UnitData(message)),
             // Layer management has no use for it here.
             Aa::ManagementData(_) => {}
+            // Answers to a request that this layer never makes.
+            Aa::Retrieved(_) | Aa::RetrieveComplete => {}
         }
     }
 

@@ -10,17 +10,20 @@ impl Sscop {
     /// State 1, Idle.
     pub(super) fn idle(&mut self, event: Event, now: Instant) -> Result<(), Refused> {
         match event {
-            Event::Request(Request::Establish(uu)) => self.establish(uu, now),
+            Event::Request(Request::Establish(uu, buffers)) => self.establish(uu, buffers, now),
+            Event::Request(Request::Retrieve(from)) => self.retrieve(from),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {}
             Event::Pdu(pdu) => match pdu {
                 Pdu::Begin { sq, mr, uu } => {
                     if self.is_new(sq) {
+                        self.answer_uu.clear();
                         self.tx.vt_ms = mr;
                         self.tell(Indication::Establish(uu));
                         self.state = State::IncomingConnectionPending;
                     } else {
-                        self.send(&Pdu::BeginReject { uu: Vec::new() });
+                        let uu = self.answer_uu.clone();
+                        self.send(&Pdu::BeginReject { uu });
                     }
                 }
                 Pdu::End { .. } => self.send(&Pdu::EndAck),
@@ -101,16 +104,20 @@ impl Sscop {
         now: Instant,
     ) -> Result<(), Refused> {
         match event {
-            Event::Request(Request::EstablishResponse(uu)) => {
+            Event::Request(Request::EstablishResponse(uu, buffers)) => {
                 self.clear_buffers();
+                self.buffers = buffers;
                 self.init_mr();
-                self.send_begin_ack(uu);
+                self.answer_uu = uu;
+                self.send_begin_ack(self.answer_uu.clone());
                 self.enter_ready(now);
             }
             Event::Request(Request::Release(uu)) => {
+                self.answer_uu.clone_from(&uu);
                 self.send(&Pdu::BeginReject { uu });
                 self.state = State::Idle;
             }
+            Event::Request(Request::Retrieve(from)) => self.retrieve(from),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {}
             Event::Pdu(pdu) => match pdu {
@@ -143,10 +150,11 @@ impl Sscop {
         now: Instant,
     ) -> Result<(), Refused> {
         match event {
-            Event::Request(Request::Establish(uu)) => {
+            Event::Request(Request::Establish(uu, buffers)) => {
                 self.stop(Timer::Cc);
-                self.establish(uu, now);
+                self.establish(uu, buffers, now);
             }
+            Event::Request(Request::Retrieve(from)) => self.retrieve(from),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {
                 if self.try_again(now) {
@@ -207,7 +215,7 @@ impl Sscop {
                     if self.is_new(sq) {
                         self.replaced_by(mr, uu);
                     } else {
-                        self.send_begin_ack(Vec::new());
+                        self.send_begin_ack(self.answer_uu.clone());
                         let (sq, mr, uu) = (self.vt_sq, self.rx.vr_mr, self.uu.clone());
                         self.send(&Pdu::Resync { sq, mr, uu });
                     }

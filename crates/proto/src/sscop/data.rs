@@ -2,7 +2,7 @@
 //!
 //! Source: Q.2110 §7.5 and §7.8; facts book "SSCOP" §2 (variables) and §4 (procedures).
 
-use super::{Indication, Sscop, Timer};
+use super::{Buffers, Indication, Retrieval, Sscop, Timer};
 use crate::Instant;
 use aerostat_wire::{Seq24, SscopPdu as Pdu};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// One place of the transmission buffer.
 #[derive(Debug)]
 struct Sent {
-    /// The message; `None` once a STAT listed it as received behind a gap.
+    /// The message; with BR = yes `None` once a STAT listed it as received behind a gap.
     message: Option<Vec<u8>>,
     /// VT(PS) when it was last sent.
     poll_stamp: Seq24,
@@ -53,6 +53,28 @@ impl Sender {
         self.queue.clear();
         self.buffer.clear();
         self.again.clear();
+    }
+    /// The connection, or the life of its numbers, ends: nothing is to be sent again and, with BR = yes, every message
+    /// is forgotten. VT(A) and VT(S) stay: what is retrieved is counted from them.
+    pub(super) fn stop(&mut self, buffers: Buffers) {
+        self.again.clear();
+        match buffers {
+            Buffers::Release => self.clear(),
+            Buffers::Keep => self.buffer.iter_mut().for_each(|sent| sent.queued = false),
+        }
+    }
+    /// Takes out the messages that `from` means: of the transmission buffer, then of the queue.
+    pub(super) fn retrieve(&mut self, from: Retrieval) -> Vec<Vec<u8>> {
+        let first = match from {
+            Retrieval::Unsent => None,
+            Retrieval::Total => Some(0),
+            Retrieval::After(sn) => Some(sn.next())
+                .filter(|first| first.in_window(self.vt_a, self.vt_s))
+                .map(|first| first.since(self.vt_a) as usize),
+        };
+        let first = first.unwrap_or(usize::MAX).min(self.buffer.len());
+        let sent = self.buffer.drain(first..).filter_map(|sent| sent.message);
+        sent.chain(self.queue.drain(..)).collect()
     }
     /// The variables of a new connection; VT(MS) and the queue stay.
     pub(super) fn init(&mut self) {
@@ -108,7 +130,7 @@ impl Sender {
         }
     }
     /// Walks the list of a STAT. Returns SDs queued again, or `None` for error S.
-    fn walk(&mut self, list: &[Seq24], ps: Seq24) -> Option<u32> {
+    fn walk(&mut self, list: &[Seq24], ps: Seq24, buffers: Buffers) -> Option<u32> {
         let (a0, end) = (self.vt_a, self.vt_s.since(self.vt_a));
         let mut count = 0;
         // A lone element says nothing: it is VR(H), or the end of a list that was split.
@@ -119,7 +141,7 @@ impl Sender {
             }
             if i % 2 == 0 {
                 count += self.queue_again(from, to, Some(ps))?;
-            } else {
+            } else if buffers == Buffers::Release {
                 self.release(from, to);
             }
         }
@@ -185,6 +207,14 @@ impl Receiver {
     fn advance(&mut self) -> Option<Vec<u8>> {
         self.vr_r = self.vr_r.next();
         self.buffer.pop_front().flatten()
+    }
+    /// Takes out what lies behind a gap, with its numbers.
+    pub(super) fn take_rest(&mut self) -> Vec<(Seq24, Vec<u8>)> {
+        let base = self.vr_r;
+        let places = (0..).zip(self.buffer.drain(..));
+        places
+            .filter_map(|(i, place)| Some((base.plus(i), place?)))
+            .collect()
     }
     /// Starts of missing and received runs from VR(R) to VR(H); empty if nothing is missing.
     fn gaps(&self) -> Vec<Seq24> {
@@ -321,12 +351,14 @@ impl Sscop {
         if self.rx.vr_r == self.rx.vr_h {
             self.rx.vr_h = self.rx.vr_h.next();
         }
+        let mut sn = self.rx.vr_r;
         self.rx.advance();
-        self.tell(Indication::Data(info));
+        self.tell(Indication::Data(info, sn));
         while self.rx.holds(self.rx.vr_r)
             && let Some(info) = self.rx.advance()
         {
-            self.tell(Indication::Data(info));
+            sn = sn.next();
+            self.tell(Indication::Data(info, sn));
         }
         self.rx.grant(self.params.window);
     }
@@ -384,7 +416,7 @@ impl Sscop {
         tx.acknowledge(r);
         tx.vt_pa = ps;
         tx.vt_ms = mr;
-        match tx.walk(list, ps) {
+        match tx.walk(list, ps, self.buffers) {
             None => {
                 self.recover('S', now);
                 return;

@@ -22,7 +22,11 @@ fn ask(end: &mut Sscop, request: Request, now: Instant) -> Vec<Output> {
 /// An end whose BGN was answered with credit for `mr` messages.
 fn ready(params: Params, mr: u32) -> Sscop {
     let mut end = Sscop::new(params);
-    ask(&mut end, Request::Establish(Vec::new()), NOW);
+    ask(
+        &mut end,
+        Request::Establish(Vec::new(), Buffers::Release),
+        NOW,
+    );
     let (mr, uu) = (seq(mr), Vec::new());
     feed(&mut end, &Pdu::BeginAck { mr, uu }, NOW);
     end
@@ -47,7 +51,7 @@ fn codes(outputs: &[Output]) -> String {
     outputs.iter().filter_map(code).collect()
 }
 fn delivered(outputs: &[Output]) -> usize {
-    let is_data = |output: &&Output| matches!(output, Output::Upper(Indication::Data(_)));
+    let is_data = |output: &&Output| matches!(output, Output::Upper(Indication::Data(..)));
     outputs.iter().filter(is_data).count()
 }
 

@@ -8,7 +8,9 @@
 //! **Objects and owners.** One [`Sscop`] per signalling channel, owned by [`crate::saal::Saal`]. It owns
 //! the transmission queue (messages without a number), the transmission buffer (sent, unacknowledged), the
 //! retransmission queue (numbers) and the receiver buffer (messages behind a gap). The first two together
-//! hold at most [`Params::max_queue`] messages, the receiver buffer at most [`Params::window`].
+//! hold at most [`Params::max_queue`] messages, the receiver buffer at most [`Params::window`]. Whether messages
+//! without acknowledgement outlive their connection is the user's choice for each connection ([`Buffers`]); if
+//! they do, [`Request::Retrieve`] brings them back, until a new connection or an answer of the user clears them.
 //!
 //! **States.** The ten of the standard ([`State`]); one function each in `connection.rs` (1 to 5),
 //! `recovery.rs` (6 to 9) and `ready.rs` (10), whose data transfer is `data.rs`. Layer management's error
@@ -20,14 +22,13 @@
 //! **Standards.** ITU-T Q.2110 (07/94); the drafts Q.SAAL.1 and Q.SAAL.2 of UNI 3.0 as [`Mode::Qsaal1`].
 //! Table references are to the facts book "SSCOP" §4 and §5, which restate the SDL of Q.2110 Annex.
 //!
-//! **Not implemented.** AA-RETRIEVE and Clear-buffers = no (SSCF-UNI uses neither): whatever is
-//! unacknowledged when state 10 is left is lost, and Q.2931 repairs it.
+//! **Not implemented.** The lower layer is never busy: what is to be sent goes out at once.
 //!
 //! **Deviations.** A message is not queued twice for retransmission when a USTAT and a STAT both report it.
 //! A STAT that comes before the first POLL of a connection is an N(PS) error (R); literal modulo
 //! arithmetic would accept any number there. An N(S) of a POLL behind VR(R) is error Q at once; modulo
 //! arithmetic would take it for one far ahead, and the peer would find the error. Messages handed in while
-//! an ER is unanswered are queued, not lost. The user may stop the raising of the credit
+//! an ER is unanswered are queued, not lost, whatever BR is. The user may stop the raising of the credit
 //! ([`Request::Busy`]). A retransmitted BGN, RS or ER restarts NO-RESPONSE only where it runs: started in
 //! the idle phase, which has no POLL to answer, it would end a link that is well.
 
@@ -36,14 +37,18 @@ mod data;
 #[cfg(test)]
 mod hostile;
 mod params;
+mod primitives;
 mod ready;
 mod recovery;
+#[cfg(test)]
+mod retrieval;
 #[cfg(test)]
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use params::{Mode, Params};
+pub use primitives::{Buffers, Indication, MaaError, Request, Retrieval, Source};
 
 use crate::{Instant, Machine, Refused, TimerTable};
 use aerostat_wire::{Seq8, Seq24, SscopPdu};
@@ -73,75 +78,6 @@ pub enum State {
     IncomingRecoveryPending,
     /// State 10.
     DataTransferReady,
-}
-
-/// What the user asks for: the AA- request and response primitives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// AA-ESTABLISH.request, with SSCOP-UU.
-    Establish(Vec<u8>),
-    /// AA-ESTABLISH.response, with SSCOP-UU.
-    EstablishResponse(Vec<u8>),
-    /// AA-RELEASE.request, with SSCOP-UU.
-    Release(Vec<u8>),
-    /// AA-DATA.request.
-    Data(Vec<u8>),
-    /// AA-RESYNC.request, with SSCOP-UU.
-    Resync(Vec<u8>),
-    /// AA-RESYNC.response.
-    ResyncResponse,
-    /// AA-RECOVER.response.
-    RecoverResponse,
-    /// AA-UNITDATA.request.
-    UnitData(Vec<u8>),
-    /// MAA-UNITDATA.request.
-    ManagementData(Vec<u8>),
-    /// True: grant the peer no more credit than it has. False: grant it as messages are delivered.
-    Busy(bool),
-}
-
-/// Who ended a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The peer's user.
-    User,
-    /// An SSCOP entity, ours or the peer's.
-    Sscop,
-}
-
-/// What the user is told: the AA- indication and confirm primitives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Indication {
-    /// AA-ESTABLISH.indication: answer with `EstablishResponse` or `Release`.
-    Establish(Vec<u8>),
-    /// AA-ESTABLISH.confirm.
-    Established(Vec<u8>),
-    /// AA-RELEASE.indication.
-    Released(Vec<u8>, Source),
-    /// AA-RELEASE.confirm.
-    ReleaseConfirmed,
-    /// AA-DATA.indication.
-    Data(Vec<u8>),
-    /// AA-RESYNC.indication: answer with `ResyncResponse`.
-    Resync(Vec<u8>),
-    /// AA-RESYNC.confirm.
-    Resynced,
-    /// AA-RECOVER.indication: answer with `RecoverResponse`.
-    Recover,
-    /// AA-UNITDATA.indication.
-    UnitData(Vec<u8>),
-    /// MAA-UNITDATA.indication.
-    ManagementData(Vec<u8>),
-}
-
-/// MAA-ERROR.indication. Source: Q.2110 Annex A; facts book "SSCOP" §6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MaaError {
-    /// `A`..`M` unexpected PDU, `O` too many retries, `P` no response, `Q`..`T` sequence errors,
-    /// `U` length violation, `V` retransmission, `W` and `X` credit lost and regained.
-    pub code: char,
-    /// With `V`: SDs to be sent again; otherwise 0.
-    pub count: u32,
 }
 
 /// What goes into [`Sscop`].
@@ -211,6 +147,10 @@ pub struct Sscop {
     vt_cc: u32,
     /// UU data of the BGN, END or RS that Timer_CC repeats.
     uu: Vec<u8>,
+    /// UU data of the BGAK or BGREJ that answered the peer's last BGN, should that BGN come again.
+    answer_uu: Vec<u8>,
+    /// BR of the connection, or of the last one.
+    buffers: Buffers,
     tx: Sender,
     rx: Receiver,
 }
@@ -229,6 +169,8 @@ impl Sscop {
             vr_sq: Seq8(0),
             vt_cc: 0,
             uu: Vec::new(),
+            answer_uu: Vec::new(),
+            buffers: Buffers::Release,
             tx: Sender::default(),
             rx: Receiver::default(),
             params,
@@ -244,7 +186,8 @@ impl Sscop {
     pub const fn connection_sq(&self) -> u8 {
         self.vt_sq.0
     }
-    /// Messages accepted from the user and not yet acknowledged by the peer.
+    /// Messages accepted from the user and not yet acknowledged by the peer; without a connection, those that
+    /// [`Request::Retrieve`] would bring.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.tx.len()
@@ -377,28 +320,32 @@ impl Sscop {
     }
 
     /// AA-ESTABLISH.request in states 1 and 4.
-    fn establish(&mut self, uu: Vec<u8>, now: Instant) {
+    fn establish(&mut self, uu: Vec<u8>, buffers: Buffers, now: Instant) {
         self.clear_buffers();
+        self.buffers = buffers;
         self.vt_cc = 1;
         self.next_sq();
         self.init_mr();
         self.uu = uu;
+        self.answer_uu.clear();
         self.send_begin();
         self.start(Timer::Cc, now);
         self.state = State::OutgoingConnectionPending;
     }
     /// AA-RELEASE.request in every state but 1, 3 and 4.
     fn release(&mut self, uu: Vec<u8>, now: Instant) {
-        self.leave_ready();
+        self.prepare_retrieval();
         self.vt_cc = 1;
         self.uu = uu;
+        self.answer_uu.clear();
         self.send_end(false, self.uu.clone());
         self.start(Timer::Cc, now);
         self.state = State::OutgoingDisconnectionPending;
     }
-    /// AA-RESYNC.request in states 7 to 10.
+    /// AA-RESYNC.request in states 7 to 10: whatever BR is, no message outlives it.
     fn resync(&mut self, uu: Vec<u8>, now: Instant) {
-        self.leave_ready();
+        self.timers.stop_all();
+        self.clear_buffers();
         self.vt_cc = 1;
         self.next_sq();
         self.uu = uu;
@@ -410,7 +357,7 @@ impl Sscop {
     /// Errors Q, R, S, T of state 10.
     fn recover(&mut self, code: char, now: Instant) {
         self.report(code);
-        self.leave_ready();
+        self.prepare_recovery();
         self.vt_cc = 1;
         self.next_sq();
         let (sq, mr) = (self.vt_sq, self.init_mr());
@@ -419,10 +366,26 @@ impl Sscop {
         self.state = State::OutgoingRecoveryPending;
     }
 
-    /// Stops every timer and forgets every message. Source: facts book "SSCOP" §5, "Buffers".
-    fn leave_ready(&mut self) {
+    /// "Prepare retrieval" where a connection ends, or the peer resynchronises it: stops every timer, forgets what lay
+    /// behind a gap and, with BR = yes, what the user handed in. Source: facts book "SSCOP" §5, "Buffers".
+    fn prepare_retrieval(&mut self) {
         self.timers.stop_all();
-        self.clear_buffers();
+        self.tx.stop(self.buffers);
+        self.rx.clear();
+    }
+    /// "Prepare recovery": the same, but with BR = no what lies behind a gap waits to be delivered.
+    fn prepare_recovery(&mut self) {
+        self.timers.stop_all();
+        self.tx.stop(self.buffers);
+        if self.buffers == Buffers::Release {
+            self.rx.clear();
+        }
+    }
+    /// "Deliver data" of a recovery: what lay behind a gap, in order.
+    fn deliver_rest(&mut self) {
+        for (sn, message) in self.rx.take_rest() {
+            self.tell(Indication::Data(message, sn));
+        }
     }
     fn clear_buffers(&mut self) {
         self.tx.clear();
@@ -441,14 +404,15 @@ impl Sscop {
         self.send_loop(now);
     }
     fn enter_idle(&mut self, uu: Vec<u8>, source: Source) {
-        self.leave_ready();
+        self.prepare_retrieval();
+        self.answer_uu.clear();
         self.tell(Indication::Released(uu, source));
         self.state = State::Idle;
     }
 
     /// A new BGN while a connection, or part of one, exists: the old one is released, a new one offered.
     fn replaced_by(&mut self, mr: Seq24, uu: Vec<u8>) {
-        self.leave_ready();
+        self.prepare_retrieval();
         self.tx.vt_ms = mr;
         self.tell(Indication::Released(Vec::new(), Source::Sscop));
         self.tell(Indication::Establish(uu));
@@ -483,6 +447,14 @@ impl Sscop {
         Ok(())
     }
 
+    /// AA-RETRIEVE.request in states 1, 3, 4, 6, 8 and 9. Source: Q.2110 Annex, "data retrieval".
+    fn retrieve(&mut self, from: Retrieval) {
+        for message in self.tx.retrieve(from) {
+            self.tell(Indication::Retrieved(message));
+        }
+        self.tell(Indication::RetrieveComplete);
+    }
+
     /// UD and MD, which every state takes and none notices.
     fn unassured(&mut self, message: Vec<u8>, management: bool) -> Result<(), Refused> {
         if message.len() > SscopPdu::MAX_INFO {
@@ -507,21 +479,22 @@ impl Sscop {
                 }
                 Ok(())
             }
-            Request::Establish(ref uu)
-            | Request::EstablishResponse(ref uu)
+            Request::Establish(ref uu, _)
+            | Request::EstablishResponse(ref uu, _)
             | Request::Release(ref uu)
             | Request::Resync(ref uu)
                 if uu.len() > SscopPdu::MAX_UU =>
             {
                 Err(TOO_LONG)
             }
-            Request::Establish(_)
-            | Request::EstablishResponse(_)
+            Request::Establish(..)
+            | Request::EstablishResponse(..)
             | Request::Release(_)
             | Request::Data(_)
             | Request::Resync(_)
             | Request::ResyncResponse
-            | Request::RecoverResponse => self.dispatch(Event::Request(request), now),
+            | Request::RecoverResponse
+            | Request::Retrieve(_) => self.dispatch(Event::Request(request), now),
         }
     }
 

@@ -28,7 +28,7 @@ impl Sscop {
                     self.replaced_by(mr, uu);
                 } else {
                     self.restart_no_response(now);
-                    self.send_begin_ack(Vec::new());
+                    self.send_begin_ack(self.answer_uu.clone());
                 }
             }
             Pdu::BeginReject { .. } | Pdu::EndAck => self.unexpected_end(&pdu),
@@ -44,8 +44,9 @@ impl Sscop {
             }
             Pdu::Recover { sq, mr } => {
                 if self.is_new(sq) {
-                    self.leave_ready();
+                    self.prepare_recovery();
                     self.tx.vt_ms = mr;
+                    self.deliver_rest();
                     self.tell(Indication::Recover);
                     self.state = State::IncomingRecoveryPending;
                 } else {

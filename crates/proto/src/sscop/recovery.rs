@@ -17,6 +17,7 @@ impl Sscop {
                 self.enter_ready(now);
             }
             Event::Request(Request::Release(uu)) => self.release(uu, now),
+            Event::Request(Request::Retrieve(from)) => self.retrieve(from),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {}
             Event::Pdu(pdu) => match pdu {
@@ -48,7 +49,7 @@ impl Sscop {
         match event {
             Event::Request(Request::Resync(uu)) => self.resync(uu, now),
             Event::Request(Request::Release(uu)) => self.release(uu, now),
-            // Queued behind nothing (the buffers are empty), sent when recovery is done.
+            // Sent when recovery is done, after what was waiting already (BR = no).
             Event::Request(Request::Data(message)) => return self.enqueue(message),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {
@@ -101,6 +102,7 @@ impl Sscop {
             Event::Request(Request::Resync(uu)) => self.resync(uu, now),
             Event::Request(Request::Release(uu)) => self.release(uu, now),
             Event::Request(Request::Data(message)) => return self.enqueue(message),
+            Event::Request(Request::Retrieve(from)) => self.retrieve(from),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {}
             Event::Pdu(pdu) => match pdu {
@@ -144,6 +146,7 @@ impl Sscop {
             Event::Request(Request::Resync(uu)) => self.resync(uu, now),
             Event::Request(Request::Release(uu)) => self.release(uu, now),
             Event::Request(Request::Data(message)) => return self.enqueue(message),
+            Event::Request(Request::Retrieve(from)) => self.retrieve(from),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {}
             Event::Pdu(pdu) => match pdu {
@@ -208,7 +211,7 @@ impl Sscop {
     }
     /// A new RS: state 6.
     pub(super) fn resync_offered(&mut self, mr: aerostat_wire::Seq24, uu: Vec<u8>) {
-        self.leave_ready();
+        self.prepare_retrieval();
         self.tx.vt_ms = mr;
         self.tell(Indication::Resync(uu));
         self.state = State::IncomingResyncPending;
@@ -216,6 +219,7 @@ impl Sscop {
     /// Our ER is answered, or crossed the peer's: state 8.
     fn recovered(&mut self) {
         self.timers.stop_all();
+        self.deliver_rest();
         self.tell(Indication::Recover);
         self.state = State::RecoveryResponsePending;
     }

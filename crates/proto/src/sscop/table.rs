@@ -2,7 +2,7 @@
 //!
 //! A cell has, in order, the errors (`!` and the letter), PDUs and indications that come out, and `=n` if the state
 //! changes; `-`: nothing happens; `x`: the request is refused; `.`: the timer does not run in this state. `END+` is an
-//! END with S = 1. Of BGN, RS and ER, `r` is one with N(SQ) = VR(SQ), a retransmission, and `n` a new one.
+//! END with S = 1, `RETRIEVED` AA-RETRIEVE COMPLETE. Of BGN, RS and ER, `r` is one with N(SQ) = VR(SQ), a retransmission, and `n` a new one.
 //! Source: facts book "SSCOP" §4 and §5.
 
 use super::*;
@@ -18,6 +18,7 @@ DATA.req     | x         | x                | x                   | x           
 RESYNC.req   | x         | x                | x                   | x                   | x
 RESYNC.resp  | x         | x                | x                   | x                   | x
 RECOVER.resp | x         | x                | x                   | x                   | x
+RETRIEVE.req | RETRIEVED | x                | RETRIEVED           | RETRIEVED           | x
 UD.req       | UD        | UD               | UD                  | UD                  | UD
 MD.req       | MD        | MD               | MD                  | MD                  | MD
 BGN r        | BGREJ     | -                | -                   | BGAK END            | BGAK RS
@@ -54,6 +55,7 @@ DATA.req     | x                  | -                  | -                  | - 
 RESYNC.req   | x                  | RS =5              | RS =5              | RS =5              | RS =5
 RESYNC.resp  | RSAK =10           | x                  | x                  | x                  | x
 RECOVER.resp | x                  | x                  | =10                | ERAK =10           | x
+RETRIEVE.req | RETRIEVED          | x                  | RETRIEVED          | RETRIEVED          | x
 UD.req       | UD                 | UD                 | UD                 | UD                 | UD
 MD.req       | MD                 | MD                 | MD                 | MD                 | MD
 BGN r        | !B                 | !B                 | !B                 | !B                 | BGAK
@@ -95,22 +97,22 @@ const STATES: [State; 10] = [
 ];
 
 /// Number of a state, 1 to 10.
-fn number(state: State) -> usize {
+pub(super) fn number(state: State) -> usize {
     STATES.iter().position(|s| *s == state).unwrap() + 1
 }
 
 const MR: Seq24 = Seq24::new(0x80);
 
-fn take(end: &mut Sscop, pdu: &Pdu, now: Instant) {
+pub(super) fn take(end: &mut Sscop, pdu: &Pdu, now: Instant) {
     let octets = pdu.encode();
     end.handle_input(Input::Lower(&octets), now).unwrap();
     settle(end, now);
 }
-fn ask(end: &mut Sscop, request: Request, now: Instant) {
+pub(super) fn ask(end: &mut Sscop, request: Request, now: Instant) {
     end.handle_input(Input::Upper(request), now).unwrap();
     settle(end, now);
 }
-fn stat(ps: u32) -> Pdu {
+pub(super) fn stat(ps: u32) -> Pdu {
     Pdu::Stat {
         ps: Seq24::new(ps),
         mr: MR,
@@ -141,7 +143,7 @@ fn entity_in(n: usize) -> (Sscop, Instant) {
         let pdu = begin(&end);
         take(&mut end, &pdu, now);
     } else if n > 1 {
-        ask(&mut end, Request::Establish(uu()), now);
+        ask(&mut end, Request::Establish(uu(), Buffers::Release), now);
     }
     if n > 3 {
         take(&mut end, &Pdu::BeginAck { mr: MR, uu: uu() }, now);
@@ -164,22 +166,23 @@ fn entity_in(n: usize) -> (Sscop, Instant) {
     (end, now)
 }
 
-fn request_of(event: &str) -> Option<Request> {
+pub(super) fn request_of(event: &str) -> Option<Request> {
     Some(match event {
-        "EST.req" => Request::Establish(Vec::new()),
-        "EST.resp" => Request::EstablishResponse(Vec::new()),
+        "EST.req" => Request::Establish(Vec::new(), Buffers::Release),
+        "EST.resp" => Request::EstablishResponse(Vec::new(), Buffers::Release),
         "REL.req" => Request::Release(Vec::new()),
         "DATA.req" => Request::Data(b"x".to_vec()),
         "RESYNC.req" => Request::Resync(Vec::new()),
         "RESYNC.resp" => Request::ResyncResponse,
         "RECOVER.resp" => Request::RecoverResponse,
+        "RETRIEVE.req" => Request::Retrieve(Retrieval::Total),
         "UD.req" => Request::UnitData(b"x".to_vec()),
         "MD.req" => Request::ManagementData(b"x".to_vec()),
         _ => return None,
     })
 }
 
-fn octets_of(event: &str, end: &Sscop) -> Option<Vec<u8>> {
+pub(super) fn octets_of(event: &str, end: &Sscop) -> Option<Vec<u8>> {
     let (name, new) = (event.split(' ').next()?, event.ends_with(" n"));
     let (sq, mr, uu, info) = (sq(end, new), MR, Vec::new(), b"x".to_vec());
     let (zero, one) = (Seq24::ZERO, Seq24::new(1));
@@ -236,7 +239,7 @@ fn golden(name: &str, sq: u8) -> String {
 }
 
 /// Lets a timer expire; false if it does not run.
-fn expire(end: &mut Sscop, event: &str, now: Instant) -> Option<Instant> {
+pub(super) fn expire(end: &mut Sscop, event: &str, now: Instant) -> Option<Instant> {
     let timer = match event {
         "T.POLL" => Timer::KeepAlive,
         "T.NR" => Timer::NoResponse,
@@ -269,10 +272,12 @@ fn told(end: &mut Sscop, before: usize) -> String {
                 Indication::Established(_) => "EST.conf",
                 Indication::Released(..) => "REL.ind",
                 Indication::ReleaseConfirmed => "REL.conf",
-                Indication::Data(_) => "DATA.ind",
+                Indication::Data(..) => "DATA.ind",
                 Indication::Resync(_) => "RESYNC.ind",
                 Indication::Resynced => "RESYNC.conf",
                 Indication::Recover => "RECOVER.ind",
+                Indication::Retrieved(_) => "a message back",
+                Indication::RetrieveComplete => "RETRIEVED",
                 Indication::UnitData(_) => "UD.ind",
                 Indication::ManagementData(_) => "MD.ind",
             }
@@ -364,7 +369,7 @@ fn walk(table: &str, first: usize) -> usize {
 
 #[test]
 fn every_event_in_every_state() {
-    assert_eq!(walk(LOW, 1) + walk(HIGH, 6), 320);
+    assert_eq!(walk(LOW, 1) + walk(HIGH, 6), 330);
 }
 
 /// VT(MS) comes from every PDU with N(MR) that is taken: the first SD after it is sent if, and only if, it allows one.
@@ -373,12 +378,20 @@ fn credit_of_the_pdu_that_opens_a_connection() {
     for (n, event, answer) in [
         (2, "BGN n", None),
         (2, "BGAK", None),
-        (3, "BGN n", Some(Request::EstablishResponse(Vec::new()))),
+        (
+            3,
+            "BGN n",
+            Some(Request::EstablishResponse(Vec::new(), Buffers::Release)),
+        ),
         (5, "RS n", None),
         (5, "RSAK", None),
         (7, "ER n", Some(Request::RecoverResponse)),
         (7, "ERAK", Some(Request::RecoverResponse)),
-        (10, "BGN n", Some(Request::EstablishResponse(Vec::new()))),
+        (
+            10,
+            "BGN n",
+            Some(Request::EstablishResponse(Vec::new(), Buffers::Release)),
+        ),
         (10, "RS n", Some(Request::ResyncResponse)),
         (10, "ER n", Some(Request::RecoverResponse)),
     ] {

@@ -6,30 +6,34 @@ use crate::machine::settle;
 use proptest::prelude::*;
 
 /// Decides whether a PDU, given its running number, is lost.
-type Fate = Box<dyn FnMut(usize, &SscopPdu) -> bool>;
+pub(super) type Fate = Box<dyn FnMut(usize, &SscopPdu) -> bool>;
 
 /// Two entities and a link with a fixed delay, in virtual time. PDUs stay in order.
-struct Pair {
-    ends: [Sscop; 2],
+pub(super) struct Pair {
+    pub(super) ends: [Sscop; 2],
     /// (arrival, receiving end, PDU).
     wire: VecDeque<(Instant, usize, Vec<u8>)>,
-    now: Instant,
+    pub(super) now: Instant,
     /// What each user was told, apart from data.
-    told: [Vec<Indication>; 2],
+    pub(super) told: [Vec<Indication>; 2],
     /// Messages delivered to each user.
-    data: [Vec<Vec<u8>>; 2],
+    pub(super) data: [Vec<Vec<u8>>; 2],
     /// Error letters of both ends in order.
     errors: [Vec<char>; 2],
-    lose: Fate,
+    pub(super) lose: Fate,
     sent: usize,
     /// Users answer indications at once if set.
     auto: bool,
+    /// BR of both users. With `Keep` they retrieve what they may before they answer.
+    pub(super) buffers: Buffers,
+    /// What each user got back.
+    pub(super) back: [Vec<Vec<u8>>; 2],
 }
 
 const DELAY: Duration = Duration::from_millis(5);
 
 impl Pair {
-    fn new(params: Params) -> Self {
+    pub(super) fn new(params: Params) -> Self {
         Self {
             ends: [Sscop::new(params), Sscop::new(params)],
             wire: VecDeque::new(),
@@ -40,22 +44,24 @@ impl Pair {
             lose: Box::new(|_, _| false),
             sent: 0,
             auto: true,
+            buffers: Buffers::Release,
+            back: Default::default(),
         }
     }
     /// A pair with a connection, as end 0 asked for it.
     fn connected(params: Params) -> Self {
         let mut pair = Self::new(params);
-        pair.ask(0, Request::Establish(Vec::new()));
+        pair.ask(0, Request::Establish(Vec::new(), Buffers::Release));
         pair.run(Duration::from_millis(50));
         assert!(pair.both_ready());
         pair
     }
-    fn both_ready(&self) -> bool {
+    pub(super) fn both_ready(&self) -> bool {
         self.ends
             .iter()
             .all(|end| end.state() == State::DataTransferReady)
     }
-    fn ask(&mut self, end: usize, request: Request) {
+    pub(super) fn ask(&mut self, end: usize, request: Request) {
         let now = self.now;
         self.ends[end]
             .handle_input(Input::Upper(request), now)
@@ -73,11 +79,22 @@ impl Pair {
                         self.wire.push_back((self.now + DELAY, 1 - end, octets));
                     }
                 }
-                Output::Upper(Indication::Data(message)) => self.data[end].push(message),
+                Output::Upper(Indication::Data(message, _)) => self.data[end].push(message),
+                Output::Upper(Indication::Retrieved(message)) => self.back[end].push(message),
                 Output::Upper(indication) => {
+                    let over = matches!(
+                        indication,
+                        Indication::Released(..)
+                            | Indication::ReleaseConfirmed
+                            | Indication::Resync(_)
+                            | Indication::Recover
+                    );
+                    if over && self.buffers == Buffers::Keep {
+                        answers.push(Request::Retrieve(Retrieval::Total));
+                    }
                     match indication {
                         Indication::Establish(_) => {
-                            answers.push(Request::EstablishResponse(Vec::new()));
+                            answers.push(Request::EstablishResponse(Vec::new(), self.buffers));
                         }
                         Indication::Resync(_) => answers.push(Request::ResyncResponse),
                         Indication::Recover => answers.push(Request::RecoverResponse),
@@ -95,7 +112,7 @@ impl Pair {
         }
     }
     /// Runs for `span`.
-    fn run(&mut self, span: Duration) {
+    pub(super) fn run(&mut self, span: Duration) {
         let end_of_run = self.now + span;
         loop {
             let arrival = self.wire.front().map(|(at, ..)| *at);
@@ -141,8 +158,11 @@ fn start_as_linux_atm_does() {
     };
     let mut end = Sscop::new(params);
     let at = Instant::ZERO;
-    end.handle_input(Input::Upper(Request::Establish(Vec::new())), at)
-        .unwrap();
+    end.handle_input(
+        Input::Upper(Request::Establish(Vec::new(), Buffers::Release)),
+        at,
+    )
+    .unwrap();
     assert_eq!(
         settle(&mut end, at),
         [Output::Lower(vec![0, 0, 0, 1, 1, 0, 0, 0x1e])]
@@ -266,7 +286,7 @@ fn recovery() {
 fn lost_bgak() {
     let mut pair = Pair::new(Params::UNI);
     pair.lose = Box::new(|n, _| n == 2);
-    pair.ask(0, Request::Establish(Vec::new()));
+    pair.ask(0, Request::Establish(Vec::new(), Buffers::Release));
     pair.run(Duration::from_secs(3));
     assert!(pair.both_ready());
     assert_eq!(pair.told[1], [Indication::Establish(Vec::new())]);
@@ -279,8 +299,8 @@ fn crossing_begins_connect() {
             mode,
             ..Params::UNI
         });
-        pair.ask(0, Request::Establish(Vec::new()));
-        pair.ask(1, Request::Establish(Vec::new()));
+        pair.ask(0, Request::Establish(Vec::new(), Buffers::Release));
+        pair.ask(1, Request::Establish(Vec::new(), Buffers::Release));
         pair.run(Duration::from_secs(3));
         assert!(pair.both_ready(), "{mode:?}");
         for told in &pair.told {
@@ -313,7 +333,7 @@ fn uni30_peer() {
         [Output::Upper(Indication::Establish(Vec::new()))]
     );
     auto.handle_input(
-        Input::Upper(Request::EstablishResponse(Vec::new())),
+        Input::Upper(Request::EstablishResponse(Vec::new(), Buffers::Release)),
         Instant::ZERO,
     )
     .unwrap();
@@ -336,7 +356,7 @@ fn peer_restarts() {
             initial_sq,
             ..Params::UNI
         });
-        pair.ask(0, Request::Establish(Vec::new()));
+        pair.ask(0, Request::Establish(Vec::new(), Buffers::Release));
         pair.run(Duration::from_secs(10));
         assert!(pair.both_ready(), "{initial_sq}");
         // Either a new connection or a recovery: the surviving user hears of it.
@@ -422,8 +442,11 @@ fn queue_has_a_bound() {
         ..Params::UNI
     });
     let now = Instant::ZERO;
-    end.handle_input(Input::Upper(Request::Establish(Vec::new())), now)
-        .unwrap();
+    end.handle_input(
+        Input::Upper(Request::Establish(Vec::new(), Buffers::Release)),
+        now,
+    )
+    .unwrap();
     let refused = end.handle_input(Input::Upper(Request::Data(vec![1])), now);
     assert_eq!(refused, Err(NOT_NOW));
     let ack = SscopPdu::BeginAck {
@@ -574,8 +597,8 @@ proptest! {
                 17 => SscopPdu::Ustat { mr: pick(a), r: small(b), from: small(b), to: pick(c) },
                 _ => {
                     let request = match kind {
-                        18 => Request::Establish(uu),
-                        19 | 20 => Request::EstablishResponse(uu),
+                        18 => Request::Establish(uu, Buffers::Release),
+                        19 | 20 => Request::EstablishResponse(uu, Buffers::Release),
                         21 => Request::Release(uu),
                         22 | 23 => Request::Data(vec![2]),
                         24 => Request::Resync(uu),
