@@ -21,7 +21,7 @@ use crate::sscop::{self, Buffers, Params, Sscop};
 use crate::{Instant, Machine, Refused, Trace};
 use std::collections::VecDeque;
 
-/// State of SSCF-UNI. Source: Q.2130 §6.
+/// State of SSCF-UNI. Source: Q.2130 §9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// 1/1: no link.

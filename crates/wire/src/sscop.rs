@@ -223,7 +223,7 @@ const fn seq24([_, a, b, c]: [u8; 4]) -> Seq24 {
 }
 
 impl SscopPdu {
-    /// Largest SD, UD or MD message, octets (k). Source: Q.2130 §7.
+    /// Largest SD, UD or MD message, octets (k). Source: Q.2130 §11.
     pub const MAX_INFO: usize = 4096;
     /// Largest user-to-user field, octets (j).
     pub const MAX_UU: usize = 4096;

@@ -1,6 +1,6 @@
 //! Data transfer in state 10: sending, acknowledgement, retransmission, credit.
 //!
-//! Source: Q.2110 §7.5 and §7.8; facts book "SSCOP" §2 (variables) and §4 (procedures).
+//! Source: Q.2110 §7.4, §7.8 and §8.2; facts book "SSCOP" §2 (variables) and §4 (procedures).
 
 use super::{Buffers, Indication, Retrieval, Sscop, Timer};
 use crate::Instant;

@@ -20,7 +20,7 @@
 //! of state 10 (active: data outstanding; transient: awaiting a STAT; idle); NO-RESPONSE ends it.
 //!
 //! **Standards.** ITU-T Q.2110 (07/94); the drafts Q.SAAL.1 and Q.SAAL.2 of UNI 3.0 as [`Mode::Qsaal1`].
-//! Table references are to the facts book "SSCOP" §4 and §5, which restate the SDL of Q.2110 Annex.
+//! Table references are to the facts book "SSCOP" §4 and §5, which restate the SDL of Q.2110 §8.2.
 //!
 //! **Not implemented.** The lower layer is never busy: what is to be sent goes out at once.
 //!
@@ -55,7 +55,7 @@ use aerostat_wire::{Seq8, Seq24, SscopPdu};
 use data::{Receiver, Sender};
 use std::collections::VecDeque;
 
-/// The ten states. Source: Q.2110 §7.4.
+/// The ten states. Source: Q.2110 §7.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// State 1.
@@ -267,7 +267,7 @@ impl Sscop {
     }
 
     /// Takes N(SQ) of a BGN, RS or ER: false if the PDU is a retransmission.
-    /// Source: Q.2110 §7.6 "detect retransmission".
+    /// Source: Q.2110 §8.2 "detect retransmission".
     fn is_new(&mut self, sq: Seq8) -> bool {
         match self.mode {
             Mode::Qsaal1 => true,
@@ -447,7 +447,7 @@ impl Sscop {
         Ok(())
     }
 
-    /// AA-RETRIEVE.request in states 1, 3, 4, 6, 8 and 9. Source: Q.2110 Annex, "data retrieval".
+    /// AA-RETRIEVE.request in states 1, 3, 4, 6, 8 and 9. Source: Q.2110 §8.2, "data retrieval".
     fn retrieve(&mut self, from: Retrieval) {
         for message in self.tx.retrieve(from) {
             self.tell(Indication::Retrieved(message));
