@@ -144,7 +144,7 @@ fn call_id(feed: &mut Feed<'_>) -> CallId {
 }
 
 fn request(feed: &mut Feed<'_>) -> Request {
-    let which = feed.below(14);
+    let which = feed.below(15);
     let (call, vc, party) = (call_id(feed), vc(feed), PartyId(feed.below(6) as u16));
     let n = feed.u8();
     let multipoint = n & 0x40 != 0;
@@ -160,7 +160,11 @@ fn request(feed: &mut Feed<'_>) -> Request {
             }
         }
         2 => Request::Proceeding { call, vc },
-        3 => Request::Alerting { call, vc },
+        3 => Request::Alerting {
+            call,
+            vc,
+            elements: Vec::new(),
+        },
         4 | 5 => Request::Accept { call, info, vc },
         6 => Request::Release {
             call,
@@ -171,7 +175,11 @@ fn request(feed: &mut Feed<'_>) -> Request {
             party,
             info: offer(true, n),
         },
-        8 => Request::AlertParty { call, party },
+        8 => Request::AlertParty {
+            call,
+            party,
+            elements: Vec::new(),
+        },
         9 => Request::AcceptParty { call, party, info },
         10 => Request::RejectParty {
             call,
@@ -184,6 +192,11 @@ fn request(feed: &mut Feed<'_>) -> Request {
             cause: cause.into(),
         },
         12 => Request::StatusEnquiry { call },
+        13 => Request::Notify {
+            call,
+            party: multipoint.then_some(party),
+            elements: vec![Ie::Notification(vec![n]).encode()],
+        },
         _ => {
             let path = Restart::Path { vpi: n.into() };
             let one = vc.map_or(path, Restart::Channel);

@@ -3,6 +3,7 @@
 use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Trace};
 use aerostat_wire::Vc;
+use aerostat_wire::q2931::Element;
 
 use super::{Branch, Call, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 
@@ -25,10 +26,10 @@ impl<R: RouteSelect> Switch<R> {
                 party,
             } => self.offered(LegKey { port, call }, info, vc, party, now),
             Indication::Proceeding { call, vc } => {
-                self.progress(LegKey { port, call }, vc, false, now);
+                self.progress(LegKey { port, call }, vc, None, now);
             }
-            Indication::Alerting { call, vc } => {
-                self.progress(LegKey { port, call }, vc, true, now)
+            Indication::Alerting { call, vc, elements } => {
+                self.progress(LegKey { port, call }, vc, Some(elements), now);
             }
             Indication::Connected { call, info, vc } => {
                 self.connected(LegKey { port, call }, info, vc, now);
@@ -45,9 +46,11 @@ impl<R: RouteSelect> Switch<R> {
             Indication::AddParty { call, party, info } => {
                 self.party_offered(LegKey { port, call }, party, info, now);
             }
-            Indication::PartyAlerting { call, party } => {
-                self.party_alerting(LegKey { port, call }, party, now);
-            }
+            Indication::PartyAlerting {
+                call,
+                party,
+                elements,
+            } => self.party_alerting(LegKey { port, call }, party, elements, now),
             Indication::PartyAdded { call, party, info } => {
                 self.party_added(LegKey { port, call }, party, info, now);
             }
@@ -58,8 +61,12 @@ impl<R: RouteSelect> Switch<R> {
             // A half-call that this side accepted was answered: the fabric has it already.
             Indication::Active { .. }
             | Indication::Restarted { .. }
-            | Indication::RestartDone { .. }
-            | Indication::Notify { .. } => {}
+            | Indication::RestartDone { .. } => {}
+            Indication::Notify {
+                call,
+                party,
+                elements,
+            } => self.notified(LegKey { port, call }, party, &elements, now),
         }
     }
 
@@ -120,6 +127,7 @@ impl<R: RouteSelect> Switch<R> {
         let id = SwitchCallId(self.next_call);
         self.next_call += 1;
         let to = self.route(&info, root.port)?;
+        self.hand_on(root, to, &info.elements, now)?;
         let branch = self.set_up(id, to, &info, now)?;
         let mut call = Call {
             root,
@@ -152,8 +160,14 @@ impl<R: RouteSelect> Switch<R> {
         if back { Err(Cause::NO_ROUTE) } else { Ok(to) }
     }
 
-    /// CALL PROCEEDING or ALERTING from a branch.
-    fn progress(&mut self, key: LegKey, vc: Option<Vc>, alerting: bool, now: Instant) {
+    /// CALL PROCEEDING, or ALERTING with its elements, from a branch.
+    fn progress(
+        &mut self,
+        key: LegKey,
+        vc: Option<Vc>,
+        alerting: Option<Vec<Element>>,
+        now: Instant,
+    ) {
         let Some((id, Role::Branch)) = self.role(key) else {
             return;
         };
@@ -164,11 +178,16 @@ impl<R: RouteSelect> Switch<R> {
         let Some(call) = self.calls.get(&id) else {
             return;
         };
-        if alerting && !call.accepted {
+        if let Some(elements) = alerting.filter(|_| !call.accepted) {
             let root = call.root;
+            if let Err(cause) = self.hand_on(key, root.port, &elements, now) {
+                self.lose_branch(id, key, cause.into(), now);
+                return;
+            }
             let request = Request::Alerting {
                 call: root.call,
                 vc: None,
+                elements,
             };
             // Refused if the caller has been answered or is gone.
             let _ = self.ask(root.port, request, now);
@@ -180,8 +199,10 @@ impl<R: RouteSelect> Switch<R> {
         let Some((id, Role::Branch)) = self.role(key) else {
             return;
         };
+        let root = self.calls.get(&id).map_or(key, |call| call.root);
         let joined = self
             .learn_label(key, Some(vc))
+            .and_then(|()| self.hand_on(key, root.port, &info.elements, now))
             .and_then(|()| self.join(id, key));
         if let Err(cause) = joined {
             self.lose_branch(id, key, cause.into(), now);

@@ -27,14 +27,20 @@
 //! **Standards.** Q.2931 and Q.2971 at the ports (see `aerostat_proto::uni`); between switches the same with
 //! static routes, as IISP (ATM Forum af-pnni-0026) does: one end plays the user side.
 //!
+//! **What passes** (`relay.rs`). The elements of a call's messages go out on its other legs, as far as their versions have
+//! them; so do NOTIFY, and elements that nobody defined, if their pass-along indicator asks for it. Where such an
+//! element cannot go on, its sender's explicit action is taken: the call refused, a STATUS, or nothing.
+//!
 //! **Permanent connections** (`permanent.rs`), of channels or of whole paths, are set up by management beside the calls and
 //! share their labels and bandwidth; whoever configures the switch sets them up again after its restart.
 //!
-//! **Not implemented.** Crankback, NOTIFY relaying, virtual paths by signalling.
+//! **Not implemented.** Crankback, virtual paths by signalling.
 //!
 //! **Deviations.** A caller that names an address which is not registered at its port is refused
 //! (cause 21) instead of being relabelled: nobody can call in another's name.
 
+#[cfg(test)]
+mod bare;
 mod calls;
 mod inspect;
 mod legs;
@@ -42,6 +48,9 @@ mod management;
 mod multipoint;
 pub mod permanent;
 pub mod port;
+mod relay;
+#[cfg(test)]
+mod relay_tests;
 pub mod route;
 #[cfg(test)]
 mod sequences;
@@ -164,6 +173,10 @@ pub struct Counters {
     pub refused: u64,
     /// Leaves refused here, for whatever cause.
     pub parties_refused: u64,
+    /// NOTIFY messages handed on, one for each leg that got it.
+    pub notifications: u64,
+    /// NOTIFY messages for legs that could not take them.
+    pub notifications_dropped: u64,
     /// SDUs of the switch's own channels that did not survive their way through cells.
     pub bad_sdus: u64,
     /// SDUs of its own for which a port had no buffer.

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use aerostat_proto::uni::{ConnectInfo, Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId};
+use aerostat_wire::q2931::Element;
 
 use super::calls::Role;
 use super::legs::LOCATION;
@@ -91,7 +92,10 @@ impl<R: RouteSelect> Switch<R> {
         let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
         info.multipoint = true;
         info.qos = call.info.qos;
-        let to = self.route(&info, call.root.port)?;
+        let root = call.root;
+        let to = self.route(&info, root.port)?;
+        self.hand_on(root, to, &info.elements, now)?;
+        let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
         let trunk = self
             .port(to)
             .is_some_and(|port| port.config.kind == PortKind::Trunk);
@@ -208,12 +212,23 @@ impl<R: RouteSelect> Switch<R> {
         info: ConnectInfo,
         now: Instant,
     ) {
-        if let Some((id, Role::Branch)) = self.role(key) {
-            self.tell_added(id, key, party, info, now);
+        let Some((id, Role::Branch)) = self.role(key) else {
+            return;
+        };
+        let root = self.calls.get(&id).map_or(key, |call| call.root);
+        match self.hand_on(key, root.port, &info.elements, now) {
+            Ok(()) => self.tell_added(id, key, party, info, now),
+            Err(cause) => self.refuse_party(id, key, party, cause, now),
         }
     }
 
-    pub(super) fn party_alerting(&mut self, key: LegKey, party: PartyId, now: Instant) {
+    pub(super) fn party_alerting(
+        &mut self,
+        key: LegKey,
+        party: PartyId,
+        elements: Vec<Element>,
+        now: Instant,
+    ) {
         let Some((id, Role::Branch)) = self.role(key) else {
             return;
         };
@@ -226,6 +241,7 @@ impl<R: RouteSelect> Switch<R> {
             let request = Request::AlertParty {
                 call: root.call,
                 party: root_id,
+                elements,
             };
             // Refused if the root has dropped it in this very moment.
             let _ = self.ask(root.port, request, now);
@@ -294,6 +310,25 @@ impl<R: RouteSelect> Switch<R> {
         if empty {
             self.drop_branch(id, key, cause, now);
         }
+    }
+
+    /// A party that has just come is sent away again, and the root is told that it did not come.
+    fn refuse_party(
+        &mut self,
+        id: SwitchCallId,
+        key: LegKey,
+        party: PartyId,
+        cause: Cause,
+        now: Instant,
+    ) {
+        let request = Request::DropParty {
+            call: key.call,
+            party,
+            cause: Reason::from(cause).located(LOCATION),
+        };
+        // Refused if it is gone already; its last party takes the branch with it.
+        let _ = self.ask(key.port, request, now);
+        self.lose_party(id, key, party, cause.into(), now);
     }
 
     fn tell_gone(

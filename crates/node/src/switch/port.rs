@@ -126,7 +126,8 @@ impl Port {
     /// Largest VPI: the header at a UNI has 8 bits for it.
     const MAX_VPI: u16 = 255;
 
-    pub(super) fn new(config: PortConfig) -> Self {
+    pub(super) fn new(mut config: PortConfig) -> Self {
+        config.interface.uni.passes_along = true;
         Self {
             interface: Interface::new(config.interface),
             ime: config.ilmi.clone().map(Ime::new),

@@ -86,7 +86,7 @@ pub(crate) struct Net {
     lives: u8,
 }
 
-fn prefix(switch: usize) -> [u8; 13] {
+pub(crate) fn prefix(switch: usize) -> [u8; 13] {
     let k = switch as u8;
     [0x47, 0, 5, 0x80, 0xff, 0xe1, 0, 0, 0, 0xf2, 0x1a, k, 0]
 }

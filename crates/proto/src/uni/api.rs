@@ -88,6 +88,8 @@ pub struct Reason {
     pub forum: bool,
     /// Diagnostics as they came, at most [`Reason::DIAGNOSTICS`] octets go out.
     pub diagnostics: Vec<u8>,
+    /// The other elements of the message that ends the call or party (user-user, notification, ...).
+    pub elements: Vec<Element>,
 }
 
 impl Reason {
@@ -100,6 +102,7 @@ impl Reason {
         location: None,
         forum: false,
         diagnostics: Vec::new(),
+        elements: Vec::new(),
     };
 
     /// The reason with a place, if it has none.
@@ -108,7 +111,7 @@ impl Reason {
         self.location.get_or_insert(location);
         self
     }
-    /// What an acknowledgement says: the same cause, from this interface, without the diagnostics.
+    /// What an acknowledgement says: the same cause, from this interface, and nothing else.
     #[must_use]
     pub fn echo(&self) -> Self {
         Self {
@@ -180,6 +183,8 @@ pub enum Request {
         call: CallId,
         /// As in `Proceeding`, if this is the first answer.
         vc: Option<Vc>,
+        /// What the called side says with it.
+        elements: Vec<Element>,
     },
     /// Accept an offered call. `Active` or `Released` follows.
     Accept {
@@ -212,6 +217,8 @@ pub enum Request {
         call: CallId,
         /// From `Indication::AddParty`.
         party: PartyId,
+        /// What the leaf says with it.
+        elements: Vec<Element>,
     },
     /// Leaf side: the leaf is there.
     AcceptParty {
@@ -250,6 +257,23 @@ pub enum Request {
         /// The call.
         call: CallId,
     },
+    /// Tell the peer with STATUS that something in its last message could not be used.
+    Report {
+        /// The call.
+        call: CallId,
+        /// What: the cause with its diagnostics.
+        cause: Reason,
+    },
+    /// Send a NOTIFY about a call that the peer has answered or was answered (UNI 4.0; silently dropped, and
+    /// counted, on 3.x).
+    Notify {
+        /// The call.
+        call: CallId,
+        /// The party concerned, if one of a point-to-multipoint call.
+        party: Option<PartyId>,
+        /// The notification indicators, at least one, and what goes with them.
+        elements: Vec<Element>,
+    },
 }
 
 /// What the interface tells its owner.
@@ -286,6 +310,8 @@ pub enum Indication {
         call: CallId,
         /// The label, once known.
         vc: Option<Vc>,
+        /// What the called side says with it: all elements but those of the interface itself.
+        elements: Vec<Element>,
     },
     /// A call that this side started was accepted and can be used.
     Connected {
@@ -333,6 +359,8 @@ pub enum Indication {
         call: CallId,
         /// The party.
         party: PartyId,
+        /// What the leaf says with it.
+        elements: Vec<Element>,
     },
     /// Root side: the leaf was added.
     PartyAdded {
@@ -380,8 +408,8 @@ pub enum Indication {
         call: CallId,
         /// The party concerned, if one.
         party: Option<PartyId>,
-        /// Contents of the notification indicator.
-        notification: Vec<u8>,
+        /// The notification indicators, at least one, and what came with them.
+        elements: Vec<Element>,
     },
 }
 

@@ -1,7 +1,7 @@
 //! From what the owner says to the elements of a message, and back.
 
 use aerostat_wire::q2931::{
-    Aal, ConnectionId, Decoded, Element, Ie, MessageType, Number, convert, id, ie,
+    Aal, ConnectionId, Decoded, Element, Ie, MessageType, Number, convert, id, ie, table,
 };
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
@@ -99,9 +99,13 @@ const fn endpoint(value: u16, flag: bool) -> Ie {
     Ie::EndpointReference { flag, value }
 }
 
-fn relayed(version: Version, kind: MessageType, elements: &[Element]) -> Vec<Element> {
+/// Those of `elements` that a message of this kind and version has, as it has them; those with the pass-along
+/// indicator that nobody defined go with any message.
+pub(super) fn relayed(version: Version, kind: MessageType, elements: &[Element]) -> Vec<Element> {
     let definition = kind.definition();
-    let fits = |e: &&Element| !OWN.contains(&e.id) && definition.is_some_and(|d| d.most(e.id) > 0);
+    let passes = |e: &Element| table::definition(e.id).is_none() && e.instruction.pass_along();
+    let has = |e: &Element| definition.is_some_and(|d| d.most(e.id) > 0) || passes(e);
+    let fits = |e: &&Element| !OWN.contains(&e.id) && has(e);
     let elements = elements.iter().filter(fits);
     elements.filter_map(|e| version.adapt(e)).collect()
 }
@@ -152,7 +156,8 @@ fn bhli(decoded: &Decoded) -> Option<Bhli> {
     }
 }
 
-fn handed_on(decoded: &Decoded) -> Vec<Element> {
+/// What an owner that relays says on: all good elements but those that the interface makes itself.
+pub(super) fn handed_on(decoded: &Decoded) -> Vec<Element> {
     let good = decoded.good().filter(|e| !OWN.contains(&e.id));
     good.cloned().collect()
 }

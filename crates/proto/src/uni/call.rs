@@ -2,7 +2,7 @@
 
 use aerostat_wire::q2931::{CauseIe, Decoded, Ie, MessageType, id};
 
-use crate::{Cause, Instant, PartyId};
+use crate::{Cause, Instant};
 
 use super::build;
 use super::state::{CallKey, CallState, PartyState};
@@ -89,7 +89,8 @@ impl Uni {
         self.start(key, Timer::T301, now);
         if let Some(call) = self.calls.get(&key) {
             let (call, vc) = (call.id, call.vc);
-            self.indicate(Indication::Alerting { call, vc });
+            let elements = build::handed_on(decoded);
+            self.indicate(Indication::Alerting { call, vc, elements });
         }
     }
 
@@ -161,21 +162,6 @@ impl Uni {
         );
     }
 
-    pub(super) fn on_notify(&mut self, key: CallKey, decoded: &Decoded) {
-        let Some(call) = self.calls.get(&key) else {
-            return;
-        };
-        let call = call.id;
-        let party = build::party(decoded).map(PartyId);
-        if let Some(Ie::Notification(notification)) = decoded.ie(id::NOTIFICATION) {
-            self.indicate(Indication::Notify {
-                call,
-                party,
-                notification,
-            });
-        }
-    }
-
     /// The cause in a message, in the numbers of UNI 3.1; otherwise what is wrong with it.
     pub(super) fn received_cause(&self, decoded: &Decoded) -> Result<Reason, Cause> {
         match decoded.ie(id::CAUSE) {
@@ -196,6 +182,11 @@ impl Uni {
                     location: Some(location),
                     forum,
                     diagnostics,
+                    elements: {
+                        let mut rest = build::handed_on(decoded);
+                        rest.retain(|e| e.id != id::CAUSE);
+                        rest
+                    },
                 })
             }
             _ if decoded.message.find(id::CAUSE).is_none() => Err(Cause(96)),

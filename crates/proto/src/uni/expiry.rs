@@ -80,10 +80,9 @@ impl Uni {
             return;
         }
         call.resent = true;
-        let first = self.reason(&cause);
         let second = self.cause_with(Cause::TIMER, Timer::T308.digits());
-        let message = self.message(key, MessageType::RELEASE);
-        self.send(message.with(&first).with(&second));
+        let message = self.ending(key, MessageType::RELEASE, &cause);
+        self.send(message.with(&second));
         self.start(key, Timer::T308, now);
     }
 

@@ -31,16 +31,18 @@
 //! Every element is judged by the decoder. The order of the answers is: mandatory element missing (96),
 //! the action that an element's sender asked for, mandatory element bad (100), optional one bad (STATUS, go
 //! on). Messages that do not fit get STATUS 101, unknown ones 97, unknown calls RELEASE COMPLETE 81. No
-//! STATUS is ever sent in answer to a STATUS. Why a call ends is a [`Reason`]: a switch says it on with the
+//! STATUS is ever sent in answer to a STATUS. An element that nobody defined goes to an owner that relays
+//! ([`Params::passes_along`]) if its pass-along indicator says so. Why a call ends is a [`Reason`]: a switch says it on with the
 //! location and diagnostics that it heard.
 //!
 //! # Standards
 //! ITU-T Q.2931 (02/95) §5, annex H omitted; Q.2971 (10/95) §9; ATM Forum UNI 3.0, 3.1 §5.5–5.6, UNI
-//! Signalling 4.0 (call control of annexes 1, 5 and 8 only).
+//! Signalling 4.0 (call control of annexes 1, 5 and 8 only); the pass-along indicator of PNNI 1.0 §6.4.5.1.
 //!
 //! # Not implemented
 //! Leaf initiated join (refused, cause 63), Q.2963 modification, Q.2932 facility, overlap sending, N-ISDN interworking, virtual
-//! path connections, VP-associated signalling. Elements of those pass through in a [`SetupInfo`].
+//! path connections, VP-associated signalling. Elements of those pass through in a [`SetupInfo`]. Messages that nobody
+//! defined are not passed along.
 //!
 //! # Deviations
 //! T317 does not exist: a restart clears at once. CONNECT is acknowledged by the network side at once (N8
@@ -53,6 +55,7 @@ mod api;
 mod build;
 mod call;
 mod expiry;
+mod notify;
 mod params;
 mod party;
 mod receive;
@@ -199,8 +202,7 @@ impl Uni {
                 self.start(key, Timer::T303, now);
             }
             CallState::Releasing => {
-                let cause = self.reason(&cause);
-                self.send(self.message(key, MessageType::RELEASE).with(&cause));
+                self.send(self.ending(key, MessageType::RELEASE, &cause));
             }
             _ => {}
         }
@@ -260,6 +262,12 @@ impl Uni {
             value,
             diagnostics: reason.diagnostics[..kept].to_vec(),
         })
+    }
+    /// A message that ends a call or a party: the cause, and what goes with it.
+    fn ending(&self, key: CallKey, kind: MessageType, reason: &Reason) -> Message {
+        let rest = build::relayed(self.params.version, kind, &reason.elements);
+        let message = self.message(key, kind).with(&self.reason(reason));
+        message.with_elements(rest)
     }
     fn send(&mut self, message: Message) {
         self.send_octets(message.encode());
@@ -355,14 +363,14 @@ impl Uni {
     }
     fn release(&mut self, key: CallKey, cause: Reason, now: Instant) {
         self.timers.stop_call(key);
-        let cause_ie = self.reason(&cause);
+        let message = self.ending(key, MessageType::RELEASE, &cause);
         if let Some(call) = self.calls.get_mut(&key) {
             call.cause = cause;
             call.resent = false;
             call.setup = None;
         }
         self.enter(key, CallState::Releasing);
-        self.send(self.message(key, MessageType::RELEASE).with(&cause_ie));
+        self.send(message);
         self.start(key, Timer::T308, now);
     }
 }

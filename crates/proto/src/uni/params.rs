@@ -92,10 +92,13 @@ pub struct Params {
     pub timers: TimerValues,
     /// Bounds.
     pub limits: Limits,
+    /// The owner hands on what it is told, as a switch does: elements that nobody defined go to it if their
+    /// pass-along indicator asks for that. At a host they have nowhere to go.
+    pub passes_along: bool,
 }
 
 impl Params {
-    /// Standard timers and default limits.
+    /// Standard timers, default limits; nothing is passed along.
     #[must_use]
     pub fn new(side: Side, version: Version) -> Self {
         Self {
@@ -103,6 +106,7 @@ impl Params {
             version,
             timers: TimerValues::standard(side, version),
             limits: Limits::default(),
+            passes_along: false,
         }
     }
 }

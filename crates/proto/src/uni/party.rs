@@ -2,7 +2,7 @@
 //!
 //! The root is the side that started the call. Parties end with their call, without messages of their own.
 
-use aerostat_wire::q2931::{Decoded, Ie, Message, MessageType};
+use aerostat_wire::q2931::{Decoded, Element, Ie, Message, MessageType};
 
 use crate::{Cause, Instant, PartyId, Refused};
 
@@ -50,14 +50,23 @@ impl Uni {
         Ok(())
     }
 
-    pub(super) fn alert_party(&mut self, key: CallKey, party: PartyId) -> Result<(), Refused> {
+    pub(super) fn alert_party(
+        &mut self,
+        key: CallKey,
+        party: PartyId,
+        elements: &[Element],
+    ) -> Result<(), Refused> {
         let p = self.party_mut(key, party.0).ok_or(NO_PARTY)?;
         if p.state != PartyState::AddReceived {
             return Err(WRONG_STATE);
         }
         if self.params.version == Version::Uni40 {
             self.enter_party(key, party.0, PartyState::AlertingReceived);
-            self.send_party(key, MessageType::PARTY_ALERTING, party.0, None);
+            let kind = MessageType::PARTY_ALERTING;
+            let elements = build::relayed(self.params.version, kind, elements);
+            let endpoint = self.endpoint(key, party.0);
+            let message = self.message(key, kind).with(&endpoint);
+            self.send(message.with_elements(elements));
         }
         Ok(())
     }
@@ -224,8 +233,11 @@ impl Uni {
                 self.timers.stop_party(key, party);
                 self.enter_party(key, party, PartyState::AlertingDelivered);
                 self.start_party(key, party, Timer::T397, now);
-                let party = PartyId(party);
-                self.indicate(Indication::PartyAlerting { call, party });
+                self.indicate(Indication::PartyAlerting {
+                    call,
+                    party: PartyId(party),
+                    elements: build::handed_on(decoded),
+                });
             }
             PartyState::DropInitiated => {}
             _ => self.unexpected(key, decoded.message.kind),
@@ -324,7 +336,7 @@ impl Uni {
     // --- Parts ---
 
     /// The party that an answer names. An unknown one is answered by DROP PARTY ACK 89.
-    fn named_party(
+    pub(super) fn named_party(
         &mut self,
         key: CallKey,
         decoded: &Decoded,
@@ -363,10 +375,10 @@ impl Uni {
         party: u16,
         cause: Option<Reason>,
     ) {
-        let mut message = self.message(key, kind);
-        if let Some(cause) = cause {
-            message = message.with(&self.reason(&cause));
-        }
+        let message = match cause {
+            Some(cause) => self.ending(key, kind, &cause),
+            None => self.message(key, kind),
+        };
         let endpoint: Ie = self.endpoint(key, party);
         self.send(message.with(&endpoint));
     }

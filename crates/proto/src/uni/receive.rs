@@ -47,10 +47,13 @@ struct Offer {
 impl Uni {
     pub(super) fn receive(&mut self, octets: &[u8], now: Instant) {
         self.counters.received += 1;
-        let Ok(decoded) = Message::decode(octets) else {
+        let Ok(mut decoded) = Message::decode(octets) else {
             self.counters.ignored += 1;
             return;
         };
+        if self.params.passes_along {
+            self.counters.passed_along += decoded.pass_along() as u64;
+        }
         self.count_faults(&decoded);
         match decoded.message.call.value {
             CallRef::GLOBAL => self.receive_global(&decoded, now),
@@ -142,6 +145,10 @@ impl Uni {
             MessageType::RELEASE_COMPLETE => self.on_release_complete(key, decoded),
             MessageType::STATUS => self.on_status(key, decoded, now),
             _ if kind.definition().is_none() => self.unknown_message(key, decoded, now),
+            // UNI 3.0 and 3.1 take NOTIFY out of Q.2931.
+            MessageType::NOTIFY if !self.params.version.has_message(kind) => {
+                self.unknown_message(key, decoded, now);
+            }
             _ => self.receive_checked(key, decoded, now),
         }
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use aerostat_wire::Vc;
-use aerostat_wire::q2931::{ConnectionId, Ie, Message, MessageType};
+use aerostat_wire::q2931::{ConnectionId, Element, Ie, Message, MessageType};
 
 use crate::{Instant, PartyId, Refused};
 
+use super::build;
 use super::state::{Call, CallKey, CallState, Party, PartyState};
 use super::timers::Timer;
 use super::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo, Side, Uni};
@@ -24,7 +25,9 @@ impl Uni {
                 party,
             } => self.start_call(call, &info, vc, party, now),
             Request::Proceeding { call, vc } => self.answer(call, Answer::Proceeding, vc, now),
-            Request::Alerting { call, vc } => self.answer(call, Answer::Alerting, vc, now),
+            Request::Alerting { call, vc, elements } => {
+                self.answer(call, Answer::Alerting(elements), vc, now)
+            }
             Request::Accept { call, info, vc } => self.answer(call, Answer::Connect(info), vc, now),
             Request::Release { call, cause } => {
                 let key = self.key(call)?;
@@ -34,9 +37,13 @@ impl Uni {
                 let key = self.key(call)?;
                 self.add_party(key, party, &info, now)
             }
-            Request::AlertParty { call, party } => {
+            Request::AlertParty {
+                call,
+                party,
+                elements,
+            } => {
                 let key = self.key(call)?;
-                self.alert_party(key, party)
+                self.alert_party(key, party, &elements)
             }
             Request::AcceptParty { call, party, info } => {
                 let key = self.key(call)?;
@@ -58,6 +65,22 @@ impl Uni {
                 }
                 self.enquire(key, now);
                 Ok(())
+            }
+            Request::Report { call, cause } => {
+                let key = self.key(call)?;
+                if self.state(key) == Some(CallState::Releasing) {
+                    return Err(WRONG_STATE);
+                }
+                self.report(key, Some((cause.cause, cause.diagnostics)));
+                Ok(())
+            }
+            Request::Notify {
+                call,
+                party,
+                elements,
+            } => {
+                let key = self.key(call)?;
+                self.notify(key, party, &elements)
             }
         }
     }
@@ -169,7 +192,7 @@ impl Uni {
         let call = self.calls.get(&key).ok_or(NO_CALL)?;
         let fits = match answer {
             Answer::Proceeding => call.state == CallState::SetupReceived,
-            Answer::Alerting => {
+            Answer::Alerting(_) => {
                 matches!(
                     call.state,
                     CallState::SetupReceived | CallState::ProceedingSent
@@ -189,8 +212,12 @@ impl Uni {
         }
         let network = self.params.side == Side::Network;
         let mut message = self.message(key, kind);
-        if let Answer::Connect(info) = &answer {
-            message.elements = self.connect_elements(kind, info);
+        match &answer {
+            Answer::Proceeding => {}
+            Answer::Alerting(elements) => {
+                message.elements = build::relayed(self.params.version, kind, elements);
+            }
+            Answer::Connect(info) => message.elements = self.connect_elements(kind, info),
         }
         let vc = self.calls.get(&key).and_then(|call| call.vc);
         if let Some(vc) = vc.filter(|_| network && first) {
@@ -202,7 +229,7 @@ impl Uni {
         self.send(message);
         match answer {
             Answer::Proceeding => self.enter(key, CallState::ProceedingSent),
-            Answer::Alerting => {
+            Answer::Alerting(_) => {
                 self.enter_first(key, PartyState::AlertingReceived);
                 self.enter(key, CallState::AlertingSent);
             }
@@ -262,13 +289,11 @@ impl Uni {
         now: Instant,
     ) -> Result<(), Refused> {
         let call = self.calls.get(&key).ok_or(NO_CALL)?;
-        let cause_ie = self.reason(&cause);
         match call.state {
             CallState::Releasing => return Err(WRONG_STATE),
             CallState::SetupReceived => {
                 // The first answer to a SETUP may be its refusal.
-                let message = self.message(key, MessageType::RELEASE_COMPLETE);
-                self.send(message.with(&cause_ie));
+                self.send(self.ending(key, MessageType::RELEASE_COMPLETE, &cause));
                 self.free(key, cause);
             }
             CallState::SetupSent if call.waiting => self.free(key, cause),
@@ -281,7 +306,7 @@ impl Uni {
 /// How an offered call is answered.
 enum Answer {
     Proceeding,
-    Alerting,
+    Alerting(Vec<Element>),
     Connect(ConnectInfo),
 }
 
@@ -289,7 +314,7 @@ impl Answer {
     const fn kind(&self) -> MessageType {
         match self {
             Self::Proceeding => MessageType::CALL_PROCEEDING,
-            Self::Alerting => MessageType::ALERTING,
+            Self::Alerting(_) => MessageType::ALERTING,
             Self::Connect(_) => MessageType::CONNECT,
         }
     }

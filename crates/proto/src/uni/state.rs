@@ -276,6 +276,12 @@ pub struct Counters {
     pub unsent: u64,
     /// Calls cleared because the link was lost.
     pub lost_with_link: u64,
+    /// NOTIFY messages that the owner was told.
+    pub notifications: u64,
+    /// NOTIFY messages of the owner that the version of the interface does not have: not sent.
+    pub notifications_unsent: u64,
+    /// Elements that nobody defined and that were handed on.
+    pub passed_along: u64,
     /// Requests of the owner that made no sense.
     pub refused_requests: u64,
 }
@@ -283,7 +289,7 @@ pub struct Counters {
 impl Counters {
     /// The counters by name, for display.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, u64); 16] {
+    pub const fn named(&self) -> [(&'static str, u64); 19] {
         [
             ("received", self.received),
             ("sent", self.sent),
@@ -300,6 +306,9 @@ impl Counters {
             ("timeouts", self.timeouts),
             ("unsent", self.unsent),
             ("lost_with_link", self.lost_with_link),
+            ("notifications", self.notifications),
+            ("notifications_unsent", self.notifications_unsent),
+            ("passed_along", self.passed_along),
             ("refused_requests", self.refused_requests),
         ]
     }

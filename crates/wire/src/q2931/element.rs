@@ -83,6 +83,16 @@ impl Instruction {
             _ => None,
         }
     }
+    /// True if who does not know the element is to hand it on unchanged. Source: PNNI 1.0 §6.4.5.1.
+    #[must_use]
+    pub const fn pass_along(self) -> bool {
+        self.0 & 0x08 != 0
+    }
+    /// The same with the request to hand the element on.
+    #[must_use]
+    pub const fn with_pass_along(self) -> Self {
+        Self(self.0 | 0x08)
+    }
     /// The same coding with an explicit action.
     #[must_use]
     pub const fn with_action(self, action: Action) -> Self {

@@ -248,6 +248,19 @@ impl Decoded {
             other => Some((element, *other)),
         })
     }
+    /// Takes the elements that nobody defined and whose sender wants them handed on for good ones.
+    ///
+    /// Returns how many there are. Source: PNNI 1.0 §6.4.5.1, facts book "UNI signalling" §1.
+    pub fn pass_along(&mut self) -> usize {
+        let mut passed = 0;
+        for (element, verdict) in self.message.elements.iter().zip(&mut self.verdicts) {
+            if *verdict == Verdict::Unknown && element.instruction.pass_along() {
+                *verdict = Verdict::Good;
+                passed += 1;
+            }
+        }
+        passed
+    }
     /// The good elements in order.
     pub fn good(&self) -> impl Iterator<Item = &Element> {
         let pairs = self.message.elements.iter().zip(&self.verdicts);

@@ -2,8 +2,8 @@
 
 use super::bearer::{Bearer, CauseIe, QosClass};
 use super::ie::{self, Aal, Ie};
-use super::table::{MessageType, id};
-use super::{Element, Instruction};
+use super::table::{self, MessageType, id};
+use super::{Action, Element, Instruction};
 
 /// Version of an interface. There is no negotiation: both ends are told. Facts book "UNI signalling" §12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +73,33 @@ impl Version {
                 | id::EXTENDED_QOS
                 | id::MINIMUM_CELL_RATE
         );
-        self == Self::Uni40 || !only_40
+        // Versions before 4.0 have no room for what nobody defined.
+        self == Self::Uni40 || !(only_40 || table::definition(id).is_none())
+    }
+    /// The sender's strictest wish about elements with the pass-along indicator that this version cannot carry,
+    /// and whose wish it is. Without an explicit action it is a report, as for any element that is not understood.
+    #[must_use]
+    pub fn obstacle(self, elements: &[Element]) -> Option<(Action, u8)> {
+        const STRICTEST_FIRST: [Action; 5] = [
+            Action::ClearCall,
+            Action::DiscardMessageReport,
+            Action::DiscardMessage,
+            Action::DiscardElementReport,
+            Action::DiscardElement,
+        ];
+        let passing = elements.iter().filter(|e| {
+            table::definition(e.id).is_none()
+                && e.instruction.pass_along()
+                && !self.has_element(e.id)
+        });
+        let wish = |e: &Element| {
+            let action = e.instruction.action();
+            action.unwrap_or(Action::DiscardElementReport)
+        };
+        let wishes: Vec<_> = passing.map(|e| (wish(e), e.id)).collect();
+        STRICTEST_FIRST
+            .iter()
+            .find_map(|action| wishes.iter().find(|(wish, _)| wish == action).copied())
     }
     /// True if the version has this message.
     #[must_use]

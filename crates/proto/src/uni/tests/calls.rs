@@ -134,13 +134,15 @@ fn alerting_is_sent_in_4_0_only() {
             Request::Alerting {
                 call: IN1,
                 vc: Some(VC1),
+                elements: Vec::new(),
             },
         );
         let [user, _] = p.take();
         assert_eq!(
             user.contains(&Indication::Alerting {
                 call: C1,
-                vc: Some(VC1)
+                vc: Some(VC1),
+                elements: Vec::new(),
             }),
             want
         );

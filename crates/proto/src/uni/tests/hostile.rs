@@ -65,7 +65,7 @@ fn call_id() -> impl Strategy<Value = CallId> {
 fn request() -> impl Strategy<Value = Request> {
     let vc = prop::option::of((30..36_u16).prop_map(|vci| Vc::new(0, vci)));
     let party = (0..4_u16).prop_map(PartyId);
-    (0..13_u8, call_id(), vc, party, any::<bool>()).prop_map(|(which, call, vc, party, multi)| {
+    (0..15_u8, call_id(), vc, party, any::<bool>()).prop_map(|(which, call, vc, party, multi)| {
         let offer = if multi { multipoint(1) } else { info(1) };
         let (cause, answer) = (Reason::NORMAL, ConnectInfo::default());
         let party_of_call = multi.then_some(party);
@@ -77,7 +77,11 @@ fn request() -> impl Strategy<Value = Request> {
                 party: party_of_call,
             },
             2 => Request::Proceeding { call, vc },
-            3 => Request::Alerting { call, vc },
+            3 => Request::Alerting {
+                call,
+                vc,
+                elements: Vec::new(),
+            },
             4 => Request::Accept {
                 call,
                 info: answer,
@@ -89,7 +93,11 @@ fn request() -> impl Strategy<Value = Request> {
                 party,
                 info: offer,
             },
-            7 => Request::AlertParty { call, party },
+            7 => Request::AlertParty {
+                call,
+                party,
+                elements: Vec::new(),
+            },
             8 => Request::AcceptParty {
                 call,
                 party,
@@ -98,6 +106,15 @@ fn request() -> impl Strategy<Value = Request> {
             9 => Request::RejectParty { call, party, cause },
             10 => Request::DropParty { call, party, cause },
             11 => Request::StatusEnquiry { call },
+            12 => Request::Notify {
+                call,
+                party: party_of_call,
+                elements: vec![Ie::Notification(vec![0xf1]).encode()],
+            },
+            13 => Request::Report {
+                call,
+                cause: Cause(99).into(),
+            },
             _ => Request::Restart {
                 what: Restart::Channel(vc.unwrap_or(VC1)),
             },

@@ -4,6 +4,7 @@ mod calls;
 mod errors;
 mod hostile;
 mod parties;
+mod passing;
 mod reasons;
 mod recorded;
 mod timeouts;
@@ -154,7 +155,8 @@ impl Pair {
     fn carry(&mut self, from: usize, output: Output) {
         match output {
             Output::SaalData(octets) => {
-                let decoded = Message::decode(&octets).expect("own messages decode");
+                let mut decoded = Message::decode(&octets).expect("own messages decode");
+                decoded.pass_along();
                 assert_eq!(decoded.faults().count(), 0, "{decoded:?}");
                 assert_eq!(decoded.missing(), [], "{decoded:?}");
                 let lost = self.lossy.contains(&decoded.message.kind) || !self.cable;

@@ -322,13 +322,15 @@ fn t397_limits_party_alerting() {
         Request::AlertParty {
             call: IN1,
             party: P1,
+            elements: Vec::new(),
         },
     );
     assert_eq!(
         p.take()[USER],
         [Indication::PartyAlerting {
             call: C1,
-            party: P1
+            party: P1,
+            elements: Vec::new(),
         }]
     );
     p.run(S(180));

@@ -61,6 +61,7 @@ fn t301_limits_alerting() {
         Request::Alerting {
             call: IN1,
             vc: Some(VC1),
+            elements: Vec::new(),
         },
     );
     p.run(S(179));

@@ -1,0 +1,108 @@
+//! What is handed on from one leg of a call to the others, and what cannot be.
+
+use aerostat_proto::uni::{Reason, Request};
+use aerostat_proto::{Cause, Instant, PartyId};
+use aerostat_wire::q2931::{Action, Element};
+
+use super::calls::Role;
+use super::legs::LOCATION;
+use super::{Call, LegKey, PortNo, RouteSelect, Switch};
+
+/// Information element non-existent or not implemented.
+const UNKNOWN_ELEMENT: Cause = Cause(99);
+
+impl<R: RouteSelect> Switch<R> {
+    /// Whether elements that came in at `from` can go out at port `to`. One that asks to be passed along but cannot
+    /// (an interface of UNI 3.0 or 3.1) is left out, and what its sender wants done about that is done: `Err` if
+    /// the message must not go on.
+    pub(super) fn hand_on(
+        &mut self,
+        from: LegKey,
+        to: PortNo,
+        elements: &[Element],
+        now: Instant,
+    ) -> Result<(), Cause> {
+        let version = self.port(to).map(|port| port.interface.version());
+        let obstacle = version.and_then(|version| version.obstacle(elements));
+        let Some((action, id)) = obstacle else {
+            return Ok(());
+        };
+        match action {
+            Action::DiscardElement => Ok(()),
+            Action::DiscardElementReport => {
+                let request = Request::Report {
+                    call: from.call,
+                    cause: Reason::from(UNKNOWN_ELEMENT).with(&[id]),
+                };
+                // Refused if the half-call is being released.
+                let _ = self.ask(from.port, request, now);
+                Ok(())
+            }
+            // A message that has been acted on cannot be ignored any more: it fails with what it asked for.
+            Action::ClearCall | Action::DiscardMessage | Action::DiscardMessageReport => {
+                Err(UNKNOWN_ELEMENT)
+            }
+        }
+    }
+
+    /// NOTIFY: it goes to the other side of the call, or of the party that it names.
+    pub(super) fn notified(
+        &mut self,
+        key: LegKey,
+        party: Option<PartyId>,
+        elements: &[Element],
+        now: Instant,
+    ) {
+        let Some((id, role)) = self.role(key) else {
+            return;
+        };
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        for (leg, party) in call.other_side(key, role, party) {
+            if let Err(cause) = self.hand_on(key, leg.port, elements, now) {
+                self.end_call(id, Reason::from(cause).located(LOCATION), None, now);
+                return;
+            }
+            let request = Request::Notify {
+                call: leg.call,
+                party,
+                elements: elements.to_vec(),
+            };
+            match self.ask(leg.port, request, now) {
+                Ok(()) => self.counters.notifications += 1,
+                // The other side has not answered yet, or is going.
+                Err(_) => self.counters.notifications_dropped += 1,
+            }
+        }
+    }
+}
+
+impl Call {
+    /// Where news from a leg go: legs, and the party that the news are about there.
+    fn other_side(
+        &self,
+        key: LegKey,
+        role: Role,
+        party: Option<PartyId>,
+    ) -> Vec<(LegKey, Option<PartyId>)> {
+        match (role, party) {
+            (Role::Root, None) => self.branches.keys().map(|branch| (*branch, None)).collect(),
+            (Role::Root, Some(party)) => {
+                let place = self.parties.get(&party);
+                let place = place.map(|place| (place.branch, Some(place.party)));
+                place.into_iter().collect()
+            }
+            (Role::Branch, party) => {
+                let parties = self.branches.get(&key).map(|branch| &branch.parties);
+                let root_id = parties.and_then(|parties| match party {
+                    Some(party) => parties.get(&party),
+                    // A branch with one leaf, which may not know that it is one of several.
+                    None if parties.len() == 1 => parties.values().next(),
+                    None => None,
+                });
+                vec![(self.root, root_id.copied())]
+            }
+        }
+    }
+}
