@@ -45,6 +45,12 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
     Pvc(PvcArgs),
+    /// As in linux-atm: the ATMARP table of hosts of a running lab
+    Atmarp(AtmarpArgs),
+    /// As in linux-atm: the ATM addresses of hosts of a running lab
+    Atmaddr(AtmaddrArgs),
+    /// As in linux-atm: PDUs sent and received by hosts of a running lab
+    Atmdiag(AtmdiagArgs),
     /// Record the cells of links of a running lab as pcapng
     Capture(CaptureArgs),
     /// Show the messages on the links of a running lab as a ladder
@@ -350,6 +356,97 @@ pub(crate) struct PvcShowArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// Form of what the tools of linux-atm print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolFormat {
+    /// The text of linux-atm's tool
+    #[default]
+    Text,
+    /// One JSON document with a "schema"
+    Json,
+    /// One JSON object per row and line
+    Jsonl,
+    /// Comma-separated values with a header line
+    Csv,
+}
+
+/// What all tools of linux-atm are told.
+#[derive(Debug, Args)]
+pub(crate) struct ToolArgs {
+    /// The host, router or server; all that have such state if left out, each under its name
+    pub(crate) node: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: ToolFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    version,
+    after_help = "\
+The text of atmarp(8). Entries come from the lab file and from ATMARP. A server that has not said its IP address
+has that of the subnet, as in Linux; the other end of a permanent connection has 0.0.0.0. 'Send buffer' is what the adapter's queue of the connection holds. Changing the table is not offered here: see
+'aerostat pvc' and clip: in the lab file. A link to aerostat with the name atmarp does the same.
+
+Exit codes: 0 done, 1 no such node or it has no Classical IP, 2 wrong usage, 4 no such lab is running.
+
+Examples:
+  aerostat atmarp -a
+  aerostat atmarp -a lab1
+  aerostat atmarp -a hub -o json"
+)]
+pub(crate) struct AtmarpArgs {
+    /// List the ATMARP table
+    #[arg(short, required = true)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) tool: ToolArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    version,
+    after_help = "\
+The text of atmaddr(8). Each address stands for all its selectors: one of a LANE client ends in .00 here, too. A host
+with 'ilmi: true' has none before the switch has given it one. A link to aerostat with the name atmaddr does the same.
+
+Exit codes: 0 done, 1 no such node or it is no end system, 2 wrong usage, 4 no such lab is running.
+
+Examples:
+  aerostat atmaddr
+  aerostat atmaddr -n urku
+  aerostat atmaddr -n urku -o json"
+)]
+pub(crate) struct AtmaddrArgs {
+    /// Numbers only; there are no names in a lab, so it changes nothing
+    #[arg(short)]
+    pub(crate) numeric: bool,
+    #[command(flatten)]
+    pub(crate) tool: ToolArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    version,
+    after_help = "\
+The text of atmdiag(8): PDUs since the node was switched on, signalling's among them. TX_err counts PDUs for connections
+that were closed meanwhile, RX_err those with a wrong CRC, length or CPI. What the adapter's queues drop are cells:
+see 'aerostat inspect NODE port'. A link to aerostat with the name atmdiag does the same.
+
+Exit codes: 0 done, 1 no such node or it is no end system, 2 wrong usage, 4 no such lab is running.
+
+Examples:
+  aerostat atmdiag
+  aerostat atmdiag urku
+  aerostat atmdiag urku -o json"
+)]
+pub(crate) struct AtmdiagArgs {
+    #[command(flatten)]
+    pub(crate) tool: ToolArgs,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -547,7 +644,7 @@ mod tests {
                 helps.push((nested.get_name().to_owned(), help));
             }
         }
-        assert_eq!(helps.len(), 20);
+        assert_eq!(helps.len(), 23);
         for (name, help) in helps {
             let examples: Vec<&str> = help
                 .lines()

@@ -8,6 +8,7 @@ mod events;
 mod exec;
 mod graph;
 mod inspect;
+mod linux_atm;
 mod ls;
 mod man;
 mod pvc;
@@ -28,6 +29,9 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Ls(args) => ls::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Pvc(args) => pvc::run(&args),
+        Command::Atmarp(args) => linux_atm::atmarp(&args),
+        Command::Atmaddr(args) => linux_atm::atmaddr(&args),
+        Command::Atmdiag(args) => linux_atm::atmdiag(&args),
         Command::Capture(args) => capture::run(args),
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),

@@ -4,6 +4,7 @@
 //! args.rs    what can be typed, with its help
 //! cmd/X.rs   subcommand X
 //! exit.rs    exit codes and failures         output.rs  tables, JSON, CSV
+//! linux_text.rs  the texts of linux-atm's tools
 //! client.rs  talking to a running lab        labs.rs    reading a lab file
 //! ```
 //!
@@ -14,18 +15,37 @@ mod client;
 mod cmd;
 mod exit;
 mod labs;
+mod linux_text;
 mod output;
 
 use clap::Parser as _;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Subcommands that are named as the tools of linux-atm, and do what these do.
+const TOOLS: [&str; 3] = ["atmarp", "atmaddr", "atmdiag"];
 
 fn main() -> ExitCode {
     if let Some(code) = hidden_roles() {
         return code;
     }
-    let cli = args::Cli::parse();
+    let cli = args::Cli::parse_from(with_subcommand(std::env::args_os()));
     let result = cmd::dispatch(cli);
     exit::report(result)
+}
+
+/// Called by a name of linux-atm's tools (a link to this program), it is the subcommand of that name.
+fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    let called = args.first().map(PathBuf::from);
+    let name = called.as_deref().and_then(Path::file_name);
+    if let Some(tool) = name.filter(|name| TOOLS.iter().any(|tool| name == tool)) {
+        let tool = tool.to_owned();
+        args[0] = "aerostat".into();
+        args.insert(1, tool);
+    }
+    args
 }
 
 /// A live lab starts this program again as its supervisor and as its first process.

@@ -48,7 +48,7 @@ impl Rows {
         self.rows.push(row);
     }
     /// One object per row; the node and the title come first if there are any.
-    fn objects(&self) -> impl Iterator<Item = Value> + '_ {
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Value> + '_ {
         self.rows.iter().map(|row| {
             let mut object = Map::new();
             if !self.node.is_empty() {

@@ -312,6 +312,7 @@ impl<'a> Builder<'a> {
         let mut on_clip = lecs.filter(|lec| self.lab.elan(lec.elan).clip.is_some());
         let first = on_clip.next().is_some_and(|lec| lec.index == model.index);
         let mut config = clip::Config::new(model.address, model.ip);
+        config.prefix_len = self.lab.elan(model.elan).subnet.length;
         config.mtu = lis.mtu;
         config.serve = lis.server == Some(id);
         config.servers.clone_from(&lis.servers);

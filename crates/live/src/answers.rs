@@ -136,7 +136,44 @@ fn inspect(
                 .map(|table| in_json(name, table)),
         );
     }
+    if !known && let Some(noun) = tool_noun(what) {
+        return Err(nobody_has(driver, node, (what, noun), now));
+    }
     found(known, all, node, what)
+}
+
+/// What the tools of linux-atm show, in words; `None` for other state.
+fn tool_noun(what: &str) -> Option<&'static str> {
+    match what {
+        "atmarp" => Some("Classical IP"),
+        "atmaddr" => Some("local ATM addresses"),
+        "atmdiag" => Some("ATM adapter"),
+        _ => None,
+    }
+}
+
+/// Why a tool of linux-atm has nothing to show, and who has.
+fn nobody_has(
+    driver: &Driver<'_>,
+    node: Option<&str>,
+    (what, noun): (&str, &str),
+    now: Instant,
+) -> Answer {
+    let Some(node) = node else {
+        return Answer::error(format!("no node of this lab has {noun}"), "");
+    };
+    let machines = driver.world.machines();
+    let others = machines.filter_map(|(_, name, machine)| match machine {
+        Some(Machine::Station(station)) => station.inspect(what, now).map(|_| name),
+        _ => None,
+    });
+    let others: Vec<&str> = others.collect();
+    let hint = if others.is_empty() {
+        "no node of this lab has".to_owned()
+    } else {
+        format!("nodes that have: {}", others.join(", "))
+    };
+    Answer::error(format!("{node} has no {noun}"), hint)
 }
 
 /// The answer of what was gathered from the nodes; an error if none knows such state.

@@ -1,6 +1,7 @@
 //! The command as its users meet it: what it prints where, and how it ends.
 
 mod joined;
+mod linux_atm;
 mod live;
 mod pvc;
 mod results;
@@ -96,6 +97,9 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "ls",
         "inspect",
         "pvc",
+        "atmarp",
+        "atmaddr",
+        "atmdiag",
         "capture",
         "trace",
         "events",
@@ -233,6 +237,9 @@ fn no_lab_running_is_4() {
         &["down"][..],
         &["down", "--all"],
         &["inspect", "lec"],
+        &["atmarp", "-a"],
+        &["atmaddr", "-n", "urku"],
+        &["atmdiag"],
         &["events"],
         &["trace"],
         &["capture", "-w", "x.pcapng"],

@@ -76,6 +76,8 @@ pub struct Nic {
     free: Vec<usize>,
     /// Cells received, and those dropped before any receiver.
     pub counters: CellCounters,
+    /// PDUs received that were bad, on all VCs that there ever were.
+    pub pdus_bad: u64,
     up: bool,
 }
 
@@ -89,6 +91,7 @@ impl Nic {
             open: Vec::new(),
             free: Vec::new(),
             counters: CellCounters::default(),
+            pdus_bad: 0,
             up: true,
         };
         for vc in [Vc::SIGNALLING, Vc::ILMI] {
@@ -227,7 +230,10 @@ impl Nic {
                 self.counters.pdus_out += 1;
                 NicEvent::Sdu { vc, sdu }
             }
-            Some(Err(error)) => NicEvent::Lost { vc, error },
+            Some(Err(error)) => {
+                self.pdus_bad += 1;
+                NicEvent::Lost { vc, error }
+            }
         }
     }
 

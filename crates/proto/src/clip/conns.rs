@@ -26,6 +26,8 @@ pub(super) struct Conn {
     /// Its label once it is open.
     pub(super) vc: Option<Vc>,
     pub(super) encapsulation: Encapsulation,
+    /// Its traffic, seen from this end.
+    pub(super) qos: Qos,
     /// When it carried a packet last.
     pub(super) used: Instant,
     /// Permanent, and nobody has said yet who is there: InATMARP is repeated.
@@ -72,6 +74,7 @@ impl Clip {
                 peer: Some(called),
                 vc: None,
                 encapsulation: Encapsulation::Llc,
+                qos,
                 used: now,
                 ask_at: None,
                 packets: (0, 0),
@@ -93,8 +96,7 @@ impl Clip {
         let Some(called) = self.entries.get(&ip).and_then(|entry| entry.atm) else {
             return;
         };
-        let own_qos = self.config.qos.iter().find(|(to, _)| *to == ip);
-        let own_qos = own_qos.map(|(_, qos)| *qos);
+        let own_qos = self.contract(ip);
         let there = |conn: &Conn| conn.peer == Some(called) && own_qos.is_none();
         let found = self.conns.iter().find(|(_, conn)| there(conn));
         let conn = match found.map(|(conn, _)| *conn) {
@@ -130,6 +132,7 @@ impl Clip {
                 peer: None,
                 vc: None,
                 encapsulation,
+                qos,
                 used: now,
                 ask_at: None,
                 packets: (0, 0),
@@ -172,8 +175,9 @@ impl Clip {
                 conn,
                 calling,
                 multipoint,
+                qos,
                 ..
-            } => self.incoming(conn, calling.filter(|_| !multipoint), now),
+            } => self.incoming(conn, calling.filter(|_| !multipoint), qos, now),
             AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
@@ -181,7 +185,7 @@ impl Clip {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, now: Instant) {
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, qos: Qos, now: Instant) {
         // Who does not say who it is cannot be told from others. Source: RFC 1755 §3.4.
         let Some(caller) = calling else {
             let cause = Cause::REJECTED;
@@ -202,6 +206,7 @@ impl Clip {
                 peer: calling,
                 vc: None,
                 encapsulation: Encapsulation::Llc,
+                qos,
                 used: now,
                 ask_at: None,
                 packets: (0, 0),
@@ -335,7 +340,9 @@ impl Clip {
             // Being called: its end will be told.
             Some(_) => {}
             None => {
-                let called = self.config.servers[self.server.index % self.config.servers.len()];
+                let Some(called) = self.next_server() else {
+                    return;
+                };
                 let qos = Qos::ubr(self.config.max_sdu());
                 self.server.conn = self.call(called, Role::Server, qos, now);
                 if self.server.conn.is_none() {

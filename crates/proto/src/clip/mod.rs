@@ -146,6 +146,8 @@ pub struct Config {
     pub address: AtmAddress,
     /// Own IP address.
     pub ip: Ipv4Addr,
+    /// Length of the subnet's prefix, 0..=32; only shown.
+    pub prefix_len: u8,
     /// Largest IP packet, 1..=65527 octets with LLC/SNAP.
     pub mtu: u16,
     /// ATMARP servers, tried in this order. None: there are only permanent connections and static entries.
@@ -171,6 +173,7 @@ impl Config {
         Self {
             address,
             ip,
+            prefix_len: 24,
             mtu: MTU,
             servers: Vec::new(),
             serve: false,
@@ -365,6 +368,19 @@ impl Clip {
     /// True if it registers with a server.
     fn is_client(&self) -> bool {
         !self.config.serve && !self.config.servers.is_empty()
+    }
+
+    /// The server that it registers with, or tries next.
+    fn next_server(&self) -> Option<AtmAddress> {
+        let servers = self.config.servers.iter().cycle();
+        let mut servers = servers.skip(self.server.index);
+        servers.next().copied().filter(|_| self.is_client())
+    }
+
+    /// The contract of connections to a next hop that has one of its own.
+    fn contract(&self, ip: Ipv4Addr) -> Option<Qos> {
+        let own = self.config.qos.iter().find(|(to, _)| *to == ip);
+        own.map(|(_, qos)| *qos)
     }
 
     fn set_ready(&mut self, ready: bool) {

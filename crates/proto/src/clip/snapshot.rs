@@ -2,8 +2,8 @@
 
 use super::entries::State;
 use super::{Clip, Counters, Encapsulation, Role};
-use crate::Instant;
-use aerostat_wire::{AtmAddress, Vc};
+use crate::{ConnId, Instant};
+use aerostat_wire::{AtmAddress, Qos, Vc};
 use std::net::Ipv4Addr;
 
 /// One next hop.
@@ -17,8 +17,12 @@ pub struct EntryRow {
     pub state: &'static str,
     /// Seconds until it is looked at again.
     pub expires_s: Option<u64>,
+    /// Its connection, open or being opened.
+    pub conn: Option<ConnId>,
     /// Label of its connection.
     pub vc: Option<Vc>,
+    /// The contract that connections to it have; `None` for that of all others.
+    pub qos: Option<Qos>,
     /// Packets that wait for it.
     pub waiting: usize,
 }
@@ -26,6 +30,8 @@ pub struct EntryRow {
 /// One connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnRow {
+    /// Its id.
+    pub conn: ConnId,
     /// `server`, `peer` or `permanent`.
     pub role: &'static str,
     /// Who is at the other end.
@@ -34,6 +40,12 @@ pub struct ConnRow {
     pub vc: Option<Vc>,
     /// `llc` or `vc-mux`.
     pub encapsulation: &'static str,
+    /// The other end called.
+    pub incoming: bool,
+    /// Its traffic, seen from this end.
+    pub qos: Qos,
+    /// Seconds since it carried anything.
+    pub idle_s: u64,
     /// Packets sent and received.
     pub packets: (u64, u64),
 }
@@ -45,12 +57,16 @@ pub struct Snapshot {
     pub ip: Ipv4Addr,
     /// Own ATM address.
     pub address: AtmAddress,
+    /// Length of the subnet's prefix.
+    pub prefix_len: u8,
     /// Largest packet, octets.
     pub mtu: u16,
     /// The ATMARP server is here.
     pub serves: bool,
     /// Packets can be sent.
     pub ready: bool,
+    /// The ATMARP server that it registers with, or tries next.
+    pub server: Option<AtmAddress>,
     /// Next hops.
     pub entries: Vec<EntryRow>,
     /// Connections.
@@ -79,10 +95,13 @@ impl Clip {
                 State::Resolving { at, .. } => Some(at.since(now).as_secs()),
                 State::Static => None,
             },
+            conn: entry.conn,
             vc: entry.conn.and_then(|conn| self.conns.get(&conn)?.vc),
+            qos: self.contract(*ip),
             waiting: entry.queue.len(),
         });
-        let conns = self.conns.values().map(|conn| ConnRow {
+        let conns = self.conns.iter().map(|(id, conn)| ConnRow {
+            conn: *id,
             role: match conn.role {
                 Role::Server => "server",
                 Role::Peer => "peer",
@@ -94,14 +113,19 @@ impl Clip {
                 Encapsulation::Llc => "llc",
                 Encapsulation::VcMux => "vc-mux",
             },
+            incoming: id.0 >= ConnId::INCOMING,
+            qos: conn.qos,
+            idle_s: now.since(conn.used).as_secs(),
             packets: conn.packets,
         });
         Snapshot {
             ip: self.config.ip,
             address: self.config.address,
+            prefix_len: self.config.prefix_len,
             mtu: self.config.mtu,
             serves: self.config.serve,
             ready: self.ready,
+            server: self.next_server(),
             entries: entries.collect(),
             conns: conns.collect(),
             counters: self.counters,

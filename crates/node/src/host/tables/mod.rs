@@ -15,6 +15,7 @@ macro_rules! counts {
 
 mod clip;
 mod lane;
+mod linux;
 mod mpoa;
 mod sockets;
 
@@ -30,6 +31,7 @@ impl Station {
         match what {
             "vc" => Some(vec![self.vc_table()]),
             "port" => Some(vec![self.port_table(), self.host().interface_table()]),
+            "atmdiag" => Some(vec![self.atmdiag_table()]),
             _ => self.host().inspect(what, now),
         }
     }
@@ -164,6 +166,8 @@ impl Host {
             }
             "route" => tables.extend(self.route_table()),
             "ilmi" => tables.extend(self.ilmi_tables()),
+            "atmarp" => tables.extend(self.atmarp_tables(now)),
+            "atmaddr" => tables.extend(self.atmaddr_table()),
             _ => {}
         }
         for (slot, state) in self.slots.iter().enumerate() {

@@ -1,0 +1,64 @@
+//! `aerostat atmarp`, `atmaddr`, `atmdiag`: what users of linux-atm type, asked of a running lab.
+
+use super::inspect::understood;
+use crate::args::{AtmaddrArgs, AtmarpArgs, AtmdiagArgs, ToolArgs, ToolFormat};
+use crate::client;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::linux_text;
+use crate::output::{self, Format, Rows};
+use aerostat_live::control::Request;
+use std::io::Write as _;
+
+/// The ATMARP table, as `atmarpd` writes it for `atmarp -a`.
+pub(crate) fn atmarp(args: &AtmarpArgs) -> Outcome {
+    debug_assert!(args.all, "clap requires it");
+    show("atmarp", &args.tool, linux_text::atmarp)
+}
+
+/// The addresses of the ATM interface.
+pub(crate) fn atmaddr(args: &AtmaddrArgs) -> Outcome {
+    // Numbers are all that there is, with -n or without.
+    let _ = args.numeric;
+    show("atmaddr", &args.tool, linux_text::atmaddr)
+}
+
+/// PDUs by AAL.
+pub(crate) fn atmdiag(args: &AtmdiagArgs) -> Outcome {
+    show("atmdiag", &args.tool, linux_text::atmdiag)
+}
+
+/// Text of the tables of one node.
+type Text = fn(&[Rows]) -> Result<String, Failure>;
+
+fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
+    let mut client = client::connect(&args.which)?;
+    let request = Request::Inspect {
+        node: args.node.clone(),
+        what: what.to_owned(),
+    };
+    let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
+    let format = match args.output {
+        ToolFormat::Text => return in_words(&tables, text),
+        ToolFormat::Json => Format::Json,
+        ToolFormat::Jsonl => Format::Jsonl,
+        ToolFormat::Csv => Format::Csv,
+    };
+    output::write(format, &format!("aerostat.{what}.v1"), &tables)?;
+    Ok(Exit::Ok)
+}
+
+/// One node stands as it is; several stand under their names.
+fn in_words(tables: &[Rows], text: Text) -> Outcome {
+    let nodes: Vec<&[Rows]> = tables.chunk_by(|a, b| a.node == b.node).collect();
+    let mut out = std::io::stdout().lock();
+    for tables in &nodes {
+        if let [first, ..] = tables
+            && nodes.len() > 1
+        {
+            writeln!(out, "==> {} <==", first.node)?;
+        }
+        out.write_all(text(tables)?.as_bytes())?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
