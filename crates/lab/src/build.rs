@@ -21,9 +21,9 @@ use aerostat_proto::lane::{
 };
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::{Duration, Instant, ilmi, uni};
-use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{ElanName, Tlv, TlvType};
 use aerostat_wire::q2931::Version;
+use aerostat_wire::{AtmAddress, MacAddr};
 use std::net::Ipv4Addr;
 
 /// First UDP or TCP port of a flow's receiver; flow N uses this plus N.
@@ -172,10 +172,19 @@ impl<'a> Builder<'a> {
         config.number = port as i32 + 1;
         config.prefixes = vec![model.prefix];
         let server = self.lab.lane_server();
-        config.lecs = server
-            .map(|(_, _, server)| server.lecs)
-            .into_iter()
-            .collect();
+        let own = server.map(|(_, _, server)| server.lecs);
+        let elans = self.lab.elans.iter();
+        let foreign = elans.filter_map(|elan| {
+            let servers = elan.foreign.as_ref()?;
+            let well_known = servers.well_known.then_some(AtmAddress::LECS);
+            servers.lecs.or(well_known)
+        });
+        config.lecs = own.into_iter().collect();
+        for lecs in foreign {
+            if !config.lecs.contains(&lecs) {
+                config.lecs.push(lecs);
+            }
+        }
         config
     }
 
@@ -296,6 +305,14 @@ impl<'a> Builder<'a> {
         let known = model.address.prefix() != NO_PREFIX;
         let server = self.lab.lane_server().filter(|_| known);
         config.lecs = server.map(|(_, _, server)| server.lecs);
+        if let Some(foreign) = &elan.foreign {
+            config.max_frame = foreign.max_frame;
+            config.les = foreign.les;
+            config.lecs = match foreign.lecs {
+                Some(lecs) => Some(lecs),
+                None => foreign.well_known.then_some(AtmAddress::LECS),
+            };
+        }
         let make = move |start: u32| {
             let seed = seed.wrapping_add(start.into());
             Service::Lec(Lec::new(LecConfig {
@@ -413,7 +430,7 @@ impl<'a> Builder<'a> {
         let mut host = Host::new(name, Self::signalling(life), Ip::None);
         let config = lecs_config(self.lab, model);
         host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
-        for elan in self.lab.elans.iter().filter(|elan| elan.clip.is_none()) {
+        for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = (les_config(elan), bus_config(elan));
             host.add_elan(
                 Box::new(move |_| Service::Les(Les::new(les.clone()))),
@@ -429,17 +446,21 @@ fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
         address: model.lecs,
         well_known: true,
         elans: (lab.elans.iter())
-            .filter(|elan| elan.clip.is_none())
+            .filter(|elan| elan.is_own())
             .map(configured)
             .collect(),
         // Only clients from outside name none: linux-atm's do so unless told otherwise.
-        default: lab.elans.first().map(elan_name),
+        default: lab.elans.iter().find(|elan| elan.is_own()).map(elan_name),
         ..LecsConfig::default()
     }
 }
 
 fn elan_name(elan: &Elan) -> ElanName {
-    ElanName::new(&elan.name).expect("a resolved lab's ELAN names have at most 32 octets")
+    let name = elan
+        .foreign
+        .as_ref()
+        .map_or(&elan.name, |there| &there.name);
+    ElanName::new(name).expect("a resolved lab's ELAN names have at most 32 octets")
 }
 
 /// What the LECS answers to clients of this ELAN.

@@ -92,6 +92,14 @@ scalar!(
 );
 
 scalar!(
+    /// Where a LECS outside the lab is; `None` is the well-known address.
+    LecsAddress(Option<AtmAddress>), |text: &str| match text {
+        "well-known" => Ok(None),
+        _ => text.parse::<AtmAddress>().map(Some).map_err(|error| format!("expected well-known or an ATM address: {error}")),
+    },
+    { "type": "string", "description": "well-known, or 20 octets: 40 hex digits, dots anywhere", "examples": ["well-known"] }
+);
+scalar!(
     /// A label.
     Label(Vc), crate::resolve::label,
     { "type": "string", "description": "VPI.VCI", "examples": ["0.100"] }
@@ -313,7 +321,7 @@ section! {
         /// the lab: [switch, { atmtcp: ... }].
         links: Option<Vec<LinkFile>>,
         /// The LAN emulation service and its emulated LANs.
-        lane: LaneFile,
+        lane: Option<LaneFile>,
         /// Classical IP subnets.
         clip: Option<Table<Name, LisFile>>,
         /// Permanent connections.
@@ -420,10 +428,11 @@ section! {
     }
 }
 section! {
-    /// The LAN emulation service: LECS, LES and BUS on a host of their own.
+    /// The LAN emulation service: LECS, LES and BUS on a host of their own, or outside the lab.
     LaneFile {
-        /// The switch that host is attached to; or the name of a trunk's far end: another lab has these services.
-        on: At<String>,
+        /// The switch that host is attached to; or the name of a trunk's far end: another lab has these services. Not
+        /// needed if every ELAN has servers outside.
+        on: Option<At<String>>,
         /// Name of that host; default lane.
         name: Option<At<Name>>,
         /// Its link to the switch.
@@ -437,8 +446,14 @@ section! {
     ElanFile {
         /// Its IP subnet.
         subnet: At<Net>,
-        /// Largest frame; default 1516.
+        /// Largest frame; default 1516. With servers outside: what clients ask for; default: what the servers say.
         mtu: Option<At<Mtu>>,
+        /// Servers outside the lab: ATM address of the LECS, or well-known.
+        lecs: Option<At<LecsAddress>>,
+        /// Servers outside the lab: ATM address of the LES; alone, no LECS is asked; with `lecs`, it is the last resort.
+        les: Option<At<Atm>>,
+        /// With servers outside: its name there, at most 32 octets; empty lets the LECS choose; default: the key.
+        name: Option<At<String>>,
     }
 }
 section! {

@@ -50,7 +50,8 @@ pub struct Lab {
     pub nodes: Vec<Node>,
     /// All links: between switches first, then one per end system in node order.
     pub links: Vec<Link>,
-    /// All emulated LANs, in the order of the file. Served by the node [`Lab::lane_server`].
+    /// All emulated LANs and Classical IP subnets, in the order of the file. Own ones ([`Elan::is_own`]) are served by
+    /// the node [`Lab::lane_server`], or by that of the lab behind a trunk.
     pub elans: Vec<Elan>,
     /// All permanent connections.
     pub pvcs: Vec<Pvc>,
@@ -254,11 +255,33 @@ pub struct Elan {
     pub les: AtmAddress,
     /// Address of its BUS.
     pub bus: AtmAddress,
+    /// Its servers are outside the lab; then `les` and `bus` mean nothing.
+    pub foreign: Option<ForeignServers>,
     /// No emulated LAN at all, but a Classical IP subnet; then frame size, LES and BUS mean nothing.
     pub clip: Option<Lis>,
 }
 
+/// LANE servers outside the lab, as clients inside are told of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignServers {
+    /// Name of the ELAN there, at most 32 octets; empty lets the LECS choose.
+    pub name: String,
+    /// The LECS is asked at the well-known address.
+    pub well_known: bool,
+    /// Address of the LECS, if it has one of its own.
+    pub lecs: Option<AtmAddress>,
+    /// Address of the LES, for clients that ask no LECS or get no answer from it.
+    pub les: Option<AtmAddress>,
+    /// Frame size that clients ask for; unspecified takes what the servers say.
+    pub max_frame: MaxFrameSize,
+}
+
 impl Elan {
+    /// An emulated LAN that the lab's own LANE services serve, or those behind a trunk.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.clip.is_none() && self.foreign.is_none()
+    }
     /// Largest IP packet, octets.
     #[must_use]
     pub fn ip_mtu(&self) -> u16 {
@@ -619,6 +642,12 @@ impl Lab {
             NodeKind::Outside(outside) => Some((id, node, outside)),
             _ => None,
         })
+    }
+    /// True if stations outside the lab may be on this subnet that the lab knows nothing of: routers, for example.
+    #[must_use]
+    pub fn is_open(&self, elan: &Elan) -> bool {
+        let others = self.outside().next().is_some();
+        others && (elan.foreign.is_some() || self.lane_server().is_none())
     }
     /// Name of an IP interface: `lecN` on an ELAN, `atmN` on a Classical IP subnet.
     #[must_use]

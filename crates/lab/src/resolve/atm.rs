@@ -16,14 +16,14 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         let found = lab.outside().find(|(_, _, outside)| with(outside));
         found.map(|(_, _, outside)| &outside.attachment)
     };
-    let Some(lane) = services.or_else(elsewhere).map(|a| (a.switch, a.port)) else {
+    let lane = services.or_else(elsewhere).map(|a| (a.switch, a.port));
+    let Some(middle) = lane.map(|(switch, _)| switch).or(ids.first().copied()) else {
         return;
     };
-    let (lane_switch, _) = lane;
     let mut cut_off = Vec::new();
     for &from in &ids {
         let ways = ways(lab, from);
-        if !ways.contains_key(&lane_switch) && from != lane_switch {
+        if !ways.contains_key(&middle) && from != middle {
             cut_off.push(from);
         }
         let routes = routes(lab, from, &ways, lane);
@@ -32,9 +32,9 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         }
     }
     for id in cut_off {
-        let (name, lane) = (&lab.node(id).name, &lab.node(lane_switch).name);
+        let (name, middle) = (&lab.node(id).name, &lab.node(middle).name);
         let at = place(file, name);
-        d.error(at, format!("no path between switches {lane} and {name}"))
+        d.error(at, format!("no path between switches {middle} and {name}"))
             .hint(format!("add a link to {name} under 'links:'"));
     }
 }
@@ -72,7 +72,7 @@ fn routes(
     lab: &Lab,
     from: NodeId,
     ways: &BTreeMap<NodeId, (usize, usize)>,
-    (lane_switch, lane_port): (NodeId, usize),
+    lane: Option<(NodeId, usize)>,
 ) -> Vec<CallRoute> {
     let NodeKind::Switch(switch) = &lab.node(from).kind else {
         return Vec::new();
@@ -126,11 +126,12 @@ fn routes(
         }
     }
     // The well-known addresses of the LECS lead to the LANE server.
-    let to_lane = if from == lane_switch {
-        Some((lane_port, 1))
-    } else {
-        ways.get(&lane_switch).map(|&(port, hops)| (port, hops + 1))
-    };
+    let to_lane = lane.and_then(|(switch, port)| {
+        if from == switch {
+            return Some((port, 1));
+        }
+        ways.get(&switch).map(|&(port, hops)| (port, hops + 1))
+    });
     if let Some((port, hops)) = to_lane {
         for lecs in [AtmAddress::LECS, AtmAddress::LECS_ANYCAST] {
             routes.push(CallRoute {

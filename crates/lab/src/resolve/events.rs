@@ -54,7 +54,7 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
     }
     let destination = lab.node(to).lecs().first()?.ip;
     // Routers outside may know a way.
-    if lab.lane_server().is_some() {
+    if !lab.elans.iter().any(|elan| lab.is_open(elan)) {
         check_path(section, lab, from, to, d);
     }
     let kind = kind?;

@@ -99,7 +99,7 @@ fn given(
             );
             continue;
         };
-        let may_be_outside = lab.lane_server().is_none();
+        let may_be_outside = lab.is_open(lab.elan(lec.elan));
         if !may_be_outside && !neighbours(lab, lec, id).any(|(_, ip)| ip == hop) {
             let routers: Vec<String> = neighbours(lab, lec, id)
                 .map(|(_, ip)| ip.to_string())
@@ -131,7 +131,7 @@ fn gateway(
     };
     let ip = wanted.value.0;
     let elan = lab.elan(lec.elan);
-    let may_be_outside = lab.lane_server().is_none() && elan.subnet.contains(ip) && ip != lec.ip;
+    let may_be_outside = lab.is_open(elan) && elan.subnet.contains(ip) && ip != lec.ip;
     if !routers.contains(&ip) && !may_be_outside {
         let elan = &lab.elan(lec.elan).name;
         let known: Vec<String> = routers.iter().map(Ipv4Addr::to_string).collect();

@@ -7,6 +7,7 @@
 mod atm;
 mod events;
 mod ip;
+mod lane;
 mod mpoa;
 mod nodes;
 mod outside;
@@ -60,8 +61,8 @@ impl Names {
         for (name, _) in &file.switches.0 {
             names.add(&name.value.0, Class::Switch, name.at, d);
         }
-        if outside::with_lane(file).is_none() {
-            let (lane, at) = nodes::lane_name(file);
+        if let Some((section, _)) = lane::own(file) {
+            let (lane, at) = lane::server_name(section);
             names.add(lane, Class::LaneServer, at, d);
         }
         for (name, _) in file.routers.iter().flat_map(|table| &table.0) {
@@ -146,6 +147,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     };
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);
+    lane::check_foreign(file, &lab, d);
     permanent::servers(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
     if d.has_errors() {

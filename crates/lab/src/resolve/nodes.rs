@@ -1,9 +1,9 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, mpoa, outside, permanent};
+use super::{Class, Names, lane, mpoa, permanent};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{ElanFile, HostFile, LabFile, LinkFile, LinkOptions, Name, RouterFile};
+use crate::file::{HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile};
 use crate::model::{
     Attachment, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd,
     LinkId, Node, NodeId, NodeKind, Port, Router, Side, Switch, Tcp,
@@ -11,7 +11,6 @@ use crate::model::{
 use crate::plan::{self, Kind};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
-use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -26,14 +25,6 @@ const BUFFER: usize = 64 * 1024;
 /// How many nodes a lab can have; well within the 16 bits of a node's number in its MAC address.
 const MAX_NODES: usize = 10_000;
 
-/// Name of the host of the LANE services and where to report trouble with it.
-pub(super) fn lane_name(file: &LabFile) -> (&str, Span) {
-    match &file.lane.name {
-        Some(name) => (&name.value.0, name.at),
-        None => ("lane", file.lane.place),
-    }
-}
-
 /// Fills `lab.nodes`, `lab.links` and `lab.elans`.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     let routers = file.routers.as_ref().map_or(0, |table| table.0.len());
@@ -45,7 +36,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     let site = site(file, d);
     switches(file, site, lab, d);
     trunks(file, names, lab, d);
-    elans(file, lab, d);
+    lane::elans(file, lab, d);
     permanent::subnets(file, lab, d);
     let mut builder = Builder {
         site,
@@ -53,8 +44,8 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
         lab,
         ips: BTreeMap::new(),
     };
-    if outside::with_lane(file).is_none() {
-        builder.lane_server(file, d);
+    if let Some((section, on)) = lane::own(file) {
+        builder.lane_server(section, on, d);
     }
     let no_routers = Vec::new();
     let routers = file.routers.as_ref().map_or(&no_routers, |table| &table.0);
@@ -191,60 +182,6 @@ pub(super) fn connect(
     id
 }
 
-fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
-    let table = &file.lane.elans.0;
-    if table.is_empty() {
-        d.error(file.lane.place, "lane.elans names no ELAN")
-            .hint("for example: elans: { a: { subnet: 10.1.0.0/24 } }");
-    }
-    if let Some((name, _)) = table.get(plan::MAX_ELANS) {
-        d.error(
-            name.at,
-            format!("more than {} ELANs on one LANE server", plan::MAX_ELANS),
-        );
-        return;
-    }
-    for (n, (name, elan)) in table.iter().enumerate() {
-        check_subnet(&table[..n], name, elan, d);
-        lab.elans.push(Elan {
-            name: name.value.0.clone(),
-            id: n as u32 + 1,
-            subnet: elan.subnet.value.0,
-            max_frame: elan
-                .mtu
-                .as_ref()
-                .map_or(MaxFrameSize::S1516, |mtu| mtu.value.0),
-            // Completed when the LANE server has its address.
-            les: AtmAddress::ZERO,
-            bus: AtmAddress::ZERO,
-            clip: None,
-        });
-    }
-}
-
-fn check_subnet(
-    before: &[(At<Name>, ElanFile)],
-    name: &At<Name>,
-    elan: &ElanFile,
-    d: &mut Diagnostics,
-) {
-    let subnet = elan.subnet.value.0;
-    if !(8..=30).contains(&subnet.length) {
-        d.error(
-            elan.subnet.at,
-            format!("/{} is no subnet for an ELAN: use /8 to /30", subnet.length),
-        );
-    }
-    for (other_name, other) in before {
-        if other.subnet.value.0.overlaps(subnet) {
-            let (a, b) = (&other_name.value.0, &name.value.0);
-            let text = format!("the subnets of ELANs {a} and {b} overlap");
-            d.error(elan.subnet.at, text)
-                .see(other.subnet.at, format!("subnet of {a}"));
-        }
-    }
-}
-
 /// Adds end systems.
 struct Builder<'a> {
     site: u8,
@@ -317,12 +254,12 @@ impl Builder<'_> {
             node.kind = kind;
         }
     }
-    fn lane_server(&mut self, file: &LabFile, d: &mut Diagnostics) {
-        let (name, _) = lane_name(file);
+    fn lane_server(&mut self, section: &LaneFile, on: &At<String>, d: &mut Diagnostics) {
+        let (name, _) = lane::server_name(section);
         let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
-        let attachment = self.attach(name, &file.lane.on, esi, file.lane.link.as_ref(), d);
+        let attachment = self.attach(name, on, esi, section.link.as_ref(), d);
         let address = attachment.address;
-        let lane = self.lab.elans.iter_mut().filter(|elan| elan.clip.is_none());
+        let lane = self.lab.elans.iter_mut().filter(|elan| elan.is_own());
         for (n, elan) in (0..).zip(lane) {
             elan.les = address.with_selector(plan::SELECTOR_LES + n);
             elan.bus = address.with_selector(plan::SELECTOR_BUS + n);

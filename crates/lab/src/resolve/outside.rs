@@ -33,7 +33,8 @@ pub(super) fn links(file: &LabFile) -> impl Iterator<Item = &OutsideFile> {
 
 /// The trunk out of the lab behind which the LANE services are, if they are not here.
 pub(super) fn with_lane(file: &LabFile) -> Option<&OutsideFile> {
-    let lane = |(number, link): &(u16, &OutsideFile)| name(link, *number).0 == file.lane.on.value;
+    let on = file.lane.as_ref()?.on.as_ref()?;
+    let lane = |(number, link): &(u16, &OutsideFile)| name(link, *number).0 == on.value;
     (1..).zip(links(file)).find(lane).map(|(_, link)| link)
 }
 
@@ -76,15 +77,14 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
 
 /// Complains about what makes no sense when another lab has the LANE services.
 fn lane_elsewhere(file: &LabFile, d: &mut Diagnostics) {
-    let Some(link) = with_lane(file) else {
+    let (Some(link), Some(section)) = (with_lane(file), &file.lane) else {
         return;
     };
-    if link.options.trunk.is_none() {
-        let at = file.lane.on.at;
-        d.error(at, format!("'{}' is no trunk", file.lane.on.value))
+    if let Some(on) = section.on.as_ref().filter(|_| link.options.trunk.is_none()) {
+        d.error(on.at, format!("'{}' is no trunk", on.value))
             .hint("give its link 'trunk: network' or 'trunk: user'");
     }
-    if let Some(name) = &file.lane.name {
+    if let Some(name) = &section.name {
         d.error(
             name.at,
             "the LANE services are outside: their host has no name here",
@@ -326,7 +326,9 @@ fn addresses(link: &OutsideFile, lab: &Lab, d: &mut Diagnostics) -> Vec<AtmAddre
     let mut all: Vec<AtmAddress> = Vec::new();
     for At { value, at } in &given.0 {
         let owner = lab.nodes.iter().find(|node| owns(node, &value.0));
-        if let Some(owner) = owner {
+        let lecs = lab.lane_server();
+        let lecs = lecs.filter(|_| value.0.same_end_system(&AtmAddress::LECS));
+        if let Some(owner) = owner.or(lecs.map(|(_, node, _)| node)) {
             let text = format!("this ATM address is of {} already", owner.name);
             d.error(*at, text);
         }

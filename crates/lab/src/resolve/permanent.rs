@@ -49,6 +49,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             max_frame: MaxFrameSize::UNSPECIFIED,
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
+            foreign: None,
             clip: Some(Lis {
                 mtu: mtu.try_into().unwrap_or(u16::MAX),
                 server: None,

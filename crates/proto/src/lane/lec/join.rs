@@ -68,10 +68,10 @@ impl Control {
     // ---- lecsConnect, configure ----
 
     fn lecs_addresses(&self) -> Vec<AtmAddress> {
-        let by_hand = self.config.lecs.into_iter();
-        by_hand
-            .chain([AtmAddress::LECS_ANYCAST, AtmAddress::LECS])
-            .collect()
+        let by_hand = self.config.lecs;
+        let well_known = [AtmAddress::LECS_ANYCAST, AtmAddress::LECS];
+        let others = well_known.into_iter().filter(|a| Some(*a) != by_hand);
+        by_hand.into_iter().chain(others).collect()
     }
 
     fn call_lecs(&mut self, now: Instant) {

@@ -182,6 +182,8 @@ pub enum Output {
 pub struct Lec {
     control: Control,
     data: Forwarder,
+    /// The LECS that the client was told of before it started.
+    lecs_by_hand: Option<AtmAddress>,
     out: VecDeque<Output>,
 }
 
@@ -190,17 +192,23 @@ impl Lec {
     #[must_use]
     pub fn new(config: LecConfig) -> Self {
         Self {
+            lecs_by_hand: config.lecs,
             data: Forwarder::new(config.macs().collect(), config.proxy, config.limits),
             control: Control::new(config),
             out: VecDeque::new(),
         }
     }
     /// Where the client is in the network, as ILMI told: the prefix of its address, and the LECS to ask first.
-    /// The prefix may change only before [`Input::Start`]; the LECS counts from the next join.
+    /// The prefix may change only before [`Input::Start`]; the LECS counts from the next join. Servers given by hand
+    /// stay: those that ILMI names are for clients that know none.
     pub fn set_network(&mut self, prefix: [u8; 13], lecs: Option<AtmAddress>) {
         let config = &mut self.control.config;
         config.address = config.address.with_prefix(prefix);
-        config.lecs = lecs;
+        config.lecs = match (self.lecs_by_hand, config.les) {
+            (Some(by_hand), _) => Some(by_hand),
+            (None, Some(_)) => None,
+            (None, None) => lecs,
+        };
     }
     /// Where it stands.
     #[must_use]

@@ -1,0 +1,297 @@
+//! Emulated LANs, and servers of theirs outside the lab.
+
+use super::outside;
+use crate::diag::{Diagnostics, Span};
+use crate::field::At;
+use crate::file::{ElanFile, LabFile, LaneFile, Name};
+use crate::model::{Elan, ForeignServers, Lab, NodeKind};
+use crate::plan;
+use aerostat_wire::AtmAddress;
+use aerostat_wire::lane::{ElanName, MaxFrameSize};
+
+/// The LANE services of the lab itself, if it has any, and the switch that their host is attached to.
+pub(super) fn own(file: &LabFile) -> Option<(&LaneFile, &At<String>)> {
+    let section = file.lane.as_ref()?;
+    let on = section.on.as_ref()?;
+    outside::with_lane(file).is_none().then_some((section, on))
+}
+
+/// Name of the host of the LANE services and where to report trouble with it.
+pub(super) fn server_name(section: &LaneFile) -> (&str, Span) {
+    match &section.name {
+        Some(name) => (&name.value.0, name.at),
+        None => ("lane", section.place),
+    }
+}
+
+/// Fills `lab.elans`.
+pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+    let Some(section) = &file.lane else {
+        return;
+    };
+    let table = &section.elans.0;
+    if table.is_empty() {
+        d.error(section.place, "lane.elans names no ELAN")
+            .hint("for example: elans: { a: { subnet: 10.1.0.0/24 } }");
+    }
+    if let Some((name, _)) = table.get(plan::MAX_ELANS) {
+        d.error(
+            name.at,
+            format!("more than {} ELANs on one LANE server", plan::MAX_ELANS),
+        );
+        return;
+    }
+    for (n, (name, elan)) in table.iter().enumerate() {
+        check_subnet(&table[..n], name, elan, d);
+        let foreign = foreign(name, elan, d);
+        if foreign.is_none() && section.on.is_none() {
+            d.error(name.at, format!("ELAN {} has no servers", name.value.0))
+                .hint("give 'lane:' an 'on:', the switch of servers in the lab; or the ELAN 'lecs:' or 'les:'");
+        }
+        lab.elans.push(Elan {
+            name: name.value.0.clone(),
+            id: n as u32 + 1,
+            subnet: elan.subnet.value.0,
+            max_frame: elan
+                .mtu
+                .as_ref()
+                .map_or(MaxFrameSize::S1516, |mtu| mtu.value.0),
+            // Completed when the LANE server has its address.
+            les: AtmAddress::ZERO,
+            bus: AtmAddress::ZERO,
+            foreign,
+            clip: None,
+        });
+    }
+    let own = lab.elans.iter().any(Elan::is_own);
+    if let Some(on) = section.on.as_ref().filter(|_| !own && !d.has_errors()) {
+        d.warning(on.at, "these servers have no ELAN: all are served outside");
+    }
+}
+
+fn check_subnet(
+    before: &[(At<Name>, ElanFile)],
+    name: &At<Name>,
+    elan: &ElanFile,
+    d: &mut Diagnostics,
+) {
+    let subnet = elan.subnet.value.0;
+    if !(8..=30).contains(&subnet.length) {
+        d.error(
+            elan.subnet.at,
+            format!("/{} is no subnet for an ELAN: use /8 to /30", subnet.length),
+        );
+    }
+    for (other_name, other) in before {
+        if other.subnet.value.0.overlaps(subnet) {
+            let (a, b) = (&other_name.value.0, &name.value.0);
+            let text = format!("the subnets of ELANs {a} and {b} overlap");
+            d.error(elan.subnet.at, text)
+                .see(other.subnet.at, format!("subnet of {a}"));
+        }
+    }
+}
+
+/// Servers outside the lab, if the file names any.
+fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<ForeignServers> {
+    if elan.lecs.is_none() && elan.les.is_none() {
+        if let Some(other) = &elan.name {
+            d.error(other.at, "an ELAN of the lab is called by its key")
+                .hint("'name' is for ELANs with 'lecs' or 'les' outside");
+        }
+        return None;
+    }
+    let called = match &elan.name {
+        Some(other) => other.value.clone(),
+        None => name.value.0.clone(),
+    };
+    if let Some(other) = &elan.name
+        && ElanName::new(&called).is_none()
+    {
+        d.error(other.at, "the name of an ELAN has at most 32 octets");
+    }
+    Some(ForeignServers {
+        name: called,
+        well_known: elan
+            .lecs
+            .as_ref()
+            .is_some_and(|lecs| lecs.value.0.is_none()),
+        lecs: elan.lecs.as_ref().and_then(|lecs| lecs.value.0),
+        les: elan.les.as_ref().map(|les| les.value.0),
+        max_frame: elan
+            .mtu
+            .as_ref()
+            .map_or(MaxFrameSize::UNSPECIFIED, |mtu| mtu.value.0),
+    })
+}
+
+/// Checks that calls to the servers outside leave the lab. For this, links out of the lab must be there.
+pub(super) fn check_foreign(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let table = file.lane.iter().flat_map(|section| &section.elans.0);
+    for (_, elan) in table {
+        if let Some(lecs) = &elan.lecs {
+            check_server(lecs.value.0.unwrap_or(AtmAddress::LECS), lecs.at, lab, d);
+        }
+        if let Some(les) = &elan.les {
+            check_server(les.value.0, les.at, lab, d);
+        }
+    }
+}
+
+fn check_server(address: AtmAddress, at: Span, lab: &Lab, d: &mut Diagnostics) {
+    let well_known = address.same_end_system(&AtmAddress::LECS);
+    if well_known && lab.lane_server().is_some() {
+        d.error(at, "the well-known address is that of the lab's own LECS")
+            .hint("name the LECS outside by another address of its");
+        return;
+    }
+    let inside = lab.nodes().find(|(_, node)| {
+        let own = node
+            .attachment()
+            .filter(|_| !matches!(node.kind, NodeKind::Outside(_)));
+        own.is_some_and(|own| own.address.same_end_system(&address))
+    });
+    if let Some((_, node)) = inside {
+        d.error(
+            at,
+            format!("this ATM address is of {}, in the lab", node.name),
+        );
+        return;
+    }
+    let leads_there = lab.outside().any(|(_, _, outside)| {
+        let registers = outside.ilmi && outside.addresses.is_empty();
+        let mut known = outside.addresses.iter();
+        let trunk = outside.trunk.as_ref();
+        registers
+            || known.any(|own| own.same_end_system(&address))
+            || trunk.is_some_and(|trunk| {
+                let mut prefixes = trunk.prefixes.iter();
+                trunk.lane && well_known || prefixes.any(|p| address.0.starts_with(p))
+            })
+    });
+    if !leads_there {
+        d.error(at, "no link out of the lab leads to this address")
+            .hint(format!(
+                "give a link 'address: [..., {address}]', or a trunk 'routes:'"
+            ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::build::{Builder, Flavour};
+    use crate::model::{Lab, NodeKind};
+    use crate::resolve::tests::lab;
+    use aerostat_proto::Instant;
+    use aerostat_wire::AtmAddress;
+
+    const WITHOUT: &str = "
+switches: { s1: {}, s2: {} }
+links:
+  - [s1, s2]
+  - [s2, { atmtcp: { listen: 127.0.0.1:2812 }, name: vm, address: [47.0005.80FFE1000000F21A26D8.0020EA0000B0.00,
+      47.0079.00000000000000000000.00A03E000001.00] }]
+lane:
+  elans:
+    a: { subnet: 10.1.0.0/24, lecs: well-known }
+    b: { subnet: 10.2.0.0/24, les: 47.0005.80FFE1000000F21A26D8.0020EA0000B0.01, name: '', mtu: 4544 }
+hosts:
+  x: { on: s1, elan: a, ip: 10.1.0.10, gateway: 10.1.0.77 }
+  y: { on: s2, elan: b, ip: 10.2.0.10 }
+traffic: [{ from: x, to: y, kind: ping }]
+";
+
+    fn error(from: &str, to: &str) -> String {
+        assert!(WITHOUT.contains(from), "{from}");
+        let found = crate::parse("t.atm.yml", &WITHOUT.replace(from, to), &[]);
+        found.expect_err("an error").to_string()
+    }
+
+    fn peer(lab: &Lab, switch: &str, to: AtmAddress) -> Option<String> {
+        let NodeKind::Switch(switch) = &lab.node(lab.find(switch)?).kind else {
+            return None;
+        };
+        let mut routes = switch.routes.iter();
+        let route = routes.find(|route| to.0.starts_with(&route.prefix))?;
+        Some(lab.node(switch.ports[route.port].peer).name.clone())
+    }
+
+    #[test]
+    fn a_lab_needs_no_servers_of_its_own() {
+        let lab = lab(WITHOUT);
+        assert!(lab.lane_server().is_none());
+        let names: Vec<&str> = lab.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["s1", "s2", "x", "y", "vm"]);
+        let (a, b) = (
+            lab.elans[0].foreign.clone().unwrap(),
+            lab.elans[1].foreign.clone().unwrap(),
+        );
+        assert!(a.well_known && a.lecs.is_none() && a.les.is_none());
+        assert_eq!((a.name.as_str(), b.name.as_str()), ("a", ""));
+        assert_eq!(b.max_frame.octets(), Some(4544));
+        let les = b.les.unwrap();
+        for to in [les, AtmAddress::LECS] {
+            assert_eq!(peer(&lab, "s1", to).as_deref(), Some("s2"));
+            assert_eq!(peer(&lab, "s2", to).as_deref(), Some("vm"));
+        }
+        assert_eq!(peer(&lab, "s1", AtmAddress::LECS_ANYCAST), None);
+        let builder = Builder::new(&lab, 1, Flavour::Embedded);
+        let hosts = lab
+            .nodes()
+            .filter_map(|(id, _)| builder.host(id, 0, Instant::ZERO));
+        assert_eq!(hosts.count(), 2);
+    }
+
+    #[test]
+    fn a_lab_needs_no_lane_at_all() {
+        let text = "
+switches: { s1: {} }
+clip: { c: { subnet: 10.5.0.0/24, server: x } }
+hosts: { x: { on: s1, elan: c, ip: 10.5.0.1 }, y: { on: s1, elan: c, ip: 10.5.0.2 } }
+";
+        let lab = lab(text);
+        assert_eq!(lab.nodes.len(), 3);
+        let known = lab.switches().next().unwrap().2.routes.len();
+        assert_eq!(known, 2, "the two hosts");
+        let wrong = crate::parse(
+            "t.atm.yml",
+            &text.replace("c, ip: 10.5.0.2", "d, ip: 10.5.0.2"),
+            &[],
+        );
+        assert!(
+            wrong
+                .expect_err("an error")
+                .to_string()
+                .contains("no ELAN 'd'")
+        );
+        let cut = text.replace("s1: {} }", "s1: {}, s2: {} }");
+        let cut = crate::parse("t.atm.yml", &cut, &[]).expect_err("an error");
+        assert!(
+            cut.to_string()
+                .contains("no path between switches s1 and s2")
+        );
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let none = error("lecs: well-known", "mtu: 1516");
+        assert!(none.contains("ELAN a has no servers"), "{none}");
+        let lost = error("B0.01", "B1.01");
+        assert!(lost.contains("no link out of the lab leads"), "{lost}");
+        let lost = error("00A03E000001", "00A03E000002");
+        assert!(lost.contains("no link out of the lab leads"), "{lost}");
+        let own = error("lane:\n", "lane:\n  on: s1\n");
+        assert!(own.contains("the lab's own LECS"), "{own}");
+        let inside = error(
+            "47.0005.80FFE1000000F21A26D8.0020EA0000B0.01",
+            "47.0091.8100.0000.02a7.0000.0100.02a703000100.01",
+        );
+        assert!(inside.contains("of x, in the lab"), "{inside}");
+        assert!(error("lecs: well-known", "lecs: wellknown").contains("expected well-known or"));
+        assert!(error("name: ''", "name: 012345678901234567890123456789012").contains("32 octets"));
+        let named = error("lecs: well-known }", "name: z }");
+        assert!(named.contains("called by its key"), "{named}");
+        let gateway = error("gateway: 10.1.0.77", "gateway: 10.9.0.77");
+        assert!(gateway.contains("is no router"), "{gateway}");
+    }
+}
