@@ -51,6 +51,7 @@ pub struct Builder<'a> {
     seed: u64,
     flavour: Flavour,
     flows: Vec<FlowSpec>,
+    split: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -62,7 +63,14 @@ impl<'a> Builder<'a> {
             seed,
             flavour,
             flows: flow_specs(lab),
+            split: false,
         }
+    }
+
+    /// With the daemons of MPOA clients in processes of their own, which the driver must provide.
+    #[must_use]
+    pub fn split(self, split: bool) -> Self {
+        Self { split, ..self }
     }
 
     /// The flows that are measured, in the order of [`Lab::traffic`].
@@ -371,6 +379,7 @@ impl<'a> Builder<'a> {
         config.params.retry_max = model.retry_max;
         config.params.hold_down = model.hold_down;
         config.tag = model.tag;
+        config.split = self.split;
         config.itfs = vec![0];
         let seed = self.seed_of(name, "mpc", life);
         host.add_service(Box::new(move |start| {

@@ -365,6 +365,8 @@ impl<'a> Driver<'a> {
                         link.send(&run);
                     }
                 }
+                // No client is split here.
+                Output::Mpcd(..) => {}
                 Output::Sample(sample) => self.stats.record(&sample),
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
                 Output::Finished(node, app, _) => {

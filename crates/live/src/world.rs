@@ -26,6 +26,8 @@ use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{self, PortNo, Switch};
+use aerostat_proto::mpoa::mpc;
+use aerostat_proto::mpoa::split::ToMpcd;
 use aerostat_proto::{Duration, Instant, Machine as _, Trace};
 use aerostat_wire::pcapng::Direction;
 use std::collections::VecDeque;
@@ -53,6 +55,8 @@ pub enum Output {
     Finished(NodeId, AppId, AppResult),
     /// Cells for the far end of a link out of the lab.
     Outside(NodeId, CellRun),
+    /// For the daemon of a node's MPOA client.
+    Mpcd(NodeId, ToMpcd),
     /// The story.
     Trace(NodeId, Instant, Trace),
 }
@@ -262,6 +266,15 @@ impl World {
         }
     }
 
+    /// From or about the daemon of a node's MPOA client.
+    pub fn mpcd(&mut self, node: NodeId, input: mpc::Input<'_>, now: Instant) {
+        let now = self.advance(now);
+        if let Some(Machine::Station(station)) = &mut self.nodes[node.0].machine {
+            station.handle_input(HostInput::Mpc(input), now);
+            self.settle(node.0);
+        }
+    }
+
     /// A switch, to change its permanent connections; `None` for another node, or while it is down.
     pub fn switch_mut(&mut self, node: NodeId) -> Option<&mut Switch> {
         match &mut self.nodes.get_mut(node.0)?.machine {
@@ -443,6 +456,7 @@ impl World {
                         },
                         StationEvent::Sample(sample) => Output::Sample(sample),
                         StationEvent::Finished(app, result) => Output::Finished(id, app, result),
+                        StationEvent::Mpcd(message) => Output::Mpcd(id, message),
                         StationEvent::Trace(trace) => Output::Trace(id, time, trace),
                     });
                 }

@@ -107,6 +107,8 @@ impl StationNode {
                     self.kernel_frames += 1;
                     continue;
                 }
+                // There are no processes in virtual time.
+                StationEvent::Mpcd(_) => continue,
                 StationEvent::Sample(sample) => NodeOutput::Event(LabEvent::Sample(sample)),
                 StationEvent::Finished(app, result) => {
                     NodeOutput::Event(LabEvent::Finished(app, result))

@@ -47,6 +47,8 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
+use aerostat_proto::mpoa::mpc;
+use aerostat_proto::mpoa::split::ToMpcd;
 use aerostat_proto::{Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
@@ -73,6 +75,8 @@ pub enum HostInput<'a> {
     },
     /// From the experimenter.
     Command(HostCommand),
+    /// For the MPOA client, from or about its daemon in a process of its own.
+    Mpc(mpc::Input<'a>),
 }
 
 /// What an experimenter can do to a host.
@@ -123,6 +127,8 @@ pub enum HostOutput {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
+    /// For the MPOA client's daemon in a process of its own.
+    Mpcd(ToMpcd),
     /// The story.
     Trace(Trace),
 }
@@ -337,6 +343,7 @@ impl Host {
             HostInput::Sdu { vc, sdu } => self.receive_sdu(vc, sdu, now),
             HostInput::Frame { itf, frame } => self.transmit(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
+            HostInput::Mpc(input) => self.tell_mpc(input, now),
         }
         self.settle(now);
     }

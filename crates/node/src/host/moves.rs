@@ -299,6 +299,7 @@ impl Host {
             mpc::Output::Deliver { itf, frame } => self.deliver(itf, frame, Path::Shortcut, now),
             mpc::Output::SetTlvs { itf, tlvs } => self.set_tlvs(itf, tlvs, now),
             mpc::Output::Discover { itf, mac } => self.discover(itf, mac, now),
+            mpc::Output::Mpcd(message) => self.out.push_back(HostOutput::Mpcd(message)),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Host, HostInput, HostOutput, Sample};
 use crate::atm::{CellRate, CellRun, Nic, NicEvent, Pdu};
 use crate::ip::apps::{AppId, AppResult};
+use aerostat_proto::mpoa::split::ToMpcd;
 use aerostat_proto::{Instant, Trace};
 use std::collections::VecDeque;
 
@@ -20,6 +21,8 @@ pub enum StationEvent {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
+    /// For the MPOA client's daemon in a process of its own.
+    Mpcd(ToMpcd),
     /// The story.
     Trace(Trace),
 }
@@ -127,6 +130,7 @@ impl Station {
                 HostOutput::Frame { itf, frame } => StationEvent::Frame { itf, frame },
                 HostOutput::Sample(sample) => StationEvent::Sample(sample),
                 HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
+                HostOutput::Mpcd(message) => StationEvent::Mpcd(message),
                 HostOutput::Trace(trace) => StationEvent::Trace(trace),
             };
             self.events.push_back(event);

@@ -81,7 +81,7 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
         purge_replies_sent, data_plane_purges, data_plane_purges_sent, malformed, unknown_sender,
         unsolicited, mps_deaths, packets_received, octets_received, packets_sent, octets_sent,
         frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, connection_limit,
-        mps_limit, control_dropped, stray_events);
+        mps_limit, control_dropped, stray_events, daemon_refused);
     let mut counters = Table::counters("counters", counters);
     by_code(
         &mut counters,

@@ -3,6 +3,7 @@
 use crate::mix::mix;
 use crate::mpoa::messages::{ToDaemon, ToKernel};
 use crate::mpoa::params::MpcParams;
+use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
@@ -63,6 +64,9 @@ pub struct MpcConfig {
     pub tag: bool,
     /// Whether the client runs from [`Input::Start`] on; see [`Input::Enable`].
     pub enabled: bool,
+    /// Whether the daemon is a process of its own: then it is there from [`Input::StartDaemon`] to
+    /// [`Input::KillDaemon`], and talks by [`Input::Mpcd`] and [`Output::Mpcd`].
+    pub split: bool,
     /// LANE interfaces that get the Device Type TLV at the start, before they are up. Others get it at `LecUp`.
     pub itfs: Vec<usize>,
     /// MPSs that do not announce themselves.
@@ -86,6 +90,7 @@ impl MpcConfig {
             params: MpcParams::default(),
             tag: true,
             enabled: true,
+            split: false,
             itfs: Vec::new(),
             static_mps: Vec::new(),
             limits: MpcLimits::default(),
@@ -106,8 +111,10 @@ pub enum Input<'a> {
     Reload,
     /// The daemon dies on the spot; LANE goes on, and the caches wait for the next daemon.
     KillDaemon,
-    /// The daemon is back.
+    /// The daemon is back. One in a process of its own is told what to do.
     StartDaemon,
+    /// From the daemon in a process of its own.
+    Mpcd(FromMpcd),
     /// Turns the client on, or off as `Stop` does.
     Enable(bool),
     /// From the ATM service.
@@ -195,6 +202,8 @@ pub enum Output {
         /// The MAC address.
         mac: MacAddr,
     },
+    /// For the daemon in a process of its own.
+    Mpcd(ToMpcd),
     /// An observation.
     Trace(Trace),
 }
@@ -267,6 +276,32 @@ pub struct MpcCounters {
     pub control_dropped: u64,
     /// Events of the ATM service about connections that do not exist.
     pub stray_events: u64,
+    /// Requests and messages of a daemon in a process of its own that were refused.
+    pub daemon_refused: u64,
+}
+
+impl MpcCounters {
+    /// Adds what another part of the client counted.
+    pub(super) fn add(&mut self, other: &Self) {
+        macro_rules! add {
+            ($($number:ident),+; $($codes:ident),+) => {{
+                $(self.$number = self.$number.saturating_add(other.$number);)+
+                $(for (code, count) in &other.$codes {
+                    let own = self.$codes.entry(*code).or_default();
+                    *own = own.saturating_add(*count);
+                })+
+                // A count that is in neither list does not compile.
+                let Self { $($number: _,)+ $($codes: _,)+ } = self;
+            }};
+        }
+        add!(resolution_requests_sent, imposition_requests, egress_purges_sent,
+            egress_purge_replies, keep_alives, triggers, purge_requests, purge_replies_sent,
+            data_plane_purges, data_plane_purges_sent, malformed, unknown_sender, unsolicited,
+            mps_deaths, packets_received, octets_received, packets_sent, octets_sent,
+            frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit,
+            connection_limit, mps_limit, control_dropped, stray_events, daemon_refused;
+            resolution_replies, imposition_replies, errors, errors_sent);
+    }
 }
 
 /// Adds one to a count by code.
@@ -339,6 +374,9 @@ impl Bus {
     }
     pub(super) fn kernel(&mut self, message: ToKernel) {
         self.to_kernel.push_back(message);
+    }
+    pub(super) fn mpcd(&mut self, message: ToMpcd) {
+        self.out.push_back(Output::Mpcd(message));
     }
     pub(super) fn daemon(&mut self, message: ToDaemon) {
         self.to_daemon.push_back(message);

@@ -9,7 +9,8 @@
 //! **Objects and owners.** [`Mpc`] owns two halves that talk only by the messages of
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
 //! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
-//! request ids and tags, and the keep-alive check of each MPS. The daemon can die ([`Input::KillDaemon`]): its
+//! request ids and tags, and the keep-alive check of each MPS. It lives in [`Mpc`], or in a process of its own as an
+//! [`Mpcd`] ([`split`](crate::mpoa::split)); then `away` keeps its seat. The daemon can die ([`Input::KillDaemon`]): its
 //! connections close and frames go on over LANE. What the caches hold waits for the next daemon, 60 s at most
 //! (MPC-c2, as long as an MPS is trusted without a sign of life). The next one takes it over: it watches the MPSs, keeps
 //! the tags, finishes purges, and opens shortcuts again when their flows go on.
@@ -35,11 +36,13 @@
 //! meanwhile is found out by its silence, after MPC-c2.
 
 mod api;
+mod away;
 mod control;
 mod daemon;
 mod data;
 mod egress;
 mod ingress;
+mod process;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -48,13 +51,16 @@ mod why;
 pub use api::{ByCode, Input, MpcConfig, MpcCounters, MpcLimits, Output, StaticMps};
 pub use egress::EgressState;
 pub use ingress::IngressState;
+pub use process::{Mpcd, MpcdInput, MpcdOutput};
 pub use snapshot::{EgressRow, IngressRow, MpcSnapshot, MpsRow, QosRow, ShortcutRow};
 pub use why::{Why, WhyReason};
 
 use crate::mpoa::params::MpcParams;
+use crate::mpoa::split::ToMpcd;
 use crate::{AtmEvent, AtmRequest, Cause, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::Tlv;
 use api::{Bus, Numbers, RELOAD_PAUSE};
+use away::Away;
 use daemon::{Daemon, Elan, Ending};
 use data::DataPlane;
 use std::collections::BTreeMap;
@@ -67,6 +73,8 @@ pub struct Mpc {
     elans: BTreeMap<usize, Elan>,
     data: DataPlane,
     daemon: Option<Daemon>,
+    /// The seat of a daemon in a process of its own.
+    away: Option<Away>,
     numbers: Numbers,
     bus: Bus,
     started: bool,
@@ -83,6 +91,7 @@ impl Mpc {
             params,
             elans: BTreeMap::new(),
             daemon: None,
+            away: config.split.then(Away::default),
             numbers: Numbers::new(config.seed),
             bus: Bus::default(),
             started: false,
@@ -99,9 +108,9 @@ impl Mpc {
     /// True while the daemon runs and is not ending.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.daemon
-            .as_ref()
-            .is_some_and(|daemon| daemon.ending == Ending::No)
+        let here = self.daemon.as_ref();
+        here.is_some_and(|daemon| daemon.ending == Ending::No)
+            || self.away.as_ref().is_some_and(Away::is_running)
     }
     /// Parameters in force: as configured, and as the LECS changed them.
     #[must_use]
@@ -116,6 +125,9 @@ impl Mpc {
 
     fn start_daemon(&mut self) {
         self.restart_at = None;
+        if self.away.is_some() {
+            return self.start_away();
+        }
         if self.daemon.is_none() && self.started && self.config.enabled {
             self.bus
                 .trace(Trace::detail("mpc.up", "the MPOA client runs"));
@@ -128,6 +140,11 @@ impl Mpc {
     /// SIGTERM or SIGHUP.
     fn end_daemon(&mut self, reload: bool, now: Instant) {
         self.restart_at = None;
+        if let Some(away) = &mut self.away
+            && away.is_told()
+        {
+            return self.bus.mpcd(ToMpcd::Stop { reload });
+        }
         match &mut self.daemon {
             Some(daemon) => daemon.end(reload, now, &mut self.bus),
             // Nobody will take over from one that died.
@@ -160,6 +177,7 @@ impl Mpc {
         self.nobody_listens("the MPOA daemon died; LANE goes on");
     }
 
+    /// Whoever spoke to the daemon speaks to nobody.
     fn nobody_listens(&mut self, text: &str) {
         self.bus.to_kernel.clear();
         self.bus.to_daemon.clear();
@@ -173,6 +191,13 @@ impl Mpc {
             return;
         }
         self.params = params;
+        if let Some(away) = &mut self.away {
+            if away.is_told() {
+                self.bus.mpcd(ToMpcd::Params(self.params.clone()));
+            }
+            self.data.params = self.params.clone();
+            return;
+        }
         match &mut self.daemon {
             Some(daemon) => daemon.set_params(self.params.clone(), &mut self.bus),
             None => self.data.params = self.params.clone(),
@@ -180,6 +205,9 @@ impl Mpc {
     }
 
     fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        if self.away.is_some() {
+            return self.atm_away(event, now);
+        }
         let Some(daemon) = &mut self.daemon else {
             self.bus.counters.stray_events += 1;
             if let AtmEvent::Incoming { conn, .. } = event {
@@ -210,6 +238,9 @@ impl Mpc {
         if let Some(daemon) = &mut self.daemon {
             daemon.lec_up(itf, elan, &mut self.bus);
         }
+        if self.away.as_ref().is_some_and(Away::is_told) {
+            self.bus.mpcd(ToMpcd::ElanUp(elan.info(itf)));
+        }
     }
 
     fn lec_down(&mut self, itf: usize, now: Instant) {
@@ -217,6 +248,9 @@ impl Mpc {
         self.data.lec_down(itf, now, &mut self.bus);
         if let Some(daemon) = &mut self.daemon {
             daemon.elans.remove(&itf);
+        }
+        if self.away.as_ref().is_some_and(Away::is_told) {
+            self.bus.mpcd(ToMpcd::ElanDown { itf });
         }
     }
 
@@ -229,6 +263,8 @@ impl Mpc {
                 // Without a daemon nobody listens.
                 if let Some(daemon) = &mut self.daemon {
                     daemon.handle(message, &mut self.numbers, now, &mut self.bus);
+                } else if self.away.as_ref().is_some_and(Away::is_told) {
+                    self.bus.mpcd(ToMpcd::Message(message));
                 }
             } else {
                 break;
@@ -267,8 +303,13 @@ impl Machine for Mpc {
             Input::Reload => self.end_daemon(true, now),
             Input::KillDaemon => {
                 self.restart_at = None;
-                self.daemon_died(now);
+                match &self.away {
+                    Some(_) => self.away_gone(now),
+                    None => self.daemon_died(now),
+                }
             }
+            Input::StartDaemon if self.away.is_some() => self.away_came(),
+            Input::Mpcd(message) => self.hear_mpcd(message, now)?,
             Input::StartDaemon if !(self.started && self.config.enabled) => {
                 return Err(Refused("the client is not started or not enabled"));
             }

@@ -160,6 +160,11 @@ impl Mpc {
 
     fn mps_rows(&self, now: Instant) -> Vec<MpsRow> {
         let left = |control: &AtmAddress| {
+            if let Some(away) = &self.away {
+                return away
+                    .trusted_until(*control)
+                    .map(|at| at.since(now).as_secs());
+            }
             let known = self.daemon.as_ref()?.mps.get(control)?;
             known
                 .keep_alive
@@ -238,6 +243,14 @@ impl Mpc {
     }
 
     fn shortcut_rows(&self) -> Vec<ShortcutRow> {
+        if let Some(away) = &self.away {
+            let row = |(id, peer, opened)| ShortcutRow {
+                peer,
+                vc: self.data.shortcuts.get(&id).and_then(|s| s.vc),
+                opened,
+            };
+            return away.shortcuts().map(row).collect();
+        }
         let conns = self.daemon.iter().flat_map(|daemon| daemon.conns.iter());
         conns
             .filter(|(_, conn)| conn.purpose != Purpose::Control)

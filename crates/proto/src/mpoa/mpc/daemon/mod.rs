@@ -9,6 +9,7 @@ mod conns;
 use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{MpcParams, Retry};
+use crate::mpoa::split::ElanInfo;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
 use aerostat_wire::nhrp::Packet;
@@ -86,6 +87,13 @@ pub(in crate::mpoa::mpc) struct Purge {
 pub(in crate::mpoa::mpc) struct Elan {
     pub(in crate::mpoa::mpc) elan_id: u32,
     pub(in crate::mpoa::mpc) mtu: u16,
+}
+
+impl Elan {
+    pub(in crate::mpoa::mpc) const fn info(self, itf: usize) -> ElanInfo {
+        let Self { elan_id, mtu } = self;
+        ElanInfo { itf, elan_id, mtu }
+    }
 }
 
 /// Name of an egress entry: MPS, cache id.

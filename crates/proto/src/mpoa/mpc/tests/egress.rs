@@ -122,14 +122,14 @@ fn entries_have_different_tags() {
 #[test]
 fn tags_wrap_past_zero_and_past_those_in_use() {
     let mut rig = called();
-    rig.mpc.numbers.set_next_tag(u32::MAX);
+    rig.mpc.set_next_tag(u32::MAX);
     assert_eq!(tag_of(&impose(&mut rig, &imposition(1, 1200))), u32::MAX);
     assert_eq!(tag_of(&impose(&mut rig, &imposition(2, 1200))), 1);
-    rig.mpc.numbers.set_next_tag(u32::MAX);
+    rig.mpc.set_next_tag(u32::MAX);
     assert_eq!(tag_of(&impose(&mut rig, &imposition(3, 1200))), 2);
     // A removed entry gives its tag back.
     impose(&mut rig, &imposition(2, 0));
-    rig.mpc.numbers.set_next_tag(1);
+    rig.mpc.set_next_tag(1);
     assert_eq!(tag_of(&impose(&mut rig, &imposition(4, 1200))), 1);
 }
 
@@ -495,4 +495,30 @@ fn calls_that_make_no_sense_are_refused() {
         multipoint: true,
     };
     assert_eq!(rig.atm(event), refused(Cause::REJECTED));
+}
+
+#[test]
+fn the_same_with_the_daemon_in_a_process_of_its_own() {
+    across_a_boundary(&[
+        new_entry_is_accepted_with_a_tag,
+        refresh_keeps_the_tag_and_takes_the_new_header,
+        entries_have_different_tags,
+        tags_wrap_past_zero_and_past_those_in_use,
+        holding_time_zero_removes,
+        without_dll_header_nothing_happens,
+        what_cannot_be_accepted_is_refused_with_its_code,
+        limits_give_81_82_83,
+        untagged_path_looks_up_caller_and_destination,
+        no_wish_no_tag,
+        elan_ids_choose_the_interface,
+        miss_sends_a_data_plane_purge_but_not_for_each_packet,
+        what_is_no_ip_packet_is_counted,
+        expiry_purges_with_retries_until_the_reply,
+        unanswered_purge_ends_after_p5,
+        lec_down_purges_its_entries,
+        imposition_during_a_purge_makes_a_new_entry,
+        accepted_shortcut_without_entries_lingers_then_closes,
+        accepted_shortcut_carries_the_way_back,
+        calls_that_make_no_sense_are_refused,
+    ]);
 }

@@ -178,7 +178,8 @@ fn strike(rig: &mut Rig, blow: &Blow) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
-    fn stays_within_its_bounds(blows in prop::collection::vec(blow(), 0..60)) {
+    fn stays_within_its_bounds(blows in prop::collection::vec(blow(), 0..60), split: bool) {
+        SPLIT.set(split);
         let mut config = MpcConfig::new(CONTROL, DATA);
         config.limits = MpcLimits {
             ingress: 5, egress: 4, shortcuts: 3, control: 4, mps: 3, queue: 3,

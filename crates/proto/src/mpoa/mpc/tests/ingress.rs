@@ -604,3 +604,33 @@ fn full_cache_sends_the_rest_to_lane() {
         "stale counters make room"
     );
 }
+
+#[test]
+fn the_same_with_the_daemon_in_a_process_of_its_own() {
+    across_a_boundary(&[
+        only_candidates_are_counted,
+        cached_needs_p1_frames_within_p2,
+        request_is_the_one_of_linux,
+        from_flow_to_shortcut,
+        sdus_fit_the_smaller_of_two_elans,
+        untagged_reply_gives_the_routed_form,
+        query_is_retried_at_0_5_15_35_and_fails_at_40,
+        hold_down_lasts_p6_then_the_count_starts_again,
+        every_refusal_code_holds_down,
+        unusable_success_is_a_refusal,
+        trigger_resolves_without_a_flow,
+        refresh_at_two_thirds_keeps_the_shortcut,
+        holding_time_ends_an_idle_shortcut,
+        refused_refresh_ends_the_shortcut,
+        purge_of_the_mps_matches_by_prefix,
+        data_plane_purge_comes_over_the_shortcut,
+        a_stranger_cannot_purge_over_its_own_shortcut,
+        mps_mac_gone_deletes_the_entry,
+        ageing_of_le_arp_stops_new_flows_only,
+        refused_call_keeps_the_entry_and_waits_for_hold_down,
+        cleared_shortcut_is_opened_again_by_traffic,
+        one_connection_serves_all_destinations_behind_it,
+        qos_asks_for_its_own_shortcut,
+        full_cache_sends_the_rest_to_lane,
+    ]);
+}

@@ -275,7 +275,9 @@ fn enable_switches_on_and_off() {
     config.enabled = false;
     let mut rig = Rig::ready_with(config);
     assert_eq!(to_lane(&rig.flow(TARGET)), 10);
-    assert!(rig.mpc.handle_input(Input::StartDaemon, rig.now).is_err());
+    // A process may be there before it is needed.
+    let early = rig.mpc.handle_input(Input::StartDaemon, rig.now);
+    assert_eq!(early.is_err(), !SPLIT.get());
     let out = rig.input(Input::Enable(true));
     assert_eq!(
         (listens(&out).len(), tlvs(&out)),
@@ -591,4 +593,36 @@ fn proc_text_is_the_one_of_the_thesis() {
          13              resolved   1193          151            10.2.0.20        0   60 \n"
     );
     assert_eq!(rig.mpc.snapshot(rig.now).proc_text(), expected);
+}
+
+#[test]
+fn the_same_with_the_daemon_in_a_process_of_its_own() {
+    across_a_boundary(&[
+        start_listens_and_announces,
+        discovery_by_le_arp,
+        unannounced_mps_by_configuration,
+        parameters_of_the_lecs,
+        keep_alives_postpone_death,
+        first_keep_alive_within_60_seconds,
+        smaller_sequence_is_a_restart,
+        keep_alive_without_lifetime_or_of_another_counts_for_nothing,
+        death_purges_what_was_imposed_over_the_data_plane,
+        death_of_one_mps_leaves_the_other,
+        stop_purges_and_waits_for_the_replies,
+        stop_does_not_wait_for_ever,
+        reload_comes_back_after_five_seconds,
+        enable_switches_on_and_off,
+        killed_daemon_takes_its_connections_but_not_lane,
+        the_next_daemon_takes_over_from_the_caches,
+        a_purge_that_a_dead_daemon_left_is_finished_by_the_next,
+        caches_do_not_wait_for_ever_for_a_daemon,
+        an_mps_that_is_silent_after_a_take_over_is_dead,
+        answers_to_the_daemon_before_do_not_match,
+        unreachable_mps_is_tried_with_each_retry,
+        own_connection_or_theirs_carries_control,
+        strangers_are_not_heard,
+        strangers_do_not_take_all_control_connections,
+        errors_are_counted_and_unknown_compulsory_extensions_refused,
+        proc_text_is_the_one_of_the_thesis,
+    ]);
 }

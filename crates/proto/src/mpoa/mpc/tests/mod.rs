@@ -6,16 +6,22 @@ mod ingress;
 mod life;
 mod linux;
 mod pair;
+mod process;
 mod why;
 
 use super::*;
 use crate::machine::settle;
+use crate::mpoa::split::codec::Message;
+use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::{ConnId, Duration};
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader, Imposition};
 use aerostat_wire::nhrp::{Cie, Packet};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
+use core::cell::Cell;
 use core::net::Ipv4Addr;
+use core::ops::{Deref, DerefMut};
+use std::collections::VecDeque;
 
 const fn address(id: u8, selector: u8) -> AtmAddress {
     let mut octets = [0; 20];
@@ -64,16 +70,144 @@ fn mps_tlv(control: AtmAddress) -> Vec<Tlv> {
     vec![device.to_tlv()]
 }
 
+thread_local! {
+    /// Whether new clients have their daemon on the other side of a process boundary.
+    static SPLIT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs tests again with the daemon on the other side of a process boundary.
+fn across_a_boundary(tests: &[fn()]) {
+    SPLIT.set(true);
+    for test in tests {
+        test();
+    }
+    SPLIT.set(false);
+}
+
+/// A client; if it is split, with the process of its daemon, and every message between them as octets.
+struct Client {
+    mpc: Mpc,
+    mpcd: Option<Mpcd>,
+    out: VecDeque<Output>,
+}
+
+impl Client {
+    fn new(config: MpcConfig) -> Self {
+        let split = SPLIT.get();
+        let mut client = Self {
+            mpc: Mpc::new(MpcConfig { split, ..config }),
+            mpcd: None,
+            out: VecDeque::new(),
+        };
+        if split {
+            let ready = client.handle_input(Input::StartDaemon, Instant::ZERO);
+            ready.expect("a process is welcome");
+        }
+        client
+    }
+
+    fn set_next_tag(&mut self, tag: u32) {
+        match &mut self.mpcd {
+            Some(mpcd) => mpcd.numbers.set_next_tag(tag),
+            None => self.mpc.numbers.set_next_tag(tag),
+        }
+    }
+
+    /// A signal for the daemon.
+    fn signal(&mut self, input: MpcdInput, now: Instant) {
+        let mpcd = self.mpcd.as_mut().expect("a process");
+        mpcd.handle_input(input, now).expect("signals are taken");
+        self.carry(now);
+    }
+
+    fn carry(&mut self, now: Instant) {
+        loop {
+            while let Some(output) = self.mpc.poll_output() {
+                let Output::Mpcd(message) = output else {
+                    self.out.push_back(output);
+                    continue;
+                };
+                let message = ToMpcd::decode(&message.encode()).expect("a message");
+                if let Some(mpcd) = &mut self.mpcd {
+                    let input = MpcdInput::Message(message);
+                    mpcd.handle_input(input, now).expect("messages are taken");
+                }
+            }
+            let Some(said) = self.mpcd.as_mut().and_then(Machine::poll_output) else {
+                break;
+            };
+            let input = match said {
+                MpcdOutput::Message(message) => {
+                    let message = FromMpcd::decode(&message.encode()).expect("a message");
+                    Input::Mpcd(message)
+                }
+                MpcdOutput::Exit => {
+                    self.mpcd = None;
+                    Input::KillDaemon
+                }
+            };
+            self.mpc.handle_input(input, now).expect("accepted");
+        }
+    }
+}
+
+impl Machine for Client {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        if self.mpc.config.split {
+            match input {
+                Input::KillDaemon => self.mpcd = None,
+                Input::StartDaemon => self.mpcd = Some(Mpcd::default()),
+                _ => {}
+            }
+        }
+        self.mpc.handle_input(input, now)?;
+        self.carry(now);
+        Ok(())
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.mpc.handle_timeout(now);
+        self.carry(now);
+        if let Some(mpcd) = &mut self.mpcd {
+            mpcd.handle_timeout(now);
+        }
+        self.carry(now);
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        let daemon = self.mpcd.as_ref().and_then(Machine::poll_timeout);
+        [self.mpc.poll_timeout(), daemon]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
+impl Deref for Client {
+    type Target = Mpc;
+    fn deref(&self) -> &Mpc {
+        &self.mpc
+    }
+}
+impl DerefMut for Client {
+    fn deref_mut(&mut self) -> &mut Mpc {
+        &mut self.mpc
+    }
+}
+
 /// A client and its clock.
 struct Rig {
-    mpc: Mpc,
+    mpc: Client,
     now: Instant,
 }
 
 impl Rig {
     fn new(config: MpcConfig) -> Self {
         Self {
-            mpc: Mpc::new(config),
+            mpc: Client::new(config),
             now: Instant::ZERO,
         }
     }

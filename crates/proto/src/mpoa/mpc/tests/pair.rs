@@ -23,7 +23,7 @@ const fn router_mac(n: u8) -> MacAddr {
 }
 
 enum User {
-    Host(Box<Mpc>),
+    Host(Box<Client>),
     Router(Box<Mps>, Vec<mps::Output>),
 }
 
@@ -83,7 +83,7 @@ impl AtmUser for User {
                     Output::ToLec { .. } => Polled::Note(Note::Lane),
                     Output::Deliver { frame, .. } => Polled::Note(Note::Delivered(frame)),
                     Output::Trace(trace) => Polled::Note(Note::Told(trace)),
-                    Output::SetTlvs { .. } | Output::Discover { .. } => continue,
+                    Output::SetTlvs { .. } | Output::Discover { .. } | Output::Mpcd(_) => continue,
                 });
             },
             Self::Router(mps, asked) => loop {
@@ -154,7 +154,7 @@ fn router() -> User {
 fn host(n: u8, tag: bool) -> User {
     let mut config = MpcConfig::new(control(n), data(n));
     (config.tag, config.seed) = (tag, n.into());
-    let mut mpc = Mpc::new(config);
+    let mut mpc = Client::new(config);
     let device = DeviceType::Mps {
         control: MPS,
         macs: vec![router_mac(n)],
@@ -428,4 +428,17 @@ fn lost_control_packets_only_delay() {
     }
     let notes = world.take_notes();
     assert!(told(&notes, 0, "mpc.shortcut.first") >= 1);
+}
+
+#[test]
+fn the_same_with_the_daemon_in_a_process_of_its_own() {
+    across_a_boundary(&[
+        a_flow_moves_to_its_shortcut_and_so_does_its_answer,
+        keep_alives_and_refresh_hold_a_long_flow,
+        both_ways_at_once,
+        a_crashed_peer_is_left_and_found_again,
+        the_daemon_of_one_end_dies_and_returns,
+        a_silent_router_ends_the_shortcuts,
+        lost_control_packets_only_delay,
+    ]);
 }
