@@ -5,6 +5,8 @@ OUTSIDE=10.0.2.2
 PREFIX=47.0005.80FFE1000000F21A26D8
 OWN=$PREFIX.$ESI.00
 SILENT=$PREFIX.$ESI.01
+# Normal call clearing: UNI 3.0 has no cause 16.
+if [ $UNI = 3.0 ]; then NORMAL=31; else NORMAL=16; fi
 NOWHERE=$PREFIX.0020EA0000A0.00
 
 # check NAME COMMAND...: a line that the harness counts

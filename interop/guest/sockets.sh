@@ -1,4 +1,4 @@
-# Calls between sockets of this host and programs of the host inside, both ways.
+# Calls between sockets of this host and programs of the host inside, both ways; then permanent connections.
 INSIDE=47.0091.8100.0000.02A700000200.02A703000100
 # 20 PDUs of 4096 octets with the pattern of ttcp: their CRC-32 there, MD5 here. What ttcp_atm sends has 4 octets in front
 # of them, and five times behind.
@@ -25,5 +25,22 @@ sum() { [ "$(head -c 81920 /tmp/got | md5sum | cut -d' ' -f1)" = $MD5 ]; }
 check "all its PDUs arrived whole here" waitfor 5 sum
 kill $r 2>/dev/null
 check "nobody listens here: the program inside shows cause 88" waitfor 10 calls nobody " ended .* 88  *peer"
+
+written() { awrite 0.100 "PVC: a text" && waitfor 3 calls reader " 1  *11 "; }
+check "awrite writes to a program inside" written
+# It prints whole blocks: some 70 PDUs, 20 a second.
+aread -c 0.102 >/tmp/aread 2>&1 & r=$!
+check "aread reads from a program inside" waitfor 15 grep -q '^20: .* ! " # $ %.* 2 3$' /tmp/aread
+kill $r; head -2 /tmp/aread; grep "^\(reader\|writer\)" /tmp/inside
 cat /tmp/ttcp; grep "^bulk.*$CRC" /tmp/inside; grep "^nobody" /tmp/inside | tail -1
 grep -iE "fatal" /tmp/sigd.log
+
+# The program that nobody listened for finds its listener.
+svc_recv >/tmp/recv 2>&1 & r=$!
+check "a program inside calls svc_recv: all its PDUs arrive" waitfor 15 grep -q "received 20 PDUs" /tmp/recv
+cat /tmp/recv; kill $r 2>/dev/null
+# After a RELEASE that came from inside, and after those of this host.
+told() { grep -A1 "FROM SAAL.*RELEASE .*CR 0x8" /tmp/sigd.log | grep -q "Cause $NORMAL "; }
+causes() { calls nobody " ended .* 16  *us" && calls sink " ended .* 16  *peer" && told; }
+check "released calls: the same cause inside (16) and here ($NORMAL)" waitfor 5 causes
+grep "^nobody.* 16  *us" /tmp/inside; grep ^sink /tmp/inside; grep Cause /tmp/sigd.log | tail -3

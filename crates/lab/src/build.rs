@@ -2,10 +2,10 @@
 
 use crate::model::{
     Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel,
-    Lis, Mpc as MpcModel, Mps as MpsModel, NodeId, NodeKind, Router as RouterModel, SendRate, Side,
-    Switch as SwitchModel,
+    Lis, Mpc as MpcModel, Mps as MpsModel, Node, NodeId, NodeKind, Router as RouterModel, SendRate,
+    Side, Switch as SwitchModel,
 };
-use aerostat_node::host::sockets::Sockets;
+use aerostat_node::host::sockets::{Role, Sockets};
 use aerostat_node::host::{Host, Ip, Service};
 use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
@@ -23,7 +23,7 @@ use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::{Duration, Instant, ilmi, uni};
 use aerostat_wire::lane::{ElanName, Tlv, TlvType};
 use aerostat_wire::q2931::Version;
-use aerostat_wire::{AtmAddress, MacAddr};
+use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::net::Ipv4Addr;
 
 /// First UDP or TCP port of a flow's receiver; flow N uses this plus N.
@@ -331,7 +331,8 @@ impl<'a> Builder<'a> {
         host.add_interface(model.mac, Box::new(make));
     }
 
-    /// An interface on a Classical IP subnet; the first one of a node uses its permanent connections.
+    /// An interface on a Classical IP subnet; the first one of a node uses its permanent connections, except those of
+    /// programs.
     fn add_clip(&self, host: &mut Host, id: NodeId, model: &LecModel, lis: &Lis) {
         let lecs = self.lab.node(id).lecs().iter();
         let mut on_clip = lecs.filter(|lec| self.lab.elan(lec.elan).clip.is_some());
@@ -347,6 +348,9 @@ impl<'a> Builder<'a> {
             let Some(own) = own else {
                 continue;
             };
+            if programs_use(self.lab.node(id), pvc.ends[own].1) {
+                continue;
+            }
             let inside = self.lab.node(pvc.ends[1 - own].0).lecs().iter();
             let inside = inside.map(|lec| (lec, self.lab.elan(lec.elan)));
             let there = inside.filter(|(_, elan)| elan.clip.as_ref() == Some(lis));
@@ -621,6 +625,15 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
 
 fn packets_per_second(rate: SendRate, size: usize) -> u32 {
     (1.0 / rate.gap(size).as_secs_f64()).round().clamp(1.0, 1e6) as u32
+}
+
+/// True if a program of this node uses the permanent connection with this label.
+fn programs_use(node: &Node, label: Vc) -> bool {
+    let NodeKind::Host(host) = &node.kind else {
+        return false;
+    };
+    let mut programs = host.sockets.iter();
+    programs.any(|program| matches!(program.role, Role::Permanent { vc, .. } if vc == label))
 }
 
 #[cfg(test)]

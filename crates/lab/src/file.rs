@@ -545,14 +545,16 @@ section! {
     }
 }
 section! {
-    /// A program with an ATM socket: one of `listen` and `call`.
+    /// A program with an ATM socket: it listens, calls, or uses a permanent connection.
     SocketFile {
         /// Unique name on its host; default socket1, socket2 and so on.
         name: Option<At<Name>>,
-        /// Wait for calls: sink counts PDUs, echo sends them back, read tells their text.
+        /// Wait for calls: sink counts PDUs, echo sends them back, read tells their text. With vc: what it does with PDUs.
         listen: Option<At<Listen>>,
         /// Call a node (NODE or NODE/SELECTOR), or an ATM address.
         call: Option<At<String>>,
+        /// Use the permanent connection that has this label here (see `pvcs`).
+        vc: Option<At<Label>>,
         /// Selector of its own address, e0 to ff; default e0.
         selector: Option<At<Selector>>,
         /// What the call is for, and what a listener asks for; default any.
@@ -563,9 +565,9 @@ section! {
         calls: Option<At<u64>>,
         /// Traffic of a call, in the words of linux-atm's qos(7); default ubr,aal5:sdu=9180.
         qos: Option<At<QosText>>,
-        /// When the call is made; default 1s.
+        /// When the call is made, or the first PDU is sent on a permanent connection; default 1s.
         start: Option<At<Time>>,
-        /// PDUs that the caller sends; default 1.
+        /// PDUs that it sends; default 1, and none with both vc and listen.
         pdus: Option<At<u64>>,
         /// Octets of each; default 1000.
         size: Option<At<Octets>>,

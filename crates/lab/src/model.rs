@@ -741,20 +741,15 @@ impl Node {
     }
 }
 
-/// When the call of a socket program is released, counted from the start, if it is set up at once.
+/// When the call of a socket program is released, counted from the start, if it is set up at once; when the last PDU
+/// is sent, if its connection is permanent.
 fn call_end(role: &Role) -> Option<Duration> {
-    match *role {
-        Role::Listen { .. } => None,
-        Role::Call {
-            start,
-            pdus,
-            gap,
-            hold,
-            ..
-        } => {
-            let gaps = u32::try_from(pdus.saturating_sub(1)).unwrap_or(u32::MAX);
-            let sending = gap.saturating_mul(gaps);
-            Some(start.since(Instant::ZERO) + sending + hold)
-        }
-    }
+    let (send, hold) = match *role {
+        Role::Call { send, hold, .. } => (send, hold),
+        Role::Permanent { send, .. } if send.pdus > 0 => (send, Duration::ZERO),
+        Role::Listen { .. } | Role::Permanent { .. } => return None,
+    };
+    let gaps = u32::try_from(send.pdus.saturating_sub(1)).unwrap_or(u32::MAX);
+    let sending = send.gap.saturating_mul(gaps);
+    Some(send.start.since(Instant::ZERO) + sending + hold)
 }

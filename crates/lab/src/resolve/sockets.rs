@@ -3,10 +3,10 @@
 use super::{Class, Names};
 use crate::diag::Diagnostics;
 use crate::field::At;
-use crate::file::{LabFile, SocketFile};
-use crate::model::{Lab, NodeKind, SendRate};
+use crate::file::{LabFile, Label, SocketFile, Time};
+use crate::model::{Lab, NodeId, NodeKind, SendRate};
 use crate::plan;
-use aerostat_node::host::sockets::{Program, Role};
+use aerostat_node::host::sockets::{Answer, Program, Role, Sending};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{AtmAddress, Qos, Sap};
 
@@ -41,7 +41,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
         }
         let mut programs: Vec<Program> = Vec::new();
         for (number, section) in (1..).zip(list) {
-            let Some(program) = program(section, number, own, names, lab, d) else {
+            let Some(program) = program(section, number, (id, own), names, lab, d) else {
                 continue;
             };
             check(&programs, &program, section, d);
@@ -70,23 +70,31 @@ fn check(before: &[Program], program: &Program, section: &SocketFile, d: &mut Di
             d.error(section.place, text)
                 .hint("give one of them another selector, e0 to ff");
         }
+        if let (Role::Permanent { vc, .. }, Role::Permanent { vc: used, .. }) =
+            (program.role, other.role)
+            && vc == used
+        {
+            let text = format!("{} uses {vc} already", other.name);
+            d.error(section.place, text);
+        }
     }
 }
 
 fn program(
     section: &SocketFile,
     number: usize,
-    own: AtmAddress,
+    (id, own): (NodeId, AtmAddress),
     names: &Names,
     lab: &Lab,
     d: &mut Diagnostics,
 ) -> Option<Program> {
-    let role = match (&section.listen, &section.call) {
-        (Some(_), None) => listener(section, d),
-        (None, Some(to)) => caller(section, to, names, lab, d),
+    let role = match (&section.listen, &section.call, &section.vc) {
+        (_, None, Some(vc)) => permanent(section, vc, lab, id, d),
+        (Some(_), None, None) => listener(section, d),
+        (None, Some(to), None) => caller(section, to, names, lab, d),
         _ => {
-            d.error(section.place, "a program has one of listen and call")
-                .hint("for example: { listen: sink }, or { call: sello, pdus: 100, rate: 50pps }");
+            d.error(section.place, "a program has one of listen, call and vc")
+                .hint("for example: { listen: sink }, { call: sello, pdus: 100, rate: 50pps } or { vc: 0.100, listen: read }");
             None
         }
     };
@@ -104,28 +112,12 @@ fn program(
 
 fn listener(section: &SocketFile, d: &mut Diagnostics) -> Option<Role> {
     let answer = section.listen.as_ref()?.value.0;
-    let SocketFile {
-        qos,
-        start,
-        pdus,
-        size,
-        rate,
-        hold,
-        every,
-        ..
-    } = section;
-    let places = [
-        qos.as_ref().map(|at| ("qos", at.at)),
-        start.as_ref().map(|at| ("start", at.at)),
-        pdus.as_ref().map(|at| ("pdus", at.at)),
-        size.as_ref().map(|at| ("size", at.at)),
-        rate.as_ref().map(|at| ("rate", at.at)),
-        hold.as_ref().map(|at| ("hold", at.at)),
-        every.as_ref().map(|at| ("every", at.at)),
-    ];
-    for (key, at) in places.into_iter().flatten() {
-        d.error(at, format!("'{key}' is for callers"));
-    }
+    foreign(
+        section,
+        &["qos", "start", "pdus", "size", "rate", "hold", "every"],
+        "is for callers",
+        d,
+    );
     let max_sdu = match &section.max_sdu {
         None => MAX_SDU,
         Some(given) => octets(given, given.value.0, d)?,
@@ -141,6 +133,28 @@ fn listener(section: &SocketFile, d: &mut Diagnostics) -> Option<Role> {
         max_sdu,
         calls: usize::try_from(calls).unwrap_or(usize::MAX),
     })
+}
+
+/// Refuses keys that mean nothing for this kind of program.
+fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Diagnostics) {
+    let at = |key: &str| match key {
+        "selector" => section.selector.as_ref().map(|at| at.at),
+        "sap" => section.sap.as_ref().map(|at| at.at),
+        "max_sdu" => section.max_sdu.as_ref().map(|at| at.at),
+        "calls" => section.calls.as_ref().map(|at| at.at),
+        "qos" => section.qos.as_ref().map(|at| at.at),
+        "start" => section.start.as_ref().map(|at| at.at),
+        "pdus" => section.pdus.as_ref().map(|at| at.at),
+        "size" => section.size.as_ref().map(|at| at.at),
+        "rate" => section.rate.as_ref().map(|at| at.at),
+        "hold" => section.hold.as_ref().map(|at| at.at),
+        _ => section.every.as_ref().map(|at| at.at),
+    };
+    for key in keys {
+        if let Some(at) = at(key) {
+            d.error(at, format!("'{key}' {why}"));
+        }
+    }
 }
 
 /// A size that an AAL5 SDU can have.
@@ -159,66 +173,108 @@ fn caller(
     lab: &Lab,
     d: &mut Diagnostics,
 ) -> Option<Role> {
-    if let Some(given) = &section.max_sdu {
-        d.error(given.at, "'max_sdu' is for listeners: a caller has qos");
-    }
-    if let Some(given) = &section.calls {
-        d.error(given.at, "'calls' is for listeners");
-    }
+    let why = "is for listeners: a caller has qos";
+    foreign(section, &["max_sdu", "calls"], why, d);
     let to = called(to, names, lab, d);
     let mut qos = section
         .qos
         .as_ref()
         .map_or(Qos::ubr(MAX_SDU), |q| q.value.0);
+    let send = sending(section, &qos, 1, d)?;
+    // linux-atm's listeners want to know a size.
+    for traffic in [&mut qos.tx, &mut qos.rx] {
+        if traffic.category.is_some() && traffic.max_sdu == 0 {
+            traffic.max_sdu = send.size;
+        }
+    }
+    Some(Role::Call {
+        to: to?,
+        qos,
+        send,
+        hold: time(&section.hold),
+        every: section.every.as_ref().map(|t| t.value.0.max(MIN_PAUSE)),
+    })
+}
+
+/// A program on a permanent connection of its host.
+fn permanent(
+    section: &SocketFile,
+    vc: &At<Label>,
+    lab: &Lab,
+    id: NodeId,
+    d: &mut Diagnostics,
+) -> Option<Role> {
+    let keys = [
+        "selector", "sap", "max_sdu", "calls", "qos", "hold", "every",
+    ];
+    let why = "is for calls: a permanent connection has its traffic in 'pvcs'";
+    foreign(section, &keys, why, d);
+    let label = vc.value.0;
+    let ends = lab.pvcs.iter().find_map(|pvc| {
+        let end = pvc.ends.iter().position(|end| *end == (id, label))?;
+        Some((pvc, end))
+    });
+    let Some((pvc, end)) = ends else {
+        let name = &lab.node(id).name;
+        let text = format!("{name} has no permanent connection {label}");
+        let hint = format!("pvcs: [{{ from: {name}, vc: {label}, to: NODE }}]");
+        d.error(vc.at, text).hint(hint);
+        return None;
+    };
+    let qos = if end == 0 {
+        pvc.qos
+    } else {
+        pvc.qos.reversed()
+    };
+    let pdus = if section.listen.is_some() { 0 } else { 1 };
+    Some(Role::Permanent {
+        vc: label,
+        qos,
+        answer: section
+            .listen
+            .as_ref()
+            .map_or(Answer::Sink, |listen| listen.value.0),
+        send: sending(section, &qos, pdus, d)?,
+    })
+}
+
+/// What a program sends; `pdus` unless the file says how many.
+fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> Option<Sending> {
+    let tx = qos.tx;
     let size = match &section.size {
-        None => SIZE.min(match qos.tx.max_sdu {
+        None => SIZE.min(match tx.max_sdu {
             0 => SIZE,
             max => max.into(),
         }) as u16,
         Some(given) => octets(given, given.value.0, d)?,
     };
-    // linux-atm's listeners want to know a size.
-    for traffic in [&mut qos.tx, &mut qos.rx] {
-        if traffic.category.is_some() && traffic.max_sdu == 0 {
-            traffic.max_sdu = size;
-        }
-    }
-    let pdus = section.pdus.as_ref().map_or(1, At::get);
     if let Some(given) = section.size.as_ref()
-        && qos.tx.category.is_some()
-        && size > qos.tx.max_sdu
+        && tx.category.is_some()
+        && tx.max_sdu > 0
+        && size > tx.max_sdu
     {
-        let max = qos.tx.max_sdu;
-        d.error(
-            given.at,
-            format!("the qos of this call allows SDUs of {max} octets"),
-        );
+        let text = format!("the qos here allows SDUs of {} octets", tx.max_sdu);
+        d.error(given.at, text);
     }
-    if let Some(given) = section.qos.as_ref()
-        && qos.tx.category.is_none()
-        && pdus > 0
-    {
-        d.error(
-            given.at,
-            "a call that sends PDUs needs traffic in direction tx",
-        )
-        .hint("or pdus: 0");
+    let pdus = section.pdus.as_ref().map_or(pdus, At::get);
+    if tx.category.is_none() && pdus > 0 {
+        let at = section.qos.as_ref().map_or(section.place, |qos| qos.at);
+        d.error(at, "who sends PDUs needs traffic in direction tx")
+            .hint("or pdus: 0");
     }
     let rate = section.rate.as_ref();
     let rate = rate.map_or(SendRate::Packets(100.0), |rate| rate.value.0);
-    let time = |given: &Option<At<crate::file::Time>>| {
-        given.as_ref().map_or(Duration::from_secs(1), |t| t.value.0)
-    };
-    Some(Role::Call {
-        to: to?,
-        qos,
+    Some(Sending {
         start: Instant::ZERO + time(&section.start),
         pdus,
         size,
         gap: rate.gap(size.into()),
-        hold: time(&section.hold),
-        every: section.every.as_ref().map(|t| t.value.0.max(MIN_PAUSE)),
     })
+}
+
+/// A time; one second unless the file says which.
+fn time(given: &Option<At<Time>>) -> Duration {
+    given.as_ref().map_or(Duration::from_secs(1), |t| t.value.0)
 }
 
 /// An ATM address, or the address of a node with a selector.
@@ -281,7 +337,7 @@ fn called(to: &At<String>, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Opt
 #[cfg(test)]
 mod tests {
     use crate::resolve::tests::{SMALL, lab};
-    use aerostat_node::host::sockets::{Answer, Role};
+    use aerostat_node::host::sockets::{Answer, Role, Sending};
     use aerostat_proto::Duration;
     use aerostat_wire::{Bhli, Qos, Sap};
 
@@ -315,7 +371,10 @@ mod tests {
         };
         let own = hosts[1].attachment.address;
         let Role::Call {
-            to, qos, pdus, gap, ..
+            to,
+            qos,
+            send: Sending { pdus, gap, .. },
+            ..
         } = call.role
         else {
             panic!("a caller");
@@ -341,10 +400,52 @@ mod tests {
     }
 
     #[test]
+    fn a_permanent_connection_for_programs() {
+        let text = with(
+            "[{ vc: 0.100, listen: read }]",
+            "[{ vc: 0.101, pdus: 3, rate: 10pps, size: 40 }]",
+        ) + "pvcs: [{ from: x, vc: 0.100, to: y, to_vc: 0.101, qos: 'ubr,aal5:sdu=64' }]\n";
+        let lab = lab(&text);
+        let roles: Vec<_> = lab
+            .hosts()
+            .map(|(_, _, host)| host.sockets[0].role)
+            .collect();
+        let Role::Permanent { answer, send, .. } = roles[0] else {
+            panic!("permanent");
+        };
+        assert_eq!((answer, send.pdus), (Answer::Read, 0));
+        let Role::Permanent { vc, qos, send, .. } = roles[1] else {
+            panic!("permanent");
+        };
+        assert_eq!((vc.to_string().as_str(), qos.tx.max_sdu), ("0.101", 64));
+        assert_eq!((send.pdus, send.size), (3, 40));
+        // 1 s, two gaps, and the grace of every run.
+        assert_eq!(lab.end(), Duration::from_millis(3200));
+        for (from, to, wanted) in [
+            (
+                "0.101, p",
+                "0.102, p",
+                "y has no permanent connection 0.102",
+            ),
+            ("size: 40", "size: 65", "SDUs of 64 octets"),
+            ("size: 40", "hold: 1s", "'hold' is for calls"),
+            (
+                "listen: read }",
+                "listen: read }, { vc: 0.100 }",
+                "uses 0.100 already",
+            ),
+        ] {
+            let text = text.replacen(from, to, 1);
+            let said = crate::parse("t.atm.yml", &text, &[]).unwrap_err();
+            assert!(said.to_string().contains(wanted), "{wanted}: {said}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_told() {
         for (text, wanted) in [
-            ("[{}]", "one of listen and call"),
-            ("[{ listen: sink, call: y }]", "one of listen and call"),
+            ("[{}]", "one of listen, call and vc"),
+            ("[{ listen: sink, call: y }]", "one of listen, call and vc"),
             (
                 "[{ listen: sink }, { listen: echo }]",
                 "listen for the same",

@@ -1,14 +1,17 @@
 //! Programs of a host that use the ATM service directly, as native ATM sockets do.
 //!
 //! **Purpose.** What `svc_recv`, `svc_send`, `aread` and `ttcp_atm` are on a Linux host: programs that listen
-//! for calls, and programs that make one, send PDUs and release it. They need neither LANE nor IP.
+//! for calls, programs that make one, send PDUs and release it, and programs that use a permanent connection. They
+//! need neither LANE nor IP.
 //!
-//! **Objects and owners.** [`Sockets`] owns all programs of one host. A [`Program`] listens ([`Role::Listen`])
-//! or calls ([`Role::Call`]); each of its calls is a record with counts and checksums, kept after its end
-//! (the last [`ENDED`] of the host).
+//! **Objects and owners.** [`Sockets`] owns all programs of one host. A [`Program`] listens ([`Role::Listen`]),
+//! calls ([`Role::Call`]), or reads and writes on a permanent connection ([`Role::Permanent`]); each of its calls,
+//! and its permanent connection, is a record with counts and checksums, kept after its end (the last [`ENDED`] of
+//! the host).
 //!
 //! **States.** Of a call: calling or accepted, open, ended. A caller sends its PDUs one every `gap` once the call is
-//! open, waits `hold` after the last one, for what is on its way, and releases.
+//! open, waits `hold` after the last one, for what is on its way, and releases. A permanent connection is open from
+//! the start to the end of the host.
 //!
 //! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. What is sent and
 //! what is received is summed by the CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and
@@ -19,7 +22,7 @@
 //!
 //! **Standards.** None of its own. Listeners are matched as the signalling manager says.
 //!
-//! **Not implemented.** Permanent connections, point-to-multipoint calls.
+//! **Not implemented.** Point-to-multipoint calls.
 //!
 //! **Deviations.** None known.
 
@@ -35,7 +38,7 @@ const BURST: u32 = 64;
 /// Octets of a PDU that [`Answer::Read`] tells.
 const TOLD: usize = 64;
 
-/// What a listener does with PDUs.
+/// What a program does with the PDUs that it receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Counts them.
@@ -44,6 +47,19 @@ pub enum Answer {
     Echo,
     /// Counts them and tells their text.
     Read,
+}
+
+/// PDUs that a program sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sending {
+    /// When it begins, or when the call is made that carries them.
+    pub start: Instant,
+    /// How many.
+    pub pdus: u64,
+    /// Octets of each.
+    pub size: u16,
+    /// Time from one to the next.
+    pub gap: Duration,
 }
 
 /// What a program does.
@@ -64,19 +80,39 @@ pub enum Role {
         to: AtmAddress,
         /// Traffic, seen from here.
         qos: Qos,
-        /// When.
-        start: Instant,
-        /// How many PDUs it sends.
-        pdus: u64,
-        /// Octets of each.
-        size: u16,
-        /// Time from one to the next.
-        gap: Duration,
+        /// What it sends.
+        send: Sending,
         /// Time from the last one to the release.
         hold: Duration,
         /// It calls again so long after the end of its call, whatever that was; `None`: one call.
         every: Option<Duration>,
     },
+    /// Uses a permanent connection, as `aread` and `awrite` do.
+    Permanent {
+        /// Its label on this host's link.
+        vc: Vc,
+        /// Traffic, seen from here.
+        qos: Qos,
+        /// What it does with PDUs.
+        answer: Answer,
+        /// What it sends.
+        send: Sending,
+    },
+}
+
+impl Role {
+    const fn answer(&self) -> Option<Answer> {
+        match *self {
+            Self::Listen { answer, .. } | Self::Permanent { answer, .. } => Some(answer),
+            Self::Call { .. } => None,
+        }
+    }
+    const fn sending(&self) -> Option<Sending> {
+        match *self {
+            Self::Listen { .. } => None,
+            Self::Call { send, .. } | Self::Permanent { send, .. } => Some(send),
+        }
+    }
 }
 
 /// A program and its socket.
@@ -84,9 +120,9 @@ pub enum Role {
 pub struct Program {
     /// Name, for people.
     pub name: String,
-    /// Address of its socket.
+    /// Address of its socket; of its host if it uses a permanent connection.
     pub local: AtmAddress,
-    /// What it listens for, or what its call says.
+    /// What it listens for, or what its call says; means nothing for a permanent connection.
     pub sap: Sap,
     /// What it does.
     pub role: Role,
@@ -179,6 +215,8 @@ pub struct Record {
     since: Instant,
     qos: Qos,
     next: Option<Instant>,
+    /// PDUs of its own that it has still to send; what it sends back is not among them.
+    left: u64,
 }
 
 /// All socket programs of a host.
@@ -223,7 +261,7 @@ impl Sockets {
         self.out.push_back(Output::Trace(trace));
     }
 
-    fn start(&mut self) {
+    fn start(&mut self, now: Instant) {
         for index in 0..self.programs.len() {
             let Program {
                 local, sap, role, ..
@@ -234,9 +272,21 @@ impl Sockets {
                     sap,
                     max_sdu,
                 }),
-                Role::Call { start, .. } => self.starts[index] = Some(start),
+                Role::Call { send, .. } => self.starts[index] = Some(send.start),
+                Role::Permanent { vc, qos, .. } => {
+                    let conn = self.record(Record::new(index, State::Calling, None, qos, now));
+                    self.ask(AtmRequest::OpenPermanent { conn, vc, qos });
+                }
             }
         }
+    }
+
+    /// Remembers a connection of ours under a new id.
+    fn record(&mut self, record: Record) -> ConnId {
+        let conn = ConnId(self.next_conn);
+        self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+        self.calls.insert(conn, record);
+        conn
     }
 
     fn call(&mut self, program: usize, now: Instant) {
@@ -246,10 +296,7 @@ impl Sockets {
         let Role::Call { to, qos, .. } = role else {
             return;
         };
-        let conn = ConnId(self.next_conn);
-        self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
-        let record = Record::new(program, State::Calling, Some(to), qos, now);
-        self.calls.insert(conn, record);
+        let conn = self.record(Record::new(program, State::Calling, Some(to), qos, now));
         self.ask(AtmRequest::Connect {
             conn,
             calling: local,
@@ -298,19 +345,25 @@ impl Sockets {
         call.setup = Some(setup);
         let program = &self.programs[call.program];
         let peer = name_of(call.peer);
-        let text = if call.state == State::Calling {
+        let (name, next, text) = match program.role {
+            Role::Listen { .. } => ("socket.open", None, format!("call from {peer}")),
             // Without anything to send it only waits for the release.
-            call.next = Some(match program.role {
-                Role::Call { pdus: 0, hold, .. } => now + hold,
-                _ => now,
-            });
-            format!("{}: connected to {peer}", program.name)
-        } else {
-            format!("{}: call from {peer}", program.name)
+            Role::Call { send, hold, .. } => {
+                let wait = if send.pdus > 0 { Duration::ZERO } else { hold };
+                let text = format!("connected to {peer}");
+                ("socket.open", Some(now + wait), text)
+            }
+            Role::Permanent { send, .. } => {
+                let start = (send.pdus > 0).then(|| send.start.max(now));
+                ("socket.bound", start, format!("bound to {vc}"))
+            }
         };
+        call.next = next;
+        call.left = program.role.sending().map_or(0, |send| send.pdus);
         call.state = State::Open;
         let micros = setup.as_micros();
-        let trace = Trace::milestone("socket.open", format!("{text}, set up in {micros} us"))
+        let text = format!("{}: {text}, set up in {micros} us", program.name);
+        let trace = Trace::milestone(name, text)
             .with("socket", &program.name)
             .with("vc", vc)
             .with("setup_us", micros);
@@ -323,7 +376,7 @@ impl Sockets {
         };
         call.received.add(sdu);
         let program = &self.programs[call.program];
-        let Role::Listen { answer, .. } = program.role else {
+        let Some(answer) = program.role.answer() else {
             return;
         };
         match answer {
@@ -362,8 +415,12 @@ impl Sockets {
         {
             self.starts[call.program] = Some(now + every);
         }
-        let (name, peer) = (&program.name, name_of(call.peer));
-        let caller = matches!(program.role, Role::Call { .. });
+        let name = &program.name;
+        let (caller, peer) = match program.role {
+            Role::Permanent { vc, .. } => (true, vc.to_string()),
+            Role::Call { .. } => (true, name_of(call.peer)),
+            Role::Listen { .. } => (false, name_of(call.peer)),
+        };
         let who = if call.by_us {
             "here"
         } else {
@@ -399,19 +456,13 @@ impl Sockets {
         self.ended.push_back(call);
     }
 
-    /// A caller's next step: PDUs that are due, or the release.
+    /// A sender's next step: PDUs that are due, or the release.
     fn step(&mut self, conn: ConnId, now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
         };
-        let Role::Call {
-            pdus,
-            size,
-            gap,
-            hold,
-            ..
-        } = self.programs[call.program].role
-        else {
+        let role = self.programs[call.program].role;
+        let Some(Sending { size, gap, .. }) = role.sending() else {
             call.next = None;
             return;
         };
@@ -419,7 +470,7 @@ impl Sockets {
             let Some(at) = call.next.filter(|at| *at <= now) else {
                 return;
             };
-            if call.sent.pdus >= pdus {
+            if call.left == 0 {
                 self.ask(refusal(conn, Cause::NORMAL));
                 if let Some(mut call) = self.calls.remove(&conn) {
                     call.by_us = true;
@@ -429,8 +480,13 @@ impl Sockets {
             }
             let sdu = pattern(size);
             call.sent.add(&sdu);
-            let last = call.sent.pdus == pdus;
-            call.next = Some(if last { now + hold } else { at + gap });
+            call.left -= 1;
+            call.next = match role {
+                _ if call.left > 0 => Some(at + gap),
+                Role::Call { hold, .. } => Some(now + hold),
+                // What is permanent stays.
+                _ => None,
+            };
             self.out
                 .push_back(Output::Atm(AtmRequest::Send { conn, sdu }));
         }
@@ -445,7 +501,7 @@ impl Machine for Sockets {
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {
-            Input::Start => self.start(),
+            Input::Start => self.start(now),
             Input::Atm(AtmEvent::Incoming {
                 conn,
                 calling,
@@ -521,6 +577,7 @@ impl Record {
             since,
             qos,
             next: None,
+            left: 0,
         }
     }
 }

@@ -26,10 +26,12 @@ fn caller(pdus: u64) -> Program {
         role: Role::Call {
             to: PEER,
             qos: Qos::ubr(1000),
-            start: Instant::from_secs(1),
-            pdus,
-            size: 100,
-            gap: Duration::from_millis(10),
+            send: Sending {
+                start: Instant::from_secs(1),
+                pdus,
+                size: 100,
+                gap: Duration::from_millis(10),
+            },
             hold: Duration::from_millis(500),
             every: None,
         },
@@ -183,4 +185,59 @@ fn an_echo_and_a_busy_listener() {
     sockets.handle_input(incoming(second), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
     assert_eq!(asked, [AtmRequest::Accept { conn: second }]);
+}
+
+#[test]
+fn a_permanent_connection_is_read_and_written() {
+    let at = Vc { vpi: 0, vci: 100 };
+    let Role::Call { qos, send, .. } = caller(2).role else {
+        panic!("a caller");
+    };
+    let program = Program {
+        role: Role::Permanent {
+            vc: at,
+            qos,
+            answer: Answer::Echo,
+            send,
+        },
+        ..caller(2)
+    };
+    let mut sockets = Sockets::new(vec![program.clone(), program]);
+    sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+    let asked = requests(settle(&mut sockets, Instant::ZERO));
+    let open = |n| AtmRequest::OpenPermanent {
+        conn: ConnId(n),
+        vc: at,
+        qos,
+    };
+    assert_eq!(asked, [open(0), open(1)]);
+    // The second finds the label in use.
+    let cause = Cause::VC_UNAVAILABLE;
+    let conn = ConnId(1);
+    let released = Input::Atm(AtmEvent::Released { conn, cause });
+    sockets.handle_input(released, Instant::ZERO).unwrap();
+    let conn = ConnId(0);
+    let connected = Input::Atm(AtmEvent::Connected { conn, vc: at });
+    sockets.handle_input(connected, Instant::ZERO).unwrap();
+    let received = Input::Atm(AtmEvent::Received { conn, sdu: b"ping" });
+    sockets.handle_input(received, Instant::ZERO).unwrap();
+    let asked = requests(settle(&mut sockets, Instant::ZERO));
+    let sdu = b"ping".to_vec();
+    assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
+    // Two PDUs of its own from the first second on; nothing ends after them.
+    let mut sent = Vec::new();
+    while let Some(now) = sockets.poll_timeout() {
+        sent.push(now);
+        let asked = requests(settle(&mut sockets, now));
+        let sdu = pattern(100);
+        assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
+    }
+    assert_eq!(sent, [1000, 1010].map(Instant::from_millis));
+    let calls: Vec<_> = sockets.calls().collect();
+    assert_eq!(
+        (calls[0].state, calls[0].cause),
+        (State::Ended, Some(cause))
+    );
+    assert_eq!((calls[1].state, calls[1].vc), (State::Open, Some(at)));
+    assert_eq!((calls[1].sent.pdus, calls[1].received.pdus), (3, 1));
 }

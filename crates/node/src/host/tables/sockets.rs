@@ -7,23 +7,24 @@ pub(super) fn tables(sockets: &Sockets) -> Vec<Table> {
     let columns = &["name", "does", "local", "peer", "sap"];
     let mut programs = Table::new("programs", columns);
     for program in sockets.programs() {
-        let (does, peer) = match program.role {
-            Role::Listen { answer, .. } => (
-                match answer {
-                    Answer::Sink => "sink",
-                    Answer::Echo => "echo",
-                    Answer::Read => "read",
-                },
-                None,
-            ),
-            Role::Call { to, .. } => ("call", Some(to)),
+        let does = |answer| match answer {
+            Answer::Sink => "sink",
+            Answer::Echo => "echo",
+            Answer::Read => "read",
+        };
+        let (does, local, peer, sap) = match program.role {
+            Role::Listen { answer, .. } => {
+                (does(answer), text(program.local), None, Some(program.sap))
+            }
+            Role::Call { to, .. } => ("call", text(program.local), Some(to), Some(program.sap)),
+            Role::Permanent { vc, answer, .. } => (does(answer), text(vc), None, None),
         };
         programs.row(vec![
             program.name.as_str().into(),
             does.into(),
-            text(program.local),
+            local,
             peer.map(text).into(),
-            text(format_args!("{:?}", program.sap)),
+            sap.map(|sap| text(format_args!("{sap:?}"))).into(),
         ]);
     }
     let columns = &[
