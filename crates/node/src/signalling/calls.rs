@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Reason, Request, SetupInfo};
 use aerostat_proto::{AtmEvent, Cause, ConnId, Instant, PartyId, Refused, Trace};
-use aerostat_wire::q2931::{Ie, id, ie};
+use aerostat_wire::q2931::{Ie, convert, id, ie};
 use aerostat_wire::{AtmAddress, Blli, Qos, Sap, Vc};
 
 use super::{Call, Output, Party, Phase, Signalling, UserId};
@@ -471,6 +471,9 @@ impl Signalling {
             Indication::Down => self.broadcast(&AtmEvent::Down),
             Indication::Setup { call, info, vc, .. } => self.offered(call, info, vc, now),
             Indication::Connected { call, info, vc } => {
+                if let Some(call) = self.calls.get_mut(&call) {
+                    settle(&mut call.info, &info);
+                }
                 if let (Some(call), Some((forward, backward))) =
                     (self.calls.get_mut(&call), info.max_sdu)
                 {
@@ -527,6 +530,20 @@ fn offered_bllis(info: &SetupInfo) -> Vec<Blli> {
         }
     }
     out
+}
+
+/// Takes the peak rates that the network could give, if the call left it a choice. Never more than was asked for.
+fn settle(info: &mut SetupInfo, answer: &ConnectInfo) {
+    let choice = !info.multipoint && convert::minimum(&info.qos).is_some();
+    let Some(traffic) = answer.traffic().filter(|_| choice) else {
+        return;
+    };
+    let taken = info.with_traffic(&traffic).qos;
+    for (own, taken) in [(&mut info.qos.tx, taken.tx), (&mut info.qos.rx, taken.rx)] {
+        if let (Some(asked), Some(given)) = (own.max_pcr, taken.max_pcr) {
+            own.max_pcr = Some(asked.min(given));
+        }
+    }
 }
 
 /// Lowers an SDU size to what the called side takes; 0 says nothing.

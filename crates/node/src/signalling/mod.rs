@@ -21,7 +21,8 @@
 //! all 20 octets, one of the call's B-LLI equal to the listener's and the B-HLI equal, where the listener has
 //! one, SDUs in either direction not longer than the listener takes; otherwise cause 88 (incompatible
 //! destination). Of several listeners that fit, the one that says most takes the call, B-LLI before B-HLI.
-//! A choice among several B-LLI is told in the CONNECT.
+//! A choice among several B-LLI is told in the CONNECT. A CBR or VBR call with a `min_pcr` on an interface of 4.0 can get
+//! less than its peak rate (Q.2962); its VC is opened with what it got.
 //!
 //! **Not implemented.** A second leaf of one point-to-multipoint call behind the same interface (ADD PARTY
 //! from the network) is refused with cause 63; networks use a SETUP of its own for each leaf.

@@ -99,7 +99,7 @@ impl<R: RouteSelect> Switch<R> {
     ) {
         self.counters.offered += 1;
         let done = self
-            .admit_root(key, info.qos, vc)
+            .admit_root(key, vc)
             .and_then(|()| {
                 self.port(key.port)
                     .ok_or(Cause::TEMPORARY)?
@@ -128,10 +128,15 @@ impl<R: RouteSelect> Switch<R> {
         self.next_call += 1;
         let to = self.route(&info, root.port)?;
         self.hand_on(root, to, &info.elements, now)?;
+        let negotiable = info.fallback().is_some() && self.speaks_40(root.port);
+        let info = self.fit(&info, root.port, to)?;
+        // What the caller sends arrives here.
+        self.reserve_leg(root, info.qos.reversed())?;
         let branch = self.set_up(id, to, &info, now)?;
         let mut call = Call {
             root,
             info,
+            negotiable,
             accepted: false,
             open: false,
             branches: [(branch, Branch::default())].into(),
@@ -203,11 +208,15 @@ impl<R: RouteSelect> Switch<R> {
         let joined = self
             .learn_label(key, Some(vc))
             .and_then(|()| self.hand_on(key, root.port, &info.elements, now))
-            .and_then(|()| self.join(id, key));
-        if let Err(cause) = joined {
-            self.lose_branch(id, key, cause.into(), now);
-            return;
-        }
+            .and_then(|()| self.settle(id, key, info))
+            .and_then(|info| self.join(id, key).map(|()| info));
+        let info = match joined {
+            Ok(info) => info,
+            Err(cause) => {
+                self.lose_branch(id, key, cause.into(), now);
+                return;
+            }
+        };
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };

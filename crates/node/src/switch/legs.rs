@@ -2,7 +2,7 @@
 
 use aerostat_proto::uni::{CallId, Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
-use aerostat_wire::{Qos, Vc};
+use aerostat_wire::Vc;
 
 use super::port::Reservation;
 use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
@@ -23,14 +23,9 @@ impl<R: RouteSelect> Switch<R> {
         self.feed(port, interface::Input::Request(request), now)
     }
 
-    /// Makes the leg of a call that came in: takes or allocates its label, reserves its rates.
+    /// Makes the leg of a call that came in: takes or allocates its label. Its rates are reserved once the route is known.
     /// The leg exists from here on, even if this fails: the interface will report its end.
-    pub(super) fn admit_root(
-        &mut self,
-        key: LegKey,
-        qos: Qos,
-        offered: Option<Vc>,
-    ) -> Result<(), Cause> {
+    pub(super) fn admit_root(&mut self, key: LegKey, offered: Option<Vc>) -> Result<(), Cause> {
         let mut leg = Leg {
             call: None,
             vc: None,
@@ -46,14 +41,7 @@ impl<R: RouteSelect> Switch<R> {
                 // The network side has to name the label.
                 (None, false) => Err(Cause::VC_UNAVAILABLE),
             }
-            .and_then(|vc| {
-                leg.vc = Some(vc);
-                // What the caller sends arrives here.
-                let wanted = Reservation::of(qos.reversed());
-                port.reserve(wanted)?;
-                leg.reserved = wanted;
-                Ok(())
-            }),
+            .map(|vc| leg.vc = Some(vc)),
         };
         self.legs.insert(key, leg);
         admitted

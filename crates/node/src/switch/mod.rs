@@ -22,7 +22,9 @@
 //! the port; the version that both ends speak becomes the version of its signalling.
 //!
 //! **Admission.** Each leg reserves at its port, for both directions, what its traffic contract guarantees
-//! (`port.rs`); cause 37 if that is more than [`PortConfig::admit`] allows. Both ends of a link do so.
+//! (`port.rs`); cause 37 if that is more than [`PortConfig::admit`] allows. Both ends of a link do so. A caller may name an
+//! alternative or the least that it would take (`admission.rs`): what fits goes on, and what the answer names in the end
+//! is what all legs reserve, police and shape.
 //!
 //! **Standards.** Q.2931 and Q.2971 at the ports (see `aerostat_proto::uni`); between switches the same with
 //! static routes, as IISP (ATM Forum af-pnni-0026) does: one end plays the user side.
@@ -39,6 +41,9 @@
 //! **Deviations.** A caller that names an address which is not registered at its port is refused
 //! (cause 21) instead of being relabelled: nobody can call in another's name.
 
+mod admission;
+#[cfg(test)]
+mod admission_tests;
 #[cfg(test)]
 mod bare;
 mod calls;
@@ -132,7 +137,10 @@ struct PartyLeg {
 #[derive(Debug)]
 struct Call {
     root: LegKey,
+    /// The offer as it went out.
     info: SetupInfo,
+    /// The caller left a choice and is told what was taken.
+    negotiable: bool,
     /// CONNECT was sent to the caller.
     accepted: bool,
     /// The fabric has a connection from the root.

@@ -86,6 +86,17 @@ impl Reservation {
             rx: guaranteed(qos.rx),
         }
     }
+    /// True if so much can be taken from it. A port that has promised too much can still carry what asks for nothing.
+    pub(super) const fn covers(self, wanted: Self) -> bool {
+        wanted.tx <= self.tx && wanted.rx <= self.rx
+    }
+    /// Both.
+    pub(super) const fn plus(self, other: Self) -> Self {
+        Self {
+            tx: self.tx.saturating_add(other.tx),
+            rx: self.rx.saturating_add(other.rx),
+        }
+    }
 }
 
 /// Cells/s that must be there at all times. CBR and real-time VBR: peak rate; VBR: sustainable rate;
@@ -202,11 +213,17 @@ impl Port {
             self.labels.remove(&vc);
         }
     }
+    /// What is left to be reserved, cells/s.
+    pub(super) fn free(&self) -> Reservation {
+        let admit = u64::from(self.config.admit);
+        Reservation {
+            tx: admit.saturating_sub(self.reserved.tx),
+            rx: admit.saturating_sub(self.reserved.rx),
+        }
+    }
     /// Connection admission control. Source: facts book "Traffic management" §6.
     pub(super) fn reserve(&mut self, wanted: Reservation) -> Result<(), Cause> {
-        let admit = u64::from(self.config.admit);
-        let fits = |have: u64, more: u64| more == 0 || have.saturating_add(more) <= admit;
-        if !fits(self.reserved.tx, wanted.tx) || !fits(self.reserved.rx, wanted.rx) {
+        if !self.free().covers(wanted) {
             return Err(Cause::RATE_UNAVAILABLE);
         }
         self.reserved.tx += wanted.tx;

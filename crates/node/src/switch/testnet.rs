@@ -39,9 +39,9 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    fn new(switch: usize) -> Self {
+    fn new(switch: usize, version: Version) -> Self {
         Self {
-            manager: Signalling::new(Config::new(Version::Uni31)),
+            manager: Signalling::new(Config::new(version)),
             events: Vec::new(),
             data: Vec::new(),
             open: BTreeSet::new(),
@@ -80,6 +80,7 @@ pub(crate) struct Net {
     pub(crate) switches: Vec<Switch>,
     /// Signalling frames are lost if it says so.
     pub(crate) lose: Fate,
+    version: Version,
     links: BTreeMap<End, End>,
     wire: BTreeMap<(Instant, usize), (End, CellRun)>,
     frames: usize,
@@ -94,7 +95,11 @@ pub(crate) fn prefix(switch: usize) -> [u8; 13] {
 impl Net {
     /// A chain of `switches` switches; host `i` is at switch `at[i]`. All links up, signalling ready.
     pub(crate) fn chain(switches: usize, at: &[usize]) -> Self {
-        let mut net = Self::unstarted(switches, at);
+        Self::chain_of(Version::Uni31, switches, at)
+    }
+    /// The same with another version of the UNI everywhere.
+    pub(crate) fn chain_of(version: Version, switches: usize, at: &[usize]) -> Self {
+        let mut net = Self::unstarted_of(version, switches, at);
         for host in 0..at.len() {
             net.start_host(host);
         }
@@ -103,9 +108,16 @@ impl Net {
     }
     /// The same with hosts that have not been started yet.
     pub(crate) fn unstarted(switches: usize, at: &[usize]) -> Self {
+        Self::unstarted_of(Version::Uni31, switches, at)
+    }
+    fn unstarted_of(version: Version, switches: usize, at: &[usize]) -> Self {
         let mut net = Self {
+            version,
             now: Instant::ZERO,
-            hosts: at.iter().map(|switch| Host::new(*switch)).collect(),
+            hosts: at
+                .iter()
+                .map(|switch| Host::new(*switch, version))
+                .collect(),
             switches: Vec::new(),
             lose: Box::new(|_| false),
             links: BTreeMap::new(),
@@ -127,7 +139,8 @@ impl Net {
         let rate = CellRate::OC3;
         let mut switch = Switch::new([k as u8; 16], super::StaticRoutes::new());
         let lives = self.lives;
-        let params = |side| Params::new(side, Version::Uni31).incarnation(lives);
+        let version = self.version;
+        let params = |side| Params::new(side, version).incarnation(lives);
         let config = PortConfig::new("before", PortKind::Trunk, params(Side::User), rate);
         let before = switch.add_port(config);
         let config = PortConfig::new("after", PortKind::Trunk, params(Side::Network), rate);
@@ -178,8 +191,8 @@ impl Net {
     /// The host loses its memory.
     pub(crate) fn restart_host(&mut self, i: usize) {
         self.lives += 1;
-        self.hosts[i] = Host::new(self.hosts[i].switch);
-        let mut config = Config::new(Version::Uni31);
+        self.hosts[i] = Host::new(self.hosts[i].switch, self.version);
+        let mut config = Config::new(self.version);
         config.interface = config.interface.incarnation(self.lives);
         self.hosts[i].manager = Signalling::new(config);
         self.start_host(i);

@@ -62,6 +62,13 @@ impl Uni {
         if !given(&out, id::EXTENDED_QOS) {
             add(&mut out, &qos);
         }
+        if let Some(least) = convert::minimum(&info.qos)
+            && version.has_element(id::MINIMUM_TRAFFIC)
+            && info.elements.is_empty()
+            && !info.multipoint
+        {
+            add(&mut out, &Ie::MinimumTraffic(least));
+        }
         if let Some(party) = party {
             out.push(endpoint(party, false).encode());
         }

@@ -37,11 +37,11 @@
 //!
 //! # Standards
 //! ITU-T Q.2931 (02/95) §5, annex H omitted; Q.2971 (10/95) §9; ATM Forum UNI 3.0, 3.1 §5.5–5.6, UNI
-//! Signalling 4.0 (call control of annexes 1, 5 and 8 only); the pass-along indicator of PNNI 1.0 §6.4.5.1.
+//! Signalling 4.0 (call control of annexes 1, 5 and 8 only); Q.2962; the pass-along indicator of PNNI 1.0 §6.4.5.1.
 //!
 //! # Not implemented
 //! Leaf initiated join (refused, cause 63), Q.2963 modification, Q.2932 facility, overlap sending, N-ISDN interworking, virtual
-//! path connections, VP-associated signalling. Elements of those pass through in a [`SetupInfo`]. Messages that nobody
+//! path connections, VP-associated signalling, negotiation of QoS (that of traffic is the owner's: `negotiate.rs`). Elements of those pass through in a [`SetupInfo`]. Messages that nobody
 //! defined are not passed along.
 //!
 //! # Deviations
@@ -55,6 +55,7 @@ mod api;
 mod build;
 mod call;
 mod expiry;
+mod negotiate;
 mod notify;
 mod params;
 mod party;
@@ -76,6 +77,7 @@ use aerostat_wire::q2931::{CallRef, CauseIe, Element, Ie, Message, MessageType};
 pub use api::{
     CallId, ConnectInfo, Indication, Input, Output, Reason, Request, Restart, SetupInfo,
 };
+pub use negotiate::Fallback;
 pub use params::{Limits, Params, TimerValues};
 pub use state::{CallSnapshot, CallState, Counters, PartyState};
 

@@ -72,6 +72,22 @@ fn traffic(qos: &Qos, category: ServiceCategory) -> Fields {
     }
 }
 
+/// The minimum acceptable traffic descriptor, if a connection with a guaranteed peak rate can do with less of it:
+/// CBR or VBR with a `min_pcr` below its peak. Source: Q.2962 §8.2.2, UNI 4.0 §8.
+#[must_use]
+pub fn minimum(qos: &Qos) -> Option<Fields> {
+    use ServiceCategory::{Cbr, NrtVbr, RtVbr};
+    let flexible = |d: &TrafficParams| {
+        matches!(d.category, Some(Cbr | RtVbr | NrtVbr)) && d.min_pcr > 0 && d.min_pcr < rate(d)
+    };
+    let least = |d: &TrafficParams| if flexible(d) { d.min_pcr } else { rate(d) };
+    let any = flexible(&qos.tx) || flexible(&qos.rx);
+    any.then(|| {
+        let forward = Fields::new().with(0x84, least(&qos.tx));
+        forward.with(0x85, least(&qos.rx))
+    })
+}
+
 fn bearer(category: ServiceCategory, multipoint: bool, version: Version) -> Bearer {
     let old = version < Version::Uni40;
     let atc = match category {

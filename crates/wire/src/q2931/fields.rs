@@ -93,6 +93,12 @@ impl Fields {
     pub fn has(&self, id: u8) -> bool {
         self.get(id).is_some()
     }
+    /// Sets the value of a field that is there; nothing happens if it is not.
+    pub fn set(&mut self, id: u8, value: u32) {
+        for field in self.0.iter_mut().filter(|(have, _)| *have == id) {
+            field.1 = value;
+        }
+    }
     /// Removes a field.
     pub fn remove(&mut self, id: u8) {
         self.0.retain(|(have, _)| *have != id);

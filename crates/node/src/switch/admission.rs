@@ -1,0 +1,130 @@
+//! Which of a caller's offers can be carried: what each leg of a call reserves, and what the answer says of it.
+
+use aerostat_proto::uni::{ConnectInfo, Fallback, SetupInfo, Version};
+use aerostat_proto::{Cause, Trace};
+use aerostat_wire::Qos;
+
+use super::port::Reservation;
+use super::{LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
+
+/// Invalid information element contents.
+const BAD_ELEMENT: Cause = Cause(100);
+
+impl<R: RouteSelect> Switch<R> {
+    /// The offer as it can go from one port to another: the first of those that the caller would take for which both
+    /// ports have the rates. It still has the caller's other choices, if the next network may come to them.
+    pub(super) fn fit(
+        &mut self,
+        info: &SetupInfo,
+        from: PortNo,
+        to: PortNo,
+    ) -> Result<SetupInfo, Cause> {
+        // Without a way to tell the caller there is nothing to choose.
+        let offered = match info.fallback() {
+            Some(_) if self.speaks_40(from) => info.clone(),
+            _ => info.settled(),
+        };
+        if self.has_room(offered.qos, from, to) {
+            return Ok(offered);
+        }
+        let other = match offered.fallback() {
+            None => return Err(Cause::RATE_UNAVAILABLE),
+            Some(Fallback::Alternative(traffic)) => offered.with_traffic(&traffic).settled(),
+            Some(Fallback::Minimum(_)) => {
+                let (forward, backward) = self.room(from, to);
+                offered.scaled(forward, backward)
+            }
+        };
+        if !self.has_room(other.qos, from, to) {
+            return Err(Cause::RATE_UNAVAILABLE);
+        }
+        let text = format!(
+            "call to {} gets {} instead of {}",
+            other.called, other.qos, offered.qos
+        );
+        self.trace(Trace::detail("switch.call.fitted", text).with("port", from));
+        Ok(other)
+    }
+
+    pub(super) fn speaks_40(&self, port: PortNo) -> bool {
+        self.port(port)
+            .is_some_and(|port| port.interface.version() == Version::Uni40)
+    }
+
+    fn has_room(&self, qos: Qos, from: PortNo, to: PortNo) -> bool {
+        let (root, branch) = (Reservation::of(qos.reversed()), Reservation::of(qos));
+        let covers = |port, wanted| {
+            self.port(port)
+                .is_some_and(|port| port.free().covers(wanted))
+        };
+        if from == to {
+            covers(from, root.plus(branch))
+        } else {
+            covers(from, root) && covers(to, branch)
+        }
+    }
+
+    /// Peak rates (forward, backward) that both ports have left. A call back to its own port takes every rate twice
+    /// there: it gets the least.
+    fn room(&self, from: PortNo, to: PortNo) -> (u32, u32) {
+        let free = |port| self.port(port).map(|port| port.free()).unwrap_or_default();
+        let (root, branch) = (free(from), free(to));
+        let narrow = |rate: u64| u32::try_from(rate).unwrap_or(u32::MAX);
+        if from == to {
+            (0, 0)
+        } else {
+            (
+                narrow(root.rx.min(branch.tx)),
+                narrow(root.tx.min(branch.rx)),
+            )
+        }
+    }
+
+    /// Reserves for a leg what `qos`, seen from the switch at its port, needs, in place of what it has. If that
+    /// cannot be it keeps what it has.
+    pub(super) fn reserve_leg(&mut self, key: LegKey, qos: Qos) -> Result<(), Cause> {
+        let wanted = Reservation::of(qos);
+        let Some(leg) = self.legs.get_mut(&key) else {
+            return Err(Cause::TEMPORARY);
+        };
+        let Some(port) = self.ports.get_mut(usize::from(key.port.0)) else {
+            return Err(Cause::TEMPORARY);
+        };
+        port.unreserve(leg.reserved);
+        let done = port.reserve(wanted);
+        if done.is_ok() {
+            leg.reserved = wanted;
+        } else {
+            port.reserved = port.reserved.plus(leg.reserved);
+        }
+        done
+    }
+
+    /// The called side answered: both legs of a call with a choice reserve what was taken, the caller is told.
+    pub(super) fn settle(
+        &mut self,
+        id: SwitchCallId,
+        branch: LegKey,
+        mut answer: ConnectInfo,
+    ) -> Result<ConnectInfo, Cause> {
+        let told = answer.traffic().filter(|_| self.speaks_40(branch.port));
+        let Some(call) = self.calls.get(&id).filter(|call| call.negotiable) else {
+            return Ok(answer);
+        };
+        let (root, offered) = (call.root, &call.info);
+        let taken = match told {
+            None => offered.settled(),
+            Some(traffic) if offered.allows(&traffic) => offered.with_traffic(&traffic).settled(),
+            Some(_) => return Err(BAD_ELEMENT),
+        };
+        if taken.qos != offered.qos {
+            self.reserve_leg(branch, taken.qos)?;
+            self.reserve_leg(root, taken.qos.reversed())?;
+        }
+        answer.set_traffic(Some(&taken.traffic()));
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.info = taken;
+        }
+        Ok(answer)
+    }
+}
