@@ -19,6 +19,19 @@ waitfor() { # waitfor SECONDS COMMAND...: again and again until it succeeds
 host() { echo "aerostat $@" | nc $OUTSIDE $HOSTPORT; }
 # meet NAME: goes on when all guests of the test are there
 meet() { echo "meet $1" | nc $OUTSIDE $HOSTPORT; }
+# A megabyte by TCP, compared by its MD5. nc ends when either side does, so its input is a pipe that nobody closes.
+# tcp_to HOST ADDRESS: from this host to a host inside, at ADDRESS
+tcp_to() {
+  [ -f /tmp/sent ] || head -c 1000000 /dev/urandom >/tmp/sent
+  host "exec $1 -- sh -c 'f=\$(mktemp -u); mkfifo \$f; timeout 20 busybox nc -l -p 49777 <>\$f | md5sum; rm \$f'" >/tmp/sum & p=$!
+  sleep 2; nc $2 49777 </tmp/sent >/dev/null; wait $p; cat /tmp/sum; [ "$(head -1 /tmp/sum)" = "$(md5sum </tmp/sent)" ]; }
+# tcp_from HOST ADDRESS: from a host inside to this host, whose address is ADDRESS
+tcp_from() {
+  [ -p /tmp/pipe ] || mkfifo /tmp/pipe
+  nc -l -p 49778 <>/tmp/pipe >/tmp/got & p=$!
+  sleep 1; host "exec $1 -- sh -c 'f=\$(mktemp); head -c 1000000 /dev/urandom >\$f; md5sum <\$f; timeout 20 busybox nc $2 49778 <\$f; rm \$f'" >/tmp/sum
+  n=40; while [ $n -gt 0 ] && [ $(wc -c </tmp/got) != 1000000 ]; do usleep 200000; n=$((n-1)); done
+  kill $p 2>/dev/null; cat /tmp/sum; [ "$(head -1 /tmp/sum)" = "$(md5sum </tmp/got)" ]; }
 signalling_up() { grep -q "SSCF.*entering state 4/10" /tmp/sigd.log; }
 
 atmtcp virtual 0 connect $OUTSIDE $PORT bg
