@@ -1,9 +1,9 @@
 //! From a resolved lab to machines: the same for both drivers.
 
 use crate::model::{
-    Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel,
-    Lis, Mpc as MpcModel, Mps as MpsModel, Node, NodeId, NodeKind, Router as RouterModel, SendRate,
-    Side, Switch as SwitchModel,
+    Attachment, Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer,
+    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Node, NodeId, NodeKind,
+    Router as RouterModel, SendRate, Side, Switch as SwitchModel,
 };
 use aerostat_node::host::sockets::{Role, Sockets};
 use aerostat_node::host::{Host, Ip, Service};
@@ -99,7 +99,7 @@ impl<'a> Builder<'a> {
         let node = self.lab.node(id);
         match &node.kind {
             NodeKind::Switch(_) | NodeKind::Outside(_) => None,
-            NodeKind::LaneServer(server) => Some(self.lane_server(&node.name, server, life)),
+            NodeKind::LaneServer(server) => Some(self.lane_server(id, &node.name, server, life)),
             NodeKind::Router(router) => Some(self.router(id, &node.name, router, life, now)),
             NodeKind::Host(host) => Some(self.end_host(id, &node.name, host, life, now)),
         }
@@ -125,11 +125,7 @@ impl<'a> Builder<'a> {
                 NodeKind::Outside(outside) => Some(outside),
                 _ => None,
             };
-            let managed = match &peer.kind {
-                NodeKind::Outside(outside) => outside.ilmi,
-                NodeKind::Host(host) => host.ilmi,
-                NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Router(_) => false,
-            };
+            let managed = outside.map_or(peer.kind.registers(), |outside| outside.ilmi);
             let given = outside.and_then(|outside| outside.version);
             let version = given.unwrap_or(Version::Uni31);
             let (side, kind) = match (port.side, port.station) {
@@ -140,7 +136,11 @@ impl<'a> Builder<'a> {
             let interface = interface::Params::new(side, version).incarnation(life as u8);
             let rate = self.lab.link(port.link).rate;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate);
-            config.ilmi = managed.then(|| self.ilmi(&node.name, model, given, switch.port_count()));
+            config.ilmi = managed.then(|| ilmi::Config {
+                detect: outside.is_some_and(|outside| outside.trunk.is_some()),
+                line_rate: rate.cells_per_second(),
+                ..self.ilmi(&node.name, model, given, switch.port_count())
+            });
             let number = switch.add_port(config);
             if let Some(station) = port.station.filter(|_| outside.is_none() && !managed) {
                 switch.register(number, station);
@@ -241,9 +241,7 @@ impl<'a> Builder<'a> {
                 mpc.control = mpc.control.with_prefix(NO_PREFIX);
                 mpc.data = mpc.data.with_prefix(NO_PREFIX);
             }
-            let mut config = ilmi::Config::new(ilmi::Side::User, lec.mac, Version::Uni31);
-            config.esis = vec![model.attachment.address.esi()];
-            host.register_by_ilmi(config);
+            self.register(&mut host, id, &model.attachment);
         }
         self.add_lec(&mut host, id, &lec, life);
         if let Some(mpc) = &mpc {
@@ -256,6 +254,29 @@ impl<'a> Builder<'a> {
             }));
         }
         host
+    }
+
+    /// The node gets its addresses from the switch by ILMI.
+    fn register(&self, host: &mut Host, id: NodeId, at: &Attachment) {
+        let esi = at.address.esi();
+        let mut config = ilmi::Config::new(ilmi::Side::User, esi, Version::Uni31);
+        config.esis = vec![esi];
+        config.line_rate = self.lab.link(at.link).rate.cells_per_second();
+        for pvc in &self.lab.pvcs {
+            for (end, qos) in [(0, pvc.qos), (1, pvc.qos.reversed())] {
+                let (node, vc) = pvc.ends[end];
+                if node == id {
+                    config.pvcs.push(ilmi::Pvc {
+                        vc,
+                        path: pvc.path,
+                        tx: qos.tx,
+                        rx: qos.rx,
+                        status: ilmi::PvcStatus::LocalUp,
+                    });
+                }
+            }
+        }
+        host.register_by_ilmi(config);
     }
 
     fn router(&self, id: NodeId, name: &str, model: &RouterModel, life: u32, now: Instant) -> Host {
@@ -292,8 +313,15 @@ impl<'a> Builder<'a> {
             Ip::Router(made)
         };
         let mut host = Host::new(name, Self::signalling(life), ip);
+        if model.ilmi {
+            self.register(&mut host, id, &model.attachment);
+        }
         for lec in &model.lecs {
-            self.add_lec(&mut host, id, lec, life);
+            let mut lec = lec.clone();
+            if model.ilmi {
+                lec.address = lec.address.with_prefix(NO_PREFIX);
+            }
+            self.add_lec(&mut host, id, &lec, life);
         }
         if let Some(mps) = &model.mpoa {
             self.add_mps(&mut host, name, model, mps, life);
@@ -439,8 +467,11 @@ impl<'a> Builder<'a> {
         host.start_mpoa_at(Instant::ZERO + model.start);
     }
 
-    fn lane_server(&self, name: &str, model: &LaneServer, life: u32) -> Host {
+    fn lane_server(&self, id: NodeId, name: &str, model: &LaneServer, life: u32) -> Host {
         let mut host = Host::new(name, Self::signalling(life), Ip::None);
+        if model.ilmi {
+            self.register(&mut host, id, &model.attachment);
+        }
         let config = lecs_config(self.lab, model);
         host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {

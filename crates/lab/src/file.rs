@@ -135,13 +135,14 @@ scalar!(
     { "type": "string", "examples": ["02:00:00:00:00:01"] }
 );
 scalar!(
-    /// What a switch plays on a trunk.
-    TrunkSide(Side), |text: &str| match text {
-        "network" => Ok(Side::Network),
-        "user" => Ok(Side::User),
-        _ => Err("expected network or user".to_owned()),
+    /// What a switch plays on a trunk; none if it finds out.
+    TrunkSide(Option<Side>), |text: &str| match text {
+        "network" => Ok(Some(Side::Network)),
+        "user" => Ok(Some(Side::User)),
+        "auto" => Ok(None),
+        _ => Err("expected network, user or auto".to_owned()),
     },
-    { "enum": ["network", "user"] }
+    { "enum": ["network", "user", "auto"] }
 );
 scalar!(
     /// Leading octets of ATM addresses, and how many.
@@ -371,7 +372,8 @@ section! {
         ethernet: Option<EthernetFile>,
         /// Unique name of what is at the other end; default outside1, outside2 and so on.
         name: Option<At<Name>>,
-        /// Another switch is at the other end: what this one plays towards it, network or user (IISP).
+        /// Another switch is at the other end: what this one plays towards it, network or user (IISP); auto: both find out
+        /// by ILMI.
         trunk: Option<At<TrunkSide>>,
         /// With trunk: leading octets of the ATM addresses to be called there.
         routes: Option<Vec<At<CallPrefix>>>,
@@ -435,6 +437,8 @@ section! {
         on: Option<At<String>>,
         /// Name of that host; default lane.
         name: Option<At<Name>>,
+        /// That host registers its address by ILMI; default false: the switch knows it.
+        ilmi: Option<At<bool>>,
         /// Its link to the switch.
         link: Option<LinkOptions>,
         /// The emulated LANs.
@@ -511,6 +515,9 @@ section! {
         routes: Option<Table<Net, At<Ip>>>,
         /// Its MPOA server; default: as the lab's.
         mpoa: Option<MpoaFile>,
+        /// Its LANE and Classical IP clients get their addresses, and that of the LECS, from the switch by ILMI; default
+        /// false.
+        ilmi: Option<At<bool>>,
         /// True: a Linux kernel router; false: an embedded one; default: as the command says.
         kernel: Option<At<bool>>,
         /// Its link to the switch.

@@ -87,6 +87,20 @@ pub enum NodeKind {
     Outside(Outside),
 }
 
+impl NodeKind {
+    /// True if it registers its addresses with its switch by ILMI, which does not know them before.
+    #[must_use]
+    pub const fn registers(&self) -> bool {
+        match self {
+            Self::Switch(_) => false,
+            Self::LaneServer(server) => server.ilmi,
+            Self::Router(router) => router.ilmi,
+            Self::Host(host) => host.ilmi,
+            Self::Outside(outside) => outside.addresses.is_empty(),
+        }
+    }
+}
+
 /// The far end of a link out of the lab. Unless it is a trunk, the switch plays the network side there and treats it as
 /// a host.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,15 +115,16 @@ pub struct Outside {
     pub ilmi: bool,
     /// Version of the UNI; with ILMI the highest, and 4.0 if left open.
     pub version: Option<Version>,
-    /// Another switch is there. It has no addresses and no ILMI then.
+    /// Another switch is there. It has no addresses then, and ILMI only to find out the sides.
     pub trunk: Option<OutsideTrunk>,
 }
 
 /// What leads over a trunk out of the lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideTrunk {
-    /// What the port of this lab's switch plays in signalling; the other lab's plays the other.
-    pub side: Side,
+    /// What the port of this lab's switch plays in signalling; the other lab's plays the other. `None`: both find out by
+    /// ILMI.
+    pub side: Option<Side>,
     /// Leading octets of addresses to be called there.
     pub prefixes: Vec<Vec<u8>>,
     /// The LANE services are there.
@@ -238,6 +253,8 @@ pub struct LaneServer {
     /// Own address of the LECS. The LECS also answers on [`AtmAddress::LECS`] and
     /// [`AtmAddress::LECS_ANYCAST`], to which the switches have routes.
     pub lecs: AtmAddress,
+    /// It registers its address by ILMI.
+    pub ilmi: bool,
 }
 
 /// One emulated LAN (Ethernet).
@@ -397,6 +414,8 @@ pub struct Router {
     pub queue: usize,
     /// Its MPOA server and NHRP server; `None` if MPOA is off.
     pub mpoa: Option<Mps>,
+    /// As in [`Host::ilmi`], but its MPOA server keeps its address.
+    pub ilmi: bool,
     /// As in [`Host::kernel`].
     pub kernel: Option<bool>,
 }

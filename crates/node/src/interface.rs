@@ -97,6 +97,8 @@ pub enum Input<'a> {
     Request(uni::Request),
     /// The version to speak from now on. Another one than before ends all calls, and the link starts over.
     Version(uni::Version),
+    /// The side to play from now on; the same goes for it.
+    Side(uni::Side),
 }
 
 /// What comes out of [`Interface`].
@@ -371,6 +373,25 @@ impl Interface {
         if version == self.params.uni.version {
             return;
         }
+        let text = format!("the other side speaks {version:?}: signalling starts over");
+        let trace = Trace::milestone("uni.version", text);
+        self.start_over(trace, now, |params| {
+            params.uni.version = version;
+            params.sscop.mode = mode_of(version);
+        });
+    }
+
+    fn set_side(&mut self, side: uni::Side, now: Instant) {
+        if side == self.params.uni.side {
+            return;
+        }
+        let text = format!("this end plays the {side:?} side from now on: signalling starts over");
+        let trace = Trace::milestone("uni.side", text);
+        self.start_over(trace, now, |params| params.uni.side = side);
+    }
+
+    /// Ends everything and begins anew with other parameters.
+    fn start_over(&mut self, why: Trace, now: Instant, change: impl FnOnce(&mut Params)) {
         let started = self.started;
         self.link_down(now);
         self.drain(now);
@@ -380,13 +401,10 @@ impl Interface {
             let released = Indication::Released { call, cause };
             self.outputs.push_back(Output::Indication(released));
         }
-        self.params.uni.version = version;
-        self.params.sscop.mode = mode_of(version);
+        change(&mut self.params);
         self.saal = Saal::in_place_of(&self.saal, self.params.sscop);
         self.uni = Uni::new(self.params.uni);
-        let text = format!("the other side speaks {version:?}: signalling starts over");
-        self.outputs
-            .push_back(Output::Trace(Trace::milestone("uni.version", text)));
+        self.outputs.push_back(Output::Trace(why));
         if started {
             self.started = true;
             self.establish(now);
@@ -417,6 +435,10 @@ impl Machine for Interface {
             Input::Request(request) => self.request(request, now),
             Input::Version(version) => {
                 self.set_version(version, now);
+                Ok(())
+            }
+            Input::Side(side) => {
+                self.set_side(side, now);
                 Ok(())
             }
         };

@@ -241,17 +241,23 @@ fn two_labs_joined_by_a_relay_of_cells_carry_each_others_calls() {
     lab.nothing_is_left();
 }
 
+/// The same with a trunk whose ends find out by ILMI which of them plays the network side.
+fn up_finding_out(lab: &str, udp: &str, settings: &[(&str, &str)]) -> Vec<String> {
+    let trunk = udp.replace("udp", "trunk=auto");
+    [up(lab, udp, settings), vec!["--set".into(), trunk]].concat()
+}
+
 #[test]
-fn two_labs_joined_by_many_cells_in_a_datagram() {
+fn two_labs_joined_by_many_cells_in_a_datagram_find_out_their_sides() {
     if !can_run() {
         return;
     }
     let lab = Runtime::new("joined");
     let many = [("cells", "28"), ("word", "true")];
     // The one that needs the other begins.
-    let mut east = command(&lab, &up(EAST, EAST_UDP, &many));
+    let mut east = command(&lab, &up_finding_out(EAST, EAST_UDP, &many));
     let mut east = east.stdin(Stdio::null()).spawn().unwrap();
-    start(command(&lab, &up(WEST, WEST_UDP, &many)));
+    start(command(&lab, &up_finding_out(WEST, WEST_UDP, &many)));
     assert_eq!(wait_for_end(&mut east), 0);
     calls_cross(&lab);
     let args = [

@@ -80,11 +80,7 @@ fn routes(
     let mut routes = Vec::new();
     for (port, end) in switch.ports.iter().enumerate() {
         // Who registers its own addresses has none before that.
-        let by_itself = match &lab.node(end.peer).kind {
-            NodeKind::Outside(outside) => outside.addresses.is_empty(),
-            NodeKind::Host(host) => host.ilmi,
-            NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Router(_) => false,
-        };
+        let by_itself = lab.node(end.peer).kind.registers();
         if let Some(station) = end.station.filter(|_| !by_itself) {
             routes.push(CallRoute {
                 prefix: station.0[..19].to_vec(),

@@ -224,6 +224,7 @@ impl Builder<'_> {
                     address,
                 },
                 lecs: address,
+                ilmi: false,
             }),
         });
         let Some(switch) = switch else {
@@ -267,6 +268,7 @@ impl Builder<'_> {
         self.finish(NodeKind::LaneServer(LaneServer {
             lecs: address.with_selector(plan::SELECTOR_LECS),
             attachment,
+            ilmi: section.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
         }));
     }
     fn router(
@@ -321,6 +323,7 @@ impl Builder<'_> {
                 .map_or(Forwarding::Wire, |rate| rate.value.0),
             queue: usize::try_from(queue).unwrap_or(usize::MAX),
             mpoa: mpoa::server(file.mpoa.as_ref(), router.mpoa.as_ref(), address, d),
+            ilmi: router.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             kernel: router.kernel.as_ref().map(At::get),
         }));
     }

@@ -9,7 +9,7 @@ use crate::file::{
 };
 use crate::model::{
     Attachment, Lab, LaneServer, LinkId, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay,
-    Packing,
+    Packing, Side,
 };
 use crate::plan::{self, Kind};
 use aerostat_proto::Duration;
@@ -82,7 +82,7 @@ fn lane_elsewhere(file: &LabFile, d: &mut Diagnostics) {
     };
     if let Some(on) = section.on.as_ref().filter(|_| link.options.trunk.is_none()) {
         d.error(on.at, format!("'{}' is no trunk", on.value))
-            .hint("give its link 'trunk: network' or 'trunk: user'");
+            .hint("give its link 'trunk: network', 'trunk: user' or 'trunk: auto'");
     }
     if let Some(name) = &section.name {
         d.error(
@@ -102,13 +102,13 @@ fn trunk(
     let Some(side) = &options.trunk else {
         if let Some(route) = options.routes.iter().flatten().next() {
             d.error(route.at, "'routes' is for trunks")
-                .hint("give the link 'trunk: network' or 'trunk: user'");
+                .hint("give the link 'trunk: network', 'trunk: user' or 'trunk: auto'");
         }
         return None;
     };
     let ilmi = options.ilmi.as_ref().filter(|ilmi| ilmi.value);
     if options.address.is_some() || ilmi.is_some() {
-        let text = "a trunk leads to a switch, which has neither 'address' nor 'ilmi'";
+        let text = "a trunk leads to a switch, which has neither 'address' nor 'ilmi' of its own";
         d.error(side.at, text).hint("use 'routes:'");
     }
     let lane = with_lane(file).is_some_and(|with| std::ptr::eq(with, link));
@@ -157,6 +157,7 @@ fn attach(
         kind: NodeKind::LaneServer(LaneServer {
             attachment: attachment.clone(),
             lecs: address,
+            ilmi: false,
         }),
     });
     let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);
@@ -169,19 +170,17 @@ fn attach(
         && let Some(port) = switch.ports.get_mut(attachment.port)
     {
         match &trunk {
-            Some(trunk) => port.side = trunk.side,
+            Some(trunk) => port.side = trunk.side.unwrap_or(Side::Network),
             None => port.station = Some(address),
         }
     }
     lab.nodes[node.0].kind = NodeKind::Outside(Outside {
         attachment,
         way,
-        ilmi: trunk.is_none()
-            && link
-                .options
-                .ilmi
-                .as_ref()
-                .map_or(addresses.is_empty(), |ilmi| ilmi.value),
+        ilmi: match &trunk {
+            Some(trunk) => trunk.side.is_none(),
+            None => (link.options.ilmi.as_ref()).map_or(addresses.is_empty(), |ilmi| ilmi.value),
+        },
         trunk,
         addresses,
         version: link.options.uni.as_ref().map(|uni| uni.value.0),
@@ -549,6 +548,11 @@ hosts: { y: { on: s4, elan: b, ip: 10.2.0.10, gateway: 10.2.0.1 } }
         // Nobody knows the rest.
         assert_eq!(next(&west, "s2", &[0x39; 20]), None);
         assert_eq!(next(&east, "s3", &[0x39; 20]), None);
+        let auto = WEST.replace("trunk: network", "trunk: auto");
+        let auto = lab(&auto);
+        let (_, _, outside) = auto.outside().next().unwrap();
+        let side = outside.trunk.as_ref().unwrap().side;
+        assert_eq!((side, outside.ilmi), (None, true));
         for (lab, side) in [(&west, Side::Network), (&east, Side::User)] {
             let (_, _, outside) = lab.outside().next().unwrap();
             let NodeKind::Switch(switch) = &lab.node(outside.attachment.switch).kind else {
@@ -573,7 +577,7 @@ hosts: { y: { on: s4, elan: b, ip: 10.2.0.10, gateway: 10.2.0.1 } }
         let routes = "routes: [47.0091.81.000000.02a7.10], ";
         assert!(error(WEST, routes, "").contains("a trunk needs 'routes:'"));
         assert!(error(WEST, "trunk: network, ", "").contains("'routes' is for trunks"));
-        assert!(error(WEST, "trunk: network", "trunk: both").contains("network or user"));
+        assert!(error(WEST, "trunk: network", "trunk: both").contains("network, user or auto"));
         assert!(error(WEST, "02a7.10]", "02a7.1]").contains("1 to 19 octets"));
         assert!(error(WEST, routes, &format!("{routes}ilmi: true, ")).contains("neither"));
         let own = "routes: [47.0091.81.000000.02a7.00.0002.00], ";

@@ -259,6 +259,14 @@ impl Fabric {
         }
     }
 
+    /// True if the line of a port is alive.
+    #[must_use]
+    pub fn link_is_up(&self, port: u16) -> bool {
+        self.ports
+            .get(usize::from(port))
+            .is_some_and(|port| port.up)
+    }
+
     /// Makes a label end at the control plane, both ways.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
-//! A host that knows only its end system identifier.
+//! A host, router or LANE server that knows only its end system identifier.
 //!
 //! Its services wait until the switch has given it a prefix, has accepted the address, and has named the LECS; then
 //! they start under that address. If ILMI is lost and the same address comes back, they never notice; under another
-//! address they start anew, as all that others know of them holds no longer.
+//! address they start anew, as all that others know of them holds no longer. LES, BUS, LECS and MPS wait, too, but keep the
+//! addresses that they were configured with: others must know those beforehand.
 
 use super::{Host, HostOutput, ServiceKind};
 use crate::inspect::{Table, text};
@@ -107,7 +108,7 @@ impl Host {
                 Output::Event(Event::Up { version }) => {
                     self.ask(signalling::Input::Version(version), now);
                 }
-                Output::Event(Event::Registered(..)) => {}
+                Output::Event(Event::Registered(..) | Event::Link(_)) => {}
             }
         }
         self.take_place(now);

@@ -1,12 +1,15 @@
 //! The management channel of ports: who is there, which addresses it has, which version it speaks.
+//!
+//! Where it is not known whether a host or a switch is at the other end, signalling waits until ILMI has found out, and
+//! which side this end plays.
 
 use std::collections::BTreeSet;
 
-use aerostat_proto::ilmi::{Event, Input, Output};
-use aerostat_proto::{Instant, Machine};
+use aerostat_proto::ilmi::{Event, Input, Link, Output, Pvc, PvcStatus, Side};
+use aerostat_proto::{Instant, Machine, uni};
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc, ilmi};
 
-use super::{PortNo, RouteSelect, Switch};
+use super::{PortKind, PortNo, RouteSelect, Switch};
 use crate::inspect::Table;
 use crate::interface;
 
@@ -38,6 +41,7 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     fn tell_ime(&mut self, port: PortNo, input: Input<'_>, now: Instant) {
+        self.manage_permanent(now);
         if let Some(ime) = self.port_mut(port).and_then(|port| port.ime.as_mut()) {
             let done = ime.handle_input(input, now);
             debug_assert!(done.is_ok(), "a network side takes all of these");
@@ -46,6 +50,7 @@ impl<R: RouteSelect> Switch<R> {
     }
 
     pub(super) fn manage_timeouts(&mut self, now: Instant) {
+        self.manage_permanent(now);
         for number in 0..self.ports.len() as u16 {
             let due = self.ports[usize::from(number)].ime.as_mut();
             if let Some(ime) = due.filter(|ime| ime.poll_timeout().is_some_and(|at| at <= now)) {
@@ -72,10 +77,67 @@ impl<R: RouteSelect> Switch<R> {
                     let done = self.feed(number, interface::Input::Version(version), now);
                     debug_assert!(done.is_ok(), "only requests are refused");
                 }
+                Output::Event(Event::Link(link)) => self.linked(number, link, now),
                 // Calls live on: if the host has restarted, its signalling says so.
                 Output::Event(Event::Down | Event::Address(..) | Event::Services(_)) => {}
             }
         }
+    }
+
+    /// It has been found out what is at the other end of a port: signalling can start.
+    fn linked(&mut self, number: PortNo, link: Link, now: Instant) {
+        let (kind, side) = match link {
+            Link::Uni(Side::Network) => (PortKind::Host, uni::Side::Network),
+            Link::Iisp(Side::Network) => (PortKind::Trunk, uni::Side::Network),
+            Link::Iisp(Side::User) => (PortKind::Trunk, uni::Side::User),
+            // Those are for hosts, and for switches that speak PNNI.
+            Link::Uni(Side::User) | Link::Hosts | Link::Pnni => return,
+        };
+        if let Some(port) = self.port_mut(number) {
+            port.config.kind = kind;
+            port.config.interface.uni.side = side;
+        }
+        for input in [interface::Input::Side(side), interface::Input::Start] {
+            let done = self.feed(number, input, now);
+            debug_assert!(done.is_ok(), "only requests are refused");
+        }
+    }
+
+    /// Tells the ports which permanent connections they have, if that has changed.
+    fn manage_permanent(&mut self, now: Instant) {
+        if !core::mem::take(&mut self.unmanaged) {
+            return;
+        }
+        for number in (0..self.ports.len() as u16).map(PortNo) {
+            let pvcs = self.permanent_at(number);
+            if let Some(ime) = self.port_mut(number).and_then(|port| port.ime.as_mut()) {
+                let done = ime.handle_input(Input::SetPvcs(pvcs), now);
+                debug_assert!(done.is_ok(), "any side takes this");
+                self.drain_ime(number, now);
+            }
+        }
+    }
+
+    /// The permanent connections of a port as its other end sees them; `tx` goes there.
+    fn permanent_at(&self, number: PortNo) -> Vec<Pvc> {
+        let ends = self.permanent.iter().flat_map(|one| {
+            let [a, b] = one.ends;
+            let backwards = one.qos.reversed();
+            [(a, b, backwards, one.path), (b, a, one.qos, one.path)]
+        });
+        let here = ends.filter(|((port, _), ..)| *port == number);
+        here.map(|((_, vc), (far, _), qos, path)| Pvc {
+            vc,
+            path,
+            tx: qos.tx,
+            rx: qos.rx,
+            status: if self.fabric.link_is_up(far.0) {
+                PvcStatus::LocalUp
+            } else {
+                PvcStatus::EndToEndDown
+            },
+        })
+        .collect()
     }
 
     /// What `inspect ilmi` shows: the hosts behind the ports, and their addresses.
@@ -87,3 +149,6 @@ impl<R: RouteSelect> Switch<R> {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -202,6 +202,8 @@ pub struct Switch<R = StaticRoutes> {
     calls: BTreeMap<SwitchCallId, Call>,
     legs: BTreeMap<LegKey, Leg>,
     permanent: Vec<Permanent>,
+    /// Permanent connections, or the lines that they use, have changed, and ILMI does not know yet.
+    unmanaged: bool,
     /// Ports whose interface may have output.
     busy: BTreeSet<PortNo>,
     next_call: u64,
@@ -229,6 +231,7 @@ impl<R: RouteSelect> Switch<R> {
             calls: BTreeMap::new(),
             legs: BTreeMap::new(),
             permanent: Vec::new(),
+            unmanaged: true,
             busy: BTreeSet::new(),
             next_call: 0,
             outputs: VecDeque::new(),
@@ -358,13 +361,21 @@ impl<R: RouteSelect> Switch<R> {
         {
             receiver.reset();
         }
+        self.unmanaged = true;
         self.manage_link(port, up, now);
-        let input = if up {
-            interface::Input::Start
+        if up {
+            self.start_signalling(port, now)
         } else {
-            interface::Input::LinkDown
-        };
-        self.feed(port, input, now)
+            self.feed(port, interface::Input::LinkDown, now)
+        }
+    }
+
+    /// Starts signalling at a port, unless it is to be found out first what is at its other end.
+    fn start_signalling(&mut self, port: PortNo, now: Instant) -> Result<(), Refused> {
+        if self.port(port).is_some_and(Port::waits_for_ilmi) {
+            return Ok(());
+        }
+        self.feed(port, interface::Input::Start, now)
     }
 
     /// Sends an SDU of the switch's own on one of its channels.
@@ -412,7 +423,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
                 .map(PortNo)
                 .try_for_each(|port| {
                     self.manage_link(port, true, now);
-                    self.feed(port, interface::Input::Start, now)
+                    self.start_signalling(port, now)
                 }),
             Input::Cells(port, run) => {
                 self.cells(port, run, now);

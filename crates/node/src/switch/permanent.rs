@@ -124,6 +124,7 @@ impl<R: RouteSelect> Switch<R> {
             }
         }
         self.permanent.push(new);
+        self.unmanaged = true;
         Ok(())
     }
 
@@ -160,6 +161,7 @@ impl<R: RouteSelect> Switch<R> {
         };
         let index = self.permanent.iter().position(has_end)?;
         let old = self.permanent.remove(index);
+        self.unmanaged = true;
         for (from, ..) in old.directions() {
             let gone = self.fabric.apply(FabricOp::Disconnect { from });
             debug_assert!(gone.is_ok(), "open as long as it is listed");

@@ -24,9 +24,10 @@ pub enum PortKind {
 pub struct PortConfig {
     /// Name for display.
     pub name: String,
-    /// What is at the other end.
+    /// What is at the other end. If ILMI is to find out, that replaces it.
     pub kind: PortKind,
-    /// The management interface, network side; `None`: the host cannot register addresses, and the version is fixed.
+    /// The management interface, network side; `None`: the host cannot register addresses, and the version is fixed. If it
+    /// is to find out what is at the other end ([`ilmi::Config::detect`]), signalling waits for that.
     pub ilmi: Option<ilmi::Config>,
     /// The signalling interface. Towards hosts the switch plays the network side; of the two ends of a
     /// trunk the first named one does.
@@ -151,6 +152,10 @@ impl Port {
             next_vci: Vc::FIRST_USER_VCI,
             next_call: 0,
         }
+    }
+    /// True if signalling waits until it is known what is at the other end.
+    pub(super) fn waits_for_ilmi(&self) -> bool {
+        self.config.ilmi.as_ref().is_some_and(|ilmi| ilmi.detect)
     }
     /// Counts the end of a call. There are at most 127 causes.
     pub(super) fn count(&mut self, cause: Cause) {

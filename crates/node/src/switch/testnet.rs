@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aerostat_proto::ilmi;
 use aerostat_proto::machine::settle;
 use aerostat_proto::uni::{Side, Version};
 use aerostat_proto::{
@@ -85,6 +86,8 @@ pub(crate) struct Net {
     wire: BTreeMap<(Instant, usize), (End, CellRun)>,
     frames: usize,
     lives: u8,
+    /// Trunks find out by ILMI which end plays the network side.
+    find_out: bool,
 }
 
 pub(crate) fn prefix(switch: usize) -> [u8; 13] {
@@ -99,18 +102,25 @@ impl Net {
     }
     /// The same with another version of the UNI everywhere.
     pub(crate) fn chain_of(version: Version, switches: usize, at: &[usize]) -> Self {
-        let mut net = Self::unstarted_of(version, switches, at);
-        for host in 0..at.len() {
+        Self::built(version, switches, at, false).with_hosts()
+    }
+    /// The same, but trunks find out by ILMI which end plays the network side.
+    pub(crate) fn chain_that_finds_out(switches: usize, at: &[usize]) -> Self {
+        Self::built(Version::Uni31, switches, at, true).with_hosts()
+    }
+    fn with_hosts(mut self) -> Self {
+        let net = &mut self;
+        for host in 0..net.hosts.len() {
             net.start_host(host);
         }
         net.run_ms(500);
-        net
+        self
     }
-    /// The same with hosts that have not been started yet.
+    /// A chain with hosts that have not been started yet.
     pub(crate) fn unstarted(switches: usize, at: &[usize]) -> Self {
-        Self::unstarted_of(Version::Uni31, switches, at)
+        Self::built(Version::Uni31, switches, at, false)
     }
-    fn unstarted_of(version: Version, switches: usize, at: &[usize]) -> Self {
+    fn built(version: Version, switches: usize, at: &[usize], find_out: bool) -> Self {
         let mut net = Self {
             version,
             now: Instant::ZERO,
@@ -124,6 +134,7 @@ impl Net {
             wire: BTreeMap::new(),
             frames: 0,
             lives: 0,
+            find_out,
         };
         for k in 0..switches {
             let switch = net.new_switch(k, switches);
@@ -141,9 +152,17 @@ impl Net {
         let lives = self.lives;
         let version = self.version;
         let params = |side| Params::new(side, version).incarnation(lives);
-        let config = PortConfig::new("before", PortKind::Trunk, params(Side::User), rate);
+        let ilmi = |number| {
+            let (side, system) = (ilmi::Side::Network, MacAddr([2, 0, 0, 0, 0, k as u8]));
+            let mut config = ilmi::Config::new(side, system, version);
+            (config.detect, config.number) = (true, number);
+            self.find_out.then_some(config)
+        };
+        let mut config = PortConfig::new("before", PortKind::Trunk, params(Side::User), rate);
+        config.ilmi = ilmi(0);
         let before = switch.add_port(config);
-        let config = PortConfig::new("after", PortKind::Trunk, params(Side::Network), rate);
+        let mut config = PortConfig::new("after", PortKind::Trunk, params(Side::Network), rate);
+        config.ilmi = ilmi(1);
         let after = switch.add_port(config);
         for other in 0..count {
             match other.cmp(&k) {

@@ -3,10 +3,10 @@
 use super::manager::number_of;
 use super::{Ime, Prefix, Side};
 use crate::Instant;
-use aerostat_wire::AtmAddress;
 use aerostat_wire::ilmi::{
     Binding, ErrorStatus, Kind, MAX_MESSAGE, Message, Oid, Pdu, Request, Value, mib,
 };
+use aerostat_wire::{AtmAddress, Vc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -59,6 +59,7 @@ impl Ime {
         let objects = self.objects(now);
         for (index, binding) in bindings.iter_mut().enumerate() {
             let value = objects.get(&binding.name);
+            let value = value.or_else(|| self.pvc_rows.get(&binding.name));
             binding.value = value.cloned().ok_or((index, ErrorStatus::NO_SUCH_NAME))?;
         }
         Ok(())
@@ -69,6 +70,8 @@ impl Ime {
         for (index, binding) in bindings.iter_mut().enumerate() {
             let after = (Bound::Excluded(&binding.name), Bound::Unbounded);
             let next = objects.range::<Oid, _>(after).next();
+            let pvc = self.pvc_rows.range::<Oid, _>(after).next();
+            let next = next.into_iter().chain(pvc).min_by_key(|(name, _)| *name);
             let (name, value) = next.ok_or((index, ErrorStatus::NO_SUCH_NAME))?;
             *binding = Binding::new(name.clone(), value.clone());
         }
@@ -132,7 +135,8 @@ impl Ime {
             }
             return Ok(Change::Prefix(prefix, valid));
         }
-        Err(if self.objects(now).contains_key(name) {
+        let known = self.objects(now).contains_key(name) || self.pvc_rows.contains_key(name);
+        Err(if known {
             ErrorStatus::READ_ONLY
         } else {
             ErrorStatus::NO_SUCH_NAME
@@ -168,12 +172,16 @@ impl Ime {
         }
     }
 
-    /// Everything that can be read, in order.
+    /// Everything that can be read but permanent connections, in order.
     fn objects(&self, now: Instant) -> BTreeMap<Oid, Value> {
         let config = &self.config;
         let network = config.side == Side::Network;
         let text = |text: &str| Value::Octets(text.as_bytes().to_vec());
         let number = Value::Integer;
+        let configured = |path| {
+            let count = config.pvcs.iter().filter(|pvc| pvc.path == path).count();
+            number(i32::try_from(count).unwrap_or(i32::MAX))
+        };
         let mut objects = BTreeMap::from([
             (
                 mib::system(1),
@@ -207,6 +215,22 @@ impl Ime {
                 number(if network { 2 } else { 1 }),
             ),
             (mib::atm_layer(mib::ILMI_VERSION), number(2)),
+            (
+                mib::atm_layer(mib::NNI_SIG_VERSION),
+                number(config.nni.number()),
+            ),
+            // Every VPI but 0 can be a path; all VCIs but those below 32 of one VPI channels.
+            (mib::atm_layer(mib::MAX_VPCS), number(255)),
+            (mib::atm_layer(mib::MAX_VCCS), number(65_504)),
+            (mib::atm_layer(mib::CONFIGURED_VPCS), configured(true)),
+            (mib::atm_layer(mib::CONFIGURED_VCCS), configured(false)),
+            // Calls are channels of VPI 0.
+            (mib::atm_layer(mib::MAX_SVPC_VPI), number(0)),
+            (mib::atm_layer(mib::MAX_SVCC_VPI), number(0)),
+            (
+                mib::atm_layer(mib::MIN_SVCC_VCI),
+                number(Vc::FIRST_USER_VCI.into()),
+            ),
             (mib::address_admin_status(), number(1)),
         ]);
         if network {

@@ -1,6 +1,6 @@
 //! What this side asks of the other: one request at a time.
 
-use super::{Event, Ime, Output, Prefix, Side, State};
+use super::{Event, Ime, Link, Output, Prefix, Side, State};
 use crate::{Instant, Trace};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, Message, Oid, Pdu, Request, Value, mib};
@@ -250,6 +250,8 @@ impl Ime {
                 self.peer.vpi_bits = number;
             } else if *name == mib::atm_layer(mib::MAX_VCI_BITS) {
                 self.peer.vci_bits = number;
+            } else if *name == mib::atm_layer(mib::NNI_SIG_VERSION) {
+                self.peer.nni = number;
             } else if *name == mib::address_admin_status() {
                 self.peer.registers = number.map(|number| number == 1);
             }
@@ -261,8 +263,12 @@ impl Ime {
         };
         self.version = Some(version);
         self.state = State::Registering;
+        let link = Link::between(&self.config, &self.peer);
+        self.link = Some(link);
+        self.tell_link(link);
         self.out.push_back(Output::Event(Event::Up { version }));
-        if self.peer.registers == Some(false) {
+        let hosts = matches!(link, Link::Uni(_)) || !self.config.detect;
+        if self.peer.registers == Some(false) || !hosts {
             return;
         }
         match self.config.side {
@@ -273,6 +279,26 @@ impl Ime {
                 }
             }
             Side::User => self.jobs.push_back(Job::Service(mib::service_address())),
+        }
+    }
+
+    /// Tells the owner, if it asked, and the story, if it is not what one expects.
+    fn tell_link(&mut self, link: Link) {
+        let text = match link {
+            Link::Uni(_) => None,
+            Link::Iisp(Side::Network) => {
+                Some("the other side is a switch; this one plays the network")
+            }
+            Link::Iisp(Side::User) => Some("the other side is a switch; this one plays the user"),
+            Link::Pnni => Some("the other side is a switch that speaks PNNI"),
+            Link::Hosts => Some("the other side is a host, too: there is no network"),
+        };
+        if let Some(text) = text {
+            let trace = Trace::milestone("ilmi.link", format!("ILMI: {text}"));
+            self.out.push_back(Output::Trace(trace));
+        }
+        if self.config.detect {
+            self.out.push_back(Output::Event(Event::Link(link)));
         }
     }
 
@@ -395,12 +421,13 @@ fn attachment() -> [Oid; 4] {
         mib::system(mib::SYS_UP_TIME),
     ]
 }
-fn configuration() -> [Oid; 5] {
+fn configuration() -> [Oid; 6] {
     [
         mib::atm_layer(mib::UNI_VERSION),
         mib::atm_layer(mib::MAX_VPI_BITS),
         mib::atm_layer(mib::MAX_VCI_BITS),
         mib::atm_layer(mib::DEVICE_TYPE),
+        mib::atm_layer(mib::NNI_SIG_VERSION),
         mib::address_admin_status(),
     ]
 }

@@ -9,6 +9,9 @@
 //! side. It owns the agent's objects (`agent.rs`: what the other side may read and set) and the manager's jobs
 //! (`manager.rs`: what this side asks of the other, one request at a time). The switch owns what follows from it: routes.
 //!
+//! **Which end is the network** follows from the device types of both ([`Link`]); a switch that does not know what will be at
+//! the other end asks for it ([`Config::detect`]): addresses are registered if a host turns up, and not towards a switch.
+//!
 //! **States** ([`State`]): stopped; establishing (the other side's attachment point is asked for until it answers);
 //! configuring (its versions); registering (network side: prefixes are set; user side: the service registry is read);
 //! verifying (the attachment point is polled; registrations come and go). A lost, changed or restarted peer leads back to
@@ -20,24 +23,34 @@
 //! **A cold start** is told once after a local start or a loss, and never in answer to one: two ends that do that never
 //! end (Debian's `ilmid` does). After both, `sysUpTime` begins anew: who did not get the trap sees that.
 //!
+//! **Permanent connections** of the interface, which the owner names ([`Config::pvcs`]), can be read in the tables of VPCs and
+//! VCCs; what changes is told by traps.
+//!
 //! **Bounds**: prefixes, addresses, services and jobs ([`Limits`]); what exceeds them is refused and counted.
 //!
 //! **Standards**: ATM Forum af-ilmi-0065.000 (ILMI 4.0), with what UNI 3.1 clause 4 says of the same objects; facts book
 //! "ATM addresses and ILMI". Messages: [`aerostat_wire::ilmi`].
 //!
-//! **Not implemented**: tables of PVCs, ABR parameters and statistics; group addresses; several ports behind one
-//! channel; change traps.
+//! **Not implemented**: ABR parameters and statistics; group addresses; several ports behind one channel. What the other
+//! side says of its permanent connections is not read.
 //!
-//! **Deviations**: the numeric values of the timers are those of linux-atm and of vendors' manuals, as the standard's text
+//! **Deviations**: which of two switches plays the network side is decided by a rule of our own ([`Link`]); the numeric values of the timers are those of linux-atm and of vendors' manuals, as the standard's text
 //! was not at hand.
 
 mod agent;
+mod link;
+#[cfg(test)]
+mod link_tests;
 mod manager;
+mod pvc;
 #[cfg(test)]
 mod tests;
 
+pub use link::{Link, NniSignalling};
+pub use pvc::{Pvc, PvcStatus};
+
 use crate::{Duration, Instant, Machine, Refused, Trace};
-use aerostat_wire::ilmi::{Message, Pdu, Trap};
+use aerostat_wire::ilmi::{Message, Oid, Pdu, Trap, Value};
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr};
 use manager::{Job, Pending};
@@ -116,6 +129,15 @@ pub struct Config {
     pub lecs: Vec<AtmAddress>,
     /// User side: end system identifiers to register under each prefix.
     pub esis: Vec<MacAddr>,
+    /// It is not known what is at the other end: [`Event::Link`] tells, and there are no addresses but between a host and a
+    /// switch. `side` says what this end is: a switch or a host.
+    pub detect: bool,
+    /// What this end speaks towards a switch, if it is one.
+    pub nni: NniSignalling,
+    /// Permanent connections of the interface.
+    pub pvcs: Vec<Pvc>,
+    /// Rate of the line, cells/s: peak rate of permanent connections that name none.
+    pub line_rate: u32,
     /// Timers.
     pub params: Params,
     /// Bounds.
@@ -135,6 +157,14 @@ impl Config {
             prefixes: Vec::new(),
             lecs: Vec::new(),
             esis: Vec::new(),
+            detect: false,
+            nni: match side {
+                Side::Network => NniSignalling::Iisp,
+                Side::User => NniSignalling::None,
+            },
+            pvcs: Vec::new(),
+            // 155.52 Mbit/s.
+            line_rate: 353_207,
             params: Params::default(),
             limits: Limits::default(),
         }
@@ -157,6 +187,8 @@ pub enum Input<'a> {
     },
     /// Network side: the prefixes to offer from now on.
     SetPrefixes(Vec<Prefix>),
+    /// The permanent connections of the interface from now on.
+    SetPvcs(Vec<Pvc>),
 }
 
 /// What follows from it.
@@ -167,6 +199,8 @@ pub enum Event {
         /// The lower of both sides' UNI versions; the own one if the other side names none.
         version: Version,
     },
+    /// What the two ends make of the link, before `Up`, if [`Config::detect`] asks for it.
+    Link(Link),
     /// The other side is gone, is another, or has restarted.
     Down,
     /// Network side: the host has this address (true), or has it no longer.
@@ -234,6 +268,8 @@ pub struct Peer {
     pub vpi_bits: Option<i32>,
     /// Bits of its VCIs.
     pub vci_bits: Option<i32>,
+    /// What it speaks towards switches: nothing is 1, IISP 2, PNNI 3.
+    pub nni: Option<i32>,
     /// False if it says that it does not register addresses.
     pub registers: Option<bool>,
 }
@@ -274,6 +310,8 @@ pub struct Snapshot {
     pub peer: Peer,
     /// UNI version in use, once both have spoken.
     pub version: Option<Version>,
+    /// What both ends make of the link, once both have spoken.
+    pub link: Option<Link>,
     /// Prefixes set (network side) or given (user side).
     pub prefixes: Vec<Prefix>,
     /// Addresses registered.
@@ -292,6 +330,9 @@ pub struct Ime {
     started: Instant,
     peer: Peer,
     version: Option<Version>,
+    link: Option<Link>,
+    /// Objects of the permanent connections.
+    pvc_rows: BTreeMap<Oid, Value>,
     /// Network side: prefixes that were sent to the host. User side: prefixes that were given.
     prefixes: BTreeSet<Prefix>,
     /// By address with selector 0; true once the other side has accepted it, or we have.
@@ -310,11 +351,13 @@ impl Ime {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
+            pvc_rows: Self::pvc_objects(&config.pvcs, config.line_rate),
             config,
             state: State::Stopped,
             started: Instant::ZERO,
             peer: Peer::default(),
             version: None,
+            link: None,
             prefixes: BTreeSet::new(),
             addresses: BTreeMap::new(),
             services: Vec::new(),
@@ -341,6 +384,7 @@ impl Ime {
             state: self.state,
             peer: self.peer.clone(),
             version: self.version,
+            link: self.link,
             prefixes: self.prefixes.iter().copied().collect(),
             addresses: addresses.map(|(address, _)| *address).collect(),
             services: if network {
@@ -423,6 +467,7 @@ impl Ime {
         self.prefixes.clear();
         self.services.clear();
         self.peer = Peer::default();
+        self.link = None;
         self.jobs.clear();
         self.pending = None;
         self.poll_at = None;
@@ -464,6 +509,7 @@ impl Machine for Ime {
                 }
                 self.set_prefixes(prefixes, now);
             }
+            Input::SetPvcs(pvcs) => self.set_pvcs(pvcs, now),
         }
         Ok(())
     }

@@ -5,21 +5,21 @@ use crate::machine::settle;
 use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, Request, Value, mib};
 use proptest::prelude::*;
 
-const PREFIX: Prefix = [
+pub(super) const PREFIX: Prefix = [
     0x47, 0, 5, 0x80, 0xff, 0xe1, 0, 0, 0, 0xf2, 0x1a, 0x26, 0xd8,
 ];
 const OTHER: Prefix = [0x39, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 const ESI: MacAddr = MacAddr([0, 0x20, 0xea, 0, 0, 0xb0]);
 const DELAY: Duration = Duration::from_millis(1);
 
-fn network() -> Config {
+pub(super) fn network() -> Config {
     Config {
         prefixes: vec![PREFIX],
         lecs: vec![AtmAddress::LECS],
         ..Config::new(Side::Network, MacAddr([2; 6]), Version::Uni40)
     }
 }
-fn user() -> Config {
+pub(super) fn user() -> Config {
     Config {
         esis: vec![ESI],
         ..Config::new(Side::User, ESI, Version::Uni31)
@@ -30,10 +30,10 @@ fn own() -> AtmAddress {
 }
 
 /// A link between two ends that can lose messages.
-struct Pair {
-    ends: [Ime; 2],
+pub(super) struct Pair {
+    pub(super) ends: [Ime; 2],
     wire: VecDeque<(Instant, usize, Vec<u8>)>,
-    now: Instant,
+    pub(super) now: Instant,
     events: [Vec<Event>; 2],
     taken: BTreeSet<AtmAddress>,
     lose: Box<dyn FnMut(usize) -> bool>,
@@ -41,7 +41,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(configs: [Config; 2]) -> Self {
+    pub(super) fn new(configs: [Config; 2]) -> Self {
         Self {
             ends: configs.map(Ime::new),
             wire: VecDeque::new(),
@@ -53,7 +53,7 @@ impl Pair {
         }
     }
     /// Network side and user side, both verifying.
-    fn up() -> Self {
+    pub(super) fn up() -> Self {
         let mut pair = Self::new([network(), user()]);
         pair.tell(0, Input::Start);
         pair.tell(1, Input::Start);
@@ -62,7 +62,7 @@ impl Pair {
         assert_eq!(pair.ends[1].state(), State::Verifying);
         pair
     }
-    fn tell(&mut self, end: usize, input: Input<'_>) {
+    pub(super) fn tell(&mut self, end: usize, input: Input<'_>) {
         self.ends[end].handle_input(input, self.now).unwrap();
         self.drain(end);
     }
@@ -81,7 +81,7 @@ impl Pair {
             }
         }
     }
-    fn run(&mut self, time: Duration) {
+    pub(super) fn run(&mut self, time: Duration) {
         let until = self.now + time;
         loop {
             let arrival = self.wire.front().map(|(at, ..)| *at);
@@ -105,7 +105,7 @@ impl Pair {
         }
         self.now = until;
     }
-    fn take(&mut self, end: usize) -> Vec<Event> {
+    pub(super) fn take(&mut self, end: usize) -> Vec<Event> {
         core::mem::take(&mut self.events[end])
     }
 }
@@ -284,7 +284,7 @@ fn two_hosts_on_one_line_do_not_quarrel() {
 }
 
 /// What an end says to a request.
-fn ask(end: &mut Ime, kind: Kind, bindings: Vec<Binding>) -> Request {
+pub(super) fn ask(end: &mut Ime, kind: Kind, bindings: Vec<Binding>) -> Request {
     let message = Message(Pdu::Request(Request::new(kind, 77, bindings)));
     let taken = BTreeSet::new();
     let sdu = message.encode();
@@ -368,7 +368,7 @@ fn what_a_host_may_not_register() {
 fn the_whole_table_can_be_walked() {
     let mut pair = Pair::up();
     for end in [0, 1] {
-        let mut name = aerostat_wire::ilmi::Oid::new(&[1, 3]);
+        let mut name = Oid::new(&[1, 3]);
         let mut seen = Vec::new();
         loop {
             let answer = ask(

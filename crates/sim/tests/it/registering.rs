@@ -49,6 +49,31 @@ fn hosts_register_join_and_get_shortcuts() {
 }
 
 #[test]
+fn routers_and_lane_servers_register_too() {
+    let mut set = BY_ILMI.to_vec();
+    set.extend([
+        "routers.r1.ilmi=true",
+        "routers.r2.ilmi=true",
+        "lane.ilmi=true",
+    ]);
+    let lab = lab_of("small", SMALL, &set);
+    let mut bench = Bench::new(lab, 11).watch_routers();
+    traffic(&mut bench, "shortcuts where all have registered", 60.0);
+    assert_eq!(registered(&bench), 6);
+    consistent(&mut bench);
+    // A router, the LANE server and its switch in new lives.
+    for (name, pause) in [("r1", 2), ("lane", 2), ("core", 5)] {
+        let node = bench.node(name);
+        bench.power_off(node);
+        bench.run(aerostat_proto::Duration::from_secs(pause));
+        bench.power_on(node);
+        traffic(&mut bench, &format!("after {name} came back"), 150.0);
+        assert_eq!(registered(&bench), 6);
+    }
+    consistent(&mut bench);
+}
+
+#[test]
 fn a_host_that_starts_anew_registers_anew() {
     let set = ["hosts.urku.ilmi=true", "hosts.sello.ilmi=true"];
     let mut bench = Bench::new(repository_lab("two-hosts", &set), 3);

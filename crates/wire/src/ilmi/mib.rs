@@ -3,7 +3,7 @@
 //! Instances of the interface that a message came over have index 0.
 
 use super::Oid;
-use crate::{AtmAddress, MacAddr};
+use crate::{AtmAddress, MacAddr, Vc};
 
 /// `atmForum`, 1.3.6.1.4.1.353.
 const ATM_FORUM: [u32; 7] = [1, 3, 6, 1, 4, 1, 353];
@@ -11,6 +11,10 @@ const ATM_FORUM: [u32; 7] = [1, 3, 6, 1, 4, 1, 353];
 pub const VALID: i32 = 1;
 /// Value of a row's status: it is not, or is to be removed.
 pub const INVALID: i32 = 2;
+/// A `TruthValue`.
+pub const TRUE: i32 = 1;
+/// The other one.
+pub const FALSE: i32 = 2;
 
 /// `atmForumUni` and below.
 #[must_use]
@@ -31,6 +35,14 @@ pub fn atm_layer(column: u32) -> Oid {
 pub const MY_IF_NAME: u32 = 7;
 /// `atmfPortMyIfIdentifier`, of [`port`].
 pub const MY_IF_IDENTIFIER: u32 = 8;
+/// `atmfAtmLayerMaxVPCs`, of [`atm_layer`].
+pub const MAX_VPCS: u32 = 2;
+/// `atmfAtmLayerMaxVCCs`.
+pub const MAX_VCCS: u32 = 3;
+/// `atmfAtmLayerConfiguredVPCs`: permanent ones.
+pub const CONFIGURED_VPCS: u32 = 4;
+/// `atmfAtmLayerConfiguredVCCs`: permanent ones.
+pub const CONFIGURED_VCCS: u32 = 5;
 /// `atmfAtmLayerMaxVpiBits`, of [`atm_layer`].
 pub const MAX_VPI_BITS: u32 = 6;
 /// `atmfAtmLayerMaxVciBits`.
@@ -45,6 +57,57 @@ pub const DEVICE_TYPE: u32 = 10;
 pub const ILMI_VERSION: u32 = 11;
 /// `atmfAtmLayerNniSigVersion`: none 1, IISP 2, PNNI 1.0 is 3.
 pub const NNI_SIG_VERSION: u32 = 12;
+/// `atmfAtmLayerMaxSvpcVpi`: largest VPI of switched paths; 0 if there are none.
+pub const MAX_SVPC_VPI: u32 = 13;
+/// `atmfAtmLayerMaxSvccVpi`: largest VPI of switched channels.
+pub const MAX_SVCC_VPI: u32 = 14;
+/// `atmfAtmLayerMinSvccVci`: smallest VCI of switched channels.
+pub const MIN_SVCC_VCI: u32 = 15;
+
+/// Column `column` of `atmfVpcTable`, this interface: a permanent path.
+#[must_use]
+pub fn vpc(column: u32, vpi: u16) -> Oid {
+    uni(&[4, 1, 1, column, 0, vpi.into()])
+}
+/// Column `column` of `atmfVccTable`, this interface: a permanent channel.
+#[must_use]
+pub fn vcc(column: u32, vc: Vc) -> Oid {
+    uni(&[5, 1, 1, column, 0, vc.vpi.into(), vc.vci.into()])
+}
+/// `atmfVpcOperStatus`, of [`vpc`].
+pub const VPC_STATUS: u32 = 3;
+/// `atmfVpcTransmitTrafficDescriptorType`; its parameters 1 to 5 follow.
+pub const VPC_TX: u32 = 4;
+/// `atmfVpcReceiveTrafficDescriptorType`; its parameters 1 to 5 follow.
+pub const VPC_RX: u32 = 10;
+/// `atmfVpcBestEffortIndicator`.
+pub const VPC_BEST_EFFORT: u32 = 19;
+/// `atmfVpcServiceCategory`.
+pub const VPC_CATEGORY: u32 = 20;
+/// `atmfVccOperStatus`, of [`vcc`].
+pub const VCC_STATUS: u32 = 4;
+/// `atmfVccTransmitTrafficDescriptorType`; its parameters 1 to 5 follow.
+pub const VCC_TX: u32 = 5;
+/// `atmfVccReceiveTrafficDescriptorType`; its parameters 1 to 5 follow.
+pub const VCC_RX: u32 = 11;
+/// `atmfVccBestEffortIndicator`.
+pub const VCC_BEST_EFFORT: u32 = 20;
+/// `atmfVccServiceCategory`.
+pub const VCC_CATEGORY: u32 = 23;
+
+/// A type of traffic descriptors, `atmfTrafficDescrTypes` and below.
+#[must_use]
+pub fn traffic_descriptor(kind: u32) -> Oid {
+    Oid::new(&ATM_FORUM).child(&[1, 4, kind])
+}
+/// `atmfNoDescriptor`: no traffic, of [`traffic_descriptor`].
+pub const NO_DESCRIPTOR: u32 = 1;
+/// `atmfNoClpNoScr`: peak rate and tolerance.
+pub const NO_CLP_NO_SCR: u32 = 3;
+/// `atmfNoClpScr`: peak rate, sustainable rate, burst, tolerance.
+pub const NO_CLP_SCR: u32 = 6;
+/// `atmfClpNoTaggingMcr`: peak rate, tolerance, minimum rate.
+pub const CLP_MCR: u32 = 9;
 
 /// `atmfMySystemIdentifier`: 6 octets.
 #[must_use]

@@ -189,6 +189,12 @@ pub struct Trap {
 impl Trap {
     /// The speaker has started anew.
     pub const COLD_START: i32 = 0;
+    /// What `specific` says.
+    pub const ENTERPRISE: i32 = 6;
+    /// `atmfVpcChange`: a permanent path has come, gone, or changed.
+    pub const VPC_CHANGE: i32 = 1;
+    /// `atmfVccChange`: a permanent channel has.
+    pub const VCC_CHANGE: i32 = 2;
 
     /// A cold start.
     #[must_use]

@@ -1,0 +1,112 @@
+//! Trunks whose ends find out what they are, and what a switch tells of permanent connections.
+
+use super::super::testnet::Net;
+use super::super::{Input, Permanent, PortKind, PortNo};
+use super::*;
+use crate::atm::{CellRun, Pdu, RunReassembler};
+use crate::interface::Phase;
+use aerostat_proto::ConnId;
+use aerostat_wire::Qos;
+use aerostat_wire::ilmi::{Binding, Kind, Message, Oid, Pdu as Ilmi, Request, Value, mib};
+
+const A: ConnId = ConnId(1);
+/// Port of a switch of the chain towards the next one, and towards the one before.
+const AFTER: PortNo = PortNo(1);
+const BEFORE: PortNo = PortNo(0);
+
+fn role(net: &Net, switch: usize, port: PortNo) -> (PortKind, uni::Side, Phase) {
+    let port = net.switches[switch].port(port).unwrap();
+    let side = port.interface.uni().params().side;
+    assert_eq!(side, port.config.interface.uni.side);
+    (port.config.kind, side, port.interface.phase())
+}
+
+/// The configuration has the sides the other way round: the switch with the greater identifier is the network.
+#[test]
+fn two_switches_find_out_who_is_the_network() {
+    let mut net = Net::chain_that_finds_out(3, &[0, 2]);
+    let (user, network) = (uni::Side::User, uni::Side::Network);
+    for k in 0..2 {
+        let (one, other) = (role(&net, k, AFTER), role(&net, k + 1, BEFORE));
+        assert_eq!(one, (PortKind::Trunk, user, Phase::Ready));
+        assert_eq!(other, (PortKind::Trunk, network, Phase::Ready));
+    }
+    // Nobody is at the ends of the chain: signalling does not begin there.
+    assert_eq!(role(&net, 0, BEFORE).2, Phase::Down);
+    net.listen(1);
+    net.call(0, 1, A.0);
+    net.run_s(2);
+    assert!(net.hosts[0].connected(A));
+    net.release(0, A);
+    net.run_s(2);
+    net.assert_clean();
+    // A new life in the middle is found out anew.
+    net.restart_switch(1);
+    net.run_s(40);
+    net.call(0, 1, A.0 + 1);
+    net.run_s(2);
+    assert!(net.hosts[0].connected(ConnId(A.0 + 1)));
+}
+
+/// Value of an object as somebody at a port reads it.
+fn read(net: &mut Net, port: PortNo, name: Oid) -> Option<Value> {
+    let bindings = vec![Binding::new(name, Value::Null)];
+    let request = Message(Ilmi::Request(Request::new(Kind::Get, 99, bindings)));
+    let run = CellRun::whole(Pdu::new(request.encode()), Vc::ILMI);
+    let mut now = net.now;
+    let switch = &mut net.switches[0];
+    switch.handle_input(Input::Cells(port, run), now).unwrap();
+    while switch.poll_output().is_some() {}
+    let mut receiver = RunReassembler::new(SDU);
+    let output = switch.fabric_mut().output_mut(port.0)?;
+    loop {
+        let Some(departure) = output.pop(now, u16::MAX) else {
+            // The line is busy with what went before, or has nothing more to send.
+            now = output.next_departure().filter(|at| *at > now)?;
+            continue;
+        };
+        if departure.run.vc == Vc::ILMI
+            && let Some(Ok(received)) = receiver.push(departure.run)
+            && let Ok(Message(Ilmi::Request(mut response))) = Message::decode(received.pdu.sdu())
+            && (response.kind, response.id) == (Kind::Response, 99)
+        {
+            let value = response.bindings.pop().map(|binding| binding.value);
+            return value.filter(|_| response.index == 0);
+        }
+    }
+}
+
+#[test]
+fn permanent_connections_are_in_the_tables() {
+    let mut net = Net::chain_that_finds_out(2, &[0]);
+    let (here, there) = (Vc::new(0, 100), Vc::new(0, 200));
+    let host = net.port_of(0);
+    let mut qos = Qos::cbr(1000, 0);
+    qos.rx = Qos::cbr(70, 0).rx;
+    // The first end is at the host: what the second end sends to it is `rx`.
+    let new = Permanent::channel((host, here), (AFTER, there), qos);
+    let status = mib::vcc(mib::VCC_STATUS, there);
+    let count = mib::atm_layer(mib::CONFIGURED_VCCS);
+    assert_eq!(read(&mut net, AFTER, status.clone()), None);
+    net.switches[0].add_permanent(new).unwrap();
+    let integer = |value: Option<Value>| value.and_then(|value| value.integer());
+    assert_eq!(integer(read(&mut net, AFTER, status.clone())), Some(4));
+    assert_eq!(integer(read(&mut net, AFTER, count)), Some(1));
+    for (column, pcr) in [(mib::VCC_TX, 1000), (mib::VCC_RX, 70)] {
+        let kind = read(&mut net, AFTER, mib::vcc(column, there));
+        let descriptor = mib::traffic_descriptor(mib::NO_CLP_NO_SCR);
+        assert_eq!(kind, Some(Value::Oid(descriptor)));
+        let rate = read(&mut net, AFTER, mib::vcc(column + 1, there));
+        assert_eq!(integer(rate), Some(pcr));
+    }
+    // Its label at the other end says nothing here.
+    assert_eq!(read(&mut net, AFTER, mib::vcc(mib::VCC_STATUS, here)), None);
+    let now = net.now;
+    for (up, says) in [(false, 3), (true, 4)] {
+        let link = Input::Link(host, up);
+        net.switches[0].handle_input(link, now).unwrap();
+        assert_eq!(integer(read(&mut net, AFTER, status.clone())), Some(says));
+    }
+    net.switches[0].remove_permanent((host, here)).unwrap();
+    assert_eq!(read(&mut net, AFTER, status), None);
+}
