@@ -26,6 +26,9 @@ check "client: 9180 octets in one piece" whole 10.5.0.1
 check "client: TCP both ways" tcp one 10.5.0.1 10.5.0.2
 atmarp -a; host inspect one clip >/tmp/one; cat /tmp/one
 check "client: the server inside knows us" grep -qi "^10.5.0.2 .*0020ea0000b0.* known" /tmp/one
+refused() { host "exec four -- ping -c 3 10.5.0.2" >/tmp/four; grep -q " 0% packet loss" /tmp/four || return 1
+  host inspect four clip >/tmp/four; cat /tmp/four; grep -q "^calls_failed  *1$" /tmp/four; }
+check "VC multiplexing is refused, LLC/SNAP taken" refused
 registered() { host inspect two clip >/tmp/two; grep -q "10.6.0.1 .* no  *yes" /tmp/two; }
 check "server: the client inside registers" waitfor 30 registered
 check "server: pings" waitfor 10 pings 10.6.0.1 56

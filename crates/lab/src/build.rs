@@ -371,6 +371,11 @@ impl<'a> Builder<'a> {
         config.serve = lis.server == Some(id);
         config.servers.clone_from(&lis.servers);
         config.params.idle = lis.idle;
+        config.mux = lis.mux;
+        for hop in lis.next_hops.iter().filter(|hop| hop.ip != model.ip) {
+            config.fixed.extend(hop.address.map(|atm| (hop.ip, atm)));
+            config.qos.extend(hop.qos.map(|qos| (hop.ip, qos)));
+        }
         for pvc in self.lab.pvcs.iter().filter(|_| first) {
             let own = pvc.ends.iter().position(|(node, _)| *node == id);
             let Some(own) = own else {

@@ -1,5 +1,9 @@
 //! The sections of a lab file: what can be written, and its JSON Schema. Nothing is resolved here.
 
+mod clip;
+
+pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
+
 use crate::diag::Diagnostics;
 use crate::field::{At, FromText, FromTree, Table, scalar, section};
 use crate::model::{Congestion, SendRate, Side};
@@ -458,46 +462,6 @@ section! {
         les: Option<At<Atm>>,
         /// With servers outside: its name there, at most 32 octets; empty lets the LECS choose; default: the key.
         name: Option<At<String>>,
-    }
-}
-section! {
-    /// A Classical IP subnet. Hosts and routers join it like an ELAN, by its name.
-    LisFile {
-        /// The IP subnet.
-        subnet: At<Net>,
-        /// Largest IP packet; default 9180.
-        mtu: Option<At<u64>>,
-        /// The host or router on it that is its ATMARP server.
-        server: Option<At<String>>,
-        /// ATM addresses of servers outside the lab, one or a list.
-        servers: Option<AddressList>,
-        /// Idle time after which a connection is released; default 20min, 0s is never.
-        idle: Option<At<Time>>,
-    }
-}
-section! {
-    /// A permanent connection between two end systems. Classical IP uses those of its hosts.
-    PvcFile {
-        /// One end: a host, a router, or what is at the end of a link out of the lab.
-        from: At<String>,
-        /// Its label there.
-        vc: At<Label>,
-        /// The other end.
-        to: At<String>,
-        /// Its label there; default: the same.
-        to_vc: Option<At<Label>>,
-        /// Peak cell rate, cells per second both ways (CBR); default: best effort.
-        pcr: Option<At<u64>>,
-        /// Instead of pcr: traffic in the words of linux-atm's qos(7), tx from the first end to the second.
-        qos: Option<At<QosText>>,
-        /// The switches discard what exceeds CBR and VBR contracts; default false.
-        police: Option<At<bool>>,
-        /// Switch whole paths between two links out of the lab: the labels are VPI.0; default false.
-        vp: Option<At<bool>>,
-        /// Classical IP: packets without LLC/SNAP; default false.
-        mux: Option<At<bool>>,
-        /// Classical IP: address of who is at the end outside; default: InATMARP asks.
-        peer: Option<At<Ip>>,
     }
 }
 section! {

@@ -320,6 +320,21 @@ pub struct Lis {
     pub servers: Vec<AtmAddress>,
     /// Idle time after which a connection is released; zero is never.
     pub idle: Duration,
+    /// Members call each other with VC multiplexing.
+    pub mux: bool,
+    /// Next hops of which something is known beforehand.
+    pub next_hops: Vec<NextHop>,
+}
+
+/// What is known of a next hop of a Classical IP subnet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextHop {
+    /// Its IP address.
+    pub ip: Ipv4Addr,
+    /// Its ATM address, if ATMARP need not ask.
+    pub address: Option<AtmAddress>,
+    /// Traffic of connections to it, seen from who calls; `None` is best effort.
+    pub qos: Option<Qos>,
 }
 
 /// A permanent connection.

@@ -29,6 +29,12 @@ impl Blli {
         len: 1,
         octets: [0xcc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     };
+    /// IPv4 packets and nothing else, without LLC/SNAP (VC multiplexing): layer 3 is TR 9577 with IPI CC.
+    /// Source: RFC 1755 §4; facts book "Encapsulation" §4.
+    pub const IP: Self = Self {
+        len: 3,
+        octets: [0x6b, 0x66, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    };
     /// LANE configure direct, control direct and control distribute (PID 0001).
     pub const LANE_CONTROL: Self = lane(1);
     /// LANE data direct, Ethernet/802.3 (PID 0002).
@@ -60,6 +66,7 @@ impl fmt::Debug for Blli {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::LLC => f.write_str("llc"),
+            Self::IP => f.write_str("ip"),
             Self::LANE_CONTROL => f.write_str("lane-control"),
             Self::LANE_DATA_ETHERNET => f.write_str("lane-data"),
             Self::LANE_MULTICAST_ETHERNET => f.write_str("lane-multicast"),

@@ -116,6 +116,8 @@ impl Sap {
     };
     /// [`Blli::LLC`] alone.
     pub const LLC: Self = low(Blli::LLC);
+    /// [`Blli::IP`] alone.
+    pub const IP: Self = low(Blli::IP);
     /// [`Blli::LANE_CONTROL`] alone.
     pub const LANE_CONTROL: Self = low(Blli::LANE_CONTROL);
     /// [`Blli::LANE_DATA_ETHERNET`] alone.

@@ -5,6 +5,7 @@
 //! does not start without it, so that one mistake is not told twice.
 
 mod atm;
+mod clip;
 mod events;
 mod ip;
 mod lane;
@@ -148,7 +149,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);
     lane::check_foreign(file, &lab, d);
-    permanent::servers(file, &names, &mut lab, d);
+    clip::members(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
     if d.has_errors() {
         return None;

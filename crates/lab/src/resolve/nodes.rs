@@ -1,6 +1,6 @@
 //! Switches, end systems and the links between them, with their addresses.
 
-use super::{Class, Names, lane, mpoa, permanent};
+use super::{Class, Names, clip, lane, mpoa};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile};
@@ -37,7 +37,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     switches(file, site, lab, d);
     trunks(file, names, lab, d);
     lane::elans(file, lab, d);
-    permanent::subnets(file, lab, d);
+    clip::subnets(file, lab, d);
     let mut builder = Builder {
         site,
         names,

@@ -1,15 +1,13 @@
-//! Classical IP subnets, and permanent connections with their way through the switches.
+//! Permanent connections with their way through the switches.
 
 use super::{Class, Names, atm};
 use crate::diag::Diagnostics;
 use crate::field::At;
-use crate::file::{LabFile, LisFile, PvcFile};
-use crate::model::{Elan, Hop, Lab, Lis, NodeId, NodeKind, Pvc};
+use crate::file::{LabFile, PvcFile};
+use crate::model::{Hop, Lab, NodeId, NodeKind, Pvc};
 use crate::plan;
 use aerostat_node::switch::{Permanent, PortConfig, PortNo};
-use aerostat_proto::Duration;
-use aerostat_wire::lane::MaxFrameSize;
-use aerostat_wire::{AtmAddress, Qos, Vc};
+use aerostat_wire::{Qos, Vc};
 use std::collections::BTreeMap;
 
 /// Largest SDU of permanent connections: whatever AAL5 carries. Who uses one keeps to an MTU of its own.
@@ -18,84 +16,6 @@ const MAX_SDU: u16 = u16::MAX;
 const FIRST_TRUNK_VCI: u16 = 8192;
 /// Largest VPI.
 const MAX_VPI: u16 = 255;
-
-/// Appends the subnets to those of LANE.
-pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
-    let Some(table) = &file.clip else {
-        return;
-    };
-    for (name, lis) in &table.0 {
-        if lab.elans.iter().any(|elan| elan.name == name.value.0) {
-            d.error(
-                name.at,
-                format!("two subnets with one name: {}", name.value.0),
-            );
-        }
-        let subnet = lis.subnet.value.0;
-        if lab.elans.iter().any(|elan| elan.subnet.overlaps(subnet)) {
-            d.error(lis.subnet.at, "this subnet overlaps with another");
-        }
-        let mtu = lis.mtu.as_ref().map_or(9180, At::get);
-        if let Some(given) = lis.mtu.as_ref().filter(|_| !(68..=65_521).contains(&mtu)) {
-            d.error(
-                given.at,
-                "an MTU of Classical IP is 68 to 65521 octets here",
-            );
-        }
-        lab.elans.push(Elan {
-            name: name.value.0.clone(),
-            id: 0,
-            subnet,
-            max_frame: MaxFrameSize::UNSPECIFIED,
-            les: AtmAddress::ZERO,
-            bus: AtmAddress::ZERO,
-            foreign: None,
-            clip: Some(Lis {
-                mtu: mtu.try_into().unwrap_or(u16::MAX),
-                server: None,
-                servers: lis
-                    .servers
-                    .iter()
-                    .flat_map(|list| &list.0)
-                    .map(|a| a.value.0)
-                    .collect(),
-                idle: lis
-                    .idle
-                    .as_ref()
-                    .map_or(Duration::from_secs(1200), |idle| idle.value.0),
-            }),
-        });
-    }
-}
-
-/// Finds the servers of the subnets among the nodes.
-pub(super) fn servers(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    for (name, lis) in file.clip.iter().flat_map(|table| &table.0) {
-        let Some(at) = lab.elans.iter().position(|elan| elan.name == name.value.0) else {
-            continue;
-        };
-        let LisFile { server, .. } = lis;
-        let Some(server) = server else {
-            continue;
-        };
-        let wanted = [Class::Host, Class::Router];
-        let Some(id) = names.find(server, &wanted, "a host or router", d) else {
-            continue;
-        };
-        let on_it = lab.node(id).lecs().iter().find(|lec| lec.elan.0 == at);
-        let Some(address) = on_it.map(|lec| lec.address) else {
-            d.error(
-                server.at,
-                format!("{} is not on {}", server.value, name.value.0),
-            );
-            continue;
-        };
-        if let Some(lis) = &mut lab.elans[at].clip {
-            lis.server = Some(id);
-            lis.servers.insert(0, address);
-        }
-    }
-}
 
 /// Labels on links between switches that are given to permanent connections, the next ones.
 struct TrunkLabels {

@@ -232,8 +232,10 @@ impl Clip {
         let Some(entry) = self.entries.get(&ip) else {
             return false;
         };
-        let other = entry.conn.filter(|other| *other != conn);
-        let open = other.and_then(|other| self.conns.get(&other)?.vc).is_some();
+        let mut others = self.conns.iter().filter(|(id, _)| **id != conn);
+        let open = others.any(|(id, other)| {
+            other.is_open() && (entry.conn == Some(*id) || other.peer == entry.atm)
+        });
         entry.atm.is_some() && entry.atm != atm && open
     }
 

@@ -1,6 +1,6 @@
 //! Connections: to servers, to next hops, and permanent ones.
 
-use super::{Clip, Config, Encapsulation, Output, Permanent};
+use super::{Clip, Config, Encapsulation, Output, Permanent, sized};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -28,6 +28,8 @@ pub(super) struct Conn {
     pub(super) encapsulation: Encapsulation,
     /// Its traffic, seen from this end.
     pub(super) qos: Qos,
+    /// Opened for the contract of one next hop.
+    pub(super) own: bool,
     /// When it carried a packet last.
     pub(super) used: Instant,
     /// Permanent, and nobody has said yet who is there: InATMARP is repeated.
@@ -39,6 +41,10 @@ impl Conn {
     /// True once packets can be sent on it.
     pub(super) fn is_open(&self) -> bool {
         self.vc.is_some()
+    }
+    /// True if ATMARP can be spoken on it.
+    pub(super) fn says_who(&self) -> bool {
+        self.encapsulation == Encapsulation::Llc
     }
     /// When it has to be looked at.
     pub(super) fn due(&self, config: &Config) -> Option<Instant> {
@@ -60,21 +66,34 @@ impl Clip {
         }
     }
 
-    fn call(&mut self, called: AtmAddress, role: Role, qos: Qos, now: Instant) -> Option<ConnId> {
+    /// Calls; `mux` offers VC multiplexing, with SDUs that are packets.
+    fn call(
+        &mut self,
+        called: AtmAddress,
+        (role, mux): (Role, bool),
+        qos: Qos,
+        now: Instant,
+    ) -> Option<ConnId> {
         if self.conns.len() >= self.config.limits.conns {
             self.counters.full += 1;
             return None;
         }
         let conn = self.new_conn();
         self.counters.calls += 1;
+        let (sap, encapsulation, qos) = if mux {
+            (Sap::IP, Encapsulation::VcMux, sized(qos, self.config.mtu))
+        } else {
+            (Sap::LLC, Encapsulation::Llc, qos)
+        };
         self.conns.insert(
             conn,
             Conn {
                 role,
                 peer: Some(called),
                 vc: None,
-                encapsulation: Encapsulation::Llc,
+                encapsulation,
                 qos,
+                own: false,
                 used: now,
                 ask_at: None,
                 packets: (0, 0),
@@ -84,7 +103,7 @@ impl Clip {
             conn,
             calling: self.config.address,
             called,
-            sap: Sap::LLC,
+            sap,
             qos,
             multipoint: false,
         });
@@ -93,17 +112,25 @@ impl Clip {
 
     /// Opens the way to a next hop whose address is known, or takes one that is there.
     pub(super) fn connect(&mut self, ip: Ipv4Addr, now: Instant) {
-        let Some(called) = self.entries.get(&ip).and_then(|entry| entry.atm) else {
+        let Some(entry) = self.entries.get(&ip) else {
             return;
         };
+        let Some(called) = entry.atm else {
+            return;
+        };
+        let mux = self.config.mux && !entry.plain;
         let own_qos = self.contract(ip);
-        let there = |conn: &Conn| conn.peer == Some(called) && own_qos.is_none();
+        let there = |conn: &Conn| conn.peer == Some(called) && own_qos.is_none() && !conn.own;
         let found = self.conns.iter().find(|(_, conn)| there(conn));
         let conn = match found.map(|(conn, _)| *conn) {
             Some(conn) => Some(conn),
             None => {
                 let qos = own_qos.unwrap_or(Qos::ubr(self.config.max_sdu()));
-                self.call(called, Role::Peer, qos, now)
+                let conn = self.call(called, (Role::Peer, mux), qos, now);
+                if let Some(known) = conn.and_then(|conn| self.conns.get_mut(&conn)) {
+                    known.own = own_qos.is_some();
+                }
+                conn
             }
         };
         let Some(conn) = conn else {
@@ -133,6 +160,7 @@ impl Clip {
                 vc: None,
                 encapsulation,
                 qos,
+                own: false,
                 used: now,
                 ask_at: None,
                 packets: (0, 0),
@@ -175,9 +203,13 @@ impl Clip {
                 conn,
                 calling,
                 multipoint,
+                sap,
                 qos,
                 ..
-            } => self.incoming(conn, calling.filter(|_| !multipoint), qos, now),
+            } => {
+                let calling = calling.filter(|_| !multipoint);
+                self.incoming(conn, calling, sap == Sap::IP, qos, now);
+            }
             AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
@@ -185,7 +217,14 @@ impl Clip {
         }
     }
 
-    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, qos: Qos, now: Instant) {
+    fn incoming(
+        &mut self,
+        conn: ConnId,
+        calling: Option<AtmAddress>,
+        mux: bool,
+        qos: Qos,
+        now: Instant,
+    ) {
         // Who does not say who it is cannot be told from others. Source: RFC 1755 §3.4.
         let Some(caller) = calling else {
             let cause = Cause::REJECTED;
@@ -199,14 +238,20 @@ impl Clip {
             let cause = Cause::RESOURCES;
             return self.request(AtmRequest::Release { conn, cause });
         }
+        let encapsulation = if mux {
+            Encapsulation::VcMux
+        } else {
+            Encapsulation::Llc
+        };
         self.conns.insert(
             conn,
             Conn {
                 role: Role::Peer,
                 peer: calling,
                 vc: None,
-                encapsulation: Encapsulation::Llc,
+                encapsulation,
                 qos,
+                own: false,
                 used: now,
                 ask_at: None,
                 packets: (0, 0),
@@ -224,7 +269,8 @@ impl Clip {
         let (role, encapsulation) = (known.role, known.encapsulation);
         match role {
             Role::Server => self.register(now),
-            Role::Permanent if encapsulation == Encapsulation::VcMux => {}
+            // InATMARP needs LLC/SNAP.
+            _ if encapsulation == Encapsulation::VcMux => {}
             // Who called, and who is at the other end of a permanent connection, is not known by IP address yet.
             Role::Permanent => self.ask_who(conn, now),
             Role::Peer if conn.0 >= ConnId::INCOMING => self.ask_who(conn, now),
@@ -245,6 +291,11 @@ impl Clip {
         };
         let opened = known.vc.is_some();
         self.counters.calls_failed += u64::from(!opened);
+        // Who does not listen for packets alone may take LLC/SNAP.
+        let refused = !opened
+            && cause == Cause::INCOMPATIBLE
+            && known.encapsulation == Encapsulation::VcMux
+            && known.role == Role::Peer;
         let users = self
             .entries
             .iter()
@@ -256,6 +307,11 @@ impl Clip {
                     entry.conn = None;
                 }
                 self.flush(ip, now);
+            } else if refused {
+                if let Some(entry) = self.entries.get_mut(&ip) {
+                    (entry.conn, entry.plain) = (None, true);
+                }
+                self.connect(ip, now);
             } else {
                 let text = format!("no connection with {ip}: {cause}");
                 self.trace(Trace::detail("clip.call-failed", text).with("ip", ip));
@@ -278,6 +334,11 @@ impl Clip {
             return;
         };
         known.used = now;
+        let is_ip = sdu.first().is_some_and(|octet| octet >> 4 == 4);
+        if known.encapsulation == Encapsulation::VcMux && !is_ip {
+            self.counters.bad += 1;
+            return;
+        }
         if known.encapsulation == Encapsulation::VcMux {
             known.packets.1 += 1;
             self.counters.delivered += 1;
@@ -344,7 +405,7 @@ impl Clip {
                     return;
                 };
                 let qos = Qos::ubr(self.config.max_sdu());
-                self.server.conn = self.call(called, Role::Server, qos, now);
+                self.server.conn = self.call(called, (Role::Server, false), qos, now);
                 if self.server.conn.is_none() {
                     self.server.at = Some(now + self.config.params.server_retry);
                 }

@@ -28,6 +28,10 @@ pub(super) struct Entry {
     pub(super) conn: Option<ConnId>,
     /// Packets that wait.
     pub(super) queue: VecDeque<Vec<u8>>,
+    /// Its calls with VC multiplexing were refused: LLC/SNAP.
+    pub(super) plain: bool,
+    /// Known for ever, but could not be called: not again before.
+    pub(super) hold: Option<Instant>,
     /// Sent or received since it was made or renewed.
     pub(super) used: bool,
 }
@@ -39,6 +43,8 @@ impl Entry {
             state,
             conn: None,
             queue: VecDeque::new(),
+            plain: false,
+            hold: None,
             used: false,
         }
     }
@@ -70,7 +76,8 @@ impl Clip {
             return self.resolve(next_hop, packet, now);
         };
         entry.used = true;
-        if let State::Unknown { .. } = entry.state {
+        let held = entry.hold.is_some_and(|until| until > now);
+        if held || matches!(entry.state, State::Unknown { .. }) {
             self.counters.unreachable += 1;
             return;
         }
@@ -159,6 +166,10 @@ impl Clip {
             renew: now + life * 2 / 3,
             until: now + life,
         };
+        // A contract holds on connections that were opened for it.
+        let permanent = |conn: &Conn| conn.role == Role::Permanent;
+        let shared = self.contract(ip).is_none();
+        let conn = conn.filter(|conn| shared || self.conns.get(conn).is_some_and(permanent));
         let entry = self.entries.entry(ip).or_insert_with(|| Entry::new(state));
         if entry.state != State::Static {
             let moved = entry.atm.is_some() && atm.is_some() && entry.atm != atm;
@@ -206,6 +217,8 @@ impl Clip {
             if entry.state != State::Static {
                 entry.state = State::Unknown { until };
                 entry.atm = None;
+            } else {
+                entry.hold = Some(until);
             }
         }
     }
@@ -247,7 +260,9 @@ impl Clip {
                         self.ask_who(conn, now);
                     }
                     // No server to ask: its own end of the connection confirms. Source: RFC 2225 §8.4.3.
-                    Some((conn, Some(known))) if is_client && !registered && known.is_open() => {
+                    Some((conn, Some(known)))
+                        if is_client && !registered && known.is_open() && known.says_who() =>
+                    {
                         self.ask_who(conn, now);
                     }
                     _ if is_client => self.ask_server(ip),

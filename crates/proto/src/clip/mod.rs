@@ -4,6 +4,11 @@
 //! releases when they have been idle. Whose ATM address an IP address has, it asks the ATMARP server; or it is the server.
 //! Permanent connections are used as they are: InATMARP tells who is at their other end.
 //!
+//! **Encapsulation** is LLC/SNAP. Where [`Config::mux`] says so, calls to other members offer VC multiplexing by their
+//! B-LLI: packets stand alone. Who does not know that refuses (cause 88) and is called again with LLC/SNAP. ATMARP needs
+//! LLC/SNAP, so connections to a server have it always, and nobody asks by InATMARP on a multiplexed one: the caller is
+//! known by its ATM address.
+//!
 //! **Objects and owners.** A [`Clip`] owns the *entries* (by IP address: the ATM address, where it stands, the packets that
 //! wait for it) and the *connections* (who is at the other end, when they were used last). `arp.rs` reads and writes
 //! ATMARP; `conns.rs` opens, uses and releases connections.
@@ -22,8 +27,8 @@
 //! **Standards**: RFC 2225 (RFC 1577 for peers that follow it), RFC 2390, RFC 1755 for the SETUP; facts book "Classical IP
 //! over ATM".
 //!
-//! **Not implemented**: E.164 numbers and subaddresses as addresses of next hops; VC multiplexing on switched connections;
-//! multicast (RFC 2022); IP broadcast.
+//! **Not implemented**: E.164 numbers and subaddresses as addresses of next hops; several B-LLI in one SETUP; multicast
+//! (RFC 2022); IP broadcast.
 //!
 //! **Trust.** A caller's address is known from signalling. A member speaks for its own ATM address alone. What InATMARP says
 //! on a connection between two clients may renew what the server said, or bind a permanent connection; it makes and moves
@@ -116,7 +121,7 @@ impl Default for Limits {
     }
 }
 
-/// How IP packets stand in SDUs of a permanent connection.
+/// How IP packets stand in SDUs of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encapsulation {
     /// LLC/SNAP in front. Source: RFC 2684 §5.
@@ -154,9 +159,12 @@ pub struct Config {
     pub servers: Vec<AtmAddress>,
     /// This is the ATMARP server of the subnet.
     pub serve: bool,
+    /// Other members are called with VC multiplexing, and may call with it. Source: RFC 2684 §6, RFC 1755 §4.
+    pub mux: bool,
     /// IP addresses whose ATM address is known beforehand.
     pub fixed: Vec<(Ipv4Addr, AtmAddress)>,
-    /// Traffic of connections to these next hops; UBR to all others.
+    /// Traffic of connections to these next hops; UBR to all others. A connection with a contract is used for its next hop
+    /// alone. The largest SDU is that of the subnet, whatever is said here.
     pub qos: Vec<(Ipv4Addr, Qos)>,
     /// Permanent connections.
     pub permanent: Vec<Permanent>,
@@ -177,6 +185,7 @@ impl Config {
             mtu: MTU,
             servers: Vec::new(),
             serve: false,
+            mux: false,
             fixed: Vec::new(),
             qos: Vec::new(),
             permanent: Vec::new(),
@@ -184,10 +193,17 @@ impl Config {
             limits: Limits::default(),
         }
     }
-    /// Largest SDU: a packet and LLC/SNAP.
+    /// Largest SDU with LLC/SNAP: a packet and the header.
     #[must_use]
     pub const fn max_sdu(&self) -> u16 {
         self.mtu.saturating_add(LLC_LEN)
+    }
+    /// What this member listens for, and the largest SDU of each.
+    fn listens(&self) -> impl Iterator<Item = (Sap, u16)> + use<> {
+        let mux = self.mux.then_some((Sap::IP, self.mtu));
+        [Some((Sap::LLC, self.max_sdu())), mux]
+            .into_iter()
+            .flatten()
     }
 }
 
@@ -328,11 +344,13 @@ impl Clip {
         if core::mem::replace(&mut self.running, true) {
             return;
         }
-        if !self.config.address.is_zero() {
+        let address = self.config.address;
+        let listens = self.config.listens().filter(|_| !address.is_zero());
+        for (sap, max_sdu) in listens {
             self.request(AtmRequest::Listen {
-                address: self.config.address,
-                sap: Sap::LLC,
-                max_sdu: self.config.max_sdu(),
+                address,
+                sap,
+                max_sdu,
             });
         }
         for (ip, atm) in self.config.fixed.clone() {
@@ -358,8 +376,9 @@ impl Clip {
         }
         self.entries.clear();
         self.server = Self::new(self.config.clone()).server;
-        if !self.config.address.is_zero() {
-            let (address, sap) = (self.config.address, Sap::LLC);
+        let address = self.config.address;
+        let listens = self.config.listens().filter(|_| !address.is_zero());
+        for (sap, _) in listens {
             self.request(AtmRequest::Unlisten { address, sap });
         }
         self.set_ready(false);
@@ -380,7 +399,7 @@ impl Clip {
     /// The contract of connections to a next hop that has one of its own.
     fn contract(&self, ip: Ipv4Addr) -> Option<Qos> {
         let own = self.config.qos.iter().find(|(to, _)| *to == ip);
-        own.map(|(_, qos)| *qos)
+        own.map(|(_, qos)| sized(*qos, self.config.max_sdu()))
     }
 
     fn set_ready(&mut self, ready: bool) {
@@ -404,6 +423,16 @@ impl Clip {
         self.entries_due(now);
         self.conns_due(now);
     }
+}
+
+/// A contract for SDUs of this size.
+fn sized(mut qos: Qos, max_sdu: u16) -> Qos {
+    for direction in [&mut qos.tx, &mut qos.rx] {
+        if direction.category.is_some() {
+            direction.max_sdu = max_sdu;
+        }
+    }
+    qos
 }
 
 impl Machine for Clip {

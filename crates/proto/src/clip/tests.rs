@@ -1,5 +1,7 @@
 //! A subnet in virtual time: a server, clients, loss, crashes, peers that follow the older standard or none.
 
+mod ways;
+
 use super::*;
 use crate::testing::{AtmUser, Polled, World};
 use aerostat_wire::MacAddr;

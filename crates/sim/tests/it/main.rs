@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod clip;
 mod faults;
 mod labs;
 mod random;

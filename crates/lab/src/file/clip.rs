@@ -1,0 +1,59 @@
+//! Sections about Classical IP and permanent connections.
+
+use super::{AddressList, Ip, Label, Net, QosText, Time};
+use crate::field::{At, Table, section};
+
+section! {
+    /// A Classical IP subnet. Hosts and routers join it like an ELAN, by its name.
+    LisFile {
+        /// The IP subnet.
+        subnet: At<Net>,
+        /// Largest IP packet; default 9180.
+        mtu: Option<At<u64>>,
+        /// The host or router on it that is its ATMARP server.
+        server: Option<At<String>>,
+        /// ATM addresses of servers outside the lab, one or a list.
+        servers: Option<AddressList>,
+        /// Idle time after which a connection is released; default 20min, 0s is never.
+        idle: Option<At<Time>>,
+        /// Members call each other with VC multiplexing, packets without LLC/SNAP, where the called one knows it; default
+        /// false.
+        mux: Option<At<bool>>,
+        /// Next hops of which something is known beforehand, by IP address: for all members of the lab.
+        next_hops: Option<Table<Ip, NextHopFile>>,
+    }
+}
+section! {
+    /// What is known of a next hop: an address, a contract, or both.
+    NextHopFile {
+        /// Its ATM address, or the name of the host or router in this lab that has it; default: ATMARP asks.
+        address: Option<At<String>>,
+        /// Traffic of connections to it, in the words of linux-atm's qos(7), tx to the next hop; default: best effort.
+        qos: Option<At<QosText>>,
+    }
+}
+section! {
+    /// A permanent connection between two end systems. Classical IP uses those of its hosts.
+    PvcFile {
+        /// One end: a host, a router, or what is at the end of a link out of the lab.
+        from: At<String>,
+        /// Its label there.
+        vc: At<Label>,
+        /// The other end.
+        to: At<String>,
+        /// Its label there; default: the same.
+        to_vc: Option<At<Label>>,
+        /// Peak cell rate, cells per second both ways (CBR); default: best effort.
+        pcr: Option<At<u64>>,
+        /// Instead of pcr: traffic in the words of linux-atm's qos(7), tx from the first end to the second.
+        qos: Option<At<QosText>>,
+        /// The switches discard what exceeds CBR and VBR contracts; default false.
+        police: Option<At<bool>>,
+        /// Switch whole paths between two links out of the lab: the labels are VPI.0; default false.
+        vp: Option<At<bool>>,
+        /// Classical IP: packets without LLC/SNAP; default false.
+        mux: Option<At<bool>>,
+        /// Classical IP: address of who is at the end outside; default: InATMARP asks.
+        peer: Option<At<Ip>>,
+    }
+}
