@@ -10,7 +10,9 @@ use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, mpc};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_wire::lane::{Tlv, TlvType};
-use aerostat_wire::mpoa::{self as packets, DeviceType, DllHeader, EgressPurge, Imposition};
+use aerostat_wire::mpoa::{
+    self as packets, DeviceType, DllHeader, EgressPurge, FlowFilter, Imposition,
+};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, internet_checksum};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use std::net::Ipv4Addr;
@@ -221,6 +223,7 @@ const HOST_LIMITS: mpc::MpcLimits = mpc::MpcLimits {
     control: 4,
     mps: 3,
     queue: 4,
+    qos: 4,
 };
 
 fn host(n: u8, life: u64) -> User {
@@ -448,10 +451,11 @@ fn manage_host(feed: &mut Feed<'_>, mpc: &mut Mpc, n: u8, now: Instant) {
         8 => mpc::Input::Dissociate { itf, mac },
         9 => {
             let qos = feed.coin().then(|| Qos::cbr(feed.u16().into(), 1536));
-            mpc::Input::SetQos {
-                destination: some_ip(feed),
-                qos,
+            let mut filter = FlowFilter::to(some_ip(feed));
+            if feed.coin() {
+                (filter.protocol, filter.destination_port) = (17, feed.u8().into());
             }
+            mpc::Input::SetQos { filter, qos }
         }
         10 => {
             let kind = TlvType(0x00a0_3e2a + u32::from(feed.u8() % 8));

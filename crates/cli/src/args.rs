@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Atmaddr(AtmaddrArgs),
     /// As in linux-atm: PDUs sent and received by hosts of a running lab
     Atmdiag(AtmdiagArgs),
+    /// Give flows of hosts of a running lab MPOA shortcuts with guaranteed traffic
+    Qos(QosArgs),
     /// Record the cells of links of a running lab as pcapng
     Capture(CaptureArgs),
     /// Show the messages on the links of a running lab as a ladder
@@ -191,9 +193,9 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 14] = [
+pub(crate) const INSPECT: [&str; 15] = [
     "vc", "call", "lec", "les", "bus", "mpc", "mps", "nhrp", "port", "route", "ilmi", "clip",
-    "saal", "sockets",
+    "saal", "sockets", "qos",
 ];
 
 #[derive(Debug, Args)]
@@ -208,7 +210,7 @@ WHAT is one of:
   bus    broadcast servers          route  call routes of switches, IP routes
   ilmi   addresses that hosts register  clip   Classical IP: ATMARP table
   saal   signalling links, their errors by code
-  sockets  programs with ATM sockets
+  sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
 
 Examples:
   aerostat inspect lec
@@ -448,6 +450,86 @@ pub(crate) struct AtmdiagArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+An entry is [SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx, as in Linux' /proc/net/atm/mpc. Packets
+that fit it become a flow of their own, with a CBR shortcut of PCR cells/s, or best effort if there is no bandwidth.
+Address 0.0.0.0 and port 0 are any; the most exact entry wins. What is set here is gone when the client restarts; the
+entries of the lab file (mpoa: { qos: ... }) come back then.
+
+Examples:
+  aerostat qos show
+  aerostat qos add urku 130.230.54.146 tx=80000,0,1600 rx=tx
+  aerostat qos del urku 130.230.54.146"
+)]
+pub(crate) struct QosArgs {
+    #[command(subcommand)]
+    pub(crate) command: QosCommand,
+}
+
+/// What to do with QoS entries.
+#[derive(Debug, Subcommand)]
+pub(crate) enum QosCommand {
+    /// Set an entry, or change its traffic
+    Add(QosAddArgs),
+    /// Take an entry away: its flows end, and go on as any other
+    Del(QosDelArgs),
+    /// List the entries of a host, or of all
+    Show(QosShowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat qos add urku 130.230.54.146 tx=80000,0,1600 rx=tx
+  aerostat qos add urku 0.0.0.0:0 130.230.54.209:23 tcp tx=20000,1600 rx=tx
+  aerostat qos add urku 10.2.0.10:5004 udp tx=240,300 rx=120,300")]
+pub(crate) struct QosAddArgs {
+    /// The host
+    pub(crate) node: String,
+    /// [SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx
+    #[arg(required = true, num_args = 3..=5)]
+    pub(crate) entry: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat qos del urku 130.230.54.146
+  aerostat qos del urku 0.0.0.0:0 130.230.54.209:23 tcp")]
+pub(crate) struct QosDelArgs {
+    /// The host
+    pub(crate) node: String,
+    /// [SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL]
+    #[arg(required = true, num_args = 1..=3)]
+    pub(crate) entry: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  aerostat qos show
+  aerostat qos show urku -o json")]
+pub(crate) struct QosShowArgs {
+    /// The host; all if left out
+    pub(crate) node: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   aerostat capture -w campus.pcapng
@@ -644,7 +726,7 @@ mod tests {
                 helps.push((nested.get_name().to_owned(), help));
             }
         }
-        assert_eq!(helps.len(), 23);
+        assert_eq!(helps.len(), 27);
         for (name, help) in helps {
             let examples: Vec<&str> = help
                 .lines()

@@ -12,6 +12,7 @@ mod linux_atm;
 mod ls;
 mod man;
 mod pvc;
+mod qos;
 mod run;
 mod trace;
 mod up;
@@ -32,6 +33,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Atmarp(args) => linux_atm::atmarp(&args),
         Command::Atmaddr(args) => linux_atm::atmaddr(&args),
         Command::Atmdiag(args) => linux_atm::atmdiag(&args),
+        Command::Qos(args) => qos::run(&args),
         Command::Capture(args) => capture::run(args),
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),

@@ -417,6 +417,7 @@ impl<'a> Builder<'a> {
         config.params.hold_down = model.hold_down;
         config.tag = model.tag;
         config.split = self.split;
+        config.qos.clone_from(&model.qos);
         config.itfs = vec![0];
         let seed = self.seed_of(name, "mpc", life);
         host.add_service(Box::new(move |start| {

@@ -19,6 +19,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+mod mpoa;
+pub(crate) use mpoa::{MpoaFile, MpoaParams};
+
 scalar!(
     /// A time with its unit.
     Time(Duration), units::duration,
@@ -560,31 +563,6 @@ section! {
     }
 }
 section! {
-    /// Parameters of MPOA.
-    MpoaParams {
-        /// When it starts; default 0s.
-        start: Option<At<Time>>,
-        /// Client: frames to one destination that make a flow (p1, p2); default 10 frames per 1s.
-        flow_detect: Option<At<FlowDetect>>,
-        /// Client: ask for tags on incoming shortcuts; default false.
-        tag: Option<At<bool>>,
-        /// Client and server: wait before the first retry (p4); default 5s.
-        initial_retry: Option<At<Time>>,
-        /// Client and server: how long retries go on (p5); default 40s.
-        retry_max: Option<At<Time>>,
-        /// Client: pause after giving up (p6); default 4 times retry_max.
-        hold_down: Option<At<Time>>,
-        /// Server: holding time of bindings (p7); default 20min.
-        holding: Option<At<Time>>,
-        /// Server: time between keep-alives (p1); default 10s.
-        keepalive_time: Option<At<Time>>,
-        /// Server: lifetime of a keep-alive (p2), at least 3 times keepalive_time; default 35s.
-        keepalive_lifetime: Option<At<Time>>,
-        /// Server: give up a request after (p6); default 40s.
-        give_up: Option<At<Time>>,
-    }
-}
-section! {
     /// A flow between two hosts.
     TrafficFile {
         /// Unique name; default: from-to.
@@ -620,51 +598,6 @@ section! {
         link_down: Option<At<String>>,
         /// A link that works again.
         link_up: Option<At<String>>,
-    }
-}
-
-/// `mpoa:` is a switch or parameters.
-#[derive(Clone, Debug)]
-pub(crate) enum MpoaFile {
-    /// true or false.
-    Switch(bool),
-    /// Parameters.
-    Params(Box<MpoaParams>),
-}
-
-impl FromTree for MpoaFile {
-    fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
-        match &tree.value {
-            Value::Bool(on) => Some(Self::Switch(*on)),
-            Value::Map(_) => Some(Self::Params(Box::new(MpoaParams::from_tree(tree, d)?))),
-            other => {
-                let found = match other {
-                    Value::Text(text) => format!("'{text}'"),
-                    other => other.kind().to_owned(),
-                };
-                let finding = d.error(
-                    tree.at,
-                    format!("mpoa is true, false or {{ parameters }}, not {found}"),
-                );
-                if let Value::Text(text) = other {
-                    finding.suggest(text, ["true", "false"]);
-                }
-                None
-            }
-        }
-    }
-}
-
-impl JsonSchema for MpoaFile {
-    fn schema_name() -> Cow<'static, str> {
-        "Mpoa".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let params = generator.subschema_for::<MpoaParams>();
-        json_schema!({
-            "description": "true, false, or parameters",
-            "anyOf": [{ "type": "boolean" }, params]
-        })
     }
 }
 

@@ -19,6 +19,7 @@ use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::{Program, Role};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::lane::MaxFrameSize;
+use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -468,6 +469,8 @@ pub struct Mpc {
     pub hold_down: Duration,
     /// Whether the egress asks for tagged frames on the shortcut.
     pub tag: bool,
+    /// Packets that get shortcuts of their own with guaranteed traffic.
+    pub qos: Vec<QosEntry>,
 }
 
 /// Parameters of an MPOA server. Source: MPOA 1.1 §4.2, parameters MPS-p1..p7.

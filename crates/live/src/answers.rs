@@ -5,6 +5,7 @@ use crate::driver::Driver;
 use crate::ladder::Wanted;
 use crate::outside;
 use crate::pvc;
+use crate::qos;
 use crate::world::Machine;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{Lab, LinkId, NodeId};
@@ -52,6 +53,15 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         Request::PvcDel { node, end } => {
             let row = find(driver, node).and_then(|id| pvc::remove(driver, (id, node), end));
             Reply::Answer(one_table(node, row))
+        }
+        Request::QosAdd { node, entry } => {
+            let table = find(driver, node).and_then(|id| qos::add(driver, (id, node), entry, now));
+            Reply::Answer(one_table(node, table))
+        }
+        Request::QosDel { node, filter } => {
+            let table =
+                find(driver, node).and_then(|id| qos::remove(driver, (id, node), filter, now));
+            Reply::Answer(one_table(node, table))
         }
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
         Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),

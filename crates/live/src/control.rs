@@ -41,7 +41,7 @@ pub enum Request {
     Inspect {
         /// Node name; `None` for all nodes that have such state.
         node: Option<String>,
-        /// `vc`, `call`, `lec`, `les`, `bus`, `mpc`, `mps`, `nhrp`, `port`, `route`.
+        /// `vc`, `call`, `lec`, `les`, `bus`, `mpc`, `mps`, `nhrp`, `port`, `qos`, `route`.
         what: String,
     },
     /// Why there is, or is not, a shortcut.
@@ -77,6 +77,21 @@ pub enum Request {
         node: String,
         /// One of its ends, as in `PvcAdd`.
         end: String,
+    },
+    /// Give packets of a host's MPOA client shortcuts of their own with guaranteed traffic. The answer is its table of
+    /// such entries, as `Inspect` of `qos` gives it.
+    QosAdd {
+        /// Node name.
+        node: String,
+        /// `[SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx`.
+        entry: String,
+    },
+    /// Take an entry away. The answer is the table without it.
+    QosDel {
+        /// Node name.
+        node: String,
+        /// Its packets, as in `QosAdd` before `tx=`.
+        filter: String,
     },
     /// Namespaces of a kernel host; descriptors come with the answer.
     Exec {

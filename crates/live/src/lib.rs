@@ -15,6 +15,7 @@ mod ladder;
 pub mod namespace;
 pub mod outside;
 mod pvc;
+mod qos;
 pub mod run;
 pub mod runtime_dir;
 mod story;

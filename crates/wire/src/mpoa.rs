@@ -586,4 +586,6 @@ pub fn shortcut_sdu(tag: Option<u32>, packet: &[u8]) -> Vec<u8> {
 }
 
 mod device_type;
+mod qos;
 pub use device_type::DeviceType;
+pub use qos::{FlowFilter, QosEntry};

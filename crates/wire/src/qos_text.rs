@@ -34,7 +34,7 @@ impl fmt::Display for QosError {
 
 impl std::error::Error for QosError {}
 
-fn error<T>(at: usize, text: impl Into<String>) -> Result<T, QosError> {
+pub(crate) fn error<T>(at: usize, text: impl Into<String>) -> Result<T, QosError> {
     Err(QosError {
         at,
         text: text.into(),

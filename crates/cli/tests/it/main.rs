@@ -5,6 +5,7 @@ mod joined;
 mod linux_atm;
 mod live;
 mod pvc;
+mod qos;
 mod results;
 mod running;
 mod tidy;
@@ -101,6 +102,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
         "atmarp",
         "atmaddr",
         "atmdiag",
+        "qos",
         "capture",
         "trace",
         "events",

@@ -114,7 +114,11 @@ fn reply(request: &Request) -> Reply {
                 .unwrap();
             Reply::Stream(Answer::Ok(json!({})), chunks)
         }
-        Request::PvcAdd { node, .. } | Request::PvcDel { node, .. } | Request::Exec { node } => {
+        Request::PvcAdd { node, .. }
+        | Request::PvcDel { node, .. }
+        | Request::QosAdd { node, .. }
+        | Request::QosDel { node, .. }
+        | Request::Exec { node } => {
             Reply::Answer(Answer::error(format!("{node} is no kernel host"), ""))
         }
         Request::Status | Request::Stop => Reply::Answer(Answer::Ok(json!({ "ready": true }))),

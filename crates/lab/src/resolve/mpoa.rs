@@ -9,7 +9,9 @@ use crate::file::{MpoaFile, MpoaParams, Time};
 use crate::model::{Mpc, Mps};
 use crate::plan;
 use aerostat_proto::Duration;
+use aerostat_proto::mpoa::mpc::MpcLimits;
 use aerostat_wire::AtmAddress;
+use aerostat_wire::mpoa::QosEntry;
 
 /// The blocks that apply to one node, the node's own first; `None` if MPOA is off there.
 fn blocks<'a>(
@@ -67,6 +69,7 @@ fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
     let client_only = [
         ("flow_detect", p.flow_detect.as_ref().map(|v| v.at)),
         ("tag", p.tag.as_ref().map(|v| v.at)),
+        ("qos", p.qos.as_ref().and_then(|all| Some(all.first()?.at))),
         ("hold_down", p.hold_down.as_ref().map(|v| v.at)),
     ];
     let server_only = [
@@ -89,6 +92,26 @@ fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
                 .hint(format!("give it to {place} or to the lab"));
         }
     }
+}
+
+/// The QoS entries of the first block that has any.
+fn qos(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<QosEntry> {
+    let given = blocks.iter().find_map(|block| block.qos.as_ref());
+    let mut entries: Vec<QosEntry> = Vec::new();
+    for entry in given.into_iter().flatten() {
+        let new = entry.value.0;
+        let told = d.iter().any(|finding| finding.at == entry.at);
+        if entries.iter().any(|known| known.filter == new.filter) && !told {
+            d.error(entry.at, format!("two entries for {}", new.filter));
+        }
+        if entries.len() >= MpcLimits::default().qos && !told {
+            let most = MpcLimits::default().qos;
+            d.error(entry.at, format!("a client takes {most} QoS entries"));
+            break;
+        }
+        entries.push(new);
+    }
+    entries
 }
 
 /// The MPOA client of a host whose address (selector 0) is `address`.
@@ -129,6 +152,7 @@ pub(super) fn client(
         (30, 1200),
         d,
     );
+    let qos = qos(&blocks, d);
     Some(Mpc {
         start: start(&blocks),
         control: address.with_selector(plan::SELECTOR_MPC_CONTROL),
@@ -142,6 +166,7 @@ pub(super) fn client(
             .iter()
             .find_map(|block| block.tag.as_ref())
             .is_some_and(|tag| tag.value),
+        qos,
     })
 }
 

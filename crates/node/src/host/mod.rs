@@ -51,7 +51,8 @@ use aerostat_proto::mpoa::mpc;
 use aerostat_proto::mpoa::split::ToMpcd;
 use aerostat_proto::{Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
-use aerostat_wire::{AtmAddress, MacAddr, TrafficParams, Vc};
+use aerostat_wire::mpoa::FlowFilter;
+use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What goes into a host.
@@ -92,6 +93,8 @@ pub enum HostCommand {
     Restart(ServiceKind),
     /// The embedded router gets these static routes instead of those before.
     Routes(Vec<StaticRoute>),
+    /// Packets of the MPOA client that get a shortcut of their own with this traffic; `None` ends that.
+    ShortcutQos(FlowFilter, Option<Qos>),
 }
 
 /// What comes out of a host.
@@ -472,6 +475,9 @@ impl Host {
                 }
             }
             HostCommand::Mpoa(on) => self.set_mpoa(on, now),
+            HostCommand::ShortcutQos(filter, qos) => {
+                self.tell_mpc(mpc::Input::SetQos { filter, qos }, now);
+            }
             HostCommand::Crash(kind) => self.for_each_of(kind, now, Self::crash_slot),
             HostCommand::Restart(kind) => self.for_each_of(kind, now, |host, slot, now| {
                 host.make_anew(slot, now);

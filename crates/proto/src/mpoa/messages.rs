@@ -11,8 +11,13 @@
 
 use crate::mpoa::params::MpcParams;
 use crate::{Cause, ConnId};
+use aerostat_wire::mpoa::FlowFilter;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use core::net::Ipv4Addr;
+
+/// Name of an ingress cache entry: control address of the MPS that would route the flow, destination, and the QoS entry
+/// that its packets fit, if any.
+pub type FlowName = (AtmAddress, Ipv4Addr, Option<FlowFilter>);
 
 /// Control information of an ingress cache entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub struct IngressInfo {
     pub mps: AtmAddress,
     /// Destination of the flow.
     pub destination: Ipv4Addr,
+    /// The QoS entry that its packets fit; each makes a flow of its own.
+    pub filter: Option<FlowFilter>,
     /// Source of the flow that was detected; unspecified if a Trigger asked for the resolution.
     pub source: Ipv4Addr,
     /// Code of the last NHRP client information entry; 0 is success.
@@ -33,22 +40,32 @@ pub struct IngressInfo {
     pub mtu: u16,
     /// Holding time, s.
     pub holding_s: u16,
+    /// Service categories besides UBR that the egress takes, if it says ([`aerostat_wire::mpoa::category`]).
+    pub category: Option<u16>,
 }
 
 impl IngressInfo {
-    /// A destination of which nothing is known yet.
+    /// A flow of which nothing is known yet.
     #[must_use]
-    pub const fn unresolved(mps: AtmAddress, destination: Ipv4Addr, source: Ipv4Addr) -> Self {
+    pub const fn unresolved(flow: FlowName, source: Ipv4Addr) -> Self {
+        let (mps, destination, filter) = flow;
         Self {
             mps,
             destination,
+            filter,
             source,
             code: 0,
             egress: AtmAddress::ZERO,
             tag: None,
             mtu: 0,
             holding_s: 0,
+            category: None,
         }
+    }
+    /// The flow.
+    #[must_use]
+    pub const fn flow(&self) -> FlowName {
+        (self.mps, self.destination, self.filter)
     }
 }
 
@@ -152,6 +169,8 @@ pub enum ToKernel {
         qos: Option<Qos>,
         /// True if this end opened it.
         opened: bool,
+        /// The flow that alone may use it: the one for which this end opened it with more than best effort.
+        flow: Option<FlowName>,
     },
     /// The connection is gone.
     Detach {
@@ -166,6 +185,8 @@ pub enum ToKernel {
         egress: AtmAddress,
         /// With this traffic, if more than best effort.
         qos: Option<Qos>,
+        /// For this flow alone.
+        flow: Option<FlowName>,
         /// Why.
         cause: Cause,
     },

@@ -14,6 +14,11 @@ pub const INITIAL_KEEP_ALIVE_LIFETIME: Duration = Duration::from_secs(60);
 /// MTU of the largest LANE frame, octets. A larger value in a peer's entry is a byte-order mistake (Linux sends 56325
 /// for 1500) and counts as unknown. Source: facts book "MPOA" §16.
 pub(crate) const MAX_MTU: u16 = 18190 - 16;
+/// LLC header and tag before a packet on a shortcut, octets.
+pub(crate) const ENCAPSULATION: u16 = 12;
+/// SDU that an end of shortcuts takes, octets: a caller may ask for more room than its packets need (1600 octets in
+/// the thesis), and its packets are bounded by the MTU that it was told.
+pub(crate) const SHORTCUT_SDU: u16 = MAX_MTU + ENCAPSULATION;
 
 /// Smallest, default and largest value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

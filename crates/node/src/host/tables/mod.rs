@@ -4,6 +4,7 @@ use super::{Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::{Table, Value, text};
 use crate::interface::Interface;
 use aerostat_proto::Instant;
+use aerostat_wire::mpoa::QosEntry;
 use std::net::Ipv4Addr;
 
 /// Names and values of counter fields.
@@ -152,6 +153,16 @@ impl Host {
         })
     }
 
+    /// The QoS entries of its MPOA client; `None` if it has none.
+    #[must_use]
+    pub fn shortcut_qos(&self) -> Option<Vec<QosEntry>> {
+        let mut services = self.slots.iter().filter_map(|slot| slot.service.as_ref());
+        services.find_map(|service| match service {
+            Service::Mpc(mpc) => Some(mpc.qos_entries().collect()),
+            _ => None,
+        })
+    }
+
     /// The tables of kind `what`; `None` if this host has no such state.
     #[must_use]
     pub fn inspect(&self, what: &str, now: Instant) -> Option<Vec<Table>> {
@@ -181,6 +192,7 @@ impl Host {
                 ("les", Service::Les(m)) => tables.extend(lane::les_tables(&m.snapshot())),
                 ("bus", Service::Bus(m)) => tables.extend(lane::bus_tables(&m.snapshot())),
                 ("mpc", Service::Mpc(m)) => tables.extend(mpoa::mpc_tables(&m.snapshot(now))),
+                ("qos", Service::Mpc(m)) => tables.push(mpoa::qos_table(&m.snapshot(now))),
                 ("mps", Service::Mps(m)) => tables.extend(mpoa::mps_tables(&m.snapshot(), now)),
                 ("clip", Service::Clip(m)) => {
                     tables.extend(clip::tables(self.interface_of(slot), &m.snapshot(now)));

@@ -6,6 +6,7 @@ use aerostat_proto::Instant;
 use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::nhrp::{Key, Reason};
 use aerostat_wire::AtmAddress;
+use aerostat_wire::mpoa::QosEntry;
 use std::net::Ipv4Addr;
 
 pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
@@ -21,6 +22,10 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
         "mps",
         "last_code",
         "last_cause",
+        "protocol",
+        "port",
+        "traffic",
+        "fallback",
     ];
     let mut ingress = Table::new("ingress", columns);
     for row in &mpc.ingress {
@@ -36,6 +41,12 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
             text(row.mps),
             row.last_code.into(),
             row.last_cause.map(|cause| cause.0).into(),
+            row.filter.map(|filter| filter.protocol_name()).into(),
+            row.filter.map(|filter| filter.destination_port).into(),
+            row.qos
+                .map_or_else(|| "ubr".to_owned(), |qos| qos.tx.to_string())
+                .into(),
+            if row.fallback { "yes" } else { "no" }.into(),
         ]);
     }
     let columns = &[
@@ -80,8 +91,8 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
         egress_purges_sent, egress_purge_replies, keep_alives, triggers, purge_requests,
         purge_replies_sent, data_plane_purges, data_plane_purges_sent, malformed, unknown_sender,
         unsolicited, mps_deaths, packets_received, octets_received, packets_sent, octets_sent,
-        frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, connection_limit,
-        mps_limit, control_dropped, stray_events, daemon_refused);
+        frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, qos_fallbacks,
+        connection_limit, mps_limit, control_dropped, stray_events, daemon_refused);
     let mut counters = Table::counters("counters", counters);
     by_code(
         &mut counters,
@@ -96,6 +107,38 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
     by_code(&mut counters, "errors", &mpc.counters.errors);
     by_code(&mut counters, "errors_sent", &mpc.counters.errors_sent);
     vec![ingress, egress, servers, counters]
+}
+
+/// The QoS entries of a client in the order in which packets are matched, and how many flows fit each.
+pub(super) fn qos_table(mpc: &mpc::MpcSnapshot) -> Table {
+    let columns = &[
+        "source",
+        "source_port",
+        "destination",
+        "port",
+        "protocol",
+        "tx",
+        "rx",
+        "flows",
+        "fallbacks",
+    ];
+    let mut table = Table::new("qos", columns);
+    for QosEntry { filter, qos } in &mpc.qos {
+        let flows = mpc.ingress.iter();
+        let flows = flows.filter(|row| row.filter == Some(*filter));
+        table.row(vec![
+            text(filter.source),
+            filter.source_port.into(),
+            text(filter.destination),
+            filter.destination_port.into(),
+            filter.protocol_name().into(),
+            text(qos.tx),
+            text(qos.rx),
+            flows.clone().count().into(),
+            flows.filter(|row| row.fallback).count().into(),
+        ]);
+    }
+    table
 }
 
 /// Counts by code as rows `name[code]`.

@@ -6,8 +6,8 @@ use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
 use aerostat_wire::lane::Tlv;
+use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
-use core::net::Ipv4Addr;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bounds of a client's tables. Meeting one is counted.
@@ -25,6 +25,8 @@ pub struct MpcLimits {
     pub mps: usize,
     /// Packets that wait for a control connection to one MPS.
     pub queue: usize,
+    /// QoS entries; beyond it [`Input::SetQos`] is refused.
+    pub qos: usize,
 }
 
 impl Default for MpcLimits {
@@ -36,6 +38,7 @@ impl Default for MpcLimits {
             control: 32,
             mps: 32,
             queue: 64,
+            qos: 1000,
         }
     }
 }
@@ -71,6 +74,8 @@ pub struct MpcConfig {
     pub itfs: Vec<usize>,
     /// MPSs that do not announce themselves.
     pub static_mps: Vec<StaticMps>,
+    /// QoS entries from the start on, at most as many as the limit says; see [`Input::SetQos`].
+    pub qos: Vec<QosEntry>,
     /// Bounds.
     pub limits: MpcLimits,
     /// SDU of control connections and least SDU of shortcuts, octets. A shortcut between ELANs with larger frames
@@ -93,6 +98,7 @@ impl MpcConfig {
             split: false,
             itfs: Vec::new(),
             static_mps: Vec::new(),
+            qos: Vec::new(),
             limits: MpcLimits::default(),
             max_sdu: 1536,
             seed: 0,
@@ -158,10 +164,12 @@ pub enum Input<'a> {
         /// Its interface.
         itf: usize,
     },
-    /// Traffic of the next shortcut to exactly this address; `None` for best effort.
+    /// A QoS entry: the packets that fit it become a flow of its own for each destination, with a resolution and a
+    /// shortcut of this traffic. A change, and the removal with `None`, ends its flows; their packets go on as those
+    /// of any other. Refused beyond the limit.
     SetQos {
-        /// The address.
-        destination: Ipv4Addr,
+        /// Which packets.
+        filter: FlowFilter,
         /// The traffic.
         qos: Option<Qos>,
     },
@@ -268,6 +276,9 @@ pub struct MpcCounters {
     pub ingress_limit: u64,
     /// Impositions refused because a table was full.
     pub egress_limit: u64,
+    /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress said
+    /// that it takes nothing else.
+    pub qos_fallbacks: u64,
     /// Calls refused or not made because there are too many connections.
     pub connection_limit: u64,
     /// MPSs or their MAC addresses not learned because there are too many.
@@ -298,7 +309,7 @@ impl MpcCounters {
             egress_purge_replies, keep_alives, triggers, purge_requests, purge_replies_sent,
             data_plane_purges, data_plane_purges_sent, malformed, unknown_sender, unsolicited,
             mps_deaths, packets_received, octets_received, packets_sent, octets_sent,
-            frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit,
+            frames_to_lane, egress_misses, bad_packets, ingress_limit, egress_limit, qos_fallbacks,
             connection_limit, mps_limit, control_dropped, stray_events, daemon_refused;
             resolution_replies, imposition_replies, errors, errors_sent);
     }

@@ -100,6 +100,8 @@ impl Mpc {
         self.bus.mpcd(ToMpcd::Start {
             config: Box::new(MpcConfig {
                 seed,
+                // The data plane's alone; a long list would not fit a frame.
+                qos: Vec::new(),
                 ..self.config.clone()
             }),
             params: self.params.clone(),

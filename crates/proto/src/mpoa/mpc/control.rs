@@ -6,7 +6,7 @@
 use super::api::{Bus, Numbers, Output, tally};
 use super::daemon::{Daemon, Ending, Imposed};
 use super::egress::header_supported;
-use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToKernel};
+use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, PurgeScope, ToKernel};
 use crate::mpoa::params::MAX_MTU;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
@@ -130,14 +130,14 @@ impl Daemon {
         now: Instant,
         bus: &mut Bus,
     ) {
-        let asked = common
-            .destination
-            .ip()
-            .map(|destination| (mps, destination));
-        let pending = asked.filter(|key| {
-            self.pending
-                .get(key)
-                .is_some_and(|pending| pending.id == common.request_id)
+        // Several flows may have asked for one destination: the request id tells them apart.
+        let pending = common.destination.ip().and_then(|destination| {
+            let first = (mps, destination, None);
+            let all = self.pending.range(first..);
+            let same = |(key, _): &(&FlowName, _)| (key.0, key.1) == (mps, destination);
+            let mut all = all.take_while(same);
+            let found = all.find(|(_, pending)| pending.id == common.request_id);
+            found.map(|(key, _)| *key)
         });
         let (Some(key), Some(cie)) = (pending, common.cies.first()) else {
             bus.counters.unsolicited += 1;
@@ -151,7 +151,8 @@ impl Daemon {
             mtu: if cie.mtu > MAX_MTU { 0 } else { cie.mtu },
             holding_s: cie.holding_s,
             egress: egress.unwrap_or_default(),
-            ..IngressInfo::unresolved(mps, key.1, std::net::Ipv4Addr::UNSPECIFIED)
+            category: mpoa::service_category(packet).ok().flatten(),
+            ..IngressInfo::unresolved(key, std::net::Ipv4Addr::UNSPECIFIED)
         };
         info.tag = match Tag::of(packet) {
             Ok(Some(Tag::Value(tag))) if tag != 0 => Some(tag),

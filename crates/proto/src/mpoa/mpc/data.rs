@@ -4,21 +4,20 @@
 //! Without a daemon it forwards everything to LANE, and keeps only what LE_ARP taught it about MPSs.
 
 use super::api::{Bus, MpcConfig, MpcLimits, Output};
-use super::daemon::ENCAPSULATION;
 use super::egress::{self, Egress, EgressState};
+use super::flows::QosTable;
 use super::ingress::{self, Ingress, IngressState, Path};
+use super::shortcuts::{LINGER, Shortcut};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
-use crate::mpoa::params::{INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
-use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
+use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
+use crate::{AtmRequest, ConnId, Duration, Instant, Refused, Trace};
 use aerostat_wire::ipv4::{Ipv4View, decrement_ttl};
 use aerostat_wire::lane::Tlv;
-use aerostat_wire::mpoa::{DeviceType, LLC_IPV4, ShortcutSdu, shortcut_sdu};
-use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
+use aerostat_wire::mpoa::{DeviceType, FlowFilter, LLC_IPV4, ShortcutSdu, shortcut_sdu};
+use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use core::net::Ipv4Addr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a shortcut that the other end opened stays without entries; its opener normally closes it.
-const LINGER: Duration = Duration::from_secs(20);
 /// Data-plane purges on one shortcut are at least this far apart, and a second apart for one destination.
 const PURGE_GAP: Duration = Duration::from_millis(100);
 const PURGE_GAP_SAME: Duration = Duration::from_secs(1);
@@ -38,18 +37,6 @@ pub(super) struct Lec {
     pub(super) macs: BTreeMap<MacAddr, MpsMac>,
 }
 
-/// A connection attached as a shortcut.
-#[derive(Clone, Debug)]
-pub(super) struct Shortcut {
-    pub(super) peer: AtmAddress,
-    pub(super) vc: Option<Vc>,
-    pub(super) qos: Option<Qos>,
-    pub(super) opened: bool,
-    /// Without entries since; `None` while there are some.
-    idle_since: Option<Instant>,
-    last_purge: Option<(Instant, Ipv4Addr)>,
-}
-
 /// Both caches, the interfaces, and the shortcuts.
 #[derive(Debug)]
 pub(super) struct DataPlane {
@@ -65,9 +52,9 @@ pub(super) struct DataPlane {
     pub(super) ingress: Ingress,
     pub(super) egress: Egress,
     pub(super) shortcuts: BTreeMap<ConnId, Shortcut>,
-    pub(super) qos: BTreeMap<Ipv4Addr, Qos>,
+    pub(super) qos: QosTable,
     /// MPSs that said something that is in a cache.
-    active: BTreeSet<AtmAddress>,
+    pub(super) active: BTreeSet<AtmAddress>,
     /// A daemon died: so long its caches wait for the next one.
     orphan_until: Option<Instant>,
     /// No later than the first deadline; may be early.
@@ -76,6 +63,11 @@ pub(super) struct DataPlane {
 
 impl DataPlane {
     pub(super) fn new(params: MpcParams, config: &MpcConfig) -> Self {
+        let mut qos = QosTable::default();
+        for entry in &config.qos {
+            // What is beyond the limit was said to be left out.
+            let _ = qos.set(entry.filter, Some(entry.qos), config.limits.qos);
+        }
         Self {
             control: None,
             params: params.clamped(),
@@ -86,7 +78,7 @@ impl DataPlane {
             ingress: Ingress::default(),
             egress: Egress::default(),
             shortcuts: BTreeMap::new(),
-            qos: BTreeMap::new(),
+            qos,
             active: BTreeSet::new(),
             orphan_until: None,
             wake: None,
@@ -124,11 +116,11 @@ impl DataPlane {
         if view.ttl() <= 1 || view.has_options() || !ordinary || !view.checksum_ok() {
             return None;
         }
-        let key = (known.mps, destination);
+        let (filter, qos) = self.qos.class(FlowFilter::of(&view));
+        let key = (known.mps, destination, filter);
         if known.stale && !self.ingress.entries.contains_key(&key) {
             return None;
         }
-        let qos = self.qos.get(&destination).copied();
         let packet = view.packet();
         let about = (view.source(), packet.len());
         let bounds = (&self.params, &self.limits);
@@ -143,7 +135,7 @@ impl DataPlane {
             return None;
         }
         if first {
-            let text = format!("first packet to {destination} over the shortcut");
+            let text = format!("first packet to {} over the shortcut", ingress::name(&key));
             let vc = self.shortcuts.get(&conn).and_then(|s| s.vc);
             bus.trace(
                 Trace::milestone("mpc.shortcut.first", text)
@@ -188,6 +180,7 @@ impl DataPlane {
         };
         entry.packets += 1;
         (entry.latest_source, entry.conn) = (Some(view.source()), Some(conn));
+        let way_back = shortcut.qos.is_some() && shortcut.note_source(view.source(), now);
         bus.counters.packets_received += 1;
         bus.counters.octets_received += sdu.len() as u64;
         let frame = egress::frame(&entry.info.header, view.packet());
@@ -195,14 +188,18 @@ impl DataPlane {
             itf: entry.info.itf,
             frame,
         });
+        if way_back {
+            self.adopt(peer);
+        }
     }
 
     /// A message of the daemon.
     pub(super) fn handle(&mut self, message: ToKernel, now: Instant, bus: &mut Bus) {
         match message {
             ToKernel::TriggerReceived { mps, destination } => {
-                let key = (mps, destination);
-                let qos = self.qos.get(&destination).copied();
+                // It tells of packets no more than where they go.
+                let (filter, qos) = self.qos.class(FlowFilter::to(destination));
+                let key = (mps, destination, filter);
                 if self.params.ipv4 {
                     self.ingress
                         .trigger(key, qos, now, (&self.params, &self.limits), bus);
@@ -253,25 +250,25 @@ impl DataPlane {
                 vc,
                 qos,
                 opened,
+                flow,
             } => {
-                self.attach(conn, (peer, qos, opened), vc, now, bus);
+                let new = Shortcut::new(peer, qos, opened, flow);
+                self.attach(conn, new, vc, now, bus);
             }
             ToKernel::Detach { conn, cause } => self.detach(conn, cause, now, bus),
-            ToKernel::OpenFailed { egress, qos, cause } => {
-                // The binding is good, only the call is not: stay on LANE and try again later.
-                self.ingress
-                    .open_failed(egress, qos, cause, now + self.params.hold_down);
-                let text = format!("no shortcut to {egress}: {cause}");
-                let trace = Trace::milestone("mpc.shortcut.failed", text);
-                bus.trace(trace.with("egress", egress).with("cause", cause.0));
-            }
+            ToKernel::OpenFailed {
+                egress,
+                qos,
+                flow,
+                cause,
+            } => self.open_failed((egress, qos), flow, cause, now, bus),
         }
     }
 
     /// 102: a binding or a refusal.
     fn resolved(&mut self, info: &IngressInfo, now: Instant, bus: &mut Bus) {
-        let key = (info.mps, info.destination);
-        let qos = self.qos.get(&info.destination).copied();
+        let key = info.flow();
+        let qos = self.qos.qos(info.filter);
         let mut info = info.clone();
         if info.mtu == 0 {
             info.mtu = self.unknown_mtu;
@@ -281,13 +278,11 @@ impl DataPlane {
         let bound = self
             .ingress
             .entries
-            .get_mut(&key)
-            .and_then(|e| e.binding.as_mut());
-        if let Some(binding) = bound {
+            .get(&key)
+            .and_then(|e| e.binding.as_ref());
+        if let Some(egress) = bound.map(|binding| binding.egress) {
             self.active.insert(info.mps);
-            if binding.conn.is_none() {
-                binding.conn = pick(&self.shortcuts, binding.egress, binding.qos);
-            }
+            self.adopt(egress);
             self.ingress.open(key, now, bus);
         }
         if changed {
@@ -428,6 +423,27 @@ impl DataPlane {
         }
     }
 
+    /// Sets, changes or removes a QoS entry. Its flows end, and their shortcuts with them.
+    pub(super) fn set_qos(
+        &mut self,
+        filter: FlowFilter,
+        qos: Option<Qos>,
+        now: Instant,
+        bus: &mut Bus,
+    ) -> Result<(), Refused> {
+        if self.qos.set(filter, qos, self.limits.qos)? {
+            let gone = self.ingress.remove(|key, _| key.2 == Some(filter));
+            let what = match qos {
+                Some(qos) => format!("QoS entry {filter}: {}", qos.tx),
+                None => format!("QoS entry {filter} removed"),
+            };
+            let text = format!("{what}; {gone} flows end");
+            bus.trace(Trace::detail("mpc.qos.set", text).with("entry", filter));
+            self.collect(now, bus);
+        }
+        Ok(())
+    }
+
     // ---- Interfaces and discovery ----
 
     /// The LEC has joined.
@@ -533,102 +549,9 @@ impl DataPlane {
         self.collect(now, bus);
     }
 
-    // ---- Shortcuts ----
-
-    fn attach(
-        &mut self,
-        conn: ConnId,
-        (peer, qos, opened): (AtmAddress, Option<Qos>, bool),
-        vc: Option<Vc>,
-        now: Instant,
-        bus: &mut Bus,
-    ) {
-        if let Some(known) = self.shortcuts.get_mut(&conn) {
-            known.vc = vc;
-        } else {
-            let (idle_since, last_purge) = (None, None);
-            let shortcut = Shortcut {
-                peer,
-                vc,
-                qos,
-                opened,
-                idle_since,
-                last_purge,
-            };
-            self.shortcuts.insert(conn, shortcut);
-            self.ingress.attach(conn, peer, qos);
-        }
-        if let Some(vc) = vc {
-            let way = if opened { "to" } else { "from" };
-            let text = format!("shortcut {way} {peer} is up on {vc}");
-            bus.trace(
-                Trace::milestone("mpc.shortcut.up", text)
-                    .with("peer", peer)
-                    .with("vc", vc)
-                    .with("opened", opened),
-            );
-        }
-        self.collect(now, bus);
-    }
-
-    fn detach(&mut self, conn: ConnId, cause: Cause, now: Instant, bus: &mut Bus) {
-        let Some(gone) = self.shortcuts.remove(&conn) else {
-            return;
-        };
-        self.ingress
-            .detach(conn, cause, now + self.params.retry_initial);
-        for entry in self.egress.entries.values_mut() {
-            entry.conn = entry.conn.filter(|c| *c != conn);
-        }
-        // Another connection to the same place takes over at once.
-        if let Some((other, s)) = self.shortcuts.iter().find(|(_, s)| s.peer == gone.peer) {
-            self.ingress.attach(*other, gone.peer, s.qos);
-        }
-        down(&gone, &format!("{cause}"), bus);
-    }
-
-    /// Closes shortcuts without entries and stops the keep-alive check of MPSs without entries.
-    fn collect(&mut self, now: Instant, bus: &mut Bus) {
-        let mut peers = BTreeSet::new();
-        let mut servers = BTreeSet::new();
-        for (key, entry) in &self.ingress.entries {
-            if let Some(binding) = &entry.binding {
-                peers.insert(binding.egress);
-                servers.insert(key.0);
-            }
-        }
-        for entry in self.egress.entries.values() {
-            peers.insert(entry.info.ingress);
-            servers.insert(entry.info.mps);
-        }
-        for mps in self.active.difference(&servers) {
-            bus.daemon(ToDaemon::StopKeepAlive { mps: *mps });
-        }
-        self.active = &self.active & &servers;
-        let mut idle = Vec::new();
-        for (conn, shortcut) in &mut self.shortcuts {
-            if peers.contains(&shortcut.peer) {
-                shortcut.idle_since = None;
-                continue;
-            }
-            let since = *shortcut.idle_since.get_or_insert(now);
-            if shortcut.opened || now.since(since) >= LINGER {
-                idle.push(*conn);
-            }
-        }
-        for conn in idle {
-            if let Some(shortcut) = self.shortcuts.remove(&conn) {
-                bus.daemon(ToDaemon::CloseShortcut { conn });
-                down(&shortcut, "no entry uses it", bus);
-            }
-        }
-        let next = self.shortcuts.values().filter_map(|s| s.idle_since).min();
-        self.note(next.map(|at| at + LINGER));
-    }
-
     // ---- Time ----
 
-    fn note(&mut self, at: Option<Instant>) {
+    pub(super) fn note(&mut self, at: Option<Instant>) {
         self.wake = [self.wake, at].into_iter().flatten().min();
     }
     fn note_deadline(&mut self, key: ingress::Key) {
@@ -671,25 +594,6 @@ impl DataPlane {
         self.note(lingering.map(|at| at + LINGER));
         self.note(self.orphan_until);
     }
-}
-
-/// The shortcut for a binding: one with the wanted traffic; for best effort any, best effort preferred.
-fn pick(
-    shortcuts: &BTreeMap<ConnId, Shortcut>,
-    peer: AtmAddress,
-    qos: Option<Qos>,
-) -> Option<ConnId> {
-    let to_peer = || shortcuts.iter().filter(|(_, s)| s.peer == peer);
-    let exact = to_peer().find(|(_, s)| s.qos == qos);
-    let any = to_peer().next().filter(|_| qos.is_none());
-    exact.or(any).map(|(conn, _)| *conn)
-}
-
-fn down(shortcut: &Shortcut, why: &str, bus: &mut Bus) {
-    let label = shortcut.vc.map_or_else(String::new, |vc| vc.to_string());
-    let text = format!("shortcut with {} on {label} is down: {why}", shortcut.peer);
-    let trace = Trace::milestone("mpc.shortcut.down", text);
-    bus.trace(trace.with("peer", shortcut.peer).with("vc", label));
 }
 
 /// Tells the ingress that a packet found no entry, but not for each packet of a flow.

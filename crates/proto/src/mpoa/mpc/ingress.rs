@@ -1,12 +1,13 @@
 //! The ingress cache: flows that leave here, and the shortcuts they take.
 //!
-//! Source: MPOA 1.1 appendix I.2; facts book "MPOA" §8. An entry is named by the MPS that would route the flow and
-//! by its destination. *Query* while a binding is held is the refresh of appendix I.2: the shortcut stays in use.
+//! Source: MPOA 1.1 appendix I.2; facts book "MPOA" §8. An entry is named by the MPS that would route the flow, by its
+//! destination, and by the QoS entry that its packets fit. *Query* while a binding is held is the refresh of appendix I.2: the shortcut stays in use.
 
 use super::api::{Bus, MpcLimits};
+use super::daemon::category_bits;
 use super::why::WhyReason;
-use crate::mpoa::messages::{IngressInfo, PurgeScope, ToDaemon};
-use crate::mpoa::params::{MpcParams, Retry};
+use crate::mpoa::messages::{FlowName, IngressInfo, PurgeScope, ToDaemon};
+use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry};
 use crate::{Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::code_name;
 use aerostat_wire::{AtmAddress, Qos};
@@ -16,8 +17,16 @@ use std::collections::BTreeMap;
 /// How long an entry that only counts is kept without a frame.
 const IDLE: Duration = Duration::from_secs(1200);
 
-/// Name of an entry: control address of the MPS, destination.
-pub(super) type Key = (AtmAddress, Ipv4Addr);
+/// Name of an entry.
+pub(super) type Key = FlowName;
+
+/// A flow in words: its destination, and its QoS entry if that says more.
+pub(super) fn name(key: &Key) -> String {
+    match key.2 {
+        Some(filter) if filter.is_layer_4() => format!("{} ({filter})", key.1),
+        _ => key.1.to_string(),
+    }
+}
 
 /// State of an ingress cache entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +57,29 @@ impl IngressState {
 }
 
 /// Whether a shortcut was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Call {
+    #[default]
     Idle,
     Asked,
     Wait(Instant),
+}
+
+impl Call {
+    const fn may(self, now: Instant) -> bool {
+        match self {
+            Self::Idle => true,
+            Self::Asked => false,
+            Self::Wait(until) => until.as_nanos() <= now.as_nanos(),
+        }
+    }
+}
+
+/// Best effort in place of the traffic that a flow wants and cannot have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spare {
+    pub(super) conn: Option<ConnId>,
+    pub(super) call: Call,
 }
 
 /// What a Resolution Reply told.
@@ -61,29 +88,49 @@ pub(super) struct Binding {
     pub(super) egress: AtmAddress,
     pub(super) tag: Option<u32>,
     pub(super) expires: Instant,
+    /// The connection with the traffic that the flow wants.
     pub(super) conn: Option<ConnId>,
+    /// That traffic, if more than best effort.
     pub(super) qos: Option<Qos>,
+    pub(super) call: Call,
+    pub(super) spare: Option<Spare>,
     mtu: u16,
     refresh: Instant,
-    call: Call,
 }
 
 impl Binding {
+    /// The connection that packets take.
+    pub(super) fn in_use(&self) -> Option<ConnId> {
+        self.conn.or(self.spare.and_then(|spare| spare.conn))
+    }
+    /// Largest packet that it takes.
+    fn room(&self) -> u16 {
+        let sdu = self.qos.filter(|_| self.conn.is_some());
+        let sdu = sdu.map(|qos| qos.tx.max_sdu).filter(|sdu| *sdu != 0);
+        let own = sdu.map_or(u16::MAX, |sdu| sdu.saturating_sub(ENCAPSULATION));
+        self.mtu.min(own)
+    }
     /// Whether packets take the shortcut: reason, sentence, and until when this holds.
     pub(super) fn why(&self, entry: &Entry, now: Instant) -> (WhyReason, String, Instant) {
         let egress = self.egress;
-        match (self.conn, self.call) {
+        let cause = entry
+            .last_cause
+            .map_or_else(String::new, |c| format!(": {c}"));
+        match (self.in_use(), self.call) {
             (Some(_), _) => {
+                let kind = match self.qos {
+                    Some(qos) if self.conn.is_some() => format!(" ({})", qos.tx),
+                    Some(qos) => format!(" (best effort, as {} was not to be had{cause})", qos.tx),
+                    None => String::new(),
+                };
                 let text = format!(
-                    "packets up to {} octets take the shortcut to {egress}, longer ones LANE; {} did",
-                    self.mtu, entry.packets
+                    "packets up to {} octets take the shortcut to {egress}{kind}, longer ones LANE; {} did",
+                    self.room(),
+                    entry.packets
                 );
                 (WhyReason::Shortcut, text, self.expires)
             }
             (None, Call::Wait(until)) if until > now => {
-                let cause = entry
-                    .last_cause
-                    .map_or_else(String::new, |c| format!(": {c}"));
                 let text = format!("the call to {egress} failed{cause}; tried again later");
                 (WhyReason::CallFailed, text, until)
             }
@@ -209,8 +256,12 @@ impl Ingress {
         let flow = entry.count_frame(now, params);
         if flow && matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
             entry.source = source;
-            let text = format!("a flow to {} reached {} frames", key.1, entry.count);
-            bus.trace(Trace::milestone("mpc.flow.detected", text).with("destination", key.1));
+            let text = format!("a flow to {} reached {} frames", name(&key), entry.count);
+            let trace = Trace::milestone("mpc.flow.detected", text).with("destination", key.1);
+            bus.trace(match key.2 {
+                Some(filter) => trace.with("entry", filter),
+                None => trace,
+            });
             query(key, entry, qos, now, params, bus);
         }
         match &mut entry.binding {
@@ -248,7 +299,7 @@ impl Ingress {
         params: &MpcParams,
         bus: &mut Bus,
     ) -> bool {
-        let key = (info.mps, info.destination);
+        let key = info.flow();
         let Some(entry) = self
             .entries
             .get_mut(&key)
@@ -259,11 +310,7 @@ impl Ingress {
         };
         entry.last_code = info.code;
         if info.code != 0 {
-            let text = format!(
-                "{} is not resolved: {}",
-                info.destination,
-                code_name(info.code)
-            );
+            let text = format!("{} is not resolved: {}", name(&key), code_name(info.code));
             bus.trace(
                 Trace::milestone("mpc.resolution.refused", text)
                     .with("destination", info.destination)
@@ -272,7 +319,7 @@ impl Ingress {
             entry.hold_down(now, params);
             return true;
         }
-        let text = format!("{} is behind {}", info.destination, info.egress);
+        let text = format!("{} is behind {}", name(&key), info.egress);
         let tag = info
             .tag
             .map_or_else(|| "none".to_owned(), |tag| format!("{tag:08x}"));
@@ -288,15 +335,29 @@ impl Ingress {
             .take()
             .filter(|b| b.egress == info.egress && b.qos == qos);
         let holding = Duration::from_secs(info.holding_s.into());
+        let wanted = qos.and_then(|qos| category_bits(&qos));
+        let taken = info.category.unwrap_or(u16::MAX);
+        let denied = wanted.is_some_and(|wanted| wanted & taken == 0);
+        let mut spare = old.as_ref().and_then(|b| b.spare);
+        let mut call = old.as_ref().map_or(Call::Idle, |b| b.call);
+        let conn = old.and_then(|b| b.conn);
+        if denied && conn.is_none() {
+            call = Call::Wait(now + holding);
+            if spare.is_none() {
+                fall_back(&key, qos, "the egress takes best effort only", bus);
+            }
+            spare = Some(spare.unwrap_or_default());
+        }
         entry.binding = Some(Binding {
             egress: info.egress,
             tag: info.tag,
             mtu: info.mtu,
             expires: now + holding,
             refresh: now + holding * 2 / 3,
-            conn: old.as_ref().and_then(|b| b.conn),
+            conn,
             qos,
-            call: old.map_or(Call::Idle, |b| b.call),
+            call,
+            spare,
         });
         (entry.state, entry.retry) = (IngressState::Resolved, None);
         true
@@ -340,7 +401,7 @@ impl Ingress {
                 (entry.state, entry.retry, entry.count) = (IngressState::Refresh, None, 0);
             }
             if let Some(binding) = &mut entry.binding {
-                (binding.conn, binding.call) = (None, Call::Idle);
+                (binding.conn, binding.call, binding.spare) = (None, Call::Idle, None);
             }
         }
     }
@@ -353,7 +414,7 @@ impl Ingress {
                 egress: binding.egress,
                 tag: binding.tag,
                 mtu: binding.mtu,
-                ..IngressInfo::unresolved(key.0, key.1, entry.source)
+                ..IngressInfo::unresolved(*key, entry.source)
             })
         })
     }
@@ -372,50 +433,68 @@ impl Ingress {
         })
     }
 
-    /// A connection came up: entries that wait for it use it.
-    pub(super) fn attach(&mut self, conn: ConnId, peer: AtmAddress, qos: Option<Qos>) {
-        for binding in self.bindings(peer) {
-            if binding.conn.is_none() && (binding.qos.is_none() || binding.qos == qos) {
-                (binding.conn, binding.call) = (Some(conn), Call::Idle);
-            }
+    /// The connection that was opened for one flow is up.
+    pub(super) fn granted(&mut self, flow: Key, conn: ConnId, peer: AtmAddress, qos: Option<Qos>) {
+        let entry = self.entries.get_mut(&flow);
+        let binding = entry.and_then(|entry| entry.binding.as_mut());
+        if let Some(binding) = binding.filter(|b| b.egress == peer && b.qos == qos) {
+            (binding.conn, binding.call, binding.spare) = (Some(conn), Call::Idle, None);
         }
     }
 
-    /// A connection went down: its entries fall back to LANE and may ask for another after `wait`.
+    /// A connection went down: its entries go on over LANE and may ask for another after `wait`.
     pub(super) fn detach(&mut self, conn: ConnId, cause: Cause, wait: Instant) {
-        for entry in self.entries.values_mut() {
-            let Some(binding) = entry.binding.as_mut().filter(|b| b.conn == Some(conn)) else {
-                continue;
-            };
-            (binding.conn, binding.call) = (None, Call::Wait(wait));
-            entry.last_cause = Some(cause);
-        }
-    }
-
-    /// A call failed: its entries stay, and ask again after `wait`.
-    pub(super) fn open_failed(
-        &mut self,
-        egress: AtmAddress,
-        qos: Option<Qos>,
-        cause: Cause,
-        wait: Instant,
-    ) {
         for entry in self.entries.values_mut() {
             let Some(binding) = entry.binding.as_mut() else {
                 continue;
             };
-            if binding.egress == egress && binding.qos == qos && binding.call == Call::Asked {
-                binding.call = Call::Wait(wait);
+            if binding.conn == Some(conn) {
+                (binding.conn, binding.call) = (None, Call::Wait(wait));
+                entry.last_cause = Some(cause);
+            }
+            if let Some(spare) = binding.spare.as_mut().filter(|s| s.conn == Some(conn)) {
+                (spare.conn, spare.call) = (None, Call::Wait(wait));
+            }
+        }
+    }
+
+    /// A call for best effort failed: its entries stay, and ask again after `wait`.
+    pub(super) fn open_failed(&mut self, egress: AtmAddress, cause: Cause, wait: Instant) {
+        for entry in self.entries.values_mut() {
+            let Some(binding) = entry.binding.as_mut().filter(|b| b.egress == egress) else {
+                continue;
+            };
+            let spare = binding.spare.as_mut().map(|spare| &mut spare.call);
+            let call = match binding.qos {
+                None => Some(&mut binding.call),
+                Some(_) => spare,
+            };
+            if let Some(call) = call.filter(|call| **call == Call::Asked) {
+                *call = Call::Wait(wait);
                 entry.last_cause = Some(cause);
             }
         }
     }
 
-    fn bindings(&mut self, peer: AtmAddress) -> impl Iterator<Item = &mut Binding> {
-        self.entries
-            .values_mut()
-            .filter_map(|e| e.binding.as_mut())
-            .filter(move |b| b.egress == peer)
+    /// A call for one flow was refused: it makes do with best effort, and asks again after `wait`.
+    pub(super) fn refused(
+        &mut self,
+        flow: Key,
+        (egress, qos): (AtmAddress, Option<Qos>),
+        cause: Cause,
+        wait: Instant,
+        bus: &mut Bus,
+    ) {
+        let Some(entry) = self.entries.get_mut(&flow) else {
+            return;
+        };
+        let asked = |b: &&mut Binding| b.egress == egress && b.qos == qos && b.call == Call::Asked;
+        if let Some(binding) = entry.binding.as_mut().filter(asked) {
+            binding.call = Call::Wait(wait);
+            binding.spare = Some(binding.spare.unwrap_or_default());
+            entry.last_cause = Some(cause);
+            fall_back(&flow, qos, &cause.to_string(), bus);
+        }
     }
 
     /// True if there is room for one more entry; entries that count nothing any more make room.
@@ -449,7 +528,7 @@ fn query(
 ) {
     entry.state = IngressState::Query;
     entry.retry = Some(Retry::first(now, params));
-    let info = IngressInfo::unresolved(key.0, key.1, entry.source);
+    let info = IngressInfo::unresolved(key, entry.source);
     bus.daemon(ToDaemon::SendResolutionRequest { info, qos });
 }
 
@@ -461,10 +540,10 @@ fn step(key: Key, entry: &mut Entry, now: Instant, params: &MpcParams, bus: &mut
             if entry.binding.as_ref().is_some_and(|b| b.expires <= now) {
                 entry.binding = None;
             } else if entry.retry.as_mut().is_some_and(|retry| retry.step(now)) {
-                let info = IngressInfo::unresolved(key.0, key.1, entry.source);
+                let info = IngressInfo::unresolved(key, entry.source);
                 bus.daemon(ToDaemon::SendResolutionRetry(info));
             } else {
-                let text = format!("no answer about {}", key.1);
+                let text = format!("no answer about {}", name(&key));
                 bus.trace(
                     Trace::milestone("mpc.resolution.failed", text).with("destination", key.1),
                 );
@@ -473,7 +552,7 @@ fn step(key: Key, entry: &mut Entry, now: Instant, params: &MpcParams, bus: &mut
         }
         IngressState::Resolved => entry.state = IngressState::Refresh,
         IngressState::Refresh => {
-            let text = format!("the binding of {} has expired", key.1);
+            let text = format!("the binding of {} has expired", name(&key));
             bus.trace(Trace::detail("mpc.ingress.expired", text).with("destination", key.1));
             return false;
         }
@@ -493,11 +572,10 @@ fn forward(
     now: Instant,
     bus: &mut Bus,
 ) -> Path {
-    if len > usize::from(binding.mtu) {
-        return Path::Lane;
-    }
-    let Some(conn) = binding.conn else {
+    if binding.conn.is_none() {
         open(key, binding, now, bus);
+    }
+    let Some(conn) = binding.in_use().filter(|_| len <= binding.room().into()) else {
         return Path::Lane;
     };
     *packets += 1;
@@ -509,24 +587,41 @@ fn forward(
 }
 
 fn open(key: Key, binding: &mut Binding, now: Instant, bus: &mut Bus) {
-    let may = match binding.call {
-        Call::Idle => binding.conn.is_none(),
-        Call::Asked => false,
-        Call::Wait(until) => until <= now,
+    let info = IngressInfo {
+        egress: binding.egress,
+        tag: binding.tag,
+        mtu: binding.mtu,
+        ..IngressInfo::unresolved(key, Ipv4Addr::UNSPECIFIED)
     };
-    if may {
+    if binding.conn.is_none() && binding.call.may(now) {
         binding.call = Call::Asked;
-        let info = IngressInfo {
-            egress: binding.egress,
-            tag: binding.tag,
-            mtu: binding.mtu,
-            ..IngressInfo::unresolved(key.0, key.1, Ipv4Addr::UNSPECIFIED)
-        };
-        bus.daemon(ToDaemon::OpenIngressSvc {
-            info,
-            qos: binding.qos,
-        });
+        let (info, qos) = (info.clone(), binding.qos);
+        bus.daemon(ToDaemon::OpenIngressSvc { info, qos });
     }
+    if let Some(spare) = &mut binding.spare
+        && binding.conn.is_none()
+        && spare.conn.is_none()
+        && spare.call.may(now)
+    {
+        spare.call = Call::Asked;
+        bus.daemon(ToDaemon::OpenIngressSvc { info, qos: None });
+    }
+}
+
+/// Says that a flow does not get the traffic of its QoS entry.
+fn fall_back(key: &Key, qos: Option<Qos>, why: &str, bus: &mut Bus) {
+    let Some(qos) = qos else { return };
+    bus.counters.qos_fallbacks += 1;
+    let text = format!(
+        "best effort for {} in place of {}: {why}",
+        name(key),
+        qos.tx
+    );
+    let trace = Trace::milestone("mpc.qos.fallback", text).with("destination", key.1);
+    bus.trace(match key.2 {
+        Some(filter) => trace.with("entry", filter),
+        None => trace,
+    });
 }
 
 #[cfg(test)]

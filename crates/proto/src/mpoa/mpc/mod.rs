@@ -21,11 +21,18 @@
 //! holding times; keep-alive lifetimes; 20 s before a shortcut that the other side opened is closed for want of
 //! entries; 2 s for replies to the purges of an ending client.
 //!
+//! **QoS.** [`Input::SetQos`] names packets by addresses, protocol and ports (`flows`). What fits an entry is a flow of
+//! its own for each destination: it is counted, resolved and held down by itself, and gets a connection that no other
+//! flow uses and that goes with the flow. The Resolution Request says which category is wanted. If the connection cannot
+//! be had, or the reply says that the egress takes UBR only, the flow uses best effort and is told of; after MPC-p6
+//! its traffic tries again. The way back may use a connection that the other end opened for a flow: with an entry of the same
+//! traffic, or without an entry for packets to where those on the connection come from. Source: Tampere thesis §6.1.
+//!
 //! **Standards.** MPOA 1.0/1.1 (af-mpoa-0087, af-mpoa-0114) §4 client side, appendix I.2 and I.5; RFC 2332 packet
 //! formats; RFC 2684 routed encapsulation.
 //!
 //! **Not implemented.** Protocols other than IPv4; token ring headers; several data addresses; bridging between an
-//! ELAN and other ports (egress state *flooding*); traffic of shortcuts by layer 4 port.
+//! ELAN and other ports (egress state *flooding*). QoS entries ask for any traffic by `SetQos`, but their text is CBR only.
 //!
 //! **Deviations.** The window of MPC-p2 starts with an entry's first frame, not at a common tick. A Resolution Reply
 //! that comes after the last retry has failed is ignored. LE_ARP's ageing does not end the shortcuts of an MPS,
@@ -41,8 +48,10 @@ mod control;
 mod daemon;
 mod data;
 mod egress;
+mod flows;
 mod ingress;
 mod process;
+mod shortcuts;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -52,7 +61,7 @@ pub use api::{ByCode, Input, MpcConfig, MpcCounters, MpcLimits, Output, StaticMp
 pub use egress::EgressState;
 pub use ingress::IngressState;
 pub use process::{Mpcd, MpcdInput, MpcdOutput};
-pub use snapshot::{EgressRow, IngressRow, MpcSnapshot, MpsRow, QosRow, ShortcutRow};
+pub use snapshot::{EgressRow, IngressRow, MpcSnapshot, MpsRow, ShortcutRow};
 pub use why::{Why, WhyReason};
 
 use crate::mpoa::params::MpcParams;
@@ -236,7 +245,7 @@ impl Mpc {
         self.elans.insert(itf, elan);
         self.data.lec_up(itf, &mut self.bus);
         if let Some(daemon) = &mut self.daemon {
-            daemon.lec_up(itf, elan, &mut self.bus);
+            daemon.elans.insert(itf, elan);
         }
         if self.away.as_ref().is_some_and(Away::is_told) {
             self.bus.mpcd(ToMpcd::ElanUp(elan.info(itf)));
@@ -329,11 +338,8 @@ impl Machine for Mpc {
             Input::Dissociate { itf, mac } => self.data.dissociate(itf, mac),
             Input::LecUp { itf, elan_id, mtu } => self.lec_up(itf, Elan { elan_id, mtu }),
             Input::LecDown { itf } => self.lec_down(itf, now),
-            Input::SetQos { destination, qos } => {
-                match qos {
-                    Some(qos) => self.data.qos.insert(destination, qos),
-                    None => self.data.qos.remove(&destination),
-                };
+            Input::SetQos { filter, qos } => {
+                self.data.set_qos(filter, qos, now, &mut self.bus)?;
             }
             Input::ConfigTlvs(tlvs) => self.set_params(&tlvs),
         }

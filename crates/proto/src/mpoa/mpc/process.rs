@@ -126,7 +126,7 @@ impl Mpcd {
                     orders.elans.insert(itf, elan);
                 }
                 if let Some(daemon) = &mut self.daemon {
-                    daemon.lec_up(itf, elan, &mut self.bus);
+                    daemon.elans.insert(itf, elan);
                 }
             }
             ToMpcd::ElanDown { itf } => {

@@ -4,8 +4,9 @@ use super::Mpc;
 use super::api::MpcCounters;
 use super::daemon::Purpose;
 use super::egress::EgressState;
-use super::ingress::IngressState;
+use super::ingress::{Binding, IngressState};
 use crate::{Cause, Instant};
+use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use core::fmt::Write as _;
 use core::net::Ipv4Addr;
@@ -35,6 +36,12 @@ pub struct IngressRow {
     pub last_cause: Option<Cause>,
     /// Resolution Requests sent for the outstanding request.
     pub requests: u32,
+    /// The QoS entry that the flow's packets fit.
+    pub filter: Option<FlowFilter>,
+    /// Traffic that the flow wants, if more than best effort.
+    pub qos: Option<Qos>,
+    /// It makes do with best effort, as that was not to be had.
+    pub fallback: bool,
 }
 
 /// One entry of the egress cache.
@@ -92,15 +99,8 @@ pub struct ShortcutRow {
     pub vc: Option<Vc>,
     /// True if this end opened it.
     pub opened: bool,
-}
-
-/// Traffic asked for a destination.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QosRow {
-    /// The destination.
-    pub destination: Ipv4Addr,
-    /// The traffic.
-    pub qos: Qos,
+    /// Its traffic, if more than best effort; with a daemon in a process of its own, once it is up.
+    pub qos: Option<Qos>,
 }
 
 /// The state of a client at one moment.
@@ -122,13 +122,18 @@ pub struct MpcSnapshot {
     pub egress: Vec<EgressRow>,
     /// Shortcuts that are up or being opened.
     pub shortcuts: Vec<ShortcutRow>,
-    /// Traffic of shortcuts.
-    pub qos: Vec<QosRow>,
+    /// QoS entries, in the order in which packets are matched.
+    pub qos: Vec<QosEntry>,
     /// Counts since the start.
     pub counters: MpcCounters,
 }
 
 impl Mpc {
+    /// QoS entries, in the order in which packets are matched.
+    pub fn qos_entries(&self) -> impl Iterator<Item = QosEntry> + '_ {
+        let all = self.data.qos.iter();
+        all.map(|(filter, qos)| QosEntry { filter, qos })
+    }
     /// The state at `now`.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> MpcSnapshot {
@@ -138,7 +143,6 @@ impl Mpc {
             .iter()
             .filter(|(_, lec)| lec.up)
             .map(|(itf, _)| *itf);
-        let qos = self.data.qos.iter();
         MpcSnapshot {
             running: self.is_running(),
             control: self.config.control,
@@ -148,12 +152,7 @@ impl Mpc {
             ingress: self.ingress_rows(now),
             egress: self.egress_rows(now),
             shortcuts: self.shortcut_rows(),
-            qos: qos
-                .map(|(ip, qos)| QosRow {
-                    destination: *ip,
-                    qos: *qos,
-                })
-                .collect(),
+            qos: self.qos_entries().collect(),
             counters: self.counters().clone(),
         }
     }
@@ -189,10 +188,10 @@ impl Mpc {
     fn ingress_rows(&self, now: Instant) -> Vec<IngressRow> {
         let entries = self.data.ingress.entries.iter();
         entries
-            .map(|((mps, destination), entry)| {
+            .map(|((mps, destination, filter), entry)| {
                 let binding = entry.binding.as_ref();
                 let shortcut = binding
-                    .and_then(|b| b.conn)
+                    .and_then(Binding::in_use)
                     .map(|c| self.data.shortcuts.get(&c));
                 IngressRow {
                     destination: *destination,
@@ -206,6 +205,9 @@ impl Mpc {
                     last_code: entry.last_code,
                     last_cause: entry.last_cause,
                     requests: entry.retry.map_or(0, |retry| retry.sent),
+                    filter: *filter,
+                    qos: self.data.qos.qos(*filter),
+                    fallback: binding.is_some_and(|b| b.conn.is_none() && b.spare.is_some()),
                 }
             })
             .collect()
@@ -248,6 +250,7 @@ impl Mpc {
                 peer,
                 vc: self.data.shortcuts.get(&id).and_then(|s| s.vc),
                 opened,
+                qos: self.data.shortcuts.get(&id).and_then(|s| s.qos),
             };
             return away.shortcuts().map(row).collect();
         }
@@ -258,6 +261,10 @@ impl Mpc {
                 peer: conn.peer,
                 vc: self.data.shortcuts.get(id).and_then(|s| s.vc),
                 opened: conn.opened,
+                qos: match conn.purpose {
+                    Purpose::Shortcut(qos) => qos,
+                    Purpose::Control => None,
+                },
             })
             .collect()
     }
@@ -266,24 +273,33 @@ impl Mpc {
 impl MpcSnapshot {
     /// The text of Linux' `/proc/atm/mpc`. Linux has one client per interface; this one serves all of them, and
     /// shows its entries under each interface that is up: ingress entries of MPSs known there, egress entries
-    /// that deliver there.
+    /// that deliver there. With entries of layer 4 it is the text of Figure 6.3 of the thesis, as its patched kernel
+    /// shows them; columns are as wide as those of the kernel.
     #[must_use]
     pub fn proc_text(&self) -> String {
-        let mut text = String::from(
-            "QoS entries for shortcuts:\nIP address\n  \
+        let layer_4 = self.qos.iter().any(|row| row.filter.is_layer_4());
+        let head = if layer_4 {
+            "Src IP address:port  Dst IP address:port  Protocol"
+        } else {
+            "IP address"
+        };
+        let mut text = format!(
+            "QoS entries for shortcuts:\n{head}\n  \
              TX:max_pcr pcr     min_pcr max_cdv max_sdu\n  \
              RX:max_pcr pcr     min_pcr max_cdv max_sdu\n",
         );
         for row in &self.qos {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}", row.destination);
+            let _ = writeln!(text, "{}", entry_line(&row.filter, layer_4));
             qos_line(&mut text, &row.qos.tx);
             qos_line(&mut text, &row.qos.rx);
         }
         for itf in &self.itfs {
             let _ = write!(text, "\nInterface {itf}:\n\n");
-            text.push_str(
-                "Ingress Entries:\nIP address      State      Holding time  Packets fwded  VPI  VCI\n",
+            let flow = if layer_4 { "Proto Port  " } else { "" };
+            let _ = writeln!(
+                text,
+                "Ingress Entries:\nIP address      {flow}State      Holding time  Packets fwded  VPI  VCI"
             );
             let here = |mps| {
                 self.mps
@@ -291,7 +307,7 @@ impl MpcSnapshot {
                     .any(|row| row.itf == *itf && row.control == mps)
             };
             for row in self.ingress.iter().filter(|row| here(row.mps)) {
-                ingress_line(&mut text, row);
+                ingress_line(&mut text, row, layer_4);
             }
             text.push_str(
                 "\nEgress Entries:\nIngress MPC ATM addr\n\
@@ -321,11 +337,29 @@ fn qos_line(text: &mut String, traffic: &TrafficParams) {
     );
 }
 
-fn ingress_line(text: &mut String, row: &IngressRow) {
+/// An entry as Figure 6.1 shows it, or as Figure 6.3.
+fn entry_line(filter: &FlowFilter, layer_4: bool) -> String {
+    if !layer_4 {
+        return filter.destination.to_string();
+    }
+    let end = |ip: Ipv4Addr, port: u16| format!("{ip}:{port}");
+    let (from, to) = (
+        end(filter.source, filter.source_port),
+        end(filter.destination, filter.destination_port),
+    );
+    format!("{from:<21}{to:<21}{}", filter.protocol_name())
+}
+
+fn ingress_line(text: &mut String, row: &IngressRow, layer_4: bool) {
     let (ip, state) = (row.destination.to_string(), row.state.linux_name());
+    let flow = row.filter.unwrap_or(FlowFilter::ANY);
+    let flow = match layer_4 {
+        true => format!("{:<6}{:<6}", flow.protocol_name(), flow.destination_port),
+        false => String::new(),
+    };
     let _ = write!(
         text,
-        "{ip:<16}{state:<11}{:<14}{:<12}",
+        "{ip:<16}{flow}{state:<11}{:<14}{:<12}",
         row.holding_s, row.packets
     );
     if let Some(vc) = row.vc {

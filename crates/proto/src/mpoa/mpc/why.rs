@@ -60,7 +60,7 @@ impl WhyReason {
     }
 }
 
-/// The answer of a client about one address, and one server that it has an entry of.
+/// The answer of a client about one address: one flow to it, by one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Why {
     /// How far it is.
@@ -85,7 +85,7 @@ impl Why {
 }
 
 impl Mpc {
-    /// Why packets for `target` take a shortcut at `now` or not: one answer for each server that has an entry
+    /// Why packets for `target` take a shortcut at `now` or not: one answer for each flow that has an entry
     /// for it, or a single one if none has.
     #[must_use]
     pub fn why(&self, target: Ipv4Addr, now: Instant) -> Vec<Why> {
@@ -94,10 +94,15 @@ impl Mpc {
         }
         let entries = self.data.ingress.entries.iter();
         let mut all: Vec<Why> = entries
-            .filter(|((_, destination), _)| *destination == target)
-            .map(|((mps, _), entry)| Why {
-                mps: Some(*mps),
-                ..self.why_entry(entry, now)
+            .filter(|((_, destination, _), _)| *destination == target)
+            .map(|((mps, _, filter), entry)| {
+                let why = self.why_entry(entry, now);
+                let text = match filter {
+                    Some(filter) if filter.is_layer_4() => format!("{filter}: {}", why.text),
+                    _ => why.text,
+                };
+                let mps = Some(*mps);
+                Why { mps, text, ..why }
             })
             .collect();
         if all.is_empty() {

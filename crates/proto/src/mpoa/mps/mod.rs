@@ -283,7 +283,11 @@ impl Mps {
             self.out.push_back(Output::Atm(AtmRequest::Listen {
                 address,
                 sap: Sap::LLC,
-                max_sdu: MAX_SDU,
+                max_sdu: if address == self.config.data {
+                    crate::mpoa::params::SHORTCUT_SDU
+                } else {
+                    MAX_SDU
+                },
             }));
         }
         for interface in &self.config.interfaces {

@@ -10,6 +10,7 @@ use crate::mpoa::mpc::{ByCode, MpcConfig, MpcCounters, MpcLimits, StaticMps};
 use crate::mpoa::params::MpcParams;
 use crate::{Cause, ConnId, Duration, Trace};
 use aerostat_wire::Reader;
+use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, DecodeError, MacAddr, Qos, ServiceCategory, TrafficParams, Vc};
 use core::net::Ipv4Addr;
 
@@ -267,6 +268,22 @@ impl<A: Field, B: Field> Field for (A, B) {
     }
 }
 
+impl<A: Field, B: Field, C: Field> Field for (A, B, C) {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+        self.1.put(to);
+        self.2.put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let (first, second) = (A::take(from, name)?, B::take(from, name)?);
+        Ok((first, second, C::take(from, name)?))
+    }
+    #[cfg(test)]
+    fn sample(random: &mut super::tests::Random) -> Self {
+        (A::sample(random), B::sample(random), C::sample(random))
+    }
+}
+
 impl Field for String {
     fn put(&self, to: &mut Vec<u8>) {
         let mut end = self.len().min(TEXT_MAX);
@@ -377,15 +394,25 @@ record!(TrafficParams {
     max_cdv,
     max_sdu
 });
+record!(FlowFilter {
+    destination,
+    destination_port,
+    protocol,
+    source,
+    source_port
+});
+record!(QosEntry { filter, qos });
 record!(IngressInfo {
     mps,
     destination,
+    filter,
     source,
     code,
     egress,
     tag,
     mtu,
-    holding_s
+    holding_s,
+    category
 });
 record!(EgressInfo {
     mps,
@@ -414,7 +441,8 @@ record!(MpcLimits {
     shortcuts,
     control,
     mps,
-    queue
+    queue,
+    qos
 });
 record!(StaticMps { itf, mac, control });
 record!(MpcConfig {
@@ -426,6 +454,7 @@ record!(MpcConfig {
     split,
     itfs,
     static_mps,
+    qos,
     limits,
     max_sdu,
     seed
@@ -459,6 +488,7 @@ record!(MpcCounters {
     bad_packets,
     ingress_limit,
     egress_limit,
+    qos_fallbacks,
     connection_limit,
     mps_limit,
     control_dropped,
@@ -482,9 +512,9 @@ choice!(ToKernel {
     109 CleanUpAndExit;
     110 SetParams(params);
     301 Reload;
-    401 Attach { conn, peer, vc, qos, opened };
+    401 Attach { conn, peer, vc, qos, opened, flow };
     402 Detach { conn, cause };
-    403 OpenFailed { egress, qos, cause };
+    403 OpenFailed { egress, qos, flow, cause };
 });
 choice!(ToDaemon {
     201 SendResolutionRequest { info, qos };

@@ -31,7 +31,7 @@ use crate::{AtmRequest, Cause, ConnId, Duration, Trace};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 /// Version of the messages. Ends of different versions part.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Octets of the longest frame: an SDU of 65 535 octets with what stands around it.
 pub const FRAME_MAX: usize = 65_535 + 64;
 

@@ -7,8 +7,8 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::nhrp::{self, Packet};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, Vc};
 
-/// Shortcuts that one peer may open.
-const SHORTCUTS_PER_PEER: usize = 8;
+/// Shortcuts that one peer may open: one for best effort, and one for each flow with a QoS entry.
+const SHORTCUTS_PER_PEER: usize = 64;
 
 impl Daemon {
     /// 209: opens a shortcut unless one is being opened.
@@ -19,8 +19,10 @@ impl Daemon {
         numbers: &mut Numbers,
         bus: &mut Bus,
     ) {
+        let flow = qos.map(|_| info.flow());
         let same = |c: &Conn| {
-            c.opened && !c.up && c.peer == info.egress && c.purpose == Purpose::Shortcut(qos)
+            let to = c.peer == info.egress && c.flow == flow;
+            c.opened && !c.up && to && c.purpose == Purpose::Shortcut(qos)
         };
         if self.ending != Ending::No || self.conns.values().any(same) {
             return;
@@ -31,19 +33,25 @@ impl Daemon {
             return bus.kernel(ToKernel::OpenFailed {
                 egress: info.egress,
                 qos,
+                flow,
                 cause,
             });
         }
-        let traffic = qos.unwrap_or(Qos::ubr(self.sdu_for(info.mtu)));
-        let from = self.config.data;
-        self.connect(
-            Purpose::Shortcut(qos),
-            from,
-            info.egress,
-            traffic,
-            numbers,
-            bus,
-        );
+        let sdu = self.sdu_for(info.mtu);
+        let mut traffic = qos.unwrap_or(Qos::ubr(sdu));
+        for way in [&mut traffic.tx, &mut traffic.rx] {
+            if way.category.is_some() && way.max_sdu == 0 {
+                way.max_sdu = sdu;
+            }
+        }
+        let new = Conn {
+            purpose: Purpose::Shortcut(qos),
+            peer: info.egress,
+            opened: true,
+            up: false,
+            flow,
+        };
+        self.connect(new, self.config.data, traffic, numbers, bus);
     }
 
     pub(in crate::mpoa::mpc) fn shortcuts(&self) -> usize {
@@ -61,23 +69,15 @@ impl Daemon {
 
     fn connect(
         &mut self,
-        purpose: Purpose,
+        new: Conn,
         calling: AtmAddress,
-        called: AtmAddress,
         qos: Qos,
         numbers: &mut Numbers,
         bus: &mut Bus,
     ) {
         let conn = numbers.conn(|id| self.conns.contains_key(&id));
-        self.conns.insert(
-            conn,
-            Conn {
-                purpose,
-                peer: called,
-                opened: true,
-                up: false,
-            },
-        );
+        let called = new.peer;
+        self.conns.insert(conn, new);
         let sap = Sap::LLC;
         bus.atm(AtmRequest::Connect {
             conn,
@@ -122,7 +122,14 @@ impl Daemon {
         known.queue.push_back(packet);
         if !opening {
             let (from, qos) = (self.config.control, Qos::ubr(self.config.max_sdu));
-            self.connect(Purpose::Control, from, mps, qos, numbers, bus);
+            let new = Conn {
+                purpose: Purpose::Control,
+                peer: mps,
+                opened: true,
+                up: false,
+                flow: None,
+            };
+            self.connect(new, from, qos, numbers, bus);
         }
     }
 
@@ -201,6 +208,7 @@ impl Daemon {
                 peer,
                 opened: false,
                 up: false,
+                flow: None,
             },
         );
         bus.atm(AtmRequest::Accept { conn });
@@ -222,6 +230,7 @@ impl Daemon {
                 vc,
                 qos,
                 opened: false,
+                flow: None,
             });
         }
     }
@@ -232,7 +241,7 @@ impl Daemon {
             return;
         };
         known.up = true;
-        let (peer, opened) = (known.peer, known.opened);
+        let (peer, opened, flow) = (known.peer, known.opened, known.flow);
         match known.purpose {
             Purpose::Shortcut(qos) => {
                 bus.kernel(ToKernel::Attach {
@@ -241,6 +250,7 @@ impl Daemon {
                     vc: Some(vc),
                     qos,
                     opened,
+                    flow,
                 });
             }
             Purpose::Control => {
@@ -271,6 +281,7 @@ impl Daemon {
                 bus.kernel(ToKernel::OpenFailed {
                     egress: gone.peer,
                     qos,
+                    flow: gone.flow,
                     cause,
                 });
             }

@@ -7,8 +7,8 @@ mod alive;
 mod conns;
 
 use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
-use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
-use crate::mpoa::params::{MpcParams, Retry};
+use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToDaemon, ToKernel};
+use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry, SHORTCUT_SDU};
 use crate::mpoa::split::ElanInfo;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
@@ -20,8 +20,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// A request id is remembered this long.
 const ID_LIFETIME: Duration = Duration::from_secs(600);
 
-/// LLC header and tag, octets.
-pub(in crate::mpoa::mpc) const ENCAPSULATION: u16 = 12;
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpoa::mpc) enum Purpose {
@@ -38,6 +36,8 @@ pub(in crate::mpoa::mpc) struct Conn {
     pub(in crate::mpoa::mpc) peer: AtmAddress,
     pub(in crate::mpoa::mpc) opened: bool,
     pub(in crate::mpoa::mpc) up: bool,
+    /// The flow that alone may use it.
+    pub(in crate::mpoa::mpc) flow: Option<FlowName>,
 }
 
 /// The keep-alive check of one MPS. Source: facts book "MPOA" §12.
@@ -121,7 +121,7 @@ pub(in crate::mpoa::mpc) struct Daemon {
     pub(in crate::mpoa::mpc) elans: BTreeMap<usize, Elan>,
     pub(in crate::mpoa::mpc) mps: BTreeMap<AtmAddress, Mps>,
     pub(in crate::mpoa::mpc) conns: BTreeMap<ConnId, Conn>,
-    pub(in crate::mpoa::mpc) pending: BTreeMap<(AtmAddress, Ipv4Addr), Pending>,
+    pub(in crate::mpoa::mpc) pending: BTreeMap<FlowName, Pending>,
     pub(in crate::mpoa::mpc) imposed: BTreeMap<EgressKey, Imposed>,
     pub(in crate::mpoa::mpc) tags: BTreeSet<u32>,
     pub(in crate::mpoa::mpc) purges: BTreeMap<EgressKey, Purge>,
@@ -196,26 +196,17 @@ impl Daemon {
         bus.kernel(ToKernel::SetParams(params));
     }
 
-    /// Listens at both addresses; again when an ELAN with larger frames is joined.
+    /// Listens at both addresses.
     fn listen(&self, bus: &mut Bus) {
-        let data = self.sdu_for(u16::MAX);
         for (address, max_sdu) in [
             (self.config.control, self.config.max_sdu),
-            (self.config.data, data),
+            (self.config.data, SHORTCUT_SDU),
         ] {
             bus.atm(AtmRequest::Listen {
                 address,
                 sap: Sap::LLC,
                 max_sdu,
             });
-        }
-    }
-
-    pub(in crate::mpoa::mpc) fn lec_up(&mut self, itf: usize, elan: Elan, bus: &mut Bus) {
-        let before = self.sdu_for(u16::MAX);
-        self.elans.insert(itf, elan);
-        if self.sdu_for(u16::MAX) != before && self.ending == Ending::No {
-            self.listen(bus);
         }
     }
 
@@ -240,7 +231,7 @@ impl Daemon {
                 self.resolve(&info, qos, numbers, now, bus);
             }
             ToDaemon::SendResolutionRetry(info) => {
-                if let Some(pending) = self.pending.get(&(info.mps, info.destination)) {
+                if let Some(pending) = self.pending.get(&info.flow()) {
                     let packet = pending.packet.clone();
                     bus.counters.resolution_requests_sent += 1;
                     let text = format!("resolution request for {} repeated", info.destination);
@@ -324,7 +315,7 @@ impl Daemon {
             since: now,
             packet: packet.clone(),
         };
-        self.pending.insert((info.mps, info.destination), pending);
+        self.pending.insert(info.flow(), pending);
         bus.counters.resolution_requests_sent += 1;
         let text = format!(
             "resolution request for {} to {}",
@@ -430,7 +421,7 @@ impl Daemon {
 }
 
 /// Bits of the ATM Service Category extension for what a flow wants; none for best effort.
-fn category_bits(qos: &Qos) -> Option<u16> {
+pub(in crate::mpoa::mpc) fn category_bits(qos: &Qos) -> Option<u16> {
     match qos.tx.category? {
         ServiceCategory::Cbr => Some(category::CBR),
         ServiceCategory::RtVbr => Some(category::RT_VBR),

@@ -20,6 +20,10 @@ enum Blow {
     Released(u32),
     Frame(Vec<u8>),
     Flow(u8),
+    /// A QoS entry for some of the flows.
+    Entry(u8, bool),
+    /// The answer to what was asked, if there is anything.
+    Answer,
     Tlv(u8, Vec<u8>),
     Lec(bool),
     Daemon(u8),
@@ -43,6 +47,9 @@ fn blow() -> impl Strategy<Value = Blow> {
         (0..24_u32).prop_map(Blow::Released),
         octets().prop_map(Blow::Frame),
         any::<u8>().prop_map(Blow::Flow),
+        (0..4_u8).prop_map(Blow::Flow),
+        (0..4_u8, any::<bool>()).prop_map(|(e, on)| Blow::Entry(e, on)),
+        Just(Blow::Answer),
         (0..4_u8, octets()).prop_map(|(mac, o)| Blow::Tlv(mac, o)),
         any::<bool>().prop_map(Blow::Lec),
         any::<u8>().prop_map(Blow::Daemon),
@@ -74,6 +81,41 @@ fn some_packet(which: u8, id: u32) -> Packet {
 /// Connections of both kinds and directions, known to the client or not.
 fn conn(which: u8) -> ConnId {
     ConnId([1, 2, ConnId::INCOMING, ConnId::INCOMING + 1][usize::from(which % 4)])
+}
+
+fn some_qos(which: u8) -> Qos {
+    Qos::cbr(100 * (1 + u32::from(which % 2)), 1536)
+}
+
+/// What must hold between flows and their connections.
+fn check_connections(rig: &Rig) -> Result<(), TestCaseError> {
+    let data = &rig.mpc.data;
+    let mut alone = std::collections::BTreeSet::new();
+    for (key, entry) in &data.ingress.entries {
+        let Some(binding) = &entry.binding else {
+            continue;
+        };
+        prop_assert_eq!(binding.qos, data.qos.qos(key.2), "the traffic of its entry");
+        if let Some(conn) = binding.conn {
+            let shortcut = &data.shortcuts[&conn];
+            prop_assert_eq!(shortcut.peer, binding.egress);
+            if binding.qos.is_some() {
+                prop_assert_eq!(shortcut.qos, binding.qos);
+                prop_assert!(alone.insert(conn), "one flow to a connection");
+            }
+        }
+        if let Some(conn) = binding.spare.and_then(|spare| spare.conn) {
+            prop_assert!(binding.qos.is_some() && data.shortcuts.contains_key(&conn));
+        }
+    }
+    let opened = data
+        .shortcuts
+        .iter()
+        .filter(|(_, s)| s.opened && s.qos.is_some());
+    for (conn, _) in opened {
+        prop_assert!(alone.contains(conn), "none without its flow");
+    }
+    Ok(())
 }
 
 fn strike(rig: &mut Rig, blow: &Blow) {
@@ -118,7 +160,17 @@ fn strike(rig: &mut Rig, blow: &Blow) {
                 .as_ref()
                 .is_some_and(|d| d.conns.contains_key(&conn));
             if !known {
-                rig.offer(conn, (*peer < 5).then_some(calling), called);
+                let calling = (*peer < 5).then_some(calling);
+                let (sap, multipoint) = (Sap::LLC, false);
+                let qos = [Qos::ubr(1536), some_qos(1)][*id as usize % 2];
+                rig.atm(AtmEvent::Incoming {
+                    conn,
+                    calling,
+                    called,
+                    sap,
+                    qos,
+                    multipoint,
+                });
             }
         }
         Blow::Connected(id) => {
@@ -141,6 +193,29 @@ fn strike(rig: &mut Rig, blow: &Blow) {
         }
         Blow::Flow(host) => {
             rig.flow(Ipv4Addr::new(10, 2, 0, *host));
+        }
+        Blow::Entry(which, on) => {
+            let filter: mpoa::FlowFilter = ["10.2.0.0", "10.2.0.1", "10.2.0.2 udp", "0.0.0.0 udp"]
+                [usize::from(*which)]
+            .parse()
+            .expect("a filter");
+            let qos = on.then(|| some_qos(*which));
+            let _ = rig.mpc.handle_input(Input::SetQos { filter, qos }, rig.now);
+            settle(&mut rig.mpc, rig.now);
+        }
+        Blow::Answer => {
+            let Some(daemon) = &rig.mpc.daemon else {
+                return;
+            };
+            let asked = daemon.pending.iter().next();
+            let conns = daemon.conns.iter();
+            let found = asked.and_then(|(key, pending)| {
+                let mut conns = conns.filter(|(_, c)| c.up && c.peer == key.0);
+                Some((*conns.next()?.0, pending.packet.clone()))
+            });
+            if let Some((conn, request)) = found {
+                rig.control(conn, &answer(&request, PEER, 600, Some(TAG)));
+            }
         }
         Blow::Tlv(mac, value) => {
             let tlvs = vec![Tlv::new(TlvType::DEVICE_TYPE, value.clone())];
@@ -182,7 +257,7 @@ proptest! {
         SPLIT.set(split);
         let mut config = MpcConfig::new(CONTROL, DATA);
         config.limits = MpcLimits {
-            ingress: 5, egress: 4, shortcuts: 3, control: 4, mps: 3, queue: 3,
+            ingress: 5, egress: 4, shortcuts: 3, control: 4, mps: 3, queue: 3, qos: 3,
         };
         let limits = config.limits;
         let mut rig = Rig::ready_with(config);
@@ -202,8 +277,10 @@ proptest! {
                     snapshot.egress.iter().filter(|row| row.tag.is_some()).count()
                 );
                 prop_assert!(daemon.purges.len() <= limits.egress);
-                prop_assert!(daemon.pending.len() <= 300);
+                prop_assert!(daemon.pending.len() <= 600);
             }
+            prop_assert!(snapshot.qos.len() <= limits.qos);
+            check_connections(&rig)?;
             let _ = snapshot.proc_text();
         }
         // Ended for good, nothing is left and nothing is due.

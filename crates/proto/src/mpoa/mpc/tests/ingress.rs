@@ -134,8 +134,8 @@ fn from_flow_to_shortcut() {
     }
 }
 
-/// Calls of an ELAN with large frames must still fit the listeners: an MPS takes 1536 octets, an MPC what its own ELAN
-/// needs. (The MTU of the far ELAN, the largest packet on the shortcut, the SDU of the shortcut.)
+/// Calls of an ELAN with large frames must still fit the listeners of other clients: for control 1536 octets, for
+/// shortcuts what a packet of that ELAN needs, and no more. (The MTU of the far ELAN, the largest packet on the shortcut, the SDU of the shortcut.)
 #[test]
 fn sdus_fit_the_smaller_of_two_elans() {
     let qos_of = |out: &[Output]| {
@@ -152,14 +152,14 @@ fn sdus_fit_the_smaller_of_two_elans() {
         (56325, 1524, 1536),
     ] {
         let mut rig = Rig::new(MpcConfig::new(CONTROL, DATA));
-        rig.input(Input::Start);
+        let out = rig.input(Input::Start);
         let (itf, elan_id, mtu_own) = (0, ELAN, 9218);
-        let out = rig.input(Input::LecUp {
+        rig.input(Input::LecUp {
             itf,
             elan_id,
             mtu: mtu_own,
         });
-        for (address, max_sdu) in [(CONTROL, 1536), (DATA, 9230)] {
+        for (address, max_sdu) in [(CONTROL, 1536), (DATA, 18186)] {
             let sap = Sap::LLC;
             assert!(out.contains(&Output::Atm(AtmRequest::Listen {
                 address,
@@ -556,7 +556,7 @@ fn qos_asks_for_its_own_shortcut() {
     let cbr = Qos::cbr(80_000, 1600);
     let voice = Ipv4Addr::new(10, 2, 0, 30);
     rig.input(Input::SetQos {
-        destination: voice,
+        filter: mpoa::FlowFilter::to(voice),
         qos: Some(cbr),
     });
     let (control, data) = rig.shortcut();

@@ -7,6 +7,7 @@ mod life;
 mod linux;
 mod pair;
 mod process;
+mod qos;
 mod why;
 
 use super::*;

@@ -440,5 +440,55 @@ fn the_same_with_the_daemon_in_a_process_of_its_own() {
         the_daemon_of_one_end_dies_and_returns,
         a_silent_router_ends_the_shortcuts,
         lost_control_packets_only_delay,
+        a_call_and_a_download_between_the_same_hosts,
     ]);
+}
+
+/// Thesis §6.1.3: one resolution per flow; all but the first refresh the entries of the servers and of the egress.
+#[test]
+fn a_call_and_a_download_between_the_same_hosts() {
+    let mut world = world(true);
+    let entry = "10.2.0.11:5004 udp tx=200,0,300 rx=tx";
+    let entry: mpoa::QosEntry = entry.parse().expect("an entry");
+    world.with(0, |user, now| {
+        let User::Host(mpc) = user else {
+            panic!("no host")
+        };
+        let (filter, qos) = (entry.filter, Some(entry.qos));
+        mpc.handle_input(Input::SetQos { filter, qos }, now)
+            .expect("room");
+    });
+    let send = |world: &mut World<User>, port: [u8; 2]| {
+        let mut packet = packet(ip(1), ip(2), 64, 100);
+        packet[22..24].copy_from_slice(&port);
+        let header = DllHeader::ethernet_ipv4(router_mac(1), mac(1));
+        let frame = [&header[..], &packet].concat();
+        world.with(0, |user, now| {
+            let User::Host(mpc) = user else {
+                panic!("no host")
+            };
+            mpc.handle_input(Input::Outbound { itf: 0, frame }, now)
+                .expect("accepted");
+        });
+        world.run_for(Duration::from_millis(20));
+    };
+    for _ in 0..30 {
+        send(&mut world, [0x13, 0x8c]);
+        send(&mut world, [0, 80]);
+    }
+    let (lane, delivered) = paths(&world.take_notes());
+    assert!(lane <= 24 && lane + delivered == 60, "{lane} {delivered}");
+    let (from, to) = (snapshot(&world, 0), snapshot(&world, 1));
+    assert_eq!((from.ingress.len(), from.shortcuts.len()), (2, 2));
+    assert_eq!(from.counters.resolution_requests_sent, 2);
+    assert_eq!(to.egress.len(), 1, "one entry at the egress");
+    assert_eq!(to.counters.imposition_requests, 2, "refreshed");
+    assert_eq!(from.ingress[0].tag, from.ingress[1].tag);
+    assert_ne!(from.ingress[0].vc, from.ingress[1].vc);
+    assert_eq!(to.counters.egress_misses, 0);
+    // The server keeps what was asked for last.
+    talk(&mut world, 1, 20);
+    let back = &snapshot(&world, 1).ingress[0];
+    let plain = from.ingress.iter().find(|row| row.qos.is_none());
+    assert_eq!(back.vc, plain.and_then(|row| row.vc), "the way back");
 }

@@ -158,6 +158,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         vc: None,
         qos: None,
         opened: true,
+        flow: None,
     };
     for message in [
         ToKernel::SetMpcControlAddress(stranger),

@@ -1,0 +1,30 @@
+//! `aerostat qos`: QoS entries of MPOA clients in a running lab.
+
+use super::inspect::understood;
+use crate::args::{QosArgs, QosCommand};
+use crate::client;
+use crate::exit::{Exit, Outcome};
+use crate::output::{self, Rows};
+use aerostat_live::control::Request;
+
+/// Sets, takes away or lists; the entries of the host afterwards are shown in one and the same form.
+pub(crate) fn run(args: &QosArgs) -> Outcome {
+    let (which, output, request) = match &args.command {
+        QosCommand::Add(add) => {
+            let (node, entry) = (add.node.clone(), add.entry.join(" "));
+            (&add.which, &add.output, Request::QosAdd { node, entry })
+        }
+        QosCommand::Del(del) => {
+            let (node, filter) = (del.node.clone(), del.entry.join(" "));
+            (&del.which, &del.output, Request::QosDel { node, filter })
+        }
+        QosCommand::Show(show) => {
+            let (node, what) = (show.node.clone(), "qos".to_owned());
+            (&show.which, &show.output, Request::Inspect { node, what })
+        }
+    };
+    let mut client = client::connect(which)?;
+    let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
+    output::write(output.output, "aerostat.qos.v1", &tables)?;
+    Ok(Exit::Ok)
+}

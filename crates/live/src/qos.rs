@@ -1,0 +1,89 @@
+//! QoS entries of MPOA clients in a running lab.
+//!
+//! What is set here is gone when the client restarts; the entries of the lab file come back then.
+
+use crate::control::Answer;
+use crate::driver::Driver;
+use crate::world::Machine;
+use aerostat_lab::model::NodeId;
+use aerostat_node::host::{HostCommand, Station};
+use aerostat_node::inspect::Table;
+use aerostat_proto::Instant;
+use aerostat_proto::mpoa::mpc::MpcLimits;
+use aerostat_wire::mpoa::{FlowFilter, QosEntry};
+use aerostat_wire::qos_text::QosError;
+
+/// Sets or changes an entry.
+pub(crate) fn add(
+    driver: &mut Driver<'_>,
+    at: (NodeId, &str),
+    text: &str,
+    now: Instant,
+) -> Result<Table, Answer> {
+    let station = station(driver, at)?;
+    let QosEntry { filter, qos } = text.parse().map_err(|error| wrong(text, &error))?;
+    let most = MpcLimits::default().qos;
+    let known = entries(station, at)?;
+    if known.len() >= most && known.iter().all(|entry| entry.filter != filter) {
+        return Err(Answer::error(
+            format!("{} has {most} QoS entries, and takes no more", at.1),
+            "'aerostat qos del' makes room",
+        ));
+    }
+    let command = HostCommand::ShortcutQos(filter, Some(qos));
+    driver.world.command(at.0, command, now);
+    table(driver, at, now)
+}
+
+/// Takes an entry away.
+pub(crate) fn remove(
+    driver: &mut Driver<'_>,
+    at: (NodeId, &str),
+    text: &str,
+    now: Instant,
+) -> Result<Table, Answer> {
+    let known = entries(station(driver, at)?, at)?;
+    let filter: FlowFilter = text.parse().map_err(|error| wrong(text, &error))?;
+    if known.iter().all(|entry| entry.filter != filter) {
+        return Err(Answer::error(
+            format!("{} has no QoS entry {filter}", at.1),
+            format!("'aerostat qos show {}' lists them", at.1),
+        ));
+    }
+    let command = HostCommand::ShortcutQos(filter, None);
+    driver.world.command(at.0, command, now);
+    table(driver, at, now)
+}
+
+fn station<'d>(driver: &'d Driver<'_>, at: (NodeId, &str)) -> Result<&'d Station, Answer> {
+    let mut machines = driver.world.machines();
+    match machines.find(|(id, _, _)| *id == at.0) {
+        Some((_, _, Some(Machine::Station(station)))) => Ok(station),
+        Some((_, name, None)) => Err(Answer::error(format!("{name} is down"), "")),
+        _ => Err(no_client(at)),
+    }
+}
+
+fn entries(station: &Station, at: (NodeId, &str)) -> Result<Vec<QosEntry>, Answer> {
+    station.host().shortcut_qos().ok_or_else(|| no_client(at))
+}
+
+fn table(driver: &Driver<'_>, at: (NodeId, &str), now: Instant) -> Result<Table, Answer> {
+    let tables = station(driver, at)?.inspect("qos", now);
+    let first = tables.and_then(|all| all.into_iter().next());
+    first.ok_or_else(|| no_client(at))
+}
+
+fn no_client((_, name): (NodeId, &str)) -> Answer {
+    Answer::error(
+        format!("{name} has no MPOA client"),
+        "'aerostat qos show' shows the hosts that have",
+    )
+}
+
+fn wrong(text: &str, error: &QosError) -> Answer {
+    Answer::error(
+        format!("'{text}': {error}"),
+        "for example 10.2.0.10:5004 udp tx=240,300 rx=tx",
+    )
+}

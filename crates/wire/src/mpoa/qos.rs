@@ -1,0 +1,427 @@
+//! QoS entries of an MPOA client: which packets get a shortcut with guaranteed traffic, and the text of an entry.
+//!
+//! ```text
+//! entry    := filter tx=rates rx=rates|rx=tx
+//! filter   := [source[:port]] destination[:port] [protocol]
+//! protocol := udp | tcp | icmp | any | number            any and 0: any protocol
+//! rates    := pcr,sdu | pcr,max_cdv,sdu                   cells/s, microseconds, octets
+//! ```
+//!
+//! The address 0.0.0.0 and the port 0 are any. Traffic is always CBR. Sources: the Linux kernel's `/proc/net/atm/mpc`
+//! (rates with and without CDV); "An Implementation of the MPOA Client for Linux" (Tampere thesis, 1999), Figures 6.1 to
+//! 6.3, of which the order of the fields is taken; facts book "mpcd and the kernel" §6.
+
+use crate::ipv4::{self, Ipv4View};
+use crate::qos_text::{QosError, error};
+use crate::{Qos, TrafficParams};
+use core::fmt;
+use core::net::Ipv4Addr;
+use core::str::FromStr;
+
+/// Largest peak cell rate that signalling can carry, cells/s.
+const MOST_CELLS: u32 = 0x00ff_ffff;
+
+/// Which packets: what is 0 is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowFilter {
+    /// Destination address.
+    pub destination: Ipv4Addr,
+    /// Destination port of TCP or UDP.
+    pub destination_port: u16,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Source address.
+    pub source: Ipv4Addr,
+    /// Source port of TCP or UDP.
+    pub source_port: u16,
+}
+
+impl FlowFilter {
+    /// Every packet.
+    pub const ANY: Self = Self {
+        destination: Ipv4Addr::UNSPECIFIED,
+        destination_port: 0,
+        protocol: 0,
+        source: Ipv4Addr::UNSPECIFIED,
+        source_port: 0,
+    };
+
+    /// Everything for one address: an entry of layer 3.
+    #[must_use]
+    pub const fn to(destination: Ipv4Addr) -> Self {
+        Self {
+            destination,
+            ..Self::ANY
+        }
+    }
+    /// What identifies the flow that a packet belongs to. No fragment of a datagram has ports here, so that all go
+    /// one way.
+    #[must_use]
+    pub fn of(packet: &Ipv4View<'_>) -> Self {
+        let whole = !packet.more_fragments();
+        let ports = packet.ports().filter(|_| whole);
+        let (source_port, destination_port) = ports.unwrap_or((0, 0));
+        Self {
+            destination: packet.destination(),
+            destination_port,
+            protocol: packet.protocol(),
+            source: packet.source(),
+            source_port,
+        }
+    }
+    /// True if it asks for more than a destination address.
+    #[must_use]
+    pub fn is_layer_4(&self) -> bool {
+        *self != Self::to(self.destination)
+    }
+    /// Which fields it asks for, one bit each. The larger the number of bits the more exact the filter; at the same
+    /// number the larger value comes first.
+    #[must_use]
+    pub fn shape(&self) -> u8 {
+        let given = [
+            !self.destination.is_unspecified(),
+            self.destination_port != 0,
+            self.protocol != 0,
+            !self.source.is_unspecified(),
+            self.source_port != 0,
+        ];
+        given.iter().fold(0, |bits, bit| bits << 1 | u8::from(*bit))
+    }
+    /// The same with only the fields of a [`Self::shape`].
+    #[must_use]
+    pub const fn only(self, shape: u8) -> Self {
+        let mut cut = Self::ANY;
+        if shape & 16 != 0 {
+            cut.destination = self.destination;
+        }
+        if shape & 8 != 0 {
+            cut.destination_port = self.destination_port;
+        }
+        if shape & 4 != 0 {
+            cut.protocol = self.protocol;
+        }
+        if shape & 2 != 0 {
+            cut.source = self.source;
+        }
+        if shape & 1 != 0 {
+            cut.source_port = self.source_port;
+        }
+        cut
+    }
+    /// The protocol in a word.
+    #[must_use]
+    pub fn protocol_name(&self) -> String {
+        match self.protocol {
+            0 => "any".into(),
+            ipv4::UDP => "udp".into(),
+            ipv4::TCP => "tcp".into(),
+            ipv4::ICMP => "icmp".into(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for FlowFilter {
+    /// `130.230.54.146`, or `0.0.0.0:0 130.230.54.209:23 tcp`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_layer_4() {
+            return write!(f, "{}", self.destination);
+        }
+        write!(
+            f,
+            "{}:{} {}:{} {}",
+            self.source,
+            self.source_port,
+            self.destination,
+            self.destination_port,
+            self.protocol_name()
+        )
+    }
+}
+
+/// An entry: these packets get a shortcut of this traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QosEntry {
+    /// Which packets.
+    pub filter: FlowFilter,
+    /// Traffic of the shortcut.
+    pub qos: Qos,
+}
+
+impl fmt::Display for QosEntry {
+    /// `130.230.54.146 tx=80000,0,1600 rx=tx`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rates = |t: &TrafficParams| {
+            let pcr = t.max_pcr.unwrap_or(0);
+            format!("{pcr},{},{}", t.max_cdv, t.max_sdu)
+        };
+        let (tx, rx) = (rates(&self.qos.tx), rates(&self.qos.rx));
+        let rx = if tx == rx { "tx" } else { &rx };
+        write!(f, "{} tx={tx} rx={rx}", self.filter)
+    }
+}
+
+/// A word of the text with its offset.
+type Word<'a> = (usize, &'a str);
+
+fn words(text: &str) -> Vec<Word<'_>> {
+    let offset = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    text.split_ascii_whitespace()
+        .map(|word| (offset(word), word))
+        .collect()
+}
+
+impl FromStr for FlowFilter {
+    type Err = QosError;
+    fn from_str(text: &str) -> Result<Self, QosError> {
+        filter(&words(text), text.len())
+    }
+}
+
+impl FromStr for QosEntry {
+    type Err = QosError;
+    fn from_str(text: &str) -> Result<Self, QosError> {
+        let words = words(text);
+        let [before @ .., (tx_at, tx), (rx_at, rx)] = &words[..] else {
+            return error(text.len(), "expected ADDRESS tx=PCR,SDU rx=tx");
+        };
+        let filter = filter(before, *tx_at)?;
+        let Some(list) = tx.strip_prefix("tx=") else {
+            return error(*tx_at, format!("'{tx}': expected tx=PCR,SDU"));
+        };
+        let tx = rates((tx_at + 3, list))?;
+        let rx = match rx.strip_prefix("rx=") {
+            Some("tx") => tx,
+            Some(list) => rates((rx_at + 3, list))?,
+            None => return error(*rx_at, format!("'{rx}': expected rx=tx or rx=PCR,SDU")),
+        };
+        let qos = Qos { tx, rx };
+        Ok(Self { filter, qos })
+    }
+}
+
+/// Addresses and protocol; `end` is where more was expected.
+fn filter(words: &[Word<'_>], end: usize) -> Result<FlowFilter, QosError> {
+    let is_address = |(_, word): &&Word<'_>| word.contains('.');
+    let addresses = words.iter().take_while(is_address).count();
+    let (addresses, rest) = words.split_at(addresses);
+    let mut filter = match addresses {
+        [to] => {
+            let (destination, destination_port) = address(*to)?;
+            FlowFilter {
+                destination_port,
+                ..FlowFilter::to(destination)
+            }
+        }
+        [from, to] => {
+            let (source, source_port) = address(*from)?;
+            let (destination, destination_port) = address(*to)?;
+            FlowFilter {
+                destination,
+                destination_port,
+                protocol: 0,
+                source,
+                source_port,
+            }
+        }
+        [] => return error(words.first().map_or(end, |w| w.0), "expected an address"),
+        [.., (at, word)] => return error(*at, format!("'{word}': one address too many")),
+    };
+    match rest {
+        [] => {}
+        [(at, word)] => filter.protocol = protocol((*at, word))?,
+        [_, (at, word), ..] => return error(*at, format!("'{word}' is not expected here")),
+    }
+    let portless = !matches!(filter.protocol, 0 | ipv4::TCP | ipv4::UDP);
+    if portless && (filter.source_port, filter.destination_port) != (0, 0) {
+        let at = addresses.first().map_or(0, |w| w.0);
+        return error(at, "only udp and tcp have ports");
+    }
+    Ok(filter)
+}
+
+fn address((at, word): Word<'_>) -> Result<(Ipv4Addr, u16), QosError> {
+    let (address, port) = word.split_once(':').unwrap_or((word, "0"));
+    let Ok(ip) = address.parse::<Ipv4Addr>() else {
+        return error(at, format!("'{address}' is no IPv4 address"));
+    };
+    if ip.is_multicast() || ip.is_broadcast() {
+        return error(at, format!("no shortcut leads to the group {ip}"));
+    }
+    let port = number((at + address.len() + 1, port), 65535, "port")?;
+    Ok((ip, port as u16))
+}
+
+fn protocol((at, word): Word<'_>) -> Result<u8, QosError> {
+    Ok(match word.to_ascii_lowercase().as_str() {
+        "any" => 0,
+        "udp" => ipv4::UDP,
+        "tcp" => ipv4::TCP,
+        "icmp" => ipv4::ICMP,
+        other if other.starts_with(|c: char| c.is_ascii_digit()) => {
+            number((at, word), 255, "IP protocol")? as u8
+        }
+        _ => {
+            return error(
+                at,
+                format!("'{word}' is no protocol: udp, tcp, icmp, any or a number"),
+            );
+        }
+    })
+}
+
+/// `pcr,sdu` or `pcr,max_cdv,sdu`.
+fn rates((at, list): Word<'_>) -> Result<TrafficParams, QosError> {
+    let mut parts = Vec::new();
+    let mut next = at;
+    for part in list.split(',') {
+        parts.push((next, part));
+        next += part.len() + 1;
+    }
+    let (pcr, cdv, sdu) = match parts[..] {
+        [pcr, sdu] => (pcr, (at, "0"), sdu),
+        [pcr, cdv, sdu] => (pcr, cdv, sdu),
+        _ => return error(at, format!("'{list}': expected PCR,SDU or PCR,CDV,SDU")),
+    };
+    let (pcr_at, sdu_at) = (pcr.0, sdu.0);
+    let (pcr, cdv) = (
+        number(pcr, MOST_CELLS, "rate in cells/s")?,
+        number(cdv, u32::MAX - 1, "number of microseconds")?,
+    );
+    let sdu = number(sdu, 65535, "number of octets")?;
+    if pcr == 0 {
+        return error(pcr_at, "no traffic at 0 cells/s");
+    }
+    if sdu == 0 {
+        return error(sdu_at, "no packet fits into an SDU of 0 octets");
+    }
+    Ok(TrafficParams {
+        max_cdv: cdv,
+        ..TrafficParams::cbr(pcr, sdu as u16)
+    })
+}
+
+fn number((at, word): Word<'_>, most: u32, what: &str) -> Result<u32, QosError> {
+    match word.parse::<u32>() {
+        Ok(value) if value <= most && word.bytes().all(|c| c.is_ascii_digit()) => Ok(value),
+        _ => error(at, format!("'{word}' is no {what} of at most {most}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry(text: &str) -> QosEntry {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn text_of_figure_6_1_and_of_newer_kernels() {
+        let old = entry("130.230.54.146 tx=80000,0,1600 rx=tx");
+        let new = entry("130.230.54.146 tx=80000,1600 rx=80000,1600");
+        assert_eq!(old, new);
+        assert_eq!(old.filter, FlowFilter::to(Ipv4Addr::new(130, 230, 54, 146)));
+        assert_eq!(old.qos, Qos::cbr(80_000, 1600));
+        assert_eq!(old.to_string(), "130.230.54.146 tx=80000,0,1600 rx=tx");
+        let uneven = entry("10.0.0.9 tx=100,50,1600 rx=200,9192");
+        assert_eq!((uneven.qos.tx.max_cdv, uneven.qos.rx.max_cdv), (50, 0));
+        assert_eq!(uneven.to_string(), "10.0.0.9 tx=100,50,1600 rx=200,0,9192");
+    }
+
+    #[test]
+    fn layer_4() {
+        let telnet = entry("130.230.54.209:23 TCP tx=20000,1600 rx=tx").filter;
+        let text = "0.0.0.0:0 130.230.54.209:23 tcp";
+        assert_eq!(
+            (telnet.to_string().as_str(), telnet.shape()),
+            (text, 0b11100)
+        );
+        assert_eq!(text.parse(), Ok(telnet));
+        let ospf: FlowFilter = "10.0.0.1 0.0.0.0 89".parse().unwrap();
+        assert_eq!((ospf.protocol, ospf.shape()), (89, 0b00110));
+        assert_eq!(ospf.to_string(), "10.0.0.1:0 0.0.0.0:0 89");
+        assert_eq!("0.0.0.0".parse(), Ok(FlowFilter::ANY));
+    }
+
+    #[test]
+    fn mistakes_and_where_they_are() {
+        let at = |text: &str| text.parse::<QosEntry>().expect_err(text).at;
+        for (text, place) in [
+            ("", 0),
+            ("10.0.0.1", 8),
+            ("tx=1,2 rx=tx", 0),
+            ("10.0.0.1 rx=tx tx=1,2", 9),
+            ("10.0.0.1 tx=0,1600 rx=tx", 12),
+            ("10.0.0.1 tx=16777216,1600 rx=tx", 12),
+            ("10.0.0.1 tx=1,+5 rx=tx", 14),
+            ("10.0.0.1 tx=1,65536 rx=tx", 14),
+            ("10.0.0.1 tx=1,0 rx=tx", 14),
+            ("10.0.0.1 tx=1 rx=tx", 12),
+            ("10.0.0.1 tx=1,2 rx=rx", 19),
+            ("10.0.0.256 tx=1,2 rx=tx", 0),
+            ("10.0.0.1:65536 udp tx=1,2 rx=tx", 9),
+            ("10.0.0.1 10.0.0.2 10.0.0.3 tx=1,2 rx=tx", 18),
+            ("10.0.0.1 udp tcp tx=1,2 rx=tx", 13),
+            ("10.0.0.1 sctp tx=1,2 rx=tx", 9),
+            ("10.0.0.1 256 tx=1,2 rx=tx", 9),
+            ("10.0.0.1:7 icmp tx=1,2 rx=tx", 0),
+            ("224.0.0.5 tx=1,2 rx=tx", 0),
+        ] {
+            assert_eq!(at(text), place, "{text}");
+        }
+    }
+
+    fn any_filter() -> impl Strategy<Value = FlowFilter> {
+        let ip = |n: u8| {
+            if n == 0 {
+                0
+            } else {
+                0x0a00_0000 + u32::from(n)
+            }
+        };
+        (
+            any::<u8>(),
+            any::<u16>(),
+            0..5_usize,
+            any::<u8>(),
+            any::<u16>(),
+        )
+            .prop_map(move |(to, to_port, protocol, from, from_port)| {
+                let protocol = [0, 6, 17, 1, 89][protocol];
+                let ports = matches!(protocol, 0 | 6 | 17);
+                FlowFilter {
+                    destination: ip(to).into(),
+                    destination_port: if ports { to_port } else { 0 },
+                    protocol,
+                    source: ip(from).into(),
+                    source_port: if ports { from_port } else { 0 },
+                }
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(
+            filter in any_filter(),
+            pcr in 1..=MOST_CELLS,
+            cdv in 0..u32::MAX,
+            sdu in 1..=u16::MAX,
+            even: bool,
+        ) {
+            let tx = TrafficParams { max_cdv: cdv, ..TrafficParams::cbr(pcr, sdu) };
+            let rx = if even { tx } else { TrafficParams::cbr(1, 48) };
+            let entry = QosEntry { filter, qos: Qos { tx, rx } };
+            prop_assert_eq!(entry.to_string().parse(), Ok(entry));
+            prop_assert_eq!(filter.only(filter.shape()), filter);
+        }
+
+        #[test]
+        fn never_panics(text in "[ -~]{0,60}", words in "([0-9.:]{1,8} ){0,4}(tx=[0-9,]{0,9} )?(rx=[a-z0-9,]{0,9})?") {
+            let _ = text.parse::<QosEntry>();
+            let _ = words.parse::<QosEntry>();
+            let _ = words.parse::<FlowFilter>();
+        }
+    }
+}
