@@ -437,12 +437,23 @@ impl Links {
         }
     }
     fn drain(&mut self, e: usize) {
+        let mut cleared = Vec::new();
         for output in settle(&mut self.ends[e], self.now) {
             match output {
-                interface::Output::Indication(indication) => self.ledgers[e].told(&indication),
+                interface::Output::Indication(indication) => {
+                    self.ledgers[e].told(&indication);
+                    if let Indication::Restarted { what } = indication {
+                        cleared.push(what);
+                    }
+                }
                 interface::Output::Lower(sdu) => self.wire.push_back((1 - e, sdu)),
                 interface::Output::Trace(_) => {}
             }
+        }
+        for what in cleared {
+            let request = interface::Input::Request(Request::RestartCleared { what });
+            // Refused if the link was lost behind the peer's RESTART.
+            let _ = self.ends[e].handle_input(request, self.now);
         }
         let end = &self.ends[e];
         check_tables(end.uni());

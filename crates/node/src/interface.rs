@@ -516,6 +516,7 @@ mod tests {
             self.drain(end);
         }
         fn drain(&mut self, end: usize) {
+            let mut cleared_now = Vec::new();
             for output in settle(&mut self.ends[end], self.now) {
                 match output {
                     Output::Lower(sdu) => {
@@ -526,9 +527,18 @@ mod tests {
                             self.wire.push_back((at, 1 - end, sdu));
                         }
                     }
-                    Output::Indication(indication) => self.told[end].push(indication),
+                    Output::Indication(indication) => {
+                        if let Indication::Restarted { what } = indication {
+                            let cleared = uni::Request::RestartCleared { what };
+                            cleared_now.push(Input::Request(cleared));
+                        }
+                        self.told[end].push(indication);
+                    }
                     Output::Trace(_) => {}
                 }
+            }
+            for cleared in cleared_now {
+                self.feed(end, cleared);
             }
         }
         fn run(&mut self, seconds: u64) {

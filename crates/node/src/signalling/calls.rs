@@ -506,10 +506,13 @@ impl Signalling {
             | Indication::PartyDropped { call, party, cause } => {
                 self.party_gone(call, party, cause.cause);
             }
+            Indication::Restarted { what } => {
+                // Its calls are gone by now: `Released` came before.
+                let _ = self.ask(Request::RestartCleared { what }, now);
+            }
             Indication::Proceeding { .. }
             | Indication::Alerting { .. }
             | Indication::PartyAlerting { .. }
-            | Indication::Restarted { .. }
             | Indication::RestartDone { .. }
             | Indication::Notify { .. } => {}
         }

@@ -233,6 +233,10 @@ impl Bare {
                         let establish = saal::Input::Upper(saal::Request::Establish);
                         let _ = host.saal.handle_input(establish, now);
                     }
+                    uni::Output::Indication(Indication::Restarted { what }) => {
+                        let cleared = uni::Input::Request(Request::RestartCleared { what });
+                        host.uni.handle_input(cleared, now).unwrap();
+                    }
                     uni::Output::Indication(heard) => host.heard.push(heard),
                     uni::Output::Trace(_) => {}
                 }

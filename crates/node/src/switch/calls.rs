@@ -1,11 +1,11 @@
 //! Call control: what the interfaces report, and point-to-point calls.
 
-use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, SetupInfo};
+use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, Restart, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Trace};
 use aerostat_wire::Vc;
 use aerostat_wire::q2931::Element;
 
-use super::{Branch, Call, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
+use super::{Branch, Call, Leg, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
 
 /// Which part of a call a leg is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +59,24 @@ impl<R: RouteSelect> Switch<R> {
                 self.party_gone(LegKey { port, call }, party, cause, now);
             }
             // A half-call that this side accepted was answered: the fabric has it already.
-            Indication::Active { .. }
-            | Indication::Restarted { .. }
-            | Indication::RestartDone { .. } => {}
+            Indication::Active { .. } | Indication::RestartDone { .. } => {}
+            Indication::Restarted { what } => self.restarted(port, what, now),
             Indication::Notify {
                 call,
                 party,
                 elements,
             } => self.notified(LegKey { port, call }, party, &elements, now),
         }
+    }
+
+    /// The other end of a port wants channels idle: they are, once no half-call holds one of them.
+    fn restarted(&mut self, port: PortNo, what: Restart, now: Instant) {
+        let held = |(key, leg): (&LegKey, &Leg)| key.port == port && what.covers(leg.vc);
+        if self.legs.iter().any(held) {
+            return;
+        }
+        // Refused if the link has been lost: it asks again.
+        let _ = self.ask(port, Request::RestartCleared { what }, now);
     }
 
     fn port_is(&mut self, port: PortNo, state: &str) {
@@ -101,14 +110,10 @@ impl<R: RouteSelect> Switch<R> {
         let done = self
             .admit_root(key, vc)
             .and_then(|()| {
-                self.port(key.port)
-                    .ok_or(Cause::TEMPORARY)?
-                    .screen(info.calling)
+                let port = self.port(key.port).ok_or(Cause::TEMPORARY)?;
+                port.screen(&mut info)
             })
-            .and_then(|calling| {
-                info.calling = calling;
-                self.start_call(key, info.clone(), party, now)
-            });
+            .and_then(|()| self.start_call(key, info.clone(), party, now));
         if let Err(cause) = done {
             self.counters.refused += 1;
             let text = format!("call to {} refused: {cause}", info.called);

@@ -38,6 +38,9 @@
 //!
 //! **Not implemented.** Crankback, virtual paths by signalling.
 //!
+//! **Calling numbers** go on with the finding of the port: *user provided, verified and passed*, or *network provided* if the
+//! caller gave none. What comes over a trunk was screened by the switch that the caller is at.
+//!
 //! **Deviations.** A caller that names an address which is not registered at its port is refused
 //! (cause 21) instead of being relabelled: nobody can call in another's name.
 
@@ -57,6 +60,8 @@ mod relay;
 #[cfg(test)]
 mod relay_tests;
 pub mod route;
+#[cfg(test)]
+mod screening_tests;
 #[cfg(test)]
 mod sequences;
 mod tables;

@@ -65,11 +65,8 @@ impl<R: RouteSelect> Switch<R> {
         };
         let screened = self.port(key.port).ok_or(Cause::TEMPORARY);
         let done = screened
-            .and_then(|port| port.screen(info.calling))
-            .and_then(|calling| {
-                info.calling = calling;
-                self.add_party(id, root_id, info, now)
-            });
+            .and_then(|port| port.screen(&mut info))
+            .and_then(|()| self.add_party(id, root_id, info, now));
         if let Err(cause) = done {
             self.counters.parties_refused += 1;
             let request = Request::RejectParty {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aerostat_proto::Cause;
 use aerostat_proto::ilmi::{self, Ime};
-use aerostat_proto::uni::{CallId, Side};
+use aerostat_proto::uni::{CallId, SetupInfo, Side};
+use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
 use crate::atm::{CellRate, PortLimits};
@@ -239,24 +240,23 @@ impl Port {
         self.reserved.tx = self.reserved.tx.saturating_sub(held.tx);
         self.reserved.rx = self.reserved.rx.saturating_sub(held.rx);
     }
-    /// The calling address that this port vouches for: the caller's own if it is registered here, the
-    /// first registered one if the caller gave none.
-    pub(super) fn screen(&self, calling: Option<AtmAddress>) -> Result<Option<AtmAddress>, Cause> {
+    /// Notes the calling number that this port vouches for: the caller's own if it is registered here, the
+    /// first registered one if the caller gave none. Behind a trunk somebody else has done so.
+    pub(super) fn screen(&self, info: &mut SetupInfo) -> Result<(), Cause> {
         if self.config.kind == PortKind::Trunk {
-            return Ok(calling);
+            return Ok(());
         }
-        match calling {
-            None => self
-                .addresses
-                .first()
-                .copied()
-                .map(Some)
-                .ok_or(Cause::REJECTED),
-            Some(address) if self.addresses.iter().any(|a| a.same_end_system(&address)) => {
-                Ok(Some(address))
+        match info.calling {
+            None => {
+                let own = self.addresses.first().ok_or(Cause::REJECTED)?;
+                info.vouch(*own, Screening::Network);
             }
-            Some(_) => Err(Cause::REJECTED),
+            Some(address) if self.addresses.iter().any(|a| a.same_end_system(&address)) => {
+                info.vouch(address, Screening::Passed);
+            }
+            Some(_) => return Err(Cause::REJECTED),
         }
+        Ok(())
     }
 }
 
@@ -264,6 +264,8 @@ impl Port {
 mod tests {
     use super::*;
     use aerostat_proto::uni::Version;
+    use aerostat_wire::Sap;
+    use aerostat_wire::q2931::{Ie, ie};
 
     fn port() -> Port {
         let interface = interface::Params::new(Side::Network, Version::Uni31);
@@ -324,17 +326,27 @@ mod tests {
     fn calling_numbers_are_screened() {
         let mut port = port();
         let own = AtmAddress::LECS;
-        assert_eq!(port.screen(Some(own)), Err(Cause::REJECTED));
-        assert_eq!(port.screen(None), Err(Cause::REJECTED));
+        let screen = |port: &Port, calling| {
+            let mut info = SetupInfo::new(AtmAddress::ZERO, calling, Sap::LLC, Qos::ubr(100));
+            let done = port.screen(&mut info);
+            let element = info.elements.first().cloned();
+            let screening = element.and_then(|e| match ie::decode(&e) {
+                Ok(Ie::CallingNumber(number)) => number.screening(),
+                _ => None,
+            });
+            done.map(|()| (info.calling, screening))
+        };
+        assert_eq!(screen(&port, Some(own)), Err(Cause::REJECTED));
+        assert_eq!(screen(&port, None), Err(Cause::REJECTED));
         port.addresses.push(own);
-        assert_eq!(port.screen(None), Ok(Some(own)));
-        let other_selector = own.with_selector(9);
-        assert_eq!(port.screen(Some(other_selector)), Ok(Some(other_selector)));
-        assert_eq!(port.screen(Some(AtmAddress::ZERO)), Err(Cause::REJECTED));
+        let network = (Some(own), Some(Screening::Network));
+        assert_eq!(screen(&port, None), Ok(network));
+        let other_selector = Some(own.with_selector(9));
+        let passed = (other_selector, Some(Screening::Passed));
+        assert_eq!(screen(&port, other_selector), Ok(passed));
+        let foreign = Some(AtmAddress::ZERO);
+        assert_eq!(screen(&port, foreign), Err(Cause::REJECTED));
         port.config.kind = PortKind::Trunk;
-        assert_eq!(
-            port.screen(Some(AtmAddress::ZERO)),
-            Ok(Some(AtmAddress::ZERO))
-        );
+        assert_eq!(screen(&port, foreign), Ok((foreign, None)));
     }
 }

@@ -252,6 +252,11 @@ pub enum Request {
         /// Which.
         what: Restart,
     },
+    /// What the peer wanted restarted is idle here as well: it gets its RESTART ACKNOWLEDGE.
+    RestartCleared {
+        /// From `Indication::Restarted`.
+        what: Restart,
+    },
     /// Ask the peer for its state of a call; a disagreement clears the call.
     StatusEnquiry {
         /// The call.
@@ -389,10 +394,10 @@ pub enum Indication {
         /// Why.
         cause: Reason,
     },
-    /// The peer asked for a restart; the calls concerned were released (each with its `Released`) and the
-    /// peer has its answer.
+    /// The peer asked for a restart; the calls concerned were released, each with its `Released`. Answer with
+    /// `RestartCleared` once all that they held is free, before T317 (90 s).
     Restarted {
-        /// What was restarted.
+        /// What is to be idle.
         what: Restart,
     },
     /// A restart of our own is over.

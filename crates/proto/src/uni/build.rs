@@ -1,10 +1,11 @@
 //! From what the owner says to the elements of a message, and back.
 
 use aerostat_wire::q2931::{
-    Aal, ConnectionId, Decoded, Element, Ie, MessageType, Number, convert, id, ie, table,
+    Aal, ConnectionId, Decoded, Element, Ie, MessageType, Number, Screening, convert, id, ie, table,
 };
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Vc};
 
+use super::negotiate::replace;
 use super::state::CallKey;
 use super::{ConnectInfo, SetupInfo, Uni, Version};
 
@@ -20,6 +21,23 @@ pub(super) const INHERITED: [u8; 6] = [
     id::OAM_TRAFFIC,
     id::ALTERNATIVE_TRAFFIC,
 ];
+
+impl SetupInfo {
+    /// The calling number as the network vouches for it. A number that the caller did not give, or gave in a form that
+    /// cannot be checked, gives way to `address`. Source: Q.2931 §4.5.13, Q.951.3.
+    pub fn vouch(&mut self, address: AtmAddress, screening: Screening) {
+        let own = self.elements.iter().find(|e| e.id == id::CALLING_NUMBER);
+        let given = own.and_then(|e| match ie::decode(e) {
+            Ok(Ie::CallingNumber(number)) => Some(number),
+            _ => None,
+        });
+        let number = given.filter(|number| number.address() == Some(address));
+        let number = number.unwrap_or_else(|| Number::calling(address));
+        self.calling = Some(address);
+        let element = Ie::CallingNumber(number.screened(screening)).encode();
+        replace(&mut self.elements, element);
+    }
+}
 
 impl Uni {
     /// Elements of a SETUP or ADD PARTY in the order of linux-atm: AAL, traffic, bearer, B-HLI, B-LLI, called,

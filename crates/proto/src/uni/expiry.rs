@@ -18,6 +18,7 @@ impl Uni {
             (Some(call), None) => self.call_expired(call, key.timer, now),
             (None, _) => match key.timer {
                 Timer::T309 => self.link_given_up(),
+                Timer::T317 => self.clearing_expired(),
                 _ => self.restart_expired(now),
             },
         }
@@ -40,7 +41,7 @@ impl Uni {
             Timer::T310 => self.clear(key, Cause::NO_RESPONSE, now),
             Timer::T313 => self.clear(key, timer.reason(), now),
             Timer::T322 => self.enquiry_unanswered(key, now),
-            Timer::T309 | Timer::T316 | Timer::T397 | Timer::T398 | Timer::T399 => {}
+            Timer::T309 | Timer::T316 | Timer::T317 | Timer::T397 | Timer::T398 | Timer::T399 => {}
         }
     }
 

@@ -21,10 +21,11 @@
 //! party           AddInitiated ~> AlertingDelivered ~> Active ~> DropInitiated ~> gone
 //!                 AddReceived ~> AlertingReceived ~> Active
 //! ```
-//! A peer's RELEASE is answered at once, so U12 and N11 do not last.
+//! A peer's RELEASE is answered at once, so U12 and N11 do not last. The global call reference is in REST1 while our
+//! RESTART is not answered, in REST2 while the owner lets go of what the peer's concerns.
 //!
 //! # Timers
-//! T301, T303, T308, T310, T313, T322 per call, T397, T398, T399 per party, T309 and T316 per interface, with
+//! T301, T303, T308, T310, T313, T322 per call, T397, T398, T399 per party, T309, T316 and T317 per interface, with
 //! the resends of the standard; values in [`TimerValues`].
 //!
 //! # Errors of the peer
@@ -45,7 +46,7 @@
 //! defined are not passed along.
 //!
 //! # Deviations
-//! T317 does not exist: a restart clears at once. CONNECT is acknowledged by the network side at once (N8
+//! CONNECT is acknowledged by the network side at once (N8
 //! does not last). In Releasing, whatever crossed our RELEASE is dropped without a STATUS. Elements that
 //! are known but have no place in their message are ignored without a STATUS. A STATUS that reports ADD
 //! PARTY or DROP PARTY as unknown (Linux leaves) ends the waiting parties at once. A RESTART for one idle
@@ -106,6 +107,7 @@ pub struct Uni {
     last_id: u32,
     restart: Option<restart::Pending>,
     restarts: VecDeque<Restart>,
+    clearing: Vec<restart::Clearing>,
     timers: Timers,
     outputs: VecDeque<Output>,
     counters: Counters,
@@ -125,6 +127,7 @@ impl Uni {
             last_id: CallId::INCOMING - 1,
             restart: None,
             restarts: VecDeque::new(),
+            clearing: Vec::new(),
             timers: Timers::default(),
             outputs: VecDeque::from([Output::SaalEstablish]),
             counters: Counters::default(),
@@ -228,6 +231,9 @@ impl Uni {
         for key in kept {
             self.stop(key, Timer::T322);
         }
+        // The peer asks again once the link is back.
+        self.clearing.clear();
+        self.timers.stop(TimerKey::link(Timer::T317));
         let t309 = TimerKey::link(Timer::T309);
         if !self.calls.is_empty() && !self.timers.runs(t309) {
             self.timers.start(t309, now, self.params.timers.t309);
@@ -311,6 +317,7 @@ impl Uni {
             Timer::T310 => t.t310,
             Timer::T313 => t.t313,
             Timer::T316 => t.t316,
+            Timer::T317 => t.t317,
             Timer::T322 => t.t322,
             Timer::T397 => t.t397,
             Timer::T398 => t.t398,

@@ -21,6 +21,8 @@ pub struct TimerValues {
     pub t313: Duration,
     /// RESTART sent until its answer: 120 s, one resend.
     pub t316: Duration,
+    /// RESTART received until the owner has let go of what it concerns: 90 s, less than the peer's T316.
+    pub t317: Duration,
     /// STATUS ENQUIRY sent until its answer: 4 s, one resend.
     pub t322: Duration,
     /// PARTY ALERTING received until the next answer: 180 s.
@@ -45,6 +47,7 @@ impl TimerValues {
             t310: if patient_user { s(30) } else { s(10) },
             t313: s(4),
             t316: s(120),
+            t317: s(90),
             t322: s(4),
             t397: s(180),
             t398: s(4),

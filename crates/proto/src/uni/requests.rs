@@ -58,6 +58,7 @@ impl Uni {
                 self.drop_requested(key, party, cause, now)
             }
             Request::Restart { what } => self.restart_requested(what, now),
+            Request::RestartCleared { what } => self.restart_cleared(what),
             Request::StatusEnquiry { call } => {
                 let key = self.key(call)?;
                 if let Some(call) = self.calls.get_mut(&key) {
@@ -107,6 +108,9 @@ impl Uni {
             return Err(Refused("the endpoint reference does not fit the call"));
         }
         match vc {
+            Some(_) if self.params.side == Side::User => {
+                return Err(Refused("only the network side chooses the label"));
+            }
             None if self.params.side == Side::Network => {
                 return Err(Refused("the network side must choose the label"));
             }

@@ -5,7 +5,7 @@ use aerostat_wire::q2931::{
     CallRef, ConnectionId, Decoded, Element, Ie, Message, MessageType, RestartClass, id,
 };
 
-use crate::{Cause, Instant, Refused};
+use crate::{Cause, Instant, Refused, Trace};
 
 use super::receive::{Check, UNKNOWN_CALL, WRONG_STATE, check};
 use super::state::CallKey;
@@ -16,6 +16,18 @@ const ASKED: CallRef = CallRef {
     flag: false,
     value: CallRef::GLOBAL,
 };
+
+/// States of the global call reference. Source: Q.2931 §4.5.7.
+const REST0: u8 = 0;
+const REST1: u8 = 0x3d;
+const REST2: u8 = 0x3e;
+
+/// A restart of the peer's whose calls are cleared here, while the owner lets go of what they held.
+#[derive(Debug)]
+pub(super) struct Clearing {
+    what: Restart,
+    answer: Message,
+}
 
 /// A restart of our own that the peer has not answered.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +106,7 @@ impl Uni {
     pub(super) fn receive_global(&mut self, decoded: &Decoded, now: Instant) {
         let reference = decoded.message.call;
         match (decoded.message.kind, reference.flag) {
-            (MessageType::RESTART, false) => self.on_restart(decoded),
+            (MessageType::RESTART, false) => self.on_restart(decoded, now),
             (MessageType::RESTART_ACK, true) => self.on_restart_ack(decoded, now),
             // The peer cannot do our restart; T316 would only say so later.
             (MessageType::STATUS, _) if self.restart.is_some() => self.finish_restart(false, now),
@@ -107,11 +119,17 @@ impl Uni {
 
     fn global_status(&mut self, reference: CallRef, cause: Cause, diagnostics: &[u8]) {
         let cause = self.cause_with(cause, diagnostics);
-        let ies = [Ie::CallState(0), cause];
+        // A message that answers one of ours has the flag of our RESTART.
+        let state = match (reference.flag, self.restart, &self.clearing[..]) {
+            (true, Some(_), _) => REST1,
+            (false, _, [_, ..]) => REST2,
+            _ => REST0,
+        };
+        let ies = [Ie::CallState(state), cause];
         self.send_to(reference.answer(), MessageType::STATUS, &ies);
     }
 
-    fn on_restart(&mut self, decoded: &Decoded) {
+    fn on_restart(&mut self, decoded: &Decoded, now: Instant) {
         match check(decoded) {
             Check::Good(_) => {}
             Check::Ignore(None) => return,
@@ -137,13 +155,51 @@ impl Uni {
             self.global_status(decoded.message.call, Cause(82), &[]);
             return;
         }
-        self.clear_channels(what);
-        self.indicate(Indication::Restarted { what });
         let own = [id::RESTART_INDICATOR, id::CONNECTION_ID];
         let same = decoded.good().filter(|e| own.contains(&e.id)).cloned();
         let same: Vec<Element> = same.collect();
         let answer = Message::new(decoded.message.call.answer(), MessageType::RESTART_ACK);
-        self.send(answer.with_elements(same));
+        let answer = answer.with_elements(same);
+        if self.clearing.iter().any(|clearing| clearing.what == what) {
+            // The peer's T316 was faster: one answer does for both.
+            return;
+        }
+        if self.clearing.len() >= self.params.limits.restarts {
+            self.counters.ignored += 1;
+            return;
+        }
+        self.clearing.push(Clearing { what, answer });
+        let t317 = TimerKey::link(Timer::T317);
+        self.timers.start(t317, now, self.params.timers.t317);
+        self.clear_channels(what);
+        self.indicate(Indication::Restarted { what });
+    }
+
+    /// The owner has let go of what the peer wants restarted.
+    pub(super) fn restart_cleared(&mut self, what: Restart) -> Result<(), Refused> {
+        let wanted = self
+            .clearing
+            .iter()
+            .position(|clearing| clearing.what == what);
+        let Some(at) = wanted else {
+            return Err(Refused("the peer waits for no such restart"));
+        };
+        let Clearing { answer, .. } = self.clearing.remove(at);
+        if self.clearing.is_empty() {
+            self.timers.stop(TimerKey::link(Timer::T317));
+        }
+        self.send(answer);
+        Ok(())
+    }
+
+    /// T317: the owner is stuck. The peer is not answered: its T316 tells its management. Source: Q.2931 §5.5.2.
+    pub(super) fn clearing_expired(&mut self) {
+        for Clearing { what, .. } in core::mem::take(&mut self.clearing) {
+            self.counters.restarts_unfinished += 1;
+            let text = format!("Restart of {what:?} is not finished in time");
+            let trace = Trace::milestone("uni.restart", text);
+            self.outputs.push_back(super::Output::Trace(trace));
+        }
     }
 
     fn on_restart_ack(&mut self, decoded: &Decoded, now: Instant) {

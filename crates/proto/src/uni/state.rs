@@ -276,6 +276,8 @@ pub struct Counters {
     pub unsent: u64,
     /// Calls cleared because the link was lost.
     pub lost_with_link: u64,
+    /// Restarts of the peer that the owner did not finish in time (T317): not answered.
+    pub restarts_unfinished: u64,
     /// NOTIFY messages that the owner was told.
     pub notifications: u64,
     /// NOTIFY messages of the owner that the version of the interface does not have: not sent.
@@ -289,7 +291,7 @@ pub struct Counters {
 impl Counters {
     /// The counters by name, for display.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, u64); 19] {
+    pub const fn named(&self) -> [(&'static str, u64); 20] {
         [
             ("received", self.received),
             ("sent", self.sent),
@@ -306,6 +308,7 @@ impl Counters {
             ("timeouts", self.timeouts),
             ("unsent", self.unsent),
             ("lost_with_link", self.lost_with_link),
+            ("restarts_unfinished", self.restarts_unfinished),
             ("notifications", self.notifications),
             ("notifications_unsent", self.notifications_unsent),
             ("passed_along", self.passed_along),

@@ -34,6 +34,6 @@ pub use element::{Action, Element, Instruction, Verdict};
 pub use fields::Fields;
 pub use ie::{Aal, Ie, RestartClass};
 pub use message::{CallRef, Decoded, Message};
-pub use number::{Number, Subaddress};
+pub use number::{Number, Screening, Subaddress};
 pub use table::{MessageType, id};
 pub use version::Version;

@@ -15,6 +15,19 @@ pub struct Number {
     pub digits: Vec<u8>,
 }
 
+/// Screening indicator of a calling number. Source: Q.2931 §4.5.13, Q.951.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screening {
+    /// User provided, not screened.
+    NotScreened = 0,
+    /// User provided, verified and passed.
+    Passed = 1,
+    /// User provided, verified and failed.
+    Failed = 2,
+    /// Network provided.
+    Network = 3,
+}
+
 impl Number {
     /// An AESA as a called number.
     #[must_use]
@@ -33,6 +46,25 @@ impl Number {
             presentation: Some(0x80),
             ..Self::called(address)
         }
+    }
+    /// The same number as the network vouches for it; whether it may be shown stays as it was.
+    #[must_use]
+    pub fn screened(self, screening: Screening) -> Self {
+        let presentation = self.presentation.unwrap_or(0x80) & 0x60;
+        Self {
+            presentation: Some(0x80 | presentation | screening as u8),
+            ..self
+        }
+    }
+    /// What the network says about the number; nothing if the octet is not there.
+    #[must_use]
+    pub fn screening(&self) -> Option<Screening> {
+        Some(match self.presentation? & 3 {
+            0 => Screening::NotScreened,
+            1 => Screening::Passed,
+            2 => Screening::Failed,
+            _ => Screening::Network,
+        })
     }
     /// The address, if it is an AESA.
     #[must_use]

@@ -1,6 +1,7 @@
 //! Scenarios of a user side against a network side in virtual time.
 
 mod calls;
+mod collisions;
 mod errors;
 mod hostile;
 mod parties;
@@ -93,6 +94,8 @@ pub(super) struct Pair {
     pub(super) cable: bool,
     /// Messages of these types are lost, whoever sends them.
     pub(super) lossy: Vec<MessageType>,
+    /// Owners do not finish the restarts of their peers.
+    pub(super) stuck: bool,
 }
 
 pub(super) const USER: usize = 0;
@@ -108,6 +111,7 @@ impl Pair {
             now: Instant::from_secs(1),
             cable: true,
             lossy: Vec::new(),
+            stuck: false,
         };
         pair.drain();
         assert!(pair.ends.iter().all(|end| end.heard == [Indication::Up]));
@@ -179,7 +183,15 @@ impl Pair {
                     }
                 }
             }
-            Output::Indication(indication) => self.ends[from].heard.push(indication),
+            Output::Indication(indication) => {
+                if let (Indication::Restarted { what }, false) = (&indication, self.stuck) {
+                    let cleared = Request::RestartCleared { what: *what };
+                    let input = Input::Request(cleared);
+                    let uni = &mut self.ends[from].uni;
+                    uni.handle_input(input, self.now).expect("the peer waits");
+                }
+                self.ends[from].heard.push(indication);
+            }
             Output::Trace(_) => {}
         }
     }

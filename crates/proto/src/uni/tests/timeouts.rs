@@ -1,6 +1,7 @@
 //! Every timer, and the loss of the link.
 
 use super::*;
+use aerostat_wire::q2931::RestartClass;
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -369,4 +370,95 @@ fn a_restart_waits_for_the_link() {
         }]
     );
     p.clean();
+}
+
+fn restart_message(class: RestartClass) -> Message {
+    let global = CallRef {
+        flag: false,
+        value: CallRef::GLOBAL,
+    };
+    Message::new(global, MessageType::RESTART).with(&Ie::Restart(class))
+}
+
+/// The owner does not let go of what the peer wants restarted: no answer, and after T317 nobody waits for one.
+#[test]
+fn t317_limits_the_clearing_of_a_restart() {
+    let mut p = Pair::new(Version::Uni31);
+    p.call_from_user();
+    p.stuck = true;
+    let message = restart_message(RestartClass::All);
+    p.inject_message(NET, &message);
+    let what = Restart::All;
+    let heard = [
+        released(IN1, Cause::TEMPORARY),
+        Indication::Restarted { what },
+    ];
+    assert_eq!(p.take()[NET], heard);
+    p.inject_message(NET, &message);
+    assert_eq!(p.take()[NET], [], "a duplicate");
+    assert_eq!(p.ends[NET].sent, [], "the channels are not idle yet");
+    // In REST2.
+    let odd = Message::new(message.call, MessageType::CONNECT);
+    p.inject_message(NET, &odd);
+    let state = p.ends[NET].last().find(id::CALL_STATE).expect("a state");
+    assert_eq!(state.contents, [0x3e]);
+    p.run(S(89));
+    assert_eq!(p.ends[NET].uni.counters().restarts_unfinished, 0);
+    p.run(S(1));
+    assert_eq!(p.ends[NET].uni.counters().restarts_unfinished, 1);
+    let late = Request::RestartCleared { what };
+    assert!(p.try_ask(NET, late.clone()).is_err());
+    p.forget();
+    // The peer asks again, and this time the owner manages.
+    p.inject_message(NET, &message);
+    p.run(S(80));
+    p.ask(NET, late);
+    assert_eq!(p.ends[NET].kinds(), [MessageType::RESTART_ACK]);
+    assert!(p.ends[NET].uni.clearing.is_empty());
+    p.run(S(100));
+    assert_eq!(p.ends[NET].uni.counters().restarts_unfinished, 1);
+}
+
+#[test]
+fn a_lost_link_ends_the_clearing_of_a_restart() {
+    let mut p = Pair::new(Version::Uni31);
+    p.stuck = true;
+    p.inject_message(NET, &restart_message(RestartClass::All));
+    p.cut();
+    p.mend();
+    p.run(S(200));
+    assert_eq!(p.ends[NET].uni.counters().restarts_unfinished, 0);
+    assert!(p.ends[NET].uni.clearing.is_empty());
+}
+
+#[test]
+fn restarts_of_the_peer_are_bounded() {
+    let mut p = Pair::new(Version::Uni31);
+    p.stuck = true;
+    let most = p.ends[NET].uni.params().limits.restarts as u16;
+    for vci in 40..40 + 2 * most {
+        let label = aerostat_wire::q2931::ConnectionId::exact(Vc::new(0, vci));
+        let message = restart_message(RestartClass::Channel).with(&Ie::ConnectionId(label));
+        p.inject_message(NET, &message);
+    }
+    assert_eq!(p.ends[NET].uni.clearing.len(), usize::from(most));
+    assert_eq!(p.ends[NET].uni.counters().ignored, u64::from(most));
+}
+
+/// The flag says whose restart a message is about: ours is in REST1.
+#[test]
+fn the_state_of_our_own_restart() {
+    let mut p = Pair::new(Version::Uni31);
+    p.lossy = vec![MessageType::RESTART];
+    p.ask(NET, Request::Restart { what: Restart::All });
+    p.forget();
+    let label = aerostat_wire::q2931::ConnectionId::exact(VC1);
+    let mut other = restart_message(RestartClass::Channel).with(&Ie::ConnectionId(label));
+    other.kind = MessageType::RESTART_ACK;
+    other.call.flag = true;
+    p.inject_message(NET, &other);
+    let status = p.ends[NET].last();
+    assert_eq!(causes(status), [101]);
+    let state = status.find(id::CALL_STATE).expect("a state");
+    assert_eq!(state.contents, [0x3d]);
 }
