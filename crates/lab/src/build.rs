@@ -127,7 +127,7 @@ impl<'a> Builder<'a> {
             };
             let managed = outside.map_or(peer.kind.registers(), |outside| outside.ilmi);
             let given = outside.and_then(|outside| outside.version);
-            let version = given.unwrap_or(Version::Uni31);
+            let version = self.version(&peer.kind);
             let (side, kind) = match (port.side, port.station) {
                 (_, Some(_)) => (uni::Side::Network, PortKind::Host),
                 (Side::Network, None) => (uni::Side::Network, PortKind::Trunk),
@@ -200,8 +200,27 @@ impl<'a> Builder<'a> {
         derived_seed(self.seed, node, purpose).wrapping_add(u64::from(life) << 32)
     }
 
-    fn signalling(life: u32) -> Signalling {
-        let mut config = signalling::Config::new(Version::Uni31);
+    /// The version of the UNI between a switch and a node. Switches speak the highest of the lab among themselves, so that
+    /// nothing that two hosts know is lost between them.
+    fn version(&self, kind: &NodeKind) -> Version {
+        let of = |kind: &NodeKind| match kind {
+            NodeKind::Switch(_) => None,
+            NodeKind::LaneServer(server) => Some(server.uni),
+            NodeKind::Router(router) => Some(router.uni),
+            NodeKind::Host(host) => Some(host.uni),
+            NodeKind::Outside(outside) => outside.version,
+        };
+        match kind {
+            NodeKind::Switch(_) => {
+                let all = self.lab.nodes.iter().filter_map(|node| of(&node.kind));
+                all.max().unwrap_or(crate::plan::UNI).max(crate::plan::UNI)
+            }
+            kind => of(kind).unwrap_or(crate::plan::UNI),
+        }
+    }
+
+    fn signalling(version: Version, life: u32) -> Signalling {
+        let mut config = signalling::Config::new(version);
         config.interface = config.interface.incarnation(life as u8);
         Signalling::new(config)
     }
@@ -232,7 +251,7 @@ impl<'a> Builder<'a> {
                 Stack::new(config, now).expect("a resolved lab's addresses"),
             ))
         };
-        let mut host = Host::new(name, Self::signalling(life), ip);
+        let mut host = Host::new(name, Self::signalling(model.uni, life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
         let (mut lec, mut mpc) = (model.lec.clone(), model.mpoa.clone());
         if model.ilmi {
@@ -241,7 +260,7 @@ impl<'a> Builder<'a> {
                 mpc.control = mpc.control.with_prefix(NO_PREFIX);
                 mpc.data = mpc.data.with_prefix(NO_PREFIX);
             }
-            self.register(&mut host, id, &model.attachment);
+            self.register(&mut host, id, &model.attachment, model.uni);
         }
         self.add_lec(&mut host, id, &lec, life);
         if let Some(mpc) = &mpc {
@@ -257,9 +276,9 @@ impl<'a> Builder<'a> {
     }
 
     /// The node gets its addresses from the switch by ILMI.
-    fn register(&self, host: &mut Host, id: NodeId, at: &Attachment) {
+    fn register(&self, host: &mut Host, id: NodeId, at: &Attachment, version: Version) {
         let esi = at.address.esi();
-        let mut config = ilmi::Config::new(ilmi::Side::User, esi, Version::Uni31);
+        let mut config = ilmi::Config::new(ilmi::Side::User, esi, version);
         config.esis = vec![esi];
         config.line_rate = self.lab.link(at.link).rate.cells_per_second();
         for pvc in &self.lab.pvcs {
@@ -312,9 +331,9 @@ impl<'a> Builder<'a> {
         } else {
             Ip::Router(made)
         };
-        let mut host = Host::new(name, Self::signalling(life), ip);
+        let mut host = Host::new(name, Self::signalling(model.uni, life), ip);
         if model.ilmi {
-            self.register(&mut host, id, &model.attachment);
+            self.register(&mut host, id, &model.attachment, model.uni);
         }
         for lec in &model.lecs {
             let mut lec = lec.clone();
@@ -474,9 +493,9 @@ impl<'a> Builder<'a> {
     }
 
     fn lane_server(&self, id: NodeId, name: &str, model: &LaneServer, life: u32) -> Host {
-        let mut host = Host::new(name, Self::signalling(life), Ip::None);
+        let mut host = Host::new(name, Self::signalling(model.uni, life), Ip::None);
         if model.ilmi {
-            self.register(&mut host, id, &model.attachment);
+            self.register(&mut host, id, &model.attachment, model.uni);
         }
         let config = lecs_config(self.lab, model);
         host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
@@ -715,6 +734,30 @@ mod tests {
         };
         assert_eq!(answer.status, Status::SUCCESS);
         assert_eq!(answer.target_atm, lab.elans[0].les);
+    }
+
+    #[test]
+    fn a_node_and_its_port_speak_one_version() {
+        let text = SMALL
+            .replace("lane: { on: s1,", "lane: { on: s1, uni: 3.0,")
+            .replace("r: { on: s2,", "r: { on: s2, uni: 4.0,")
+            .replace("x: { on: s1,", "x: { on: s1, uni: 3.0,")
+            .replace("y: { on: s2,", "y: { on: s2, uni: 4.0, ilmi: true,");
+        for (text, trunk) in [(text.as_str(), Version::Uni40), (SMALL, Version::Uni31)] {
+            let lab = lab(text);
+            let builder = Builder::new(&lab, 1, Flavour::Embedded);
+            for (id, node) in lab.nodes() {
+                let NodeKind::Switch(model) = &node.kind else {
+                    continue;
+                };
+                let switch = builder.switch(id, 0).unwrap();
+                for (port, info) in model.ports.iter().zip(switch.port_infos()) {
+                    let host = builder.host(port.peer, 0, Instant::ZERO);
+                    let wanted = host.map_or(trunk, |h| h.signalling().interface().version());
+                    assert_eq!(info.version, wanted, "{}", info.name);
+                }
+            }
+        }
     }
 
     #[test]

@@ -446,6 +446,8 @@ section! {
         name: Option<At<Name>>,
         /// That host registers its address by ILMI; default false: the switch knows it.
         ilmi: Option<At<bool>>,
+        /// Version of the UNI between that host and its switch; default 3.1.
+        uni: Option<At<UniVersion>>,
         /// Its link to the switch.
         link: Option<LinkOptions>,
         /// The emulated LANs.
@@ -485,6 +487,8 @@ section! {
         /// Its LANE and Classical IP clients get their addresses, and that of the LECS, from the switch by ILMI; default
         /// false.
         ilmi: Option<At<bool>>,
+        /// Version of the UNI between it and its switch; default 3.1.
+        uni: Option<At<UniVersion>>,
         /// True: a Linux kernel router; false: an embedded one; default: as the command says.
         kernel: Option<At<bool>>,
         /// Its link to the switch.
@@ -512,6 +516,8 @@ section! {
         tcp: Option<TcpFile>,
         /// It knows only its ESI: it gets its addresses and that of the LECS from the switch by ILMI; default false.
         ilmi: Option<At<bool>>,
+        /// Version of the UNI between it and its switch; default 3.1. Links between switches speak the highest of the lab.
+        uni: Option<At<UniVersion>>,
         /// True: a Linux kernel host; false: an embedded one; default: as the command says.
         kernel: Option<At<bool>>,
         /// Programs that use the ATM service directly.

@@ -256,6 +256,8 @@ pub struct LaneServer {
     pub lecs: AtmAddress,
     /// It registers its address by ILMI.
     pub ilmi: bool,
+    /// Version of the UNI.
+    pub uni: Version,
 }
 
 /// One emulated LAN (Ethernet).
@@ -409,6 +411,8 @@ pub struct Host {
     pub tcp: Tcp,
     /// It knows only its ESI, and registers its addresses by ILMI. Those given here are what it will get.
     pub ilmi: bool,
+    /// Version of the UNI.
+    pub uni: Version,
     /// True or false if the file insists on a Linux kernel host or an embedded one; `None`: the driver decides.
     pub kernel: Option<bool>,
     /// Programs that use the ATM service directly.
@@ -432,6 +436,8 @@ pub struct Router {
     pub mpoa: Option<Mps>,
     /// As in [`Host::ilmi`], but its MPOA server keeps its address.
     pub ilmi: bool,
+    /// Version of the UNI.
+    pub uni: Version,
     /// As in [`Host::kernel`].
     pub kernel: Option<bool>,
 }

@@ -10,6 +10,7 @@
 //! Numbers follow the order of the file, so that a node added at the end of its section changes no other address.
 
 use aerostat_wire::MacAddr;
+use aerostat_wire::q2931::Version;
 
 /// Selector of LANE client N of a node: N itself.
 pub const SELECTOR_LEC: u8 = 0x00;
@@ -27,6 +28,8 @@ pub const SELECTOR_LES: u8 = 0x80;
 pub const SELECTOR_BUS: u8 = 0xc0;
 /// First VCI of user connections.
 pub const FIRST_VCI: u16 = aerostat_wire::Vc::FIRST_USER_VCI;
+/// Version of the UNI where the file gives none.
+pub const UNI: Version = Version::Uni31;
 /// First selector of the sockets of a host; they have 0xe0..=0xff.
 pub const SELECTOR_SOCKET: u8 = 0xe0;
 /// How many ELANs a LANE server can hold: selectors 0x80..=0xbf and 0xc0..=0xff.

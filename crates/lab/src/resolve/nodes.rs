@@ -225,6 +225,7 @@ impl Builder<'_> {
                 },
                 lecs: address,
                 ilmi: false,
+                uni: plan::UNI,
             }),
         });
         let Some(switch) = switch else {
@@ -269,6 +270,7 @@ impl Builder<'_> {
             lecs: address.with_selector(plan::SELECTOR_LECS),
             attachment,
             ilmi: section.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
+            uni: section.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
         }));
     }
     fn router(
@@ -324,6 +326,7 @@ impl Builder<'_> {
             queue: usize::try_from(queue).unwrap_or(usize::MAX),
             mpoa: mpoa::server(file.mpoa.as_ref(), router.mpoa.as_ref(), address, d),
             ilmi: router.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
+            uni: router.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: router.kernel.as_ref().map(At::get),
         }));
     }
@@ -372,6 +375,7 @@ impl Builder<'_> {
                     .map_or(BUFFER, |buffer| buffer.value.0),
             },
             ilmi: host.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
+            uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),
             sockets: Vec::new(),
         }));

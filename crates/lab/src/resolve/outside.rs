@@ -158,6 +158,7 @@ fn attach(
             attachment: attachment.clone(),
             lecs: address,
             ilmi: false,
+            uni: plan::UNI,
         }),
     });
     let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);

@@ -3,12 +3,13 @@
 use super::{Class, Names};
 use crate::diag::Diagnostics;
 use crate::field::At;
-use crate::file::{LabFile, Label, SocketFile, Time};
+use crate::file::{LabFile, Label, QosText, SocketFile, Time};
 use crate::model::{Lab, NodeId, NodeKind, SendRate};
 use crate::plan;
 use aerostat_node::host::sockets::{Answer, Program, Role, Sending};
 use aerostat_proto::{Duration, Instant};
-use aerostat_wire::{AtmAddress, Qos, Sap};
+use aerostat_wire::q2931::{Version, convert};
+use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
 
 /// Default size of SDUs, as of Classical IP.
 const MAX_SDU: u16 = 9180;
@@ -91,7 +92,7 @@ fn program(
     let role = match (&section.listen, &section.call, &section.vc) {
         (_, None, Some(vc)) => permanent(section, vc, lab, id, d),
         (Some(_), None, None) => listener(section, d),
-        (None, Some(to), None) => caller(section, to, names, lab, d),
+        (None, Some(to), None) => caller(section, to, names, lab, id, d),
         _ => {
             d.error(section.place, "a program has one of listen, call and vc")
                 .hint("for example: { listen: sink }, { call: sello, pdus: 100, rate: 50pps } or { vc: 0.100, listen: read }");
@@ -171,6 +172,7 @@ fn caller(
     to: &At<String>,
     names: &Names,
     lab: &Lab,
+    id: NodeId,
     d: &mut Diagnostics,
 ) -> Option<Role> {
     let why = "is for listeners: a caller has qos";
@@ -180,6 +182,9 @@ fn caller(
         .qos
         .as_ref()
         .map_or(Qos::ubr(MAX_SDU), |q| q.value.0);
+    if let Some(given) = &section.qos {
+        speakable(given, &qos, lab, id, d);
+    }
     let send = sending(section, &qos, 1, d)?;
     // linux-atm's listeners want to know a size.
     for traffic in [&mut qos.tx, &mut qos.rx] {
@@ -194,6 +199,26 @@ fn caller(
         hold: time(&section.hold),
         every: section.every.as_ref().map(|t| t.value.0.max(MIN_PAUSE)),
     })
+}
+
+/// A contract that the host's version of the UNI can ask for.
+fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
+    let node = lab.node(id);
+    let NodeKind::Host(host) = &node.kind else {
+        return;
+    };
+    if host.uni == Version::Uni40 {
+        return;
+    }
+    let is_abr = |t: TrafficParams| t.category == Some(ServiceCategory::Abr);
+    let hint = format!("{}: {{ uni: 4.0, .. }}", node.name);
+    if is_abr(qos.tx) || is_abr(qos.rx) {
+        let text = "before UNI 4.0 nobody can ask for ABR";
+        d.error(given.at, text).hint(hint);
+    } else if convert::minimum(qos).is_some() {
+        let text = "before UNI 4.0 min_pcr says nothing: the call gets its peak rate, or fails";
+        d.warning(given.at, text).hint(hint);
+    }
 }
 
 /// A program on a permanent connection of its host.
@@ -438,6 +463,41 @@ mod tests {
             let text = text.replacen(from, to, 1);
             let said = crate::parse("t.atm.yml", &text, &[]).unwrap_err();
             assert!(said.to_string().contains(wanted), "{wanted}: {said}");
+        }
+    }
+
+    /// What a contract needs of the version of the UNI.
+    #[test]
+    fn contracts_that_a_version_cannot_ask_for() {
+        let text = |uni: &str, qos: &str| {
+            let host = format!("x: {{ on: s1, uni: {uni},");
+            with(&format!("[{{ call: y, qos: '{qos}' }}]"), "[]").replace("x: { on: s1,", &host)
+        };
+        let abr = "abr,aal5:max_pcr=1000";
+        let flexible = "cbr,aal5:max_pcr=1000,min_pcr=100";
+        let rigid = "cbr,aal5:max_pcr=1000";
+        for (uni, qos, errors, warnings) in [
+            ("3.1", abr, 1, 0),
+            ("4.0", abr, 0, 0),
+            ("3.0", flexible, 0, 1),
+            ("4.0", flexible, 0, 0),
+            ("3.0", rigid, 0, 0),
+        ] {
+            let count = |said: &str, word: &str| said.matches(word).count();
+            let said = match crate::parse("t.atm.yml", &text(uni, qos), &[]) {
+                Ok(checked) => checked.warnings.to_string(),
+                Err(said) => said.to_string(),
+            };
+            assert_eq!(
+                count(&said, "error: before UNI 4.0"),
+                errors,
+                "{uni} {qos}: {said}"
+            );
+            assert_eq!(
+                count(&said, "warning: before UNI 4.0"),
+                warnings,
+                "{uni} {qos}: {said}"
+            );
         }
     }
 

@@ -55,6 +55,8 @@ pub struct PortInfo {
     pub name: String,
     /// What is at the other end.
     pub kind: PortKind,
+    /// The version of the UNI that it speaks.
+    pub version: uni::Version,
     /// Its signalling.
     pub phase: Phase,
     /// Half-calls, those being released included.
@@ -112,6 +114,7 @@ impl<R: RouteSelect> Switch<R> {
                 port: number,
                 name: port.config.name.clone(),
                 kind: port.config.kind,
+                version: port.interface.version(),
                 phase: port.interface.phase(),
                 calls: self.legs.keys().filter(|key| key.port == number).count(),
                 labels: port.labels(),

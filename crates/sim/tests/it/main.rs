@@ -10,3 +10,4 @@ mod labs;
 mod random;
 mod registering;
 mod sockets;
+mod versions;
