@@ -72,6 +72,11 @@ impl Clip {
             self.counters.too_long += 1;
             return;
         }
+        // Its own address is no next hop: nobody is asked for it.
+        if next_hop == self.config.ip {
+            self.counters.unreachable += 1;
+            return;
+        }
         let Some(entry) = self.entries.get_mut(&next_hop) else {
             return self.resolve(next_hop, packet, now);
         };
@@ -110,6 +115,7 @@ impl Clip {
         };
         let asked = matches!(state, State::Resolving { .. });
         if !self.room_for(next_hop) {
+            self.counters.unreachable += 1;
             return;
         }
         let mut entry = Entry::new(state);
@@ -153,7 +159,9 @@ impl Clip {
         conn: Option<ConnId>,
         now: Instant,
     ) {
-        if ip == self.config.ip || !self.room_for(ip) || !self.room_on(conn, atm, ip) {
+        // Nobody else has the own ATM address, whoever says so.
+        let own = ip == self.config.ip || atm == Some(self.config.address);
+        if own || !self.room_for(ip) || !self.room_on(conn, atm, ip) {
             return;
         }
         let (params, serve) = (self.config.params, self.config.serve);

@@ -246,7 +246,7 @@ pub struct Counters {
     pub sent: u64,
     /// Packets delivered.
     pub delivered: u64,
-    /// Packets dropped: nobody has the address, or it cannot be called.
+    /// Packets dropped: nobody has the address, it cannot be called, or there is no room for it.
     pub unreachable: u64,
     /// Packets dropped: too many wait for one next hop.
     pub queue_full: u64,
@@ -374,7 +374,9 @@ impl Clip {
             let cause = crate::Cause::NORMAL;
             self.request(AtmRequest::Release { conn, cause });
         }
-        self.entries.clear();
+        for entry in core::mem::take(&mut self.entries).into_values() {
+            self.counters.unreachable += entry.queue.len() as u64;
+        }
         self.server = Self::new(self.config.clone()).server;
         let address = self.config.address;
         let listens = self.config.listens().filter(|_| !address.is_zero());
