@@ -20,7 +20,9 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 mod mpoa;
+mod nhrp;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
+pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
 
 scalar!(
     /// A time with its unit.
@@ -321,6 +323,8 @@ section! {
         until: Option<At<Time>>,
         /// MPOA on all hosts and routers: true, false, or parameters; default false.
         mpoa: Option<MpoaFile>,
+        /// NHRP: keys and registrations, for all servers.
+        nhrp: Option<NhrpFile>,
         /// Number of this lab among labs joined by trunks, 0 to 15, so that all addresses differ; default 0.
         site: Option<At<u64>>,
         /// ATM switches.
@@ -484,6 +488,8 @@ section! {
         routes: Option<Table<Net, At<Ip>>>,
         /// Its MPOA server; default: as the lab's.
         mpoa: Option<MpoaFile>,
+        /// Its NHRP server, where it differs from the lab's.
+        nhrp: Option<NhrpFile>,
         /// Its LANE and Classical IP clients get their addresses, and that of the LECS, from the switch by ILMI; default
         /// false.
         ilmi: Option<At<bool>>,

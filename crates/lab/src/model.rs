@@ -17,11 +17,13 @@
 use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::{Program, Role};
+use aerostat_proto::nhrp::auth;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Index of a node in [`Lab::nodes`].
@@ -498,6 +500,10 @@ pub struct Mps {
     pub give_up: Duration,
     /// p7: holding time of the bindings that it hands out, 1 s..=65535 s (whole seconds).
     pub holding: Duration,
+    /// Stations may register their addresses on its networks.
+    pub register: bool,
+    /// Keys shared with neighbours, by their control addresses.
+    pub keys: BTreeMap<AtmAddress, auth::Key>,
 }
 
 /// TCP settings of an embedded host.

@@ -10,6 +10,7 @@ mod events;
 mod ip;
 mod lane;
 mod mpoa;
+mod nhrp;
 mod nodes;
 mod outside;
 mod permanent;
@@ -150,6 +151,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     outside::build(file, &names, &mut lab, d);
     lane::check_foreign(file, &lab, d);
     clip::members(file, &names, &mut lab, d);
+    nhrp::build(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
     if d.has_errors() {
         return None;

@@ -218,5 +218,7 @@ pub(super) fn server(
         retry_max,
         give_up,
         holding,
+        register: false,
+        keys: std::collections::BTreeMap::new(),
     })
 }

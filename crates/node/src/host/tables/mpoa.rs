@@ -6,7 +6,8 @@ use aerostat_proto::Instant;
 use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::nhrp::{Key, Reason};
 use aerostat_wire::AtmAddress;
-use aerostat_wire::mpoa::QosEntry;
+use aerostat_wire::mpoa::{QosEntry, op_name};
+use aerostat_wire::nhrp::error;
 use std::net::Ipv4Addr;
 
 pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
@@ -292,11 +293,41 @@ pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: Ipv4Addr, no
             row(binding.reason.name(), what, left, binding.scope);
         }
     }
+    for fault in nhrp.faults.iter().filter(|f| f.destination == Some(target)) {
+        let error = format_args!("error {} ({})", fault.code, error_name(fault.code)).to_string();
+        let (what, ago) = (op_name(fault.op), now.since(fault.at).as_secs());
+        let (reason, who) = if fault.here {
+            ("refused", format!("{what} of the peer was refused here"))
+        } else {
+            ("error", format!("{what} was refused by the peer"))
+        };
+        let told = format!(
+            "{who} with {error}, {} times, last {ago} s ago",
+            fault.times
+        );
+        row(reason, told, None, fault.peer);
+    }
     for entry in snapshot.egress.iter().filter(|e| e.destination == target) {
         if entry.state == mps::EgressState::Imposing {
             let what = "the destination's client was asked to accept the binding";
             row("imposing", what.into(), None, Some(entry.mpc_control));
         }
+    }
+}
+
+/// What an error code says.
+const fn error_name(code: u16) -> &'static str {
+    match code {
+        error::UNRECOGNIZED_EXTENSION => "unrecognized extension",
+        error::LOOP => "loop",
+        error::UNREACHABLE => "unreachable",
+        error::PROTOCOL => "protocol error",
+        error::SDU_SIZE => "too long",
+        error::INVALID_EXTENSION => "invalid extension",
+        error::UNSOLICITED_REPLY => "nobody waits for it",
+        error::AUTHENTICATION => "authentication failed",
+        error::HOP_COUNT => "too many hops",
+        _ => "unknown",
     }
 }
 

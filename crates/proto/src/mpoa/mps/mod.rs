@@ -51,6 +51,7 @@ mod changes;
 mod clients;
 mod conns;
 mod egress;
+mod faults;
 mod ingress;
 mod lookup;
 mod nhs;
@@ -70,6 +71,7 @@ use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
 
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
+pub use faults::FaultRow;
 pub use params::{Interface, Limits, MpsConfig, MpsParams};
 pub use snapshot::{
     ClientRow, ConnRow, EgressRow, IngressRow, IngressState, MpsSnapshot, NhrpRow, NhrpSnapshot,
@@ -220,6 +222,7 @@ pub struct Mps {
     sequence: u32,
     next_cache_id: u32,
     counters: Counters,
+    faults: VecDeque<FaultRow>,
     out: VecDeque<Output>,
 }
 
@@ -255,6 +258,7 @@ impl Mps {
             sequence: config.first_sequence,
             next_cache_id: config.first_cache_id,
             counters: Counters::default(),
+            faults: VecDeque::new(),
             out: VecDeque::new(),
             config,
         }
@@ -325,6 +329,7 @@ impl Mps {
         self.devices.clear();
         self.flows.clear();
         self.flow_ends.clear();
+        self.faults.clear();
         self.keep_alive_at = None;
         self.trace(Trace::milestone("mps.stopped", "MPOA server stopped"));
     }

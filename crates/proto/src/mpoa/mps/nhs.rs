@@ -300,6 +300,8 @@ impl Mps {
         let Ok(offending) = Packet::decode(&indication.offending) else {
             return;
         };
+        let observer = indication.source_nbma.atm();
+        self.note_fault((&offending, indication.code), observer, false, now);
         let (error_code, id) = (
             indication.code,
             offending.common().map_or(0, |common| common.request_id),
@@ -359,6 +361,7 @@ impl Mps {
         let text = format!("{} refused with error {}", op_name(packet.op), fault.code);
         self.trace(Trace::detail(name, text).with("peer", peer));
         if let Some(indication) = indication {
+            self.note_fault((packet, fault.code), Some(peer), true, now);
             count(&mut self.counters.errors_sent, fault.code);
             self.send(peer, &indication, now);
         }

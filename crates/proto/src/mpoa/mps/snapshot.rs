@@ -6,7 +6,7 @@ use aerostat_wire::{AtmAddress, Vc};
 
 use super::conns::{ConnState, ConnUse};
 use super::state::{Asked, Counters, EgressState};
-use super::{Mps, MpsParams};
+use super::{FaultRow, Mps, MpsParams};
 use crate::nhrp::Reason;
 use crate::{ConnId, Instant};
 
@@ -187,6 +187,8 @@ pub struct NhrpSnapshot {
     pub collecting: usize,
     /// Questions to the router without an answer yet.
     pub lookups: usize,
+    /// Packets that were refused with an Error Indication, here or by others, the latest last.
+    pub faults: Vec<FaultRow>,
 }
 
 impl Mps {
@@ -316,6 +318,7 @@ impl Mps {
             pending: pending.collect(),
             collecting: self.collects.len(),
             lookups: self.queries.len(),
+            faults: self.faults.iter().cloned().collect(),
         }
     }
 }
