@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Down(DownArgs),
     /// List running labs
     Ls(LsArgs),
+    /// Be the MPOA daemon of a host in a lab that was started with up --split
+    Mpcd(MpcdArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
@@ -150,7 +152,8 @@ Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C st
 Examples:
   aerostat up labs/two-subnets.atm.yml
   aerostat up -d labs/two-subnets.atm.yml
-  aerostat up --embedded labs/campus.atm.yml --set mpoa=false")]
+  aerostat up --embedded labs/campus.atm.yml --set mpoa=false
+  aerostat up --split labs/two-subnets.atm.yml")]
 pub(crate) struct UpArgs {
     #[command(flatten)]
     pub(crate) lab: LabArgs,
@@ -160,6 +163,9 @@ pub(crate) struct UpArgs {
     /// Hosts and routers with their own IP stack: no namespaces, no root
     #[arg(long)]
     pub(crate) embedded: bool,
+    /// The daemon of each MPOA client (mpcd) in an unprivileged process of its own
+    #[arg(long)]
+    pub(crate) split: bool,
     /// Tell no story
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -184,6 +190,22 @@ pub(crate) struct DownArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+The lab starts such a daemon for each host and starts it again when it dies. One that has ended in good order stays
+away: this starts another. SIGTERM and Ctrl-C clear the egress cache at the MPOA servers first; SIGHUP starts the
+client again.
+
+Examples:
+  aerostat mpcd urku
+  aerostat mpcd --lab campus urku")]
+pub(crate) struct MpcdArgs {
+    /// The host
+    pub(crate) node: String,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   aerostat ls
   aerostat ls -o json")]
@@ -193,9 +215,23 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 15] = [
-    "vc", "call", "lec", "les", "bus", "mpc", "mps", "nhrp", "port", "route", "ilmi", "clip",
-    "saal", "sockets", "qos",
+pub(crate) const INSPECT: [&str; 16] = [
+    "vc",
+    "call",
+    "lec",
+    "les",
+    "bus",
+    "mpc",
+    "mps",
+    "nhrp",
+    "port",
+    "route",
+    "ilmi",
+    "clip",
+    "saal",
+    "sockets",
+    "qos",
+    "processes",
 ];
 
 #[derive(Debug, Args)]
@@ -211,6 +247,7 @@ WHAT is one of:
   ilmi   addresses that hosts register  clip   Classical IP: ATMARP table
   saal   signalling links, their errors by code
   sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
+  processes  daemons in processes of their own (up --split)
 
 Examples:
   aerostat inspect lec
@@ -218,7 +255,8 @@ Examples:
   aerostat inspect ls1010 vc -o json
   aerostat inspect --watch urku mpc
   aerostat inspect urku mpc -o proc
-  aerostat inspect urku nhrp --why 10.2.0.20"
+  aerostat inspect urku nhrp --why 10.2.0.20
+  aerostat inspect processes"
 )]
 pub(crate) struct InspectArgs {
     /// Node (all nodes if left out) and kind of state

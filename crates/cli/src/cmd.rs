@@ -11,6 +11,7 @@ mod inspect;
 mod linux_atm;
 mod ls;
 mod man;
+mod mpcd;
 mod pvc;
 mod qos;
 mod run;
@@ -28,6 +29,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Up(args) => up::run(&args),
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),
+        Command::Mpcd(args) => mpcd::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Pvc(args) => pvc::run(&args),
         Command::Atmarp(args) => linux_atm::atmarp(&args),

@@ -48,14 +48,23 @@ fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     args
 }
 
-/// A live lab starts this program again as its supervisor and as its first process.
+/// A live lab starts this program again as its supervisor, as its first process, and as its daemons.
 fn hidden_roles() -> Option<ExitCode> {
+    use aerostat_live::mpcd::{MPCD_ARGUMENT, serve};
     use aerostat_live::supervisor::{INIT_ARGUMENT, SUPERVISOR_ARGUMENT, run_init, run_supervisor};
-    let role = std::env::args_os().nth(1)?;
+    let mut arguments = std::env::args_os().skip(1);
+    let role = arguments.next()?;
     let result = if role == SUPERVISOR_ARGUMENT {
-        std::env::current_exe().and_then(|program| run_supervisor(&program))
+        std::env::current_exe()
+            .and_then(|program| run_supervisor(&program))
+            .map_err(|error| error.to_string())
     } else if role == INIT_ARGUMENT {
-        run_init()
+        run_init().map_err(|error| error.to_string())
+    } else if role == MPCD_ARGUMENT {
+        let (socket, node) = (arguments.next()?, arguments.next()?);
+        serve(socket.as_ref(), &node.to_string_lossy(), true)
+            .map(drop)
+            .map_err(|error| format!("mpcd of {}: {error}", node.display()))
     } else {
         return None;
     };

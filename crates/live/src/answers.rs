@@ -125,6 +125,13 @@ fn inspect(
         if only.is_some_and(|only| only != id) {
             continue;
         }
+        if what == "processes" {
+            let daemons = driver.daemons.as_ref();
+            let table = daemons.and_then(|daemons| daemons.table(id, now));
+            known |= table.is_some();
+            all.extend(table.map(|table| in_json(name, &table)));
+            continue;
+        }
         let tables = match machine {
             Some(Machine::Station(station)) => station.inspect(what, now),
             Some(Machine::Switch(switch)) => switch.inspect(what),
@@ -199,7 +206,14 @@ fn found(
             format!("{name} has no {what}"),
             format!("'aerostat inspect {what}' shows all nodes that have"),
         )),
-        (false, None) => Err(Answer::error(format!("no node of this lab has {what}"), "")),
+        (false, None) => {
+            let hint = match what {
+                "processes" => "'aerostat up --split' gives daemons processes of their own",
+                _ => "",
+            };
+            let text = format!("no node of this lab has {what}");
+            Err(Answer::error(text, hint))
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 use crate::answers;
 use crate::clock::{Alarm, Clock};
 use crate::control::{self, Pending};
+use crate::mpcd::{self, Daemons};
 use crate::namespace::NetNs;
 use crate::outside;
 use crate::run::{Kernels, Notice, Report, UpError};
@@ -20,7 +21,7 @@ use crate::tap::{Tap, VNET_HEADER};
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::event::{Event, Names};
-use aerostat_lab::model::{Fault, Lab, NodeId};
+use aerostat_lab::model::{Fault, FaultKind, Lab, NodeId, Service};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_node::ip::offload::{VnetHeader, complete};
@@ -55,6 +56,7 @@ const ALARM: Token = Token(0);
 const REQUESTS: Token = Token(1);
 const SIGNALS: Token = Token(2);
 const FIRST_TAP: usize = 3;
+const DAEMONS: Token = Token(usize::MAX - 1);
 
 /// A TAP in the loop.
 struct TapPort {
@@ -87,6 +89,8 @@ pub(crate) struct Driver<'a> {
     tap_of: BTreeMap<(usize, usize), usize>,
     /// Links out of the lab.
     pub(crate) outside: Vec<outside::Link>,
+    /// Daemons in processes of their own.
+    pub(crate) daemons: Option<Daemons>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
     pub(crate) processes: Option<LabProcesses>,
     requests: Receiver<Pending>,
@@ -110,6 +114,7 @@ impl<'a> Driver<'a> {
         lab: &'a Lab,
         builder: &'a Builder<'a>,
         kernels: Option<Kernels>,
+        mut daemons: Option<Daemons>,
         claim: &Claim,
         epoch: Duration,
     ) -> io::Result<Self> {
@@ -151,6 +156,9 @@ impl<'a> Driver<'a> {
                 Token(token),
             )?);
         }
+        if let Some(daemons) = &mut daemons {
+            daemons.register(registry, DAEMONS)?;
+        }
         let waker = Arc::new(Waker::new(registry, REQUESTS)?);
         let wake = move || {
             let _ = waker.wake();
@@ -168,6 +176,7 @@ impl<'a> Driver<'a> {
             taps,
             tap_of,
             outside: links,
+            daemons,
             namespaces,
             processes,
             requests,
@@ -200,9 +209,11 @@ impl<'a> Driver<'a> {
         loop {
             let now = self.clock.now();
             let caught_up = self.world.step(now, STEP);
-            self.faults(now);
+            self.faults(now, tell);
             // What the kernel sends now comes after all that should have happened before.
-            let reading = caught_up && self.read_taps(&mut buffer, now) | self.outside(now, tell);
+            let mut reading =
+                caught_up && self.read_taps(&mut buffer, now) | self.outside(now, tell);
+            reading |= self.daemons(now, tell);
             self.drain(now, tell);
             self.flush(now, tell);
             self.answer(now);
@@ -246,7 +257,8 @@ impl<'a> Driver<'a> {
             .iter()
             .filter_map(outside::Link::poll_timeout)
             .min();
-        let next = [self.world.poll_timeout(), fault, look_at, link]
+        let daemon = self.daemons.as_ref().and_then(Daemons::poll_timeout);
+        let next = [self.world.poll_timeout(), fault, look_at, link, daemon]
             .into_iter()
             .flatten()
             .min();
@@ -260,6 +272,10 @@ impl<'a> Driver<'a> {
             other => other?,
         }
         for event in events.iter() {
+            if let (DAEMONS, Some(daemons)) = (event.token(), &mut self.daemons) {
+                daemons.ready();
+                continue;
+            }
             let Some(place) = event.token().0.checked_sub(FIRST_TAP) else {
                 continue;
             };
@@ -320,6 +336,31 @@ impl<'a> Driver<'a> {
         more
     }
 
+    /// Gives the daemons their turn; true if more could be done at once.
+    fn daemons(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
+        let mut told = Vec::new();
+        let Some(daemons) = &mut self.daemons else {
+            return false;
+        };
+        let more = daemons.turn(self.poll.registry(), now, &mut told);
+        self.daemon_events(told, now, tell);
+        more
+    }
+
+    fn daemon_events(
+        &mut self,
+        told: Vec<mpcd::Event>,
+        now: Instant,
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) {
+        for event in told {
+            match event {
+                mpcd::Event::Input(node, input) => self.world.mpcd(node, *input, now),
+                mpcd::Event::Trace(node, trace) => self.event(node, &trace, now, tell),
+            }
+        }
+    }
+
     fn outside_event(
         &mut self,
         node: NodeId,
@@ -337,6 +378,9 @@ impl<'a> Driver<'a> {
 
     /// Sends what has gathered for peers outside.
     fn flush(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+        if let Some(daemons) = &mut self.daemons {
+            daemons.flush();
+        }
         let mut told = Vec::new();
         for place in 0..self.outside.len() {
             let link = &mut self.outside[place];
@@ -365,8 +409,11 @@ impl<'a> Driver<'a> {
                         link.send(&run);
                     }
                 }
-                // No client is split here.
-                Output::Mpcd(..) => {}
+                Output::Mpcd(node, message) => {
+                    if let Some(daemons) = &mut self.daemons {
+                        daemons.send(node, &message);
+                    }
+                }
                 Output::Sample(sample) => self.stats.record(&sample),
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
                 Output::Finished(node, app, _) => {
@@ -398,13 +445,45 @@ impl<'a> Driver<'a> {
         tell(Notice::Event(&event));
     }
 
-    fn faults(&mut self, now: Instant) {
+    fn faults(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Some(fault) = self
             .faults
             .pop_front_if(|fault| Instant::ZERO + fault.at <= now)
         {
-            self.world.fault(self.lab, self.builder, fault.what, now);
+            if !self.daemon_fault(fault.what, now, tell) {
+                self.world.fault(self.lab, self.builder, fault.what, now);
+            }
         }
+    }
+
+    /// What a fault means for a daemon in a process of its own; true if it means nothing else.
+    fn daemon_fault(
+        &mut self,
+        what: FaultKind,
+        now: Instant,
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) -> bool {
+        let Some(daemons) = &mut self.daemons else {
+            return false;
+        };
+        let mut told = Vec::new();
+        let alone = match what {
+            FaultKind::Crash(node, service @ (None | Some(Service::Mpc))) => {
+                daemons.crash(node, now, &mut told);
+                service.is_some()
+            }
+            FaultKind::Restart(node, service @ (None | Some(Service::Mpc))) => {
+                daemons.crash(node, now, &mut told);
+                daemons.resume(node, now);
+                service.is_some()
+            }
+            FaultKind::Crash(..)
+            | FaultKind::Restart(..)
+            | FaultKind::LinkDown(_)
+            | FaultKind::LinkUp(_) => false,
+        };
+        self.daemon_events(told, now, tell);
+        alone
     }
 
     fn answer(&mut self, now: Instant) {
@@ -429,6 +508,8 @@ impl<'a> Driver<'a> {
             return;
         }
         self.missing = self.world.waits_for();
+        let daemons = self.daemons.iter().flat_map(Daemons::missing);
+        self.missing.extend(daemons);
         if self.missing.is_empty() {
             self.ready = true;
             return tell(Notice::Ready {
@@ -455,6 +536,9 @@ impl<'a> Driver<'a> {
         ];
         self.stop_by = Some(now + RELEASE);
         self.faults.clear();
+        if let Some(daemons) = &mut self.daemons {
+            daemons.leave();
+        }
         let nodes: Vec<NodeId> = self.world.machines().map(|(id, _, _)| id).collect();
         for &node in &nodes {
             self.world.command(node, HostCommand::Mpoa(false), now);

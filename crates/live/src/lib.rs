@@ -12,6 +12,7 @@ pub mod detach;
 mod driver;
 mod kernel;
 mod ladder;
+pub mod mpcd;
 pub mod namespace;
 pub mod outside;
 mod pvc;

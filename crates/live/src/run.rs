@@ -1,6 +1,6 @@
 //! A lab in real time: from its file to `ready`, and until somebody stops it.
 //!
-//! **Shape.** One process, one thread, one loop (`driver`): everything that can happen (a frame in a TAP, a
+//! **Shape.** One process (but see [`crate::mpcd`]), one thread, one loop (`driver`): everything that can happen (a frame in a TAP, a
 //! client's request, a signal, the next deadline of the network) wakes the same poller. Only the control socket
 //! has threads of its own, which wait for the loop and hold nothing that it needs.
 //!
@@ -10,6 +10,7 @@
 
 use crate::driver::Driver;
 use crate::kernel::KernelNode;
+use crate::mpcd::Daemons;
 use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::supervisor::LabProcesses;
@@ -33,6 +34,8 @@ pub struct Options {
     pub program: PathBuf,
     /// Give up if the lab is not ready by then; `None`: wait for ever.
     pub patience: Option<Duration>,
+    /// The daemons of MPOA clients in processes of their own.
+    pub split: bool,
     /// End with the parent process until ready.
     pub end_with_parent: bool,
 }
@@ -151,7 +154,7 @@ pub fn run(
     } else {
         Flavour::Kernel
     };
-    let builder = Builder::new(lab, lab.seed, flavour);
+    let builder = Builder::new(lab, lab.seed, flavour).split(options.split);
     let kernels = kernels(lab, &builder, options)?;
     if options.end_with_parent {
         crate::detach::end_with_parent();
@@ -160,7 +163,13 @@ pub fn run(
         tell(Notice::Note(note));
     }
     let socket = |error| UpError::Io("the lab's control socket".into(), error);
-    let driver = Driver::new(lab, &builder, kernels, &claim, started).map_err(socket)?;
+    let daemons = options
+        .split
+        .then(|| Daemons::new(lab, claim.directory(), &options.program));
+    let daemons = daemons
+        .transpose()
+        .map_err(|error| UpError::Io("the socket for daemons".into(), error))?;
+    let driver = Driver::new(lab, &builder, kernels, daemons, &claim, started).map_err(socket)?;
     driver.run(options.patience, tell)
 }
 

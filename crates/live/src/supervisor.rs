@@ -88,7 +88,7 @@ impl Drop for LabProcesses {
 }
 
 #[allow(unsafe_code)]
-fn die_with_parent(command: &mut Command) -> &mut Command {
+pub(crate) fn die_with_parent(command: &mut Command) -> &mut Command {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only two system calls are made; nothing allocates or locks.
     unsafe {

@@ -266,9 +266,11 @@ impl World {
         }
     }
 
-    /// From or about the daemon of a node's MPOA client.
+    /// From or about the daemon of a node's MPOA client. A network that lags behind need not catch up before.
     pub fn mpcd(&mut self, node: NodeId, input: mpc::Input<'_>, now: Instant) {
-        let now = self.advance(now);
+        let lags = self.agenda.next().is_some_and(|due| due <= now);
+        let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
+        let now = self.advance(if lags { oldest } else { now });
         if let Some(Machine::Station(station)) = &mut self.nodes[node.0].machine {
             station.handle_input(HostInput::Mpc(input), now);
             self.settle(node.0);

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
     }
     let checked = labs::read(&args.lab)?;
     let options = Options {
+        split: args.split,
         file: args.lab.lab.display().to_string(),
         embedded: args.embedded,
         program: std::env::current_exe()?,
@@ -53,6 +54,7 @@ fn detach(args: &UpArgs) -> Outcome {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("up").arg("--detach").arg("--in-background");
     command.args(args.embedded.then_some("--embedded"));
+    command.args(args.split.then_some("--split"));
     command.args(args.quiet.then_some("--quiet"));
     for change in &args.lab.set {
         command.arg("--set").arg(change);

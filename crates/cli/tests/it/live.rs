@@ -56,7 +56,7 @@ impl Runtime {
         self.ok(&["up", "-d", "-q", LAB]);
     }
     /// Process of the lab.
-    fn process(&self) -> String {
+    pub(crate) fn process(&self) -> String {
         let out = self.ok(&["ls", "-o", "csv"]);
         out.lines()
             .nth(1)
@@ -117,7 +117,7 @@ fn lec_exists(directory: &Path) -> bool {
         .any(|entry| entry.file_name().to_string_lossy().starts_with("lec"))
 }
 
-fn signal(process: &str, name: &str) {
+pub(crate) fn signal(process: &str, name: &str) {
     let _ = Command::new("kill")
         .args([&format!("-{name}"), process])
         .status();
@@ -150,7 +150,7 @@ pub(crate) fn can_run() -> bool {
     able
 }
 
-fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", &format!("command -v {program}")])
         .output();

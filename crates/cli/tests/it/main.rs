@@ -8,6 +8,7 @@ mod pvc;
 mod qos;
 mod results;
 mod running;
+mod split;
 mod tidy;
 mod wireshark;
 

@@ -1,0 +1,246 @@
+//! Daemons in processes of their own: what their deaths cost, and what they do not.
+//!
+//! Without /dev/net/tun or the privilege for namespaces the tests with kernel hosts are skipped and say so.
+
+use crate::live::{Runtime, can_run, has, signal, wait_for, wait_for_end};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::{Child, Stdio};
+
+const LAB: &str = "labs/two-subnets.atm.yml";
+
+impl Runtime {
+    fn rows(&self, args: &[&str]) -> Vec<Value> {
+        let all = [&["inspect"], args, &["-o", "json"]].concat();
+        let shown: Value = serde_json::from_str(&self.ok(&all)).unwrap();
+        shown["rows"].as_array().unwrap().clone()
+    }
+    /// The row of a host's daemon.
+    fn daemon(&self, node: &str) -> Value {
+        self.rows(&[node, "processes"])[0].clone()
+    }
+    /// Waits until the daemon of a host runs, as another process than `before`. Returns it.
+    fn daemon_runs(&self, node: &str, before: &str) -> String {
+        let mut pid = String::new();
+        wait_for("the daemon to run", || {
+            let row = self.daemon(node);
+            pid = row["pid"].to_string();
+            row["state"] == "running" && pid != before
+        });
+        pid
+    }
+    fn kill(&self, node: &str, how: &str) -> String {
+        let pid = self.daemon_runs(node, "");
+        signal(&pid, how);
+        pid
+    }
+    fn resolved(&self, node: &str, destination: &str) -> bool {
+        let rows = self.rows(&[node, "mpc"]);
+        let mut found = rows.iter().filter(|row| {
+            row["table"] == "ingress"
+                && row["destination"] == destination
+                && row["state"] == "resolved"
+        });
+        found.any(|row| row["vci"].is_u64())
+    }
+    fn ping(&self, count: &str) -> String {
+        let ping = ["ping", "-q", "-i", "0.02", "-c", count, "10.2.0.10"];
+        self.ok(&[&["exec", "urku", "--"], &ping[..]].concat())
+    }
+    /// Switched connections by node.
+    fn connections(&self) -> BTreeMap<String, usize> {
+        let mut count = BTreeMap::new();
+        for row in self.rows(&["vc"]) {
+            *count.entry(row["node"].to_string()).or_default() += 1;
+        }
+        count
+    }
+    /// How often a node told of something.
+    fn told(&self, node: &str, event: &str) -> usize {
+        let (node, event) = (
+            format!(r#""node":"{node}""#),
+            format!(r#""event":"{event}""#),
+        );
+        let events = self.ok(&["events"]);
+        let both = |line: &&str| line.contains(&node) && line.contains(&event);
+        events.lines().filter(both).count()
+    }
+    fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+}
+
+#[test]
+fn a_daemon_that_is_killed_stops_no_traffic_and_the_next_takes_over() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("split-kill");
+    lab.ok(&["up", "-d", "-q", "--split", LAB]);
+    wait_for("the shortcut", || {
+        lab.ping("30");
+        lab.resolved("urku", "10.2.0.10")
+    });
+    // Both ends opened one; after the first death there is one for both ways, and the server calls.
+    let first = lab.kill("urku", "KILL");
+    let second = lab.daemon_runs("urku", &first);
+    wait_for("the shortcut and the server's connection", || {
+        lab.ping("5");
+        lab.resolved("urku", "10.2.0.10") && lab.told("urku", "mpc.control.up") == 2
+    });
+    let before = lab.connections();
+
+    let pinging = [
+        "exec", "urku", "--", "ping", "-q", "-i", "0.02", "-c", "150",
+    ];
+    let pinging = lab.start(&[&pinging[..], &["10.2.0.10"]].concat());
+    let fed = has("iperf3").then(|| {
+        let server = lab.start(&["exec", "sello", "--", "iperf3", "-s", "-1"]);
+        let listens = ["exec", "sello", "--", "ss", "-Hltn", "sport = :5201"];
+        wait_for("iperf3 to listen", || !lab.run(&listens).out.is_empty());
+        let run = ["iperf3", "-c", "10.2.0.10", "-t", "3", "-J"];
+        (
+            server,
+            lab.start(&[&["exec", "urku", "--"], &run[..]].concat()),
+        )
+    });
+    assert_eq!(lab.kill("urku", "KILL"), second);
+    let third = lab.daemon_runs("urku", &second);
+    assert_eq!(lab.daemon("urku")["restarts"], 2);
+    assert_eq!(lab.daemon("urku")["last_end"], "died (signal 9)");
+    wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
+    let out = pinging.wait_with_output().unwrap().stdout;
+    let out = String::from_utf8(out).unwrap();
+    // What was on the shortcut at that moment is lost, and what did not fit into a queue beside TCP.
+    let received = out.split(" transmitted, ").nth(1);
+    let received = received.and_then(|rest| rest.split(' ').next()?.parse().ok());
+    assert!(received.is_some_and(|n: u32| n >= 140), "{out}");
+    if let Some((mut server, client)) = fed {
+        let out = client.wait_with_output().unwrap().stdout;
+        let report: Value = serde_json::from_slice(&out).unwrap();
+        let received = report["end"]["sum_received"]["bytes"].as_u64();
+        assert!(received.is_some_and(|n| n > 500_000), "{report}");
+        assert_eq!(wait_for_end(&mut server), 0);
+    }
+    // The answer of long ago was enough.
+    assert_eq!(lab.told("urku", "mpc.resolution.sent"), 1);
+    let mut now = BTreeMap::new();
+    wait_for("as many connections as before", || {
+        now = lab.connections();
+        now == before
+    });
+    assert_eq!(lab.daemon_runs("urku", ""), third);
+
+    // The lab dies, and its daemons with it.
+    signal(&lab.process(), "KILL");
+    lab.nothing_is_left();
+}
+
+#[test]
+fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
+    let lab = Runtime::new("split-term");
+    let embedded = ["up", "-d", "-q", "--split", "--embedded", LAB];
+    lab.ok(&embedded);
+    // The lab's own traffic makes the flows; from the fourth second on all the time.
+    wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
+    let egress = || {
+        let rows = lab.rows(&["urku", "mpc"]);
+        rows.iter().filter(|row| row["table"] == "egress").count()
+    };
+    wait_for("the shortcut back", || egress() == 1);
+    lab.kill("urku", "TERM");
+    wait_for("the daemon to end", || {
+        lab.daemon("urku")["state"] == "ended"
+    });
+    assert_eq!(lab.daemon("urku")["last_end"], "asked");
+    assert_eq!(lab.told("urku", "mpc.purge.sent"), 1);
+    assert_eq!(egress(), 0);
+    // The server that had imposed the entry has answered, so it has forgotten it.
+    let rows = lab.rows(&["urku", "mpc"]);
+    let answered = |row: &&Value| row["counter"] == "egress_purge_replies";
+    assert_eq!(rows.iter().find(answered).unwrap()["value"], 1);
+
+    // Started by hand, it serves; another one finds the seat taken.
+    let mut hand = lab.start(&["mpcd", "urku"]);
+    let pid = lab.daemon_runs("urku", "");
+    assert_eq!(pid, hand.id().to_string());
+    let refused = lab.run(&["mpcd", "urku"]);
+    assert_eq!(refused.code, 1);
+    let why = format!("urku is served by process {pid}");
+    assert!(refused.err.contains(&why), "{}", refused.err);
+    let refused = lab.run(&["mpcd", "r1"]);
+    assert!(
+        refused.err.contains("r1 has no MPOA client"),
+        "{}",
+        refused.err
+    );
+
+    // SIGHUP: the client starts again, in the same process.
+    let runs = lab.told("urku", "mpc.up");
+    signal(&pid, "HUP");
+    wait_for("the client to start again", || {
+        lab.told("urku", "mpc.up") == runs + 1
+    });
+    assert_eq!(lab.daemon_runs("urku", ""), pid);
+    signal(&pid, "INT");
+    assert_eq!(wait_for_end(&mut hand), 0);
+    wait_for("the seat to be free", || {
+        lab.daemon("urku")["state"] == "ended"
+    });
+    assert_eq!(
+        lab.daemon("sello")["restarts"],
+        0,
+        "the other one did not notice"
+    );
+
+    // One that was started by hand ends with the lab, too.
+    let mut hand = lab.start(&["mpcd", "urku"]);
+    lab.daemon_runs("urku", "");
+    lab.ok(&["down"]);
+    assert_eq!(wait_for_end(&mut hand), 0);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn a_lab_that_is_not_split_has_no_place_for_daemons() {
+    let lab = Runtime::new("split-not");
+    lab.ok(&["up", "-d", "-q", "--embedded", LAB]);
+    let mpcd = lab.run(&["mpcd", "urku"]);
+    assert_eq!(mpcd.code, 1);
+    assert!(mpcd.err.contains("'aerostat up --split'"), "{}", mpcd.err);
+    let inspect = lab.run(&["inspect", "processes"]);
+    assert_eq!(inspect.code, 1);
+    assert!(
+        inspect.err.contains("'aerostat up --split'"),
+        "{}",
+        inspect.err
+    );
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
+
+/// A lab that runs away from its daemon's silence: SIGSTOP. LANE goes on, and the lab ends in good order.
+#[test]
+fn a_daemon_that_hangs_stops_nobody() {
+    let lab = Runtime::new("split-stop");
+    let mut up = lab.command(&["up", "-q", "--split", "--embedded", LAB]);
+    let mut up = up
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut told = std::io::BufReader::new(up.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    lab.kill("urku", "STOP");
+    wait_for("the lab's pings over LANE", || {
+        let rows = lab.rows(&["sello", "port"]);
+        !rows.is_empty() && lab.told("sello", "mpc.flow.detected") > 0
+    });
+    signal(&up.id().to_string(), "INT");
+    assert_eq!(wait_for_end(&mut up), 0);
+    lab.nothing_is_left();
+}

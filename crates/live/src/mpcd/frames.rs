@@ -1,0 +1,122 @@
+//! Frames over a Unix socket that keeps their bounds.
+
+use aerostat_proto::mpoa::split::FRAME_MAX;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
+    bind, connect, listen, recv, send, socket_with,
+};
+use std::io;
+use std::path::Path;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 16;
+
+/// Room for the longest frame; one that needs more is none.
+pub(super) fn buffer() -> Vec<u8> {
+    vec![0; FRAME_MAX]
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        flags,
+        None,
+    )?)
+}
+
+/// Where daemons come to. It never blocks.
+#[derive(Debug)]
+pub(super) struct Door(OwnedFd);
+
+impl Door {
+    /// Opens it at `path`, where nothing is.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let door = socket()?;
+        bind(&door, &SocketAddrUnix::new(path)?)?;
+        listen(&door, BACKLOG)?;
+        Ok(Self(door))
+    }
+    /// The next who came.
+    pub(super) fn accept(&self) -> Option<Frames> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        accept_with(&self.0, flags).ok().map(Frames)
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What was there to receive.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Got<'a> {
+    /// A frame.
+    Frame(&'a [u8]),
+    /// Nothing yet.
+    Nothing,
+    /// The other end is gone, or sent what is no frame.
+    End,
+}
+
+/// One end of a connection. It never blocks.
+#[derive(Debug)]
+pub(super) struct Frames(OwnedFd);
+
+impl Frames {
+    /// Connects to a door.
+    pub(super) fn connect(path: &Path) -> io::Result<Self> {
+        let frames = socket()?;
+        connect(&frames, &SocketAddrUnix::new(path)?)?;
+        Ok(Self(frames))
+    }
+    /// False if it does not fit now.
+    ///
+    /// # Errors
+    /// If the other end is gone.
+    pub(super) fn send(&self, frame: &[u8]) -> io::Result<bool> {
+        loop {
+            return match send(&self.0, frame, SendFlags::NOSIGNAL) {
+                Ok(_) => Ok(true),
+                Err(Errno::AGAIN | Errno::NOBUFS) => Ok(false),
+                Err(Errno::INTR) => continue,
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+    /// The next frame, in `buffer`.
+    pub(super) fn receive<'a>(&self, buffer: &'a mut [u8]) -> Got<'a> {
+        let length = loop {
+            // With TRUNC the length is that of the frame, not of what fitted.
+            match recv(&self.0, &mut *buffer, RecvFlags::TRUNC) {
+                Ok((_, length)) => break length,
+                Err(Errno::AGAIN) => return Got::Nothing,
+                Err(Errno::INTR) => {}
+                Err(_) => return Got::End,
+            }
+        };
+        match buffer.get(..length) {
+            // No message is empty: that is the end.
+            None | Some([]) => Got::End,
+            Some(frame) => Got::Frame(frame),
+        }
+    }
+    /// The process at the other end, if it is of the same user.
+    pub(super) fn peer(&self) -> Option<u32> {
+        let peer = rustix::net::sockopt::socket_peercred(&self.0).ok()?;
+        // Inside a user namespace the peer's uid is seen through the same map as our own.
+        let same = peer.uid == rustix::process::geteuid();
+        same.then(|| peer.pid.as_raw_pid().unsigned_abs())
+    }
+}
+
+impl AsFd for Frames {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,244 @@
+//! A daemon's process: a socket, a clock, signals, and the machine.
+
+use super::frames::{Frames, Got, buffer};
+use crate::clock::Clock;
+use aerostat_proto::mpoa::mpc::{Mpcd, MpcdInput, MpcdOutput};
+use aerostat_proto::mpoa::split::codec::Message as _;
+use aerostat_proto::mpoa::split::{Greeting, ToMpcd, VERSION};
+use aerostat_proto::{Duration, Instant, Machine as _};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// How long the lab may take to answer a greeting.
+const GREETING: Duration = Duration::from_secs(5);
+/// Frames taken in one turn.
+const TURN: usize = 64;
+
+/// How a daemon's work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was asked to, and has told the servers.
+    Asked,
+    /// The lab is gone.
+    LabGone,
+}
+
+/// Why a daemon does not work.
+#[derive(Debug)]
+pub enum MpcdError {
+    /// Nobody is at the socket: the lab does not run, or not with `--split`.
+    NoLab(io::Error),
+    /// The lab has no seat for it; its reason.
+    Refused(String),
+    /// What the operating system said.
+    Io(io::Error),
+    /// The lab said something that is no message.
+    Nonsense(String),
+}
+
+impl std::fmt::Display for MpcdError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoLab(error) => write!(f, "the lab has no place for daemons: {error}"),
+            Self::Refused(why) => f.write_str(why),
+            Self::Io(error) => write!(f, "{error}"),
+            Self::Nonsense(error) => write!(f, "the lab is not understood: {error}"),
+        }
+    }
+}
+impl std::error::Error for MpcdError {}
+
+impl From<io::Error> for MpcdError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Is the MPOA daemon of `node` until it is asked to end or the lab is gone. Call it while the process has one
+/// thread: it gives up the process's privileges. `child`: the lab started it, and it ends with the lab.
+///
+/// # Errors
+/// See [`MpcdError`].
+pub fn serve(socket: &Path, node: &str, child: bool) -> Result<End, MpcdError> {
+    let (terminate, reload) = (signals(&[SIGTERM, SIGINT, SIGQUIT])?, signals(&[SIGHUP])?);
+    let frames = Frames::connect(socket).map_err(MpcdError::NoLab)?;
+    let mut process = Process {
+        frames,
+        signals: [terminate, reload],
+        clock: Clock::start(),
+        mpcd: Mpcd::default(),
+        buffer: buffer(),
+    };
+    process.greet(node)?;
+    restrict(child);
+    process.run()
+}
+
+/// A descriptor that gets an octet for each of these signals.
+fn signals(which: &[i32]) -> io::Result<UnixStream> {
+    let (read, write) = UnixStream::pair()?;
+    read.set_nonblocking(true)?;
+    for signal in which {
+        signal_hook::low_level::pipe::register(*signal, write.try_clone()?)?;
+    }
+    Ok(read)
+}
+
+struct Process {
+    frames: Frames,
+    signals: [UnixStream; 2],
+    clock: Clock,
+    mpcd: Mpcd,
+    buffer: Vec<u8>,
+}
+
+impl Process {
+    fn greet(&mut self, node: &str) -> Result<(), MpcdError> {
+        let hello = Greeting::Hello {
+            version: VERSION,
+            node: node.to_owned(),
+        };
+        self.say(&hello.encode())?;
+        let until = Instant::ZERO + GREETING;
+        loop {
+            let now = self.clock.now();
+            if now >= until {
+                return Err(MpcdError::Refused("the lab does not answer".into()));
+            }
+            match self.frames.receive(&mut self.buffer) {
+                Got::Nothing => self.wait(Some(until), PollFlags::IN)?,
+                Got::End => return Err(MpcdError::Refused("the lab has ended".into())),
+                Got::Frame(frame) => {
+                    let nonsense = |error| MpcdError::Nonsense(format!("{error}"));
+                    return match Greeting::decode(frame).map_err(nonsense)? {
+                        Greeting::Welcome { version: VERSION } => Ok(()),
+                        Greeting::Welcome { version } => Err(MpcdError::Nonsense(format!(
+                            "it speaks version {version}, this daemon {VERSION}"
+                        ))),
+                        Greeting::Refused(why) => Err(MpcdError::Refused(why)),
+                        Greeting::Hello { .. } => {
+                            Err(MpcdError::Nonsense("it greets as a daemon".into()))
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    fn run(mut self) -> Result<End, MpcdError> {
+        loop {
+            let now = self.clock.now();
+            if let Some(end) = self.listen(now)? {
+                return Ok(end);
+            }
+            for (which, input) in [MpcdInput::Terminate, MpcdInput::Reload]
+                .into_iter()
+                .enumerate()
+            {
+                if matches!(self.signals[which].read(&mut [0; 16]), Ok(1..)) {
+                    // Signals are never refused.
+                    let _ = self.mpcd.handle_input(input, now);
+                }
+            }
+            if self.mpcd.poll_timeout().is_some_and(|at| at <= now) {
+                self.mpcd.handle_timeout(now);
+            }
+            while let Some(output) = self.mpcd.poll_output() {
+                match output {
+                    MpcdOutput::Message(message) => {
+                        if self.say(&message.encode()).is_err() {
+                            return Ok(End::LabGone);
+                        }
+                    }
+                    MpcdOutput::Exit => return Ok(End::Asked),
+                }
+            }
+            self.wait(self.mpcd.poll_timeout(), PollFlags::IN)?;
+        }
+    }
+
+    /// Takes what the lab said.
+    fn listen(&mut self, now: Instant) -> Result<Option<End>, MpcdError> {
+        for _ in 0..TURN {
+            match self.frames.receive(&mut self.buffer) {
+                Got::Nothing => break,
+                Got::End => return Ok(Some(End::LabGone)),
+                Got::Frame(frame) => {
+                    let message = ToMpcd::decode(frame)
+                        .map_err(|error| MpcdError::Nonsense(error.to_string()))?;
+                    // Messages are never refused.
+                    let _ = self.mpcd.handle_input(MpcdInput::Message(message), now);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sends a frame; waits while it does not fit.
+    fn say(&self, frame: &[u8]) -> io::Result<()> {
+        while !self.frames.send(frame)? {
+            self.wait(None, PollFlags::OUT)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the socket, for signals (if it is not for room that it waits), or for `until`.
+    fn wait(&self, until: Option<Instant>, what: PollFlags) -> io::Result<()> {
+        let left = until.map(|at| at.since(self.clock.now()));
+        let left = left.map(|left| Timespec {
+            tv_sec: left.as_secs().min(1 << 30) as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        });
+        let [terminate, reload] = &self.signals;
+        let mut all = [
+            PollFd::new(&self.frames, what),
+            PollFd::new(terminate, PollFlags::IN),
+            PollFd::new(reload, PollFlags::IN),
+        ];
+        let count = if what == PollFlags::IN { all.len() } else { 1 };
+        match poll(&mut all[..count], left.as_ref()) {
+            Err(rustix::io::Errno::INTR) | Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Gives up all that a daemon does not need: it has its socket. What cannot be given up, as a user namespace of
+/// one user has no other, was not much.
+fn restrict(child: bool) {
+    use rustix::thread as own;
+    let _ = own::set_no_new_privs(true);
+    if rustix::process::geteuid().is_root() {
+        const NOBODY: u32 = 65_534;
+        let _ = own::set_thread_groups(&[]);
+        let _ = own::set_thread_gid(rustix::process::Gid::from_raw(NOBODY));
+        let _ = own::set_thread_uid(rustix::process::Uid::from_raw(NOBODY));
+    }
+    let nothing = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    let _ = own::set_capabilities(None, nothing);
+    // No processes, no cores; descriptors for what is open already.
+    for (resource, most) in [
+        (Resource::Nproc, 0),
+        (Resource::Core, 0),
+        (Resource::Nofile, 16),
+    ] {
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        let _ = setrlimit(resource, limit);
+    }
+    if child {
+        // A change of user clears it.
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    }
+}

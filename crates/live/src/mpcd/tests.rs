@@ -1,0 +1,231 @@
+//! Seats and who gets them: daemons of the wrong version, liars, sleepers, and those that die at once.
+
+use super::frames::{Frames, Got, buffer};
+use super::seats::{Daemons, Event};
+use aerostat_lab::model::{Lab, NodeId};
+use aerostat_proto::mpoa::mpc;
+use aerostat_proto::mpoa::split::codec::Message as _;
+use aerostat_proto::mpoa::split::{FromMpcd, Greeting, ToMpcd, VERSION};
+use aerostat_proto::{Duration, Instant};
+use mio::{Poll, Token};
+use std::path::{Path, PathBuf};
+
+struct Rig {
+    lab: Lab,
+    daemons: Daemons,
+    poll: Poll,
+    directory: PathBuf,
+    now: Instant,
+}
+
+impl Rig {
+    fn new(test: &str, program: &str) -> Self {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/two-subnets.atm.yml");
+        let lab = aerostat_lab::read(&file, &[]).expect("a lab").lab;
+        let name = format!("aerostat-mpcd-{}-{test}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let poll = Poll::new().unwrap();
+        let mut daemons = Daemons::new(&lab, &directory, program.as_ref()).unwrap();
+        daemons.register(poll.registry(), Token(7)).unwrap();
+        Self {
+            lab,
+            daemons,
+            poll,
+            directory,
+            now: Instant::from_secs(1),
+        }
+    }
+    /// One where nobody is started.
+    fn quiet(test: &str) -> Self {
+        let mut rig = Self::new(test, "/nonexistent");
+        rig.daemons.leave();
+        rig
+    }
+    fn urku(&self) -> NodeId {
+        self.lab.find("urku").unwrap()
+    }
+    fn turn(&mut self) -> Vec<Event> {
+        let mut told = Vec::new();
+        self.daemons.ready();
+        while self.daemons.turn(self.poll.registry(), self.now, &mut told) {}
+        self.daemons.flush();
+        told
+    }
+    fn connect(&self) -> Frames {
+        Frames::connect(&self.directory.join(super::SOCKET)).unwrap()
+    }
+    /// Greets and gets the answer.
+    fn greet(&mut self, version: u16, node: &str) -> (Frames, Option<Greeting>, Vec<Event>) {
+        let frames = self.connect();
+        let node = node.to_owned();
+        let hello = Greeting::Hello { version, node };
+        assert!(frames.send(&hello.encode()).unwrap());
+        let told = self.turn();
+        let answer = match frames.receive(&mut buffer()) {
+            Got::Frame(frame) => Some(Greeting::decode(frame).unwrap()),
+            Got::Nothing | Got::End => None,
+        };
+        (frames, answer, told)
+    }
+    fn welcome(&mut self) -> Frames {
+        let (frames, answer, told) = self.greet(VERSION, "urku");
+        assert_eq!(answer, Some(Greeting::Welcome { version: VERSION }));
+        assert_eq!(inputs(&told).len(), 1);
+        assert!(matches!(inputs(&told)[0], mpc::Input::StartDaemon));
+        frames
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn inputs(told: &[Event]) -> Vec<&mpc::Input<'static>> {
+    let inputs = told.iter().filter_map(|event| match event {
+        Event::Input(_, input) => Some(&**input),
+        Event::Trace(..) => None,
+    });
+    inputs.collect()
+}
+
+fn names(told: &[Event]) -> Vec<&'static str> {
+    let names = told.iter().filter_map(|event| match event {
+        Event::Trace(_, trace) => Some(trace.name),
+        Event::Input(..) => None,
+    });
+    names.collect()
+}
+
+#[test]
+fn one_seat_for_each_client() {
+    let mut rig = Rig::quiet("seats");
+    let frames = rig.welcome();
+    let refused = |rig: &mut Rig, version, node: &str| match rig.greet(version, node).1 {
+        Some(Greeting::Refused(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    let own = std::process::id();
+    let taken = refused(&mut rig, VERSION, "urku");
+    assert_eq!(taken, format!("urku is served by process {own}"));
+    assert!(refused(&mut rig, VERSION, "r1").contains("no MPOA client"));
+    assert!(refused(&mut rig, VERSION + 1, "sello").contains("version"));
+    // Messages go both ways, in order.
+    let reload = |reload| ToMpcd::Stop { reload };
+    rig.daemons.send(rig.urku(), &reload(true));
+    rig.daemons.send(rig.urku(), &reload(false));
+    let ended = FromMpcd::Ended {
+        restarts: false,
+        exits: true,
+    };
+    frames.send(&ended.encode()).unwrap();
+    let told = rig.turn();
+    assert!(matches!(inputs(&told)[..], [mpc::Input::Mpcd(said)] if *said == ended));
+    let mut buffer = buffer();
+    for expected in [true, false] {
+        let Got::Frame(frame) = frames.receive(&mut buffer) else {
+            panic!("nothing")
+        };
+        assert_eq!(ToMpcd::decode(frame), Ok(reload(expected)));
+    }
+    // It goes, and the seat is free.
+    drop(frames);
+    let told = rig.turn();
+    assert!(matches!(inputs(&told)[..], [mpc::Input::KillDaemon]));
+    rig.welcome();
+}
+
+#[test]
+fn nonsense_costs_the_seat() {
+    let mut rig = Rig::quiet("nonsense");
+    for nonsense in [&[0xff; 40][..], &[0; 3], &vec![1; 70_000]] {
+        let frames = rig.welcome();
+        frames.send(nonsense).unwrap();
+        let told = rig.turn();
+        assert!(matches!(inputs(&told)[..], [mpc::Input::KillDaemon]));
+        assert_eq!(frames.receive(&mut buffer()), Got::End);
+    }
+    // One who greets with nonsense gets no answer.
+    let frames = rig.connect();
+    frames.send(b"hello").unwrap();
+    assert!(rig.turn().is_empty());
+    assert_eq!(frames.receive(&mut buffer()), Got::End);
+}
+
+#[test]
+fn who_is_silent_or_does_not_read_has_to_go() {
+    let mut rig = Rig::quiet("silent");
+    let silent = rig.connect();
+    rig.turn();
+    assert_eq!(silent.receive(&mut buffer()), Got::Nothing);
+    let at = rig.daemons.poll_timeout().expect("it is watched");
+    assert_eq!(at, rig.now + Duration::from_secs(2));
+    rig.now = at;
+    rig.turn();
+    assert_eq!(silent.receive(&mut buffer()), Got::End);
+    // Only so many may be silent at a time.
+    let crowd: Vec<Frames> = (0..20)
+        .map(|_| {
+            let frames = rig.connect();
+            rig.turn();
+            frames
+        })
+        .collect();
+    let away = |frames: &&Frames| frames.receive(&mut buffer()) == Got::End;
+    assert_eq!(crowd.iter().filter(away).count(), 4);
+    drop(crowd);
+    rig.turn();
+
+    let sleeper = rig.welcome();
+    for _ in 0..20_000 {
+        rig.daemons.send(rig.urku(), &ToMpcd::Stop { reload: true });
+        rig.daemons.flush();
+    }
+    let told = rig.turn();
+    assert_eq!(names(&told), ["mpcd.misbehaved", "mpcd.down"]);
+    assert!(matches!(inputs(&told)[..], [mpc::Input::KillDaemon]));
+    drop(sleeper);
+}
+
+#[test]
+fn those_that_die_at_once_are_started_less_and_less_often() {
+    let mut rig = Rig::new("backoff", "/bin/false");
+    let mut waits = Vec::new();
+    let missing = rig.daemons.missing().count();
+    assert_eq!(missing, 2, "urku and sello");
+    for _ in 0..9 {
+        rig.turn();
+        // Both have been started; both end by themselves, in real time.
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        let mut died = 0;
+        while died < 2 {
+            assert!(std::time::Instant::now() < until);
+            died += names(&rig.turn())
+                .iter()
+                .filter(|n| **n == "mpcd.down")
+                .count();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let next = rig.daemons.poll_timeout().expect("the next start");
+        waits.push(next.since(rig.now).as_millis());
+        rig.now = next;
+    }
+    assert_eq!(
+        waits,
+        [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]
+    );
+    let table = rig.daemons.table(rig.urku(), rig.now).expect("a seat");
+    assert_eq!(table.rows[0][4].to_string(), "8");
+    assert_eq!(table.rows[0][5].to_string(), "died (exit code 1)");
+    // The experimenter's crash holds until the experimenter's restart.
+    let mut told = Vec::new();
+    rig.daemons.crash(rig.urku(), rig.now, &mut told);
+    let sello = rig.lab.find("sello").unwrap();
+    rig.daemons.crash(sello, rig.now, &mut told);
+    rig.turn();
+    assert_eq!(rig.daemons.poll_timeout(), None);
+    rig.daemons.resume(sello, rig.now);
+    assert_eq!(rig.daemons.poll_timeout(), Some(rig.now));
+}
