@@ -17,7 +17,7 @@ use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::{
-    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, lecs,
+    Bus, BusConfig, Lec, LecConfig, LecParams, Lecs, LecsConfig, Les, LesConfig, lecs,
 };
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::{Duration, Instant, ilmi, uni};
@@ -354,7 +354,15 @@ impl<'a> Builder<'a> {
         if let Some(lis) = &elan.clip {
             return self.add_clip(host, id, model, lis);
         }
-        let mut config = LecConfig::new(elan_name(elan), model.address, model.mac);
+        let asked = if model.named {
+            elan_name(elan)
+        } else {
+            ElanName::default()
+        };
+        let mut config = LecConfig::new(asked, model.address, model.mac);
+        if !model.v2 {
+            (config.v2, config.params) = (false, LecParams::v1());
+        }
         let seed = self.seed_of(name, &format!("lec{}", model.index), life);
         // A host without a prefix does not know the LECS either.
         let known = model.address.prefix() != NO_PREFIX;
@@ -500,10 +508,13 @@ impl<'a> Builder<'a> {
         if model.ilmi {
             self.register(&mut host, id, &model.attachment, model.uni);
         }
-        let config = lecs_config(self.lab, model);
-        host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
+        if model.rank == 0 {
+            let config = lecs_config(self.lab, model);
+            host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
+        }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
-            let (les, bus) = (les_config(elan), bus_config(elan));
+            let (les, bus) = pair(elan, model);
+            let (les, bus) = (les_config(elan, (les, bus), model), bus_config(elan, bus));
             host.add_elan(
                 Box::new(move |_| Service::Les(Les::new(les.clone()))),
                 Box::new(move |_| Service::Bus(Bus::new(bus.clone()))),
@@ -522,7 +533,8 @@ fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
             .map(configured)
             .collect(),
         // Only clients from outside name none: linux-atm's do so unless told otherwise.
-        default: lab.elans.iter().find(|elan| elan.is_own()).map(elan_name),
+        policies: model.policies.clone(),
+        default: model.default.map(|id| elan_name(lab.elan(id))),
         ..LecsConfig::default()
     }
 }
@@ -538,24 +550,44 @@ fn elan_name(elan: &Elan) -> ElanName {
 /// What the LECS answers to clients of this ELAN.
 fn configured(elan: &Elan) -> lecs::Elan {
     lecs::Elan {
+        standby: elan.standby.iter().map(|(les, _)| *les).collect(),
+        members: elan.members.iter().map(|octets| pattern(octets)).collect(),
+        macs: elan.macs.clone(),
         max_frame: elan.max_frame,
         tlvs: vec![Tlv::u32(TlvType::ELAN_ID, elan.id)],
         ..lecs::Elan::new(elan_name(elan), elan.les)
     }
 }
 
-fn les_config(elan: &Elan) -> LesConfig {
+/// ATM addresses that begin with these octets.
+fn pattern(octets: &[u8]) -> lecs::AddressPattern {
+    let mut value = AtmAddress::ZERO;
+    for (to, octet) in value.0.iter_mut().zip(octets) {
+        *to = *octet;
+    }
+    lecs::AddressPattern::prefix(value, octets.len())
+}
+
+/// LES and BUS of the ELAN on this host.
+fn pair(elan: &Elan, model: &LaneServer) -> (AtmAddress, AtmAddress) {
+    let standby = model.rank.checked_sub(1).and_then(|n| elan.standby.get(n));
+    standby.copied().unwrap_or((elan.les, elan.bus))
+}
+
+fn les_config(elan: &Elan, (les, bus): (AtmAddress, AtmAddress), model: &LaneServer) -> LesConfig {
     LesConfig {
         max_frame: elan.max_frame,
         elan_id: elan.id,
-        ..LesConfig::new(elan_name(elan), elan.les, elan.bus)
+        v2: elan.v2,
+        lecs: (!elan.standby.is_empty()).then_some(model.lecs),
+        ..LesConfig::new(elan_name(elan), les, bus)
     }
 }
 
-fn bus_config(elan: &Elan) -> BusConfig {
+fn bus_config(elan: &Elan, bus: AtmAddress) -> BusConfig {
     BusConfig {
         max_frame: elan.max_frame,
-        ..BusConfig::new(elan_name(elan), elan.bus)
+        ..BusConfig::new(elan_name(elan), bus)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::Answer;
 use aerostat_proto::Duration;
+use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::lane::MaxFrameSize;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, Bhli, MacAddr, Qos, Sap, Vc};
@@ -107,6 +108,27 @@ scalar!(
         _ => text.parse::<AtmAddress>().map(Some).map_err(|error| format!("expected well-known or an ATM address: {error}")),
     },
     { "type": "string", "description": "well-known, or 20 octets: 40 hex digits, dots anywhere", "examples": ["well-known"] }
+);
+scalar!(
+    /// Version of LAN emulation: true is 2.
+    LaneVersion(bool), |text: &str| match text {
+        "1" => Ok(false),
+        "2" => Ok(true),
+        _ => Err("expected 1 or 2".to_owned()),
+    },
+    { "enum": [1, 2, "1", "2"] }
+);
+scalar!(
+    /// What ties a LANE client to an ELAN.
+    CriterionText(Criterion), |text: &str| match text {
+        "name" => Ok(Criterion::Name),
+        "address" => Ok(Criterion::Address),
+        "mac" => Ok(Criterion::Mac),
+        "type" => Ok(Criterion::LanType),
+        "size" => Ok(Criterion::FrameSize),
+        _ => Err("expected name, address, mac, type or size".to_owned()),
+    },
+    { "enum": ["name", "address", "mac", "type", "size"] }
 );
 scalar!(
     /// A label.
@@ -454,8 +476,35 @@ section! {
         uni: Option<At<UniVersion>>,
         /// Its link to the switch.
         link: Option<LinkOptions>,
+        /// Further hosts, each with a LES and a BUS for every ELAN, which take over when those before them are lost.
+        standby: Option<Vec<StandbyFile>>,
+        /// How the LECS assigns clients: levels in order; all criteria of a level must point to the ELAN. Default:
+        /// [[name], [address]].
+        policies: Option<Vec<Vec<At<CriterionText>>>>,
+        /// ELAN of clients that name none and are listed nowhere; default: the first.
+        default: Option<At<String>>,
         /// The emulated LANs.
         elans: Table<Name, ElanFile>,
+    }
+}
+section! {
+    /// A host with LESs and BUSs that stand by.
+    StandbyFile {
+        /// The switch it is attached to.
+        on: At<String>,
+        /// Its name; default lane2, lane3 and so on.
+        name: Option<At<Name>>,
+        /// Its link to the switch.
+        link: Option<LinkOptions>,
+    }
+}
+section! {
+    /// A LANE client.
+    LecFile {
+        /// Version of LAN emulation that it speaks, 1 or 2; default 2, or 1 where the server does.
+        version: Option<At<LaneVersion>>,
+        /// It names its ELAN to the LECS; default true. If not, the LECS assigns one by its policies.
+        named: Option<At<bool>>,
     }
 }
 section! {
@@ -465,6 +514,12 @@ section! {
         subnet: At<Net>,
         /// Largest frame; default 1516. With servers outside: what clients ask for; default: what the servers say.
         mtu: Option<At<Mtu>>,
+        /// Version of LAN emulation of its LES, 1 or 2; default 2.
+        version: Option<At<LaneVersion>>,
+        /// Leading octets of the ATM addresses of clients that belong here; others may not join by name.
+        members: Option<Vec<At<CallPrefix>>>,
+        /// MAC addresses of clients that belong here.
+        macs: Option<Vec<At<Mac>>>,
         /// Servers outside the lab: ATM address of the LECS, or well-known.
         lecs: Option<At<LecsAddress>>,
         /// Servers outside the lab: ATM address of the LES; alone, no LECS is asked; with `lecs`, it is the last resort.
@@ -488,6 +543,8 @@ section! {
         routes: Option<Table<Net, At<Ip>>>,
         /// Its MPOA server; default: as the lab's.
         mpoa: Option<MpoaFile>,
+        /// Its LANE clients.
+        lec: Option<LecFile>,
         /// Its NHRP server, where it differs from the lab's.
         nhrp: Option<NhrpFile>,
         /// Its LANE and Classical IP clients get their addresses, and that of the LECS, from the switch by ILMI; default
@@ -516,6 +573,8 @@ section! {
         routes: Option<Table<Net, At<Ip>>>,
         /// Its MPOA client; default: as the lab's.
         mpoa: Option<MpoaFile>,
+        /// Its LANE client.
+        lec: Option<LecFile>,
         /// Its link to the switch.
         link: Option<LinkOptions>,
         /// Settings of the embedded TCP.

@@ -17,6 +17,7 @@
 use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::{Program, Role};
+use aerostat_proto::lane::lecs::Criterion;
 use aerostat_proto::nhrp::auth;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::lane::MaxFrameSize;
@@ -80,7 +81,7 @@ pub struct Node {
 pub enum NodeKind {
     /// An ATM switch.
     Switch(Switch),
-    /// The host that runs LECS, LES and BUS.
+    /// A host that runs LECS, LES and BUS.
     LaneServer(LaneServer),
     /// An IP router with one LANE client per ELAN.
     Router(Router),
@@ -248,11 +249,18 @@ pub struct Attachment {
     pub address: AtmAddress,
 }
 
-/// The host of the LANE services.
+/// A host of LANE services: the first has the LECS, and a LES and a BUS for every ELAN; the others have further LESs
+/// and BUSs, which stand by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneServer {
     /// Where it is attached.
     pub attachment: Attachment,
+    /// 0 for the first host; N for that of entry N-1 of [`Elan::standby`].
+    pub rank: usize,
+    /// How the LECS assigns clients, level by level.
+    pub policies: Vec<Vec<Criterion>>,
+    /// ELAN of clients that name none and are listed nowhere.
+    pub default: Option<ElanId>,
     /// Own address of the LECS. The LECS also answers on [`AtmAddress::LECS`] and
     /// [`AtmAddress::LECS_ANYCAST`], to which the switches have routes.
     pub lecs: AtmAddress,
@@ -260,6 +268,21 @@ pub struct LaneServer {
     pub ilmi: bool,
     /// Version of the UNI.
     pub uni: Version,
+}
+
+impl LaneServer {
+    /// A host with this attachment; the LECS is to be completed.
+    pub(crate) fn at(attachment: Attachment) -> Self {
+        Self {
+            lecs: attachment.address,
+            attachment,
+            rank: 0,
+            policies: Vec::new(),
+            default: None,
+            ilmi: false,
+            uni: crate::plan::UNI,
+        }
+    }
 }
 
 /// One emulated LAN (Ethernet).
@@ -277,6 +300,14 @@ pub struct Elan {
     pub les: AtmAddress,
     /// Address of its BUS.
     pub bus: AtmAddress,
+    /// Further LESs, each with its BUS, that take over in this order.
+    pub standby: Vec<(AtmAddress, AtmAddress)>,
+    /// Its LESs speak LANE v2 with clients that can.
+    pub v2: bool,
+    /// Leading octets of ATM addresses of clients that belong here; empty: all may join by name.
+    pub members: Vec<Vec<u8>>,
+    /// MAC addresses of clients that belong here.
+    pub macs: Vec<MacAddr>,
     /// Its servers are outside the lab; then `les` and `bus` mean nothing.
     pub foreign: Option<ForeignServers>,
     /// No emulated LAN at all, but a Classical IP subnet; then frame size, LES and BUS mean nothing.
@@ -385,6 +416,10 @@ pub struct Lec {
     pub address: AtmAddress,
     /// IP address.
     pub ip: Ipv4Addr,
+    /// It speaks LANE v2 if its LES does.
+    pub v2: bool,
+    /// It names its ELAN to the LECS.
+    pub named: bool,
 }
 
 /// One entry of an IP routing table; subnets of own interfaces are not listed.
@@ -708,7 +743,7 @@ impl Lab {
         };
         format!("{kind}{}", lec.index)
     }
-    /// The host of the LANE services, if the lab has ELANs.
+    /// The first host of the LANE services, that with the LECS, if the lab has such services.
     #[must_use]
     pub fn lane_server(&self) -> Option<(NodeId, &Node, &LaneServer)> {
         self.nodes().find_map(|(id, node)| match &node.kind {

@@ -81,10 +81,15 @@ fn text(lab: &Lab) -> String {
             .collect();
         let _ = writeln!(
             out,
-            "ELAN {:<10} {:<18} frames of {:<5} {}",
+            "{} {:<10} {:<18} {:<22} {}",
+            if elan.clip.is_some() { "LIS " } else { "ELAN" },
             elan.name,
             elan.subnet.to_string(),
-            elan.max_frame,
+            match (&elan.clip, &elan.foreign) {
+                (Some(lis), _) => format!("packets of {}", lis.mtu),
+                (None, Some(_)) => "served outside".to_owned(),
+                (None, None) => format!("frames of {}", elan.max_frame),
+            },
             members.join(", "),
         );
     }

@@ -40,6 +40,10 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             max_frame: MaxFrameSize::UNSPECIFIED,
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
+            standby: Vec::new(),
+            v2: false,
+            members: Vec::new(),
+            macs: Vec::new(),
             foreign: None,
             clip: Some(Lis {
                 mtu: mtu.try_into().unwrap_or(u16::MAX),

@@ -236,6 +236,9 @@ fn victim(
     };
     let known: &[(&str, Service)] = match &lab.node(id).kind {
         NodeKind::Switch(_) | NodeKind::Outside(_) => &[],
+        NodeKind::LaneServer(server) if server.rank > 0 => {
+            &[("les", Service::Les), ("bus", Service::Bus)]
+        }
         NodeKind::LaneServer(_) => &[
             ("lecs", Service::Lecs),
             ("les", Service::Les),

@@ -3,9 +3,11 @@
 use super::outside;
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{ElanFile, LabFile, LaneFile, Name};
-use crate::model::{Elan, ForeignServers, Lab, NodeKind};
+use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
+use crate::model::{Elan, ElanId, ForeignServers, Lab, NodeKind};
 use crate::plan;
+use aerostat_proto::lane::LecsConfig;
+use aerostat_proto::lane::lecs::Criterion;
 use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::{ElanName, MaxFrameSize};
 
@@ -21,6 +23,90 @@ pub(super) fn server_name(section: &LaneFile) -> (&str, Span) {
     match &section.name {
         Some(name) => (&name.value.0, name.at),
         None => ("lane", section.place),
+    }
+}
+
+/// How many hosts can stand by.
+const MAX_STANDBY: usize = 8;
+
+/// Name of the host of LANE services number `number`, from 2, and where to report trouble with it.
+pub(super) fn standby_name(section: &StandbyFile, number: u16) -> (String, Span) {
+    match &section.name {
+        Some(name) => (name.value.0.clone(), name.at),
+        None => (format!("lane{number}"), section.place),
+    }
+}
+
+/// Addresses of LES and BUS on the host with this address, for each ELAN that the lab's services serve.
+pub(super) fn pairs(
+    lab: &mut Lab,
+    host: AtmAddress,
+) -> impl Iterator<Item = (AtmAddress, AtmAddress, &mut Elan)> {
+    let own = lab.elans.iter_mut().filter(|elan| elan.is_own());
+    (0..).zip(own).map(move |(n, elan)| {
+        let les = host.with_selector(plan::SELECTOR_LES + n);
+        (les, host.with_selector(plan::SELECTOR_BUS + n), elan)
+    })
+}
+
+/// How the LECS assigns clients.
+pub(super) fn policies(section: &LaneFile) -> Vec<Vec<Criterion>> {
+    let Some(levels) = &section.policies else {
+        return LecsConfig::default().policies;
+    };
+    let level = |level: &Vec<At<_>>| level.iter().map(criterion).collect();
+    levels.iter().map(level).collect()
+}
+
+fn criterion(text: &At<crate::file::CriterionText>) -> Criterion {
+    text.value.0
+}
+
+/// The ELAN of clients that name none.
+pub(super) fn default(section: &LaneFile, lab: &Lab, d: &mut Diagnostics) -> Option<ElanId> {
+    let Some(given) = &section.default else {
+        return lab.elans.iter().position(Elan::is_own).map(ElanId);
+    };
+    let own = || lab.elans.iter().filter(|elan| elan.is_own());
+    let names = |elan: &&Elan| elan.name == given.value;
+    if own().find(names).is_none() {
+        d.error(
+            given.at,
+            format!("the LECS serves no ELAN '{}'", given.value),
+        )
+        .suggest(&given.value, own().map(|elan| elan.name.as_str()));
+    }
+    let mut elans = lab.elans.iter();
+    elans.position(|elan| names(&elan)).map(ElanId)
+}
+
+/// True if the client speaks LANE v2.
+pub(super) fn version(section: Option<&LecFile>) -> bool {
+    let version = section.and_then(|lec| lec.version.as_ref());
+    version.is_none_or(|version| version.value.0)
+}
+
+/// True if the client names its ELAN.
+pub(super) fn named(section: Option<&LecFile>) -> bool {
+    let named = section.and_then(|lec| lec.named.as_ref());
+    named.is_none_or(At::get)
+}
+
+/// Complains about settings of servers that the lab does not have.
+pub(super) fn nothing_to_serve(section: &LaneFile, d: &mut Diagnostics) {
+    let standby = section.standby.iter().flatten().map(|one| one.place);
+    let policies = section
+        .policies
+        .iter()
+        .flatten()
+        .flatten()
+        .map(|one| one.at);
+    let default = section.default.iter().map(|one| one.at);
+    if let Some(at) = standby.chain(policies).chain(default).next() {
+        d.error(
+            at,
+            "the lab has no LANE servers of its own to which this could apply",
+        );
     }
 }
 
@@ -41,8 +127,23 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
         );
         return;
     }
+    match section
+        .standby
+        .as_ref()
+        .and_then(|all| all.get(MAX_STANDBY))
+    {
+        Some(one) => {
+            d.error(
+                one.place,
+                format!("more than {MAX_STANDBY} hosts that stand by"),
+            );
+        }
+        None if section.on.is_none() => nothing_to_serve(section, d),
+        None => {}
+    }
     for (n, (name, elan)) in table.iter().enumerate() {
         check_subnet(&table[..n], name, elan, d);
+        check_size(elan, d);
         let foreign = foreign(name, elan, d);
         if foreign.is_none() && section.on.is_none() {
             d.error(name.at, format!("ELAN {} has no servers", name.value.0))
@@ -59,6 +160,15 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             // Completed when the LANE server has its address.
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
+            standby: Vec::new(),
+            v2: elan.version.as_ref().is_none_or(|version| version.value.0),
+            members: elan
+                .members
+                .iter()
+                .flatten()
+                .map(|prefix| prefix.value.octets().to_vec())
+                .collect(),
+            macs: elan.macs.iter().flatten().map(|mac| mac.value.0).collect(),
             foreign,
             clip: None,
         });
@@ -92,6 +202,21 @@ fn check_subnet(
     }
 }
 
+/// Version 1 has four of the five frame sizes.
+fn check_size(elan: &ElanFile, d: &mut Diagnostics) {
+    let v1 = elan
+        .version
+        .as_ref()
+        .is_some_and(|version| !version.value.0);
+    if let Some(mtu) = &elan.mtu
+        && v1
+        && mtu.value.0 == MaxFrameSize::S1580
+    {
+        d.error(mtu.at, "LANE v1 has no frames of 1580 octets")
+            .hint("it has 1516, 4544, 9234 and 18190");
+    }
+}
+
 /// Servers outside the lab, if the file names any.
 fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<ForeignServers> {
     if elan.lecs.is_none() && elan.les.is_none() {
@@ -100,6 +225,15 @@ fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<Fore
                 .hint("'name' is for ELANs with 'lecs' or 'les' outside");
         }
         return None;
+    }
+    let version = elan.version.iter().map(|version| version.at);
+    let members = elan.members.iter().flatten().map(|prefix| prefix.at);
+    let macs = elan.macs.iter().flatten().map(|mac| mac.at);
+    if let Some(at) = version.chain(members).chain(macs).next() {
+        d.error(
+            at,
+            "this is for servers in the lab, and those of this ELAN are outside",
+        );
     }
     let called = match &elan.name {
         Some(other) => other.value.clone(),
@@ -272,6 +406,81 @@ hosts: { x: { on: s1, elan: c, ip: 10.5.0.1 }, y: { on: s1, elan: c, ip: 10.5.0.
         );
     }
 
+    const STANDBY: &str = "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2]]
+lane:
+  on: s1
+  standby: [{ on: s2 }, { on: s2, name: third }]
+  policies: [[mac], [name], [type, size]]
+  default: b
+  elans:
+    a: { subnet: 10.1.0.0/24, version: 1, members: [47.0091] }
+    b: { subnet: 10.2.0.0/24, mtu: 9234, macs: ['02:a7:03:00:02:00'] }
+hosts:
+  x: { on: s1, elan: a, ip: 10.1.0.10, lec: { version: 1 } }
+  y: { on: s2, elan: b, ip: 10.2.0.10, lec: { named: false } }
+faults: [{ at: 1s, crash: lane/lecs }, { at: 2s, crash: third/bus }]
+";
+
+    #[test]
+    fn servers_that_stand_by_and_policies() {
+        use aerostat_proto::lane::lecs::Criterion;
+        let lab = lab(STANDBY);
+        let names: Vec<&str> = lab.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["s1", "s2", "lane", "lane2", "third", "x", "y"]);
+        let (_, _, server) = lab.lane_server().unwrap();
+        assert_eq!((server.rank, server.default.map(|id| id.0)), (0, Some(1)));
+        assert_eq!(server.policies.len(), 3);
+        assert_eq!(
+            server.policies[2],
+            [Criterion::LanType, Criterion::FrameSize]
+        );
+        for (n, elan) in lab.elans.iter().enumerate() {
+            assert_eq!(elan.standby.len(), 2);
+            for (les, bus) in &elan.standby {
+                assert_eq!(
+                    (les.selector(), bus.selector()),
+                    (0x80 + n as u8, 0xc0 + n as u8)
+                );
+                assert!(les.same_end_system(bus) && !les.same_end_system(&elan.les));
+            }
+        }
+        assert_eq!((lab.elans[0].v2, lab.elans[1].v2), (false, true));
+        assert_eq!(lab.elans[0].members, [vec![0x47, 0, 0x91]]);
+        let mut hosts = lab
+            .hosts()
+            .map(|(_, _, host)| (host.lec.v2, host.lec.named));
+        assert_eq!(
+            (hosts.next(), hosts.next()),
+            (Some((false, true)), Some((true, false)))
+        );
+    }
+
+    #[test]
+    fn mistakes_with_servers_are_told() {
+        let error = |from: &str, to: &str| {
+            assert!(STANDBY.contains(from), "{from}");
+            let found = crate::parse("t.atm.yml", &STANDBY.replace(from, to), &[]);
+            found.expect_err("an error").to_string()
+        };
+        assert!(error("third/bus", "third/lecs").contains("no service 'lecs'"));
+        assert!(error("default: b", "default: c").contains("serves no ELAN 'c'"));
+        assert!(error("[name]", "[nam]").contains("expected name, address"));
+        assert!(error("name: third", "name: lane").contains("two nodes with one name"));
+        assert!(error("{ on: s2 }", "{ on: s9 }").contains("no switch 's9'"));
+        assert!(error("version: 1,", "version: 3,").contains("expected 1 or 2"));
+        assert!(error("version: 1,", "version: 1, mtu: 1580,").contains("no frames of 1580"));
+        let alone = STANDBY.replace("  on: s1\n  standby", "  standby");
+        let alone = crate::parse("t.atm.yml", &alone, &[]).expect_err("an error");
+        assert!(
+            alone.to_string().contains("no LANE servers of its own"),
+            "{alone}"
+        );
+        let many = "{ on: s2 }, ".repeat(8) + "{ on: s2 }";
+        assert!(error("{ on: s2 }", &many).contains("more than 8"));
+    }
+
     #[test]
     fn mistakes_are_told() {
         let none = error("lecs: well-known", "mtu: 1516");
@@ -287,6 +496,8 @@ hosts: { x: { on: s1, elan: c, ip: 10.5.0.1 }, y: { on: s1, elan: c, ip: 10.5.0.
             "47.0091.8100.0000.02a7.0000.0100.02a703000100.01",
         );
         assert!(inside.contains("of x, in the lab"), "{inside}");
+        let version = error("lecs: well-known", "lecs: well-known, version: 1");
+        assert!(version.contains("servers in the lab"), "{version}");
         assert!(error("lecs: well-known", "lecs: wellknown").contains("expected well-known or"));
         assert!(error("name: ''", "name: 012345678901234567890123456789012").contains("32 octets"));
         let named = error("lecs: well-known }", "name: z }");

@@ -66,6 +66,10 @@ impl Names {
         if let Some((section, _)) = lane::own(file) {
             let (lane, at) = lane::server_name(section);
             names.add(lane, Class::LaneServer, at, d);
+            for (number, standby) in (2..).zip(section.standby.iter().flatten()) {
+                let (name, at) = lane::standby_name(standby, number);
+                names.add(&name, Class::LaneServer, at, d);
+            }
         }
         for (name, _) in file.routers.iter().flat_map(|table| &table.0) {
             names.add(&name.value.0, Class::Router, name.at, d);

@@ -216,17 +216,12 @@ impl Builder<'_> {
         // The node must stand in the list before a link can lead to it; its kind follows.
         self.lab.nodes.push(Node {
             name: name.to_owned(),
-            kind: NodeKind::LaneServer(LaneServer {
-                attachment: Attachment {
-                    switch: node,
-                    port: 0,
-                    link: LinkId(0),
-                    address,
-                },
-                lecs: address,
-                ilmi: false,
-                uni: plan::UNI,
-            }),
+            kind: NodeKind::LaneServer(LaneServer::at(Attachment {
+                switch: node,
+                port: 0,
+                link: LinkId(0),
+                address,
+            })),
         });
         let Some(switch) = switch else {
             return Attachment {
@@ -261,17 +256,33 @@ impl Builder<'_> {
         let esi = plan::mac(self.site, Kind::LaneServer, 1, 0);
         let attachment = self.attach(name, on, esi, section.link.as_ref(), d);
         let address = attachment.address;
-        let lane = self.lab.elans.iter_mut().filter(|elan| elan.is_own());
-        for (n, elan) in (0..).zip(lane) {
-            elan.les = address.with_selector(plan::SELECTOR_LES + n);
-            elan.bus = address.with_selector(plan::SELECTOR_BUS + n);
+        for (les, bus, elan) in lane::pairs(self.lab, address) {
+            (elan.les, elan.bus) = (les, bus);
         }
+        let lecs = address.with_selector(plan::SELECTOR_LECS);
+        let uni = section.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0);
         self.finish(NodeKind::LaneServer(LaneServer {
-            lecs: address.with_selector(plan::SELECTOR_LECS),
-            attachment,
+            lecs,
+            policies: lane::policies(section),
+            default: lane::default(section, self.lab, d),
             ilmi: section.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
-            uni: section.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
+            uni,
+            ..LaneServer::at(attachment)
         }));
+        for (number, standby) in (2..).zip(section.standby.iter().flatten()) {
+            let (name, _) = lane::standby_name(standby, number);
+            let esi = plan::mac(self.site, Kind::LaneServer, number, 0);
+            let attachment = self.attach(&name, &standby.on, esi, standby.link.as_ref(), d);
+            for (les, bus, elan) in lane::pairs(self.lab, attachment.address) {
+                elan.standby.push((les, bus));
+            }
+            self.finish(NodeKind::LaneServer(LaneServer {
+                lecs,
+                rank: usize::from(number) - 1,
+                uni,
+                ..LaneServer::at(attachment)
+            }));
+        }
     }
     fn router(
         &mut self,
@@ -307,6 +318,8 @@ impl Builder<'_> {
                 mac: plan::mac(self.site, Kind::Router, number, index),
                 address: address.with_selector(plan::SELECTOR_LEC + index),
                 ip: ip_value,
+                v2: lane::version(router.lec.as_ref()),
+                named: lane::named(router.lec.as_ref()),
             });
         }
         let queue = router.queue.as_ref().map_or(QUEUE, At::get);
@@ -361,6 +374,8 @@ impl Builder<'_> {
                 mac,
                 address: address.with_selector(plan::SELECTOR_LEC),
                 ip,
+                v2: lane::version(host.lec.as_ref()),
+                named: lane::named(host.lec.as_ref()),
             },
             routes: Vec::new(),
             // MPOA needs LANE.

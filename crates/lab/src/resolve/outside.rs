@@ -90,6 +90,7 @@ fn lane_elsewhere(file: &LabFile, d: &mut Diagnostics) {
             "the LANE services are outside: their host has no name here",
         );
     }
+    super::lane::nothing_to_serve(section, d);
 }
 
 fn trunk(
@@ -154,12 +155,7 @@ fn attach(
     // The node must stand in the list before a link can lead to it; its kind follows.
     lab.nodes.push(Node {
         name: name.clone(),
-        kind: NodeKind::LaneServer(LaneServer {
-            attachment: attachment.clone(),
-            lecs: address,
-            ilmi: false,
-            uni: plan::UNI,
-        }),
+        kind: NodeKind::LaneServer(LaneServer::at(attachment.clone())),
     });
     let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);
     attachment.link = id;

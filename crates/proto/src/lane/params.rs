@@ -71,6 +71,15 @@ impl Default for LecParams {
 }
 
 impl LecParams {
+    /// Defaults of LUNI 1.0, where they differ: C7 is 120 s, C10 is 1.
+    #[must_use]
+    pub fn v1() -> Self {
+        Self {
+            control_timeout: Duration::from_secs(120),
+            max_unknown_count: 1,
+            ..Self::default()
+        }
+    }
     /// Takes the values that a LECS hands out; each is moved into the range of the standard.
     pub fn apply(&mut self, tlvs: &[Tlv]) {
         for tlv in tlvs {

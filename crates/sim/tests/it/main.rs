@@ -7,6 +7,7 @@ mod check;
 mod clip;
 mod faults;
 mod labs;
+mod lane;
 mod nhrp;
 mod random;
 mod registering;

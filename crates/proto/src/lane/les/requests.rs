@@ -125,7 +125,15 @@ impl Les {
         }
         let config = &self.config;
         let kind = [LanType::UNSPECIFIED, config.lan_type].contains(&frame.lan_type);
-        let wanted = frame.max_frame.octets().unwrap_or(u16::MAX);
+        // Linux' client that takes 1580 octets says 1516, and X5.
+        let adjusted = frame.max_frame == MaxFrameSize::S1516
+            && frame.tlvs.get(TlvType::X5_ADJUSTMENT).is_some();
+        let asked = if adjusted {
+            MaxFrameSize::S1580
+        } else {
+            frame.max_frame
+        };
+        let wanted = asked.octets().unwrap_or(u16::MAX);
         let known = frame.max_frame == MaxFrameSize::UNSPECIFIED || wanted != u16::MAX;
         let size = known && wanted >= config.max_frame.octets().unwrap_or(0);
         let name = frame.elan.is_empty() || frame.elan.same(&config.elan);

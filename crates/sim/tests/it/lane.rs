@@ -1,0 +1,211 @@
+//! LAN emulation in whole labs: frame sizes, versions, policies, servers that stand by.
+
+use crate::bench::{Bench, lab_of};
+use crate::check;
+use aerostat_node::host::ServiceKind;
+use aerostat_proto::Duration;
+
+/// Two hosts on one ELAN, each with a flow to the other; servers on a third switch.
+const LAB: &str = "
+switches: { s1: {}, s2: {}, s3: {} }
+links: [[s1, s2], [s2, s3]]
+lane: { on: s3, SERVERS elans: { a: { subnet: 10.1.0.0/24, ELAN }, other: { subnet: 10.2.0.0/24 } } }
+hosts:
+  x: { on: s1, elan: a, ip: 10.1.0.10, X }
+  y: { on: s2, elan: a, ip: 10.1.0.11, Y }
+traffic:
+  - { name: there, from: x, to: y, kind: udp, rate: 20pps, size: SIZE, start: 3s }
+  - { name: back, from: y, to: x, kind: ping, rate: 10pps, size: SIZE, start: 3s }
+";
+
+fn lab(servers: &str, elan: &str, x: &str, y: &str, size: u16) -> Bench {
+    let text = LAB
+        .replace("SERVERS", servers)
+        .replace("ELAN }", &format!("{elan} }}"))
+        .replace(" X }", &format!(" {x} }}"))
+        .replace(" Y }", &format!(" {y} }}"))
+        .replace("SIZE", &size.to_string());
+    Bench::new(lab_of("lane", &text, &[]), 1)
+}
+
+/// A column of the first row of a table of `node`.
+fn value(bench: &Bench, node: &str, what: &str, table: &str, column: &str) -> String {
+    let station = bench.station(bench.node(node)).expect("a station");
+    let tables = station.inspect(what, bench.now()).expect("a service");
+    let table = tables.iter().find(|known| known.title == table);
+    let table = table.expect("a table");
+    let at = table.columns.iter().position(|known| *known == column);
+    table.rows[0][at.expect("a column")].to_string()
+}
+
+fn client(bench: &Bench, node: &str, column: &str) -> String {
+    value(bench, node, "lec", "client", column)
+}
+
+/// A counter of the data plane of the node's LEC.
+fn counter(bench: &Bench, node: &str, name: &str) -> u64 {
+    let station = bench.station(bench.node(node)).expect("a station");
+    let tables = station.inspect("lec", bench.now()).expect("a LEC");
+    let table = tables.iter().find(|table| table.title == "data counters");
+    let mut rows = table.expect("counters").rows.iter();
+    let row = rows.find(|row| row[0].to_string() == name);
+    row.map_or(0, |row| row[1].to_string().parse().expect("a number"))
+}
+
+#[track_caller]
+fn passes(bench: &mut Bench, what: &str, within: f64) -> Duration {
+    bench.until(what, within, |bench| bench.all_pass(&[0, 1]))
+}
+
+/// All services stop in good order, and nothing is left.
+#[track_caller]
+fn shut_down(mut bench: Bench) {
+    bench.stop_programs();
+    bench.run(Duration::from_secs(1));
+    let stations: Vec<_> = bench.stations().map(|(id, _)| id).collect();
+    for kind in [
+        ServiceKind::Lec,
+        ServiceKind::Les,
+        ServiceKind::Bus,
+        ServiceKind::Lecs,
+    ] {
+        for id in &stations {
+            bench.crash(*id, kind);
+        }
+    }
+    bench.until("silence after all services stopped", 10.0, check::silence);
+}
+
+#[test]
+fn packets_of_every_frame_size_travel_in_one_piece() {
+    for frame in [1516_u16, 1580, 4544, 9234, 18190] {
+        // LECID and Ethernet header, then the headers of IP and of UDP or ICMP.
+        let payload = frame - 16 - 28;
+        let mut bench = lab("", &format!("mtu: {frame}"), "", "", payload);
+        passes(&mut bench, &format!("frames of {frame}"), 6.0);
+        bench.run(Duration::from_secs(2));
+        let before = counter(&bench, "x", "sent_direct");
+        bench.run(Duration::from_secs(2));
+        let sent = counter(&bench, "x", "sent_direct") - before;
+        assert_eq!(
+            sent,
+            2 * (20 + 10),
+            "frames of {frame}: one for each packet"
+        );
+        assert_eq!(counter(&bench, "x", "too_long"), 0);
+        shut_down(bench);
+    }
+}
+
+#[test]
+fn both_versions_join_elans_of_both() {
+    for (elan, x, y, spoken) in [
+        ("version: 2", "lec: { version: 1 }", "", ["1", "2"]),
+        ("version: 1", "", "lec: { version: 1 }", ["1", "1"]),
+        ("version: 1", "", "", ["1", "1"]),
+        (
+            "version: 2, mtu: 9234",
+            "lec: { version: 1 }",
+            "lec: { version: 1 }",
+            ["1", "1"],
+        ),
+        ("version: 2", "", "", ["2", "2"]),
+    ] {
+        let mut bench = lab("", elan, x, y, 64);
+        passes(&mut bench, elan, 6.0);
+        for (node, version) in [("x", spoken[0]), ("y", spoken[1])] {
+            assert_eq!(client(&bench, node, "version"), version, "{node} on {elan}");
+            // Only LANE v2 knows numbers of ELANs.
+            let id = if version == "2" { "1" } else { "0" };
+            assert_eq!(client(&bench, node, "elan_id"), id, "{node} on {elan}");
+        }
+        shut_down(bench);
+    }
+}
+
+#[test]
+fn the_lecs_assigns_by_its_policies() {
+    let unnamed = "lec: { named: false }";
+    for (servers, elan) in [
+        (
+            "default: other, policies: [[name], [mac]],",
+            "macs: ['02:a7:03:00:01:00', '02:a7:03:00:02:00']",
+        ),
+        (
+            "default: other,",
+            "members: [47.0091.81.000000.02a7.0000.0100, 47.0091.81.000000.02a7.0000.0200.02a7]",
+        ),
+        ("default: a, policies: [[type, size]],", "mtu: 1516"),
+        ("", "mtu: 4544"),
+    ] {
+        let mut bench = lab(servers, elan, unnamed, unnamed, 64);
+        passes(&mut bench, servers, 6.0);
+        assert_eq!(client(&bench, "x", "elan"), "a");
+        shut_down(bench);
+    }
+    // One is listed, the other is not.
+    let one = "macs: ['02:a7:03:00:01:00']";
+    let servers = "default: other, policies: [[mac], [name]],";
+    let mut bench = lab(servers, one, unnamed, unnamed, 64);
+    bench.run(Duration::from_secs(3));
+    assert_eq!(
+        (client(&bench, "x", "elan"), client(&bench, "y", "elan")),
+        ("a".into(), "other".into())
+    );
+    // Who is not listed does not get in by the name.
+    let members = "members: [47.0091.81.000000.02a7.0000.0100]";
+    let mut bench = lab("", members, "", "", 64);
+    bench.run(Duration::from_secs(10));
+    assert_eq!(client(&bench, "x", "state"), "operational");
+    assert_ne!(client(&bench, "y", "state"), "operational");
+}
+
+const STANDBY: &str = "standby: [{ on: s1 }, { on: s2, name: third }],";
+
+/// Both hosts are clients of the LES on `server`.
+fn served_by(bench: &Bench, server: &str) -> Result<(), String> {
+    let own = value(bench, server, "les", "server", "address");
+    for node in ["x", "y"] {
+        let (state, les) = (client(bench, node, "state"), client(bench, node, "les"));
+        if state != "operational" || les != own {
+            return Err(format!("{node} is {state} at {les}, not at {own}"));
+        }
+    }
+    bench.all_pass(&[0, 1])
+}
+
+#[test]
+fn servers_that_stand_by_take_over() {
+    let mut bench = lab(STANDBY, "mtu: 1516", "", "", 64);
+    bench.until("the first serves", 6.0, |bench| served_by(bench, "lane"));
+    let [first, second] = ["lane", "lane2"].map(|name| bench.node(name));
+    // LES and BUS of the first host are lost; its LECS lives.
+    for kind in [ServiceKind::Les, ServiceKind::Bus] {
+        bench.crash(first, kind);
+    }
+    let took = bench.until("the second takes over", 20.0, |bench| {
+        served_by(bench, "lane2")
+    });
+    assert!(took < Duration::from_secs(12), "{took:?}");
+    // They come back, and stand by.
+    for kind in [ServiceKind::Bus, ServiceKind::Les] {
+        bench.restart(first, kind);
+    }
+    bench.run(Duration::from_secs(40));
+    served_by(&bench, "lane2").unwrap_or_else(|why| bench.fail(&why));
+    // A host without power says nothing: its port tells the LECS.
+    bench.power_off(second);
+    bench.until("the first is next", 40.0, |bench| served_by(bench, "lane"));
+    for kind in [ServiceKind::Les, ServiceKind::Bus] {
+        bench.crash(first, kind);
+    }
+    bench.until("the third takes over", 20.0, |bench| {
+        served_by(bench, "third")
+    });
+    let story = bench.log.story.join("\n");
+    assert!(story.contains("lecs.takeover"), "the story tells it");
+    // Without the LECS, all who are there stay.
+    bench.crash(first, ServiceKind::Lecs);
+    bench.run(Duration::from_secs(30));
+    served_by(&bench, "third").unwrap_or_else(|why| bench.fail(&why));
+}
