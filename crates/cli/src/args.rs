@@ -255,6 +255,7 @@ Examples:
   aerostat inspect ls1010 vc -o json
   aerostat inspect --watch urku mpc
   aerostat inspect urku mpc -o proc
+  aerostat inspect urku lec -o proc
   aerostat inspect urku nhrp --why 10.2.0.20
   aerostat inspect processes"
 )]
@@ -287,7 +288,7 @@ pub(crate) enum InspectFormat {
     Jsonl,
     /// Comma-separated values with a header line
     Csv,
-    /// The text of Linux' /proc/atm/mpc (only for mpc)
+    /// The text of Linux' /proc/net/atm/lec or mpc (only for these)
     Proc,
 }
 

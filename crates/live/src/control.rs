@@ -55,7 +55,7 @@ pub enum Request {
     Proc {
         /// Node name; `None` for all nodes that have such state.
         node: Option<String>,
-        /// `mpc`.
+        /// `lec`, `mpc`.
         what: String,
     },
     /// Set up a permanent connection through one switch. The answer is its table, as `Inspect` of `pvc` gives it.

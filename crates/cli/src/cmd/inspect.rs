@@ -25,9 +25,9 @@ pub(crate) fn run(args: &InspectArgs) -> Outcome {
     let (node, what) = (node.cloned(), what.clone());
     let mut client = client::connect(&args.which)?;
     let Some(format) = args.output.of_tables() else {
-        if what != "mpc" {
+        if what != "mpc" && what != "lec" {
             return Err(Failure::usage(format!("Linux has no file for '{what}'"))
-                .hint("-o proc is for mpc: /proc/atm/mpc"));
+                .hint("-o proc is for lec and mpc: /proc/net/atm/lec and mpc"));
         }
         let request = Request::Proc { node, what };
         return repeat(args.watch, true, || {

@@ -18,10 +18,12 @@ hosts:
   left:  { on: sw, elan: fixed, ip: 10.7.0.1 }
   right: { on: sw, elan: fixed, ip: 10.7.0.2 }
   lan1:  { on: sw, elan: lan, ip: 10.1.0.1 }
+  lan2:  { on: sw, elan: lan, ip: 10.1.0.2 }
 pvcs: [{ from: left, vc: 0.100, to: right, qos: 'cbr:max_pcr=1000' }]
 traffic:
   - { from: two, to: one, kind: ping, rate: 20pps }
   - { from: left, to: right, kind: ping, rate: 20pps }
+  - { from: lan1, to: lan2, kind: ping, rate: 20pps }
 ";
 
 fn json(text: &str, schema: &str) -> Vec<Value> {
@@ -114,10 +116,42 @@ fn what_users_of_linux_atm_know() {
     );
     assert_eq!((rows.len(), &rows[1]["aal"]), (2, &"AAL5".into()));
 
+    le_arp(&lab);
     by_their_own_names(&lab, &two);
     mistakes(&lab);
     lab.ok(&["down"]);
     lab.nothing_is_left();
+}
+
+/// `/proc/net/atm/lec`: the other host of the ELAN, to which a connection leads, and the BUS.
+fn le_arp(lab: &Runtime) {
+    let text = || lab.ok(&["inspect", "lan1", "lec", "-o", "proc"]);
+    wait_for("a data direct connection", || {
+        text().contains("_DIRECT 0000")
+    });
+    let text = text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[0].starts_with("Itf  MAC          ATM destination   "));
+    let other = lab.ok(&["inspect", "lan2", "lec", "-o", "json"]);
+    let client = &json(&other, "aerostat.inspect.lec.v1")[0];
+    let (mac, atm) = (
+        client["mac"].as_str().unwrap(),
+        client["address"].as_str().unwrap(),
+    );
+    let direct = format!(
+        "lec0 {mac} {} ESI_FORWARD_DIRECT 0000  0 ",
+        atm.replace('.', "")
+    );
+    assert!(lines[1].starts_with(&direct), "{text}");
+    assert!(
+        lines[2].starts_with("lec0 ff:ff:ff:ff:ff:ff 47")
+            && lines[2].contains(" ESI_FORWARD_DIRECT 0002  0 ")
+    );
+    assert!(
+        lines[3].contains(" ESI_UNKNOWN        0000               0 "),
+        "{text}"
+    );
 }
 
 fn by_their_own_names(lab: &Runtime, two: &str) {

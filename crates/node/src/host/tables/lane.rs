@@ -1,7 +1,22 @@
 //! What `inspect` shows of LANE clients and servers.
 
+use crate::host::{Host, Service};
 use crate::inspect::{Table, text};
 use aerostat_proto::lane::{bus, lec, les};
+
+impl Host {
+    /// The text of `/proc/net/atm/lec`: all LANE clients under one head line. `None` if there are none.
+    pub(super) fn lec_proc_text(&self) -> Option<String> {
+        let slots = self.slots.iter().enumerate();
+        let clients = slots.filter_map(|(slot, state)| match &state.service {
+            Some(Service::Lec(lec)) => Some(lec.snapshot().proc_lines(self.interface_of(slot)?)),
+            _ => None,
+        });
+        let clients: Vec<String> = clients.collect();
+        let header = lec::LecSnapshot::PROC_HEADER;
+        (!clients.is_empty()).then(|| header.to_owned() + &clients.concat())
+    }
+}
 
 pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Table> {
     let columns = &[

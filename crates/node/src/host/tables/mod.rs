@@ -142,10 +142,13 @@ impl Host {
         })
     }
 
-    /// State as the text of the file under Linux' `/proc` that shows it: `mpc` as `/proc/atm/mpc`. `None` if this
-    /// host has no such state, or Linux no such file.
+    /// State as the text of the file under Linux' `/proc` that shows it: `mpc` as `/proc/net/atm/mpc`, `lec` as
+    /// `/proc/net/atm/lec`. `None` if this host has no such state, or Linux no such file.
     #[must_use]
     pub fn proc_text(&self, what: &str, now: Instant) -> Option<String> {
+        if what == "lec" {
+            return self.lec_proc_text();
+        }
         let mut services = self.slots.iter().filter_map(|slot| slot.service.as_ref());
         services.find_map(|service| match (what, service) {
             ("mpc", Service::Mpc(mpc)) => Some(mpc.snapshot(now).proc_text()),

@@ -29,6 +29,7 @@ mod direct;
 mod forward;
 mod join;
 mod messages;
+mod proc_text;
 mod snapshot;
 pub use control::ControlCounters;
 pub use forward::DataCounters;
