@@ -32,6 +32,8 @@ pub(super) struct Host {
     pub(super) heard: Vec<Indication>,
     /// Messages from the switch since the test last looked.
     pub(super) got: Vec<Message>,
+    /// Its call control hears nothing: it answers nothing.
+    pub(super) deaf: bool,
     receiver: RunReassembler,
     switch: usize,
 }
@@ -47,6 +49,10 @@ impl Host {
     /// The last message of a kind from the switch.
     pub(super) fn last(&self, kind: MessageType) -> Option<&Message> {
         self.got.iter().rev().find(|message| message.kind == kind)
+    }
+    /// Messages to the switch that wait or are not acknowledged.
+    pub(super) fn unsent(&self) -> usize {
+        self.saal.outstanding()
     }
     /// How many messages of a kind came from the switch.
     pub(super) fn count(&self, kind: MessageType) -> usize {
@@ -127,6 +133,7 @@ impl Bare {
                 saal: Saal::new(params.sscop),
                 heard: Vec::new(),
                 got: Vec::new(),
+                deaf: false,
                 receiver: RunReassembler::new(0),
                 switch: *switch,
             });
@@ -252,6 +259,9 @@ impl Bare {
             saal::Indication::Data(octets) => {
                 let decoded = Message::decode(&octets).expect("a message");
                 host.got.push(decoded.message);
+                if host.deaf {
+                    return;
+                }
                 host.uni.handle_input(uni::Input::SaalData(&octets), now)
             }
             saal::Indication::Established => host.uni.handle_input(uni::Input::SaalUp, now),
@@ -338,8 +348,8 @@ impl Bare {
         for (k, switch) in self.switches.iter().enumerate() {
             assert_eq!(switch.calls().count(), 0, "switch {k}");
             for port in switch.port_infos() {
-                let held = (port.calls, port.labels, port.reserved);
-                assert_eq!(held, (0, 0, (0, 0)), "switch {k} port {}", port.port);
+                let held = (port.calls, port.pending, port.labels, port.reserved);
+                assert_eq!(held, (0, 0, 0, (0, 0)), "switch {k} port {}", port.port);
             }
             let connections = switch.fabric().connections().filter(|c| !c.local);
             assert_eq!(connections.count(), 0, "switch {k}");

@@ -151,6 +151,9 @@ impl<R: RouteSelect> Switch<R> {
             call.first_party(branch, party);
         }
         self.calls.insert(id, call);
+        if let Some(port) = self.port_mut(root.port) {
+            port.pending += 1;
+        }
         let leg = self.legs.get_mut(&root).ok_or(Cause::TEMPORARY)?;
         leg.call = Some(id);
         let vc = leg.vc;
@@ -231,6 +234,7 @@ impl<R: RouteSelect> Switch<R> {
         if !call.accepted {
             call.accept(key);
             let (root, text) = (call.root, format!("call to {} connected", call.info.called));
+            self.answered(root.port);
             self.counters.connected += 1;
             self.trace(Trace::detail("switch.call.up", text).with("call", id.0));
             let request = Request::Accept {

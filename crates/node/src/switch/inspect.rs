@@ -61,6 +61,8 @@ pub struct PortInfo {
     pub phase: Phase,
     /// Half-calls, those being released included.
     pub calls: usize,
+    /// Calls that came in here and are not answered yet.
+    pub pending: usize,
     /// Labels in use.
     pub labels: usize,
     /// Reserved towards the other end and from there, cells/s.
@@ -116,7 +118,8 @@ impl<R: RouteSelect> Switch<R> {
                 kind: port.config.kind,
                 version: port.interface.version(),
                 phase: port.interface.phase(),
-                calls: self.legs.keys().filter(|key| key.port == number).count(),
+                calls: port.held,
+                pending: port.pending,
                 labels: port.labels(),
                 reserved: (port.reserved.tx, port.reserved.rx),
                 admit: port.config.admit,

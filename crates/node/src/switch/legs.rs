@@ -1,6 +1,6 @@
 //! Legs: what a half-call holds at its port, and how calls and legs are joined and parted.
 
-use aerostat_proto::uni::{CallId, Reason, Request, SetupInfo};
+use aerostat_proto::uni::{Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
 use aerostat_wire::Vc;
 
@@ -31,10 +31,11 @@ impl<R: RouteSelect> Switch<R> {
             vc: None,
             reserved: Reservation::default(),
         };
-        let full = self.is_full(key.port);
         let admitted = match self.port_mut(key.port) {
             None => Err(Cause::TEMPORARY),
-            Some(_) if full => Err(Cause::RESOURCES),
+            Some(port) if port.is_full() || port.pending >= port.config.max_pending => {
+                Err(Cause::RESOURCES)
+            }
             Some(port) => match (offered, port.is_network()) {
                 (Some(vc), _) => port.take(vc).map(|()| vc),
                 (None, true) => port.allocate(),
@@ -43,8 +44,16 @@ impl<R: RouteSelect> Switch<R> {
             }
             .map(|vc| leg.vc = Some(vc)),
         };
-        self.legs.insert(key, leg);
+        self.hold_leg(key, leg);
         admitted
+    }
+
+    fn hold_leg(&mut self, key: LegKey, leg: Leg) {
+        let before = self.legs.insert(key, leg);
+        debug_assert!(before.is_none(), "ids of half-calls are used once");
+        if let Some(port) = self.port_mut(key.port) {
+            port.held += 1;
+        }
     }
 
     /// Sends a call out at a port: the new leg, or the cause why not.
@@ -55,10 +64,10 @@ impl<R: RouteSelect> Switch<R> {
         info: &SetupInfo,
         now: Instant,
     ) -> Result<LegKey, Cause> {
-        if self.is_full(to) {
+        let port = self.port_mut(to).ok_or(Cause::NO_ROUTE)?;
+        if port.is_full() {
             return Err(Cause::RESOURCES);
         }
-        let port = self.port_mut(to).ok_or(Cause::NO_ROUTE)?;
         if port.interface.phase() != Phase::Ready {
             return Err(Cause::NETWORK_OUT_OF_ORDER);
         }
@@ -88,25 +97,12 @@ impl<R: RouteSelect> Switch<R> {
             vc,
             reserved,
         };
-        self.legs.insert(key, leg);
+        self.hold_leg(key, leg);
         if self.ask(to, request, now).is_err() {
             self.free_leg(key);
             return Err(Cause::RESOURCES);
         }
         Ok(key)
-    }
-
-    fn is_full(&self, port: PortNo) -> bool {
-        let range = LegKey {
-            port,
-            call: CallId(0),
-        }..=LegKey {
-            port,
-            call: CallId(u32::MAX),
-        };
-        let held = self.legs.range(range).count();
-        self.port(port)
-            .is_none_or(|port| held >= port.config.max_calls)
     }
 
     /// The network side of a branch has named the label.
@@ -132,6 +128,7 @@ impl<R: RouteSelect> Switch<R> {
             return;
         };
         if let Some(port) = self.port_mut(key.port) {
+            port.held -= 1;
             port.unreserve(leg.reserved);
             if let Some(vc) = leg.vc {
                 port.give_back(vc);
@@ -210,6 +207,13 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
+    /// A call that came in at a port does not wait for its answer any more.
+    pub(super) fn answered(&mut self, port: PortNo) {
+        if let Some(port) = self.port_mut(port) {
+            port.pending -= 1;
+        }
+    }
+
     /// Ends a call: every leg but `gone`, which has ended already, is released.
     pub(super) fn end_call(
         &mut self,
@@ -221,6 +225,9 @@ impl<R: RouteSelect> Switch<R> {
         let Some(call) = self.calls.remove(&id) else {
             return;
         };
+        if !call.accepted {
+            self.answered(call.root.port);
+        }
         self.part_call(&call);
         let text = format!("call to {} ended: {cause}", call.info.called);
         self.trace(Trace::detail("switch.call.end", text).with("call", id.0));

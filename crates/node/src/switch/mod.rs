@@ -33,6 +33,9 @@
 //! them; so do NOTIFY, and elements that nobody defined, if their pass-along indicator asks for it. Where such an
 //! element cannot go on, its sender's explicit action is taken: the call refused, a STATUS, or nothing.
 //!
+//! **Bounds.** A port has a number of calls, and of calls from it that nobody has answered ([`PortConfig::max_pending`]); beyond
+//! them cause 47. So a host that calls and calls fills neither its own port nor that of whom it calls.
+//!
 //! **Permanent connections** (`permanent.rs`), of channels or of whole paths, are set up by management beside the calls and
 //! share their labels and bandwidth; whoever configures the switch sets them up again after its restart.
 //!
@@ -50,6 +53,8 @@ mod admission_tests;
 #[cfg(test)]
 mod bare;
 mod calls;
+#[cfg(test)]
+mod flood_tests;
 mod inspect;
 mod legs;
 mod management;

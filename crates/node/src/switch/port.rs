@@ -37,6 +37,9 @@ pub struct PortConfig {
     pub admit: u32,
     /// Calls, in either direction.
     pub max_calls: usize,
+    /// Calls that came in here and are not answered yet: half of the calls at a host, so that one that calls in vain leaves
+    /// room for others, here and where it calls.
+    pub max_pending: usize,
     /// Largest VCI handed out; the smallest is [`Vc::FIRST_USER_VCI`].
     pub max_vci: u16,
     /// Police the contracts of CBR and VBR calls that come in here.
@@ -48,6 +51,8 @@ pub struct PortConfig {
 }
 
 impl PortConfig {
+    const CALLS: usize = 2048;
+
     /// What connections with guarantees may reserve of a line rate unless the port says otherwise, cells/s.
     #[must_use]
     pub fn admits(rate: CellRate) -> u32 {
@@ -62,7 +67,11 @@ impl PortConfig {
             ilmi: None,
             interface,
             admit: Self::admits(rate),
-            max_calls: 2048,
+            max_calls: Self::CALLS,
+            max_pending: match kind {
+                PortKind::Host => Self::CALLS / 2,
+                PortKind::Trunk => Self::CALLS,
+            },
             max_vci: 4095,
             police: false,
             rate,
@@ -125,6 +134,10 @@ pub(super) struct Port {
     /// Registered by the host or for it, first one first.
     pub(super) addresses: Vec<AtmAddress>,
     pub(super) reserved: Reservation,
+    /// Half-calls that hold something here.
+    pub(super) held: usize,
+    /// Calls that came in here and are not answered yet.
+    pub(super) pending: usize,
     /// How often calls here ended, by cause.
     pub(super) causes: BTreeMap<Cause, u64>,
     /// Labels of calls and of permanent channels.
@@ -147,6 +160,8 @@ impl Port {
             config,
             addresses: Vec::new(),
             reserved: Reservation::default(),
+            held: 0,
+            pending: 0,
             causes: BTreeMap::new(),
             labels: BTreeSet::new(),
             paths: BTreeSet::new(),
@@ -157,6 +172,10 @@ impl Port {
     /// True if signalling waits until it is known what is at the other end.
     pub(super) fn waits_for_ilmi(&self) -> bool {
         self.config.ilmi.as_ref().is_some_and(|ilmi| ilmi.detect)
+    }
+    /// True if it takes no more half-calls.
+    pub(super) const fn is_full(&self) -> bool {
+        self.held >= self.config.max_calls
     }
     /// Counts the end of a call. There are at most 127 causes.
     pub(super) fn count(&mut self, cause: Cause) {

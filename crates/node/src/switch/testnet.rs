@@ -440,8 +440,8 @@ impl Net {
             assert_eq!(switch.calls().count(), 0, "switch {k}");
             for port in switch.port_infos() {
                 assert_eq!(
-                    (port.calls, port.labels, port.reserved),
-                    (0, 0, (0, 0)),
+                    (port.calls, port.pending, port.labels, port.reserved),
+                    (0, 0, 0, (0, 0)),
                     "switch {k} port {}",
                     port.port
                 );

@@ -235,6 +235,7 @@ impl Uni {
             Ok(offer) => offer,
             Err(None) => return,
             Err(Some((cause, diagnostics))) => {
+                self.counters.offers_refused += 1;
                 let cause = self.cause_with(cause, &diagnostics);
                 self.send_to(key.reference(), MessageType::RELEASE_COMPLETE, &[cause]);
                 return;

@@ -264,7 +264,9 @@ pub struct Counters {
     pub unknown_messages: u64,
     /// Messages for a call that does not exist.
     pub unknown_references: u64,
-    /// Calls refused because the table was full.
+    /// SETUPs refused by call control itself, whatever the cause: their calls never came to the owner.
+    pub offers_refused: u64,
+    /// Among them those for which there was no room.
     pub calls_refused: u64,
     /// Leaves that wanted to join a call by themselves (refused: cause 63).
     pub leaf_requests: u64,
@@ -291,7 +293,7 @@ pub struct Counters {
 impl Counters {
     /// The counters by name, for display.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, u64); 20] {
+    pub const fn named(&self) -> [(&'static str, u64); 21] {
         [
             ("received", self.received),
             ("sent", self.sent),
@@ -302,6 +304,7 @@ impl Counters {
             ("unexpected", self.unexpected),
             ("unknown_messages", self.unknown_messages),
             ("unknown_references", self.unknown_references),
+            ("offers_refused", self.offers_refused),
             ("calls_refused", self.calls_refused),
             ("leaf_requests", self.leaf_requests),
             ("parties_refused", self.parties_refused),
