@@ -1,7 +1,7 @@
 //! From a resolved lab to machines: the same for both drivers.
 
 use crate::model::{
-    Attachment, Congestion, Elan, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer,
+    Attachment, Congestion, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer,
     Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Node, NodeId, NodeKind,
     Router as RouterModel, SendRate, Side, Switch as SwitchModel,
 };
@@ -16,15 +16,16 @@ use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
-use aerostat_proto::lane::{
-    Bus, BusConfig, Lec, LecConfig, LecParams, Lecs, LecsConfig, Les, LesConfig, lecs,
-};
+use aerostat_proto::lane::{Bus, Lec, LecConfig, LecParams, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::{Duration, Instant, ilmi, uni};
-use aerostat_wire::lane::{ElanName, Tlv, TlvType};
+use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::net::Ipv4Addr;
+
+mod lane;
+use lane::{bus_config, elan_name, lecs_config, les_config, pair};
 
 /// First UDP or TCP port of a flow's receiver; flow N uses this plus N.
 const FIRST_SINK_PORT: u16 = 5001;
@@ -524,73 +525,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
-    LecsConfig {
-        address: model.lecs,
-        well_known: true,
-        elans: (lab.elans.iter())
-            .filter(|elan| elan.is_own())
-            .map(configured)
-            .collect(),
-        // Only clients from outside name none: linux-atm's do so unless told otherwise.
-        policies: model.policies.clone(),
-        default: model.default.map(|id| elan_name(lab.elan(id))),
-        ..LecsConfig::default()
-    }
-}
-
-fn elan_name(elan: &Elan) -> ElanName {
-    let name = elan
-        .foreign
-        .as_ref()
-        .map_or(&elan.name, |there| &there.name);
-    ElanName::new(name).expect("a resolved lab's ELAN names have at most 32 octets")
-}
-
-/// What the LECS answers to clients of this ELAN.
-fn configured(elan: &Elan) -> lecs::Elan {
-    lecs::Elan {
-        standby: elan.standby.iter().map(|(les, _)| *les).collect(),
-        members: elan.members.iter().map(|octets| pattern(octets)).collect(),
-        macs: elan.macs.clone(),
-        max_frame: elan.max_frame,
-        tlvs: vec![Tlv::u32(TlvType::ELAN_ID, elan.id)],
-        ..lecs::Elan::new(elan_name(elan), elan.les)
-    }
-}
-
-/// ATM addresses that begin with these octets.
-fn pattern(octets: &[u8]) -> lecs::AddressPattern {
-    let mut value = AtmAddress::ZERO;
-    for (to, octet) in value.0.iter_mut().zip(octets) {
-        *to = *octet;
-    }
-    lecs::AddressPattern::prefix(value, octets.len())
-}
-
-/// LES and BUS of the ELAN on this host.
-fn pair(elan: &Elan, model: &LaneServer) -> (AtmAddress, AtmAddress) {
-    let standby = model.rank.checked_sub(1).and_then(|n| elan.standby.get(n));
-    standby.copied().unwrap_or((elan.les, elan.bus))
-}
-
-fn les_config(elan: &Elan, (les, bus): (AtmAddress, AtmAddress), model: &LaneServer) -> LesConfig {
-    LesConfig {
-        max_frame: elan.max_frame,
-        elan_id: elan.id,
-        v2: elan.v2,
-        lecs: (!elan.standby.is_empty()).then_some(model.lecs),
-        ..LesConfig::new(elan_name(elan), les, bus)
-    }
-}
-
-fn bus_config(elan: &Elan, bus: AtmAddress) -> BusConfig {
-    BusConfig {
-        max_frame: elan.max_frame,
-        ..BusConfig::new(elan_name(elan), bus)
-    }
-}
-
 fn whole_seconds(time: Duration) -> u16 {
     time.as_secs().try_into().unwrap_or(u16::MAX)
 }
@@ -731,45 +665,6 @@ fn programs_use(node: &Node, label: Vc) -> bool {
 mod tests {
     use super::*;
     use crate::resolve::tests::{SMALL, lab};
-
-    #[test]
-    fn clients_that_name_no_elan_get_the_first() {
-        use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Machine as _};
-        use aerostat_wire::lane::{Control, ControlFrame, OpCode, Status};
-        use aerostat_wire::{AtmAddress, Qos, Sap};
-        let lab = lab(SMALL);
-        let (_, _, server) = lab.lane_server().unwrap();
-        let mut lecs = Lecs::new(lecs_config(&lab, server));
-        let caller = AtmAddress([0x47; 20]);
-        let mut request = ControlFrame::new(OpCode::CONFIGURE);
-        request.source_atm = caller;
-        let conn = ConnId(1);
-        let incoming = AtmEvent::Incoming {
-            conn,
-            called: AtmAddress::LECS_ANYCAST,
-            calling: Some(caller),
-            sap: Sap::LANE_CONTROL,
-            qos: Qos::ubr(1516),
-            multipoint: false,
-        };
-        let sdu = request.encode();
-        let events = [incoming, AtmEvent::Received { conn, sdu: &sdu }];
-        lecs.handle_input(lecs::Input::Start, Instant::ZERO)
-            .unwrap();
-        for event in events {
-            lecs.handle_input(lecs::Input::Atm(event), Instant::ZERO)
-                .unwrap();
-        }
-        let answer = std::iter::from_fn(|| lecs.poll_output()).find_map(|output| match output {
-            lecs::Output::Atm(AtmRequest::Send { sdu, .. }) => Some(sdu),
-            _ => None,
-        });
-        let Ok(Control::Frame(answer)) = Control::decode(&answer.unwrap()) else {
-            panic!("no control frame");
-        };
-        assert_eq!(answer.status, Status::SUCCESS);
-        assert_eq!(answer.target_atm, lab.elans[0].les);
-    }
 
     #[test]
     fn a_node_and_its_port_speak_one_version() {

@@ -1,0 +1,124 @@
+//! What the LANE servers of a lab are told.
+
+use crate::model::{Elan, Lab, LaneServer};
+use aerostat_proto::lane::{BusConfig, LecsConfig, LesConfig, lecs};
+use aerostat_wire::AtmAddress;
+use aerostat_wire::lane::{ElanName, Tlv, TlvType};
+
+pub(super) fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
+    LecsConfig {
+        address: model.lecs,
+        well_known: true,
+        elans: (lab.elans.iter())
+            .filter(|elan| elan.is_own())
+            .map(configured)
+            .collect(),
+        // Only clients from outside name none: linux-atm's do so unless told otherwise.
+        policies: model.policies.clone(),
+        default: model.default.map(|id| elan_name(lab.elan(id))),
+        ..LecsConfig::default()
+    }
+}
+
+pub(super) fn elan_name(elan: &Elan) -> ElanName {
+    let name = elan
+        .foreign
+        .as_ref()
+        .map_or(&elan.name, |there| &there.name);
+    ElanName::new(name).expect("a resolved lab's ELAN names have at most 32 octets")
+}
+
+/// What the LECS answers to clients of this ELAN.
+pub(super) fn configured(elan: &Elan) -> lecs::Elan {
+    lecs::Elan {
+        standby: elan.standby.iter().map(|(les, _)| *les).collect(),
+        members: elan.members.iter().map(|octets| pattern(octets)).collect(),
+        macs: elan.macs.clone(),
+        max_frame: elan.max_frame,
+        tlvs: vec![Tlv::u32(TlvType::ELAN_ID, elan.id)],
+        ..lecs::Elan::new(elan_name(elan), elan.les)
+    }
+}
+
+/// ATM addresses that begin with these octets.
+pub(super) fn pattern(octets: &[u8]) -> lecs::AddressPattern {
+    let mut value = AtmAddress::ZERO;
+    for (to, octet) in value.0.iter_mut().zip(octets) {
+        *to = *octet;
+    }
+    lecs::AddressPattern::prefix(value, octets.len())
+}
+
+/// LES and BUS of the ELAN on this host.
+pub(super) fn pair(elan: &Elan, model: &LaneServer) -> (AtmAddress, AtmAddress) {
+    let standby = model.rank.checked_sub(1).and_then(|n| elan.standby.get(n));
+    standby.copied().unwrap_or((elan.les, elan.bus))
+}
+
+pub(super) fn les_config(
+    elan: &Elan,
+    (les, bus): (AtmAddress, AtmAddress),
+    model: &LaneServer,
+) -> LesConfig {
+    LesConfig {
+        max_frame: elan.max_frame,
+        elan_id: elan.id,
+        v2: elan.v2,
+        lecs: (!elan.standby.is_empty()).then_some(model.lecs),
+        ..LesConfig::new(elan_name(elan), les, bus)
+    }
+}
+
+pub(super) fn bus_config(elan: &Elan, bus: AtmAddress) -> BusConfig {
+    BusConfig {
+        max_frame: elan.max_frame,
+        ..BusConfig::new(elan_name(elan), bus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::tests::{SMALL, lab};
+    use aerostat_proto::Instant;
+    use aerostat_proto::lane::Lecs;
+
+    #[test]
+    fn clients_that_name_no_elan_get_the_first() {
+        use aerostat_proto::{AtmEvent, AtmRequest, ConnId, Machine as _};
+        use aerostat_wire::lane::{Control, ControlFrame, OpCode, Status};
+        use aerostat_wire::{AtmAddress, Qos, Sap};
+        let lab = lab(SMALL);
+        let (_, _, server) = lab.lane_server().unwrap();
+        let mut lecs = Lecs::new(lecs_config(&lab, server));
+        let caller = AtmAddress([0x47; 20]);
+        let mut request = ControlFrame::new(OpCode::CONFIGURE);
+        request.source_atm = caller;
+        let conn = ConnId(1);
+        let incoming = AtmEvent::Incoming {
+            conn,
+            called: AtmAddress::LECS_ANYCAST,
+            calling: Some(caller),
+            sap: Sap::LANE_CONTROL,
+            qos: Qos::ubr(1516),
+            multipoint: false,
+        };
+        let sdu = request.encode();
+        let events = [incoming, AtmEvent::Received { conn, sdu: &sdu }];
+        lecs.handle_input(lecs::Input::Start, Instant::ZERO)
+            .unwrap();
+        for event in events {
+            lecs.handle_input(lecs::Input::Atm(event), Instant::ZERO)
+                .unwrap();
+        }
+        let answer = std::iter::from_fn(|| lecs.poll_output()).find_map(|output| match output {
+            lecs::Output::Atm(AtmRequest::Send { sdu, .. }) => Some(sdu),
+            _ => None,
+        });
+        let Ok(Control::Frame(answer)) = Control::decode(&answer.unwrap()) else {
+            panic!("no control frame");
+        };
+        assert_eq!(answer.status, Status::SUCCESS);
+        assert_eq!(answer.target_atm, lab.elans[0].les);
+    }
+}
