@@ -92,7 +92,7 @@ fn packets_of_every_frame_size_travel_in_one_piece() {
             2 * (20 + 10),
             "frames of {frame}: one for each packet"
         );
-        assert_eq!(counter(&bench, "x", "too_long"), 0);
+        assert_eq!(counter(&bench, "x", "bad_length"), 0);
         shut_down(bench);
     }
 }
