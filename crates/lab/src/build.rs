@@ -476,6 +476,7 @@ impl<'a> Builder<'a> {
                 prefix_len: elan.subnet.length,
                 mac: lec.mac,
                 elan_id: elan.id,
+                lane: elan.clip.is_none(),
             }
         });
         let interfaces: Vec<_> = interfaces.collect();

@@ -3,7 +3,8 @@
 //! A station asks along the routed path; the server whose network holds the address (or that routes out of
 //! the ATM network) answers with an ATM address, and the asking side opens a shortcut to it. Here are the
 //! parts that a next hop server is made of; the machine that drives them is the MPOA server
-//! ([`crate::mpoa::mps`]), which owns connections, routes and clients.
+//! ([`crate::mpoa::mps`]), which owns connections, routes and clients. [`client`] is a machine of its own: a station that
+//! registers and asks without MPOA.
 //!
 //! * [`requests`]: outstanding requests by id, with retries and giving up;
 //! * [`cache`]: bindings given and learned until their holding time is over, with the stations that must
@@ -17,11 +18,12 @@
 //! **Standards.** RFC 2332 (request ids and retries §5.2.0.1; answers §5.2.1, §5.2.2; purges §5.2.5;
 //! errors §5.2.7; extensions §5.3); defaults of RFC 2677 are replaced by those of MPOA.
 //!
-//! **Not implemented.** A client without MPOA, server cache synchronisation (RFC 2334, 2335), caching of
+//! **Not implemented.** Server cache synchronisation (RFC 2334, 2335), caching of
 //! bindings in transit (the RFC allows it; an MPOA binding is for one ingress only).
 
 pub mod auth;
 pub mod cache;
+pub mod client;
 pub mod requests;
 pub mod transit;
 

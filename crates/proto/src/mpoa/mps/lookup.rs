@@ -66,11 +66,30 @@ impl Mps {
             None => self.reached(purpose, &Reach::Nothing, now),
             Some(RouteResult::Local) => self.reached(purpose, &Reach::Own, now),
             Some(RouteResult::Outside) => self.reached(purpose, &Reach::Outside, now),
-            Some(RouteResult::Connected { itf }) => self.find_neighbour(itf, dst, purpose, now),
+            Some(RouteResult::Connected { itf }) => self.neighbour(itf, dst, purpose, now),
             Some(RouteResult::Via { itf, next_hop }) => {
-                self.find_neighbour(itf, next_hop, purpose, now);
+                self.neighbour(itf, next_hop, purpose, now);
             }
         }
+    }
+
+    /// A neighbour on a LAN is asked for; one on a Classical IP subnet is in the configuration, or known only by what it
+    /// registers.
+    fn neighbour(&mut self, itf: u32, hop: Ipv4Addr, purpose: Purpose, now: Instant) {
+        if self.config.interface(itf).is_none_or(|known| known.lane) {
+            return self.find_neighbour(itf, hop, purpose, now);
+        }
+        let reach = match self.config.servers.get(&hop) {
+            Some(server) => Reach::Neighbour {
+                itf,
+                hop,
+                mac: MacAddr([0; 6]),
+                mps: Some(*server),
+                mpc: None,
+            },
+            None => Reach::Silent { itf, hop },
+        };
+        self.reached(purpose, &reach, now);
     }
 
     pub(super) fn l2_answer(&mut self, query: u32, answer: Option<L2Answer>, now: Instant) {
@@ -110,10 +129,13 @@ impl Mps {
         match purpose {
             Purpose::Resolve { packet, from } => self.resolve(packet, from, reach, now),
             Purpose::Forward(packet) => {
-                if let Reach::Neighbour { mps: Some(mps), .. } = reach {
-                    self.send(*mps, &packet, now);
-                } else {
-                    self.counters.undeliverable += 1;
+                let to = match reach {
+                    Reach::Neighbour { mps: Some(mps), .. } => Some(*mps),
+                    _ => self.station_of(&packet, reach),
+                };
+                match to {
+                    Some(to) => self.send(to, &packet, now),
+                    None => self.counters.undeliverable += 1,
                 }
             }
             Purpose::Recheck(subject) => self.recheck(subject, reach, now),

@@ -222,6 +222,8 @@ pub struct Mps {
     sequence: u32,
     next_cache_id: u32,
     counters: Counters,
+    /// Where registrations came from, by the registered address.
+    stations: BTreeMap<Ipv4Addr, AtmAddress>,
     faults: VecDeque<FaultRow>,
     out: VecDeque<Output>,
 }
@@ -258,6 +260,7 @@ impl Mps {
             sequence: config.first_sequence,
             next_cache_id: config.first_cache_id,
             counters: Counters::default(),
+            stations: BTreeMap::new(),
             faults: VecDeque::new(),
             out: VecDeque::new(),
             config,
@@ -294,7 +297,7 @@ impl Mps {
                 },
             }));
         }
-        for interface in &self.config.interfaces {
+        for interface in self.config.interfaces.iter().filter(|i| i.lane) {
             let device = DeviceType::Mps {
                 control: self.config.control,
                 macs: vec![interface.mac],
@@ -329,6 +332,7 @@ impl Mps {
         self.devices.clear();
         self.flows.clear();
         self.flow_ends.clear();
+        self.stations.clear();
         self.faults.clear();
         self.keep_alive_at = None;
         self.trace(Trace::milestone("mps.stopped", "MPOA server stopped"));
@@ -416,7 +420,9 @@ impl Mps {
                 Reason::Learned => self.expire_ingress(key.destination, key.scope),
                 Reason::Imposed => self.expire_egress(&key),
                 // Nobody was told of it for longer.
-                Reason::Registered => {}
+                Reason::Registered => {
+                    self.stations.remove(&key.destination);
+                }
                 Reason::Router => {
                     self.exits.remove(&key.destination);
                 }

@@ -363,7 +363,12 @@ impl Mps {
         if let Some(indication) = indication {
             self.note_fault((packet, fault.code), Some(peer), true, now);
             count(&mut self.counters.errors_sent, fault.code);
-            self.send(peer, &indication, now);
+            // What went in a circle came from a server; a station of this one is told at once, as the indication would
+            // not get past this server again.
+            let source = packet.common().and_then(|common| common.source.ip());
+            let station = source.and_then(|ip| self.stations.get(&ip)).copied();
+            let to = station.filter(|_| matches!(fault.code, error::LOOP | error::HOP_COUNT));
+            self.send(to.unwrap_or(peer), &indication, now);
         }
     }
 

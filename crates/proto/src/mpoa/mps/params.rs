@@ -108,6 +108,8 @@ pub struct Interface {
     pub mac: MacAddr,
     /// ELAN-ID of its ELAN.
     pub elan_id: u32,
+    /// A LANE client is there; else a Classical IP subnet: its stations register, its servers are configured.
+    pub lane: bool,
 }
 
 impl Interface {
@@ -187,6 +189,8 @@ pub struct MpsConfig {
     /// Keys shared with other servers and with stations, by control address: NHRP packets to them are signed, and
     /// those from them that are not are refused with error 11. Error Indications cannot be signed.
     pub keys: BTreeMap<AtmAddress, auth::Key>,
+    /// Next hop servers on networks without LE_ARP (Classical IP), by the address that routes name.
+    pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
     /// Send Trigger when the router forwards a flow of a client.
     pub trigger: bool,
     /// MTU of shortcuts that end here, octets.
@@ -220,6 +224,7 @@ impl MpsConfig {
             terminate: true,
             register: false,
             keys: BTreeMap::new(),
+            servers: BTreeMap::new(),
             trigger: false,
             mtu: 1500,
             first_request_id: (mixed >> 32) as u32,

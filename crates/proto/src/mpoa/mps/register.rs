@@ -12,6 +12,7 @@ use aerostat_wire::nhrp::{Cie, Common, Packet, code, flag, op};
 
 use super::Mps;
 use super::resolve::{exit_key, requester};
+use super::state::Reach;
 use crate::nhrp::{Binding, Key, Reason, transit};
 use crate::{Duration, Instant, Trace};
 
@@ -100,6 +101,7 @@ impl Mps {
             self.counters.limits_met += 1;
             return code::RESOURCES;
         }
+        self.stations.insert(address, peer);
         if known.is_none() {
             self.registered(address, prefix_len, nbma, now);
         }
@@ -138,10 +140,26 @@ impl Mps {
 
     fn withdraw(&mut self, key: &Key, now: Instant) {
         if let Some(binding) = self.cache.remove(key) {
+            self.stations.remove(&key.destination);
             let text = format!("{}/{} is withdrawn", key.destination, key.prefix_len);
             self.trace(Trace::milestone("mps.nhrp.withdrawn", text).with("nbma", binding.nbma));
             self.purge_requesters(key, binding, None, now);
         }
+    }
+
+    /// Who gets a packet for a station on a network of this router: the station that registered, where its registration came
+    /// from; or who asked, as the reply itself says. Source: RFC 2332 §5.1.1.
+    pub(super) fn station_of(&self, packet: &Packet, reach: &Reach) -> Option<AtmAddress> {
+        let to = transit::heading(packet)?;
+        if let Some(station) = self.stations.get(&to) {
+            return Some(*station);
+        }
+        let (Reach::Silent { itf, hop }, Some(common)) = (reach, packet.common()) else {
+            return None;
+        };
+        let plain = self.config.interface(*itf).is_some_and(|known| !known.lane);
+        let its_own = common.source.ip() == Some(*hop) && *hop == to;
+        common.source_nbma.atm().filter(|_| plain && its_own)
     }
 
     /// Answers a Resolution Request for a registered station. False if none has the address.

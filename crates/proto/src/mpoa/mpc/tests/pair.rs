@@ -137,6 +137,7 @@ fn router() -> User {
         prefix_len: 24,
         mac: router_mac(n),
         elan_id: n.into(),
+        lane: true,
     };
     let mut config = MpsConfig::new(
         MPS,

@@ -150,6 +150,7 @@ impl World {
                 prefix_len: 24,
                 mac: MacAddr([2, 0, 0, 0, 0, id]),
                 elan_id: *itf,
+                lane: true,
             })
             .collect();
         let mut routes = Vec::new();

@@ -1,0 +1,279 @@
+//! What a client and its server say to each other.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext, flag, op};
+
+use super::{Asked, Nhc, Refusal};
+use crate::nhrp::{Fault, auth, cache, transit};
+use crate::{AtmRequest, Duration, Instant, Trace};
+
+impl Nhc {
+    /// Registers, again or anew, unless a request is out already.
+    pub(super) fn register(&mut self, now: Instant) {
+        self.register_at = None;
+        let asked = |(_, asked, ..): (u32, &Asked, u32, Instant)| *asked == Asked::Registration;
+        if self.config.holding_s == 0 || self.requests.iter().any(asked) {
+            return;
+        }
+        match self
+            .requests
+            .open(Asked::Registration, self.config.retry, now)
+        {
+            Some(id) => self.send_registration(id, now),
+            None => {
+                self.counters.limits_met += 1;
+                self.register_at = Some(now + self.config.hold_down);
+            }
+        }
+    }
+
+    pub(super) fn send_registration(&mut self, id: u32, now: Instant) {
+        self.counters.registrations_sent += 1;
+        let config = &self.config;
+        let cie = Cie {
+            prefix: 0xff,
+            mtu: config.mtu,
+            holding_s: config.holding_s,
+            nbma: config.data.into(),
+            protocol: config.ip.into(),
+            ..Cie::default()
+        };
+        let flags = flag::REGISTRATION_UNIQUE;
+        let packet = self.packet(op::REGISTRATION_REQUEST, flags, id, config.server.0, cie);
+        let packet = packet.with(Extension::compulsory(ext::RESPONDER, vec![]));
+        self.send_control(packet, now);
+    }
+
+    pub(super) fn send_request(&mut self, id: u32, destination: Ipv4Addr, now: Instant) {
+        self.counters.requests_sent += 1;
+        let again = self.entries.get(&destination).is_some_and(|e| e.again);
+        let flags = if self.config.authoritative || again {
+            flag::AUTHORITATIVE
+        } else {
+            0
+        };
+        let cie = Cie::brief(32, 0);
+        let mut packet = self.packet(op::RESOLUTION_REQUEST, flags, id, destination, cie);
+        for kind in [ext::RESPONDER, ext::FORWARD_TRANSIT, ext::REVERSE_TRANSIT] {
+            packet = packet.with(Extension::compulsory(kind, vec![]));
+        }
+        self.send_control(packet, now);
+    }
+
+    /// The station is gone: whoever was told where it is must not send there any more. Nobody waits for a reply.
+    pub(super) fn deregister(&mut self, now: Instant) {
+        if self.registered.take().is_none() {
+            return;
+        }
+        let id = self.requests.skip_id();
+        let config = &self.config;
+        let cie = Cie {
+            prefix: 0xff,
+            protocol: config.ip.into(),
+            ..Cie::default()
+        };
+        let packet = self.packet(op::PURGE_REQUEST, flag::NO_REPLY, id, config.server.0, cie);
+        self.send_control(packet, now);
+    }
+
+    /// A packet of this station with one entry.
+    fn packet(&self, op: u8, flags: u16, id: u32, destination: Ipv4Addr, cie: Cie) -> Packet {
+        Packet::new(
+            op,
+            Common {
+                flags,
+                request_id: id,
+                source_nbma: self.config.address.into(),
+                source: self.config.ip.into(),
+                destination: destination.into(),
+                cies: vec![cie],
+                ..Common::default()
+            },
+        )
+    }
+
+    /// Sends to the server, on a connection that is there or on a new one.
+    fn send_control(&mut self, mut packet: Packet, now: Instant) {
+        if let (Some(key), Body::Common(_)) = (&self.config.key, &packet.body) {
+            key.sign(&mut packet, self.config.ip);
+        }
+        let sdu = packet.to_sdu();
+        let all = self.conns.iter().filter(|(_, conn)| conn.control);
+        let best = all.min_by_key(|(id, conn)| (conn.vc.is_none(), **id));
+        let conn = match best.map(|(id, _)| *id) {
+            Some(conn) => conn,
+            None => match self.call(self.config.server.1, true, now) {
+                Some(conn) => conn,
+                None => return,
+            },
+        };
+        let limit = self.config.limits.queue;
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        if known.vc.is_some() {
+            self.request(AtmRequest::Send { conn, sdu });
+        } else if known.queue.len() < limit {
+            known.queue.push(sdu);
+        } else {
+            self.counters.limits_met += 1;
+        }
+    }
+
+    /// An SDU of the server.
+    pub(super) fn control_sdu(&mut self, sdu: &[u8], now: Instant) {
+        let Ok(mut packet) = Packet::from_sdu(sdu) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        if let Body::Error(indication) = &packet.body {
+            let (code, offending) = (indication.code, Packet::decode(&indication.offending));
+            *self.counters.errors_received.entry(code).or_default() += 1;
+            return match offending {
+                Ok(offending) => self.error(&offending, code, now),
+                Err(_) => self.counters.malformed += 1,
+            };
+        }
+        if let Some(key) = &self.config.key {
+            if key.verify(&packet).is_none() {
+                let (code, offset) = (error::AUTHENTICATION, 0);
+                return self.fault(&packet, Fault { code, offset }, now);
+            }
+            auth::strip(&mut packet);
+        }
+        match packet.op {
+            op::REGISTRATION_REPLY => self.registration_reply(&packet, now),
+            op::RESOLUTION_REPLY => self.resolution_reply(&packet, now),
+            op::PURGE_REQUEST => self.purge(&packet, now),
+            _ => self.counters.unexpected += 1,
+        }
+    }
+
+    fn registration_reply(&mut self, packet: &Packet, now: Instant) {
+        let id = packet.common().map_or(0, |common| common.request_id);
+        let cie = packet.common().and_then(|common| common.cies.first());
+        let (Some(Asked::Registration), Some(cie)) = (self.requests.get(id), cie) else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        self.requests.close(id);
+        *self
+            .counters
+            .registration_replies
+            .entry(cie.code)
+            .or_default() += 1;
+        if cie.code != code::OK {
+            self.registered = None;
+            self.register_at = Some(now + self.config.hold_down);
+            let text = format!("the server refused the registration with code {}", cie.code);
+            return self.trace(Trace::milestone("nhc.refused", text).with("code", cie.code));
+        }
+        // A server may grant less than was asked for.
+        let holding = Duration::from_secs(cie.holding_s.clamp(1, self.config.holding_s).into());
+        let first = self.registered.is_none();
+        self.registered = Some(now + holding);
+        self.register_at = Some(now + holding / 3);
+        if first {
+            let text = format!("{} is registered", self.config.ip);
+            let trace = Trace::milestone("nhc.registered", text);
+            self.trace(trace.with("server", self.config.server.0));
+        }
+    }
+
+    fn resolution_reply(&mut self, packet: &Packet, now: Instant) {
+        let Some(common) = packet.common() else {
+            return;
+        };
+        let (id, destination) = (common.request_id, common.destination.ip());
+        let destination = match (self.requests.get(id), destination) {
+            (Some(Asked::Resolution(asked)), Some(told)) if *asked == told => told,
+            _ => {
+                self.counters.unexpected += 1;
+                let (code, offset) = (error::UNSOLICITED_REPLY, 0);
+                return self.fault(packet, Fault { code, offset }, now);
+            }
+        };
+        self.requests.close(id);
+        // RFC 2332 §5.2.0.1: of several next hops the preferred one; whoever answers for this station is of no use.
+        let own = self.config.data;
+        let usable = common.cies.iter().filter(|cie| {
+            let nbma = cie.nbma.atm();
+            let elsewhere = nbma.is_some_and(|nbma| !nbma.same_end_system(&own));
+            cie.code == code::OK && cie.holding_s > 0 && elsewhere
+        });
+        let told = common.cies.first().map_or(code::NO_BINDING, |cie| cie.code);
+        let best = usable.max_by_key(|cie| cie.preference).cloned();
+        let counted = best.as_ref().map_or(told, |cie| cie.code);
+        *self.counters.replies.entry(counted).or_default() += 1;
+        match best {
+            Some(cie) => self.resolved(destination, &cie, packet, now),
+            None => self.refused(destination, Refusal::Code(told), now),
+        }
+    }
+
+    fn purge(&mut self, packet: &Packet, now: Instant) {
+        self.counters.purges += 1;
+        // This station answers it, so it must know all that is compulsory.
+        let extensions = match self.station().reply_extensions(packet) {
+            Ok(extensions) => extensions,
+            Err(fault) => return self.fault(packet, fault, now),
+        };
+        let Some(common) = packet.common() else {
+            return;
+        };
+        for cie in &common.cies {
+            let Some(address) = cie.protocol.ip() else {
+                self.counters.malformed += 1;
+                continue;
+            };
+            let mask = cache::mask(transit::prefix_len(cie));
+            let within = |ip: Ipv4Addr| u32::from(ip) & mask == u32::from(address) & mask;
+            self.purged(within, cie.nbma.atm(), now);
+        }
+        if common.flags & flag::NO_REPLY == 0 {
+            let (flags, cies) = (common.flags, common.cies.clone());
+            let reply = transit::reply(packet, op::PURGE_REPLY, flags, cies, extensions);
+            self.send_control(reply, now);
+        }
+    }
+
+    /// An Error Indication about a request of this client.
+    fn error(&mut self, offending: &Packet, code: u16, now: Instant) {
+        let id = offending.common().map_or(0, |common| common.request_id);
+        match self.requests.get(id).copied() {
+            Some(Asked::Registration) if offending.op == op::REGISTRATION_REQUEST => {
+                self.requests.close(id);
+                self.register_at = Some(now + self.config.hold_down);
+                let text = format!("the registration was refused with error {code}");
+                self.trace(Trace::milestone("nhc.refused", text).with("error", code));
+            }
+            Some(Asked::Resolution(destination)) if offending.op == op::RESOLUTION_REQUEST => {
+                self.requests.close(id);
+                self.refused(destination, Refusal::Error(code), now);
+            }
+            _ => self.counters.unexpected += 1,
+        }
+    }
+
+    /// Tells the server that its packet was refused.
+    fn fault(&mut self, packet: &Packet, fault: Fault, now: Instant) {
+        let (nbma, ip) = (self.config.address, self.config.ip.into());
+        let indication = Packet::error_about(&packet.encode(), fault.code, fault.offset, nbma, ip);
+        if let Some(indication) = indication {
+            *self.counters.errors_sent.entry(fault.code).or_default() += 1;
+            self.send_control(indication, now);
+        }
+    }
+
+    /// Nobody answered in time.
+    pub(super) fn unanswered(&mut self, asked: Asked, now: Instant) {
+        self.counters.unanswered += 1;
+        match asked {
+            Asked::Registration => {
+                self.register_at = Some(now + self.config.hold_down.min(self.config.retry.give_up));
+            }
+            Asked::Resolution(destination) => self.refused(destination, Refusal::Unanswered, now),
+        }
+    }
+}

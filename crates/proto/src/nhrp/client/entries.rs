@@ -1,0 +1,369 @@
+//! Destinations, the ways that are known to them, and the connections that packets take.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::llc::LlcSnap;
+use aerostat_wire::nhrp::{Cie, Packet, ext};
+use aerostat_wire::{AtmAddress, Reader};
+
+use super::{Asked, Conn, Nhc, Output};
+use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
+
+/// Why there is no direct way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A negative reply with this code.
+    Code(u8),
+    /// An Error Indication with this code.
+    Error(u16),
+    /// No reply.
+    Unanswered,
+    /// The call failed.
+    Call(Cause),
+}
+
+/// Where a destination can be reached, as a reply said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) nbma: AtmAddress,
+    /// Largest packet, octets; 0 is the default.
+    pub(super) mtu: u16,
+    pub(super) until: Instant,
+    /// When it is asked for again if it was used after `used_from`.
+    refresh: Option<(Instant, Instant)>,
+    /// Who answered, and the servers that the request passed before.
+    pub(super) responder: Option<Ipv4Addr>,
+    pub(super) servers: usize,
+}
+
+/// One destination.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// A request is out.
+    pub(super) asking: Option<u32>,
+    pub(super) way: Option<Way>,
+    pub(super) conn: Option<ConnId>,
+    /// Not asked again until then.
+    pub(super) refusal: Option<(Instant, Refusal)>,
+    /// Nothing is known of it any more: forgotten then, unless it is asked for before.
+    pub(super) forget_at: Option<Instant>,
+    /// Ask those who know at first hand: what was known was void.
+    pub(super) again: bool,
+    /// Last packet for it.
+    pub(super) used: Instant,
+    /// Packets sent directly.
+    pub(super) direct: u64,
+}
+
+impl Entry {
+    /// What was known of it is void.
+    fn void(&mut self, forget_at: Instant) {
+        (self.way, self.conn, self.again) = (None, None, true);
+        self.forget_at = self.asking.is_none().then_some(forget_at);
+    }
+    pub(super) fn due(&self) -> Option<Instant> {
+        let refusal = self.refusal.map(|(until, _)| until);
+        let until = self.way.map(|way| way.until);
+        let refresh = self.way.and_then(|way| way.refresh).map(|(at, _)| at);
+        let times = [refusal, until, refresh, self.forget_at];
+        times.into_iter().flatten().min()
+    }
+}
+
+impl Nhc {
+    /// A packet for `destination`: directly, or by the router while there is no direct way.
+    pub(super) fn send(&mut self, destination: Ipv4Addr, packet: Vec<u8>, now: Instant) {
+        if let Some(conn) = self.open_way(destination, packet.len(), now) {
+            self.counters.direct += 1;
+            if let Some(known) = self.conns.get_mut(&conn) {
+                known.used = now;
+            }
+            let sdu = LlcSnap::Ipv4.wrap(&packet);
+            return self.request(AtmRequest::Send { conn, sdu });
+        }
+        self.counters.routed += 1;
+        self.out.push_back(Output::Routed(packet));
+        if self.running {
+            self.want(destination, now);
+        }
+    }
+
+    /// The open connection that a packet of this length may take.
+    fn open_way(&mut self, destination: Ipv4Addr, length: usize, now: Instant) -> Option<ConnId> {
+        let entry = self.entries.get_mut(&destination)?;
+        entry.used = now;
+        let way = entry.way.filter(|way| way.until > now)?;
+        // What is too long for the way is what the router is for: it fragments, or says so.
+        let most = match way.mtu {
+            0 => self.config.mtu,
+            mtu => mtu.min(self.config.mtu),
+        };
+        let conn = entry.conn.filter(|_| length <= usize::from(most))?;
+        self.conns.get(&conn)?.vc?;
+        entry.direct += 1;
+        Some(conn)
+    }
+
+    /// Takes the next step towards a direct way.
+    fn want(&mut self, destination: Ipv4Addr, now: Instant) {
+        if self.config.holding_s > 0 && self.registered.is_none() {
+            return;
+        }
+        if !self.entries.contains_key(&destination) {
+            if self.entries.len() >= self.config.limits.entries {
+                self.counters.limits_met += 1;
+                return;
+            }
+            let entry = Entry {
+                asking: None,
+                way: None,
+                conn: None,
+                refusal: None,
+                forget_at: None,
+                again: false,
+                used: now,
+                direct: 0,
+            };
+            self.entries.insert(destination, entry);
+        }
+        let Some(entry) = self.entries.get(&destination) else {
+            return;
+        };
+        if entry.refusal.is_some() {
+            return;
+        }
+        match (entry.way, entry.conn, entry.asking) {
+            (Some(way), None, _) => self.open(destination, way.nbma, now),
+            (None, _, None) => self.ask(destination, now),
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, destination: Ipv4Addr, now: Instant) {
+        let asked = Asked::Resolution(destination);
+        let id = self.requests.open(asked, self.config.retry, now);
+        if let Some(entry) = self.entries.get_mut(&destination) {
+            entry.asking = id;
+            // Without room for the request, the entry makes room for others.
+            entry.forget_at = id.is_none().then_some(now + self.config.hold_down);
+        }
+        match id {
+            Some(id) => self.send_request(id, destination, now),
+            None => self.counters.limits_met += 1,
+        }
+    }
+
+    /// Opens a connection, or shares one.
+    fn open(&mut self, destination: Ipv4Addr, nbma: AtmAddress, now: Instant) {
+        let there = |conn: &Conn| !conn.control && conn.peer == nbma;
+        let found = self.conns.iter().find(|(_, conn)| there(conn));
+        let conn = match found.map(|(id, _)| *id) {
+            Some(conn) => Some(conn),
+            None => {
+                self.counters.calls += 1;
+                self.call(nbma, false, now)
+            }
+        };
+        let Some(conn) = conn else {
+            return self.refused(destination, Refusal::Call(Cause::RESOURCES), now);
+        };
+        if let Some(entry) = self.entries.get_mut(&destination) {
+            entry.conn = Some(conn);
+        }
+    }
+
+    /// A positive reply.
+    pub(super) fn resolved(
+        &mut self,
+        destination: Ipv4Addr,
+        cie: &Cie,
+        reply: &Packet,
+        now: Instant,
+    ) {
+        let (Some(nbma), Some(entry)) = (cie.nbma.atm(), self.entries.get_mut(&destination)) else {
+            return;
+        };
+        let holding = Duration::from_secs(cie.holding_s.into());
+        let third = holding / 3;
+        let responders = stations(reply, ext::RESPONDER);
+        let way = Way {
+            nbma,
+            mtu: cie.mtu,
+            until: now + holding,
+            refresh: Some((now + third * 2, now + third)),
+            responder: responders.first().copied(),
+            servers: stations(reply, ext::FORWARD_TRANSIT).len(),
+        };
+        (entry.asking, entry.again) = (None, false);
+        (entry.refusal, entry.forget_at) = (None, None);
+        let moved = entry.way.is_some_and(|known| known.nbma != nbma);
+        entry.way = Some(way);
+        if moved {
+            entry.conn = None;
+            self.release_unused();
+        }
+        if self
+            .entries
+            .get(&destination)
+            .is_some_and(|e| e.conn.is_none())
+        {
+            self.open(destination, nbma, now);
+        }
+    }
+
+    /// There is no direct way for the time being.
+    pub(super) fn refused(&mut self, destination: Ipv4Addr, why: Refusal, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&destination) else {
+            return;
+        };
+        entry.asking = None;
+        // A refresh that nobody answers leaves what is known until it ends.
+        if why == Refusal::Unanswered && entry.way.is_some() {
+            return;
+        }
+        (entry.again, entry.forget_at) = (true, None);
+        (entry.way, entry.conn) = (None, None);
+        entry.refusal = Some((now + self.config.hold_down, why));
+        let text = format!("no direct way to {destination}: {}", why.text());
+        self.trace(Trace::milestone("nhc.no-way", text).with("target", destination));
+        self.release_unused();
+    }
+
+    pub(super) fn way_opened(&mut self, conn: ConnId, peer: AtmAddress) {
+        let users = self.entries.iter().filter(|(_, e)| e.conn == Some(conn));
+        for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+            let text = format!("packets for {destination} go directly");
+            let trace = Trace::milestone("nhc.way", text);
+            self.trace(trace.with("target", destination).with("atm", peer));
+        }
+    }
+
+    /// A connection failed, or the other side released it.
+    pub(super) fn way_lost(&mut self, conn: ConnId, lost: &Conn, cause: Cause, now: Instant) {
+        let failed = lost.vc.is_none();
+        self.counters.calls_failed += u64::from(failed);
+        let users = self.entries.iter().filter(|(_, e)| e.conn == Some(conn));
+        for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+            if failed {
+                self.refused(destination, Refusal::Call(cause), now);
+            } else if let Some(entry) = self.entries.get_mut(&destination) {
+                // The station there may be gone: who knows at first hand is asked.
+                entry.void(now + self.config.hold_down);
+            }
+        }
+    }
+
+    /// Forgets the ways that a purge hits.
+    pub(super) fn purged(
+        &mut self,
+        within: impl Fn(Ipv4Addr) -> bool,
+        nbma: Option<AtmAddress>,
+        now: Instant,
+    ) {
+        let mut hit = Vec::new();
+        let forget_at = now + self.config.hold_down;
+        for (destination, entry) in &mut self.entries {
+            let leads = |way: Way| nbma.is_none_or(|nbma| nbma == way.nbma);
+            if within(*destination) && entry.way.is_some_and(leads) {
+                entry.void(forget_at);
+                hit.push(*destination);
+            }
+        }
+        for destination in hit {
+            let text = format!("the way to {destination} is void");
+            self.trace(Trace::milestone("nhc.purged", text).with("target", destination));
+        }
+        self.release_unused();
+    }
+
+    pub(super) fn entries_due(&mut self, now: Instant) {
+        let due = |entry: &Entry| entry.due().is_some_and(|at| at <= now);
+        let all = self.entries.iter().filter(|(_, entry)| due(entry));
+        for destination in all.map(|(ip, _)| *ip).collect::<Vec<_>>() {
+            let Some(entry) = self.entries.get_mut(&destination) else {
+                continue;
+            };
+            if entry.refusal.is_some_and(|(until, _)| until <= now) {
+                (entry.refusal, entry.forget_at) = (None, Some(now + self.config.hold_down));
+            }
+            if entry.way.is_some_and(|way| way.until <= now) {
+                (entry.way, entry.conn, entry.forget_at) = (None, None, Some(now));
+            }
+            let mut ask = false;
+            if let Some(way) = &mut entry.way
+                && let Some((at, used_from)) = way.refresh
+                && at <= now
+            {
+                way.refresh = None;
+                ask = entry.used >= used_from && entry.asking.is_none();
+            }
+            let idle = entry.way.is_none() && entry.asking.is_none() && entry.refusal.is_none();
+            let forget = entry.forget_at.is_some_and(|at| at <= now);
+            if forget {
+                entry.forget_at = None;
+            }
+            if ask {
+                self.ask(destination, now);
+            } else if idle && forget {
+                self.entries.remove(&destination);
+            }
+        }
+        self.release_unused();
+    }
+
+    /// When a connection has been idle for too long.
+    pub(super) fn idle_at(&self, conn: &Conn) -> Option<Instant> {
+        let ages = !conn.control && conn.vc.is_some() && !self.config.idle.is_zero();
+        ages.then_some(conn.used + self.config.idle)
+    }
+
+    pub(super) fn conns_due(&mut self, now: Instant) {
+        let due = |conn: &Conn| self.idle_at(conn).is_some_and(|at| at <= now);
+        let idle = self.conns.iter().filter(|(_, conn)| due(conn));
+        for conn in idle.map(|(id, _)| *id).collect::<Vec<_>>() {
+            for entry in self.entries.values_mut() {
+                if entry.conn == Some(conn) {
+                    entry.conn = None;
+                }
+            }
+        }
+        self.release_unused();
+    }
+
+    /// Releases the connections that no entry leads to.
+    fn release_unused(&mut self) {
+        let used = |id: &ConnId| self.entries.values().any(|entry| entry.conn == Some(*id));
+        let unused = self
+            .conns
+            .iter()
+            .filter(|(id, conn)| !conn.control && !used(id));
+        for conn in unused.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.conns.remove(&conn);
+            let cause = Cause::NORMAL;
+            self.request(AtmRequest::Release { conn, cause });
+        }
+    }
+}
+
+impl Refusal {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Code(code) => format!("refused with code {code}"),
+            Self::Error(code) => format!("refused with error {code}"),
+            Self::Unanswered => "nobody answered".into(),
+            Self::Call(cause) => format!("the call failed: {cause}"),
+        }
+    }
+}
+
+/// The protocol addresses in a record.
+fn stations(packet: &Packet, kind: u16) -> Vec<Ipv4Addr> {
+    let Some(extension) = packet.extension(kind) else {
+        return Vec::new();
+    };
+    let mut reader = Reader::new(&extension.value);
+    let entries = std::iter::from_fn(|| Cie::decode(&mut reader).ok());
+    entries.filter_map(|entry| entry.protocol.ip()).collect()
+}

@@ -1,0 +1,513 @@
+//! A client of NHRP without MPOA: a station that registers with its server and asks for direct ways itself.
+//!
+//! **Purpose.** A station of a logical IP subnet sends what is for other subnets to its router. If that router is a next hop
+//! server, the station asks it for the ATM address of the destination, or of the exit towards it, opens a connection there and
+//! sends the packets by that: cut through all routers on the way.
+//!
+//! **Objects and owners.** The machine owns the *registration* of its station, the *entries* (by destination), and its
+//! *connections*: one with the server, and one to each ATM address that packets go to, shared by all entries that lead there.
+//! It does not own the way over the router: what cannot go directly comes back as [`Output::Routed`], so nothing waits here.
+//! Packets that others send directly reach the station at [`Config::data`], which is not this machine's: for a
+//! member of a Classical IP subnet that is the member's own address.
+//!
+//! **States of an entry**: asking (a request is out), known (with a connection or without one), refused (nobody is
+//! asked again for [`Config::hold_down`]). A binding that is used in the last two thirds of its holding time is asked for again
+//! when a third of it is left; the connection stays.
+//!
+//! **Registration** is repeated after a third of its holding time. Until it is accepted nobody is asked. When the machine
+//! stops in good order it purges its registration.
+//!
+//! **Timers**: requests ([`Config::retry`]), holding times, [`Config::idle`] of connections, [`Config::hold_down`].
+//!
+//! **Trust.** Only the server of the configuration is heard, and nobody else may call [`Config::address`]. With
+//! [`Config::key`] what it says must be signed; Error Indications cannot be.
+//!
+//! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server). Facts book "NHRP".
+//!
+//! **Not implemented**: prefixes (every entry is for one address, whatever the reply covers); several servers; anycast; more than
+//! one binding for a destination at a time; answering Resolution Requests.
+//!
+//! **Deviations**: a connection that fails puts the destination under hold-down before it is asked for anew.
+
+mod control;
+mod entries;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+use aerostat_wire::llc::LlcSnap;
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+
+pub use entries::Refusal;
+pub use snapshot::{EntryRow, EntryState, NhcSnapshot};
+
+use super::{Expired, RequestTable, RetryRule, Station, auth};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
+use entries::Entry;
+
+/// Largest SDU on the connection with the server, octets.
+const CONTROL_SDU: u16 = crate::mpoa::mps::MAX_SDU;
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Destinations.
+    pub entries: usize,
+    /// Connections.
+    pub conns: usize,
+    /// NHRP packets that wait for the connection with the server.
+    pub queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            entries: 256,
+            conns: 256,
+            queue: 16,
+        }
+    }
+}
+
+/// What a client is told before it starts.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// ATM address of this machine: NHRP, and the calling address of its connections.
+    pub address: AtmAddress,
+    /// ATM address that others shall send the station's packets to; it is registered.
+    pub data: AtmAddress,
+    /// IP address of the station.
+    pub ip: Ipv4Addr,
+    /// The server: IP and ATM address.
+    pub server: (Ipv4Addr, AtmAddress),
+    /// Largest IP packet that the station takes, 68..=65527 octets.
+    pub mtu: u16,
+    /// Holding time of the registration, s; 0: the station is not registered, and only asks.
+    pub holding_s: u16,
+    /// Accept only answers of those who know at first hand (flag A).
+    pub authoritative: bool,
+    /// Key shared with the server.
+    pub key: Option<auth::Key>,
+    /// Retries of requests.
+    pub retry: RetryRule,
+    /// Pause before a destination that was refused is asked for again, and before a refused registration is repeated; above
+    /// zero.
+    pub hold_down: Duration,
+    /// Idle time after which a connection to a destination is released; zero is never.
+    pub idle: Duration,
+    /// Bounds.
+    pub limits: Limits,
+    /// First request id.
+    pub first_request_id: u32,
+}
+
+impl Config {
+    /// Defaults: 15 minutes of registration, authoritative answers, retries at 1, 3, 7 s and the end after 10 s.
+    #[must_use]
+    pub fn new(
+        (address, data): (AtmAddress, AtmAddress),
+        ip: Ipv4Addr,
+        server: (Ipv4Addr, AtmAddress),
+    ) -> Self {
+        Self {
+            address,
+            data,
+            ip,
+            server,
+            mtu: crate::clip::MTU,
+            holding_s: 900,
+            authoritative: true,
+            key: None,
+            retry: RetryRule {
+                initial: Duration::from_secs(1),
+                retry_limit: Duration::from_secs(10),
+                give_up: Duration::from_secs(10),
+            },
+            hold_down: Duration::from_secs(60),
+            idle: Duration::from_secs(20 * 60),
+            limits: Limits::default(),
+            first_request_id: 1,
+        }
+    }
+    /// Largest SDU to and from a destination: a packet and LLC/SNAP.
+    fn data_sdu(&self) -> u16 {
+        self.mtu.saturating_add(crate::clip::LLC_LEN)
+    }
+}
+
+/// What goes into a client.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Listen and register.
+    Start,
+    /// Purge the registration, release everything and stop.
+    Stop,
+    /// From the ATM service.
+    Atm(AtmEvent<'a>),
+    /// An IP packet that would go to the router.
+    Send {
+        /// Where it is for.
+        destination: Ipv4Addr,
+        /// The packet.
+        packet: Vec<u8>,
+    },
+}
+
+/// What comes out of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For the ATM service.
+    Atm(AtmRequest),
+    /// No direct way: let the router have this packet.
+    Routed(Vec<u8>),
+    /// A packet that came on a connection opened here.
+    Deliver(Vec<u8>),
+    /// An observation.
+    Trace(Trace),
+}
+
+/// What has happened so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets sent directly.
+    pub direct: u64,
+    /// Packets that the router got.
+    pub routed: u64,
+    /// Packets received on connections opened here.
+    pub received: u64,
+    /// Registration Requests sent, with retries.
+    pub registrations_sent: u64,
+    /// Registration Replies received, by code.
+    pub registration_replies: BTreeMap<u8, u64>,
+    /// Resolution Requests sent, with retries.
+    pub requests_sent: u64,
+    /// Resolution Replies received, by code.
+    pub replies: BTreeMap<u8, u64>,
+    /// Requests that nobody answered.
+    pub unanswered: u64,
+    /// Purge Requests received.
+    pub purges: u64,
+    /// Error Indications received, by code.
+    pub errors_received: BTreeMap<u16, u64>,
+    /// Error Indications sent, by code.
+    pub errors_sent: BTreeMap<u16, u64>,
+    /// Calls to destinations made.
+    pub calls: u64,
+    /// Calls to destinations that failed.
+    pub calls_failed: u64,
+    /// Calls refused: not from the server.
+    pub strangers: u64,
+    /// SDUs that break the formats.
+    pub malformed: u64,
+    /// Well-formed packets that nobody waits for.
+    pub unexpected: u64,
+    /// Times that a bound was met.
+    pub limits_met: u64,
+}
+
+/// An outstanding request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Registration,
+    Resolution(Ipv4Addr),
+}
+
+/// One connection.
+#[derive(Clone, Debug)]
+struct Conn {
+    peer: AtmAddress,
+    /// With the server; else to a destination.
+    control: bool,
+    /// Its label once it is open.
+    vc: Option<Vc>,
+    /// Last packet sent on it.
+    used: Instant,
+    /// What waits for it (with the server only).
+    queue: Vec<Vec<u8>>,
+}
+
+/// A client of NHRP.
+#[derive(Debug)]
+pub struct Nhc {
+    config: Config,
+    running: bool,
+    /// End of the registration that the server accepted.
+    registered: Option<Instant>,
+    /// When to register, again or anew.
+    register_at: Option<Instant>,
+    entries: BTreeMap<Ipv4Addr, Entry>,
+    conns: BTreeMap<ConnId, Conn>,
+    requests: RequestTable<Asked>,
+    next_conn: u32,
+    counters: Counters,
+    out: VecDeque<Output>,
+}
+
+impl Nhc {
+    /// A client that is stopped.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            requests: RequestTable::new(config.first_request_id, config.limits.entries + 1),
+            config,
+            running: false,
+            registered: None,
+            register_at: None,
+            entries: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            next_conn: 0,
+            counters: Counters::default(),
+            out: VecDeque::new(),
+        }
+    }
+    /// The network prefix of its addresses, as ILMI told; to be changed only before it starts.
+    pub fn set_prefix(&mut self, prefix: [u8; 13]) {
+        self.config.address = self.config.address.with_prefix(prefix);
+        self.config.data = self.config.data.with_prefix(prefix);
+    }
+    /// What it was told.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+    /// The events so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How the client calls itself in extensions.
+    fn station(&self) -> Station {
+        Station {
+            nbma: self.config.address,
+            protocol: self.config.ip,
+            own: vec![self.config.ip],
+        }
+    }
+
+    fn start(&mut self, now: Instant) {
+        if core::mem::replace(&mut self.running, true) {
+            return;
+        }
+        self.request(AtmRequest::Listen {
+            address: self.config.address,
+            sap: Sap::LLC,
+            max_sdu: CONTROL_SDU,
+        });
+        self.register(now);
+    }
+
+    fn stop(&mut self, now: Instant) {
+        if !self.running {
+            return;
+        }
+        self.deregister(now);
+        self.running = false;
+        for conn in core::mem::take(&mut self.conns).into_keys() {
+            let cause = Cause::NORMAL;
+            self.request(AtmRequest::Release { conn, cause });
+        }
+        self.entries.clear();
+        self.requests.clear();
+        (self.registered, self.register_at) = (None, None);
+        self.request(AtmRequest::Unlisten {
+            address: self.config.address,
+            sap: Sap::LLC,
+        });
+    }
+
+    fn request(&mut self, request: AtmRequest) {
+        self.out.push_back(Output::Atm(request));
+    }
+    fn trace(&mut self, trace: Trace) {
+        self.out.push_back(Output::Trace(trace));
+    }
+
+    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+        match event {
+            AtmEvent::Up if self.registered.is_none() => self.register(now),
+            AtmEvent::Up | AtmEvent::Down => {}
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                multipoint,
+                ..
+            } => self.incoming(conn, calling.filter(|_| !multipoint), now),
+            AtmEvent::Connected { conn, vc } => self.connected(conn, vc, now),
+            AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
+            AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
+            AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {
+                self.counters.unexpected += 1;
+            }
+        }
+    }
+
+    /// Only the server has something to say here.
+    fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, now: Instant) {
+        let server = self.config.server.1;
+        let cause = match calling.filter(|calling| *calling == server) {
+            None => {
+                self.counters.strangers += 1;
+                Cause::REJECTED
+            }
+            Some(_) if self.conns.len() >= self.config.limits.conns => {
+                self.counters.limits_met += 1;
+                Cause::RESOURCES
+            }
+            Some(peer) => {
+                self.conns.insert(conn, Conn::new(peer, true, now));
+                return self.request(AtmRequest::Accept { conn });
+            }
+        };
+        self.request(AtmRequest::Release { conn, cause });
+    }
+
+    /// Calls; `None` if there are too many connections.
+    fn call(&mut self, called: AtmAddress, control: bool, now: Instant) -> Option<ConnId> {
+        if self.conns.len() >= self.config.limits.conns {
+            self.counters.limits_met += 1;
+            return None;
+        }
+        let conn = loop {
+            self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
+            let conn = ConnId(self.next_conn);
+            if !self.conns.contains_key(&conn) {
+                break conn;
+            }
+        };
+        self.conns.insert(conn, Conn::new(called, control, now));
+        let sdu = if control {
+            CONTROL_SDU
+        } else {
+            self.config.data_sdu()
+        };
+        self.request(AtmRequest::Connect {
+            conn,
+            calling: self.config.address,
+            called,
+            sap: Sap::LLC,
+            qos: Qos::ubr(sdu),
+            multipoint: false,
+        });
+        Some(conn)
+    }
+
+    fn connected(&mut self, conn: ConnId, vc: Vc, now: Instant) {
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        (known.vc, known.used) = (Some(vc), now);
+        let (peer, control) = (known.peer, known.control);
+        for sdu in core::mem::take(&mut known.queue) {
+            self.request(AtmRequest::Send { conn, sdu });
+        }
+        if !control {
+            self.way_opened(conn, peer);
+        }
+    }
+
+    fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
+        // What waited for the server is sent again by the retries.
+        if let Some(known) = self.conns.remove(&conn)
+            && !known.control
+        {
+            self.way_lost(conn, &known, cause, now);
+        }
+    }
+
+    fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
+        let Some(known) = self.conns.get(&conn) else {
+            return;
+        };
+        if known.control {
+            return self.control_sdu(sdu, now);
+        }
+        match LlcSnap::decode(sdu) {
+            Ok((LlcSnap::Ipv4, packet)) => {
+                self.counters.received += 1;
+                self.out.push_back(Output::Deliver(packet.to_vec()));
+            }
+            // A member of Classical IP asks every caller for its IP address.
+            Ok((LlcSnap::Arp, _)) => {}
+            _ => self.counters.malformed += 1,
+        }
+    }
+
+    fn timeouts(&mut self, now: Instant) {
+        if !self.running {
+            return;
+        }
+        if self.registered.is_some_and(|until| until <= now) {
+            self.registered = None;
+            self.trace(Trace::milestone("nhc.expired", "the registration is over"));
+        }
+        if self.register_at.is_some_and(|at| at <= now) {
+            self.register(now);
+        }
+        self.entries_due(now);
+        self.conns_due(now);
+        while let Some(expired) = self.requests.expire(now) {
+            match expired {
+                Expired::Retry(id) => match self.requests.get(id).copied() {
+                    Some(Asked::Registration) => self.send_registration(id, now),
+                    Some(Asked::Resolution(destination)) => self.send_request(id, destination, now),
+                    None => {}
+                },
+                Expired::GivenUp(_, asked) => self.unanswered(asked, now),
+            }
+        }
+    }
+}
+
+impl Conn {
+    const fn new(peer: AtmAddress, control: bool, now: Instant) -> Self {
+        Self {
+            peer,
+            control,
+            vc: None,
+            used: now,
+            queue: Vec::new(),
+        }
+    }
+}
+
+impl Machine for Nhc {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        match input {
+            Input::Start => self.start(now),
+            Input::Stop => self.stop(now),
+            Input::Send {
+                destination,
+                packet,
+            } => self.send(destination, packet, now),
+            // What was under way when it stopped may still report.
+            Input::Atm(event) if self.running => self.atm(event, now),
+            Input::Atm(_) => {}
+        }
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.timeouts(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.running {
+            return None;
+        }
+        let own = [self.registered, self.register_at, self.requests.deadline()];
+        let entries = self.entries.values().filter_map(Entry::due);
+        let conns = self.conns.values().filter_map(|conn| self.idle_at(conn));
+        own.into_iter().flatten().chain(entries).chain(conns).min()
+    }
+}

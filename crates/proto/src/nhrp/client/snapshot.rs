@@ -1,0 +1,114 @@
+//! What a client shows of itself.
+
+use std::net::Ipv4Addr;
+
+use aerostat_wire::{AtmAddress, Vc};
+
+use super::{Counters, Nhc, Refusal};
+use crate::Instant;
+
+/// How far an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryState {
+    /// A request is out.
+    Asking,
+    /// A way is known, and its connection is being opened, or was idle.
+    Known,
+    /// Packets go directly.
+    Direct,
+    /// There is no way for the time being.
+    Refused(Refusal),
+    /// What was known is void.
+    Void,
+}
+
+impl EntryState {
+    /// One word for tables.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Asking => "asking",
+            Self::Known => "known",
+            Self::Direct => "direct",
+            Self::Refused(_) => "refused",
+            Self::Void => "void",
+        }
+    }
+}
+
+/// One destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryRow {
+    /// Its address.
+    pub destination: Ipv4Addr,
+    /// How far it is.
+    pub state: EntryState,
+    /// Where packets go.
+    pub nbma: Option<AtmAddress>,
+    /// Largest packet, octets; 0 is the default.
+    pub mtu: u16,
+    /// End of the holding time, or of the hold-down.
+    pub until: Option<Instant>,
+    /// Who answered.
+    pub responder: Option<Ipv4Addr>,
+    /// Servers that the request passed before the one that answered.
+    pub servers: usize,
+    /// The connection's label.
+    pub vc: Option<Vc>,
+    /// Packets sent directly.
+    pub packets: u64,
+}
+
+/// The client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NhcSnapshot {
+    /// The station.
+    pub ip: Ipv4Addr,
+    /// Its server.
+    pub server: (Ipv4Addr, AtmAddress),
+    /// End of its registration.
+    pub registered: Option<Instant>,
+    /// Its entries.
+    pub entries: Vec<EntryRow>,
+    /// Events so far.
+    pub counters: Counters,
+}
+
+impl Nhc {
+    /// The state of the client.
+    #[must_use]
+    pub fn snapshot(&self) -> NhcSnapshot {
+        let rows = self.entries.iter().map(|(destination, entry)| {
+            let conn = entry.conn.and_then(|conn| self.conns.get(&conn));
+            let vc = conn.and_then(|conn| conn.vc);
+            let state = match (entry.refusal, entry.way, entry.asking) {
+                (Some((_, why)), ..) => EntryState::Refused(why),
+                (None, Some(_), _) if vc.is_some() => EntryState::Direct,
+                (None, Some(_), _) => EntryState::Known,
+                (None, None, Some(_)) => EntryState::Asking,
+                (None, None, None) => EntryState::Void,
+            };
+            EntryRow {
+                destination: *destination,
+                state,
+                nbma: entry.way.map(|way| way.nbma),
+                mtu: entry.way.map_or(0, |way| way.mtu),
+                until: entry
+                    .refusal
+                    .map(|(until, _)| until)
+                    .or(entry.way.map(|way| way.until)),
+                responder: entry.way.and_then(|way| way.responder),
+                servers: entry.way.map_or(0, |way| way.servers),
+                vc,
+                packets: entry.direct,
+            }
+        });
+        NhcSnapshot {
+            ip: self.config.ip,
+            server: self.config.server,
+            registered: self.registered,
+            entries: rows.collect(),
+            counters: self.counters.clone(),
+        }
+    }
+}
