@@ -13,6 +13,7 @@ use crate::control::{self, Pending};
 use crate::mpcd::{self, Daemons};
 use crate::namespace::NetNs;
 use crate::outside;
+use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
 use crate::story::Story;
@@ -57,6 +58,7 @@ const REQUESTS: Token = Token(1);
 const SIGNALS: Token = Token(2);
 const FIRST_TAP: usize = 3;
 const DAEMONS: Token = Token(usize::MAX - 1);
+const ROUTES: Token = Token(usize::MAX - 2);
 
 /// A TAP in the loop.
 struct TapPort {
@@ -91,6 +93,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) outside: Vec<outside::Link>,
     /// Daemons in processes of their own.
     pub(crate) daemons: Option<Daemons>,
+    /// Routes of kernel routers.
+    routes: Vec<(NodeId, KernelRoutes)>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
     pub(crate) processes: Option<LabProcesses>,
     requests: Receiver<Pending>,
@@ -131,7 +135,13 @@ impl<'a> Driver<'a> {
         let (mut taps, mut tap_of, mut namespaces) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         let (processes, nodes) =
             kernels.map_or((None, Vec::new()), |k| (Some(k.processes), k.nodes));
+        let mut routes = Vec::new();
         for (node, kernel) in nodes {
+            if let Some(watched) = kernel.routes {
+                let fd = watched.raw_fd();
+                registry.register(&mut SourceFd(&fd), ROUTES, Interest::READABLE)?;
+                routes.push((node, watched));
+            }
             namespaces.insert(node.0, kernel.namespace);
             for (itf, tap) in kernel.taps.into_iter().enumerate() {
                 let token = Token(FIRST_TAP + taps.len());
@@ -177,6 +187,7 @@ impl<'a> Driver<'a> {
             tap_of,
             outside: links,
             daemons,
+            routes,
             namespaces,
             processes,
             requests,
@@ -214,6 +225,7 @@ impl<'a> Driver<'a> {
             let mut reading =
                 caught_up && self.read_taps(&mut buffer, now) | self.outside(now, tell);
             reading |= self.daemons(now, tell);
+            self.routes(now, tell);
             self.drain(now, tell);
             self.flush(now, tell);
             self.answer(now);
@@ -258,10 +270,21 @@ impl<'a> Driver<'a> {
             .filter_map(outside::Link::poll_timeout)
             .min();
         let daemon = self.daemons.as_ref().and_then(Daemons::poll_timeout);
-        let next = [self.world.poll_timeout(), fault, look_at, link, daemon]
-            .into_iter()
-            .flatten()
+        let watched = self.routes.iter();
+        let routes = watched
+            .filter_map(|(_, routes)| routes.poll_timeout())
             .min();
+        let next = [
+            self.world.poll_timeout(),
+            fault,
+            look_at,
+            link,
+            daemon,
+            routes,
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         let now = self.clock.now();
         let at_once = reading || next.is_some_and(|at| at <= now + SPIN);
         if !at_once {
@@ -274,6 +297,12 @@ impl<'a> Driver<'a> {
         for event in events.iter() {
             if let (DAEMONS, Some(daemons)) = (event.token(), &mut self.daemons) {
                 daemons.ready();
+                continue;
+            }
+            if event.token() == ROUTES {
+                self.routes
+                    .iter_mut()
+                    .for_each(|(_, routes)| routes.ready());
                 continue;
             }
             let Some(place) = event.token().0.checked_sub(FIRST_TAP) else {
@@ -345,6 +374,19 @@ impl<'a> Driver<'a> {
         let more = daemons.turn(self.poll.registry(), now, &mut told);
         self.daemon_events(told, now, tell);
         more
+    }
+
+    /// What changed in the kernels of routers reaches their MPOA servers.
+    fn routes(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+        for place in 0..self.routes.len() {
+            let (node, watched) = &mut self.routes[place];
+            let (node, read) = (*node, watched.turn(now));
+            if let Some(routes) = read {
+                let text = format!("{} routes read from the kernel", routes.len());
+                self.event(node, &Trace::detail("kernel.routes", text), now, tell);
+                self.world.command(node, HostCommand::Routes(routes), now);
+            }
+        }
     }
 
     fn daemon_events(
@@ -452,6 +494,11 @@ impl<'a> Driver<'a> {
         {
             if !self.daemon_fault(fault.what, now, tell) {
                 self.world.fault(self.lab, self.builder, fault.what, now);
+            }
+            // A router that starts anew has the routes of the lab file; its kernel went on.
+            if let FaultKind::Restart(node, None) = fault.what {
+                let watched = self.routes.iter_mut().filter(|(of, _)| *of == node);
+                watched.for_each(|(_, routes)| routes.forget(now));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Kernel hosts and routers: a network namespace each, with one TAP per LANE client.
 
 use crate::namespace::{NetNs, ip};
+use crate::routes::{KernelRoutes, Lan};
 use crate::tap::{Tap, TapConfig};
 use aerostat_lab::model::{IpRoute, Lab, NodeId, NodeKind};
 use std::io;
@@ -12,6 +13,8 @@ pub(crate) struct KernelNode {
     pub(crate) namespace: NetNs,
     /// Interface `lecN` at place N.
     pub(crate) taps: Vec<Tap>,
+    /// A router's own routes.
+    pub(crate) routes: Option<KernelRoutes>,
 }
 
 impl KernelNode {
@@ -53,7 +56,19 @@ impl KernelNode {
             }
             Ok(())
         })?;
-        Ok(Self { namespace, taps })
+        let lans = node.lecs().iter().map(|lec| Lan {
+            name: lab.interface_name(lec),
+            ip: lec.ip,
+            prefix: lab.elan(lec.elan).subnet.length,
+        });
+        let routes = forwards
+            .then(|| KernelRoutes::new(&namespace, lans.collect()))
+            .transpose()?;
+        Ok(Self {
+            namespace,
+            taps,
+            routes,
+        })
     }
 }
 

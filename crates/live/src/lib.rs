@@ -17,6 +17,7 @@ pub mod namespace;
 pub mod outside;
 mod pvc;
 mod qos;
+mod routes;
 pub mod run;
 pub mod runtime_dir;
 mod story;

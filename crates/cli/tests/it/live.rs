@@ -494,3 +494,62 @@ fn kernel_routers_forward_and_are_passed_by_a_shortcut() {
     // One retry of ARP takes a second: the answer must not have waited for it.
     assert!(took < 0.9, "the servers took {took} s");
 }
+
+/// A route that changes in a router's kernel ends the shortcuts that were promised along it.
+#[test]
+fn routes_of_a_kernel_reach_its_mpoa_server() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("routes");
+    let kernels = [
+        "--set",
+        "routers.r1.kernel=true",
+        "--set",
+        "routers.r2.kernel=true",
+    ];
+    lab.ok(&[&["up", "-d", "-q", LAB], &kernels[..]].concat());
+    let ping = |count: &str, pause: &str| {
+        let ping = [
+            "ping",
+            "-q",
+            "-W",
+            "1",
+            "-i",
+            pause,
+            "-c",
+            count,
+            "10.2.0.10",
+        ];
+        lab.run(&[&["exec", "urku", "--"], &ping[..]].concat()).out
+    };
+    let resolved = || {
+        let shown = lab.ok(&["inspect", "urku", "mpc", "-o", "json"]);
+        let table: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        let mut rows = table["rows"].as_array().unwrap().iter();
+        rows.any(|row| row["table"] == "ingress" && row["state"] == "resolved")
+    };
+    wait_for("the shortcut", || {
+        ping("30", "0.02");
+        resolved()
+    });
+    let route = |change: &str| {
+        let words: Vec<&str> = change.split(' ').collect();
+        lab.ok(&[&["exec", "r1", "--", "ip", "route"], &words[..]].concat());
+    };
+    route("delete 10.2.0.0/24");
+    wait_for("the shortcut to be purged", || !resolved());
+    let out = ping("2", "0.3");
+    assert!(out.contains(" 100% packet loss"), "there is no way: {out}");
+    route("add 10.2.0.0/24 via 10.9.0.2");
+    wait_for("the way", || ping("1", "0.3").contains(" 0% packet loss"));
+    wait_for("the shortcut again", || {
+        ping("30", "0.02");
+        resolved()
+    });
+    // A route to one host alone, past the emulated LANs.
+    route("add blackhole 10.2.0.10/32");
+    wait_for("the shortcut to be purged", || !resolved());
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}

@@ -13,7 +13,8 @@ pub struct StaticRoute {
     pub destination: Ipv4Addr,
     /// Prefix length, 0–32; 0 makes a default route.
     pub prefix: u8,
-    /// A neighbour on the subnet of one of the interfaces.
+    /// A neighbour on the subnet of one of the interfaces; 0.0.0.0: the network is not reached over the interfaces,
+    /// not even if one of them is on it.
     pub next_hop: Ipv4Addr,
 }
 
@@ -67,6 +68,14 @@ struct Entry {
     interface: usize,
     /// `None`: connected.
     next_hop: Option<Ipv4Addr>,
+    /// Not reached over the interfaces.
+    nowhere: bool,
+}
+
+impl Entry {
+    const fn is_connected(&self) -> bool {
+        self.next_hop.is_none() && !self.nowhere
+    }
 }
 
 /// The routing table.
@@ -96,12 +105,23 @@ impl Routes {
                 prefix: interface.prefix,
                 interface: number,
                 next_hop: None,
+                nowhere: false,
             });
         }
         for route in routes {
+            if route.next_hop.is_unspecified() && route.prefix <= 32 {
+                entries.push(Entry {
+                    network: network(route.destination, route.prefix),
+                    prefix: route.prefix,
+                    interface: usize::MAX,
+                    next_hop: None,
+                    nowhere: true,
+                });
+                continue;
+            }
             let towards = entries
                 .iter()
-                .find(|e| e.next_hop.is_none() && in_subnet(route.next_hop, e.network, e.prefix));
+                .find(|e| e.is_connected() && in_subnet(route.next_hop, e.network, e.prefix));
             let Some(interface) = towards.map(|e| e.interface) else {
                 return Err(Refused("the next hop of a route is on no connected subnet"));
             };
@@ -115,10 +135,11 @@ impl Routes {
                 prefix: route.prefix,
                 interface,
                 next_hop: Some(route.next_hop),
+                nowhere: false,
             });
         }
-        // Stable: of equal prefixes, connected ones and then the first named win.
-        entries.sort_by_key(|entry| core::cmp::Reverse(entry.prefix));
+        // Stable: of equal prefixes, those that lead nowhere, then connected ones, then the first named win.
+        entries.sort_by_key(|entry| (core::cmp::Reverse(entry.prefix), !entry.nowhere));
         Ok(Self {
             own: interfaces.iter().map(|i| i.address).collect(),
             entries,
@@ -172,7 +193,7 @@ impl Routes {
             .find(|entry| in_subnet(destination, entry.network, entry.prefix))
             .and_then(|best| self.with_link(best));
         match entry {
-            None => RouteResult::NoRoute,
+            None | Some(Entry { nowhere: true, .. }) => RouteResult::NoRoute,
             Some(Entry {
                 interface,
                 next_hop: Some(next_hop),

@@ -765,6 +765,22 @@ fn routes_change_and_count_only_where_there_is_a_link() {
         RouteResult::Connected { interface: 1 }
     );
     assert!(!put(&mut router, link(2, false)).0, "no such interface");
+    // What the router does not reach over its interfaces, though a shorter prefix, or an interface, says so.
+    let elsewhere = |last, prefix| StaticRoute {
+        destination: Ipv4Addr::new(10, 2, 0, last),
+        prefix,
+        next_hop: Ipv4Addr::UNSPECIFIED,
+    };
+    let routes = [default(via(8)), elsewhere(77, 32)];
+    assert_eq!(put(&mut router, RouterInput::Routes(&routes)), changed);
+    assert_eq!(router.lookup(beyond), RouteResult::NoRoute);
+    let beside = Ipv4Addr::new(10, 2, 0, 78);
+    let connected = RouteResult::Connected { interface: 1 };
+    assert_eq!(router.lookup(beside), connected);
+    let routes = [default(via(8)), elsewhere(0, 24)];
+    assert_eq!(put(&mut router, RouterInput::Routes(&routes)), changed);
+    assert_eq!(router.lookup(beside), RouteResult::NoRoute);
+    assert_eq!(router.lookup(far).next_hop(far), Some((0, via(8))));
 }
 
 #[test]

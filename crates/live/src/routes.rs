@@ -1,0 +1,452 @@
+//! What the kernel of a router knows about ways, for the MPOA server beside it.
+//!
+//! A kernel router forwards by its own table, which anybody may change: `ip route` inside, a routing daemon. Its MPOA
+//! server must not promise shortcuts along ways of before. So the table is read by rtnetlink when the lab starts,
+//! and again whenever the kernel says that routes, addresses or links changed: the kernel does not tell which
+//! routes an interface takes along when it goes down. What is read replaces the static routes of the router
+//! that answers the server's questions, and what changed is purged.
+//!
+//! **Not read**: tables other than main, rules, routes by type of service; of several next hops the first counts.
+//! A network that is reached past the emulated LANs, or not at all, gets no shortcuts.
+
+use crate::namespace::NetNs;
+use aerostat_node::ip::router::StaticRoute;
+use aerostat_proto::{Duration, Instant};
+use netlink_packet_core::{
+    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteType,
+};
+use netlink_packet_route::{AddressFamily as Family, RouteNetlinkMessage};
+use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, netdevice, recv, send,
+    socket_with,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
+
+/// Groups of notifications: links, IPv4 addresses, IPv4 routes.
+const GROUPS: u32 = 0x1 | 0x10 | 0x40;
+/// Changes come in flocks: the table is read this long after the first.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Datagrams taken in one turn.
+const TURN: usize = 64;
+/// Routes that are read; a longer table is cut.
+const ROUTES_MAX: usize = 4096;
+/// Octets of a datagram; the kernel's have at most 32 KiB.
+const DATAGRAM: usize = 65_536;
+
+/// An interface on an emulated LAN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lan {
+    /// Its name inside the namespace.
+    pub(crate) name: String,
+    /// The router's own address there.
+    pub(crate) ip: Ipv4Addr,
+    /// Prefix length of its subnet.
+    pub(crate) prefix: u8,
+}
+
+impl Lan {
+    fn subnet(&self) -> Prefix {
+        (masked(self.ip, self.prefix), self.prefix)
+    }
+}
+
+/// Network and prefix length.
+type Prefix = (Ipv4Addr, u8);
+
+/// Where a route of the kernel leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// To a neighbour on an emulated LAN.
+    Via(Ipv4Addr),
+    /// To an emulated LAN itself, by its place among the interfaces.
+    Connected(usize),
+    /// Somewhere else, or nowhere.
+    Else,
+}
+
+/// A route of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Route {
+    to: Prefix,
+    metric: u32,
+    way: Way,
+}
+
+/// Watches the routes of one kernel router.
+#[derive(Debug)]
+pub(crate) struct KernelRoutes {
+    socket: OwnedFd,
+    lans: Vec<Lan>,
+    /// Places of interfaces by the kernel's numbers.
+    places: BTreeMap<u32, usize>,
+    /// The poller spoke of it.
+    ready: bool,
+    /// When the table is to be read.
+    read_at: Option<Instant>,
+    /// Number of the question that is being answered.
+    asked: Option<u32>,
+    questions: u32,
+    gathered: Vec<Route>,
+    known: Option<Vec<StaticRoute>>,
+    buffer: Vec<u8>,
+}
+
+impl KernelRoutes {
+    /// Watches the routes in `namespace`, whose interfaces exist.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub(crate) fn new(namespace: &NetNs, lans: Vec<Lan>) -> io::Result<Self> {
+        let (socket, places) = namespace.run(|| {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let family = AddressFamily::NETLINK;
+            // The first protocol of this family is NETLINK_ROUTE.
+            let socket = socket_with(family, SocketType::RAW, flags, None)?;
+            bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+            let mut places = BTreeMap::new();
+            for (place, lan) in lans.iter().enumerate() {
+                // Any socket of the namespace can be asked, but for this one.
+                let any = socket_with(
+                    AddressFamily::INET,
+                    SocketType::DGRAM,
+                    SocketFlags::CLOEXEC,
+                    None,
+                )?;
+                places.insert(netdevice::name_to_index(&any, &lan.name)?, place);
+            }
+            Ok((socket, places))
+        })?;
+        Ok(Self {
+            socket,
+            lans,
+            places,
+            ready: true,
+            read_at: Some(Instant::ZERO),
+            asked: None,
+            questions: 0,
+            gathered: Vec::new(),
+            known: None,
+            buffer: vec![0; DATAGRAM],
+        })
+    }
+
+    /// For the poller.
+    pub(crate) fn raw_fd(&self) -> i32 {
+        self.socket.as_raw_fd()
+    }
+    /// The poller spoke of it.
+    pub(crate) fn ready(&mut self) {
+        self.ready = true;
+    }
+    /// When [`Self::turn`] is next needed if nothing is ready.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.read_at.filter(|_| self.asked.is_none())
+    }
+    /// The router has started anew and knows nothing of what was read.
+    pub(crate) fn forget(&mut self, now: Instant) {
+        self.known = None;
+        self.read_at = Some(now);
+    }
+
+    /// Does what can be done. Returns the routes if they are others than before.
+    pub(crate) fn turn(&mut self, now: Instant) -> Option<Vec<StaticRoute>> {
+        let mut read = None;
+        if core::mem::take(&mut self.ready) {
+            let mut buffer = core::mem::take(&mut self.buffer);
+            for left in (0..TURN).rev() {
+                match recv(&self.socket, &mut buffer[..], RecvFlags::TRUNC) {
+                    Ok((length, _)) => self.datagram(&buffer[..length], now, &mut read),
+                    Err(Errno::AGAIN) => break,
+                    Err(Errno::INTR) => {}
+                    // Some were lost (ENOBUFS): ask for all.
+                    Err(_) => self.again(now),
+                }
+                self.ready = left == 0;
+            }
+            self.buffer = buffer;
+        }
+        if self.poll_timeout().is_some_and(|at| at <= now) {
+            self.ask();
+        }
+        let routes = read?;
+        if self.known.as_ref() == Some(&routes) {
+            return None;
+        }
+        self.known = Some(routes.clone());
+        Some(routes)
+    }
+
+    fn again(&mut self, now: Instant) {
+        self.asked = None;
+        self.gathered.clear();
+        self.read_at.get_or_insert(now + PAUSE);
+    }
+
+    /// Asks for the whole table.
+    fn ask(&mut self) {
+        self.read_at = None;
+        self.questions = self.questions.wrapping_add(1).max(1);
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+        header.sequence_number = self.questions;
+        let mut route = RouteMessage::default();
+        route.header.address_family = Family::Inet;
+        let payload = NetlinkPayload::from(RouteNetlinkMessage::GetRoute(route));
+        let mut question = NetlinkMessage::new(header, payload);
+        question.finalize();
+        let mut octets = vec![0; question.buffer_len()];
+        question.serialize(&mut octets);
+        if send(&self.socket, &octets, SendFlags::empty()).is_ok() {
+            self.asked = Some(self.questions);
+            self.gathered.clear();
+        }
+    }
+
+    /// Messages of the kernel: answers to the last question, or news.
+    fn datagram(&mut self, mut octets: &[u8], now: Instant, read: &mut Option<Vec<StaticRoute>>) {
+        while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(octets) {
+            let (header, payload) = message.into_parts();
+            let length = (header.length as usize).next_multiple_of(4);
+            let answer = self.asked == Some(header.sequence_number);
+            match payload {
+                _ if answer && header.flags & NLM_F_DUMP_INTR != 0 => self.again(now),
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) if answer => {
+                    let room = self.gathered.len() < ROUTES_MAX;
+                    let route = self.route(&route).filter(|_| room);
+                    self.gathered.extend(route);
+                }
+                NetlinkPayload::Done(_) if answer => {
+                    self.asked = None;
+                    let gathered = core::mem::take(&mut self.gathered);
+                    *read = Some(table(&gathered, &self.lans));
+                }
+                NetlinkPayload::Error(_) if answer => self.again(now),
+                // News while an answer is being given are asked for after it.
+                NetlinkPayload::InnerMessage(_) => {
+                    self.read_at.get_or_insert(now + PAUSE);
+                }
+                _ => {}
+            }
+            match octets.get(length..) {
+                Some(rest) if length > 0 => octets = rest,
+                _ => break,
+            }
+        }
+    }
+
+    /// A route of the main table, for whatever type of service.
+    fn route(&self, message: &RouteMessage) -> Option<Route> {
+        let header = &message.header;
+        let (mut table, mut metric) = (u32::from(header.table), 0);
+        let mut to = Ipv4Addr::UNSPECIFIED;
+        for attribute in &message.attributes {
+            match attribute {
+                RouteAttribute::Destination(RouteAddress::Inet(address)) => to = *address,
+                RouteAttribute::Table(number) => table = *number,
+                RouteAttribute::Priority(number) => metric = *number,
+                _ => {}
+            }
+        }
+        let usable = table == u32::from(RouteHeader::RT_TABLE_MAIN)
+            && header.address_family == Family::Inet
+            && header.tos == 0
+            && !header
+                .flags
+                .intersects(RouteFlags::Dead | RouteFlags::Linkdown);
+        let way = match header.kind {
+            RouteType::Unicast => self.way(&message.attributes),
+            RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit => Way::Else,
+            // The next rule decides, which is not read; or no route at all.
+            _ => return None,
+        };
+        let to = (to, header.destination_prefix_length.min(32));
+        usable.then_some(Route { to, metric, way })
+    }
+
+    fn way(&self, attributes: &[RouteAttribute]) -> Way {
+        let (mut gateway, mut place) = (None, None);
+        for attribute in attributes {
+            match attribute {
+                RouteAttribute::Gateway(RouteAddress::Inet(address)) => gateway = Some(*address),
+                RouteAttribute::Oif(number) => place = self.places.get(number).copied(),
+                RouteAttribute::MultiPath(hops) => {
+                    let Some(first) = hops.first() else {
+                        return Way::Else;
+                    };
+                    place = self.places.get(&first.interface_index).copied();
+                    for attribute in &first.attributes {
+                        if let RouteAttribute::Gateway(RouteAddress::Inet(address)) = attribute {
+                            gateway = Some(*address);
+                        }
+                    }
+                }
+                // An address of another family, or of another kind.
+                RouteAttribute::Via(_) => return Way::Else,
+                _ => {}
+            }
+        }
+        match (place, gateway) {
+            (Some(_), Some(gateway)) => Way::Via(gateway),
+            (Some(place), None) => Way::Connected(place),
+            (None, _) => Way::Else,
+        }
+    }
+}
+
+/// The kernel's routes in the router's words: its own subnets go without saying, unless the kernel does not reach
+/// them there.
+fn table(routes: &[Route], lans: &[Lan]) -> Vec<StaticRoute> {
+    let mut best: BTreeMap<Prefix, &Route> = BTreeMap::new();
+    for route in routes {
+        let known = best.entry(route.to).or_insert(route);
+        if route.metric < known.metric {
+            *known = route;
+        }
+    }
+    let neighbour = |gateway: Ipv4Addr| {
+        let on = |lan: &Lan| masked(gateway, lan.prefix) == lan.subnet().0 && gateway != lan.ip;
+        lans.iter().any(on)
+    };
+    let own = |to| lans.iter().position(|lan| lan.subnet() == to);
+    let mut table = Vec::new();
+    let mut add = |(destination, prefix), next_hop| {
+        table.push(StaticRoute {
+            destination,
+            prefix,
+            next_hop,
+        });
+    };
+    for lan in lans.iter().filter(|lan| !best.contains_key(&lan.subnet())) {
+        add(lan.subnet(), Ipv4Addr::UNSPECIFIED);
+    }
+    for (to, route) in best {
+        match route.way {
+            Way::Connected(place) if own(to) == Some(place) => {}
+            Way::Via(gateway) if own(to).is_none() && neighbour(gateway) => add(to, gateway),
+            Way::Via(_) | Way::Connected(_) | Way::Else => add(to, Ipv4Addr::UNSPECIFIED),
+        }
+    }
+    table
+}
+
+fn masked(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
+    let host_bits = 32_u32.saturating_sub(prefix.into());
+    let mask = u32::MAX.checked_shl(host_bits).unwrap_or(0);
+    Ipv4Addr::from_bits(address.to_bits() & mask)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ip(a: u8, b: u8, c: u8, d: u8) -> Ipv4Addr {
+        Ipv4Addr::new(a, b, c, d)
+    }
+    const NOWHERE: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+
+    fn lans() -> Vec<Lan> {
+        let lan = |n: u8, third| Lan {
+            name: format!("lec{n}"),
+            ip: ip(10, third, 0, 1),
+            prefix: 24,
+        };
+        vec![lan(0, 1), lan(1, 9)]
+    }
+    const fn route(to: Prefix, metric: u32, way: Way) -> Route {
+        Route { to, metric, way }
+    }
+    fn told(routes: &[Route]) -> Vec<(Prefix, Ipv4Addr)> {
+        let mut all = vec![
+            route((ip(10, 1, 0, 0), 24), 0, Way::Connected(0)),
+            route((ip(10, 9, 0, 0), 24), 0, Way::Connected(1)),
+        ];
+        all.extend(routes);
+        let table = table(&all, &lans()).into_iter();
+        table
+            .map(|r| ((r.destination, r.prefix), r.next_hop))
+            .collect()
+    }
+
+    #[test]
+    fn routes_in_the_words_of_the_router() {
+        let (far, via) = ((ip(10, 2, 0, 0), 24), ip(10, 9, 0, 2));
+        assert!(told(&[]).is_empty());
+        assert_eq!(told(&[route(far, 0, Way::Via(via))]), [(far, via)]);
+        // The lower metric wins, whichever comes first.
+        let pair = [route(far, 100, Way::Else), route(far, 50, Way::Via(via))];
+        assert_eq!(told(&pair), [(far, via)]);
+        let pair = [route(far, 50, Way::Via(via)), route(far, 10, Way::Else)];
+        assert_eq!(told(&pair), [(far, NOWHERE)]);
+        // Neighbours that are none, and subnets behind other interfaces.
+        for gateway in [ip(192, 168, 0, 1), ip(10, 9, 0, 1)] {
+            assert_eq!(told(&[route(far, 0, Way::Via(gateway))]), [(far, NOWHERE)]);
+        }
+        assert_eq!(told(&[route(far, 0, Way::Connected(1))]), [(far, NOWHERE)]);
+        // A subnet that the kernel has lost, or reaches in another way.
+        let lost = table(&[], &lans());
+        assert_eq!(lost.len(), 2);
+        assert!(lost.iter().all(|route| route.next_hop == NOWHERE));
+        let own = (ip(10, 1, 0, 0), 24);
+        let odd = table(&[route(own, 0, Way::Via(via))], &lans());
+        assert!(odd.iter().all(|route| route.next_hop == NOWHERE));
+    }
+
+    #[test]
+    fn news_of_a_real_kernel() {
+        let Ok(namespace) = NetNs::create() else {
+            println!("skipped: no privilege for network namespaces");
+            return;
+        };
+        let run = |command: &str| {
+            let words: Vec<&str> = command.split(' ').collect();
+            namespace.run(|| crate::namespace::ip(&words)).unwrap();
+        };
+        let dummies = ["lec0 10.1.0.1/24", "lec1 10.9.0.1/24", "eth0 10.8.0.1/24"];
+        for (name, address) in dummies.iter().filter_map(|d| d.split_once(' ')) {
+            run(&format!("link add {name} type veth peer name {name}p"));
+            run(&format!("link set {name}p up"));
+            run(&format!("address add {address} dev {name}"));
+            run(&format!("link set {name} up"));
+        }
+        let mut routes = KernelRoutes::new(&namespace, lans()).unwrap();
+        let start = std::time::Instant::now();
+        // Links come up when they like: what is read in between does not count.
+        let mut expect = |rows: &[&str]| {
+            let mut last = Vec::new();
+            while last != rows {
+                let passed = start.elapsed();
+                assert!(passed < Duration::from_secs(30), "{last:?}, not {rows:?}");
+                routes.ready();
+                if let Some(table) = routes.turn(Instant::ZERO + passed) {
+                    let row =
+                        |r: StaticRoute| format!("{}/{} {}", r.destination, r.prefix, r.next_hop);
+                    last = table.into_iter().map(row).collect();
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let eth0 = "10.8.0.0/24 0.0.0.0";
+        expect(&[eth0]);
+        run("route add 10.2.0.0/24 via 10.9.0.2");
+        expect(&["10.2.0.0/24 10.9.0.2", eth0]);
+        run("route add default via 10.8.0.9");
+        expect(&["0.0.0.0/0 0.0.0.0", "10.2.0.0/24 10.9.0.2", eth0]);
+        run("route replace unreachable 10.2.0.0/24");
+        expect(&["0.0.0.0/0 0.0.0.0", "10.2.0.0/24 0.0.0.0", eth0]);
+        run("route replace 10.2.0.0/24 nexthop via 10.9.0.3 nexthop via 10.9.0.4");
+        expect(&["0.0.0.0/0 0.0.0.0", "10.2.0.0/24 10.9.0.3", eth0]);
+        // Nobody tells which routes go with an interface.
+        run("link set lec1 down");
+        expect(&["10.9.0.0/24 0.0.0.0", "0.0.0.0/0 0.0.0.0", eth0]);
+        run("link set lec1 up");
+        expect(&["0.0.0.0/0 0.0.0.0", eth0]);
+    }
+}
