@@ -30,7 +30,7 @@ impl Blli {
         octets: [0xcc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     };
     /// IPv4 packets and nothing else, without LLC/SNAP (VC multiplexing): layer 3 is TR 9577 with IPI CC.
-    /// Source: RFC 1755 §4; facts book "Encapsulation" §4.
+    /// Source: RFC 1755, B-LLI; facts book "Encapsulation" §4.
     pub const IP: Self = Self {
         len: 3,
         octets: [0x6b, 0x66, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],

@@ -1,4 +1,4 @@
-//! ATMARP and InATMARP, of clients and of the server. Source: RFC 2225 §8.4; facts book "Classical IP over ATM" §3, §4.
+//! ATMARP and InATMARP, of clients and of the server. Source: RFC 2225 §8.4, §8.5; facts book "Classical IP over ATM" §3, §4.
 
 use super::{Clip, Role};
 use crate::{AtmRequest, ConnId, Instant, Trace};
@@ -186,7 +186,7 @@ impl Clip {
 
     // ---- server ----
 
-    /// Rules 1 to 6 of RFC 2225 §8.4.4.
+    /// Rules 1 to 6 of RFC 2225 §8.4.
     fn serve(&mut self, conn: ConnId, request: &AtmArp, now: Instant) {
         let (source, target) = (request.source.known_ip(), request.target.known_ip());
         let atm = request.source.number.address();

@@ -225,7 +225,7 @@ impl Clip {
         qos: Qos,
         now: Instant,
     ) {
-        // Who does not say who it is cannot be told from others. Source: RFC 1755 §3.4.
+        // Who does not say who it is cannot be told from others. Source: RFC 1755, calling party number.
         let Some(caller) = calling else {
             let cause = Cause::REJECTED;
             return self.request(AtmRequest::Release { conn, cause });

@@ -267,7 +267,7 @@ impl Clip {
                     Some((conn, Some(known))) if known.role == Role::Permanent => {
                         self.ask_who(conn, now);
                     }
-                    // No server to ask: its own end of the connection confirms. Source: RFC 2225 §8.4.3.
+                    // No server to ask: its own end of the connection confirms. Source: RFC 2225 §8.5.1.
                     Some((conn, Some(known)))
                         if is_client && !registered && known.is_open() && known.says_who() =>
                     {

@@ -34,8 +34,8 @@
 //! on a connection between two clients may renew what the server said, or bind a permanent connection; it makes and moves
 //! no entry where a server can be asked, so that nobody takes the address of another.
 //!
-//! **Deviations**: an entry is deleted, not revalidated, when its connection has failed twice in a row; a server also
-//! registers clients that only answer InATMARP, as RFC 1577 has it.
+//! **Deviations**: an entry whose connection was released is kept, and its ATM address called again; if that call fails, the
+//! entry is deleted. A server also registers clients that only answer InATMARP, as RFC 1577 has it.
 
 mod arp;
 mod conns;
@@ -159,7 +159,7 @@ pub struct Config {
     pub servers: Vec<AtmAddress>,
     /// This is the ATMARP server of the subnet.
     pub serve: bool,
-    /// Other members are called with VC multiplexing, and may call with it. Source: RFC 2684 §6, RFC 1755 §4.
+    /// Other members are called with VC multiplexing, and may call with it. Source: RFC 2684 §6; RFC 1755, B-LLI.
     pub mux: bool,
     /// IP addresses whose ATM address is known beforehand.
     pub fixed: Vec<(Ipv4Addr, AtmAddress)>,

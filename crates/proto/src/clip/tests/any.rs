@@ -370,6 +370,11 @@ impl Service {
             .copied()
             .unwrap_or((Phase::Waits, sap));
         assert_ne!(phase, Phase::Offered, "an offer without an answer");
+        let nobody = from.is_none() || multipoint;
+        assert!(
+            !nobody || !self.conns.contains_key(&conn),
+            "{conn:?} is accepted"
+        );
     }
 
     fn arp(&mut self, number: u8, operation: u16, source: (u8, u8), target: (u8, u8)) {
