@@ -68,6 +68,7 @@ impl Router {
             prefix_len: 24,
             mac: router_mac(n),
             elan_id: itf.into(),
+            lane: true,
         };
         let interfaces = vec![interface(n, 1), interface(BETWEEN, n)];
         let data = address(0x20 + n, 0x53);
