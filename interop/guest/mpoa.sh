@@ -31,6 +31,16 @@ check "mpcd restarts: its egress entry is gone at the server" waitfor 5 nothing_
 again() { pings 40; ingress; }
 check "the shortcut comes back" waitfor 60 again
 
+# The MPOA server dies: without a sign of life both clients forget what it told them, and go back to the routed path.
+host fault crash router/mps
+forgotten() { ! grep -q resolved /proc/net/atm/mpc; }
+check "the MPOA server dies: Linux forgets what it was told" waitfor 15 forgotten
+forgotten_inside() { host inspect inside mpc -o proc >/tmp/inside; ! grep -q resolved /tmp/inside; }
+check "so does the host inside" waitfor 10 forgotten_inside
+check "the routed path goes on without the server" pings 40
+host fault restart router/mps
+check "the server starts again: the shortcut comes back" waitfor 60 again
+
 # SIGTERM: the same, and the routed path serves on.
 kill $mpcd
 check "mpcd ends: its egress entry is gone at the server" waitfor 5 nothing_imposed

@@ -6,6 +6,7 @@ mod doctor;
 mod down;
 mod events;
 mod exec;
+mod fault;
 mod graph;
 mod inspect;
 mod linux_atm;
@@ -36,6 +37,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Atmaddr(args) => linux_atm::atmaddr(&args),
         Command::Atmdiag(args) => linux_atm::atmdiag(&args),
         Command::Qos(args) => qos::run(&args),
+        Command::Fault(args) => fault::run(&args),
         Command::Capture(args) => capture::run(args),
         Command::Trace(args) => trace::run(&args),
         Command::Events(args) => events::run(&args),

@@ -679,6 +679,26 @@ impl Lab {
     }
 }
 
+impl NodeKind {
+    /// The services that can fail on their own, with their names.
+    #[must_use]
+    pub const fn services(&self) -> &'static [(&'static str, Service)] {
+        match self {
+            Self::Switch(_) | Self::Outside(_) => &[],
+            Self::LaneServer(server) if server.rank > 0 => {
+                &[("les", Service::Les), ("bus", Service::Bus)]
+            }
+            Self::LaneServer(_) => &[
+                ("lecs", Service::Lecs),
+                ("les", Service::Les),
+                ("bus", Service::Bus),
+            ],
+            Self::Router(_) => &[("mps", Service::Mps)],
+            Self::Host(_) => &[("mpc", Service::Mpc)],
+        }
+    }
+}
+
 impl Node {
     /// Where the node is attached; `None` for a switch.
     #[must_use]

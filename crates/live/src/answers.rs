@@ -1,6 +1,6 @@
 //! What a running lab answers on its control socket.
 
-use crate::control::{Answer, Reply, Request};
+use crate::control::{Answer, FaultAction, Reply, Request};
 use crate::driver::Driver;
 use crate::ladder::Wanted;
 use crate::outside;
@@ -8,7 +8,7 @@ use crate::pvc;
 use crate::qos;
 use crate::world::Machine;
 use aerostat_lab::ladder;
-use aerostat_lab::model::{Lab, LinkId, NodeId};
+use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
 use aerostat_node::host::Station;
 use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::Instant;
@@ -53,6 +53,10 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         Request::PvcDel { node, end } => {
             let row = find(driver, node).and_then(|id| pvc::remove(driver, (id, node), end));
             Reply::Answer(one_table(node, row))
+        }
+        Request::Fault { action, target } => {
+            let done = fault(driver, *action, target).map(|what| driver.break_or_mend(what, now));
+            Reply::Answer(done.map_or_else(|error| error, |()| Answer::Ok(json!({}))))
         }
         Request::QosAdd { node, entry } => {
             let table = find(driver, node).and_then(|id| qos::add(driver, (id, node), entry, now));
@@ -109,6 +113,47 @@ fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
             format!("there is no node '{name}'"),
             format!("nodes: {}", names.join(", ")),
         )
+    })
+}
+
+/// What `aerostat fault` means.
+fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<FaultKind, Answer> {
+    let link = || {
+        let links = &driver.lab.links;
+        let found = links.iter().position(|link| link.name == target);
+        found.map(LinkId).ok_or_else(|| {
+            let names: Vec<_> = links.iter().map(|link| &*link.name).collect();
+            let hint = format!("links: {}", names.join(", "));
+            Answer::error(format!("there is no link '{target}'"), hint)
+        })
+    };
+    let victim = || {
+        let (node, service) = match target.split_once('/') {
+            Some((node, service)) => (node, Some(service)),
+            None => (target, None),
+        };
+        let id = find(driver, node)?;
+        let Some(service) = service else {
+            return Ok((id, None));
+        };
+        let known = driver.lab.node(id).kind.services();
+        let found = known.iter().find(|(name, _)| *name == service);
+        found.map(|(_, found)| (id, Some(*found))).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            let hint = match &names[..] {
+                [] => "it fails as a whole only".to_owned(),
+                _ => format!("services of {node}: {}", names.join(", ")),
+            };
+            Answer::error(format!("{node} has no service '{service}'"), hint)
+        })
+    };
+    Ok(match action {
+        FaultAction::Crash => victim().map(|(node, service)| FaultKind::Crash(node, service))?,
+        FaultAction::Restart => {
+            victim().map(|(node, service)| FaultKind::Restart(node, service))?
+        }
+        FaultAction::LinkDown => FaultKind::LinkDown(link()?),
+        FaultAction::LinkUp => FaultKind::LinkUp(link()?),
     })
 }
 

@@ -93,6 +93,13 @@ pub enum Request {
         /// Its packets, as in `QosAdd` before `tx=`.
         filter: String,
     },
+    /// Break something, or mend it.
+    Fault {
+        /// What to do.
+        action: FaultAction,
+        /// `NODE`, `NODE/SERVICE` or the name of a link.
+        target: String,
+    },
     /// Namespaces of a kernel host; descriptors come with the answer.
     Exec {
         /// Node name.
@@ -117,6 +124,20 @@ pub enum Request {
         /// Go on until the client closes.
         follow: bool,
     },
+}
+
+/// What can be done to a node, a service or a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultAction {
+    /// Stop a node or a service.
+    Crash,
+    /// Start it again.
+    Restart,
+    /// Let a link lose everything.
+    LinkDown,
+    /// Let it work again.
+    LinkUp,
 }
 
 /// The answer line.

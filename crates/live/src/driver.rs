@@ -503,6 +503,12 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Breaks or mends something at the next step.
+    pub(crate) fn break_or_mend(&mut self, what: FaultKind, now: Instant) {
+        let at = now.since(Instant::ZERO);
+        self.faults.push_front(Fault { at, what });
+    }
+
     /// What a fault means for a daemon in a process of its own; true if it means nothing else.
     fn daemon_fault(
         &mut self,

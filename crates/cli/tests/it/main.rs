@@ -1,6 +1,7 @@
 //! The command as its users meet it: what it prints where, and how it ends.
 
 mod clip;
+mod fault;
 mod joined;
 mod linux_atm;
 mod live;

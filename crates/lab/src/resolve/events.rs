@@ -4,9 +4,7 @@ use super::{Class, Names, ip};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
-use crate::model::{
-    Fault, FaultKind, Flow, FlowKind, Lab, LinkId, NodeId, NodeKind, SendRate, Service,
-};
+use crate::model::{Fault, FaultKind, Flow, FlowKind, Lab, LinkId, NodeId, SendRate, Service};
 use aerostat_proto::Duration;
 
 /// Largest UDP or ICMP payload: an IPv4 packet without its headers.
@@ -234,19 +232,7 @@ fn victim(
     let Some(service) = service else {
         return Some((id, None));
     };
-    let known: &[(&str, Service)] = match &lab.node(id).kind {
-        NodeKind::Switch(_) | NodeKind::Outside(_) => &[],
-        NodeKind::LaneServer(server) if server.rank > 0 => {
-            &[("les", Service::Les), ("bus", Service::Bus)]
-        }
-        NodeKind::LaneServer(_) => &[
-            ("lecs", Service::Lecs),
-            ("les", Service::Les),
-            ("bus", Service::Bus),
-        ],
-        NodeKind::Router(_) => &[("mps", Service::Mps)],
-        NodeKind::Host(_) => &[("mpc", Service::Mpc)],
-    };
+    let known = lab.node(id).kind.services();
     let found = known.iter().find(|(text, _)| *text == service);
     if found.is_none() {
         d.error(name.at, format!("{node} has no service '{service}'"))

@@ -1,0 +1,65 @@
+//! `aerostat fault` with a lab that runs.
+
+use crate::lab_file;
+use crate::live::Runtime;
+use std::time::{Duration, Instant};
+
+const LAB: &str = "
+mpoa: { flow_detect: 3 frames per 1s, keepalive_time: 1s, keepalive_lifetime: 3s }
+switches: { s1: {}, s2: {} }
+links: [[s1, s2]]
+lane:
+  on: s1
+  elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 } }
+routers: { r: { on: s1, elans: { a: 10.1.0.1, b: 10.2.0.1 } } }
+hosts:
+  x: { on: s1, elan: a, ip: 10.1.0.10 }
+  y: { on: s2, elan: b, ip: 10.2.0.10 }
+traffic: [{ from: x, to: y, kind: ping, rate: 20pps }]
+";
+
+/// Waits until the state of a node has a text, or has it no longer.
+fn until(lab: &Runtime, inspect: &[&str], text: &str, there: bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let shown = lab.ok(&[&["inspect"], inspect].concat());
+        if shown.contains(text) == there {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{text} ({there}) in {shown}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn what_breaks_is_mended() {
+    let lab = Runtime::new("fault");
+    let file = lab_file("fault.atm.yml", LAB);
+    lab.ok(&["up", "-d", "-q", "--embedded", &file]);
+    let shortcut = (&["x", "mpc"][..], "10.2.0.10    resolved");
+    until(&lab, shortcut.0, shortcut.1, true);
+    // Without a sign of life its clients give up what the server told them.
+    lab.ok(&["fault", "crash", "r/mps"]);
+    until(&lab, shortcut.0, shortcut.1, false);
+    lab.ok(&["fault", "restart", "r/mps"]);
+    until(&lab, shortcut.0, shortcut.1, true);
+
+    lab.ok(&["fault", "link-down", "s1-s2"]);
+    until(&lab, &["y", "lec"], "operational", false);
+    lab.ok(&["fault", "link-up", "s1-s2"]);
+    until(&lab, &["y", "lec"], "operational", true);
+
+    for (args, says, hint) in [
+        (["crash", "z"], "there is no node 'z'", "nodes: s1, s2"),
+        (["crash", "r/mpc"], "r has no service 'mpc'", "r: mps"),
+        (["restart", "s1/les"], "s1 has no service 'les'", "a whole"),
+        (["link-up", "x"], "there is no link 'x'", "links: s1-s2"),
+    ] {
+        let ran = lab.run(&[&["fault"], &args[..]].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{args:?}");
+        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
+    }
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
