@@ -1,7 +1,9 @@
 //! Calling numbers as the network vouches for them; calls that want the same labels at once.
 
 use aerostat_proto::uni::{CallId, SetupInfo, Version};
-use aerostat_wire::q2931::{Ie, MessageType, Number, Screening, id, ie};
+use aerostat_wire::q2931::{
+    CallRef, ConnectionId, Ie, Message, MessageType, Number, Screening, id, ie,
+};
 use aerostat_wire::{Qos, Vc};
 
 use super::bare::Bare;
@@ -152,4 +154,45 @@ fn many_calls_from_both_ends_at_once() {
     }
     net.run_ms(100);
     net.assert_clean();
+}
+
+/// A SETUP of a user that names its label: it gets that one or none.
+#[test]
+fn a_user_that_names_its_label() {
+    let v = Version::Uni31;
+    let mut net = Bare::new(1, v, &[(0, v), (0, v)]);
+    net.set_up(0, 1, net.info(0, 1, Qos::ubr(1536)));
+    net.run_ms(20);
+    let elements = net.hosts[1]
+        .last(MessageType::SETUP)
+        .unwrap()
+        .elements
+        .clone();
+    let taken = net.hosts[0].uni.calls().next().unwrap().vc.unwrap();
+    net.hosts[0].deaf = true;
+    for (reference, label, answer) in [
+        (70, Vc::new(0, 77), MessageType::CALL_PROCEEDING),
+        (71, taken, MessageType::RELEASE_COMPLETE),
+        (72, Vc::new(0, 31), MessageType::RELEASE_COMPLETE),
+        (73, Vc::new(1, 40), MessageType::RELEASE_COMPLETE),
+    ] {
+        let call = CallRef {
+            flag: false,
+            value: reference,
+        };
+        let named = Ie::ConnectionId(ConnectionId::exact(label));
+        let mut setup = Message::new(call, MessageType::SETUP).with_elements(elements.clone());
+        setup.elements.retain(|e| e.id != id::CONNECTION_ID);
+        net.forget();
+        net.say(0, &setup.with(&named));
+        net.run_ms(20);
+        let got = net.hosts[0].got.iter().find(|m| m.call == call.answer());
+        let got = got.expect("an answer");
+        assert_eq!(got.kind, answer, "{label}");
+        if answer == MessageType::CALL_PROCEEDING {
+            assert_eq!(got.find(id::CONNECTION_ID), Some(&named.encode()));
+        } else {
+            assert_eq!(got.find(id::CAUSE).unwrap().contents[1], 0x80 | 35);
+        }
+    }
 }

@@ -17,7 +17,7 @@ const ASKED: CallRef = CallRef {
     value: CallRef::GLOBAL,
 };
 
-/// States of the global call reference. Source: Q.2931 §4.5.7.
+/// States of the global call reference. Source: Q.2931 §4.5.10.
 const REST0: u8 = 0;
 const REST1: u8 = 0x3d;
 const REST2: u8 = 0x3e;

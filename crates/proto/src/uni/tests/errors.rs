@@ -370,3 +370,36 @@ fn what_is_not_understood_is_ignored() {
     assert_eq!(p.ends[NET].uni.counters().ignored, 5);
     assert_eq!(p.ends[NET].sent, []);
 }
+
+/// The length of a message disagrees with the octets that came: those within both count.
+#[test]
+fn messages_of_a_wrong_length() {
+    let whole = good_setup().encode();
+    // Longer than it says: the rest is not looked at.
+    let mut p = Pair::new(Version::Uni31);
+    let mut longer = whole.clone();
+    longer.extend([0x33, 0x80, 0, 1, 1]);
+    p.inject(NET, &longer);
+    assert_eq!(p.take()[NET].len(), 1);
+    assert_eq!(p.ends[NET].sent, []);
+    // Shorter: the last element is cut, and it is a mandatory one.
+    let mut p = Pair::new(Version::Uni31);
+    let mut message = good_setup();
+    let at = message
+        .elements
+        .iter()
+        .position(|e| e.id == id::CALLED_NUMBER);
+    let called = message.elements.remove(at.expect("a called number"));
+    let octets = message.with_elements([called]).encode();
+    p.inject(NET, &octets[..octets.len() - 3]);
+    let got = p.ends[NET].last();
+    assert_eq!(
+        (got.kind, causes(got), diagnostics(got)),
+        (
+            MessageType::RELEASE_COMPLETE,
+            vec![100],
+            vec![id::CALLED_NUMBER]
+        )
+    );
+    assert!(p.ends[NET].is_clean());
+}

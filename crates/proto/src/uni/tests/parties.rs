@@ -583,3 +583,28 @@ fn leaves_that_join_by_themselves_are_refused() {
     p.inject_message(NET, &whole());
     assert_eq!(p.ends[NET].kinds(), []);
 }
+
+#[test]
+fn an_enquiry_about_a_party_is_answered() {
+    for (party, wanted) in [(0, 10), (1, 10), (9, 0)] {
+        let mut p = two_parties();
+        p.forget();
+        let call = CallRef {
+            flag: false,
+            value: 1,
+        };
+        let enquiry = Message::new(call, MessageType::STATUS_ENQUIRY);
+        let endpoint = Ie::EndpointReference {
+            flag: false,
+            value: party,
+        };
+        p.inject_message(NET, &enquiry.with(&endpoint));
+        let status = &p.ends[NET].sent[0];
+        assert_eq!(
+            (status.kind, causes(status)),
+            (MessageType::STATUS, vec![30])
+        );
+        let state = status.find(id::ENDPOINT_STATE).expect("a state");
+        assert_eq!(state.contents, [wanted], "party {party}");
+    }
+}
