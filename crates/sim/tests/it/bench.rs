@@ -181,7 +181,7 @@ impl Bench {
             let Some(station) = self.station(NodeId(id.0)) else {
                 continue;
             };
-            for what in ["mpc", "mps", "call"] {
+            for what in ["mpc", "mps", "lec", "call"] {
                 for table in station.inspect(what, self.now()).into_iter().flatten() {
                     if table.rows.is_empty() {
                         continue;

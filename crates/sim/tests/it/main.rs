@@ -11,5 +11,6 @@ mod lane;
 mod nhrp;
 mod random;
 mod registering;
+mod schedules;
 mod sockets;
 mod versions;

@@ -76,10 +76,12 @@ pub(super) enum Timer {
     Forward,
     /// Unverified callers.
     Verify,
+    /// Say again what the own TLVs are.
+    Announce,
     /// End of a topology change that nobody ended.
     Topology,
 }
-const TIMERS: usize = 6;
+const TIMERS: usize = 7;
 
 /// The request that waits for its response.
 pub(super) struct Pending {
@@ -105,6 +107,8 @@ pub(super) struct Control {
     /// Which LECS address is being tried.
     pub(super) lecs_index: usize,
     pub(super) bus_tries: u32,
+    /// How often the own TLVs have been announced again since they changed, or the client joined.
+    pub(super) announced: u32,
     pub(super) joined: bool,
     pub(super) les: AtmAddress,
     pub(super) bus: AtmAddress,
@@ -144,6 +148,7 @@ impl Control {
             multicast_send: None,
             lecs_index: 0,
             bus_tries: 0,
+            announced: 0,
             joined: false,
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
@@ -214,6 +219,7 @@ impl Control {
                 t if t == Timer::Restart as usize => self.begin(now),
                 t if t == Timer::Forward as usize => self.bus_lost(now),
                 t if t == Timer::Verify as usize => self.drop_unverified(),
+                t if t == Timer::Announce as usize => self.announce_again(now),
                 _ => self.topology_change = false,
             }
         }

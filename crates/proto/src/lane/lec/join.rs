@@ -5,12 +5,16 @@
 use super::control::{Control, Role, Timer};
 use super::messages::ToData;
 use super::{LecState, Output};
-use crate::{AtmRequest, ConnId, Instant, Trace};
+use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, ControlFrame, Flags, LanDestination, LanType, MaxFrameSize, OpCode, Status, Tlv,
     TlvType,
 };
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
+
+/// How often new TLVs are announced again, after twice as long each time, from a second on: longer than a line is dead before
+/// signalling notices, and all who are behind it join anew.
+const ANNOUNCEMENTS: u32 = 4;
 
 impl Control {
     pub(super) fn start(&mut self, now: Instant) {
@@ -223,13 +227,30 @@ impl Control {
 
     fn announce(&mut self, now: Instant) {
         self.to_register = self.config.macs().collect();
-        for mac in self.to_register.clone() {
+        self.announced = 0;
+        self.tell_tlvs(now);
+        self.register_next(now);
+    }
+
+    /// Nobody answers a targetless LE_ARP, so whoever missed it, or was not there, hears it again.
+    pub(super) fn announce_again(&mut self, now: Instant) {
+        if self.v2 && self.state == LecState::Operational {
+            self.announced += 1;
+            self.tell_tlvs(now);
+        }
+    }
+
+    fn tell_tlvs(&mut self, now: Instant) {
+        for mac in self.config.macs().collect::<Vec<_>>() {
             let mut frame = self.frame(OpCode::ARP);
             frame.source = LanDestination::mac(mac);
             frame.tlvs = self.own_tlvs().into();
             self.send_control(&frame);
         }
-        self.register_next(now);
+        if self.announced < ANNOUNCEMENTS {
+            let wait = Duration::from_secs(1 << self.announced);
+            self.timers.start(Timer::Announce as usize, now, wait);
+        }
     }
 
     /// Registers what is left to register, one by one; then the way goes on to the BUS.

@@ -11,7 +11,7 @@
 //! between C37 and C38 the client starts over.
 //!
 //! **Timers**: repetition of the pending request (C7i, C7x) and its total time (C7), restart, missing multicast forward
-//! (C33), topology change; per cache entry LE_ARP (C20, C13), flush (C21, C22), ageing (C17, C18) and retry of a call;
+//! (C33), topology change, announcement; per cache entry LE_ARP (C20, C13), flush (C21, C22), ageing (C17, C18) and retry of a call;
 //! per data direct connection READY (C28) and idle time (C12).
 //!
 //! **Standards**: LUNI 2.0 (af-lane-0084) clauses 5 to 8, for Ethernet without LLC multiplexing.
@@ -21,7 +21,8 @@
 //! **Deviations**: all group frames go to the BUS (a v2 client may ask for a selective multicast server). Of two crossing
 //! data direct connections, the one set up by the numerically higher address is released by its caller when it has
 //! been idle for C21, not C12. A cache entry whose owner announced TLVs is verified when it ages even if unused,
-//! because an MPC relies on it.
+//! because an MPC relies on it. New TLVs are announced again after 1, 2, 4 and 8 more seconds: a targetless LE_ARP has no
+//! answer, and a client that missed it would have to wait for C17.
 
 mod arp;
 mod control;

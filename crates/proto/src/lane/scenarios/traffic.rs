@@ -251,6 +251,36 @@ fn tlvs_are_taught_and_taken_back() {
     finish(w);
 }
 
+/// A targetless LE_ARP has no answer: it comes again after 1, 2, 4 and 8 more seconds, and then no more.
+#[test]
+fn tlvs_that_nobody_heard_are_announced_again() {
+    let mut w = joined_world(2);
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(20));
+    w.take_notes();
+    w.net.loss = Some(Box::new(|_| true));
+    let device = mps(1).to_tlv();
+    tell(&mut w, LEC0 + 1, lec::Input::SetTlvs(vec![device]));
+    w.run_for(Duration::from_millis(1500));
+    w.net.loss = None;
+    let taught = |note: &Note| match note {
+        Note::Lec(Output::Associate { mac: m, tlvs, .. }) => *m == mac(2) && !tlvs.is_empty(),
+        _ => false,
+    };
+    let heard = |w: &mut World<Node>| {
+        let notes = w.take_notes().into_iter();
+        notes
+            .filter(|(_, who, note)| *who == LEC0 && taught(note))
+            .count()
+    };
+    assert_eq!(heard(&mut w), 0);
+    w.run_for(Duration::from_secs(2));
+    assert_eq!(heard(&mut w), 1);
+    w.run_for(Duration::from_secs(200));
+    assert_eq!(heard(&mut w), 2);
+    finish(w);
+}
+
 #[test]
 fn tlvs_survive_ageing_while_their_owner_lives() {
     let mut w = joined_world(2);

@@ -408,7 +408,8 @@ impl Mps {
     fn associate(&mut self, itf: u32, mac: MacAddr, atm: AtmAddress, tlvs: &[Tlv], now: Instant) {
         let before = self.devices.get(&(itf, mac)).cloned();
         let device = self.learn(itf, mac, atm, tlvs).map(|device| (atm, device));
-        if before.is_some() && before != device {
+        // Also one that was not known for a device: shortcuts may end at this router for want of it.
+        if before != device {
             let over = |reach: &Reach| matches!(reach, Reach::Neighbour { itf: i, mac: m, .. } if (*i, *m) == (itf, mac));
             self.recheck_all(over, now);
         }

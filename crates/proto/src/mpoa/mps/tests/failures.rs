@@ -420,6 +420,37 @@ fn shortcuts_end_at_the_router_where_no_client_can_take_them() {
     }
 }
 
+/// A neighbour becomes a client after shortcuts to it have ended at the router: those who know that exit are told, and the
+/// next question leads to the client.
+#[test]
+fn a_client_that_is_learnt_late_takes_over_from_the_router() {
+    let mut world = with_others();
+    let target = ip(2, 30);
+    world.ask(0x11, target);
+    world.run(SECOND);
+    let reply = world.mpcs[0].last(mop::RESOLUTION_REPLY);
+    let exit = reply.common().unwrap().cies[0].nbma.atm();
+    assert_eq!(exit, Some(atm(0x22, 0x53)));
+    world.host_behind(1, target, MacAddr([6; 6]));
+    let (mac, atm_of, tlvs) = world.arp[&target].clone();
+    world.input(
+        1,
+        Input::Associate {
+            itf: 2,
+            mac,
+            atm: atm_of,
+            tlvs,
+        },
+    );
+    world.run(SECOND);
+    assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 1);
+    world.ask(0x12, target);
+    world.run(SECOND);
+    let reply = world.mpcs[0].last(mop::RESOLUTION_REPLY);
+    let exit = reply.common().unwrap().cies[0].nbma.atm();
+    assert_eq!(exit, Some(world.mpcs[1].data));
+}
+
 #[test]
 fn shortcuts_do_not_end_at_the_router_if_that_is_turned_off() {
     for target in [ip(2, 30), ip(77, 5)] {
