@@ -361,6 +361,7 @@ impl<'a> Builder<'a> {
             ElanName::default()
         };
         let mut config = LecConfig::new(asked, model.address, model.mac);
+        config.llc_mux = model.llc && model.v2;
         if !model.v2 {
             (config.v2, config.params) = (false, LecParams::v1());
         }

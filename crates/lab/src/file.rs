@@ -503,6 +503,8 @@ section! {
     LecFile {
         /// Version of LAN emulation that it speaks, 1 or 2; default 2, or 1 where the server does.
         version: Option<At<LaneVersion>>,
+        /// LLC-multiplexed data direct connections with clients that take them, too; default false.
+        llc: Option<At<bool>>,
         /// It names its ELAN to the LECS; default true. If not, the LECS assigns one by its policies.
         named: Option<At<bool>>,
     }

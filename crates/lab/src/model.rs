@@ -297,6 +297,8 @@ pub struct Lec {
     pub v2: bool,
     /// It names its ELAN to the LECS.
     pub named: bool,
+    /// It takes and makes LLC-multiplexed data direct calls.
+    pub llc: bool,
 }
 
 /// One entry of an IP routing table; subnets of own interfaces are not listed.

@@ -92,6 +92,12 @@ pub(super) fn named(section: Option<&LecFile>) -> bool {
     named.is_none_or(At::get)
 }
 
+/// True if the client takes LLC-multiplexed calls.
+pub(super) fn llc(section: Option<&LecFile>) -> bool {
+    let llc = section.and_then(|lec| lec.llc.as_ref());
+    llc.is_some_and(At::get)
+}
+
 /// Complains about settings of servers that the lab does not have.
 pub(super) fn nothing_to_serve(section: &LaneFile, d: &mut Diagnostics) {
     let standby = section.standby.iter().flatten().map(|one| one.place);

@@ -320,6 +320,7 @@ impl Builder<'_> {
                 ip: ip_value,
                 v2: lane::version(router.lec.as_ref()),
                 named: lane::named(router.lec.as_ref()),
+                llc: lane::llc(router.lec.as_ref()),
             });
         }
         let queue = router.queue.as_ref().map_or(QUEUE, At::get);
@@ -376,6 +377,7 @@ impl Builder<'_> {
                 ip,
                 v2: lane::version(host.lec.as_ref()),
                 named: lane::named(host.lec.as_ref()),
+                llc: lane::llc(host.lec.as_ref()),
             },
             routes: Vec::new(),
             // MPOA needs LANE.

@@ -124,6 +124,43 @@ fn both_versions_join_elans_of_both() {
 }
 
 #[test]
+fn llc_multiplexed_frames_travel_between_those_that_multiplex() {
+    let calls = |bench: &Bench| -> Vec<String> {
+        let station = bench.station(bench.node("x")).expect("a station");
+        let tables = station.inspect("lec", bench.now()).expect("a LEC");
+        let table = tables.iter().find(|table| table.title == "connections");
+        let rows = table.expect("connections").rows.iter();
+        let roles = rows.map(|row| row[0].to_string());
+        roles
+            .filter(|role| role.starts_with("data direct"))
+            .collect()
+    };
+    let llc = "lec: { llc: true }";
+    for (elan, y, role) in [
+        ("mtu: 1516", llc, "data direct, LLC"),
+        ("mtu: 18190", llc, "data direct, LLC"),
+        ("mtu: 1516", "", "data direct"),
+        ("version: 1", llc, "data direct"),
+    ] {
+        let size = if elan == "mtu: 18190" { 18_146 } else { 1472 };
+        let mut bench = lab("", elan, llc, y, size);
+        passes(&mut bench, elan, 6.0);
+        // Of two crossing calls one is left after C21.
+        bench.run(Duration::from_secs(10));
+        assert_eq!(calls(&bench), [role], "{elan} {y}");
+        let before = counter(&bench, "x", "sent_direct");
+        bench.run(Duration::from_secs(1));
+        assert_eq!(
+            counter(&bench, "x", "sent_direct") - before,
+            30,
+            "{elan} {y}"
+        );
+        assert_eq!(counter(&bench, "y", "bad_mux"), 0);
+        shut_down(bench);
+    }
+}
+
+#[test]
 fn the_lecs_assigns_by_its_policies() {
     let unnamed = "lec: { named: false }";
     for (servers, elan) in [

@@ -65,7 +65,7 @@ pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Tabl
     }
     let control = counts!(lec.control; sent, received, bad, unasked, calls_refused, cache_full, joins, losses);
     let data = counts!(lec.data; sent_direct, sent_bus, delivered, echoes, not_for_us, queue_full, no_path,
-        bad_length, table_full);
+        bad_length, table_full, bad_mux);
     vec![
         client,
         cache,

@@ -8,7 +8,9 @@ use crate::lane::rng::Rng;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, TimerTable, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control as Pdu, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Tlv,
+    TlvType,
 };
+use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -57,6 +59,8 @@ pub(super) struct Conn {
     pub(super) outgoing: bool,
     /// `None` until connected.
     pub(super) vc: Option<Vc>,
+    /// Data direct, LLC-multiplexed.
+    pub(super) mux: bool,
     /// Data direct: frames may be sent.
     pub(super) ready: bool,
     /// Data direct, called side: when READY_QUERY is due.
@@ -82,6 +86,9 @@ pub(super) enum Timer {
     Topology,
 }
 const TIMERS: usize = 7;
+
+/// Octets in front of an LLC-multiplexed data frame: LLC/SNAP and ELAN-ID.
+pub(super) const MUX_HEADER: u16 = 12;
 
 /// The request that waits for its response.
 pub(super) struct Pending {
@@ -123,6 +130,8 @@ pub(super) struct Control {
     pub(super) to_register: VecDeque<MacAddr>,
     pub(super) remote: BTreeSet<MacAddr>,
     pub(super) topology_change: bool,
+    /// Peers that refused LLC-multiplexed calls.
+    pub(super) plain: BTreeSet<AtmAddress>,
     pub(super) cache: BTreeMap<MacAddr, Entry>,
     /// Calls whose caller the LES is asked about: transaction to call and caller.
     verify: BTreeMap<u32, (ConnId, AtmAddress)>,
@@ -162,6 +171,7 @@ impl Control {
             to_register: VecDeque::new(),
             remote: BTreeSet::new(),
             topology_change: false,
+            plain: BTreeSet::new(),
             cache: BTreeMap::new(),
             verify: BTreeMap::new(),
             deadline: None,
@@ -269,12 +279,20 @@ impl Control {
             Role::ControlDirect => self.send_join(conn, now),
             Role::Distribute => {}
             Role::MulticastSend => {
-                self.to_data.push_back(ToData::Open { conn, idle: None });
+                self.to_data.push_back(ToData::Open {
+                    conn,
+                    idle: None,
+                    mux: None,
+                });
                 self.to_data.push_back(ToData::Bus(Some(conn)));
                 self.bus_progress(now);
             }
             Role::MulticastForward => {
-                self.to_data.push_back(ToData::Open { conn, idle: None });
+                self.to_data.push_back(ToData::Open {
+                    conn,
+                    idle: None,
+                    mux: None,
+                });
                 self.bus_progress(now);
             }
             Role::DataDirect => self.direct_connected(conn, now),
@@ -318,10 +336,16 @@ impl Control {
             Sap::LANE_CONTROL => self.judge_distribute(caller),
             Sap::LANE_MULTICAST_ETHERNET => self.judge_forward(caller),
             Sap::LANE_DATA_ETHERNET => self.judge_direct(caller),
+            Sap::LLC if self.multiplexes() => self.judge_direct(caller),
             _ => Verdict::Refuse(Cause::INCOMPATIBLE),
         };
         match verdict {
-            Verdict::Accept(role) => self.accept(conn, caller, role),
+            Verdict::Accept(role) => {
+                self.accept(conn, caller, role);
+                if let Some(known) = self.conns.get_mut(&conn) {
+                    known.mux = sap == Sap::LLC;
+                }
+            }
             Verdict::Refuse(cause) => {
                 self.counters.calls_refused += 1;
                 let text = format!("refused a {sap:?} call of {caller}");
@@ -338,6 +362,7 @@ impl Control {
             peer,
             outgoing: false,
             vc: None,
+            mux: false,
             ready: false,
             query_at: None,
         };
@@ -402,8 +427,20 @@ impl Control {
 
     /// Opens a connection; the id is known before the answer.
     pub(super) fn call(&mut self, called: AtmAddress, role: Role) -> ConnId {
+        self.call_for(called, called, role, false)
+    }
+
+    /// Opens a connection with `peer`, who is called at `called`.
+    pub(super) fn call_for(
+        &mut self,
+        peer: AtmAddress,
+        called: AtmAddress,
+        role: Role,
+        mux: bool,
+    ) -> ConnId {
         let conn = self.new_conn_id();
         let (sap, sdu) = match role {
+            Role::DataDirect if mux => (Sap::LLC, self.max_sdu().saturating_add(MUX_HEADER)),
             Role::ConfigDirect | Role::ControlDirect | Role::Distribute => {
                 (Sap::LANE_CONTROL, CONTROL_SDU)
             }
@@ -414,9 +451,10 @@ impl Control {
         };
         let known = Conn {
             role,
-            peer: called,
+            peer,
             outgoing: true,
             vc: None,
+            mux,
             ready: false,
             query_at: None,
         };
@@ -489,11 +527,22 @@ impl Control {
     }
     /// Own TLVs, if this is a v2 ELAN.
     pub(super) fn own_tlvs(&self) -> Vec<Tlv> {
-        if self.v2 {
-            self.config.tlvs.clone()
-        } else {
-            Vec::new()
+        if !self.v2 {
+            return Vec::new();
         }
+        let mut tlvs = self.config.tlvs.clone();
+        tlvs.extend(self.mux_tlv().filter(|_| self.elan_id != 0));
+        tlvs
+    }
+    /// Where LLC-multiplexed calls to this client go, if it takes any.
+    pub(super) fn mux_tlv(&self) -> Option<Tlv> {
+        let address = self.config.address.0;
+        let tlv = || Tlv::new(TlvType::LLC_MUX_ADDRESS, address);
+        (self.config.v2 && self.config.llc_mux).then(tlv)
+    }
+    /// True if data direct connections may be LLC-multiplexed: an ELAN without a number cannot have any.
+    pub(super) fn multiplexes(&self) -> bool {
+        self.v2 && self.config.llc_mux && self.elan_id != 0
     }
     /// Sends a frame to the LES.
     pub(super) fn send_control(&mut self, frame: &ControlFrame) {
@@ -508,6 +557,13 @@ impl Control {
             .is_some_and(|known| known.vc.is_some())
         {
             self.counters.sent += 1;
+            let mux = self.conns.get(&conn).is_some_and(|known| known.mux);
+            let elan_id = self.elan_id;
+            let sdu = if mux {
+                LlcSnap::LnniControl { elan_id }.wrap(&sdu)
+            } else {
+                sdu
+            };
             self.request(AtmRequest::Send { conn, sdu });
         }
     }

@@ -7,7 +7,7 @@ use super::arp::Path;
 use super::control::{Conn, Control, Role, Verdict};
 use super::messages::ToData;
 use crate::{Cause, ConnId, Duration, Instant, Trace};
-use aerostat_wire::lane::{Control as Pdu, ControlFrame, OpCode, Status};
+use aerostat_wire::lane::{Control as Pdu, ControlFrame, OpCode, Status, TlvType};
 use aerostat_wire::{AtmAddress, MacAddr};
 
 impl Control {
@@ -25,20 +25,27 @@ impl Control {
 
     pub(super) fn direct_connected(&mut self, conn: ConnId, now: Instant) {
         let idle = Some(self.params.vcc_timeout).filter(|idle| !idle.is_zero());
-        self.to_data.push_back(ToData::Open { conn, idle });
         let wait = self.params.connection_completion;
+        let elan_id = self.elan_id;
         let Some(known) = self.conns.get_mut(&conn) else {
             return;
         };
-        let (peer, outgoing, vc) = (known.peer, known.outgoing, known.vc);
-        if !outgoing {
+        let (peer, outgoing, vc, mux) = (known.peer, known.outgoing, known.vc, known.mux);
+        self.to_data.push_back(ToData::Open {
+            conn,
+            idle,
+            mux: mux.then_some(elan_id),
+        });
+        if !outgoing && !mux {
             known.query_at = Some(now + wait);
         }
         let text = format!("data direct connection with {peer}");
         let trace = Trace::detail("lane.direct-up", text).with("peer", peer);
         let trace = trace.with("vc", vc.unwrap_or_default());
-        self.trace(trace.with("caller", outgoing));
-        if outgoing {
+        self.trace(trace.with("caller", outgoing).with("llc", mux));
+        if mux {
+            self.direct_ready(conn, now);
+        } else if outgoing {
             self.send_on(conn, Pdu::ReadyIndication.encode());
             self.direct_ready(conn, now);
         }
@@ -89,7 +96,8 @@ impl Control {
         };
         for (id, conn) in &self.conns {
             if lost(*id, conn) {
-                self.to_data.push_back(ToData::Open { conn: *id, idle });
+                let (conn, mux) = (*id, conn.mux.then_some(self.elan_id));
+                self.to_data.push_back(ToData::Open { conn, idle, mux });
             }
         }
     }
@@ -119,6 +127,9 @@ impl Control {
             .map(|(mac, _)| *mac)
             .collect();
         if refused {
+            if gone.mux && self.plain.len() < self.config.limits.cache {
+                self.plain.insert(gone.peer);
+            }
             let text = format!("{} refuses data direct: {cause}", gone.peer);
             self.trace(Trace::detail("lane.direct-refused", text).with("peer", gone.peer));
         }
@@ -195,7 +206,8 @@ impl Control {
                     if self.count(Role::DataDirect) >= self.config.limits.vccs {
                         return;
                     }
-                    self.call(atm, Role::DataDirect);
+                    let mux = self.mux_address(mac).filter(|_| !self.plain.contains(&atm));
+                    self.call_for(atm, mux.unwrap_or(atm), Role::DataDirect, mux.is_some());
                 }
                 Path::Calling
             }
@@ -203,6 +215,14 @@ impl Control {
         if let Some(entry) = self.cache.get_mut(&mac) {
             entry.path = next;
         }
+    }
+
+    /// Where the owner of `mac` takes LLC-multiplexed calls, if both sides do.
+    fn mux_address(&self, mac: MacAddr) -> Option<AtmAddress> {
+        let entry = self.cache.get(&mac).filter(|_| self.multiplexes())?;
+        let mut tlvs = entry.tlvs.iter();
+        let tlv = tlvs.find(|tlv| tlv.kind == TlvType::LLC_MUX_ADDRESS)?;
+        tlv.address().filter(|address| !address.is_zero())
     }
 
     /// True if a connection with `peer` is under way.

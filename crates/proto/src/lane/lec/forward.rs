@@ -6,6 +6,7 @@ use crate::lane::LecLimits;
 use crate::{AtmRequest, ConnId, Duration, Instant};
 use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{DataFrame, is_control};
+use aerostat_wire::llc::LlcSnap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// After this time a source that goes on sending is reported again.
@@ -34,6 +35,8 @@ pub struct DataCounters {
     pub bad_length: u64,
     /// Dropped: the table of destinations was full.
     pub table_full: u64,
+    /// Dropped: on an LLC-multiplexed connection, of another ELAN or no data frame.
+    pub bad_mux: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +63,8 @@ struct Destination {
 struct Usage {
     last: Instant,
     idle: Option<Duration>,
+    /// LLC-multiplexed, with this ELAN-ID.
+    mux: Option<u32>,
     heard: BTreeMap<MacAddr, Instant>,
 }
 
@@ -126,7 +131,7 @@ impl Forwarder {
             }
             ToData::Quota { count, time } => (self.count, self.time) = (count, time),
             ToData::Bus(conn) => self.bus = conn,
-            ToData::Open { conn, idle } => self.open(conn, idle, now),
+            ToData::Open { conn, idle, mux } => self.open(conn, idle, mux, now),
             ToData::Close(conn) => self.close(conn),
             ToData::Switch { mac, to, fresh } => self.switch(mac, to, fresh, now),
             ToData::Proceed { mac, to } => self.proceed(mac, to, now),
@@ -211,6 +216,26 @@ impl Forwarder {
         let Some(usage) = self.connections.get_mut(&conn) else {
             return;
         };
+        let sdu = match usage.mux {
+            None => sdu,
+            Some(elan_id) => match LlcSnap::decode(sdu) {
+                Ok((LlcSnap::LaneData { elan_id: found }, data))
+                    if found == elan_id && !is_control(data) =>
+                {
+                    data
+                }
+                // A flush.
+                Ok((LlcSnap::LnniControl { elan_id: found }, data))
+                    if found == elan_id && is_control(data) =>
+                {
+                    data
+                }
+                Ok(_) | Err(_) => {
+                    self.counters.bad_mux += 1;
+                    return;
+                }
+            },
+        };
         if is_control(sdu) {
             let sdu = sdu.to_vec();
             self.to_control.push_back(ToControl::Control { conn, sdu });
@@ -277,10 +302,11 @@ impl Forwarder {
         self.next = Some(self.next.map_or(at, |next| next.min(at)));
     }
 
-    fn open(&mut self, conn: ConnId, idle: Option<Duration>, now: Instant) {
+    fn open(&mut self, conn: ConnId, idle: Option<Duration>, mux: Option<u32>, now: Instant) {
         let usage = self.connections.entry(conn).or_insert_with(|| Usage {
             last: now,
             idle: None,
+            mux,
             heard: BTreeMap::new(),
         });
         usage.idle = idle;
@@ -383,10 +409,13 @@ impl Forwarder {
         self.send(bus, frame, now);
     }
     fn send(&mut self, conn: ConnId, frame: &[u8], now: Instant) {
+        let mut sdu = DataFrame::encode(self.lecid, frame);
         if let Some(usage) = self.connections.get_mut(&conn) {
             usage.last = now;
+            if let Some(elan_id) = usage.mux {
+                sdu = LlcSnap::LaneData { elan_id }.wrap(&sdu);
+            }
         }
-        let sdu = DataFrame::encode(self.lecid, frame);
         let request = AtmRequest::Send { conn, sdu };
         self.out.push_back(Output::Atm(request));
     }
@@ -415,5 +444,35 @@ impl Forwarder {
         };
         self.destinations.insert(mac, destination);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_multiplexed_connection_carries_its_own_elan_only() {
+        let own = MacAddr([2, 0, 0, 0, 0, 1]);
+        let mut data = Forwarder::new([own].into(), false, LecLimits::default());
+        let now = Instant::ZERO;
+        let (lecid, max_sdu, conn) = (5, 1516, ConnId(1));
+        data.handle(ToData::Joined { lecid, max_sdu }, now);
+        let (idle, mux) = (None, Some(7));
+        data.handle(ToData::Open { conn, idle, mux }, now);
+        let mut frame = own.0.to_vec();
+        frame.extend([2, 0, 0, 0, 0, 9, 8, 0]);
+        frame.resize(1514, 1);
+        let plain = DataFrame::encode(9, &frame);
+        let of = |elan_id| LlcSnap::LaneData { elan_id }.wrap(&plain);
+        data.receive(conn, &of(7), now);
+        assert_eq!((data.counters.delivered, data.counters.bad_mux), (1, 0));
+        assert_eq!(data.out.pop_front(), Some(Output::Deliver(frame)));
+        let control = LlcSnap::LaneData { elan_id: 7 }.wrap(&[0xff, 0, 1, 1, 0, 7]);
+        let lnni = LlcSnap::LnniControl { elan_id: 7 }.wrap(&plain);
+        for bad in [of(8), plain.clone(), control, lnni, of(7)[..11].to_vec()] {
+            data.receive(conn, &bad, now);
+        }
+        assert_eq!((data.counters.delivered, data.counters.bad_mux), (1, 5));
     }
 }

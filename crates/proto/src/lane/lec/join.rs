@@ -2,7 +2,7 @@
 //!
 //! Source: LUNI 2.0 clause 5; facts book "LANE" §10.
 
-use super::control::{Control, Role, Timer};
+use super::control::{Control, MUX_HEADER, Role, Timer};
 use super::messages::ToData;
 use super::{LecState, Output};
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
@@ -23,6 +23,14 @@ impl Control {
         }
         // Listening first: a LES may call back before it answers the join.
         let data = self.config.max_frame.octets().unwrap_or(18190);
+        if self.config.llc_mux {
+            let address = self.config.address;
+            self.request(AtmRequest::Listen {
+                address,
+                sap: Sap::LLC,
+                max_sdu: data.saturating_add(MUX_HEADER),
+            });
+        }
         for (sap, max_sdu) in [
             (Sap::LANE_CONTROL, CONTROL_SDU),
             (Sap::LANE_MULTICAST_ETHERNET, data),
@@ -46,11 +54,13 @@ impl Control {
         self.timers.stop_all();
         self.state = LecState::Stopped;
         let address = self.config.address;
-        for sap in [
+        let mux = self.config.llc_mux.then_some(Sap::LLC);
+        let saps = [
             Sap::LANE_CONTROL,
             Sap::LANE_MULTICAST_ETHERNET,
             Sap::LANE_DATA_ETHERNET,
-        ] {
+        ];
+        for sap in saps.into_iter().chain(mux) {
             self.request(AtmRequest::Unlisten { address, sap });
         }
     }
@@ -162,6 +172,7 @@ impl Control {
         frame.lecid = 0;
         frame.source = LanDestination::mac(self.config.mac);
         self.describe(&mut frame);
+        frame.tlvs.list.extend(self.mux_tlv());
         if self.config.proxy {
             frame.flags = frame.flags.with(Flags::PROXY);
         }
@@ -420,6 +431,7 @@ impl Control {
         // First of all: nothing that waits may be sent on a connection that is being released.
         self.to_data.push_back(ToData::Reset);
         self.clear_cache();
+        self.plain.clear();
         self.release_all();
         (self.lecid, self.v2, self.elan_id) = (0, false, 0);
         (self.les, self.bus) = (AtmAddress::ZERO, AtmAddress::ZERO);

@@ -16,9 +16,11 @@ pub(super) enum ToData {
     /// The multicast send connection, or none.
     Bus(Option<ConnId>),
     /// Frames may come on this connection; say so when it was idle for `idle`.
+    /// `mux`: they are LLC-multiplexed, with this ELAN-ID.
     Open {
         conn: ConnId,
         idle: Option<Duration>,
+        mux: Option<u32>,
     },
     /// The connection is gone.
     Close(ConnId),

@@ -14,11 +14,16 @@
 //! (C33), topology change, announcement; per cache entry LE_ARP (C20, C13), flush (C21, C22), ageing (C17, C18) and retry of a call;
 //! per data direct connection READY (C28) and idle time (C12).
 //!
-//! **Standards**: LUNI 2.0 (af-lane-0084) clauses 5 to 8, for Ethernet without LLC multiplexing.
+//! **LLC multiplexing** (C34, off unless asked for). The client announces where such calls go with a TLV of its MAC address,
+//! and calls peers that announce it with the B-LLI of LLC; every frame then begins with LLC/SNAP and the ELAN-ID.
+//! READY is not used there. A peer that refuses is called the plain way from then on.
 //!
-//! **Not implemented**: see [`crate::lane`]; route descriptors; LLC-multiplexed calls.
+//! **Standards**: LUNI 2.0 (af-lane-0084) clauses 5 to 8, for Ethernet.
 //!
-//! **Deviations**: all group frames go to the BUS (a v2 client may ask for a selective multicast server). Of two crossing
+//! **Not implemented**: see [`crate::lane`]; route descriptors; LLC-multiplexed connections that several users share.
+//!
+//! **Deviations**: an LLC-multiplexed connection has the client as its only user and so ends after C12, too; control
+//! frames on one have the LLC/SNAP header of LNNI's (PID 000F). All group frames go to the BUS (a v2 client may ask for a selective multicast server). Of two crossing
 //! data direct connections, the one set up by the numerically higher address is released by its caller when it has
 //! been idle for C21, not C12. A cache entry whose owner announced TLVs is verified when it ages even if unused,
 //! because an MPC relies on it. New TLVs are announced again after 1, 2, 4 and 8 more seconds: a targetless LE_ARP has no
@@ -61,6 +66,8 @@ pub struct LecConfig {
     pub max_frame: MaxFrameSize,
     /// C29: speak LANE v2 if the LES does.
     pub v2: bool,
+    /// C34: LLC-multiplexed data direct connections with clients that can, on an ELAN that has a number.
+    pub llc_mux: bool,
     /// C4: stand for other MAC addresses (see [`Input::SetRemote`]) and deliver all frames.
     pub proxy: bool,
     /// Address of the LECS, by hand or from ILMI; tried before the well-known ones.
@@ -89,6 +96,7 @@ impl LecConfig {
             lan_type: LanType::UNSPECIFIED,
             max_frame: MaxFrameSize::UNSPECIFIED,
             v2: true,
+            llc_mux: false,
             proxy: false,
             lecs: None,
             les: None,

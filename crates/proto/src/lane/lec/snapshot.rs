@@ -93,7 +93,7 @@ pub struct LecArpRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LecConnRow {
     /// `config direct`, `control direct`, `control distribute`, `multicast send`, `multicast forward` or
-    /// `data direct`.
+    /// `data direct` (with `, LLC` if multiplexed).
     pub role: &'static str,
     /// The other end.
     pub peer: AtmAddress,
@@ -161,6 +161,7 @@ pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
             Role::Distribute => "control distribute",
             Role::MulticastSend => "multicast send",
             Role::MulticastForward => "multicast forward",
+            Role::DataDirect if conn.mux => "data direct, LLC",
             Role::DataDirect => "data direct",
         },
         peer: conn.peer,

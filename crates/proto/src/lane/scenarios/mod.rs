@@ -3,6 +3,7 @@
 mod faults;
 mod hostile;
 mod joining;
+mod mux;
 mod recorded;
 mod servers;
 mod traffic;
