@@ -42,4 +42,13 @@ check "PVC: TCP both ways" tcp three 10.7.0.1 10.7.0.2
 inside() { host "exec three -- ping -c 5 -i 0.2 -M do -s 9152 10.7.0.2" >/tmp/inside; tail -3 /tmp/inside; grep -q " 0% packet loss" /tmp/inside; }
 check "PVC: 9180 octets from the host inside, never fragmented" inside
 atmarp -a; host inspect three clip
+# The tools of the same names: what aerostat says has no line of a shape that Linux' has not.
+shape() { sed -r 's/47\.[0-9A-F.]+/ATM/g; s/[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+/IP/g; s/Itf [0-9]+/Itf N/; s/[0-9]+\.0\.[0-9]+$/PVC/
+  s/buffer: [0-9]+/buffer: N/; s/0x[0-9a-f]+<[A-Z,]*>/FLAGS/; s/addr <none>/addr ATM/; s/\((act|pass)ive\)/(SIDE)/; s/max_pcr=[0-9]+,//'; }
+same_shape() { atmarp -a | shape >/tmp/theirs; { host atmarp -a one; host atmarp -a three; } | shape >/tmp/ours; cat /tmp/ours
+  [ $(wc -l </tmp/ours) -ge 15 ] && ! grep -vxFf /tmp/theirs /tmp/ours; }
+check "atmarp -a looks as Linux' does" same_shape
+same_tools() { [ "$(atmdiag | head -1)" = "$(host atmdiag one | head -1)" ] && [ "$(atmdiag | wc -l)" = "$(host atmdiag one | wc -l)" ] || return 1
+  host atmaddr -n one >/tmp/addr; cat /tmp/addr; atmarp -a | grep -qF "addr $(cat /tmp/addr), "; }
+check "atmdiag and atmaddr -n look as Linux' do" same_tools
 cat /tmp/arpd.log | tail -30

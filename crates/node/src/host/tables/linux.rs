@@ -116,10 +116,10 @@ fn atmarp(itf: usize, clip: &Snapshot) -> [Table; 3] {
             let row = nameless(itf, clip, conn);
             let ip = row.as_ref().map(|(ip, _)| *ip);
             row.into_iter().for_each(|(_, row)| entries.row(row));
-            conns.row(connection(itf, ip, conn));
+            conns.row(connection(itf, ip, conn, usual));
         }
         for row in users {
-            conns.row(connection(itf, Some(row.ip), conn));
+            conns.row(connection(itf, Some(row.ip), conn, usual));
         }
     }
     let served = |conn: &ConnRow| conn.role == "server";
@@ -193,7 +193,12 @@ fn flags(row: &EntryRow, conn: Option<&ConnRow>) -> u64 {
     }
 }
 
-fn connection(itf: usize, ip: Option<Ipv4Addr>, conn: &ConnRow) -> Vec<Value> {
+fn connection(itf: usize, ip: Option<Ipv4Addr>, conn: &ConnRow, usual: Qos) -> Vec<Value> {
+    // Management allows any size on a permanent connection; packets are those of the subnet.
+    let mut qos = conn.qos;
+    if conn.role == "permanent" {
+        (qos.tx.max_sdu, qos.rx.max_sdu) = (usual.tx.max_sdu, usual.rx.max_sdu);
+    }
     let end = match (conn.role, conn.incoming) {
         ("permanent", _) => "permanent",
         (_, true) => "passive",
@@ -206,7 +211,7 @@ fn connection(itf: usize, ip: Option<Ipv4Addr>, conn: &ConnRow) -> Vec<Value> {
         conn.vc.map(text).into(),
         end.into(),
         if conn.vc.is_some() { "yes" } else { "no" }.into(),
-        text(conn.qos),
+        text(qos),
         send_buffer(&conn.qos).into(),
     ]
 }
