@@ -494,11 +494,12 @@ impl<'a> Builder<'a> {
             model.control.with_selector(MPS_DATA_SELECTOR),
         );
         let seed = self.seed_of(name, "mps", life);
-        let (register, keys) = (model.register, model.keys.clone());
+        let (trigger, register, keys) = (model.trigger, model.register, model.keys.clone());
         host.add_service(Box::new(move |start| {
             let seed = seed.wrapping_add(start.into());
             let mut config = MpsConfig::new(control, data, interfaces.clone(), seed);
             config.params = params;
+            config.trigger = trigger;
             config.register = register;
             config.keys = keys.clone();
             Service::Mps(Mps::new(config))

@@ -414,6 +414,8 @@ pub struct Mps {
     pub give_up: Duration,
     /// p7: holding time of the bindings that it hands out, 1 s..=65535 s (whole seconds).
     pub holding: Duration,
+    /// The first routed packet of a client's flow makes the server ask it for a resolution.
+    pub trigger: bool,
     /// Stations may register their addresses on its networks.
     pub register: bool,
     /// Keys shared with neighbours, by their control addresses.

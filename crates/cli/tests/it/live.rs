@@ -553,3 +553,29 @@ fn routes_of_a_kernel_reach_its_mpoa_server() {
     lab.ok(&["down"]);
     lab.nothing_is_left();
 }
+
+/// The server beside a kernel sees what the kernel will forward, and asks the client of its source.
+#[test]
+fn a_kernel_router_triggers_its_clients() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("trigger");
+    let set = [
+        "--set",
+        "routers.r1.kernel=true",
+        "--set",
+        "mpoa={trigger: true}",
+    ];
+    lab.ok(&[&["up", "-d", "-q", LAB], &set[..]].concat());
+    // Far too slow for a flow.
+    wait_for("the shortcut", || {
+        lab.ok(&["exec", "urku", "--", "ping", "-c", "1", "10.2.0.10"]);
+        let events = lab.ok(&["events"]);
+        let detected = r#""node":"urku","event":"mpc.flow.detected""#;
+        assert!(!events.contains(detected), "{events}");
+        events.contains("mps.trigger") && events.contains("mpc.shortcut.first")
+    });
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}

@@ -30,6 +30,8 @@ section! {
         retry_max: Option<At<Time>>,
         /// Client: pause after giving up (p6); default 4 times retry_max.
         hold_down: Option<At<Time>>,
+        /// Server: ask a client for a resolution with the first packet of its flow that is routed; default false.
+        trigger: Option<At<bool>>,
         /// Server: holding time of bindings (p7); default 20min.
         holding: Option<At<Time>>,
         /// Server: time between keep-alives (p1); default 10s.

@@ -74,6 +74,7 @@ fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
     ];
     let server_only = [
         ("holding", p.holding.as_ref().map(|v| v.at)),
+        ("trigger", p.trigger.as_ref().map(|v| v.at)),
         ("keepalive_time", p.keepalive_time.as_ref().map(|v| v.at)),
         (
             "keepalive_lifetime",
@@ -218,6 +219,8 @@ pub(super) fn server(
         retry_max,
         give_up,
         holding,
+        trigger: (blocks.iter().find_map(|block| block.trigger.as_ref()))
+            .is_some_and(|trigger| trigger.value),
         register: false,
         keys: std::collections::BTreeMap::new(),
     })

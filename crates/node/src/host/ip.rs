@@ -8,6 +8,7 @@ use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::{Instant, Machine, Refused};
 use aerostat_wire::MacAddr;
+use aerostat_wire::ipv4::Ipv4View;
 
 /// What stands above the interfaces.
 pub enum Ip {
@@ -196,6 +197,30 @@ impl Host {
         let refused = self.ip.router_mut()?.handle_input(input, now).err();
         self.touch(Part::Ip);
         refused
+    }
+
+    /// An MPOA server that triggers its clients sees the packets that this router is about to forward.
+    pub(super) fn show_routed(&mut self, itf: usize, frame: &[u8], now: Instant) {
+        let server = self.mps.and_then(|slot| self.slots[slot].service.as_ref());
+        let Some(Service::Mps(mps)) = server.filter(|_| self.mpoa) else {
+            return;
+        };
+        let (Some(router), true) = (self.ip.router(), mps.triggers()) else {
+            return;
+        };
+        let Some((header, packet)) = frame.split_first_chunk::<14>() else {
+            return;
+        };
+        let for_router = header.starts_with(&self.interfaces[itf].mac.0);
+        let Some(view) = Ipv4View::new(packet).filter(|_| header.ends_with(&[8, 0])) else {
+            return;
+        };
+        let destination = view.destination();
+        let leaves = router.lookup(destination).next_hop(destination);
+        if for_router && leaves.is_some_and(|(out, _)| out != itf) {
+            let itf = itf as u32;
+            self.tell_mps(mps::Input::Routed { itf, packet }, now);
+        }
     }
 
     /// A packet from a shortcut that ends at this router.

@@ -378,6 +378,9 @@ impl Host {
         if let Some(sample) = self.meter.received(&frame, path, now) {
             self.out.push_back(HostOutput::Sample(sample));
         }
+        if path == Path::Lane {
+            self.show_routed(itf, &frame, now);
+        }
         if let Some(frame) = self.ip.receive(itf, frame, now) {
             self.out.push_back(HostOutput::Frame { itf, frame });
         }

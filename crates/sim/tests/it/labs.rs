@@ -223,3 +223,21 @@ fn without_mpoa_the_slower_router_bounds_the_campus_and_shortcuts_exceed_it() {
     let total = megabits(&quick, Path::Shortcut, 3.2, 3.4);
     assert!(total > 70.0, "{total} Mb/s by shortcuts");
 }
+
+/// Two packets a second are no flow for a client (ten are): the servers of the embedded routers ask the clients.
+#[test]
+fn with_triggers_the_first_routed_packet_leads_to_a_shortcut() {
+    let paths = |mpoa: &str| {
+        let bench = run(repository_lab("two-subnets", &[mpoa, "until=3900ms"]), 1);
+        let of = |path| bench.log.samples.iter().filter(|s| s.path == path).count();
+        (of(Path::Lane), of(Path::Shortcut))
+    };
+    let (lane, shortcut) = paths("mpoa=true");
+    assert!(lane >= 6 && shortcut == 0, "{lane}, {shortcut}");
+    let (first, rest) = paths("mpoa={trigger: true}");
+    assert!(
+        (1..=4).contains(&first),
+        "{first} samples of the first echo"
+    );
+    assert_eq!(first + rest, lane);
+}

@@ -267,6 +267,11 @@ impl Mps {
         }
     }
 
+    /// True if it is to be told of packets that the router forwards ([`Input::Routed`]).
+    #[must_use]
+    pub const fn triggers(&self) -> bool {
+        self.config.trigger
+    }
     /// The events so far.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
