@@ -1,5 +1,6 @@
 //! Whole ELANs in virtual time: clients and servers on the test network.
 
+mod answers;
 mod faults;
 mod hostile;
 mod joining;
