@@ -221,7 +221,7 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 16] = [
+pub(crate) const INSPECT: [&str; 17] = [
     "vc",
     "call",
     "lec",
@@ -238,6 +238,7 @@ pub(crate) const INSPECT: [&str; 16] = [
     "sockets",
     "qos",
     "processes",
+    "bridge",
 ];
 
 #[derive(Debug, Args)]
@@ -254,6 +255,7 @@ WHAT is one of:
   saal   signalling links, their errors by code
   sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
   processes  daemons in processes of their own (up --split)
+  bridge Ethernet segments behind hosts
 
 Examples:
   aerostat inspect lec

@@ -6,7 +6,7 @@ use crate::model::{
     Router as RouterModel, SendRate, Side, Switch as SwitchModel,
 };
 use aerostat_node::host::sockets::{Role, Sockets};
-use aerostat_node::host::{Host, Ip, Service};
+use aerostat_node::host::{Host, Ip, Segment, SegmentHost, Service};
 use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
 use aerostat_node::ip::meter::{FlowSpec, Meter, Protocol};
@@ -254,6 +254,9 @@ impl<'a> Builder<'a> {
         };
         let mut host = Host::new(name, Self::signalling(model.uni, life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
+        if !model.bridge.is_empty() {
+            host.bridge_to(self.segment(model, life, now));
+        }
         let (mut lec, mut mpc) = (model.lec.clone(), model.mpoa.clone());
         if model.ilmi {
             lec.address = lec.address.with_prefix(NO_PREFIX);
@@ -349,6 +352,31 @@ impl<'a> Builder<'a> {
         host
     }
 
+    /// The Ethernet segment behind a host.
+    fn segment(&self, model: &HostModel, life: u32, now: Instant) -> Segment {
+        const TEN_MEGABITS: u64 = 10_000_000;
+        let elan = self.lab.elan(model.lec.elan);
+        let hosts = model.bridge.iter().map(|host| {
+            let config = StackConfig {
+                name: host.name.clone(),
+                mac: host.mac.0,
+                address: host.ip,
+                prefix: elan.subnet.length,
+                gateway: model.routes.first().map(|route| route.via),
+                mtu: usize::from(elan.ip_mtu()).min(1500),
+                tcp: TcpOptions::default(),
+                seed: self.seed_of(&host.name, "stack", life),
+            };
+            let stack = Stack::new(config, now).expect("a resolved lab's addresses");
+            SegmentHost {
+                name: host.name.clone(),
+                stack: Box::new(stack),
+                meter: Meter::new(&self.flows, host.ip),
+            }
+        });
+        Segment::new(TEN_MEGABITS, hosts.collect())
+    }
+
     fn add_lec(&self, host: &mut Host, id: NodeId, model: &LecModel, life: u32) {
         let name = &self.lab.node(id).name;
         let elan = self.lab.elan(model.elan);
@@ -365,6 +393,10 @@ impl<'a> Builder<'a> {
         if !model.v2 {
             (config.v2, config.params) = (false, LecParams::v1());
         }
+        config.proxy = match &self.lab.node(id).kind {
+            NodeKind::Host(host) => !host.bridge.is_empty(),
+            _ => false,
+        };
         let seed = self.seed_of(name, &format!("lec{}", model.index), life);
         // A host without a prefix does not know the LECS either.
         let known = model.address.prefix() != NO_PREFIX;
@@ -543,11 +575,15 @@ fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
         let ports = protocol != Protocol::Icmp;
         FlowSpec {
             name: flow.name.clone(),
-            source: address_of(lab, flow.from),
+            source: match lab.behind(flow.from, flow.segment[0]) {
+                Some(host) => host.ip,
+                None => address_of(lab, flow.from),
+            },
             destination: flow.destination,
             protocol,
             source_port: ports.then(|| port(FIRST_SOURCE_PORT, index)),
             destination_port: ports.then(|| port(FIRST_SINK_PORT, index)),
+            voice: flow.voice,
         }
     });
     flows.collect()
@@ -566,9 +602,9 @@ fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
 
 /// The programs that make the lab's traffic: for each flow a receiver (from the start) and a sender.
 ///
-/// Program numbers are twice the flow's place for the sender, and one more for the receiver.
+/// The second item is the place of a host on the Ethernet segment behind the node. Program numbers are twice the flow's place for the sender, and one more for the receiver.
 #[must_use]
-pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
+pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
     let mut all = Vec::new();
     for (index, flow) in lab.traffic.iter().enumerate() {
         let (to, sink) = (flow.destination, port(FIRST_SINK_PORT, index));
@@ -631,6 +667,7 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
         let start = Instant::ZERO + flow.start;
         all.push((
             flow.from,
+            flow.segment[0],
             AppSpec {
                 id: id(0),
                 start,
@@ -645,7 +682,7 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, AppSpec)> {
                 duration: None,
                 kind,
             };
-            all.push((flow.to, spec));
+            all.push((flow.to, flow.segment[1], spec));
         }
     }
     all

@@ -96,9 +96,10 @@ scalar!(
         "udp" => Ok(Kind::Udp),
         "ping" => Ok(Kind::Ping),
         "rr" => Ok(Kind::Rr),
-        _ => Err("expected tcp, udp, ping or rr".to_owned()),
+        "voice" => Ok(Kind::Voice),
+        _ => Err("expected tcp, udp, ping, rr or voice".to_owned()),
     },
-    { "enum": ["tcp", "udp", "ping", "rr"] }
+    { "enum": ["tcp", "udp", "ping", "rr", "voice"] }
 );
 
 scalar!(
@@ -228,6 +229,8 @@ pub(crate) enum Kind {
     Ping,
     /// Request and response.
     Rr,
+    /// One direction of a telephone call.
+    Voice,
 }
 
 /// A name that is fit for a host and a network namespace.
@@ -589,6 +592,8 @@ section! {
         kernel: Option<At<bool>>,
         /// Programs that use the ATM service directly.
         sockets: Option<Vec<SocketFile>>,
+        /// Embedded hosts (name: address) on an Ethernet segment of 10 Mbit/s that it bridges to its ELAN.
+        bridge: Option<Table<Name, At<Ip>>>,
     }
 }
 section! {
@@ -644,7 +649,7 @@ section! {
         from: At<String>,
         /// The host that receives.
         to: At<String>,
-        /// tcp (as fast as it can), udp, ping, or rr (requests and responses).
+        /// tcp (as fast as it can), udp, ping, rr (requests and responses), or voice (G.711, 50 packets per second of 172 octets).
         kind: At<TrafficKind>,
         /// How fast (udp, ping); default for ping: 1pps.
         rate: Option<At<FlowRate>>,

@@ -333,6 +333,19 @@ pub struct Host {
     pub kernel: Option<bool>,
     /// Programs that use the ATM service directly.
     pub sockets: Vec<Program>,
+    /// Hosts on an Ethernet segment behind it; it is a bridge then, and its LANE client a proxy.
+    pub bridge: Vec<SegmentHost>,
+}
+
+/// An embedded host on the Ethernet segment behind a bridging host, in its subnet and with its default route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SegmentHost {
+    /// Name, unique among all nodes.
+    pub name: String,
+    /// MAC address.
+    pub mac: MacAddr,
+    /// IP address.
+    pub ip: Ipv4Addr,
 }
 
 /// An IP router.
@@ -476,10 +489,14 @@ pub struct Flow {
     pub from: NodeId,
     /// Receiver.
     pub to: NodeId,
+    /// If they are on Ethernet segments behind `from` and `to`: their places in [`Host::bridge`].
+    pub segment: [Option<usize>; 2],
     /// IP address that the sender sends to.
     pub destination: Ipv4Addr,
     /// What is sent.
     pub kind: FlowKind,
+    /// One direction of a telephone call, to be rated as such.
+    pub voice: bool,
     /// When it starts.
     pub start: Duration,
     /// How long it sends; `None`: to the end of the run.
@@ -576,6 +593,22 @@ pub enum Service {
 }
 
 impl Lab {
+    /// Names of the two ends of a flow.
+    #[must_use]
+    pub fn ends_of(&self, flow: &Flow) -> [&str; 2] {
+        [(flow.from, flow.segment[0]), (flow.to, flow.segment[1])].map(|(id, behind)| {
+            self.behind(id, behind)
+                .map_or(&*self.node(id).name, |h| &h.name)
+        })
+    }
+    /// A host on the Ethernet segment behind a node.
+    #[must_use]
+    pub fn behind(&self, id: NodeId, place: Option<usize>) -> Option<&SegmentHost> {
+        match &self.node(id).kind {
+            NodeKind::Host(host) => host.bridge.get(place?),
+            _ => None,
+        }
+    }
     /// The nodes with their ids.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes.iter().enumerate().map(|(i, n)| (NodeId(i), n))

@@ -3,7 +3,7 @@
 //! | what | value |
 //! |---|---|
 //! | prefix of switch number n (from 1) | `47.0091.8100.0000` and the switch's MAC address, unless the file gives 13 octets |
-//! | MAC address | `02:a7:sk:nn:nn:ii`: site s of the lab, kind k (0 switch, 1 LANE server, 2 router, 3 host, 4 outside), number n of the node within its kind, from 1; interface i |
+//! | MAC address | `02:a7:sk:nn:nn:ii`: site s of the lab, kind k (0 switch, 1 LANE server, 2 router, 3 host, 4 outside), number n of the node within its kind, from 1; interface i, on a segment behind a host from 1 |
 //! | ESI of an end system | its MAC address with interface 0 |
 //!
 //! The site is 0 unless the file gives another, so that labs joined by a trunk have no addresses in common.
@@ -36,6 +36,9 @@ pub const SELECTOR_SOCKET: u8 = 0xe0;
 pub const MAX_ELANS: usize = 64;
 /// How many LANE clients a node can have: below the first MPOA selector.
 pub const MAX_LECS: usize = 64;
+
+/// How many hosts can be on the Ethernet segment behind a host: their MAC addresses have interfaces 1 and up.
+pub const MAX_SEGMENT: usize = 64;
 
 /// First seven octets of the default switch prefix (the rest is the switch's MAC address).
 const DEFAULT_PREFIX: [u8; 7] = [0x47, 0x00, 0x91, 0x81, 0x00, 0x00, 0x00];

@@ -203,7 +203,10 @@ fn kernels(
 /// The lab's traffic that nobody will make: programs run on embedded hosts only.
 fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
     let flows = lab.traffic.iter();
-    let kernel = flows.filter(|flow| builder.is_kernel(flow.from) || builder.is_kernel(flow.to));
+    let kernel = flows.filter(|flow| {
+        let kernel = |id, behind: Option<usize>| behind.is_none() && builder.is_kernel(id);
+        kernel(flow.from, flow.segment[0]) || kernel(flow.to, flow.segment[1])
+    });
     let names: Vec<String> = kernel.map(|flow| flow.name.clone()).collect();
     if names.is_empty() {
         return Vec::new();

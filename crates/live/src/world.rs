@@ -85,7 +85,8 @@ struct Node {
     machine: Option<Machine>,
     /// By port: the line it sends into.
     lines: Vec<usize>,
-    programs: Vec<AppSpec>,
+    /// And which host on the segment behind it runs each, if it is not the node itself.
+    programs: Vec<(Option<usize>, AppSpec)>,
     life: u32,
 }
 
@@ -149,9 +150,10 @@ impl World {
                 });
             }
         }
-        for (host, program) in aerostat_lab::build::programs(lab) {
-            if !builder.is_kernel(host) {
-                nodes[host.0].programs.push(program);
+        for (host, behind, program) in aerostat_lab::build::programs(lab) {
+            // On a segment behind a kernel host stand embedded hosts all the same.
+            if behind.is_some() || !builder.is_kernel(host) {
+                nodes[host.0].programs.push((behind, program));
             }
         }
         let agenda = Agenda::new(nodes.len() + 2 * lines.len());
@@ -180,8 +182,8 @@ impl World {
         match machine {
             Some(Machine::Station(station)) => {
                 station.handle_input(HostInput::Start, now);
-                for program in programs {
-                    let command = HostCommand::App(AppCommand::Start(program.clone()));
+                for (behind, program) in programs {
+                    let command = HostCommand::app(*behind, AppCommand::Start(program.clone()));
                     station.handle_input(HostInput::Command(command), now);
                 }
             }

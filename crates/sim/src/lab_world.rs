@@ -68,9 +68,10 @@ pub fn start(
         .filter_map(|id| Some((id, machine(lab, builder, id, 0, now)?)));
     let machines: Vec<_> = machines.collect();
     world.power_on_all(machines, observer);
-    for (node, program) in programs(lab) {
+    for (node, behind, program) in programs(lab) {
+        let command = HostCommand::app(behind, AppCommand::Start(program));
         world.with_node(NodeId(node.0), observer, |node, now| {
-            node.command(HostCommand::App(AppCommand::Start(program)), now);
+            node.command(command, now);
         });
     }
 }

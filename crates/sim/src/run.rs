@@ -224,9 +224,9 @@ impl<'a> LabRun<'a> {
     }
 
     fn start_programs(&mut self, id: model::NodeId) {
-        for (node, spec) in programs(self.lab) {
+        for (node, behind, spec) in programs(self.lab) {
             if node == id {
-                self.command(id, HostCommand::App(AppCommand::Start(spec)));
+                self.command(id, HostCommand::app(behind, AppCommand::Start(spec)));
             }
         }
     }

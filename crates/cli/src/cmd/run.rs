@@ -154,14 +154,16 @@ pub(crate) fn flow_rows(flows: &[FlowReport], lab: &Lab) -> Rows {
         "jitter_mean_us",
         "jitter_std_us",
         "jitter_max_us",
+        "rtt_mean_us",
+        "r_factor",
     ]);
     rows.title = "flows".into();
     for (flow, model) in flows.iter().zip(&lab.traffic) {
         for path in &flow.paths {
             rows.push(vec![
                 flow.name.clone().into(),
-                lab.node(model.from).name.clone().into(),
-                lab.node(model.to).name.clone().into(),
+                lab.ends_of(model)[0].into(),
+                lab.ends_of(model)[1].into(),
                 path.path.as_str().into(),
                 rounded(path.duration.as_secs_f64(), 3),
                 rounded(path.throughput_mbps, 2),
@@ -172,6 +174,10 @@ pub(crate) fn flow_rows(flows: &[FlowReport], lab: &Lab) -> Rows {
                 rounded(path.variation.mean_us, 1),
                 rounded(path.variation.std_dev_us, 1),
                 rounded(path.variation.max_us, 1),
+                (path.round_trip.count > 0)
+                    .then(|| rounded(path.round_trip.mean_us, 1))
+                    .into(),
+                path.quality.map(|quality| rounded(quality.r, 1)).into(),
             ]);
         }
     }
@@ -222,8 +228,8 @@ fn document(lab: &Lab, report: &RunReport) -> Value {
         for path in &flow.paths {
             flows.push(flow_object(
                 &flow.name,
-                &lab.node(model.from).name,
-                &lab.node(model.to).name,
+                lab.ends_of(model)[0],
+                lab.ends_of(model)[1],
                 path,
             ));
         }
@@ -279,6 +285,13 @@ fn flow_object(name: &str, from: &str, to: &str, path: &PathReport) -> Value {
         "out_of_sequence": path.out_of_sequence,
         "delay_us": summary(&path.delay),
         "jitter_us": summary(&path.variation),
+        "rtt_us": (path.round_trip.count > 0).then(|| summary(&path.round_trip)),
+        "call": path.quality.map(|quality| json!({
+            "r_factor": rounded(quality.r, 2),
+            "mos": rounded(quality.mos, 2),
+            "mouth_to_ear_ms": rounded(quality.delay.as_secs_f64() * 1e3, 3),
+            "lost_or_late_percent": rounded(quality.loss_percent, 3),
+        })),
     })
 }
 

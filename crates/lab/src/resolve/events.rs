@@ -5,6 +5,7 @@ use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
 use crate::model::{Fault, FaultKind, Flow, FlowKind, Lab, LinkId, NodeId, SendRate, Service};
+use aerostat_node::ip::emodel;
 use aerostat_proto::Duration;
 
 /// Largest UDP or ICMP payload: an IPv4 packet without its headers.
@@ -33,8 +34,8 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
 }
 
 fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Option<Flow> {
-    let from = names.find(&section.from, &[Class::Host], "a host", d);
-    let to = names.find(&section.to, &[Class::Host], "a host", d);
+    let from = names.host(&section.from, d);
+    let to = names.host(&section.to, d);
     let kind = kind(section, d);
     let name = section.name.as_ref().map_or_else(
         || format!("{}-{}", section.from.value, section.to.value),
@@ -50,7 +51,11 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
         d.error(section.to.at, "a flow from a host to itself");
         return None;
     }
-    let destination = lab.node(to).lecs().first()?.ip;
+    let ((from, near), (to, far)) = (from, to);
+    let destination = match lab.behind(to, far) {
+        Some(host) => host.ip,
+        None => lab.node(to).lecs().first()?.ip,
+    };
     // Routers outside may know a way.
     if !lab.elans.iter().any(|elan| lab.is_open(elan)) {
         check_path(section, lab, from, to, d);
@@ -67,8 +72,10 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
         name,
         from,
         to,
+        segment: [near, far],
         destination,
         kind,
+        voice: section.kind.value.0 == Kind::Voice,
         start,
         duration: section.duration.as_ref().map(|t| t.value.0),
     })
@@ -76,6 +83,14 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
 
 fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     let kind = section.kind.value.0;
+    if kind == Kind::Voice {
+        let size = section.size.as_ref().map(|given| given.at);
+        let given = size.or(section.rate.as_ref().map(|given| given.at));
+        if let Some(at) = given {
+            d.error(at, "voice has a rate and a size of its own")
+                .hint("kind: udp takes any");
+        }
+    }
     if let Some(rate) = &section.rate
         && matches!(kind, Kind::Tcp | Kind::Rr)
     {
@@ -91,7 +106,7 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     }
     let size = |default: usize| section.size.as_ref().map_or(default, |size| size.value.0);
     let (min, max) = match kind {
-        Kind::Udp | Kind::Ping => (MIN_PAYLOAD, MAX_PAYLOAD),
+        Kind::Udp | Kind::Ping | Kind::Voice => (MIN_PAYLOAD, MAX_PAYLOAD),
         Kind::Tcp | Kind::Rr => (1, 1 << 20),
     };
     if let Some(given) = &section.size
@@ -106,6 +121,11 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     Some(match kind {
         Kind::Tcp => FlowKind::Tcp { size: size(8192) },
         Kind::Rr => FlowKind::Rr { size: size(1) },
+        Kind::Voice => FlowKind::Udp {
+            size: emodel::PAYLOAD,
+            rate: SendRate::Packets(emodel::PACKETS),
+            poisson: false,
+        },
         Kind::Ping => FlowKind::Ping {
             size: size(56),
             rate: rate.unwrap_or(SendRate::Packets(1.0)),

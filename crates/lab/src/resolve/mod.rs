@@ -19,7 +19,7 @@ mod sockets;
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::LabFile;
+use crate::file::{LabFile, Name};
 use crate::model::{Lab, NodeId};
 use std::collections::BTreeMap;
 
@@ -54,6 +54,8 @@ impl Class {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     by_name: BTreeMap<String, (NodeId, Class, Span)>,
+    /// Hosts on Ethernet segments: the host in front of them, and their place.
+    behind: BTreeMap<String, (NodeId, usize)>,
     count: usize,
 }
 
@@ -81,6 +83,11 @@ impl Names {
             let (name, at) = outside::name(link, number);
             names.add(&name, Class::Outside, at, d);
         }
+        for (front, host) in &file.hosts.0 {
+            for (place, (name, _)) in host.bridge.iter().flat_map(|t| &t.0).enumerate() {
+                names.add_behind(&front.value.0, place, name, d);
+            }
+        }
         names
     }
     fn add(&mut self, name: &str, class: Class, at: Span, d: &mut Diagnostics) {
@@ -92,6 +99,31 @@ impl Names {
             return;
         }
         self.by_name.insert(name.to_owned(), (id, class, at));
+    }
+    /// A host on the segment behind `front`: no node of its own, but a name like all.
+    fn add_behind(&mut self, front: &str, place: usize, name: &At<Name>, d: &mut Diagnostics) {
+        let text = &name.value.0;
+        if let Some((_, other, first)) = self.by_name.get(text) {
+            d.error(name.at, format!("two nodes with one name: '{text}'"))
+                .see(*first, format!("here it is {}", other.text()));
+        } else if self.behind.contains_key(text) {
+            d.error(name.at, format!("two nodes with one name: '{text}'"));
+        }
+        if let Some((id, _, _)) = self.by_name.get(front) {
+            self.behind.insert(text.clone(), (*id, place));
+        }
+    }
+    /// The host that `name` refers to, and its place if it is behind that on a segment.
+    pub(crate) fn host(
+        &self,
+        name: &At<String>,
+        d: &mut Diagnostics,
+    ) -> Option<(NodeId, Option<usize>)> {
+        if let Some((id, place)) = self.behind.get(&name.value) {
+            return Some((*id, Some(*place)));
+        }
+        let id = self.find(name, &[Class::Host], "a host", d)?;
+        Some((id, None))
     }
     /// The node that `name` refers to, of one of the classes in `wanted`.
     pub(crate) fn find(
@@ -189,5 +221,78 @@ hosts:
         crate::parse("t.atm.yml", text, &[])
             .unwrap_or_else(|d| panic!("{d}"))
             .lab
+    }
+
+    fn error(text: &str) -> String {
+        let found = crate::parse("t.atm.yml", text, &[]);
+        found.expect_err("an error").to_string()
+    }
+
+    #[test]
+    fn hosts_behind_a_bridge_have_names_and_addresses_of_their_own() {
+        let bridge = "ip: 10.1.0.10, bridge: { p: 10.1.0.20, q: 10.1.0.21 }";
+        let text = SMALL.replace("ip: 10.1.0.10", bridge);
+        let flow = |from: &str, to: &str| {
+            format!("{text}traffic: [{{ from: {from}, to: {to}, kind: voice }}]\n")
+        };
+        let lab = lab(&flow("q", "y"));
+        let call = &lab.traffic[0];
+        assert_eq!((call.segment, call.voice), ([Some(1), None], true));
+        assert_eq!(lab.ends_of(call), ["q", "y"]);
+        let host = lab.behind(call.from, call.segment[0]).expect("behind x");
+        assert_eq!(host.mac.to_string(), "02:a7:03:00:01:02");
+        assert_eq!(lab.node(call.from).name, "x");
+        let there = crate::parse("t.atm.yml", &flow("y", "p"), &[]).expect("good");
+        assert_eq!(there.lab.traffic[0].destination.to_string(), "10.1.0.20");
+        for (text, says) in [
+            (flow("p", "p"), "a flow from a host to itself"),
+            (flow("p", "z"), "there is no host 'z'"),
+            (
+                text.replace("q: 10.1.0.21", "y: 10.1.0.21"),
+                "two nodes with one name: 'y'",
+            ),
+            (
+                text.replace("10.1.0.21", "10.1.0.20"),
+                "both have 10.1.0.20",
+            ),
+            (text.replace("10.1.0.21", "10.3.0.1"), "outside 10.1.0.0/24"),
+        ] {
+            let found = error(&text);
+            assert!(found.contains(says), "{found}");
+        }
+    }
+
+    #[test]
+    fn qos_entries_are_those_of_the_host_or_else_of_the_lab() {
+        let list = |own: &str| {
+            let host = format!("ip: 10.1.0.10{own}");
+            let lab_wide = "mpoa: { qos: [\"10.2.0.9 tx=7,1600 rx=tx\"] }\n";
+            format!(
+                "{lab_wide}{}",
+                SMALL.replace("ip: 10.1.0.10", &host).trim_start()
+            )
+        };
+        let entries = |text: &str| {
+            let lab = lab(text);
+            let all = lab
+                .hosts()
+                .map(|(_, _, host)| host.mpoa.clone().expect("a client").qos);
+            all.map(|qos| {
+                qos.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            })
+            .collect::<Vec<_>>()
+        };
+        let wide = "10.2.0.9 tx=7,0,1600 rx=tx";
+        assert_eq!(entries(&list("")), [wide, wide]);
+        let own = ", mpoa: { qos: [\"10.2.0.10:9 udp tx=5,300 rx=tx\"] }";
+        let one = "0.0.0.0:0 10.2.0.10:9 udp tx=5,0,300 rx=tx";
+        assert_eq!(entries(&list(own)), [one, wide]);
+        let twice = own.replace("rx=tx\"", "rx=tx\", \"10.2.0.10:9 udp tx=6,300 rx=tx\"");
+        assert!(error(&list(&twice)).contains("two entries for 0.0.0.0:0 10.2.0.10:9 udp"));
+        let wrong = own.replace("tx=5", "tx=0");
+        assert!(error(&list(&wrong)).contains("no traffic at 0 cells/s"));
     }
 }

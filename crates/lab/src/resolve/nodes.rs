@@ -6,7 +6,7 @@ use crate::field::At;
 use crate::file::{HostFile, LabFile, LaneFile, LinkFile, LinkOptions, Name, RouterFile};
 use crate::model::{
     Attachment, Congestion, Elan, ElanId, Forwarding, Host, Lab, LaneServer, Lec, Link, LinkEnd,
-    LinkId, Node, NodeId, NodeKind, Port, Router, Side, Switch, Tcp,
+    LinkId, Node, NodeId, NodeKind, Port, Router, SegmentHost, Side, Switch, Tcp,
 };
 use crate::plan::{self, Kind};
 use aerostat_node::atm::CellRate;
@@ -395,7 +395,39 @@ impl Builder<'_> {
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),
             sockets: Vec::new(),
+            bridge: Vec::new(),
         }));
+        self.bridge(number, host, elan, d);
+    }
+    /// The hosts on the Ethernet segment behind the host that was added last.
+    fn bridge(&mut self, number: u16, host: &HostFile, elan: Option<ElanId>, d: &mut Diagnostics) {
+        let (Some(table), Some(elan)) = (&host.bridge, elan) else {
+            return;
+        };
+        if let Some((first, _)) = table.0.first()
+            && (self.lab.elan(elan).clip.is_some() || host.ilmi.as_ref().is_some_and(At::get))
+        {
+            d.error(
+                first.at,
+                "only members of ELANs with addresses of their own bridge",
+            );
+        }
+        if let Some((name, _)) = table.0.get(plan::MAX_SEGMENT) {
+            let most = plan::MAX_SEGMENT;
+            d.error(name.at, format!("more than {most} hosts on one segment"));
+        }
+        let mut hosts = Vec::new();
+        for (place, (name, ip)) in (1..).zip(table.0.iter().take(plan::MAX_SEGMENT)) {
+            let text = &name.value.0;
+            hosts.push(SegmentHost {
+                name: text.clone(),
+                mac: plan::mac(self.site, Kind::Host, number, place),
+                ip: self.ip(text, elan, ip.value.0, ip.at, d),
+            });
+        }
+        if let Some(NodeKind::Host(host)) = self.lab.nodes.last_mut().map(|node| &mut node.kind) {
+            host.bridge = hosts;
+        }
     }
     fn elan(&self, name: &At<String>, d: &mut Diagnostics) -> Option<ElanId> {
         let elans = &self.lab.elans;

@@ -119,7 +119,7 @@ impl Host {
                 Ip::None | Ip::Kernel => None,
             };
             match moved {
-                Some(Moved::Stack(StackOutput::Frame(frame))) => self.transmit(0, frame, now),
+                Some(Moved::Stack(StackOutput::Frame(frame))) => self.send_own(0, frame, now),
                 Some(Moved::Stack(StackOutput::Finished(app, result))) => {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
@@ -132,7 +132,9 @@ impl Host {
 
     fn router_output(&mut self, output: RouterOutput, now: Instant) {
         match output {
-            RouterOutput::Frame { interface, bytes } => self.transmit(interface, bytes, now),
+            RouterOutput::Frame { interface, bytes } => {
+                self.transmit(interface, bytes, now);
+            }
             RouterOutput::Trace(trace) => self.trace(trace),
             RouterOutput::RoutesChanged => self.tell_mps(mps::Input::RoutesChanged, now),
             RouterOutput::Resolved {

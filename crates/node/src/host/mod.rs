@@ -32,6 +32,7 @@ mod clip;
 mod ip;
 mod management;
 mod moves;
+mod segment;
 mod service;
 pub mod sockets;
 mod station;
@@ -40,6 +41,7 @@ mod tables;
 mod tests;
 
 pub use ip::Ip;
+pub use segment::{Segment, SegmentHost};
 pub use service::{Factory, Service, ServiceKind};
 pub use station::{Station, StationEvent};
 
@@ -85,6 +87,8 @@ pub enum HostInput<'a> {
 pub enum HostCommand {
     /// To the embedded host's programs.
     App(AppCommand),
+    /// To the programs of a host on the Ethernet segment behind it, by number.
+    SegmentApp(usize, AppCommand),
     /// Turn MPOA on or off: MPC and MPS start or stop in good order.
     Mpoa(bool),
     /// All services of a kind stop at once and forget everything. Their calls are cleared by signalling.
@@ -95,6 +99,17 @@ pub enum HostCommand {
     Routes(Vec<StaticRoute>),
     /// Packets of the MPOA client that get a shortcut of their own with this traffic; `None` ends that.
     ShortcutQos(FlowFilter, Option<Qos>),
+}
+
+impl HostCommand {
+    /// To the programs of the host itself, or of one on the segment behind it.
+    #[must_use]
+    pub fn app(behind: Option<usize>, command: AppCommand) -> Self {
+        match behind {
+            Some(host) => Self::SegmentApp(host, command),
+            None => Self::App(command),
+        }
+    }
 }
 
 /// What comes out of a host.
@@ -197,6 +212,7 @@ enum Part {
     Slot(usize),
     Signalling,
     Ip,
+    Segment,
 }
 
 /// An ATM end system.
@@ -212,6 +228,8 @@ pub struct Host {
     mps: Option<usize>,
     ip: Ip,
     ip_deadline: Option<Instant>,
+    /// An Ethernet segment behind the first interface.
+    segment: Option<Segment>,
     meter: Meter,
     mpoa: bool,
     /// When MPOA turns itself on, if it does.
@@ -243,6 +261,7 @@ impl Host {
             mps: None,
             ip,
             ip_deadline: None,
+            segment: None,
             meter: Meter::default(),
             mpoa: false,
             mpoa_start: None,
@@ -344,7 +363,7 @@ impl Host {
         match input {
             HostInput::Start => self.start(now),
             HostInput::Sdu { vc, sdu } => self.receive_sdu(vc, sdu, now),
-            HostInput::Frame { itf, frame } => self.transmit(itf, frame, now),
+            HostInput::Frame { itf, frame } => self.send_own(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
             HostInput::Mpc(input) => self.tell_mpc(input, now),
         }
@@ -381,6 +400,9 @@ impl Host {
             self.ip.handle_timeout(now);
             self.touch(Part::Ip);
         }
+        if due(self.segment_deadline()) {
+            self.segment_timeout(now);
+        }
         for slot in 0..self.slots.len() {
             if due(self.slots[slot].deadline) {
                 if let Some(service) = &mut self.slots[slot].service {
@@ -404,6 +426,7 @@ impl Host {
         let own = [
             self.signalling_deadline,
             self.management_deadline(),
+            self.segment_deadline(),
             self.ip_deadline,
             self.mpoa_start,
         ];
@@ -436,6 +459,7 @@ impl Host {
                 Part::Slot(slot) => self.drain_slot(slot, now),
                 Part::Signalling => self.drain_signalling(now),
                 Part::Ip => self.drain_ip(now),
+                Part::Segment => self.drain_segment(now),
             }
         }
     }
@@ -468,6 +492,12 @@ impl Host {
                     self.trace(Trace::milestone("host.app.refused", refused.to_string()));
                 }
                 self.touch(Part::Ip);
+            }
+            HostCommand::SegmentApp(host, app) => {
+                let refused = self.segment_app(host, app, now).err();
+                if let Some(refused) = refused {
+                    self.trace(Trace::milestone("host.app.refused", refused.to_string()));
+                }
             }
             HostCommand::Routes(routes) => {
                 if let Some(refused) = self.tell_router(RouterInput::Routes(&routes), now) {

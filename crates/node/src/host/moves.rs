@@ -53,6 +53,9 @@ impl Host {
         }
         if let Some(itf) = self.interface_of(slot) {
             self.tell_tlvs(itf, now);
+            if itf == 0 {
+                self.tell_proxy(now);
+            }
         }
         self.feed(slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::Start, now),
@@ -303,19 +306,20 @@ impl Host {
         }
     }
 
-    /// A frame from the IP side on its way out of interface `itf`.
-    pub(super) fn transmit(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+    /// A frame on its way out of interface `itf`. Says which way it goes.
+    pub(super) fn transmit(&mut self, itf: usize, frame: Vec<u8>, now: Instant) -> Path {
         let Some(interface) = self.interfaces.get_mut(itf) else {
-            return;
+            return Path::Lane;
         };
         if !interface.up {
             interface.counters.down += 1;
-            return;
+            return Path::Lane;
         }
         let running = |slot: &usize| self.mpoa && self.slots[*slot].service.is_some();
         let Some(mpc) = self.mpc.filter(running) else {
             self.measure_sent(itf, &frame, Path::Lane, now);
-            return self.send_on_lane(itf, frame, now);
+            self.send_on_lane(itf, frame, now);
+            return Path::Lane;
         };
         // The path is decided inside the client, where the frame changes: look at it before.
         let sample = self.meter.sent(&frame, Path::Lane, now);
@@ -335,6 +339,7 @@ impl Host {
             self.out
                 .push_back(HostOutput::Sample(super::Sample { path, ..sample }));
         }
+        path
     }
 
     fn measure_sent(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) {
@@ -374,6 +379,9 @@ impl Host {
         match path {
             Path::Lane => interface.counters.lane_in += 1,
             Path::Shortcut => interface.counters.shortcut_in += 1,
+        }
+        if !self.bridge_in(itf, &frame, path, now) {
+            return;
         }
         if let Some(sample) = self.meter.received(&frame, path, now) {
             self.out.push_back(HostOutput::Sample(sample));

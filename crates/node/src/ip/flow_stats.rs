@@ -15,11 +15,14 @@
 //!   received one after the other. This is what chapter 5.4 of the thesis compares: the time
 //!   between two adjacent packets at transmission and at receipt; its Table 5.7 gives mean,
 //!   variance, standard deviation and maximum;
+//! - *round trip*: from leaving the stack to the answer's return, for ICMP echo; it belongs to the path of the request;
+//! - *quality*: of telephone calls, by [`super::emodel`];
 //! - *retransmitted*: TCP segments sent with octets that have been sent before.
 //!
 //! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets not yet received; older ones are
 //! lost for good.
 
+use super::emodel::Quality;
 use super::meter::{FlowId, FlowSpec, PacketKey, Path, Sample, Side};
 use super::stats::{Distribution, Summary};
 use aerostat_proto::{Duration, Instant};
@@ -65,6 +68,10 @@ pub struct PathReport {
     pub delay: Summary,
     /// Delay variation between adjacent packets.
     pub variation: Summary,
+    /// Round trip of ICMP echo; of nothing else.
+    pub round_trip: Summary,
+    /// Of a telephone call, in this direction.
+    pub quality: Option<Quality>,
 }
 
 /// The figures of one flow.
@@ -96,6 +103,7 @@ impl FlowStats {
     pub fn new(flows: &[FlowSpec]) -> Self {
         let flows = flows.iter().map(|spec| Flow {
             name: spec.name.clone(),
+            voice: spec.voice,
             ..Flow::default()
         });
         Self {
@@ -109,6 +117,7 @@ impl FlowStats {
             match sample.side {
                 Side::Sent => flow.sent(sample),
                 Side::Received => flow.received(sample),
+                Side::Answered => flow.answered(sample),
             }
         }
     }
@@ -126,11 +135,14 @@ impl FlowStats {
 #[derive(Clone, Debug, Default)]
 struct Flow {
     name: String,
+    voice: bool,
     /// Packets sent, in order of sending.
     sent_count: u64,
     /// Order of sending → packet, for those not received.
     outstanding: BTreeMap<u64, Sent>,
     by_key: BTreeMap<PacketKey, u64>,
+    /// Echo requests without an answer: path and time of sending.
+    asked: BTreeMap<PacketKey, (Path, Instant)>,
     /// The packet sent last among those received.
     newest_received: Option<u64>,
     first: Option<Instant>,
@@ -163,6 +175,7 @@ struct Figures {
     last_delay: Option<Duration>,
     delay: Distribution,
     variation: Distribution,
+    round_trip: Distribution,
 }
 
 impl Flow {
@@ -198,6 +211,12 @@ impl Flow {
             path: sample.path,
             at: sample.at,
         };
+        if let PacketKey::Echo { .. } = sent.key {
+            self.asked.insert(sent.key, (sent.path, sent.at));
+            if self.asked.len() > MAX_OUTSTANDING {
+                self.asked.pop_first();
+            }
+        }
         self.outstanding.insert(index, sent);
         if let Some(older) = self.by_key.insert(sample.key, index) {
             // The same key again: a receipt can only be matched with the newer packet.
@@ -245,6 +264,13 @@ impl Flow {
         figures.delay.record(delay);
         if let Some(before) = figures.last_delay.replace(delay) {
             figures.variation.record(delay.abs_diff(before));
+        }
+    }
+
+    fn answered(&mut self, sample: &Sample) {
+        if let Some((path, at)) = self.asked.remove(&sample.key) {
+            let figures = self.paths.entry(path).or_default();
+            figures.round_trip.record(sample.at - at);
         }
     }
 
@@ -300,6 +326,8 @@ impl Flow {
             changed_path: figures.changed_path,
             delay: figures.delay.summary(),
             variation: figures.variation.summary(),
+            round_trip: figures.round_trip.summary(),
+            quality: Quality::of(&figures.delay, lost).filter(|_| self.voice),
         }
     }
 }
@@ -367,6 +395,7 @@ mod tests {
             protocol: Protocol::Udp,
             source_port: None,
             destination_port: None,
+            voice: false,
         }])
     }
 
@@ -380,6 +409,32 @@ mod tests {
             payload: 1000,
             ip_octets: 1028,
         }
+    }
+
+    #[test]
+    fn a_call_is_rated_by_path() {
+        let mut stats = collector();
+        stats.flows[0].voice = true;
+        for n in 0..100 {
+            stats.record(&sample(Side::Sent, Path::Lane, n * 20_000, n));
+            // Every tenth is lost on the way through the routers.
+            if n % 10 != 0 {
+                stats.record(&sample(Side::Received, Path::Lane, n * 20_000 + 5000, n));
+            }
+        }
+        for n in 100..200 {
+            stats.record(&sample(Side::Sent, Path::Shortcut, n * 20_000, n));
+            stats.record(&sample(
+                Side::Received,
+                Path::Shortcut,
+                n * 20_000 + 1000,
+                n,
+            ));
+        }
+        let report = stats.report(Instant::from_secs(10)).remove(0);
+        let [lane, shortcut] = [0, 1].map(|n| report.paths[n].quality.expect("a call"));
+        assert!((lane.loss_percent - 10.0).abs() < 1e-9 && shortcut.loss_percent == 0.0);
+        assert!(lane.r < 70.0 && shortcut.r > 90.0, "{lane:?} {shortcut:?}");
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct FlowSpec {
     pub source_port: Option<u16>,
     /// Destination port; `None`: any, and always for ICMP.
     pub destination_port: Option<u16>,
+    /// A telephone call, to be rated by [`super::emodel`].
+    pub voice: bool,
 }
 
 /// A flow's place in the lab's list of flows.
@@ -81,6 +83,8 @@ pub enum Side {
     Sent,
     /// It reached the receiving host's stack.
     Received,
+    /// Its answer is back at the sending host's stack: the reply to an ICMP echo request.
+    Answered,
 }
 
 /// What tells one packet of a flow from the others.
@@ -198,17 +202,18 @@ impl Meter {
         if packet.more_frags() || packet.frag_offset() != 0 {
             return None;
         }
-        let own = match side {
-            Side::Sent => packet.src_addr(),
-            Side::Received => packet.dst_addr(),
-        };
+        let (from, to) = (packet.src_addr(), packet.dst_addr());
+        let own = if side == Side::Sent { from } else { to };
         if self.address != Some(own) {
             return None;
         }
         let seen = look(&packet)?;
-        let flows = self
-            .flows
-            .get(&(packet.src_addr(), packet.dst_addr(), seen.protocol))?;
+        let (side, ends) = match (side, seen.answer) {
+            (side, false) => (side, (from, to)),
+            (Side::Received, true) => (Side::Answered, (to, from)),
+            (Side::Sent | Side::Answered, true) => return None,
+        };
+        let flows = self.flows.get(&(ends.0, ends.1, seen.protocol))?;
         let fits = |wanted: Option<u16>, port| wanted.is_none_or(|wanted| wanted == port);
         let (flow, _) = flows.iter().find(|(_, ports)| {
             fits(ports.source, seen.source_port) && fits(ports.destination, seen.destination_port)
@@ -232,6 +237,8 @@ struct Seen {
     destination_port: u16,
     key: PacketKey,
     payload: u32,
+    /// Not a packet of the flow, but the answer to one.
+    answer: bool,
 }
 
 fn look(packet: &Ipv4Packet<&[u8]>) -> Option<Seen> {
@@ -250,6 +257,7 @@ fn look(packet: &Ipv4Packet<&[u8]>) -> Option<Seen> {
                     ident: packet.ident(),
                 },
                 payload: length,
+                answer: false,
             })
         }
         IpProtocol::Udp => {
@@ -269,11 +277,17 @@ fn look(packet: &Ipv4Packet<&[u8]>) -> Option<Seen> {
                 destination_port: udp.dst_port(),
                 key,
                 payload: udp.payload().len() as u32,
+                answer: false,
             })
         }
         IpProtocol::Icmp => {
             let icmp = Icmpv4Packet::new_checked(packet.payload()).ok()?;
-            (icmp.msg_type() == Icmpv4Message::EchoRequest).then(|| Seen {
+            let answer = match icmp.msg_type() {
+                Icmpv4Message::EchoRequest => false,
+                Icmpv4Message::EchoReply => true,
+                _ => return None,
+            };
+            Some(Seen {
                 protocol: Protocol::Icmp,
                 source_port: 0,
                 destination_port: 0,
@@ -282,6 +296,7 @@ fn look(packet: &Ipv4Packet<&[u8]>) -> Option<Seen> {
                     sequence: icmp.echo_seq_no(),
                 },
                 payload: icmp.data().len() as u32,
+                answer,
             })
         }
         _ => None,

@@ -5,9 +5,10 @@
 //! a host, [`router::Router`] a router with one interface per emulated LAN; both are machines whose
 //! frames the node carries to and from its LAN emulation clients. [`meter`] looks at the same
 //! frames from outside and [`flow_stats`] turns what it saw into the figures of an experiment.
-//! [`offload`] finishes frames that a kernel left to its network card.
+//! [`emodel`] rates telephone calls by them. [`offload`] finishes frames that a kernel left to its network card.
 
 pub mod apps;
+pub mod emodel;
 pub mod flow_stats;
 pub mod meter;
 pub mod offload;

@@ -82,6 +82,16 @@ impl Distribution {
         0
     }
 
+    /// How many values are above `limit`; those in its own bucket, less than 0.8 % away, are not counted.
+    #[must_use]
+    pub fn above(&self, limit: Duration) -> u64 {
+        let limit = bucket(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        let Some(next) = limit.checked_add(1) else {
+            return 0;
+        };
+        self.buckets.range(next..).map(|(_, values)| values).sum()
+    }
+
     /// All figures at once.
     #[must_use]
     pub fn summary(&self) -> Summary {

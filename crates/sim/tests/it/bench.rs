@@ -254,9 +254,9 @@ impl Bench {
         let machine = lab_world::machine(&self.lab, &builder, node, life, now);
         let machine = machine.expect("a node of the lab");
         self.world.power_on(node, machine, &mut self.log);
-        for (at, program) in programs(&self.lab) {
+        for (at, behind, program) in programs(&self.lab) {
             if at.0 == node.0 {
-                self.command(node, HostCommand::App(AppCommand::Start(program)));
+                self.command(node, HostCommand::app(behind, AppCommand::Start(program)));
             }
         }
     }
@@ -267,8 +267,9 @@ impl Bench {
     }
     /// No program sends any more.
     pub(crate) fn stop_programs(&mut self) {
-        for (at, program) in programs(&self.lab) {
-            self.command(NodeId(at.0), HostCommand::App(AppCommand::Stop(program.id)));
+        for (at, behind, program) in programs(&self.lab) {
+            let command = HostCommand::app(behind, AppCommand::Stop(program.id));
+            self.command(NodeId(at.0), command);
         }
     }
 

@@ -12,11 +12,13 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, and how each is shortened for the tests.
-const LABS: [(&str, &[&str]); 6] = [
+const LABS: [(&str, &[&str]); 8] = [
     ("two-hosts", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
     ("one-elan", &["traffic.bulk.duration=300ms"]),
+    ("wan-detour", &["traffic.bulk.duration=200ms"]),
+    ("telephony", &[]),
     (
         "two-subnets",
         &["traffic.bulk.duration=1s", "traffic.ping.duration=4s"],
@@ -168,6 +170,16 @@ fn one_elan() {
 #[test]
 fn two_subnets() {
     examine("two-subnets");
+}
+
+#[test]
+fn wan_detour() {
+    examine("wan-detour");
+}
+
+#[test]
+fn telephony() {
+    examine("telephony");
 }
 
 #[test]

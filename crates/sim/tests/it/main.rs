@@ -3,6 +3,7 @@
 //! The checkers look at samples, cells and tables from outside; they share no code with the protocols.
 
 mod bench;
+mod bridges;
 mod check;
 mod clip;
 mod faults;

@@ -179,6 +179,9 @@ impl Host {
                 tables.extend([links, errors]);
             }
             "route" => tables.extend(self.route_table()),
+            "bridge" => {
+                tables.extend((self.segment.iter()).flat_map(|segment| segment.tables(now)))
+            }
             "ilmi" => tables.extend(self.ilmi_tables()),
             "atmarp" => tables.extend(self.atmarp_tables(now)),
             "atmaddr" => tables.extend(self.atmaddr_table()),

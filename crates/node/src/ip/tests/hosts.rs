@@ -21,6 +21,7 @@ fn flow(name: &str, protocol: Protocol, port: u16) -> FlowSpec {
         protocol,
         source_port: None,
         destination_port,
+        voice: false,
     }
 }
 
@@ -62,10 +63,14 @@ fn ping_is_answered_and_timed() {
     // The first waited for ARP: twice the round trip.
     assert_eq!((result.rtt.min_us, result.rtt.max_us), (1000.0, 2000.0));
     assert_eq!(world.finished.len(), 1);
+    let seen = world.stats.report(world.now)[0].paths[0];
+    assert_eq!((seen.received_packets, seen.round_trip.count), (5, 5));
+    // From frame to frame: the meter does not see the wait for ARP here.
     assert_eq!(
-        world.stats.report(world.now)[0].paths[0].received_packets,
-        5
+        (seen.round_trip.min_us, seen.round_trip.max_us),
+        (1000.0, 1000.0)
     );
+    assert_eq!(seen.quality, None);
 }
 
 #[test]

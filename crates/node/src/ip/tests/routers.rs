@@ -181,6 +181,7 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
         protocol: Protocol::Tcp,
         source_port: None,
         destination_port: Some(5001),
+        voice: false,
     };
     let mut world = World::new(router(forwarding, 40), std::slice::from_ref(&flow));
     for host in 0..2 {

@@ -258,6 +258,14 @@ impl Control {
             frame.tlvs = self.own_tlvs().into();
             self.send_control(&frame);
         }
+        // Who knows a destination behind this proxy knows the TLVs of its owner with it.
+        for mac in self.remote.clone() {
+            let mut frame = self.frame(OpCode::ARP);
+            frame.source = LanDestination::mac(mac);
+            frame.flags = Flags::REMOTE;
+            frame.tlvs = self.own_tlvs().into();
+            self.send_control(&frame);
+        }
         if self.announced < ANNOUNCEMENTS {
             let wait = Duration::from_secs(1 << self.announced);
             self.timers.start(Timer::Announce as usize, now, wait);

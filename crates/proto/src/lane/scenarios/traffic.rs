@@ -329,6 +329,36 @@ fn unused_entries_age_and_topology_change_hurries_remote_ones() {
     finish(w);
 }
 
+/// A router that has heard a station behind a bridge learns later that the bridge is an MPOA client.
+#[test]
+fn new_tlvs_of_a_proxy_reach_those_who_know_what_is_behind_it() {
+    let proxy = LecConfig {
+        proxy: true,
+        ..lec_config(1)
+    };
+    let mut w = world(vec![lec_config(0), proxy]);
+    for who in [LEC0, LEC0 + 1] {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_millis(500));
+    let behind = mac(0x55);
+    tell(&mut w, LEC0 + 1, lec::Input::SetRemote(vec![behind]));
+    tell(&mut w, LEC0, lec::Input::Resolve { mac: behind });
+    w.run_for(Duration::from_secs(1));
+    let row = |w: &World<Node>| {
+        let cache = lec_of(w, LEC0).snapshot().cache;
+        let row = cache.into_iter().find(|row| row.mac == behind);
+        row.expect("it is known")
+    };
+    assert!(row(&w).tlvs.is_empty());
+    let device = mps(1).to_tlv();
+    tell(&mut w, LEC0 + 1, lec::Input::SetTlvs(vec![device.clone()]));
+    w.run_for(Duration::from_secs(1));
+    let found = row(&w);
+    assert_eq!((found.tlvs, found.remote), (vec![device], true));
+    finish(w);
+}
+
 #[test]
 fn station_that_moves_behind_another_proxy() {
     let proxy = |n| LecConfig {

@@ -1,0 +1,325 @@
+//! An Ethernet segment behind a host that bridges between it and its ELAN, with embedded hosts on it.
+//!
+//! The segment is one cable: a frame occupies it for its time, others wait, and all stations hear it. Nothing is lost
+//! to collisions; what waits is bounded. The bridge learns the addresses of the segment from what it hears there and
+//! tells them to its LANE client, which answers for them as a proxy (LE_ARP for unregistered destinations, LE_NARP
+//! for one that has moved). From the ELAN, and from shortcuts, it forwards what is for the segment or for nobody it knows.
+//!
+//! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented**:
+//! spanning tree, several ports.
+
+use super::{Host, HostOutput, Part, Sample, Service};
+use crate::inspect::{Table, text};
+use crate::ip::apps::{AppCommand, AppId, AppResult};
+use crate::ip::meter::{Meter, Path};
+use crate::ip::stack::{Stack, StackInput, StackOutput};
+use aerostat_proto::lane::lec;
+use aerostat_proto::{Duration, Instant, Machine, Refused};
+use aerostat_wire::MacAddr;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Frames that wait for the cable at most.
+const WAITING: usize = 512;
+/// Addresses that the bridge remembers, and for how long.
+const LEARNED: usize = 1024;
+const AGEING: Duration = Duration::from_secs(300);
+/// Preamble, check sequence and gap, octets; and the shortest frame without check sequence.
+const AROUND: u64 = 8 + 4 + 12;
+const SHORTEST: usize = 60;
+
+/// An embedded host on the segment.
+pub struct SegmentHost {
+    /// Its name.
+    pub name: String,
+    /// Its stack; also tells its addresses.
+    pub stack: Box<Stack>,
+    /// What is measured there.
+    pub meter: Meter,
+}
+
+/// Who has sent a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    Bridge(Path),
+    /// A host, and what the meter saw of the packet.
+    Host(usize, Option<Sample>),
+}
+
+/// The segment.
+pub struct Segment {
+    /// Bits per second.
+    rate: u64,
+    hosts: Vec<SegmentHost>,
+    free_at: Instant,
+    /// Frames by the time of their end, in order.
+    cable: VecDeque<(Instant, From, Vec<u8>)>,
+    learned: BTreeMap<MacAddr, Instant>,
+    frames: u64,
+    octets: u64,
+    dropped: u64,
+    not_learned: u64,
+}
+
+impl Segment {
+    /// A segment of so many bits per second.
+    #[must_use]
+    pub fn new(rate: u64, hosts: Vec<SegmentHost>) -> Self {
+        Self {
+            rate: rate.max(1),
+            hosts,
+            free_at: Instant::ZERO,
+            cable: VecDeque::new(),
+            learned: BTreeMap::new(),
+            frames: 0,
+            octets: 0,
+            dropped: 0,
+            not_learned: 0,
+        }
+    }
+
+    fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) {
+        if self.cable.len() >= WAITING {
+            self.dropped += 1;
+            return;
+        }
+        let octets = frame.len().max(SHORTEST) as u64 + AROUND;
+        let nanos = octets * 8 * 1_000_000_000 / self.rate;
+        let end = self.free_at.max(now) + Duration::from_nanos(nanos);
+        self.free_at = end;
+        self.frames += 1;
+        self.octets += frame.len() as u64;
+        self.cable.push_back((end, from, frame));
+    }
+
+    /// True if the address is new on this side.
+    fn learn(&mut self, frame: &[u8], now: Instant) -> bool {
+        let Some(source) = address(frame, 6).filter(|mac| !mac.is_group()) else {
+            return false;
+        };
+        if self.learned.len() >= LEARNED && !self.learned.contains_key(&source) {
+            self.not_learned += 1;
+            return false;
+        }
+        self.learned.insert(source, now).is_none()
+    }
+
+    fn next(&self) -> Option<Instant> {
+        let frame = self.cable.front().map(|(end, _, _)| *end);
+        let aged = self.learned.values().min().map(|heard| *heard + AGEING);
+        let hosts = self.hosts.iter();
+        let hosts = hosts.filter_map(|host| host.stack.poll_timeout()).min();
+        [frame, aged, hosts].into_iter().flatten().min()
+    }
+
+    /// What `inspect` shows.
+    pub(super) fn tables(&self, now: Instant) -> Vec<Table> {
+        let mut hosts = Table::new("hosts", &["name", "mac", "ip"]);
+        for host in &self.hosts {
+            let config = host.stack.config();
+            let (mac, ip) = (text(MacAddr(config.mac)), text(config.address));
+            hosts.row(vec![host.name.as_str().into(), mac, ip]);
+        }
+        let mut learned = Table::new("learned", &["mac", "heard_s"]);
+        for (mac, heard) in &self.learned {
+            learned.row(vec![text(mac), now.since(*heard).as_secs().into()]);
+        }
+        let counters = vec![
+            ("frames", self.frames),
+            ("octets", self.octets),
+            ("dropped", self.dropped),
+            ("not_learned", self.not_learned),
+        ];
+        vec![hosts, learned, Table::counters("counters", &counters)]
+    }
+}
+
+fn address(frame: &[u8], at: usize) -> Option<MacAddr> {
+    let octets = frame.get(at..at + 6)?;
+    octets.try_into().ok().map(MacAddr)
+}
+
+/// What a host on the segment did.
+enum Moved {
+    Frame(Vec<u8>),
+    Finished(AppId, AppResult),
+}
+
+impl Host {
+    /// Puts an Ethernet segment behind the first interface; its LANE client must be a proxy.
+    pub fn bridge_to(&mut self, segment: Segment) {
+        self.segment = Some(segment);
+    }
+
+    pub(super) fn segment_deadline(&self) -> Option<Instant> {
+        self.segment.as_ref().and_then(Segment::next)
+    }
+
+    /// A command to a program of a host on the segment.
+    pub(super) fn segment_app(
+        &mut self,
+        host: usize,
+        command: AppCommand,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        let segment = self.segment.as_mut();
+        let host = segment.and_then(|segment| segment.hosts.get_mut(host));
+        let host = host.ok_or(Refused("there is no such host on the segment"))?;
+        host.stack.handle_input(StackInput::App(command), now)?;
+        self.touch(Part::Segment);
+        Ok(())
+    }
+
+    /// Whatever is due on the segment.
+    pub(super) fn segment_timeout(&mut self, now: Instant) {
+        let Some(segment) = &mut self.segment else {
+            return;
+        };
+        for host in &mut segment.hosts {
+            if host.stack.poll_timeout().is_some_and(|at| at <= now) {
+                host.stack.handle_timeout(now);
+            }
+        }
+        let known = segment.learned.len();
+        segment.learned.retain(|_, heard| *heard + AGEING > now);
+        if segment.learned.len() < known {
+            self.tell_proxy(now);
+        }
+        self.touch(Part::Segment);
+    }
+
+    /// Serves the segment until it is silent.
+    pub(super) fn drain_segment(&mut self, now: Instant) {
+        while let Some(segment) = &mut self.segment {
+            if let Some((end, _, _)) = segment.cable.front()
+                && *end <= now
+                && let Some((_, from, frame)) = segment.cable.pop_front()
+            {
+                self.hear(from, frame, now);
+                continue;
+            }
+            let mut hosts = segment.hosts.iter_mut().enumerate();
+            let moved = hosts.find_map(|(n, host)| {
+                Some(match host.stack.poll_output()? {
+                    StackOutput::Frame(frame) => (n, Moved::Frame(frame)),
+                    StackOutput::Finished(app, result) => (n, Moved::Finished(app, result)),
+                })
+            });
+            match moved {
+                Some((n, Moved::Frame(frame))) => {
+                    let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
+                    segment.send(From::Host(n, sample), frame, now);
+                }
+                Some((_, Moved::Finished(app, result))) => {
+                    self.out.push_back(HostOutput::Finished(app, result));
+                }
+                None => break,
+            }
+        }
+    }
+
+    /// A frame has passed on the cable: everybody but its sender hears it.
+    fn hear(&mut self, from: From, frame: Vec<u8>, now: Instant) {
+        let Some(segment) = &mut self.segment else {
+            return;
+        };
+        for (n, host) in segment.hosts.iter_mut().enumerate() {
+            if matches!(from, From::Host(sender, _) if sender == n) {
+                continue;
+            }
+            let to = address(&frame, 0);
+            let own = MacAddr(host.stack.config().mac);
+            if !to.is_some_and(|to| to == own || to.is_group()) {
+                continue;
+            }
+            let path = match from {
+                From::Bridge(path) => path,
+                From::Host(..) => Path::Lane,
+            };
+            if let Some(sample) = host.meter.received(&frame, path, now) {
+                self.out.push_back(HostOutput::Sample(sample));
+            }
+            let _ = host.stack.handle_input(StackInput::Frame(&frame), now);
+        }
+        if let From::Host(_, sample) = from {
+            let new = segment.learn(&frame, now);
+            if new {
+                self.tell_proxy(now);
+            }
+            self.bridge_out(frame, sample, now);
+        }
+    }
+
+    /// A frame from the segment at the bridge: for the host itself, for the ELAN, or for neither.
+    fn bridge_out(&mut self, frame: Vec<u8>, sample: Option<Sample>, now: Instant) {
+        let (Some(to), Some(own)) = (address(&frame, 0), self.interfaces.first().map(|i| i.mac))
+        else {
+            return;
+        };
+        let near = (self.segment.as_ref()).is_some_and(|segment| segment.learned.contains_key(&to));
+        if to == own || to.is_group() {
+            let copy = frame.clone();
+            if let Some(sample) = self.meter.received(&copy, Path::Lane, now) {
+                self.out.push_back(HostOutput::Sample(sample));
+            }
+            if let Some(frame) = self.ip.receive(0, copy, now) {
+                self.out.push_back(HostOutput::Frame { itf: 0, frame });
+            }
+            self.touch(Part::Ip);
+        }
+        let path = if to == own || near {
+            Path::Lane
+        } else {
+            self.transmit(0, frame, now)
+        };
+        if let Some(sample) = sample {
+            self.out
+                .push_back(HostOutput::Sample(Sample { path, ..sample }));
+        }
+    }
+
+    /// A frame of the host itself: to the segment, to the ELAN, or to both.
+    pub(super) fn send_own(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+        let to = address(&frame, 0);
+        if let (0, Some(segment), Some(to)) = (itf, &mut self.segment, to) {
+            let near = segment.learned.contains_key(&to);
+            if near || to.is_group() {
+                segment.send(From::Bridge(Path::Lane), frame.clone(), now);
+                self.touch(Part::Segment);
+            }
+            if near {
+                if let Some(sample) = self.meter.sent(&frame, Path::Lane, now) {
+                    self.out.push_back(HostOutput::Sample(sample));
+                }
+                return;
+            }
+        }
+        self.transmit(itf, frame, now);
+    }
+
+    /// A frame from the ELAN or from a shortcut. False if it is not for the host itself.
+    pub(super) fn bridge_in(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) -> bool {
+        let own = self.interfaces.get(itf).map(|interface| interface.mac);
+        let to = address(frame, 0);
+        let (0, Some(segment)) = (itf, &mut self.segment) else {
+            return true;
+        };
+        if to == own {
+            return true;
+        }
+        segment.send(From::Bridge(path), frame.to_vec(), now);
+        self.touch(Part::Segment);
+        to.is_some_and(|to| to.is_group())
+    }
+
+    /// The LANE client stands for the addresses of the segment.
+    pub(super) fn tell_proxy(&mut self, now: Instant) {
+        let (Some(segment), Some(interface)) = (&self.segment, self.interfaces.first()) else {
+            return;
+        };
+        let all: Vec<MacAddr> = segment.learned.keys().copied().collect();
+        self.feed(interface.slot, |service| match service {
+            Service::Lec(machine) => machine.handle_input(lec::Input::SetRemote(all), now),
+            _ => Ok(()),
+        });
+    }
+}
