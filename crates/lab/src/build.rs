@@ -2,8 +2,8 @@
 
 use crate::model::{
     Attachment, Congestion, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer,
-    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Node, NodeId, NodeKind,
-    Router as RouterModel, SendRate, Side, Switch as SwitchModel,
+    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
+    NodeKind, Router as RouterModel, SendRate, Side, Switch as SwitchModel,
 };
 use aerostat_node::host::sockets::{Role, Sockets};
 use aerostat_node::host::{Host, Ip, Segment, SegmentHost, Service};
@@ -18,6 +18,7 @@ use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoute
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::{Bus, Lec, LecConfig, LecParams, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
+use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{Duration, Instant, ilmi, uni};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
@@ -31,6 +32,8 @@ use lane::{bus_config, elan_name, lecs_config, les_config, pair};
 const FIRST_SINK_PORT: u16 = 5001;
 /// Selector of the address where an MPOA server ends shortcuts itself; its control address has 0x52.
 const MPS_DATA_SELECTOR: u8 = 0x53;
+/// How long an NHRP client asks nobody again for an address that was refused.
+const NHRP_HOLD_DOWN: Duration = Duration::from_secs(10);
 /// First port of a flow's sender.
 const FIRST_SOURCE_PORT: u16 = 40_001;
 
@@ -267,6 +270,9 @@ impl<'a> Builder<'a> {
             self.register(&mut host, id, &model.attachment, model.uni);
         }
         self.add_lec(&mut host, id, &lec, life);
+        if let (Some(nhc), Some(lis)) = (&model.nhrp, &elan.clip) {
+            self.add_nhc(&mut host, (name, life), &lec, nhc, lis);
+        }
         if let Some(mpc) = &mpc {
             self.add_mpc(&mut host, name, mpc, life);
         }
@@ -491,6 +497,30 @@ impl<'a> Builder<'a> {
         host.start_mpoa_at(Instant::ZERO + model.start);
     }
 
+    /// The NHRP client of a member of a Classical IP subnet.
+    fn add_nhc(
+        &self,
+        host: &mut Host,
+        (name, life): (&str, u32),
+        lec: &LecModel,
+        model: &NhcModel,
+        lis: &Lis,
+    ) {
+        let own = lec.address.with_selector(model.address.selector());
+        let mut config = client::Config::new((own, lec.address), lec.ip, model.server);
+        config.mtu = lis.mtu;
+        config.idle = lis.idle;
+        config.holding_s = whole_seconds(model.holding);
+        config.hold_down = NHRP_HOLD_DOWN;
+        config.key.clone_from(&model.key);
+        let seed = self.seed_of(name, "nhc", life);
+        host.add_service(Box::new(move |start| {
+            let mut config = config.clone();
+            config.first_request_id = seed.wrapping_add(start.into()) as u32;
+            Service::Nhc(Nhc::new(config))
+        }));
+    }
+
     fn add_mps(
         &self,
         host: &mut Host,
@@ -499,8 +529,11 @@ impl<'a> Builder<'a> {
         model: &MpsModel,
         life: u32,
     ) {
-        let on_lane = |(_, lec): &(usize, &LecModel)| self.lab.elan(lec.elan).clip.is_none();
-        let interfaces = router.lecs.iter().enumerate().filter(on_lane);
+        let usable = |(_, lec): &(usize, &LecModel)| {
+            let clip = self.lab.elan(lec.elan).clip.as_ref();
+            clip.is_none_or(|lis| lis.nhrp)
+        };
+        let interfaces = router.lecs.iter().enumerate().filter(usable);
         let interfaces = interfaces.map(|(itf, lec)| {
             let elan = self.lab.elan(lec.elan);
             mps::Interface {
@@ -527,6 +560,7 @@ impl<'a> Builder<'a> {
         );
         let seed = self.seed_of(name, "mps", life);
         let (trigger, register, keys) = (model.trigger, model.register, model.keys.clone());
+        let servers = model.servers.clone();
         host.add_service(Box::new(move |start| {
             let seed = seed.wrapping_add(start.into());
             let mut config = MpsConfig::new(control, data, interfaces.clone(), seed);
@@ -534,6 +568,7 @@ impl<'a> Builder<'a> {
             config.trigger = trigger;
             config.register = register;
             config.keys = keys.clone();
+            config.servers = servers.clone();
             Service::Mps(Mps::new(config))
         }));
         host.start_mpoa_at(Instant::ZERO + model.start);

@@ -348,7 +348,7 @@ section! {
         until: Option<At<Time>>,
         /// MPOA on all hosts and routers: true, false, or parameters; default false.
         mpoa: Option<MpoaFile>,
-        /// NHRP: keys and registrations, for all servers.
+        /// NHRP: keys and registrations, for all servers and clients.
         nhrp: Option<NhrpFile>,
         /// Number of this lab among labs joined by trunks, 0 to 15, so that all addresses differ; default 0.
         site: Option<At<u64>>,
@@ -578,6 +578,8 @@ section! {
         routes: Option<Table<Net, At<Ip>>>,
         /// Its MPOA client; default: as the lab's.
         mpoa: Option<MpoaFile>,
+        /// Its NHRP client, where it differs from the lab's.
+        nhrp: Option<NhrpFile>,
         /// Its LANE client.
         lec: Option<LecFile>,
         /// Its link to the switch.

@@ -323,6 +323,8 @@ pub struct Host {
     pub routes: Vec<IpRoute>,
     /// Its MPOA client; `None` if MPOA is off.
     pub mpoa: Option<Mpc>,
+    /// Its NHRP client without MPOA.
+    pub nhrp: Option<Nhc>,
     /// TCP settings of the embedded stack.
     pub tcp: Tcp,
     /// It knows only its ESI, and registers its addresses by ILMI. Those given here are what it will get.
@@ -361,7 +363,7 @@ pub struct Router {
     pub forwarding: Forwarding,
     /// Frames that wait for forwarding at most.
     pub queue: usize,
-    /// Its MPOA server and NHRP server; `None` if MPOA is off.
+    /// Its MPOA server and NHRP server; `None` if MPOA is off and no subnet with NHRP is there.
     pub mpoa: Option<Mps>,
     /// As in [`Host::ilmi`], but its MPOA server keeps its address.
     pub ilmi: bool,
@@ -408,6 +410,19 @@ pub struct Mpc {
     pub qos: Vec<QosEntry>,
 }
 
+/// An NHRP client without MPOA.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nhc {
+    /// Its address (selector 0x54).
+    pub address: AtmAddress,
+    /// Its router, which is its server: IP address on the subnet, and control address.
+    pub server: (Ipv4Addr, AtmAddress),
+    /// Holding time of its registration, 1 s..=65535 s (whole seconds).
+    pub holding: Duration,
+    /// Key shared with the server.
+    pub key: Option<auth::Key>,
+}
+
 /// Parameters of an MPOA server. Source: MPOA 1.1 §4.2, parameters MPS-p1..p7.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mps {
@@ -431,6 +446,8 @@ pub struct Mps {
     pub trigger: bool,
     /// Stations may register their addresses on its networks.
     pub register: bool,
+    /// NHRP servers on its Classical IP subnets, by their addresses there.
+    pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
     /// Keys shared with neighbours, by their control addresses.
     pub keys: BTreeMap<AtmAddress, auth::Key>,
 }

@@ -20,6 +20,8 @@ pub const SELECTOR_MPC_CONTROL: u8 = 0x50;
 pub const SELECTOR_MPC_DATA: u8 = 0x51;
 /// Selector of the MPOA server.
 pub const SELECTOR_MPS_CONTROL: u8 = 0x52;
+/// Selector of an NHRP client without MPOA.
+pub const SELECTOR_NHC: u8 = 0x54;
 /// Selector of the LECS.
 pub const SELECTOR_LECS: u8 = 0x60;
 /// Selector of the LES of ELAN number 0; ELAN n adds n.

@@ -577,7 +577,7 @@ impl<'a> Driver<'a> {
 
     /// Starts the end: MPOA stops in good order, then all calls are cleared.
     fn release(&mut self, now: Instant) {
-        const ALL: [ServiceKind; 8] = [
+        const ALL: [ServiceKind; 9] = [
             ServiceKind::Mpc,
             ServiceKind::Mps,
             ServiceKind::Lec,
@@ -585,6 +585,7 @@ impl<'a> Driver<'a> {
             ServiceKind::Bus,
             ServiceKind::Lecs,
             ServiceKind::Clip,
+            ServiceKind::Nhc,
             ServiceKind::Sockets,
         ];
         self.stop_by = Some(now + RELEASE);

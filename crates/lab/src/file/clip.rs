@@ -19,6 +19,9 @@ section! {
         /// Members call each other with VC multiplexing, packets without LLC/SNAP, where the called one knows it; default
         /// false.
         mux: Option<At<bool>>,
+        /// Its routers are NHRP servers, and its hosts their clients: packets for other such subnets go directly; default
+        /// false.
+        nhrp: Option<At<bool>>,
         /// Next hops of which something is known beforehand, by IP address: for all members of the lab.
         next_hops: Option<Table<Ip, NextHopFile>>,
     }

@@ -1,17 +1,20 @@
 //! `nhrp:` in a lab file.
 
-use super::Name;
+use super::{Name, Time};
 use crate::field::{At, Table, section};
 
 section! {
-    /// Parameters of NHRP servers.
+    /// Parameters of NHRP servers and clients.
     NhrpFile {
-        /// A key that a server shares with every other server of the lab: what they say to each other is signed.
+        /// A key that a server shares with all its neighbours, servers and clients, and a client with its server: what they
+        /// say to each other is signed.
         key: Option<NhrpKeyFile>,
-        /// Keys for single neighbours by name, instead of `key`.
+        /// Server: keys for single neighbours by name, instead of `key`.
         keys: Option<Table<Name, NhrpKeyFile>>,
-        /// Stations may register their addresses on the networks of the server; default false.
+        /// Server: stations may register their addresses on its networks; default: if it is on a subnet with NHRP.
         register: Option<At<bool>>,
+        /// Client: holding time of its registration; default 15min.
+        holding: Option<At<Time>>,
     }
 }
 section! {

@@ -118,6 +118,8 @@ pub struct Lis {
     pub idle: Duration,
     /// Members call each other with VC multiplexing.
     pub mux: bool,
+    /// Its routers are NHRP servers, its hosts their clients.
+    pub nhrp: bool,
     /// Next hops of which something is known beforehand.
     pub next_hops: Vec<NextHop>,
 }

@@ -59,6 +59,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                     .as_ref()
                     .map_or(Duration::from_secs(1200), |idle| idle.value.0),
                 mux: lis.mux.as_ref().is_some_and(At::get),
+                nhrp: lis.nhrp.as_ref().is_some_and(At::get),
                 next_hops: Vec::new(),
             }),
         });

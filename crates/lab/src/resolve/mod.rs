@@ -187,7 +187,6 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     outside::build(file, &names, &mut lab, d);
     lane::check_foreign(file, &lab, d);
     clip::members(file, &names, &mut lab, d);
-    nhrp::build(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
     if d.has_errors() {
         return None;
@@ -195,6 +194,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     sockets::build(file, &names, &mut lab, d);
     atm::route(file, &mut lab, d);
     ip::route(file, &mut lab, d);
+    nhrp::build(file, &names, &mut lab, d);
     if d.has_errors() {
         return None;
     }

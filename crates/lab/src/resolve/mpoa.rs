@@ -171,15 +171,17 @@ pub(super) fn client(
     })
 }
 
-/// The MPOA server of a router whose address (selector 0) is `address`.
+/// The MPOA server of a router whose address (selector 0) is `address`; with `nhrp`, also where MPOA is off: it is the NHRP
+/// server of a Classical IP subnet.
 pub(super) fn server(
     lab: Option<&MpoaFile>,
     node: Option<&MpoaFile>,
     address: AtmAddress,
+    nhrp: bool,
     d: &mut Diagnostics,
 ) -> Option<Mps> {
     foreign(node, true, d);
-    let blocks = &blocks(lab, node)?;
+    let blocks = &blocks(lab, node).or(nhrp.then(Vec::new))?;
     let secs = Duration::from_secs;
     let mut get = |name, field: fn(&MpoaParams) -> Option<&At<Time>>, default, range| {
         time(blocks, name, field, secs(default), range, d)
@@ -222,6 +224,7 @@ pub(super) fn server(
         trigger: (blocks.iter().find_map(|block| block.trigger.as_ref()))
             .is_some_and(|trigger| trigger.value),
         register: false,
+        servers: std::collections::BTreeMap::new(),
         keys: std::collections::BTreeMap::new(),
     })
 }

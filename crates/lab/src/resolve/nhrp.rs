@@ -1,4 +1,4 @@
-//! NHRP: keys that neighbours share, and who may register.
+//! NHRP: keys that neighbours share, who may register, and the clients on Classical IP subnets.
 //!
 //! A server's own block comes before the lab's, field by field: a router with a `key:` of its own has that one for all
 //! neighbours, and an entry in `keys:` before any `key:`.
@@ -7,10 +7,14 @@ use super::{Class, Names};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{LabFile, NhrpFile, NhrpKeyFile};
-use crate::model::{Lab, NodeKind};
+use crate::model::{Host, Lab, Lec, Nhc, NodeKind, Router};
+use crate::plan;
+use crate::units::IpNet;
+use aerostat_proto::Duration;
 use aerostat_proto::nhrp::auth::Key;
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 /// A key, if it can be one. The lab's own is read once per router, but its mistakes are told once.
 fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
@@ -34,11 +38,15 @@ fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
     })
 }
 
-/// The servers of a lab by name.
-fn servers(lab: &Lab) -> BTreeMap<String, AtmAddress> {
-    let named = lab.routers().filter_map(|(_, node, router)| {
-        let server = router.mpoa.as_ref()?;
-        Some((node.name.clone(), server.control))
+/// The servers and clients of a lab by name.
+fn neighbours(lab: &Lab) -> BTreeMap<String, AtmAddress> {
+    let named = lab.nodes().filter_map(|(_, node)| {
+        let address = match &node.kind {
+            NodeKind::Router(router) => router.mpoa.as_ref()?.control,
+            NodeKind::Host(host) => host.nhrp.as_ref()?.address,
+            _ => return None,
+        };
+        Some((node.name.clone(), address))
     });
     named.collect()
 }
@@ -65,11 +73,15 @@ fn keys(
             at: neighbour.at,
         };
         let told = d.iter().any(|finding| finding.at == neighbour.at);
-        if told || names.find(&text, &[Class::Router], "a router", d).is_none() {
+        if told
+            || names
+                .find(&text, &[Class::Router, Class::Host], "a router or host", d)
+                .is_none()
+        {
             continue;
         }
         let Some(address) = servers.get(&text.value) else {
-            let what = format!("{} has no NHRP server: it has no MPOA", text.value);
+            let what = format!("{} is no NHRP server or client", text.value);
             d.error(neighbour.at, what);
             continue;
         };
@@ -80,21 +92,100 @@ fn keys(
     table
 }
 
-/// Tells the servers what the file says.
+/// The server of a host on a subnet with NHRP: the router that its default route leads to.
+fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
+    let nhrp = |elan| lab.elan(elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
+    let gateway = host.routes.iter().rfind(|route| route.to == IpNet::ALL)?;
+    let elan = Some(host.lec.elan).filter(|elan| nhrp(*elan))?;
+    let there = |router: &Router| {
+        let mut lecs = router.lecs.iter();
+        lecs.any(|lec| lec.elan == elan && lec.ip == gateway.via)
+    };
+    let (.., router) = lab.routers().find(|(_, _, router)| there(router))?;
+    Some((gateway.via, router.mpoa.as_ref()?.control))
+}
+
+/// Makes the hosts of subnets with NHRP clients of their routers.
+fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+    for (name, section) in &file.hosts.0 {
+        let blocks: Vec<&NhrpFile> = [&section.nhrp, &file.nhrp].into_iter().flatten().collect();
+        let found = lab.nodes.iter().position(|node| node.name == name.value.0);
+        let Some((at, NodeKind::Host(host))) = found.map(|at| (at, &lab.nodes[at].kind)) else {
+            continue;
+        };
+        let server = server_of(lab, host);
+        if let (Some(file), None) = (&section.nhrp, server) {
+            let at = file.holding.as_ref().map(|holding| holding.at);
+            let at = at.or(file.key.as_ref().map(|key| key.spi.at));
+            d.error(
+                at.unwrap_or(name.at),
+                format!("{} has no NHRP server", name.value.0),
+            )
+            .hint("give its Classical IP subnet 'nhrp: true' and a router in this lab");
+        }
+        let Some(server) = server else {
+            continue;
+        };
+        let holding = blocks.iter().find_map(|block| block.holding.as_ref());
+        let time = holding.map_or(Duration::from_secs(900), |holding| holding.value.0);
+        let range = Duration::from_secs(1)..=Duration::from_secs(65_535);
+        if let Some(given) = holding.filter(|_| !range.contains(&time))
+            && !d.iter().any(|finding| finding.at == given.at)
+        {
+            d.error(given.at, "holding is 1s to 65535s");
+        }
+        let shared = blocks.iter().find_map(|block| block.key.as_ref());
+        let client = Nhc {
+            address: host.lec.address.with_selector(plan::SELECTOR_NHC),
+            server,
+            holding: time,
+            key: shared.and_then(|file| key(file, d)),
+        };
+        if let NodeKind::Host(host) = &mut lab.nodes[at].kind {
+            host.nhrp = Some(client);
+        }
+    }
+}
+
+/// Other servers on the subnets with NHRP of a router.
+fn beside(lab: &Lab, own: &Router) -> BTreeMap<Ipv4Addr, AtmAddress> {
+    let mut table = BTreeMap::new();
+    let nhrp = |lec: &&Lec| lab.elan(lec.elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
+    for lec in own.lecs.iter().filter(nhrp) {
+        for (.., other) in lab.routers() {
+            let there = other
+                .lecs
+                .iter()
+                .filter(|l| l.elan == lec.elan && l.ip != lec.ip);
+            let control = other.mpoa.as_ref().map(|server| server.control);
+            table.extend(there.filter_map(|l| Some((l.ip, control?))));
+        }
+    }
+    table
+}
+
+/// Tells the servers and clients what the file says.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    let servers = servers(lab);
+    clients(file, lab, d);
+    let neighbours = neighbours(lab);
     for (name, section) in file.routers.iter().flat_map(|table| &table.0) {
         let name = &name.value.0;
         let blocks: Vec<&NhrpFile> = [&section.nhrp, &file.nhrp].into_iter().flatten().collect();
-        let keys = keys(name, &blocks, &servers, names, d);
+        let keys = keys(name, &blocks, &neighbours, names, d);
         let register = blocks.iter().find_map(|block| block.register.as_ref());
-        let node = lab.nodes.iter_mut().find(|node| node.name == *name);
-        let Some(NodeKind::Router(router)) = node.map(|node| &mut node.kind) else {
+        let found = lab.nodes.iter().position(|node| node.name == *name);
+        let Some((at, NodeKind::Router(router))) = found.map(|at| (at, &lab.nodes[at].kind)) else {
             continue;
         };
-        if let Some(server) = &mut router.mpoa {
+        let on_nhrp = |lec: &Lec| lab.elan(lec.elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
+        let default = router.lecs.iter().any(on_nhrp);
+        let servers = beside(lab, router);
+        if let NodeKind::Router(router) = &mut lab.nodes[at].kind
+            && let Some(server) = &mut router.mpoa
+        {
             server.keys = keys;
-            server.register = register.is_some_and(At::get);
+            server.servers = servers;
+            server.register = register.map_or(default, At::get);
         }
     }
 }
@@ -159,14 +250,93 @@ hosts: {{ x: {{ on: s, elan: a, ip: 10.1.0.10 }} }}
         assert_eq!((register("r1"), register("r2")), (true, false));
     }
 
+    /// Two subnets with NHRP and one without, no MPOA.
+    const PLAIN: &str = "
+nhrp: { key: { spi: 1, secret: all }, holding: 10min }
+switches: { s: {} }
+clip:
+  a: { subnet: 10.5.0.0/24, server: r1, nhrp: true }
+  m: { subnet: 10.7.0.0/24, server: r1, nhrp: true }
+  c: { subnet: 10.8.0.0/24, server: r2 }
+routers:
+  r1: { on: s, elans: { a: 10.5.0.1, m: 10.7.0.1 } }
+  r2: { on: s, elans: { m: 10.7.0.2, c: 10.8.0.1 } }
+hosts:
+  x: { on: s, elan: a, ip: 10.5.0.10, nhrp: { holding: 60s } }
+  z: { on: s, elan: c, ip: 10.8.0.10 }
+";
+
+    #[test]
+    fn members_are_clients_of_their_routers() {
+        let lab = lab(PLAIN);
+        let server = |name: &str| {
+            let mut routers = lab.routers().filter(|(_, node, _)| node.name == name);
+            routers.next().unwrap().2.mpoa.clone().unwrap()
+        };
+        let (r1, r2) = (server("r1"), server("r2"));
+        assert!(r1.register && r2.register);
+        assert_eq!(
+            r1.servers,
+            BTreeMap::from([([10, 7, 0, 2].into(), r2.control)])
+        );
+        assert_eq!(
+            r2.servers,
+            BTreeMap::from([([10, 7, 0, 1].into(), r1.control)])
+        );
+        let client = |name: &str| {
+            let mut hosts = lab.hosts().filter(|(_, node, _)| node.name == name);
+            hosts.next().unwrap().2.nhrp.clone()
+        };
+        assert_eq!(client("z"), None);
+        let x = client("x").unwrap();
+        assert_eq!(x.server, ([10, 5, 0, 1].into(), r1.control));
+        assert_eq!(x.holding, aerostat_proto::Duration::from_secs(60));
+        assert_eq!(x.address.selector(), crate::plan::SELECTOR_NHC);
+        assert_eq!(x.key, r1.keys.get(&x.address).cloned());
+        assert!(x.key.is_some());
+    }
+
+    #[test]
+    fn mistakes_of_clients() {
+        for (from, to, says) in [
+            (
+                "ip: 10.8.0.10",
+                "ip: 10.8.0.10, nhrp: { holding: 9s }",
+                "z has no NHRP server",
+            ),
+            ("holding: 60s", "holding: 19h", "holding is 1s to 65535s"),
+            ("holding: 10min", "holding: 0s", "holding is 1s to 65535s"),
+        ] {
+            let text = PLAIN
+                .replace(from, to)
+                .replace("nhrp: { holding: 60s }", "");
+            let text = if to.contains("19h") {
+                PLAIN.replace(from, to)
+            } else {
+                text
+            };
+            let error = crate::parse("t.atm.yml", &text.replace(", }", " }"), &[])
+                .expect_err(to)
+                .to_string();
+            assert!(error.contains(says), "{to}: {error}");
+            assert_eq!(error.matches("error:").count(), 1, "{to}: {error}");
+        }
+    }
+
     #[test]
     fn mistakes() {
         for (nhrp, says) in [
             ("{ key: { spi: 65536, secret: x } }", "from 0 to 65535"),
             ("{ key: { spi: 1, secret: '' } }", "at least one character"),
             ("{ key: { spi: 1 } }", "'secret' is missing"),
-            ("{ keys: { r9: { spi: 1, secret: x } } }", "no router 'r9'"),
-            ("{ keys: { r4: { spi: 1, secret: x } } }", "has no MPOA"),
+            (
+                "{ keys: { r9: { spi: 1, secret: x } } }",
+                "no router or host 'r9'",
+            ),
+            (
+                "{ keys: { r4: { spi: 1, secret: x } } }",
+                "is no NHRP server or client",
+            ),
             ("{ kex: 1 }", "unknown key"),
         ] {
             let found = crate::parse("t.atm.yml", &with(nhrp, ""), &[]);

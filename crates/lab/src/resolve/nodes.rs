@@ -323,6 +323,10 @@ impl Builder<'_> {
                 llc: lane::llc(router.lec.as_ref()),
             });
         }
+        let clip = lecs
+            .iter()
+            .filter_map(|lec| self.lab.elan(lec.elan).clip.as_ref());
+        let nhrp = clip.into_iter().any(|lis| lis.nhrp);
         let queue = router.queue.as_ref().map_or(QUEUE, At::get);
         if let Some(given) = &router.queue
             && !(1..=1_000_000).contains(&given.value)
@@ -338,7 +342,7 @@ impl Builder<'_> {
                 .as_ref()
                 .map_or(Forwarding::Wire, |rate| rate.value.0),
             queue: usize::try_from(queue).unwrap_or(usize::MAX),
-            mpoa: mpoa::server(file.mpoa.as_ref(), router.mpoa.as_ref(), address, d),
+            mpoa: mpoa::server(file.mpoa.as_ref(), router.mpoa.as_ref(), address, nhrp, d),
             ilmi: router.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni: router.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: router.kernel.as_ref().map(At::get),
@@ -383,6 +387,7 @@ impl Builder<'_> {
             // MPOA needs LANE.
             mpoa: mpoa::client(file.mpoa.as_ref(), host.mpoa.as_ref(), address, d)
                 .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none())),
+            nhrp: None,
             tcp: Tcp {
                 congestion: tcp
                     .and_then(|tcp| tcp.congestion.as_ref())

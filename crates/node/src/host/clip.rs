@@ -4,10 +4,15 @@
 //! is made of its IP address (`02:00` and its four octets): what the stack asks by ARP is answered here at once, and a
 //! frame to such an address says which next hop the stack has chosen, also for a destination behind a router. ATMARP goes
 //! on underneath. The kernel's routing, or the embedded stack's, is used as it is.
+//!
+//! With an NHRP client on the host, packets for its router go to that first: they leave directly, or come back.
 
-use super::{Host, Path, Service};
+use super::{Host, HostOutput, Path, Sample, Service};
 use aerostat_proto::clip;
+use aerostat_proto::nhrp::client;
 use aerostat_proto::{Instant, Machine};
+use aerostat_wire::AtmAddress;
+use aerostat_wire::ipv4::Ipv4View;
 use std::net::Ipv4Addr;
 
 /// First octets of the hardware address of a next hop.
@@ -61,13 +66,124 @@ impl Host {
                     self.tell_link(itf, true, now);
                 }
             }
-            clip::Output::Deliver(packet) => {
-                let mut frame = Vec::with_capacity(ETHERNET + packet.len());
-                frame.extend(self.interfaces[itf].mac.0);
-                frame.extend(ARRIVED);
-                frame.extend(IPV4);
-                frame.extend(packet);
-                self.deliver(itf, frame, Path::Lane, now);
+            clip::Output::Deliver { packet, from } => {
+                let path = self.path_of(from, &packet, slot);
+                self.deliver_packet(itf, &packet, path, now);
+            }
+        }
+    }
+
+    fn deliver_packet(&mut self, itf: usize, packet: &[u8], path: Path, now: Instant) {
+        let mut frame = Vec::with_capacity(ETHERNET + packet.len());
+        frame.extend(self.interfaces[itf].mac.0);
+        frame.extend(ARRIVED);
+        frame.extend(IPV4);
+        frame.extend(packet);
+        self.deliver(itf, frame, path, now);
+    }
+
+    /// By which way a packet came: one from another subnet that its router did not send came directly.
+    fn path_of(&self, from: Option<AtmAddress>, packet: &[u8], slot: usize) -> Path {
+        let client = self.nhc.and_then(|slot| self.slots[slot].service.as_ref());
+        let (Some(Service::Nhc(client)), Some(Service::Clip(clip))) =
+            (client, &self.slots[slot].service)
+        else {
+            return Path::Lane;
+        };
+        let (server, config) = (client.config().server.1, clip.config());
+        let mask = aerostat_proto::nhrp::cache::mask(config.prefix_len);
+        let outside = Ipv4View::new(packet)
+            .is_some_and(|ip| (u32::from(ip.source()) ^ u32::from(config.ip)) & mask != 0);
+        match from {
+            Some(from) if outside && !from.same_end_system(&server) => Path::Shortcut,
+            _ => Path::Lane,
+        }
+    }
+
+    /// The NHRP client that a frame concerns: one for its router, on its interface.
+    pub(super) fn client_for(&self, itf: usize, frame: &[u8]) -> Option<usize> {
+        let slot = self.nhc?;
+        let (Some(Service::Nhc(client)), Some(Service::Clip(clip))) = (
+            &self.slots[slot].service,
+            &self.slots[self.interfaces.get(itf)?.slot].service,
+        ) else {
+            return None;
+        };
+        let router = client.config().server.0.octets();
+        let header = frame.first_chunk::<ETHERNET>()?;
+        let for_router = header[..2] == NEXT_HOP && header[2..6] == router;
+        let here = clip.config().ip == client.config().ip;
+        (for_router && here && header[12..] == IPV4).then_some(slot)
+    }
+
+    /// A frame for the router: its packet leaves directly if there is a way.
+    pub(super) fn transmit_by_nhrp(
+        &mut self,
+        itf: usize,
+        nhc: usize,
+        frame: &[u8],
+        now: Instant,
+    ) -> Path {
+        let packet = frame.get(ETHERNET..).unwrap_or_default().to_vec();
+        let Some(destination) = Ipv4View::new(&packet).map(|ip| ip.destination()) else {
+            return Path::Lane;
+        };
+        // The path is decided inside the client.
+        let sample = self.meter.sent(frame, Path::Lane, now);
+        self.drain_slot(nhc, now);
+        self.feed(nhc, |service| match service {
+            Service::Nhc(machine) => machine.handle_input(
+                client::Input::Send {
+                    destination,
+                    packet,
+                },
+                now,
+            ),
+            _ => Ok(()),
+        });
+        let mut path = Path::Shortcut;
+        while let Some(Service::Nhc(machine)) = &mut self.slots[nhc].service
+            && let Some(output) = machine.poll_output()
+        {
+            if matches!(output, client::Output::Routed(_)) {
+                path = Path::Lane;
+            }
+            self.nhc_output(nhc, output, now);
+        }
+        self.count_sent(itf, path);
+        if let Some(sample) = sample {
+            self.out
+                .push_back(HostOutput::Sample(Sample { path, ..sample }));
+        }
+        path
+    }
+
+    pub(super) fn nhc_output(&mut self, slot: usize, output: client::Output, now: Instant) {
+        let Some(Service::Nhc(client)) = &self.slots[slot].service else {
+            return;
+        };
+        let (own, next_hop) = (client.config().ip, client.config().server.0);
+        let itf = self.interfaces.iter().position(|interface| {
+            matches!(&self.slots[interface.slot].service, Some(Service::Clip(clip)) if clip.config().ip == own)
+        });
+        match output {
+            client::Output::Atm(request) => self.request(slot, request, now),
+            client::Output::Trace(trace) => self.trace(trace),
+            client::Output::Routed(packet) => {
+                let Some(clip) = itf.map(|itf| self.interfaces[itf].slot) else {
+                    return;
+                };
+                self.feed(clip, |service| match service {
+                    Service::Clip(machine) => {
+                        machine.handle_input(clip::Input::Send { next_hop, packet }, now)
+                    }
+                    _ => Ok(()),
+                });
+            }
+            client::Output::Deliver(packet) => {
+                if let Some(itf) = itf {
+                    self.deliver_packet(itf, &packet, Path::Shortcut, now);
+                }
             }
         }
     }

@@ -226,6 +226,7 @@ pub struct Host {
     interfaces: Vec<Interface>,
     mpc: Option<usize>,
     mps: Option<usize>,
+    nhc: Option<usize>,
     ip: Ip,
     ip_deadline: Option<Instant>,
     /// An Ethernet segment behind the first interface.
@@ -259,6 +260,7 @@ impl Host {
             interfaces: Vec::new(),
             mpc: None,
             mps: None,
+            nhc: None,
             ip,
             ip_deadline: None,
             segment: None,
@@ -281,6 +283,7 @@ impl Host {
         match kind {
             ServiceKind::Mpc => self.mpc = Some(slot),
             ServiceKind::Mps => self.mps = Some(slot),
+            ServiceKind::Nhc => self.nhc = Some(slot),
             ServiceKind::Lec
             | ServiceKind::Les
             | ServiceKind::Bus

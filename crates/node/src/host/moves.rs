@@ -6,6 +6,7 @@ use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
 use aerostat_proto::lane::{bus, lec, lecs, les};
 use aerostat_proto::mpoa::{mpc, mps};
+use aerostat_proto::nhrp::client;
 use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -23,6 +24,7 @@ enum Moved {
     Mpc(mpc::Output),
     Mps(mps::Output),
     Clip(clip::Output),
+    Nhc(client::Output),
     Sockets(sockets::Output),
 }
 
@@ -65,6 +67,7 @@ impl Host {
             Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
             Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
             Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
+            Service::Nhc(machine) => machine.handle_input(client::Input::Start, now),
             Service::Sockets(machine) => machine.handle_input(sockets::Input::Start, now),
         });
         if self.slots[slot].kind == ServiceKind::Bus {
@@ -111,6 +114,7 @@ impl Host {
                 Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
                 Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
                 Service::Clip(machine) => machine.handle_input(clip::Input::Atm(event), now),
+                Service::Nhc(machine) => machine.handle_input(client::Input::Atm(event), now),
                 Service::Sockets(machine) => machine.handle_input(sockets::Input::Atm(event), now),
             }
         });
@@ -127,6 +131,7 @@ impl Host {
                 Service::Mpc(machine) => machine.poll_output().map(Moved::Mpc),
                 Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
                 Service::Clip(machine) => machine.poll_output().map(Moved::Clip),
+                Service::Nhc(machine) => machine.poll_output().map(Moved::Nhc),
                 Service::Sockets(machine) => machine.poll_output().map(Moved::Sockets),
             };
             match moved {
@@ -134,6 +139,7 @@ impl Host {
                 Some(Moved::Mpc(output)) => self.mpc_output(slot, output, now),
                 Some(Moved::Mps(output)) => self.mps_output(slot, output, now),
                 Some(Moved::Clip(output)) => self.clip_output(slot, output, now),
+                Some(Moved::Nhc(output)) => self.nhc_output(slot, output, now),
                 Some(Moved::Les(les::Output::Member {
                     address,
                     lecid,
@@ -316,6 +322,9 @@ impl Host {
             return Path::Lane;
         }
         let running = |slot: &usize| self.mpoa && self.slots[*slot].service.is_some();
+        if let Some(nhc) = self.client_for(itf, &frame) {
+            return self.transmit_by_nhrp(itf, nhc, &frame, now);
+        }
         let Some(mpc) = self.mpc.filter(running) else {
             self.measure_sent(itf, &frame, Path::Lane, now);
             self.send_on_lane(itf, frame, now);
@@ -349,7 +358,7 @@ impl Host {
         }
     }
 
-    fn count_sent(&mut self, itf: usize, path: Path) {
+    pub(super) fn count_sent(&mut self, itf: usize, path: Path) {
         let counters = &mut self.interfaces[itf].counters;
         match path {
             Path::Lane => counters.lane_out += 1,

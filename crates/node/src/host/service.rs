@@ -4,6 +4,7 @@ use super::sockets::Sockets;
 use aerostat_proto::clip::Clip;
 use aerostat_proto::lane::{Bus, Lec, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, Mps};
+use aerostat_proto::nhrp::client::Nhc;
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::AtmAddress;
 use core::fmt;
@@ -25,6 +26,8 @@ pub enum ServiceKind {
     Mps,
     /// Member of a Classical IP subnet, perhaps with its ATMARP server.
     Clip,
+    /// NHRP client of a member of a Classical IP subnet.
+    Nhc,
     /// Socket programs.
     Sockets,
 }
@@ -39,6 +42,7 @@ impl fmt::Display for ServiceKind {
             Self::Mpc => "mpc",
             Self::Mps => "mps",
             Self::Clip => "clip",
+            Self::Nhc => "nhc",
             Self::Sockets => "sockets",
         })
     }
@@ -64,6 +68,8 @@ pub enum Service {
     Mps(Mps),
     /// Member of a Classical IP subnet.
     Clip(Clip),
+    /// NHRP client.
+    Nhc(Nhc),
     /// Socket programs.
     Sockets(Sockets),
 }
@@ -83,6 +89,7 @@ impl Service {
             Self::Mpc(_) => ServiceKind::Mpc,
             Self::Mps(_) => ServiceKind::Mps,
             Self::Clip(_) => ServiceKind::Clip,
+            Self::Nhc(_) => ServiceKind::Nhc,
             Self::Sockets(_) => ServiceKind::Sockets,
         }
     }
@@ -92,6 +99,7 @@ impl Service {
             Self::Lec(machine) => machine.set_network(prefix, lecs),
             Self::Mpc(machine) => machine.set_prefix(prefix),
             Self::Clip(machine) => machine.set_prefix(prefix),
+            Self::Nhc(machine) => machine.set_prefix(prefix),
             // Servers and routers have addresses of their own: others must know them beforehand.
             Self::Les(_) | Self::Bus(_) | Self::Lecs(_) | Self::Mps(_) => {}
             // Programs name the addresses that the lab file gives, which are those that ILMI gives.
@@ -107,6 +115,7 @@ impl Service {
             Self::Mpc(machine) => machine.handle_timeout(now),
             Self::Mps(machine) => machine.handle_timeout(now),
             Self::Clip(machine) => machine.handle_timeout(now),
+            Self::Nhc(machine) => machine.handle_timeout(now),
             Self::Sockets(machine) => machine.handle_timeout(now),
         }
     }
@@ -119,6 +128,7 @@ impl Service {
             Self::Mpc(machine) => machine.poll_timeout(),
             Self::Mps(machine) => machine.poll_timeout(),
             Self::Clip(machine) => machine.poll_timeout(),
+            Self::Nhc(machine) => machine.poll_timeout(),
             Self::Sockets(machine) => machine.poll_timeout(),
         }
     }

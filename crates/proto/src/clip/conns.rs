@@ -342,14 +342,16 @@ impl Clip {
         if known.encapsulation == Encapsulation::VcMux {
             known.packets.1 += 1;
             self.counters.delivered += 1;
-            self.out.push_back(Output::Deliver(sdu.to_vec()));
+            let (packet, from) = (sdu.to_vec(), known.peer);
+            self.out.push_back(Output::Deliver { packet, from });
             return;
         }
         match LlcSnap::decode(sdu) {
             Ok((LlcSnap::Ipv4, packet)) => {
                 known.packets.1 += 1;
                 self.counters.delivered += 1;
-                self.out.push_back(Output::Deliver(packet.to_vec()));
+                let (packet, from) = (packet.to_vec(), known.peer);
+                self.out.push_back(Output::Deliver { packet, from });
             }
             Ok((LlcSnap::Arp, packet)) => self.arp(conn, packet, now),
             Ok(_) | Err(_) => self.counters.bad += 1,

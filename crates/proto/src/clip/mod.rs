@@ -231,7 +231,12 @@ pub enum Output {
     /// For the ATM service.
     Atm(AtmRequest),
     /// An IP packet for the IP stack.
-    Deliver(Vec<u8>),
+    Deliver {
+        /// The packet.
+        packet: Vec<u8>,
+        /// The other end of its connection, as far as signalling says.
+        from: Option<AtmAddress>,
+    },
     /// Packets can be sent (true): registered with a server, or nothing to register with. Not any more (false):
     /// stopped, or another has the IP address. A server that is lost is no reason: who is known stays in reach.
     Ready(bool),

@@ -88,7 +88,7 @@ fn send(w: &mut Net, from: usize, to: Ipv4Addr, number: u8) {
 fn got(w: &mut Net, who: usize) -> Vec<u8> {
     let notes = w.take_notes().into_iter();
     let packets = notes.filter_map(|(_, from, note)| match note {
-        Output::Deliver(packet) if from == who => Some(packet[1]),
+        Output::Deliver { packet, .. } if from == who => Some(packet[1]),
         _ => None,
     });
     packets.collect()
@@ -303,14 +303,15 @@ fn permanent_connections_need_no_server() {
         let got = |who: usize| {
             notes
                 .iter()
-                .any(|(_, at, note)| *at == who && matches!(note, Output::Deliver(_)))
+                .any(|(_, at, note)| *at == who && matches!(note, Output::Deliver { .. }))
         };
         assert!(got(0) && got(1), "{encapsulation:?}");
         // A whole hour: it is asked again before it ages.
         w.run_for(Duration::from_secs(3600));
         send(&mut w, 0, ip(2), 3);
         w.run_for(Duration::from_secs(1));
-        let delivered = |note: &Output| matches!(note, Output::Deliver(packet) if packet[1] == 3);
+        let delivered =
+            |note: &Output| matches!(note, Output::Deliver { packet, .. } if packet[1] == 3);
         assert!(
             w.take_notes()
                 .iter()

@@ -1,7 +1,8 @@
-//! NHRP servers that share keys, in labs.
+//! NHRP in labs: servers that share keys; members of Classical IP that go directly.
 
 use crate::bench::{Bench, lab_of};
 use crate::faults::{SMALL, all, far, shortcuts};
+use aerostat_node::host::ServiceKind;
 use aerostat_node::inspect::Value;
 use aerostat_node::ip::meter::Path;
 use aerostat_proto::Duration;
@@ -12,11 +13,12 @@ fn world(set: &[&str]) -> Bench {
     Bench::new(lab_of("small", SMALL, set), 3)
 }
 
-/// A counter of the MPOA server of `node`; 0 if it was never counted.
+/// A counter of the MPOA server, or NHRP client, of `node`; 0 if it was never counted.
 fn counter(bench: &Bench, node: &str, name: &str) -> u64 {
     let station = bench.station(bench.node(node)).unwrap();
-    let tables = station.inspect("mps", bench.now()).unwrap();
-    let rows = tables.iter().flat_map(|table| &table.rows);
+    let tables = ["mps", "nhrp"].map(|what| station.inspect(what, bench.now()));
+    let rows = tables.iter().flatten().flatten();
+    let rows = rows.flat_map(|table| &table.rows);
     let found = rows.filter(|row| row[0] == Value::Text(name.to_owned()));
     let counts = found.map(|row| match row[1] {
         Value::Number(count) => count,
@@ -82,4 +84,102 @@ fn with_a_wrong_key_the_routed_path_goes_on_and_the_reason_is_told() {
     }
     let client = why(&bench, "h1", [10, 2, 0, 10]);
     assert!(client.iter().any(|text| text.contains("12")), "{client:?}");
+}
+
+/// Three logical subnets in a row, two routers, no LANE and no MPOA.
+const PLAIN: &str = "
+nhrp: { key: { spi: 1, secret: everybody }, holding: 20s }
+switches: { west: {}, east: {} }
+links: [[west, east, { delay: 1ms }]]
+clip:
+  a:   { subnet: 10.5.0.0/24, server: r1, nhrp: true }
+  mid: { subnet: 10.7.0.0/24, server: r1, nhrp: true }
+  b:   { subnet: 10.6.0.0/24, server: r2, nhrp: true }
+routers:
+  r1: { on: west, elans: { a: 10.5.0.1, mid: 10.7.0.1 }, forwarding: 2Mbps }
+  r2: { on: east, elans: { mid: 10.7.0.2, b: 10.6.0.1 }, forwarding: 2Mbps }
+hosts:
+  x: { on: west, elan: a, ip: 10.5.0.10 }
+  y: { on: east, elan: b, ip: 10.6.0.10 }
+traffic:
+  - { name: there, from: x, to: y, kind: udp, rate: 25pps, size: 200, start: 3s }
+  - { name: back, from: y, to: x, kind: udp, rate: 25pps, size: 200, start: 3s }
+";
+
+fn plain(set: &[&str]) -> (Bench, [usize; 2]) {
+    let bench = Bench::new(lab_of("plain", PLAIN, set), 4).watch_routers();
+    let flows = ["there", "back"].map(|name| bench.flow(name));
+    (bench, flows)
+}
+
+/// The rows of a table of `inspect nhrp` as texts.
+fn rows(bench: &Bench, node: &str, title: &str) -> Vec<Vec<String>> {
+    let station = bench.station(bench.node(node)).unwrap();
+    let tables = station.inspect("nhrp", bench.now()).unwrap();
+    let table = tables
+        .into_iter()
+        .find(|table| table.title == title)
+        .unwrap();
+    let text = |value: &Value| match value {
+        Value::Text(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::None => String::new(),
+    };
+    let rows = table.rows.iter();
+    rows.map(|row| row.iter().map(text).collect()).collect()
+}
+
+#[test]
+fn members_of_classical_ip_cut_through_two_routers() {
+    let (mut bench, flows) = plain(&[]);
+    bench.until("direct", 20.0, |bench| bench.all_by(&flows, Path::Shortcut));
+    // The server that answered is the last one; the first stands in the record.
+    let ways = rows(&bench, "x", "ways");
+    assert_eq!(ways[0][..2], ["10.6.0.10", "direct"]);
+    assert_eq!(ways[0][5..7], ["10.7.0.2", "1"]);
+    let registered = rows(&bench, "r2", "cache");
+    let row = registered
+        .iter()
+        .find(|row| row[1] == "registered")
+        .unwrap();
+    assert_eq!(row[0], "10.6.0.10/32");
+    // It lasts longer than a holding time, without a packet at the routers.
+    let before = counter(&bench, "x", "routed");
+    bench.run(Duration::from_secs(60));
+    bench
+        .all_by(&flows, Path::Shortcut)
+        .unwrap_or_else(|why| bench.fail(&why));
+    assert_eq!(counter(&bench, "x", "routed"), before);
+    assert_eq!(why(&bench, "x", [10, 6, 0, 10]), ["packets go directly"]);
+}
+
+/// The client of `y` dies: when its registration is over, its packets come by the routers; then it returns.
+#[test]
+fn a_registration_that_ends_gives_the_traffic_back_to_the_routers() {
+    let (mut bench, flows) = plain(&[]);
+    bench.until("direct", 20.0, |bench| bench.all_by(&flows, Path::Shortcut));
+    let y = bench.node("y");
+    bench.crash(y, ServiceKind::Nhc);
+    bench.until("routed", 60.0, |bench| {
+        bench.all_pass(&flows)?;
+        bench.all_by(&flows[..1], Path::Lane)
+    });
+    bench.restart(y, ServiceKind::Nhc);
+    bench.until("direct again", 40.0, |bench| {
+        bench.all_by(&flows, Path::Shortcut)
+    });
+}
+
+#[test]
+fn a_member_with_a_wrong_key_is_reached_by_the_routers() {
+    let (mut bench, flows) = plain(&["hosts.y.nhrp.key={ spi: 1, secret: mine }"]);
+    bench.until("routed", 20.0, |bench| bench.all_pass(&flows));
+    bench.run(Duration::from_secs(5));
+    bench
+        .all_by(&flows, Path::Lane)
+        .unwrap_or_else(|why| bench.fail(&why));
+    assert!(counter(&bench, "r2", "errors_sent[11]") > 0);
+    assert_eq!(why(&bench, "y", [10, 5, 0, 10]), ["not registered"]);
+    assert_eq!(why(&bench, "x", [10, 6, 0, 10]), ["refused with code 12"]);
+    assert_eq!(rows(&bench, "x", "client")[0][1], "10.5.0.1");
 }

@@ -18,6 +18,7 @@ mod clip;
 mod lane;
 mod linux;
 mod mpoa;
+mod nhrp;
 mod sockets;
 
 /// Seconds until `at`; 0 if it has passed.
@@ -204,6 +205,7 @@ impl Host {
                     tables.extend(clip::tables(self.interface_of(slot), &m.snapshot(now)));
                 }
                 ("sockets", Service::Sockets(m)) => tables.extend(sockets::tables(m)),
+                ("nhrp", Service::Nhc(m)) => tables.extend(nhrp::client_tables(&m.snapshot(), now)),
                 ("nhrp", Service::Mps(m)) => {
                     tables.extend(mpoa::nhrp_tables(&m.nhrp_snapshot(), now))
                 }
@@ -213,7 +215,7 @@ impl Host {
         (!tables.is_empty()).then_some(tables)
     }
 
-    /// Why packets for `target` take a shortcut or not, as this host's MPOA client and server know; `None` if it
+    /// Why packets for `target` take a shortcut or not, as this host's MPOA or NHRP client and server know; `None` if it
     /// has neither.
     #[must_use]
     pub fn why(&self, target: Ipv4Addr, now: Instant) -> Option<Table> {
@@ -233,6 +235,7 @@ impl Host {
                         ]);
                     }
                 }
+                Service::Nhc(nhc) => nhrp::why_client(&mut table, &nhc.snapshot(), target, now),
                 Service::Mps(mps) => mpoa::why_server(&mut table, mps, target, now),
                 _ => {}
             }

@@ -143,7 +143,7 @@ pub(super) fn qos_table(mpc: &mpc::MpcSnapshot) -> Table {
 }
 
 /// Counts by code as rows `name[code]`.
-fn by_code<C: core::fmt::Display>(
+pub(super) fn by_code<C: core::fmt::Display>(
     table: &mut Table,
     name: &str,
     counts: &std::collections::BTreeMap<C, u64>,
@@ -316,7 +316,7 @@ pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: Ipv4Addr, no
 }
 
 /// What an error code says.
-const fn error_name(code: u16) -> &'static str {
+pub(super) const fn error_name(code: u16) -> &'static str {
     match code {
         error::UNRECOGNIZED_EXTENSION => "unrecognized extension",
         error::LOOP => "loop",

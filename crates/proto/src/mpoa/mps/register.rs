@@ -148,7 +148,7 @@ impl Mps {
     }
 
     /// Who gets a packet for a station on a network of this router: the station that registered, where its registration came
-    /// from; or who asked, as the reply itself says. Source: RFC 2332 §5.1.1.
+    /// from; or who asked, as the reply itself says. Source: facts book "NHRP" §7.
     pub(super) fn station_of(&self, packet: &Packet, reach: &Reach) -> Option<AtmAddress> {
         let to = transit::heading(packet)?;
         if let Some(station) = self.stations.get(&to) {

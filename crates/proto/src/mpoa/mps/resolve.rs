@@ -116,6 +116,13 @@ impl Mps {
             self.counters.malformed += 1;
             return;
         };
+        // RFC 2332 §5.2.1: who wants the only binding there is (flag U) is not told of a router on the way.
+        if request
+            .common()
+            .is_some_and(|c| c.flags & flag::UNIQUE != 0)
+        {
+            return self.refuse(request, code::NOT_UNIQUE, now);
+        }
         let holding_s = self.config.params.holding_s();
         let key = exit_key(target);
         let binding = Binding {

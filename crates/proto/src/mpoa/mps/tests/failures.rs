@@ -540,6 +540,20 @@ fn foreign_request(hop_count: u8) -> Packet {
 }
 
 #[test]
+fn who_wants_the_only_binding_is_not_told_of_a_router() {
+    let mut world = with_others();
+    let mut packet = foreign_request(20);
+    if let Body::Common(common) = &mut packet.body {
+        common.destination = ip(77, 5).into();
+        common.flags = nhrp::flag::UNIQUE;
+    }
+    world.mpc_sends(0, 1, &packet);
+    world.run(SECOND);
+    let sent = world.snapshot(1).counters.nhrp_replies_sent;
+    assert_eq!(sent.get(&code::NOT_UNIQUE), Some(&1), "{sent:?}");
+}
+
+#[test]
 fn loops_end() {
     // Two servers that send a destination to each other: the record stops it, else the hop count.
     for record in [true, false] {

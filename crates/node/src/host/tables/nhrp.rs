@@ -1,0 +1,91 @@
+//! What `inspect nhrp` shows of a client without MPOA.
+
+use super::mpoa::{by_code, error_name};
+use super::seconds_left;
+use crate::inspect::{Table, text};
+use aerostat_proto::Instant;
+use aerostat_proto::nhrp::client::{EntryState, NhcSnapshot, Refusal};
+use std::net::Ipv4Addr;
+
+pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
+    let columns = &["ip", "server", "server_atm", "registered_s"];
+    let mut client = Table::new("client", columns);
+    client.row(vec![
+        text(nhc.ip),
+        text(nhc.server.0),
+        text(nhc.server.1),
+        nhc.registered.map(|until| seconds_left(until, now)).into(),
+    ]);
+    let columns = &[
+        "destination",
+        "state",
+        "atm",
+        "mtu_octets",
+        "left_s",
+        "responder",
+        "servers",
+        "vc",
+        "packets",
+    ];
+    let mut ways = Table::new("ways", columns);
+    for row in &nhc.entries {
+        ways.row(vec![
+            text(row.destination),
+            row.state.name().into(),
+            row.nbma.map(text).into(),
+            row.mtu.into(),
+            row.until.map(|until| seconds_left(until, now)).into(),
+            row.responder.map(text).into(),
+            row.servers.into(),
+            row.vc.map(text).into(),
+            row.packets.into(),
+        ]);
+    }
+    let counters = counts!(nhc.counters; direct, routed, received, registrations_sent, requests_sent,
+        unanswered, purges, calls, calls_failed, strangers, malformed, unexpected, limits_met);
+    let mut counters = Table::counters("counters", counters);
+    let of = &nhc.counters;
+    by_code(
+        &mut counters,
+        "registration_replies",
+        &of.registration_replies,
+    );
+    by_code(&mut counters, "replies", &of.replies);
+    by_code(&mut counters, "errors_received", &of.errors_received);
+    by_code(&mut counters, "errors_sent", &of.errors_sent);
+    vec![client, ways, counters]
+}
+
+/// Why packets for an address go directly, or not.
+pub(super) fn why_client(table: &mut Table, nhc: &NhcSnapshot, target: Ipv4Addr, now: Instant) {
+    let entry = nhc.entries.iter().find(|row| row.destination == target);
+    let (reason, told) = match entry.map(|entry| entry.state) {
+        None if nhc.registered.is_none() => ("unregistered", "not registered".to_owned()),
+        None => ("unseen", "no packet for it lately".to_owned()),
+        Some(EntryState::Asking) => ("asking", "the server was asked".to_owned()),
+        Some(EntryState::Known) => ("opening", "the way is known, not open".to_owned()),
+        Some(EntryState::Direct) => ("shortcut", "packets go directly".to_owned()),
+        Some(EntryState::Void) => ("void", "what was known is void".to_owned()),
+        Some(EntryState::Refused(why)) => {
+            let named = match why {
+                Refusal::Error(code) => format!("{} ({})", why.text(), error_name(code)),
+                _ => why.text(),
+            };
+            let reason = match why {
+                Refusal::Code(_) | Refusal::Error(_) => "refused",
+                Refusal::Unanswered => "unanswered",
+                Refusal::Call(_) => "call-failed",
+            };
+            (reason, named)
+        }
+    };
+    let left = entry.and_then(|entry| entry.until);
+    table.row(vec![
+        text(target),
+        "client".into(),
+        reason.into(),
+        told.into(),
+        left.map(|until| seconds_left(until, now)).into(),
+        text(nhc.server.1),
+    ]);
+}
