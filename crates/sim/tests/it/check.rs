@@ -14,22 +14,31 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn order(bench: &Bench) -> Result<(), String> {
     // By flow: last number sent; copies of each number on the way; of each path the highest number received.
     let mut sent: BTreeMap<usize, u64> = BTreeMap::new();
-    let mut copies: BTreeMap<(usize, u64), u32> = BTreeMap::new();
+    let mut copies_of: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     let mut highest: BTreeMap<(usize, Path), u64> = BTreeMap::new();
+    // Copies under way when their sender began anew: they may still come, and look like those of its new life.
+    let mut former: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     for sample in &bench.log.samples {
         let PacketKey::Stamped { sequence } = sample.key else {
             continue;
         };
         let flow = sample.flow.0;
         let name = &bench.lab.traffic[flow].name;
-        let copies = copies.entry((flow, sequence)).or_default();
+        let copies = copies_of.entry((flow, sequence)).or_default();
         if sample.side == Side::Sent {
-            *copies += 1;
-            if sent
+            let begun_anew = sent
                 .insert(flow, sequence)
-                .is_some_and(|last| last >= sequence)
-            {
+                .is_some_and(|last| last >= sequence);
+            *copies += 1;
+            if begun_anew {
                 highest.retain(|(of, _), _| *of != flow);
+                let left = copies_of.range((flow, 0)..=(flow, u64::MAX));
+                let left = left.filter(|(_, left)| **left > 0);
+                former.extend(left.map(|(key, left)| (*key, *left)));
+                // This one is of the new life.
+                if let Some(one) = former.get_mut(&(flow, sequence)) {
+                    *one -= 1;
+                }
             }
             continue;
         }
@@ -37,6 +46,10 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
             return Err(format!("{}: {name} {sequence} arrived twice", sample.at));
         };
         *copies = rest;
+        if let Some(left) = former.get_mut(&(flow, sequence)).filter(|left| **left > 0) {
+            *left -= 1;
+            continue;
+        }
         // Sent by a sender that has begun anew since, and counts from 0 again.
         if sent.get(&flow).is_some_and(|last| sequence > *last) {
             continue;
