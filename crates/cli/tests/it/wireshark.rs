@@ -124,6 +124,55 @@ fn wireshark_reads_every_packet() {
     let _ = std::fs::remove_dir_all(&directory);
 }
 
+/// NHRP between members of Classical IP and two servers, signed: what tshark calls the packets.
+#[test]
+fn wireshark_reads_nhrp_without_mpoa() {
+    let directory = std::env::temp_dir().join(format!("aerostat-nhrp-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let lab = directory.join("plain.atm.yml");
+    let text = "
+nhrp: { key: { spi: 1, secret: everybody }, holding: 20s }
+switches: { s: {} }
+clip:
+  a: { subnet: 10.5.0.0/24, server: r1, nhrp: true }
+  m: { subnet: 10.7.0.0/24, server: r1, nhrp: true }
+  b: { subnet: 10.6.0.0/24, server: r2, nhrp: true }
+routers:
+  r1: { on: s, elans: { a: 10.5.0.1, m: 10.7.0.1 } }
+  r2: { on: s, elans: { m: 10.7.0.2, b: 10.6.0.1 } }
+hosts:
+  x: { on: s, elan: a, ip: 10.5.0.10 }
+  y: { on: s, elan: b, ip: 10.6.0.10 }
+traffic:
+  - { from: x, to: y, kind: ping, rate: 5pps, start: 3s, duration: 2s }
+";
+    std::fs::write(&lab, text).unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_aerostat"))
+        .args(["run", "--quiet", "--until", "6s", "--pcap"])
+        .args([&directory, &lab])
+        .output()
+        .expect("the command runs");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    let file = directory.join("r1.pcapng");
+    let Some(malformed) = tshark(&file, &["-Y", &malformed_filter()]) else {
+        return;
+    };
+    assert!(malformed.is_empty(), "{malformed:#?}");
+    let fields = ["-Y", "nhrp", "-T", "fields", "-e", "_ws.col.Info"];
+    let names = tshark(&file, &fields).unwrap_or_default();
+    for wanted in [
+        "Registration Request",
+        "Registration Reply",
+        "Resolution Request",
+        "Resolution Reply",
+    ] {
+        let found = names.iter().any(|name| name.contains(wanted));
+        assert!(found, "no packet is a {wanted}: {names:#?}");
+    }
+    let _ = std::fs::remove_dir_all(&directory);
+}
+
 /// Packets that are malformed, but for one mistake of tshark 4.0: it reads one octet too many behind AAL parameters
 /// that end a CONNECT (9 octets; 0 to 3 octets of padding and the trailer of SSCOP follow), and says so of correct
 /// messages. Source: measured with tshark 4.0.17 on recordings of real hosts.
