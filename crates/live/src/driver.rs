@@ -50,6 +50,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const REMIND: Duration = Duration::from_secs(2);
 /// How long the release of calls may take.
 const RELEASE: Duration = Duration::from_secs(3);
+/// When the switches release what the ends of calls have not released until then.
+const CLEAR: Duration = Duration::from_millis(500);
 /// Longest frame of a TAP with its header.
 const FRAME_BUFFER: usize = VNET_HEADER + 14 + 65_536;
 
@@ -110,6 +112,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) stop_asked: bool,
     /// When the calls must be released.
     stop_by: Option<Instant>,
+    /// When the switches clear their calls; `None` if they have, or are not to.
+    clear_at: Option<Instant>,
     interrupts: usize,
 }
 
@@ -202,6 +206,7 @@ impl<'a> Driver<'a> {
             ready: false,
             stop_asked: false,
             stop_by: None,
+            clear_at: None,
             interrupts: 0,
         })
     }
@@ -239,6 +244,11 @@ impl<'a> Driver<'a> {
             let waiting = !self.ready || self.stop_by.is_some();
             if waiting && now >= look_at {
                 look_at = now + LOOK;
+                // Whether it is over is looked at later: what the switches say has to go out first.
+                if self.clear_at.take_if(|at| *at <= now).is_some() {
+                    self.world.clear_calls(now);
+                    continue;
+                }
                 if let Some(report) = self.end(now) {
                     return Ok(report);
                 }
@@ -589,6 +599,7 @@ impl<'a> Driver<'a> {
             ServiceKind::Sockets,
         ];
         self.stop_by = Some(now + RELEASE);
+        self.clear_at = Some(now + CLEAR);
         self.faults.clear();
         if let Some(daemons) = &mut self.daemons {
             daemons.leave();

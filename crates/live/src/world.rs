@@ -307,6 +307,19 @@ impl World {
             .sum()
     }
 
+    /// The switches release what calls they still have: those between two ends outside the lab, and of hosts that do
+    /// not answer.
+    pub fn clear_calls(&mut self, now: Instant) {
+        let now = self.advance(now);
+        for node in 0..self.nodes.len() {
+            if let Some(Machine::Switch(switch)) = &mut self.nodes[node].machine {
+                // It never refuses this.
+                let _ = switch.handle_input(switch::Input::Clear, now);
+                self.settle(node);
+            }
+        }
+    }
+
     /// What is still missing before the lab can be used, in words.
     #[must_use]
     pub fn waits_for(&self) -> Vec<String> {

@@ -79,7 +79,7 @@ use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aerostat_proto::uni::{CallId, SetupInfo};
-use aerostat_proto::{Instant, Machine, PartyId, Refused, Trace};
+use aerostat_proto::{Cause, Instant, Machine, PartyId, Refused, Trace};
 use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
 
 use crate::atm::fabric::{Fabric, PortVc, Switched};
@@ -169,6 +169,8 @@ pub enum Input {
     Cells(PortNo, CellRun),
     /// The line of a port is dead, or alive again.
     Link(PortNo, bool),
+    /// The switch is about to stop: release all calls, cause 38 (network out of order).
+    Clear,
 }
 
 /// What comes out of [`Switch`]. Cells do not: they wait at [`Fabric::output_mut`].
@@ -440,6 +442,13 @@ impl<R: RouteSelect> Machine for Switch<R> {
                 Ok(())
             }
             Input::Link(port, up) => self.link(port, up, now),
+            Input::Clear => {
+                let calls: Vec<SwitchCallId> = self.calls.keys().copied().collect();
+                for call in calls {
+                    self.end_call(call, Cause::NETWORK_OUT_OF_ORDER.into(), None, now);
+                }
+                Ok(())
+            }
         };
         self.drain(now);
         done

@@ -1,11 +1,12 @@
 //! What crosses a switch: elements in every message of a call, those that nobody defined, and NOTIFY.
 
 use aerostat_proto::uni::{CallId, Indication, Reason, Request, SetupInfo, Version};
-use aerostat_proto::{Cause, PartyId};
+use aerostat_proto::{Cause, Machine, PartyId};
 use aerostat_wire::Qos;
 use aerostat_wire::q2931::{Action, Element, Ie, Instruction, MessageType, id};
 
-use super::bare::Bare;
+use super::Input;
+use super::bare::{Bare, Host};
 
 const A: CallId = CallId(1);
 const NOBODYS: u8 = 0x33;
@@ -328,5 +329,24 @@ fn notify_finds_the_party_that_it_names() {
     );
     net.release(0, A);
     net.run_ms(100);
+    net.assert_clean();
+}
+
+#[test]
+fn a_switch_that_stops_releases_its_calls() {
+    let version = Version::Uni40;
+    let mut net = Bare::new(2, version, &[(0, version), (1, version), (1, version)]);
+    for (call, to) in [(1, 1), (2, 2)] {
+        net.set_up(0, call, net.info(0, to, Qos::ubr(1536)));
+        net.run_ms(20);
+    }
+    // One is open, nobody has answered the other.
+    net.accept(1);
+    net.run_ms(20);
+    net.switches[0].handle_input(Input::Clear, net.now).unwrap();
+    assert_eq!(net.switches[0].calls().count(), 0);
+    net.run_ms(50);
+    let causes: Vec<_> = net.hosts.iter().map(Host::released).collect();
+    assert_eq!(causes, [vec![38, 38], vec![38], vec![38]]);
     net.assert_clean();
 }
