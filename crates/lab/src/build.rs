@@ -1,15 +1,14 @@
 //! From a resolved lab to machines: the same for both drivers.
 
 use crate::model::{
-    Attachment, Congestion, FlowKind, Forwarding, Host as HostModel, Lab, LaneServer,
-    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
-    NodeKind, Router as RouterModel, SendRate, Side, Switch as SwitchModel,
+    Attachment, Congestion, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel, Lis,
+    Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId, NodeKind,
+    Router as RouterModel, Side, Switch as SwitchModel,
 };
 use aerostat_node::host::sockets::{Role, Sockets};
 use aerostat_node::host::{Host, Ip, Segment, SegmentHost, Service};
 use aerostat_node::interface;
-use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
-use aerostat_node::ip::meter::{FlowSpec, Meter, Protocol};
+use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface, StaticRoute};
 use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
@@ -23,19 +22,18 @@ use aerostat_proto::{Duration, Instant, ilmi, uni};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
-use std::net::Ipv4Addr;
 
+mod flows;
 mod lane;
+
+use flows::flow_specs;
+pub use flows::programs;
 use lane::{bus_config, elan_name, lecs_config, les_config, pair};
 
-/// First UDP or TCP port of a flow's receiver; flow N uses this plus N.
-const FIRST_SINK_PORT: u16 = 5001;
 /// Selector of the address where an MPOA server ends shortcuts itself; its control address has 0x52.
 const MPS_DATA_SELECTOR: u8 = 0x53;
 /// How long an NHRP client asks nobody again for an address that was refused.
 const NHRP_HOLD_DOWN: Duration = Duration::from_secs(10);
-/// First port of a flow's sender.
-const FIRST_SOURCE_PORT: u16 = 40_001;
 
 /// Where the prefix of an address stands that the switch will give.
 const NO_PREFIX: [u8; 13] = [0; 13];
@@ -597,134 +595,6 @@ impl<'a> Builder<'a> {
 
 fn whole_seconds(time: Duration) -> u16 {
     time.as_secs().try_into().unwrap_or(u16::MAX)
-}
-
-/// What is measured: each flow of the lab, told from others by its ports.
-fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
-    let flows = lab.traffic.iter().enumerate().map(|(index, flow)| {
-        let protocol = match flow.kind {
-            FlowKind::Tcp { .. } | FlowKind::Rr { .. } => Protocol::Tcp,
-            FlowKind::Udp { .. } => Protocol::Udp,
-            FlowKind::Ping { .. } => Protocol::Icmp,
-        };
-        let ports = protocol != Protocol::Icmp;
-        FlowSpec {
-            name: flow.name.clone(),
-            source: match lab.behind(flow.from, flow.segment[0]) {
-                Some(host) => host.ip,
-                None => address_of(lab, flow.from),
-            },
-            destination: flow.destination,
-            protocol,
-            source_port: ports.then(|| port(FIRST_SOURCE_PORT, index)),
-            destination_port: ports.then(|| port(FIRST_SINK_PORT, index)),
-            voice: flow.voice,
-        }
-    });
-    flows.collect()
-}
-
-fn port(first: u16, index: usize) -> u16 {
-    first.saturating_add(index.try_into().unwrap_or(u16::MAX))
-}
-
-fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
-    lab.node(id)
-        .lecs()
-        .first()
-        .map_or(Ipv4Addr::UNSPECIFIED, |lec| lec.ip)
-}
-
-/// The programs that make the lab's traffic: for each flow a receiver (from the start) and a sender.
-///
-/// The second item is the place of a host on the Ethernet segment behind the node. Program numbers are twice the flow's place for the sender, and one more for the receiver.
-#[must_use]
-pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
-    let mut all = Vec::new();
-    for (index, flow) in lab.traffic.iter().enumerate() {
-        let (to, sink) = (flow.destination, port(FIRST_SINK_PORT, index));
-        let local_port = Some(port(FIRST_SOURCE_PORT, index));
-        let (sender, receiver) = match flow.kind {
-            FlowKind::Tcp { .. } => (
-                AppKind::TcpSource {
-                    to,
-                    port: sink,
-                    local_port,
-                    octets: None,
-                },
-                Some(AppKind::TcpSink { port: sink }),
-            ),
-            FlowKind::Udp {
-                size,
-                rate,
-                poisson,
-            } => (
-                AppKind::UdpSource {
-                    to,
-                    port: sink,
-                    local_port,
-                    rate: packets_per_second(rate, size),
-                    pattern: if poisson {
-                        Pattern::Poisson
-                    } else {
-                        Pattern::Constant
-                    },
-                    size,
-                },
-                Some(AppKind::UdpSink { port: sink }),
-            ),
-            FlowKind::Ping { size, rate } => (
-                AppKind::Ping {
-                    to,
-                    count: None,
-                    interval: rate.gap(size),
-                    size,
-                    ttl: None,
-                },
-                None,
-            ),
-            FlowKind::Rr { size } => (
-                AppKind::TransactionClient {
-                    to,
-                    port: sink,
-                    local_port,
-                    request: size,
-                    response: size,
-                },
-                Some(AppKind::TransactionServer {
-                    port: sink,
-                    request: size,
-                    response: size,
-                }),
-            ),
-        };
-        let id = |role: u32| AppId(2 * index as u32 + role);
-        let start = Instant::ZERO + flow.start;
-        all.push((
-            flow.from,
-            flow.segment[0],
-            AppSpec {
-                id: id(0),
-                start,
-                duration: flow.duration,
-                kind: sender,
-            },
-        ));
-        if let Some(kind) = receiver {
-            let spec = AppSpec {
-                id: id(1),
-                start: Instant::ZERO,
-                duration: None,
-                kind,
-            };
-            all.push((flow.to, flow.segment[1], spec));
-        }
-    }
-    all
-}
-
-fn packets_per_second(rate: SendRate, size: usize) -> u32 {
-    (1.0 / rate.gap(size).as_secs_f64()).round().clamp(1.0, 1e6) as u32
 }
 
 /// True if a program of this node uses the permanent connection with this label.

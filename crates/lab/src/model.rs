@@ -15,18 +15,23 @@
 //! ```
 
 mod elan;
+mod outside;
+mod traffic;
+
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
+pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
+pub use traffic::{Fault, FaultKind, Flow, FlowKind, SendRate, Service};
 
 use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
-use aerostat_node::host::sockets::{Program, Role};
+use aerostat_node::host::sockets::Program;
+use aerostat_proto::Duration;
 use aerostat_proto::nhrp::auth;
-use aerostat_proto::{Duration, Instant};
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 
 /// Index of a node in [`Lab::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,92 +109,6 @@ impl NodeKind {
             Self::Outside(outside) => outside.addresses.is_empty(),
         }
     }
-}
-
-/// The far end of a link out of the lab. Unless it is a trunk, the switch plays the network side there and treats it as
-/// a host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outside {
-    /// Where it is attached; the address is the first of `addresses`, or one that stands for it.
-    pub attachment: Attachment,
-    /// How it is reached.
-    pub way: OutsideWay,
-    /// Its ATM addresses: calls to them go there, calls from there come from one of them. None if it registers its own.
-    pub addresses: Vec<AtmAddress>,
-    /// The switch offers ILMI.
-    pub ilmi: bool,
-    /// Version of the UNI; with ILMI the highest, and 4.0 if left open.
-    pub version: Option<Version>,
-    /// Another switch is there. It has no addresses then, and ILMI only to find out the sides.
-    pub trunk: Option<OutsideTrunk>,
-}
-
-/// What leads over a trunk out of the lab.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutsideTrunk {
-    /// What the port of this lab's switch plays in signalling; the other lab's plays the other. `None`: both find out by
-    /// ILMI.
-    pub side: Option<Side>,
-    /// Leading octets of addresses to be called there.
-    pub prefixes: Vec<Vec<u8>>,
-    /// The LANE services are there.
-    pub lane: bool,
-}
-
-/// How the far end of a link out of the lab is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutsideWay {
-    /// ATM over TCP; the peer connects here.
-    AtmTcpListen {
-        /// Where to listen.
-        at: SocketAddr,
-        /// From which address alone connections are taken; `None`: from this machine only.
-        from: Option<IpAddr>,
-    },
-    /// ATM over TCP; this end connects.
-    AtmTcpConnect {
-        /// HOST:PORT.
-        to: String,
-    },
-    /// Cells over UDP.
-    Udp {
-        /// Where datagrams are taken.
-        local: SocketAddr,
-        /// Where they are sent, and alone come from.
-        peer: SocketAddr,
-        /// How cells are put into datagrams.
-        packing: Packing,
-    },
-    /// Cells in Ethernet frames.
-    Ethernet {
-        /// Name of the interface.
-        interface: String,
-        /// The peer on the same cable.
-        peer: MacAddr,
-        /// How cells are put into frames: many.
-        packing: Packing,
-    },
-}
-
-/// How cells are put into datagrams and frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packing {
-    /// One cell of 53 octets.
-    One,
-    /// Cells of 52 octets, without HEC (RFC 4717, N to one).
-    Many {
-        /// At most so many, 1 to [`MAX_CELLS`](Self::MAX_CELLS).
-        cells: u16,
-        /// How long a cell waits for others.
-        wait: Duration,
-        /// A control word comes first.
-        word: bool,
-    },
-}
-
-impl Packing {
-    /// Most cells of a datagram: what an Ethernet frame of 9000 octets holds.
-    pub const MAX_CELLS: u16 = 172;
 }
 
 /// An ATM switch.
@@ -497,118 +416,6 @@ pub struct LinkEnd {
     pub port: usize,
 }
 
-/// Traffic between two hosts (or routers).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
-    /// Unique name.
-    pub name: String,
-    /// Sender.
-    pub from: NodeId,
-    /// Receiver.
-    pub to: NodeId,
-    /// If they are on Ethernet segments behind `from` and `to`: their places in [`Host::bridge`].
-    pub segment: [Option<usize>; 2],
-    /// IP address that the sender sends to.
-    pub destination: Ipv4Addr,
-    /// What is sent.
-    pub kind: FlowKind,
-    /// One direction of a telephone call, to be rated as such.
-    pub voice: bool,
-    /// When it starts.
-    pub start: Duration,
-    /// How long it sends; `None`: to the end of the run.
-    pub duration: Option<Duration>,
-}
-
-/// What a flow sends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FlowKind {
-    /// One TCP connection that sends as fast as it can.
-    Tcp {
-        /// Octets per write of the application.
-        size: usize,
-    },
-    /// UDP datagrams.
-    Udp {
-        /// Octets of UDP payload, 16..=65507.
-        size: usize,
-        /// How fast.
-        rate: SendRate,
-        /// True: exponentially distributed gaps; false: equal ones.
-        poisson: bool,
-    },
-    /// ICMP echo requests.
-    Ping {
-        /// Octets of ICMP payload, 16..=65507.
-        size: usize,
-        /// How fast; one per second unless the file says otherwise.
-        rate: SendRate,
-    },
-    /// TCP request and response, one after the other: counts transactions.
-    Rr {
-        /// Octets of a request and of a response.
-        size: usize,
-    },
-}
-
-/// A sending rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SendRate {
-    /// Packets per second.
-    Packets(f64),
-    /// Bits of payload per second.
-    Bits(u64),
-}
-
-impl SendRate {
-    /// Mean time between packets that carry `size` octets of payload.
-    #[must_use]
-    pub fn gap(self, size: usize) -> Duration {
-        let seconds = match self {
-            Self::Packets(rate) => 1.0 / rate,
-            Self::Bits(bits) => size as f64 * 8.0 / bits as f64,
-        };
-        Duration::from_secs_f64(seconds.clamp(1e-9, 1e9))
-    }
-}
-
-/// Something that breaks, or is mended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// When.
-    pub at: Duration,
-    /// What.
-    pub what: FaultKind,
-}
-
-/// What breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// The node, or one service of it, stops and forgets everything.
-    Crash(NodeId, Option<Service>),
-    /// It starts again, empty.
-    Restart(NodeId, Option<Service>),
-    /// The link loses every cell.
-    LinkDown(LinkId),
-    /// The link works again.
-    LinkUp(LinkId),
-}
-
-/// A part of a node that can fail on its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Service {
-    /// The MPOA client daemon of a host.
-    Mpc,
-    /// The MPOA server of a router.
-    Mps,
-    /// The LAN emulation configuration server.
-    Lecs,
-    /// All LAN emulation servers.
-    Les,
-    /// All broadcast and unknown servers.
-    Bus,
-}
-
 impl Lab {
     /// Names of the two ends of a flow.
     #[must_use]
@@ -722,7 +529,7 @@ impl Lab {
             .filter_map(|flow| Some(flow.start + flow.duration?));
         let faults = self.faults.iter().map(|fault| fault.at);
         let sockets = self.hosts().flat_map(|(_, _, host)| &host.sockets);
-        let calls = sockets.filter_map(|program| call_end(&program.role));
+        let calls = sockets.filter_map(|program| traffic::call_end(&program.role));
         self.until.unwrap_or_else(|| {
             flows
                 .chain(faults)
@@ -774,17 +581,4 @@ impl Node {
             NodeKind::Host(host) => std::slice::from_ref(&host.lec),
         }
     }
-}
-
-/// When the call of a socket program is released, counted from the start, if it is set up at once; when the last PDU
-/// is sent, if its connection is permanent.
-fn call_end(role: &Role) -> Option<Duration> {
-    let (send, hold) = match *role {
-        Role::Call { send, hold, .. } => (send, hold),
-        Role::Permanent { send, .. } if send.pdus > 0 => (send, Duration::ZERO),
-        Role::Listen { .. } | Role::Permanent { .. } => return None,
-    };
-    let gaps = u32::try_from(send.pdus.saturating_sub(1)).unwrap_or(u32::MAX);
-    let sending = send.gap.saturating_mul(gaps);
-    Some(send.start.since(Instant::ZERO) + sending + hold)
 }

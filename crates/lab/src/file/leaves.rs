@@ -1,0 +1,325 @@
+//! Single values of a lab file, and how they are written.
+
+use crate::field::{FromText, scalar};
+use crate::model::{Congestion, SendRate, Side};
+use crate::units::{self, IpNet};
+use aerostat_node::atm::CellRate;
+use aerostat_node::host::sockets::Answer;
+use aerostat_proto::Duration;
+use aerostat_proto::lane::lecs::Criterion;
+use aerostat_wire::lane::MaxFrameSize;
+use aerostat_wire::q2931::Version;
+use aerostat_wire::{AtmAddress, Bhli, MacAddr, Qos, Sap, Vc};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+scalar!(
+    /// A time with its unit.
+    Time(Duration), units::duration,
+    { "type": ["string", "number"], "description": "a time with its unit", "examples": ["6s", "5us", "1.5ms"] }
+);
+scalar!(
+    /// The rate of a link.
+    LinkRate(CellRate), units::link_rate,
+    { "type": ["string", "number"], "description": "rate of a link", "examples": ["oc3", "oc12", "ds3", 25.6, "10Mbps", "80000cells/s"] }
+);
+scalar!(
+    /// The rate of a flow.
+    FlowRate(SendRate), units::send_rate,
+    { "type": "string", "description": "packets per second or bits of payload per second", "examples": ["450pps", "2Mbps"] }
+);
+scalar!(
+    /// A number of octets.
+    Octets(usize), units::octets,
+    { "type": ["string", "integer"], "description": "a number of octets", "examples": [1000, "64KiB"] }
+);
+scalar!(
+    /// A probability.
+    Probability(f64), units::probability,
+    { "type": ["string", "number"], "description": "a probability of 0 to 1", "examples": [0, 0.01, "1e-6", "2%"] }
+);
+scalar!(
+    /// How many frames in what time make a flow.
+    FlowDetect((u32, Duration)), units::flow_detect,
+    { "type": "string", "pattern": "^[0-9]+ frames? (per|in) .+$", "examples": ["10 frames per 1s"] }
+);
+scalar!(
+    /// An IPv4 address.
+    Ip(Ipv4Addr), |text: &str| text.parse().map_err(|_| "expected an IPv4 address such as 10.1.0.10".to_owned()),
+    { "type": "string", "format": "ipv4" }
+);
+scalar!(
+    /// An IPv4 network.
+    Net(IpNet), |text: &str| text.parse::<IpNet>(),
+    { "type": "string", "pattern": "^[0-9.]+/[0-9]+$", "examples": ["10.1.0.0/24"] }
+);
+scalar!(
+    /// Maximum frame size of an ELAN.
+    Mtu(MaxFrameSize), mtu,
+    { "enum": [1516, 1580, 4544, 9234, 18190], "description": "largest LANE frame, octets" }
+);
+scalar!(
+    /// Network prefix of a switch.
+    Prefix([u8; 13]), prefix,
+    { "type": "string", "description": "13 octets: 26 hex digits, dots anywhere", "examples": ["47.0091.8100.0000.0000.0000.0001"] }
+);
+scalar!(
+    /// Speed of a router.
+    ForwardingRate(crate::model::Forwarding), forwarding,
+    { "type": "string", "description": "wire, or bits of IP packets per second", "examples": ["wire", "35Mbps"] }
+);
+scalar!(
+    /// Congestion control of TCP.
+    TcpCongestion(Congestion), |text: &str| match text {
+        "cubic" => Ok(Congestion::Cubic),
+        "reno" => Ok(Congestion::Reno),
+        _ => Err("expected cubic or reno".to_owned()),
+    },
+    { "enum": ["cubic", "reno"] }
+);
+scalar!(
+    /// Kind of traffic.
+    TrafficKind(Kind), |text: &str| match text {
+        "tcp" => Ok(Kind::Tcp),
+        "udp" => Ok(Kind::Udp),
+        "ping" => Ok(Kind::Ping),
+        "rr" => Ok(Kind::Rr),
+        "voice" => Ok(Kind::Voice),
+        _ => Err("expected tcp, udp, ping, rr or voice".to_owned()),
+    },
+    { "enum": ["tcp", "udp", "ping", "rr", "voice"] }
+);
+
+scalar!(
+    /// Where a LECS outside the lab is; `None` is the well-known address.
+    LecsAddress(Option<AtmAddress>), |text: &str| match text {
+        "well-known" => Ok(None),
+        _ => text.parse::<AtmAddress>().map(Some).map_err(|error| format!("expected well-known or an ATM address: {error}")),
+    },
+    { "type": "string", "description": "well-known, or 20 octets: 40 hex digits, dots anywhere", "examples": ["well-known"] }
+);
+scalar!(
+    /// Version of LAN emulation: true is 2.
+    LaneVersion(bool), |text: &str| match text {
+        "1" => Ok(false),
+        "2" => Ok(true),
+        _ => Err("expected 1 or 2".to_owned()),
+    },
+    { "enum": [1, 2, "1", "2"] }
+);
+scalar!(
+    /// What ties a LANE client to an ELAN.
+    CriterionText(Criterion), |text: &str| match text {
+        "name" => Ok(Criterion::Name),
+        "address" => Ok(Criterion::Address),
+        "mac" => Ok(Criterion::Mac),
+        "type" => Ok(Criterion::LanType),
+        "size" => Ok(Criterion::FrameSize),
+        _ => Err("expected name, address, mac, type or size".to_owned()),
+    },
+    { "enum": ["name", "address", "mac", "type", "size"] }
+);
+scalar!(
+    /// A label.
+    Label(Vc), crate::resolve::label,
+    { "type": "string", "description": "VPI.VCI", "examples": ["0.100"] }
+);
+scalar!(
+    /// An ATM address.
+    Atm(AtmAddress), |text: &str| text.parse::<AtmAddress>().map_err(|error| error.to_string()),
+    { "type": "string", "description": "20 octets: 40 hex digits, dots anywhere", "examples": ["47.0091.8100.0000.0000.0000.0001.0200a7000001.00"] }
+);
+scalar!(
+    /// An IP address and a port.
+    Socket(SocketAddr), |text: &str| text.parse::<SocketAddr>().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:2812".to_owned()),
+    { "type": "string", "examples": ["127.0.0.1:2812"] }
+);
+scalar!(
+    /// An IP address of either version.
+    AnyIp(IpAddr), |text: &str| text.parse::<IpAddr>().map_err(|_| "expected an IP address such as 10.0.2.2".to_owned()),
+    { "type": "string", "examples": ["127.0.0.1"] }
+);
+scalar!(
+    /// Version of the UNI.
+    UniVersion(Version), |text: &str| match text {
+        "3.0" => Ok(Version::Uni30),
+        "3.1" => Ok(Version::Uni31),
+        "4.0" => Ok(Version::Uni40),
+        _ => Err("expected 3.0, 3.1 or 4.0".to_owned()),
+    },
+    { "enum": ["3.0", "3.1", "4.0", 3.0, 3.1, 4.0] }
+);
+scalar!(
+    /// A MAC address.
+    Mac(MacAddr), |text: &str| text.parse::<MacAddr>().map_err(|_| "expected a MAC address such as 02:00:00:00:00:01".to_owned()),
+    { "type": "string", "examples": ["02:00:00:00:00:01"] }
+);
+scalar!(
+    /// What a switch plays on a trunk; none if it finds out.
+    TrunkSide(Option<Side>), |text: &str| match text {
+        "network" => Ok(Some(Side::Network)),
+        "user" => Ok(Some(Side::User)),
+        "auto" => Ok(None),
+        _ => Err("expected network, user or auto".to_owned()),
+    },
+    { "enum": ["network", "user", "auto"] }
+);
+scalar!(
+    /// Leading octets of ATM addresses, and how many.
+    CallPrefix(([u8; 19], usize)), call_prefix,
+    { "type": "string", "description": "1 to 19 octets: hex digits, dots anywhere", "examples": ["47.0091.8100.0000.02a7.10"] }
+);
+
+impl CallPrefix {
+    /// The octets.
+    pub(crate) fn octets(&self) -> &[u8] {
+        self.0.0.get(..self.0.1).unwrap_or_default()
+    }
+}
+
+scalar!(
+    /// What a listener does.
+    Listen(Answer), |text: &str| match text {
+        "sink" => Ok(Answer::Sink),
+        "echo" => Ok(Answer::Echo),
+        "read" => Ok(Answer::Read),
+        _ => Err("expected sink, echo or read".to_owned()),
+    },
+    { "enum": ["sink", "echo", "read"] }
+);
+scalar!(
+    /// Selector of a socket's address.
+    Selector(u8), |text: &str| u8::from_str_radix(text, 16)
+        .ok()
+        .filter(|selector| *selector >= crate::plan::SELECTOR_SOCKET && text.len() == 2)
+        .ok_or_else(|| "expected two hex digits, e0 to ff".to_owned()),
+    { "type": ["string", "integer"], "description": "two hex digits, e0 to ff", "examples": ["e0"] }
+);
+scalar!(
+    /// What describes a call.
+    SapText(Sap), sap,
+    { "type": "string", "description": "any, ttcp, svc, llc, or as in linux-atm's sap(7)", "examples": ["any", "ttcp", "bhli:user=0x0102,blli:l2=iso8802"] }
+);
+scalar!(
+    /// Quality of service.
+    QosText(Qos), |text: &str| text.parse::<Qos>().map_err(|error| error.to_string()),
+    { "type": "string", "description": "as in linux-atm's qos(7)", "examples": ["ubr,aal5:sdu=9180", "cbr,aal5:pcr=1000,sdu=4096"] }
+);
+
+/// Kinds of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A bulk transfer.
+    Tcp,
+    /// Datagrams.
+    Udp,
+    /// Echo requests.
+    Ping,
+    /// Request and response.
+    Rr,
+    /// One direction of a telephone call.
+    Voice,
+}
+
+/// A name that is fit for a host and a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name(pub(crate) String);
+
+impl FromText for Name {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let ok = text.len() <= 32
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_'));
+        if ok {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(
+                "a name has at most 32 letters, digits, '-' and '_' and starts with a letter or digit"
+                    .into(),
+            )
+        }
+    }
+}
+
+impl JsonSchema for Name {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$" })
+    }
+}
+
+fn mtu(text: &str) -> Result<MaxFrameSize, String> {
+    text.parse()
+        .ok()
+        .and_then(MaxFrameSize::from_octets)
+        .ok_or_else(|| "LANE knows the frame sizes 1516, 1580, 4544, 9234 and 18190".to_owned())
+}
+
+fn hex_digits(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.chars().filter(|c| !matches!(c, '.' | ':' | '-'));
+    let value = |c: char| c.to_digit(16).ok_or(c).map(|digit| digit as u8);
+    let digits: Result<Vec<u8>, char> = digits.map(value).collect();
+    digits.map_err(|wrong| format!("'{wrong}' is no hex digit"))
+}
+
+fn sap(text: &str) -> Result<Sap, String> {
+    match text {
+        "any" => Ok(Sap::ANY),
+        "ttcp" => Ok(Bhli::TTCP.into()),
+        "svc" => Ok(Bhli::SVC.into()),
+        "llc" => Ok(Sap::LLC),
+        _ => text
+            .parse::<Sap>()
+            .map_err(|error| format!("expected any, ttcp, svc, llc, or sap(7) text: {error}")),
+    }
+}
+
+fn prefix(text: &str) -> Result<[u8; 13], String> {
+    let digits = hex_digits(text)?;
+    let octets: Vec<u8> = digits
+        .chunks(2)
+        .map(|pair| pair[0] << 4 | pair[pair.len() - 1])
+        .collect();
+    octets
+        .try_into()
+        .ok()
+        .filter(|_| digits.len() == 26)
+        .ok_or_else(|| {
+            let count = digits.len();
+            format!("{count} hex digits where a network prefix has 26 (13 octets)")
+        })
+}
+
+fn call_prefix(text: &str) -> Result<([u8; 19], usize), String> {
+    let digits = hex_digits(text)?;
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if !rest.is_empty() || !(1..=19).contains(&pairs.len()) {
+        let count = digits.len();
+        return Err(format!(
+            "{count} hex digits where a route has 2 to 38 (1 to 19 octets)"
+        ));
+    }
+    let mut octets = [0; 19];
+    for (octet, [high, low]) in octets.iter_mut().zip(pairs) {
+        *octet = high << 4 | low;
+    }
+    Ok((octets, pairs.len()))
+}
+
+fn forwarding(text: &str) -> Result<crate::model::Forwarding, String> {
+    use crate::model::Forwarding;
+    if text == "wire" {
+        return Ok(Forwarding::Wire);
+    }
+    units::bit_rate(text)
+        .map(|bits| Forwarding::Rate { bits })
+        .map_err(|e| format!("{e} (or wire)"))
+}

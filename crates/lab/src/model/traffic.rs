@@ -1,0 +1,131 @@
+//! What happens in a lab: flows, and what breaks.
+
+use super::{LinkId, NodeId};
+use aerostat_node::host::sockets::Role;
+use aerostat_proto::{Duration, Instant};
+use std::net::Ipv4Addr;
+
+/// Traffic between two hosts (or routers).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Unique name.
+    pub name: String,
+    /// Sender.
+    pub from: NodeId,
+    /// Receiver.
+    pub to: NodeId,
+    /// If they are on Ethernet segments behind `from` and `to`: their places in [`Host::bridge`].
+    pub segment: [Option<usize>; 2],
+    /// IP address that the sender sends to.
+    pub destination: Ipv4Addr,
+    /// What is sent.
+    pub kind: FlowKind,
+    /// One direction of a telephone call, to be rated as such.
+    pub voice: bool,
+    /// When it starts.
+    pub start: Duration,
+    /// How long it sends; `None`: to the end of the run.
+    pub duration: Option<Duration>,
+}
+
+/// What a flow sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlowKind {
+    /// One TCP connection that sends as fast as it can.
+    Tcp {
+        /// Octets per write of the application.
+        size: usize,
+    },
+    /// UDP datagrams.
+    Udp {
+        /// Octets of UDP payload, 16..=65507.
+        size: usize,
+        /// How fast.
+        rate: SendRate,
+        /// True: exponentially distributed gaps; false: equal ones.
+        poisson: bool,
+    },
+    /// ICMP echo requests.
+    Ping {
+        /// Octets of ICMP payload, 16..=65507.
+        size: usize,
+        /// How fast; one per second unless the file says otherwise.
+        rate: SendRate,
+    },
+    /// TCP request and response, one after the other: counts transactions.
+    Rr {
+        /// Octets of a request and of a response.
+        size: usize,
+    },
+}
+
+/// A sending rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SendRate {
+    /// Packets per second.
+    Packets(f64),
+    /// Bits of payload per second.
+    Bits(u64),
+}
+
+impl SendRate {
+    /// Mean time between packets that carry `size` octets of payload.
+    #[must_use]
+    pub fn gap(self, size: usize) -> Duration {
+        let seconds = match self {
+            Self::Packets(rate) => 1.0 / rate,
+            Self::Bits(bits) => size as f64 * 8.0 / bits as f64,
+        };
+        Duration::from_secs_f64(seconds.clamp(1e-9, 1e9))
+    }
+}
+
+/// Something that breaks, or is mended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub what: FaultKind,
+}
+
+/// What breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The node, or one service of it, stops and forgets everything.
+    Crash(NodeId, Option<Service>),
+    /// It starts again, empty.
+    Restart(NodeId, Option<Service>),
+    /// The link loses every cell.
+    LinkDown(LinkId),
+    /// The link works again.
+    LinkUp(LinkId),
+}
+
+/// A part of a node that can fail on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Service {
+    /// The MPOA client daemon of a host.
+    Mpc,
+    /// The MPOA server of a router.
+    Mps,
+    /// The LAN emulation configuration server.
+    Lecs,
+    /// All LAN emulation servers.
+    Les,
+    /// All broadcast and unknown servers.
+    Bus,
+}
+
+/// When the call of a socket program is released, counted from the start, if it is set up at once; when the last PDU
+/// is sent, if its connection is permanent.
+pub(super) fn call_end(role: &Role) -> Option<Duration> {
+    let (send, hold) = match *role {
+        Role::Call { send, hold, .. } => (send, hold),
+        Role::Permanent { send, .. } if send.pdus > 0 => (send, Duration::ZERO),
+        Role::Listen { .. } | Role::Permanent { .. } => return None,
+    };
+    let gaps = u32::try_from(send.pdus.saturating_sub(1)).unwrap_or(u32::MAX);
+    let sending = send.gap.saturating_mul(gaps);
+    Some(send.start.since(Instant::ZERO) + sending + hold)
+}
