@@ -327,9 +327,19 @@ impl Pair {
         }
     }
     fn drain(&mut self, e: usize) {
-        for output in settle(&mut self.ends[e], self.now) {
+        // What an answer to a restart puts out comes behind it.
+        let mut outputs = VecDeque::from(settle(&mut self.ends[e], self.now));
+        while let Some(output) = outputs.pop_front() {
             match output {
-                Output::Indication(indication) => self.ledgers[e].told(&indication),
+                Output::Indication(indication) => {
+                    self.ledgers[e].told(&indication);
+                    if let Indication::Restarted { what } = indication {
+                        let request = Request::RestartCleared { what };
+                        let taken = self.ends[e].handle_input(Input::Request(request), self.now);
+                        taken.expect("the restart waits for this");
+                        outputs.extend(settle(&mut self.ends[e], self.now));
+                    }
+                }
                 Output::SaalData(octets) => {
                     check_own(&octets);
                     self.wire.push_back((1 - e, octets));
