@@ -14,7 +14,7 @@ pub struct Flow {
     pub from: NodeId,
     /// Receiver.
     pub to: NodeId,
-    /// If they are on Ethernet segments behind `from` and `to`: their places in [`Host::bridge`].
+    /// If they are on Ethernet segments behind `from` and `to`: their places in [`Host::bridge`](super::Host::bridge).
     pub segment: [Option<usize>; 2],
     /// IP address that the sender sends to.
     pub destination: Ipv4Addr,
