@@ -370,3 +370,19 @@ pub(crate) fn conserved(before: &Cells, after: &Cells) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Cells are conserved while `time` passes. Calls come and go; within a few tries there is such a time without.
+#[track_caller]
+pub(crate) fn no_cell_vanishes(bench: &mut Bench, time: aerostat_proto::Duration) {
+    let mut last = String::new();
+    for _ in 0..10 {
+        let before = cells(bench).unwrap_or_else(|why| bench.fail(&why));
+        bench.run(time);
+        let after = cells(bench).unwrap_or_else(|why| bench.fail(&why));
+        match conserved(&before, &after) {
+            Ok(()) => return,
+            Err(why) => last = why,
+        }
+    }
+    bench.fail(&last);
+}

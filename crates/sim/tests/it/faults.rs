@@ -86,18 +86,7 @@ pub(crate) fn consistent(bench: &mut Bench) {
     for checked in [check::order(bench), check::loops(bench)] {
         checked.unwrap_or_else(|why| bench.fail(&why));
     }
-    // Calls come and go; within a few tries there is a second without.
-    let mut last = String::new();
-    for _ in 0..10 {
-        let before = check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
-        bench.run(Duration::from_millis(500));
-        let after = check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
-        match check::conserved(&before, &after) {
-            Ok(()) => return,
-            Err(why) => last = why,
-        }
-    }
-    bench.fail(&last);
+    check::no_cell_vanishes(bench, Duration::from_millis(500));
 }
 
 /// All services stop in good order; then nothing may be left.
@@ -109,6 +98,12 @@ pub(crate) fn shut_down(bench: &mut Bench) {
     bench.until("routed without MPOA", 20.0, |bench| {
         bench.all_by(&far, Path::Lane)
     });
+    stop_lane(bench);
+}
+
+/// Programs and LANE stop in good order, and nothing is left.
+#[track_caller]
+pub(crate) fn stop_lane(bench: &mut Bench) {
     bench.stop_programs();
     bench.run(Duration::from_secs(1));
     let stations: Vec<_> = bench.stations().map(|(id, _)| id).collect();

@@ -1,7 +1,7 @@
 //! LAN emulation in whole labs: frame sizes, versions, policies, servers that stand by.
 
 use crate::bench::{Bench, lab_of};
-use crate::check;
+use crate::faults::stop_lane;
 use aerostat_node::host::ServiceKind;
 use aerostat_proto::Duration;
 
@@ -57,25 +57,6 @@ fn passes(bench: &mut Bench, what: &str, within: f64) -> Duration {
     bench.until(what, within, |bench| bench.all_pass(&[0, 1]))
 }
 
-/// All services stop in good order, and nothing is left.
-#[track_caller]
-fn shut_down(mut bench: Bench) {
-    bench.stop_programs();
-    bench.run(Duration::from_secs(1));
-    let stations: Vec<_> = bench.stations().map(|(id, _)| id).collect();
-    for kind in [
-        ServiceKind::Lec,
-        ServiceKind::Les,
-        ServiceKind::Bus,
-        ServiceKind::Lecs,
-    ] {
-        for id in &stations {
-            bench.crash(*id, kind);
-        }
-    }
-    bench.until("silence after all services stopped", 10.0, check::silence);
-}
-
 #[test]
 fn packets_of_every_frame_size_travel_in_one_piece() {
     for frame in [1516_u16, 1580, 4544, 9234, 18190] {
@@ -93,7 +74,7 @@ fn packets_of_every_frame_size_travel_in_one_piece() {
             "frames of {frame}: one for each packet"
         );
         assert_eq!(counter(&bench, "x", "bad_length"), 0);
-        shut_down(bench);
+        stop_lane(&mut bench);
     }
 }
 
@@ -119,7 +100,7 @@ fn both_versions_join_elans_of_both() {
             let id = if version == "2" { "1" } else { "0" };
             assert_eq!(client(&bench, node, "elan_id"), id, "{node} on {elan}");
         }
-        shut_down(bench);
+        stop_lane(&mut bench);
     }
 }
 
@@ -156,7 +137,7 @@ fn llc_multiplexed_frames_travel_between_those_that_multiplex() {
             "{elan} {y}"
         );
         assert_eq!(counter(&bench, "y", "bad_mux"), 0);
-        shut_down(bench);
+        stop_lane(&mut bench);
     }
 }
 
@@ -178,7 +159,7 @@ fn the_lecs_assigns_by_its_policies() {
         let mut bench = lab(servers, elan, unnamed, unnamed, 64);
         passes(&mut bench, servers, 6.0);
         assert_eq!(client(&bench, "x", "elan"), "a");
-        shut_down(bench);
+        stop_lane(&mut bench);
     }
     // One is listed, the other is not.
     let one = "macs: ['02:a7:03:00:01:00']";

@@ -298,18 +298,7 @@ fn shortcuts(bench: &mut Bench, what: &str, within: f64) {
 /// Calls agree everywhere, and so do cells.
 fn consistent(bench: &mut Bench) {
     bench.until("agreement of calls", 15.0, check::agreement);
-    let mut last = String::new();
-    // Calls come and go; within a few tries there is a second without.
-    for _ in 0..10 {
-        let before = check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
-        bench.run(Duration::from_millis(400));
-        let after = check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
-        match check::conserved(&before, &after) {
-            Ok(()) => return,
-            Err(why) => last = why,
-        }
-    }
-    bench.fail(&last);
+    check::no_cell_vanishes(bench, Duration::from_millis(400));
 }
 
 /// Cells of a table by name.
