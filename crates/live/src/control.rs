@@ -12,11 +12,14 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Shutdown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -196,13 +199,13 @@ pub fn serve(
 ) -> io::Result<Receiver<Pending>> {
     let listener = UnixListener::bind(path)?;
     let (to_loop, requests) = sync_channel(MAX_CONNECTIONS);
-    let live = std::sync::Arc::new(());
+    let live = Arc::new(());
     std::thread::Builder::new()
         .name("control".into())
         .spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { continue };
-                if std::sync::Arc::strong_count(&live) > MAX_CONNECTIONS || !same_user(&stream) {
+                if Arc::strong_count(&live) > MAX_CONNECTIONS || !same_user(&stream) {
                     continue;
                 }
                 let (to_loop, wake, token) = (to_loop.clone(), wake.clone(), live.clone());
@@ -357,6 +360,40 @@ impl Client {
     #[must_use]
     pub fn into_stream(self) -> UnixStream {
         self.stream
+    }
+
+    /// The same, until SIGINT or SIGTERM: then the stream ends behind what has come. A shell's background command
+    /// ignores SIGINT from birth; who asks for a stream means to be able to end it.
+    ///
+    /// # Errors
+    /// The operating system's, when the signals cannot be caught.
+    pub fn into_stream_until_signal(self) -> io::Result<(UnixStream, Interrupted)> {
+        let (mut caught, signal) = UnixStream::pair()?;
+        for number in [SIGINT, SIGTERM] {
+            signal_hook::low_level::pipe::register(number, signal.try_clone()?)?;
+        }
+        let stream = self.stream.try_clone()?;
+        let interrupted = Interrupted::default();
+        let told = Arc::clone(&interrupted.0);
+        std::thread::spawn(move || {
+            if caught.read_exact(&mut [0]).is_ok() {
+                told.store(true, Ordering::Relaxed);
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        });
+        Ok((self.stream, interrupted))
+    }
+}
+
+/// Whether a signal ended a stream.
+#[derive(Debug, Default)]
+pub struct Interrupted(Arc<AtomicBool>);
+
+impl Interrupted {
+    /// It did.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

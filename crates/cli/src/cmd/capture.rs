@@ -17,7 +17,7 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
     }
     let mut client = client::connect(&args.which)?;
     client::ask(&mut client, &Request::Capture { links: args.links })?;
-    let mut stream = client.into_stream();
+    let (mut stream, interrupted) = client.into_stream_until_signal()?;
     let mut out: Box<dyn Write> = if to_stdout {
         Box::new(io::stdout().lock())
     } else {
@@ -29,8 +29,11 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
         ));
         Box::new(file)
     };
-    // Nothing is buffered here, so that Ctrl-C leaves whole blocks behind.
     let octets = io::copy(&mut stream, &mut out)?;
-    say(format_args!("{octets} octets; the lab has ended"));
+    if interrupted.is_set() {
+        say(format_args!("{octets} octets"));
+    } else {
+        say(format_args!("{octets} octets; the lab has ended"));
+    }
     Ok(Exit::Ok)
 }

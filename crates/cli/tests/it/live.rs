@@ -287,7 +287,7 @@ fn tcp_moves_data_while_links_are_captured() {
     let received = report["end"]["sum_received"]["bytes"].as_u64().unwrap();
     assert!(received > 500_000, "{received} octets in 2 s");
     signal(&capture.id().to_string(), "INT");
-    wait_for_end(&mut capture);
+    assert_eq!(wait_for_end(&mut capture), 0);
     if has("tshark") {
         let mut tshark = Command::new("tshark");
         tshark.args([
