@@ -1,7 +1,7 @@
 # Two Linux hosts in two subnets, each with its MPOA client: a shortcut between them, best effort, then CBR for one flow.
 case $ESI in
-  *B0) elan=red;  own=10.8.0.2; gateway=10.8.0.1;   there=10.7.0; peer=10.7.0.2;;
-  *C0) elan=blue; own=10.7.0.2; gateway=10.7.0.254; there=10.8.0; peer=10.8.0.2;;
+  *B0) switch=sw1; elan=red;  own=10.8.0.2; gateway=10.8.0.1;   there=10.7.0; peer=10.7.0.2;;
+  *C0) switch=sw2; elan=blue; own=10.7.0.2; gateway=10.7.0.254; there=10.8.0; peer=10.8.0.2;;
 esac
 zeppelin -m ffff -2 -n $elan -l $OWN -i 0 >/tmp/zeppelin.log 2>&1 &
 check "zeppelin joins the ELAN" waitfor 30 grep -q "Joined ELAN" /tmp/zeppelin.log
@@ -25,10 +25,10 @@ check "receives on a shortcut" waitfor 5 egress
 # What Linux shows, and what the router's MPOA server and the switch show: states, holding times, cache id, VCIs.
 within() { [ $(($1 - $2)) -ge -3 ] && [ $(($1 - $2)) -le 3 ]; }
 agree() {
-  cat /proc/net/atm/mpc >/tmp/mpc; host inspect router mps >/tmp/mps; host inspect sw1 vc >/tmp/vc
+  cat /proc/net/atm/mpc >/tmp/mpc; host inspect router mps >/tmp/mps; host inspect $switch vc >/tmp/vc
   cat /tmp/mpc; grep /32 /tmp/mps
   set -- $(awk -v peer=$peer '$1 == peer && $2 == "resolved" { print $3, $6 } $2 == "resolved" && $5 == peer { print $1, $3, $7 }' /tmp/mpc)
-  [ $# = 5 ] && grep -q "^ *[01] *0\.$2 .*ubr:sdu=1536" /tmp/vc && grep -q "^ *[01] *0\.$5 .*ubr:sdu=1536" /tmp/vc &&
+  [ $# = 5 ] && grep -q "^ *[0-9] *0\.$2 .*ubr:sdu=1536" /tmp/vc && grep -q "^ *[0-9] *0\.$5 .*ubr:sdu=1536" /tmp/vc &&
   within $1 $(awk -v to=$peer/32 '$1 == to && $2 == "Resolved" { print $6 }' /tmp/mps) &&
   within $4 $(awk -v id=$3 '$1 == id && $3 == "Imposed" { print $4 }' /tmp/mps); }
 check "Linux, the server and the switch agree on states, holding times and VCIs" agree
