@@ -174,7 +174,9 @@ impl Control {
             self.counters.unasked += 1;
             return;
         }
-        if frame.status != Status::SUCCESS || frame.target_atm.is_zero() {
+        // No address that one asks for is one's own: whoever says so has it from an earlier life of this client.
+        let nobody = frame.target_atm.is_zero() || frame.target_atm == self.config.address;
+        if frame.status != Status::SUCCESS || nobody {
             return self.arp_failed(mac);
         }
         let remote = frame.flags.contains(Flags::REMOTE);
@@ -306,7 +308,8 @@ impl Control {
 
     /// A MAC address left its old ATM address.
     pub(super) fn narp(&mut self, frame: &ControlFrame, now: Instant) {
-        if frame.lecid == self.lecid || !self.v2 {
+        let own = frame.lecid == self.lecid || frame.source_atm == self.config.address;
+        if own || !self.v2 {
             return;
         }
         // Implementations differ in where the MAC address stands.

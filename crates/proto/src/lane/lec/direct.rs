@@ -133,6 +133,7 @@ impl Control {
             let text = format!("{} refuses data direct: {cause}", gone.peer);
             self.trace(Trace::detail("lane.direct-refused", text).with("peer", gone.peer));
         }
+        let other = self.best(gone.peer).is_some();
         // Who waited for this connection must not wait for ever.
         let hopeless = refused || !self.calls(gone.peer);
         for mac in macs {
@@ -155,11 +156,11 @@ impl Control {
                 if ask && self.state == LecState::Operational {
                     self.ask_for(mac, 0, now);
                 }
+            } else if other {
+                entry.path = Path::None;
+                self.connect_path(mac, now);
             } else {
                 self.lose_path(mac);
-                if self.best(gone.peer).is_some() {
-                    self.connect_path(mac, now);
-                }
             }
         }
     }

@@ -295,10 +295,13 @@ impl Control {
         }
         if !self.answers(frame) {
             self.counters.unasked += 1;
-        } else if frame.status != Status::SUCCESS {
+        } else if frame.status != Status::SUCCESS
+            && (self.state != LecState::Operational || frame.status == Status::REQUESTER)
+        {
             let why = format!("registration refused: {}", frame.status);
             self.fail(&why, now);
         } else {
+            // A member whose TLVs are refused is known without them.
             self.register_next(now);
         }
     }

@@ -7,6 +7,7 @@ mod joining;
 mod mux;
 mod recorded;
 mod servers;
+mod states;
 mod traffic;
 
 use super::lecs::Elan;
