@@ -83,6 +83,7 @@ impl Router {
             egress: 12,
             router_bindings: 8,
             registrations: 4,
+            kept: 4,
             requesters: 4,
             requests: 12,
             queries: 12,

@@ -511,6 +511,7 @@ impl<'a> Builder<'a> {
         config.holding_s = whole_seconds(model.holding);
         config.hold_down = NHRP_HOLD_DOWN;
         config.key.clone_from(&model.key);
+        config.authoritative = model.authoritative;
         let seed = self.seed_of(name, "nhc", life);
         host.add_service(Box::new(move |start| {
             let mut config = config.clone();

@@ -340,6 +340,8 @@ pub struct Nhc {
     pub holding: Duration,
     /// Key shared with the server.
     pub key: Option<auth::Key>,
+    /// It wants answers at first hand only.
+    pub authoritative: bool,
 }
 
 /// Parameters of an MPOA server. Source: MPOA 1.1 §4.2, parameters MPS-p1..p7.

@@ -15,6 +15,8 @@ section! {
         register: Option<At<bool>>,
         /// Client: holding time of its registration; default 15min.
         holding: Option<At<Time>>,
+        /// Client: only answers of those who know at first hand will do, not what a server on the way has kept; default true.
+        authoritative: Option<At<bool>>,
     }
 }
 section! {

@@ -140,6 +140,10 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             server,
             holding: time,
             key: shared.and_then(|file| key(file, d)),
+            authoritative: blocks
+                .iter()
+                .find_map(|block| block.authoritative.as_ref())
+                .is_none_or(At::get),
         };
         if let NodeKind::Host(host) = &mut lab.nodes[at].kind {
             host.nhrp = Some(client);
@@ -262,7 +266,7 @@ routers:
   r1: { on: s, elans: { a: 10.5.0.1, m: 10.7.0.1 } }
   r2: { on: s, elans: { m: 10.7.0.2, c: 10.8.0.1 } }
 hosts:
-  x: { on: s, elan: a, ip: 10.5.0.10, nhrp: { holding: 60s } }
+  x: { on: s, elan: a, ip: 10.5.0.10, nhrp: { holding: 60s, authoritative: false } }
   z: { on: s, elan: c, ip: 10.8.0.10 }
 ";
 
@@ -294,6 +298,7 @@ hosts:
         assert_eq!(x.address.selector(), crate::plan::SELECTOR_NHC);
         assert_eq!(x.key, r1.keys.get(&x.address).cloned());
         assert!(x.key.is_some());
+        assert!(!x.authoritative);
     }
 
     #[test]
@@ -309,7 +314,7 @@ hosts:
         ] {
             let text = PLAIN
                 .replace(from, to)
-                .replace("nhrp: { holding: 60s }", "");
+                .replace("nhrp: { holding: 60s, authoritative: false }", "");
             let text = if to.contains("19h") {
                 PLAIN.replace(from, to)
             } else {

@@ -19,6 +19,8 @@ pub enum Reason {
     Learned,
     /// The station itself registered it.
     Registered,
+    /// An authoritative reply for somebody else that passed through.
+    Transit,
 }
 
 impl Reason {
@@ -30,12 +32,13 @@ impl Reason {
             Self::Imposed => "imposed",
             Self::Learned => "learned",
             Self::Registered => "registered",
+            Self::Transit => "transit",
         }
     }
     /// True if an answer made from it is authoritative (flag A). Source: RFC 2332 §5.2.2.
     #[must_use]
     pub const fn authoritative(self) -> bool {
-        !matches!(self, Self::Learned)
+        !matches!(self, Self::Learned | Self::Transit)
     }
 }
 
@@ -67,6 +70,12 @@ pub fn mask(prefix_len: u8) -> u32 {
     u32::MAX
         .checked_shl(32 - u32::from(prefix_len.min(32)))
         .unwrap_or(0)
+}
+
+/// The network that an address is in.
+#[must_use]
+pub fn network(address: Ipv4Addr, prefix_len: u8) -> Ipv4Addr {
+    (u32::from(address) & mask(prefix_len)).into()
 }
 
 /// Where the destination can be reached.

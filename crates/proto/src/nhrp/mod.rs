@@ -18,8 +18,7 @@
 //! **Standards.** RFC 2332 (request ids and retries §5.2.0.1; answers §5.2.1, §5.2.2; purges §5.2.5;
 //! errors §5.2.7; extensions §5.3); defaults of RFC 2677 are replaced by those of MPOA.
 //!
-//! **Not implemented.** Server cache synchronisation (RFC 2334, 2335), caching of
-//! bindings in transit (the RFC allows it; an MPOA binding is for one ingress only).
+//! **Not implemented.** Server cache synchronisation (RFC 2334, 2335).
 
 pub mod auth;
 pub mod cache;

@@ -199,17 +199,12 @@ pub fn reply(
     answer
 }
 
-/// Flags of a Resolution Reply: Q and S are copied, A says that the answer is authoritative, U as asked.
-/// Source: RFC 2332 §5.2.2.
+/// Flags of a Resolution Reply: Q and S are copied, U as asked; whoever answers says whether it knows at first hand (A) and
+/// whether that will hold (D). Source: RFC 2332 §5.2.2.
 #[must_use]
-pub const fn reply_flags(request_flags: u16, authoritative: bool) -> u16 {
+pub const fn reply_flags(request_flags: u16, made: u16) -> u16 {
     let copied = request_flags & (flag::ROUTER | flag::SOURCE_STABLE | flag::UNIQUE);
-    copied
-        | if authoritative {
-            flag::AUTHORITATIVE
-        } else {
-            0
-        }
+    copied | made & (flag::AUTHORITATIVE | flag::DESTINATION_STABLE)
 }
 
 /// The entry of a negative reply: the prefix that was asked for and why not.
@@ -263,6 +258,13 @@ const fn is_request(op: u8) -> bool {
 fn position(packet: &Packet, kind: u16) -> Option<usize> {
     let list = packet.extensions.as_ref()?;
     list.iter().position(|extension| extension.kind() == kind)
+}
+
+/// True if an extension is compulsory and unknown here: such a packet may pass, and nothing of it is kept.
+/// Source: RFC 2332 §5.3.
+#[must_use]
+pub fn has_unknown(packet: &Packet) -> bool {
+    first_unknown_compulsory(packet).is_some()
 }
 
 /// Index of the first extension with the C bit that no standard known here defines.
@@ -401,8 +403,11 @@ mod tests {
     #[test]
     fn flags_and_prefixes_of_replies() {
         let asked = flag::ROUTER | flag::AUTHORITATIVE | flag::DESTINATION_STABLE;
-        assert_eq!(reply_flags(asked, false), flag::ROUTER);
-        assert_eq!(reply_flags(0, true), flag::AUTHORITATIVE);
+        assert_eq!(reply_flags(asked, 0), flag::ROUTER);
+        assert_eq!(reply_flags(0, flag::AUTHORITATIVE), flag::AUTHORITATIVE);
+        let both = flag::AUTHORITATIVE | flag::DESTINATION_STABLE;
+        let copied = flag::SOURCE_STABLE | flag::UNIQUE;
+        assert_eq!(reply_flags(copied, u16::MAX), copied | both);
         for (told, meant) in [(0, 32), (255, 32), (33, 32), (24, 24), (32, 32)] {
             assert_eq!(prefix_len(&Cie::brief(told, 0)), meant);
         }

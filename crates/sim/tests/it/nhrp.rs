@@ -183,3 +183,34 @@ fn a_member_with_a_wrong_key_is_reached_by_the_routers() {
     assert_eq!(why(&bench, "x", [10, 6, 0, 10]), ["refused with code 12"]);
     assert_eq!(rows(&bench, "x", "client")[0][1], "10.5.0.1");
 }
+
+/// A second member of the first subnet takes what its router has kept for the first.
+#[test]
+fn the_router_answers_a_second_member_from_what_it_kept() {
+    let third = "  z: { on: west, elan: a, ip: 10.5.0.11, nhrp: { authoritative: false } }
+traffic:
+  - { name: later, from: z, to: y, kind: udp, rate: 25pps, size: 200, start: 8s }
+";
+    let text = PLAIN.replace("traffic:\n", third);
+    let mut bench = Bench::new(lab_of("plain", &text, &[]), 4).watch_routers();
+    let flow = [bench.flow("later")];
+    bench.until("direct", 20.0, |bench| bench.all_by(&flow, Path::Shortcut));
+    let way = &rows(&bench, "z", "ways")[0];
+    assert_eq!(way[..2], ["10.6.0.10", "direct"]);
+    assert_eq!((&way[5][..], &way[9][..]), ("10.5.0.1", "no"));
+    assert_eq!(counter(&bench, "r1", "kept_answers"), 1);
+    let cache = rows(&bench, "r1", "cache");
+    assert!(
+        cache
+            .iter()
+            .any(|row| row[..3] == ["10.6.0.10/32", "transit", "no"])
+    );
+    // Those who ask why are told, and when y goes, both forget.
+    assert!(why(&bench, "r1", [10, 6, 0, 10])[0].contains("1 stations were told"));
+    let y = bench.node("y");
+    bench.crash(y, ServiceKind::Nhc);
+    bench.until("routed", 60.0, |bench| {
+        bench.all_pass(&flow)?;
+        bench.all_by(&flow, Path::Lane)
+    });
+}

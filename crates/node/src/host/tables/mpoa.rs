@@ -219,7 +219,7 @@ pub(super) fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
     let counters = counts!(mps.counters; mpoa_requests_received, give_ups, impositions_sent,
         impositions_unanswered, egress_purges_received, egress_purge_replies_sent, keep_alives_sent,
         triggers_sent, nhrp_requests_sent, nhrp_requests_received, purges_sent, purges_received,
-        purge_replies_sent, purge_replies_received, purges_unanswered, forwarded, undeliverable, loops,
+        purge_replies_sent, purge_replies_received, purges_unanswered, kept, kept_answers, forwarded, undeliverable, loops,
         malformed, unexpected, duplicates, calls_refused, connections_lost, limits_met, clients_lost,
         shortcut_packets, shortcut_octets);
     let mut counters = Table::counters("counters", counters);

@@ -26,6 +26,7 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
         "servers",
         "vc",
         "packets",
+        "authoritative",
     ];
     let mut ways = Table::new("ways", columns);
     for row in &nhc.entries {
@@ -39,6 +40,9 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
             row.servers.into(),
             row.vc.map(text).into(),
             row.packets.into(),
+            row.nbma
+                .map(|_| if row.authoritative { "yes" } else { "no" })
+                .into(),
         ]);
     }
     let counters = counts!(nhc.counters; direct, routed, received, registrations_sent, requests_sent,

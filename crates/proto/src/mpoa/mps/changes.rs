@@ -21,7 +21,10 @@ impl Mps {
             .exits
             .iter()
             .filter_map(|(target, reach)| hit(reach).then_some((*target, Subject::Exit(*target))));
-        let subjects: Vec<_> = egress.chain(ingress).chain(exits).collect();
+        let kept = self.kept.iter().filter_map(|(key, reach)| {
+            hit(reach).then_some((key.destination, Subject::Kept(*key)))
+        });
+        let subjects: Vec<_> = egress.chain(ingress).chain(exits).chain(kept).collect();
         for (target, subject) in subjects {
             self.find(target, Purpose::Recheck(subject), now);
         }
@@ -55,6 +58,11 @@ impl Mps {
                     let prefix_len = entry.prefix_len;
                     let one = |e: &Ingress| e.mpc_data == data;
                     self.purge_clients(key.1, prefix_len, one, None, now);
+                }
+            }
+            Subject::Kept(key) => {
+                if self.kept.get(&key).is_some_and(|known| known != reach) {
+                    self.drop_kept(&key, now);
                 }
             }
             Subject::Exit(target) => {

@@ -257,7 +257,7 @@ impl Mps {
             ..Cie::default()
         };
         let extensions = self.answer_extensions(&request, reply);
-        self.nhrp_answer(&request, cie, extensions, now);
+        self.nhrp_answer(&request, (cie, flag::AUTHORITATIVE), extensions, now);
         self.keep_alive_for(mpc, now);
     }
 

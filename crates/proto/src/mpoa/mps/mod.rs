@@ -30,6 +30,8 @@
 //! server answers with its own data address, accepts the shortcut there and hands the packets to the router
 //! ([`Output::ForwardIp`]); [`MpsConfig::terminate`] turns that off, and the answer is code 12.
 //!
+//! **Answers that pass through** are kept, and answer those who do not insist on first hand (`kept.rs`).
+//!
 //! **Stations without MPOA** may register their addresses ([`MpsConfig::register`]; off by default): requests
 //! for these are answered with what was registered.
 //!
@@ -53,6 +55,7 @@ mod conns;
 mod egress;
 mod faults;
 mod ingress;
+mod kept;
 mod lookup;
 mod nhs;
 mod params;
@@ -79,9 +82,10 @@ pub use snapshot::{
 };
 pub use state::{Counters, EgressState};
 
-use crate::nhrp::{Cache, Expired, Reason, RequestTable, Station};
+use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use conns::Conns;
+use kept::Passing;
 use state::{Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach};
 
 /// Tag of shortcuts that end at this router: all are treated alike.
@@ -224,6 +228,10 @@ pub struct Mps {
     counters: Counters,
     /// Where registrations came from, by the registered address.
     stations: BTreeMap<Ipv4Addr, AtmAddress>,
+    /// Requests that went on from here.
+    passing: Passing,
+    /// Bindings kept of replies that passed through, with the way that their requests took.
+    kept: BTreeMap<Key, Reach>,
     faults: VecDeque<FaultRow>,
     out: VecDeque<Output>,
 }
@@ -233,8 +241,8 @@ impl Mps {
     #[must_use]
     pub fn new(config: MpsConfig) -> Self {
         let limits = config.limits;
-        let bindings =
-            limits.ingress + limits.egress + limits.router_bindings + limits.registrations;
+        let own = limits.router_bindings + limits.registrations + limits.kept;
+        let bindings = limits.ingress + limits.egress + own;
         let first = config.interfaces.first().map(|interface| interface.ip);
         Self {
             station: Station {
@@ -261,6 +269,8 @@ impl Mps {
             next_cache_id: config.first_cache_id,
             counters: Counters::default(),
             stations: BTreeMap::new(),
+            passing: Passing::new(limits.kept),
+            kept: BTreeMap::new(),
             faults: VecDeque::new(),
             out: VecDeque::new(),
             config,
@@ -338,6 +348,8 @@ impl Mps {
         self.flows.clear();
         self.flow_ends.clear();
         self.stations.clear();
+        self.passing.clear();
+        self.kept.clear();
         self.faults.clear();
         self.keep_alive_at = None;
         self.trace(Trace::milestone("mps.stopped", "MPOA server stopped"));
@@ -429,6 +441,9 @@ impl Mps {
                 Reason::Registered => {
                     self.stations.remove(&key.destination);
                 }
+                Reason::Transit => {
+                    self.kept.remove(&key);
+                }
                 Reason::Router => {
                     self.exits.remove(&key.destination);
                 }
@@ -474,6 +489,7 @@ impl Machine for Mps {
         }
         // Holding times before retries: a binding that has run out must not be told to anybody.
         self.expire_bindings(now);
+        self.passing.expire(now);
         while let Some(expired) = self.requests.expire(now) {
             self.request_expired(expired, now);
         }
@@ -491,6 +507,7 @@ impl Machine for Mps {
             self.queries.deadline(),
             self.requests.deadline(),
             self.cache.deadline(),
+            self.passing.deadline(),
             self.keep_alive_at,
             self.flow_ends.front().map(|(until, _)| *until),
             self.conns.deadline(),

@@ -106,6 +106,7 @@ impl Mps {
         match self.station.forward(packet.clone()) {
             Ok(packet) => {
                 self.counters.forwarded += 1;
+                self.passes(peer, &packet, now);
                 self.find(to, Purpose::Forward(packet), now);
             }
             Err(fault) => self.fault(peer, &packet, fault, now),
@@ -115,7 +116,7 @@ impl Mps {
     /// NHRP Purge Request for this server: what it passed on to clients is void.
     fn purge_received(&mut self, peer: AtmAddress, packet: Packet, now: Instant) {
         self.counters.purges_received += 1;
-        let Some(common) = packet.common() else {
+        let Some(common) = packet.common().cloned() else {
             return;
         };
         let (Some(source), id) = (common.source_nbma.atm(), common.request_id) else {
@@ -128,9 +129,10 @@ impl Mps {
             self.counters.duplicates += 1;
             return;
         }
+        self.purge_kept(&packet, now);
         let collect = wants_reply.then_some(key);
         let mut waiting = 0;
-        for cie in common.cies.clone() {
+        for cie in common.cies {
             let Some(target) = cie.protocol.ip() else {
                 self.counters.malformed += 1;
                 continue;

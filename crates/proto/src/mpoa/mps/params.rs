@@ -134,6 +134,8 @@ pub struct Limits {
     pub router_bindings: usize,
     /// Addresses that stations have registered.
     pub registrations: usize,
+    /// Bindings kept of replies that passed through, and requests whose reply may be kept; 0: none is kept.
+    pub kept: usize,
     /// Stations to purge, per binding.
     pub requesters: usize,
     /// Requests that wait for a reply.
@@ -158,6 +160,7 @@ impl Default for Limits {
             egress: 1024,
             router_bindings: 1024,
             registrations: 256,
+            kept: 512,
             requesters: 256,
             requests: 2048,
             queries: 4096,

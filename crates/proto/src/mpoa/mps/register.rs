@@ -113,7 +113,9 @@ impl Mps {
         let text = format!("{address}/{prefix_len} is registered");
         self.trace(Trace::milestone("mps.nhrp.registered", text).with("nbma", nbma));
         for key in self.cache.matching(address, prefix_len, None) {
-            if key.reason == Reason::Router
+            if key.reason == Reason::Transit {
+                self.drop_kept(&key, now);
+            } else if key.reason == Reason::Router
                 && let Some(binding) = self.cache.remove(&exit_key(key.destination))
             {
                 self.exits.remove(&key.destination);
@@ -192,7 +194,9 @@ impl Mps {
             return true;
         }
         let extensions = self.reply_extensions(request);
-        self.nhrp_answer(request, cie, extensions, now);
+        // Whoever registers says for how long; who was told is purged if that ends before.
+        let made = flag::AUTHORITATIVE | flag::DESTINATION_STABLE;
+        self.nhrp_answer(request, (cie, made), extensions, now);
         true
     }
 

@@ -41,6 +41,12 @@ impl Mps {
         if let Reach::Neighbour { mps: Some(mps), .. } = reach
             && !self.is_on_elan(reach, &packet)
         {
+            if from != self.config.control {
+                if self.answer_kept(&packet, reach, now) {
+                    return;
+                }
+                self.note_passing(&packet, *mps, reach, now);
+            }
             return self.pass_on(packet, from, *mps, now);
         }
         if let Err(fault) = self.station.reply_extensions(&packet) {
@@ -183,26 +189,33 @@ impl Mps {
                 *extension = Tag::Value(TAG_ROUTER).extension();
             }
         }
-        self.nhrp_answer(request, cie, extensions, now);
+        // A station on a network of this router stays behind it; what lies further may get another way.
+        let (target, reach) = requester(request).map_or((None, None), |(target, _)| {
+            (Some(target), self.exits.get(&target))
+        });
+        let beside = matches!(reach, Some(Reach::Neighbour { hop, .. }) if Some(*hop) == target);
+        let made = if beside { flag::DESTINATION_STABLE } else { 0 };
+        self.nhrp_answer(request, (cie, made | flag::AUTHORITATIVE), extensions, now);
     }
 
     /// A negative reply to a Resolution Request.
     pub(super) fn refuse(&mut self, request: &Packet, refusal: u8, now: Instant) {
         let cie = transit::refusal(request, refusal);
         let extensions = self.reply_extensions(request);
-        self.nhrp_answer(request, cie, extensions, now);
+        self.nhrp_answer(request, (cie, flag::AUTHORITATIVE), extensions, now);
     }
 
-    /// Sends an NHRP Resolution Reply made here, or takes it in if the request was made here too.
+    /// Sends an NHRP Resolution Reply made here, or takes it in if the request was made here too. `made` are the flags that
+    /// say how good the answer is: A and D.
     pub(super) fn nhrp_answer(
         &mut self,
         request: &Packet,
-        cie: Cie,
+        (cie, made): (Cie, u16),
         extensions: Option<Vec<Extension>>,
         now: Instant,
     ) {
         let asked = request.common().map_or(0, |common| common.flags);
-        let flags = transit::reply_flags(asked, true);
+        let flags = transit::reply_flags(asked, made);
         let answered = cie.code;
         let reply = transit::reply(request, op::RESOLUTION_REPLY, flags, vec![cie], extensions);
         let Some(station) = request.common().and_then(|c| c.source.ip()) else {

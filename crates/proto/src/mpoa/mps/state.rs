@@ -7,6 +7,7 @@ use aerostat_wire::nhrp::Packet;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use crate::Instant;
+use crate::nhrp::Key;
 
 /// An ingress entry is found by client (control address) and destination.
 pub(super) type IngressKey = (AtmAddress, Ipv4Addr);
@@ -119,6 +120,7 @@ pub(super) enum Subject {
     Ingress(IngressKey),
     Egress(u32),
     Exit(Ipv4Addr),
+    Kept(Key),
 }
 
 /// An outstanding question to the router.
@@ -217,6 +219,10 @@ pub struct Counters {
     pub purge_replies_received: u64,
     /// Purges that nobody answered (p5).
     pub purges_unanswered: u64,
+    /// Replies that passed through and were kept.
+    pub kept: u64,
+    /// Requests answered from them.
+    pub kept_answers: u64,
     /// Packets of others forwarded.
     pub forwarded: u64,
     /// Packets dropped because there is no way to the station they are for.

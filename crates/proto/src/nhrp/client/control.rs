@@ -47,8 +47,7 @@ impl Nhc {
 
     pub(super) fn send_request(&mut self, id: u32, destination: Ipv4Addr, now: Instant) {
         self.counters.requests_sent += 1;
-        let again = self.entries.get(&destination).is_some_and(|e| e.again);
-        let flags = if self.config.authoritative || again {
+        let flags = if self.wants_first_hand(destination) {
             flag::AUTHORITATIVE
         } else {
             0
@@ -195,6 +194,7 @@ impl Nhc {
             }
         };
         self.requests.close(id);
+        let authoritative = common.flags & flag::AUTHORITATIVE != 0;
         // RFC 2332 §5.2.0.1: of several next hops the preferred one; whoever answers for this station is of no use.
         let own = self.config.data;
         let usable = common.cies.iter().filter(|cie| {
@@ -208,6 +208,9 @@ impl Nhc {
         *self.counters.replies.entry(counted).or_default() += 1;
         match best {
             Some(cie) => self.resolved(destination, &cie, packet, now),
+            None if !authoritative && !self.wants_first_hand(destination) => {
+                self.ask_first_hand(destination, now);
+            }
             None => self.refused(destination, Refusal::Code(told), now),
         }
     }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use aerostat_wire::llc::LlcSnap;
-use aerostat_wire::nhrp::{Cie, Packet, ext};
+use aerostat_wire::nhrp::{Cie, Packet, ext, flag};
 use aerostat_wire::{AtmAddress, Reader};
 
 use super::{Asked, Conn, Nhc, Output};
@@ -31,6 +31,8 @@ pub(super) struct Way {
     pub(super) until: Instant,
     /// When it is asked for again if it was used after `used_from`.
     refresh: Option<(Instant, Instant)>,
+    /// Whether who answered knows at first hand.
+    pub(super) authoritative: bool,
     /// Who answered, and the servers that the request passed before.
     pub(super) responder: Option<Ipv4Addr>,
     pub(super) servers: usize,
@@ -153,6 +155,22 @@ impl Nhc {
         }
     }
 
+    /// True if answers that somebody kept will not do: by configuration, or because one was wrong.
+    pub(super) fn wants_first_hand(&self, destination: Ipv4Addr) -> bool {
+        let again = self.entries.get(&destination).is_some_and(|e| e.again);
+        self.config.authoritative || again
+    }
+
+    /// What somebody kept was of no use: asks those who know at first hand.
+    pub(super) fn ask_first_hand(&mut self, destination: Ipv4Addr, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&destination) else {
+            return;
+        };
+        entry.asking = None;
+        entry.void(now + self.config.hold_down);
+        self.ask(destination, now);
+    }
+
     /// Opens a connection, or shares one.
     fn open(&mut self, destination: Ipv4Addr, nbma: AtmAddress, now: Instant) {
         let there = |conn: &Conn| !conn.control && conn.peer == nbma;
@@ -191,6 +209,9 @@ impl Nhc {
             mtu: cie.mtu,
             until: now + holding,
             refresh: Some((now + third * 2, now + third)),
+            authoritative: reply
+                .common()
+                .is_some_and(|common| common.flags & flag::AUTHORITATIVE != 0),
             responder: responders.first().copied(),
             servers: stations(reply, ext::FORWARD_TRANSIT).len(),
         };
@@ -244,7 +265,14 @@ impl Nhc {
         self.counters.calls_failed += u64::from(failed);
         let users = self.entries.iter().filter(|(_, e)| e.conn == Some(conn));
         for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
-            if failed {
+            let way = self.entries.get(&destination).and_then(|entry| entry.way);
+            if failed && way.is_some_and(|way| !way.authoritative) {
+                // RFC 2332 §6.2: what somebody kept was wrong. A refresh that is under way is answered by the same.
+                if let Some(id) = self.entries.get(&destination).and_then(|e| e.asking) {
+                    self.requests.close(id);
+                }
+                self.ask_first_hand(destination, now);
+            } else if failed {
                 self.refused(destination, Refusal::Call(cause), now);
             } else if let Some(entry) = self.entries.get_mut(&destination) {
                 // The station there may be gone: who knows at first hand is asked.

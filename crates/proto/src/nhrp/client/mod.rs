@@ -27,7 +27,7 @@
 //! **Not implemented**: prefixes (every entry is for one address, whatever the reply covers); several servers; anycast; more than
 //! one binding for a destination at a time; answering Resolution Requests.
 //!
-//! **Deviations**: a connection that fails puts the destination under hold-down before it is asked for anew.
+//! **Deviations**: a connection that fails, to an address learned at first hand, puts the destination under hold-down before it is asked for anew.
 
 mod control;
 mod entries;

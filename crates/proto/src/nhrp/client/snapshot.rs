@@ -49,6 +49,8 @@ pub struct EntryRow {
     pub mtu: u16,
     /// End of the holding time, or of the hold-down.
     pub until: Option<Instant>,
+    /// Whether who answered knows at first hand.
+    pub authoritative: bool,
     /// Who answered.
     pub responder: Option<Ipv4Addr>,
     /// Servers that the request passed before the one that answered.
@@ -97,6 +99,7 @@ impl Nhc {
                     .refusal
                     .map(|(until, _)| until)
                     .or(entry.way.map(|way| way.until)),
+                authoritative: entry.way.is_some_and(|way| way.authoritative),
                 responder: entry.way.and_then(|way| way.responder),
                 servers: entry.way.map_or(0, |way| way.servers),
                 vc,

@@ -1,5 +1,6 @@
 //! Clients and real servers, in virtual time.
 
+mod kept;
 mod world;
 
 use std::net::Ipv4Addr;

@@ -69,7 +69,7 @@ pub(super) struct World {
 
 impl World {
     /// `count` routers in a row: router N is host 1 of subnet N and host 2 of subnet N + 1. Client 0 is host 10 of the first
-    /// subnet, client 1 host 10 of the last.
+    /// subnet, client 1 host 10 of the last, client 2 host 11 of the first.
     pub(super) fn row(
         count: u8,
         servers: impl Fn(usize, &mut MpsConfig),
@@ -118,12 +118,13 @@ impl World {
             Router { mps, routes }
         };
         let client = |n: usize| {
-            let (id, net, server) = match n {
-                0 => (0x80, 0, (ip(0, 1), atm(0, 0x52))),
-                _ => (0x81, count, (ip(count, 2), atm(count - 1, 0x52))),
+            let (id, net, host, server) = match n {
+                1 => (0x81, count, 10, (ip(count, 2), atm(count - 1, 0x52))),
+                0 => (0x80, 0, 10, (ip(0, 1), atm(0, 0x52))),
+                _ => (0x82, 0, 11, (ip(0, 1), atm(0, 0x52))),
             };
             let addresses = (atm(id, 0x54), atm(id, 0));
-            let mut config = client::Config::new(addresses, ip(net, 10), server);
+            let mut config = client::Config::new(addresses, ip(net, host), server);
             clients(n, &mut config);
             Client {
                 nhc: Nhc::new(config),
@@ -134,8 +135,8 @@ impl World {
         let mut world = Self {
             now: Instant::from_secs(1),
             routers: (0..count).map(router).collect(),
-            clients: (0..2).map(client).collect(),
-            sinks: [0x80, 0x81].map(|id| (atm(id, 0), Vec::new())).into(),
+            clients: (0..3).map(client).collect(),
+            sinks: [0x80, 0x81, 0x82].map(|id| (atm(id, 0), Vec::new())).into(),
             dead: BTreeSet::new(),
             log: Vec::new(),
             loss: 0,
@@ -148,7 +149,7 @@ impl World {
         for router in 0..world.routers.len() {
             world.server(router, mps::Input::Start);
         }
-        for client in 0..2 {
+        for client in 0..3 {
             world.client(client, client::Input::Start);
         }
         world.run(Duration::from_secs(2));
