@@ -35,6 +35,10 @@ use std::collections::{BTreeMap, VecDeque};
 /// How often a LES of an ELAN that has several says that it is there.
 pub const REPORT: Duration = Duration::from_secs(10);
 
+/// Connections that one end system may have: so that no host takes all the room. Routers have a client in each ELAN,
+/// hosts of LANE servers may have a LES for each.
+const CALLS_PER_HOST: usize = 128;
+
 /// What a LECS is told before it starts.
 #[derive(Clone, Debug)]
 pub struct LecsConfig {
@@ -179,7 +183,9 @@ impl Lecs {
     fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
         match event {
             AtmEvent::Incoming { conn, calling, .. } => {
-                if !self.running || self.callers.len() >= self.config.params.clients {
+                let of_caller = |caller: &&Caller| same_host(caller.address, calling);
+                let hog = self.callers.values().filter(of_caller).count() >= CALLS_PER_HOST;
+                if !self.running || hog || self.callers.len() >= self.config.params.clients {
                     self.counters.calls_refused += 1;
                     let cause = Cause::RESOURCES;
                     return self.request(AtmRequest::Release { conn, cause });
@@ -294,6 +300,14 @@ impl Lecs {
 
     fn request(&mut self, request: AtmRequest) {
         self.out.push_back(Output::Atm(request));
+    }
+}
+
+/// Both are of one end system, or of nobody knows whom.
+fn same_host(one: Option<AtmAddress>, other: Option<AtmAddress>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.same_end_system(&other),
+        (one, other) => one == other,
     }
 }
 

@@ -9,6 +9,9 @@
 //! **Several LESs** (`standby.rs`). A LES with [`LesConfig::lecs`] reports to the LECS every ten seconds. If the answer is
 //! that another LES serves the ELAN, it lets its clients go: they ask the LECS anew, and the ELAN is whole again.
 //!
+//! **Trust.** The network vouches for the address of a caller. What a client says of itself (LE_ARP, LE_NARP, registrations, answers to
+//! LE_ARP) must be of its own end system, and of no MAC address that another has registered; else it is dropped and counted.
+//!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
 //! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side); facts book "LANE" §16b.
@@ -31,6 +34,9 @@ use aerostat_wire::lane::{
 use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
 use standby::Standby;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Connections that one end system may have without a join: so that no host takes all the room.
+const CALLS_PER_HOST: usize = 16;
 
 /// What a LES is told before it starts.
 #[derive(Clone, Debug)]
@@ -109,7 +115,7 @@ pub struct LesCounters {
     pub received: u64,
     /// Control frames that did not decode or made no sense.
     pub bad: u64,
-    /// Requests that named another client's LECID, or came before the join.
+    /// Frames that named another client's LECID or address, or came before the join.
     pub forged: u64,
     /// Joins granted.
     pub joins: u64,
@@ -307,6 +313,7 @@ impl Les {
             _ if !self.running || sap != Sap::LANE_CONTROL => Some(Cause::INCOMPATIBLE),
             None => Some(Cause::REJECTED),
             Some(_) if self.clients.len() >= self.config.params.clients => Some(Cause::RESOURCES),
+            Some(caller) if self.waiting(caller) >= CALLS_PER_HOST => Some(Cause::RESOURCES),
             Some(_) => None,
         };
         if let Some(cause) = cause {
@@ -327,6 +334,15 @@ impl Les {
         };
         self.clients.insert(conn, client);
         self.request(AtmRequest::Accept { conn });
+    }
+
+    /// Connections of an end system that has not joined on them yet.
+    fn waiting(&self, caller: AtmAddress) -> usize {
+        let connected = |client: &Client| matches!(client.state, State::Connected { .. });
+        let clients = self.clients.values();
+        let of_caller = |client: &&Client| client.address.same_end_system(&caller);
+        let waiting = clients.filter(|client| connected(client));
+        waiting.filter(of_caller).count()
     }
 
     /// Forgets a client and all that it registered.

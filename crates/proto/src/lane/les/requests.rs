@@ -40,6 +40,10 @@ impl Les {
             }
             return;
         }
+        if matches!(frame.op, OpCode::ARP | OpCode::NARP) && !self.may_say(conn, frame) {
+            self.counters.forged += 1;
+            return;
+        }
         match frame.op {
             OpCode::REGISTER => self.register(conn, frame),
             OpCode::UNREGISTER => self.unregister(conn, frame),
@@ -229,6 +233,24 @@ impl Les {
 
     // ---- address resolution ----
 
+    /// What a request tells those who hear it of its source must be the sender's own: its end system, and no MAC
+    /// address that another client has registered. Otherwise a member could draw another host's frames.
+    fn may_say(&self, conn: ConnId, frame: &ControlFrame) -> bool {
+        let source = frame.source_atm;
+        let own = |client: &Client| source.is_zero() || client.address.same_end_system(&source);
+        // LE_NARP names the address that moved as its target; with LE_ARP the target is the question.
+        let moved = (frame.op == OpCode::NARP).then_some(&frame.target);
+        let mut claimed = [Some(&frame.source), moved].into_iter().flatten();
+        self.clients.get(&conn).is_some_and(own)
+            && claimed.all(|place| self.free_for(conn, place.as_mac()))
+    }
+
+    /// No other client has registered this MAC address.
+    fn free_for(&self, conn: ConnId, mac: Option<MacAddr>) -> bool {
+        let known = mac.and_then(|mac| self.macs.get(&mac));
+        known.is_none_or(|known| known.conn == conn)
+    }
+
     fn arp(&mut self, conn: ConnId, frame: &ControlFrame) {
         self.counters.arp_requests += 1;
         let Some(mac) = frame.target.as_mac() else {
@@ -273,9 +295,11 @@ impl Les {
             client.is_some_and(|client| matches!(client.state, State::Joined))
         };
         let to = self.lecids.get(&frame.lecid).copied().filter(member);
-        // Who answers LE_ARP must answer with an address of its own.
+        // Who answers LE_ARP must answer with an address of its own, and not for another client's MAC address.
         let own = self.clients.get(&conn).is_some_and(|client| {
-            frame.op != OpCode::ARP.response() || client.address.same_end_system(&frame.target_atm)
+            frame.op != OpCode::ARP.response()
+                || client.address.same_end_system(&frame.target_atm)
+                    && self.free_for(conn, frame.target.as_mac())
         });
         match to {
             Some(to) if member(&conn) && own => {

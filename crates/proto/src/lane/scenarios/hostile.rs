@@ -171,6 +171,214 @@ fn thousands_of_addresses_stay_bounded() {
     finish(w);
 }
 
+/// Sends a frame on the control direct connection of client `who`, as its host could; it is the second one that it opened.
+fn forge(w: &mut World<Node>, who: usize, frame: &ControlFrame) {
+    let (conn, sdu) = (ConnId(2), frame.encode());
+    w.net.request(who, AtmRequest::Send { conn, sdu }, w.now);
+}
+
+/// A member says that the MAC address of client 1 is at its own place, or at a stranger's, in every way there is.
+#[test]
+fn nobody_draws_the_frames_of_another() {
+    let mut w = joined_world(3);
+    let thief = LEC0 + 2;
+    unicast(&mut w, LEC0, LEC0 + 1, 1);
+    w.run_for(Duration::from_secs(5));
+    w.take_notes();
+    let before = lec_of(&w, LEC0).snapshot().cache;
+    let forged = les_of(&w).snapshot().counters.forged;
+    let mut claim = ControlFrame::new(OpCode::ARP).with_tlvs(vec![mps(2).to_tlv()]);
+    claim.lecid = lec_of(&w, thief).snapshot().lecid;
+    claim.source = LanDestination::mac(mac(2));
+    claim.source_atm = address(3);
+    let mut sent = 0;
+    let mut say = |w: &mut World<Node>, frame: &ControlFrame| {
+        forge(w, thief, frame);
+        sent += 1;
+        w.run_for(Duration::from_millis(10));
+    };
+    // Targetless LE_ARP, one with a question, LE_NARP in both forms.
+    say(&mut w, &claim);
+    claim.target = LanDestination::mac(mac(9));
+    say(&mut w, &claim);
+    claim.op = OpCode::NARP;
+    claim.target = LanDestination::mac(mac(2));
+    say(&mut w, &claim);
+    claim.source = LanDestination::ABSENT;
+    say(&mut w, &claim);
+    // For an address that nobody has, but in the name of another host.
+    claim.op = OpCode::ARP;
+    claim.source = LanDestination::mac(mac(9));
+    claim.source_atm = address(2);
+    claim.target = LanDestination::ABSENT;
+    say(&mut w, &claim);
+    // Answers that nobody asked it for, with every transaction that client 0 may have used.
+    let mut answer = ControlFrame::new(OpCode::ARP.response());
+    answer.lecid = lec_of(&w, LEC0).snapshot().lecid;
+    answer.target = LanDestination::mac(mac(2));
+    answer.target_atm = address(3);
+    for transaction in 0..40 {
+        answer.transaction = transaction;
+        say(&mut w, &answer);
+    }
+    assert_eq!(les_of(&w).snapshot().counters.forged, forged + sent);
+    // It cannot register the address either, nor take it out of the list.
+    let mut register = ControlFrame::new(OpCode::REGISTER);
+    register.lecid = lec_of(&w, thief).snapshot().lecid;
+    register.source = LanDestination::mac(mac(2));
+    register.source_atm = address(3);
+    forge(&mut w, thief, &register);
+    register.op = OpCode::UNREGISTER;
+    forge(&mut w, thief, &register);
+    w.run_for(Duration::from_secs(1));
+    let les = les_of(&w).snapshot();
+    assert_eq!(les.counters.registrations_refused, 1);
+    assert!(
+        les.clients
+            .iter()
+            .any(|row| row.address == address(2) && row.macs == [mac(2)])
+    );
+    assert_eq!(lec_of(&w, LEC0).snapshot().cache, before);
+    unicast(&mut w, LEC0, LEC0 + 1, 2);
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(delivered(&mut w, LEC0 + 1), [2]);
+    finish(w);
+}
+
+/// A member that asks for a thousand addresses a second and registers as many: bounded, counted, and the others
+/// neither lose a frame nor learn an address.
+#[test]
+fn a_flood_of_control_frames_costs_the_others_nothing() {
+    let mut w = joined_world(3);
+    let flooder = LEC0 + 2;
+    w.take_notes();
+    let lecid = lec_of(&w, flooder).snapshot().lecid;
+    let mut frame = ControlFrame::new(OpCode::ARP);
+    (frame.lecid, frame.source_atm) = (lecid, address(3));
+    let mut expected = Vec::new();
+    for number in 0..3000_u32 {
+        let mut strange = mac(0);
+        strange.0[2..6].copy_from_slice(&(number + 0x10_0000).to_be_bytes());
+        frame.op = if number % 3 == 2 {
+            OpCode::REGISTER
+        } else {
+            OpCode::ARP
+        };
+        frame.source = LanDestination::mac(if number % 3 == 2 { strange } else { mac(3) });
+        frame.target = match number % 3 {
+            0 => LanDestination::mac(strange),
+            1 => LanDestination::mac(mac((number % 2) as u8 + 1)),
+            _ => LanDestination::ABSENT,
+        };
+        frame.transaction = number;
+        forge(&mut w, flooder, &frame);
+        w.run_for(Duration::from_millis(1));
+        if number % 10 == 0 {
+            unicast(&mut w, LEC0, LEC0 + 1, number);
+            expected.push(number);
+        }
+    }
+    w.run_for(Duration::from_secs(2));
+    assert_eq!(delivered(&mut w, LEC0 + 1), expected);
+    let les = les_of(&w).snapshot();
+    let own = les.clients.iter().find(|row| row.lecid == lecid);
+    assert_eq!(own.map(|row| row.macs.len()), Some(256), "with its own");
+    assert_eq!(les.counters.registrations_refused, 1000 - 255);
+    assert_eq!(les.counters.arp_unknown, 1000);
+    assert!(les.counters.arp_requests >= 2000);
+    for who in [LEC0, LEC0 + 1] {
+        assert!(lec_of(&w, who).snapshot().cache.len() <= 2);
+    }
+    // Its registrations go with it.
+    stop(&mut w, flooder);
+    w.run_for(Duration::from_secs(1));
+    let macs: usize = les_of(&w)
+        .snapshot()
+        .clients
+        .iter()
+        .map(|row| row.macs.len())
+        .sum();
+    assert_eq!(macs, 2);
+    finish(w);
+}
+
+/// One host calls the LES and the LECS as often as it can, and says nothing: others still join.
+#[test]
+fn calls_of_one_host_do_not_take_all_the_room() {
+    let mut w = world((0..2).map(lec_config).collect());
+    let outsider = add_outsider(&mut w);
+    w.run_for(Duration::from_millis(10));
+    let before = w.net.calls();
+    for (called, first) in [(address(0xa1), 1000), (address(0xa0), 3000)] {
+        for number in 0..1100 {
+            let request = AtmRequest::Connect {
+                conn: ConnId(first + number),
+                calling: address(0x71).with_selector(number as u8),
+                called,
+                sap: Sap::LANE_CONTROL,
+                qos: Qos::ubr(1516),
+                multipoint: false,
+            };
+            w.net.request(outsider, request, w.now);
+        }
+        w.run_for(Duration::from_millis(20));
+    }
+    assert_eq!(w.net.calls(), before + 16 + 128);
+    assert_eq!(les_of(&w).snapshot().counters.calls_refused, 1100 - 16);
+    let lecs = |w: &World<Node>| match &w.users[LECS] {
+        Node::Lecs(lecs) => lecs.counters(),
+        _ => panic!("no LECS"),
+    };
+    assert_eq!(lecs(&w).calls_refused, 1100 - 128);
+    for who in [LEC0, LEC0 + 1] {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_secs(5));
+    assert_eq!(lec_of(&w, LEC0 + 1).state(), lec::LecState::Operational);
+    // Who says nothing is hung up on.
+    w.run_for(Duration::from_secs(120));
+    assert_eq!(les_of(&w).snapshot().counters.join_timeouts, 16);
+    assert!(lecs(&w).idle >= 128);
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    finish(w);
+}
+
+/// The LECS answers what it can, counts what it cannot read, and keeps nothing of it.
+#[test]
+fn the_lecs_and_nonsense() {
+    let mut w = joined_world(1);
+    let outsider = add_outsider(&mut w);
+    call_from_outside(&mut w, address(0xa0), address(0x71), Sap::LANE_CONTROL);
+    w.run_for(Duration::from_millis(10));
+    let calls = w.net.calls();
+    let mut frame = ControlFrame::new(OpCode::CONFIGURE);
+    frame.elan = ElanName::new("nowhere").unwrap();
+    let octets = frame.encode();
+    let register = ControlFrame::new(OpCode::REGISTER).encode();
+    for sdu in [
+        octets.clone(),
+        octets[..50].to_vec(),
+        vec![0xff; 108],
+        register,
+    ] {
+        let conn = ConnId(900);
+        w.net
+            .request(outsider, AtmRequest::Send { conn, sdu }, w.now);
+    }
+    w.run_for(Duration::from_millis(10));
+    let Node::Lecs(lecs) = &w.users[LECS] else {
+        panic!("no LECS");
+    };
+    let counters = lecs.counters();
+    assert_eq!(
+        (counters.granted, counters.refused, counters.bad),
+        (1, 1, 3)
+    );
+    assert_eq!(w.net.calls(), calls);
+    w.replace(outsider, Node::Lec(Box::new(Lec::new(lec_config(0x70)))));
+    finish(w);
+}
+
 /// Frames near enough to valid ones to get past the first checks.
 fn any_sdu() -> impl Strategy<Value = Vec<u8>> {
     let frame = (

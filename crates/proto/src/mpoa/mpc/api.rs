@@ -281,7 +281,7 @@ pub struct MpcCounters {
     pub qos_fallbacks: u64,
     /// Calls refused or not made because there are too many connections.
     pub connection_limit: u64,
-    /// MPSs or their MAC addresses not learned because there are too many.
+    /// MPSs or their MAC addresses not learned because there are too many, or because the MAC address itself says otherwise.
     pub mps_limit: u64,
     /// Control packets dropped because no connection could be had or the queue was full.
     pub control_dropped: u64,

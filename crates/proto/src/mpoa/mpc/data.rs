@@ -26,6 +26,8 @@ const PURGE_GAP_SAME: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MpsMac {
     pub(super) mps: AtmAddress,
+    /// From the TLV of this MAC address itself, or from the configuration; else another MAC address's TLV lists it.
+    own: bool,
     /// What LE_ARP knew has aged out: no new flows, but shortcuts stay.
     pub(super) stale: bool,
 }
@@ -35,6 +37,18 @@ pub(super) struct MpsMac {
 pub(super) struct Lec {
     pub(super) up: bool,
     pub(super) macs: BTreeMap<MacAddr, MpsMac>,
+}
+
+impl Lec {
+    /// Whether one more MAC address of an MPS may be known; one that is only listed gives way to one that speaks for itself.
+    fn has_room(&mut self, limit: usize, own: bool) -> bool {
+        if self.macs.len() < limit {
+            return true;
+        }
+        let listed = self.macs.iter().find(|(_, known)| own && !known.own);
+        let victim = listed.map(|(mac, _)| *mac);
+        victim.is_some_and(|mac| self.macs.remove(&mac).is_some())
+    }
 }
 
 /// Both caches, the interfaces, and the shortcuts.
@@ -171,7 +185,7 @@ impl DataPlane {
             return;
         };
         let entry = match tag {
-            Some(tag) => self.egress.tagged(tag),
+            Some(tag) => self.egress.tagged(tag, peer, view.destination()),
             None => self.egress.untagged(peer, view.destination()),
         };
         let Some(entry) = entry else {
@@ -240,7 +254,9 @@ impl DataPlane {
                 self.collect(now, bus);
             }
             ToKernel::SetMpcControlAddress(address) => self.start(address, now, bus),
-            ToKernel::SetMpsMacAddress { itf, mac, mps } => self.learn(itf, mac, mps, now, bus),
+            ToKernel::SetMpsMacAddress { itf, mac, mps } => {
+                self.learn(itf, (mac, true), mps, now, bus)
+            }
             ToKernel::CleanUpAndExit => self.clean_up(ToDaemon::Die, now, bus),
             ToKernel::Reload => self.clean_up(ToDaemon::Reload, now, bus),
             ToKernel::SetParams(params) => self.params = params.clamped(),
@@ -494,8 +510,8 @@ impl DataPlane {
         };
         match device.mps(Some(mac)) {
             Some((mps, macs)) => {
-                for mac in macs {
-                    self.learn(itf, mac, mps, now, bus);
+                for listed in macs {
+                    self.learn(itf, (listed, listed == mac), mps, now, bus);
                 }
             }
             None => {
@@ -518,14 +534,28 @@ impl DataPlane {
         }
     }
 
-    fn learn(&mut self, itf: usize, mac: MacAddr, mps: AtmAddress, now: Instant, bus: &mut Bus) {
+    /// A MAC address leads to an MPS: its own word (`own`), or that of another MAC address. What a MAC address says of
+    /// itself stands, whatever others list: the LES vouches for the owner of the one, and for nobody of the others.
+    fn learn(
+        &mut self,
+        itf: usize,
+        (mac, own): (MacAddr, bool),
+        mps: AtmAddress,
+        now: Instant,
+        bus: &mut Bus,
+    ) {
+        let limit = self.limits.mps;
         let lec = self.lecs.entry(itf).or_default();
-        if lec.macs.len() >= self.limits.mps && !lec.macs.contains_key(&mac) {
+        let known = lec.macs.get(&mac).copied();
+        let stands = |known: MpsMac| known.own && !own && known.mps != mps;
+        if known.is_some_and(stands) || known.is_none() && !lec.has_room(limit, own) {
             bus.counters.mps_limit += 1;
             return;
         }
+        let own = own || known.is_some_and(|known| known.own && known.mps == mps);
         let new = !lec.macs.values().any(|known| known.mps == mps);
-        let old = lec.macs.insert(mac, MpsMac { mps, stale: false });
+        let stale = false;
+        let old = lec.macs.insert(mac, MpsMac { mps, own, stale });
         if new {
             let text = format!("lec{itf}: {mac} is the MPS {mps}");
             bus.trace(

@@ -120,10 +120,21 @@ impl Egress {
         Some(entry)
     }
 
-    /// The entry of a tagged packet.
-    pub(super) fn tagged(&mut self, tag: u32) -> Option<&mut Entry> {
+    /// The entry of a tagged packet, if it comes from the end system that the tag was given to and goes where the entry
+    /// says: a tag alone proves nothing, others can guess it.
+    pub(super) fn tagged(
+        &mut self,
+        tag: u32,
+        peer: AtmAddress,
+        destination: Ipv4Addr,
+    ) -> Option<&mut Entry> {
         let key = self.by_tag.get(&tag)?;
-        self.entries.get_mut(key).filter(|e| usable(e))
+        let fits = |info: &EgressInfo| {
+            let same = masked(info.destination, info.prefix) == masked(destination, info.prefix);
+            same && info.ingress.same_end_system(&peer)
+        };
+        let entry = self.entries.get_mut(key)?;
+        (usable(entry) && fits(&entry.info)).then_some(entry)
     }
 
     /// The entry of an untagged packet: the longest prefix that covers the destination.
@@ -226,7 +237,10 @@ mod tests {
         let mut egress = Egress::default();
         egress.impose(info(1, 1, Some(7), 32), Instant::ZERO);
         assert!(egress.untagged(PEER, Ipv4Addr::new(10, 2, 0, 20)).is_none());
-        assert!(egress.tagged(7).is_some() && egress.tagged(8).is_none());
+        let mut known = |tag, peer, ip: [u8; 4]| egress.tagged(tag, peer, ip.into()).is_some();
+        assert!(known(7, PEER, [10, 2, 0, 20]) && !known(8, PEER, [10, 2, 0, 20]));
+        assert!(!known(7, PEER, [10, 2, 0, 21]), "not its destination");
+        assert!(!known(7, AtmAddress([2; 20]), [10, 2, 0, 20]), "of another");
         egress.impose(info(2, 1, None, 24), Instant::ZERO);
         egress.impose(info(2, 2, None, 32), Instant::ZERO);
         let mut id = |ip: [u8; 4]| egress.untagged(PEER, ip.into()).map(|e| e.info.cache_id);
@@ -253,9 +267,10 @@ mod tests {
     fn refresh_keeps_the_counts() {
         let mut egress = Egress::default();
         egress.impose(info(1, 1, Some(7), 32), Instant::ZERO);
-        egress.tagged(7).unwrap().packets = 5;
+        let to = Ipv4Addr::new(10, 2, 0, 20);
+        egress.tagged(7, PEER, to).unwrap().packets = 5;
         egress.impose(info(1, 1, Some(7), 32), Instant::from_secs(5));
-        assert_eq!(egress.tagged(7).unwrap().packets, 5);
+        assert_eq!(egress.tagged(7, PEER, to).unwrap().packets, 5);
         assert_eq!(egress.deadline(), Some(Instant::from_secs(15)));
     }
 

@@ -317,6 +317,156 @@ fn stopped_during_a_reload() {
     assert_eq!(rig.mpc.poll_timeout(), None);
 }
 
+/// A member of the ELAN says that the MAC address of the router is its own MPS's: it gets none of the router's flows,
+/// whether the router was heard before it or after.
+#[test]
+fn a_tlv_cannot_take_the_router_away() {
+    let thief = MacAddr([2, 0, 0, 0, 0, 0x66]);
+    let claim = |macs| {
+        let control = MPS_2;
+        vec![DeviceType::Mps { control, macs }.to_tlv()]
+    };
+    let mut rig = Rig::ready();
+    let (_, data) = rig.shortcut();
+    rig.associate(thief, claim(vec![MPS_MAC, thief]));
+    assert_eq!(rig.counters().mps_limit, 1);
+    assert_eq!(sdus(&rig.send(TARGET))[0].0, data);
+    // The thief first: the router's own word wins when it comes.
+    let mut rig = Rig::new(MpcConfig::new(CONTROL, DATA));
+    rig.input(Input::LecUp {
+        itf: 0,
+        elan_id: ELAN,
+        mtu: 1500,
+    });
+    rig.input(Input::Start);
+    rig.associate(thief, claim(vec![MPS_MAC]));
+    rig.associate(MPS_MAC, mps_tlv(MPS));
+    rig.associate(thief, claim(vec![MPS_MAC]));
+    rig.shortcut();
+    // A list as long as the table leaves room for those who speak for themselves.
+    let limits = MpcLimits {
+        mps: 4,
+        ..MpcLimits::default()
+    };
+    let mut rig = Rig::new(MpcConfig {
+        limits,
+        ..MpcConfig::new(CONTROL, DATA)
+    });
+    rig.input(Input::LecUp {
+        itf: 0,
+        elan_id: ELAN,
+        mtu: 1500,
+    });
+    rig.input(Input::Start);
+    let many = (0..40).map(|n| MacAddr([2, 0, 0, 0, 9, n])).collect();
+    rig.associate(thief, claim(many));
+    rig.associate(MPS_MAC, mps_tlv(MPS));
+    rig.shortcut();
+}
+
+/// Replies that were good once: of the request before, of a binding that has been purged since, of another destination.
+#[test]
+fn old_replies_bring_nothing_back() {
+    let mut rig = Rig::ready();
+    let (control, request) = rig.asked(TARGET);
+    let reply = answer(&request, PEER, 600, Some(TAG));
+    rig.control(control, &reply);
+    assert!(rig.row(TARGET).is_some_and(|row| row.egress.is_some()));
+    let purge = mpoa::purge_request(9, MPS, MPS_IP, OWN, TARGET, 32);
+    rig.control(control, &purge);
+    assert!(rig.row(TARGET).is_none());
+    let before = rig.counters().unsolicited;
+    for again in [&reply, &answer(&request, MPS_2, 600, Some(TAG))] {
+        rig.control(control, again);
+        assert!(rig.row(TARGET).is_none(), "purged is purged");
+    }
+    // A new request is out: the old reply is not for it, nor is one for another destination, nor one to a stranger.
+    let (_, request) = control_packets(&rig.flow(TARGET)).remove(0);
+    rig.control(control, &reply);
+    let mut other = answer(&request, PEER, 600, Some(TAG));
+    if let aerostat_wire::nhrp::Body::Common(common) = &mut other.body {
+        common.destination = Ipv4Addr::new(10, 2, 0, 99).into();
+    }
+    rig.control(control, &other);
+    assert_eq!(rig.counters().unsolicited, before + 4);
+    let stranger = rig.call_in(7, PEER, CONTROL);
+    rig.control(stranger, &answer(&request, PEER, 600, Some(TAG)));
+    assert_eq!(rig.counters().unknown_sender, 1);
+    assert!(rig.row(TARGET).is_some_and(|row| row.egress.is_none()));
+    // Twice the right one is once.
+    let good = answer(&request, PEER, 600, Some(TAG));
+    rig.control(control, &good);
+    rig.control(control, &good);
+    assert_eq!(rig.counters().unsolicited, before + 5);
+}
+
+/// Holding times at their ends: 0 is no binding, 65535 s is the longest that can be said, and is kept.
+#[test]
+fn holding_times_of_nothing_and_of_the_longest() {
+    let mut rig = Rig::ready();
+    let (control, request) = rig.asked(TARGET);
+    rig.control(control, &answer(&request, PEER, 0, Some(TAG)));
+    assert_eq!(rig.counters().malformed, 1);
+    assert_eq!(to_lane(&rig.flow(TARGET)), 10, "refused, so held down");
+    let mut rig = Rig::ready();
+    let (control, request) = rig.asked(TARGET);
+    let out = rig.control(control, &answer(&request, PEER, u16::MAX, Some(TAG)));
+    assert!(
+        rig.row(TARGET).is_some_and(|row| row.egress.is_some()),
+        "{out:?}"
+    );
+    let accepted = |out: &[Output]| {
+        let packets = control_packets(out);
+        let reply = packets
+            .iter()
+            .find(|(_, packet)| packet.op == mpoa::op::IMPOSITION_REPLY);
+        reply.and_then(|(_, packet)| Some(packet.common()?.cies.first()?.code)) == Some(0)
+    };
+    // Taken back before it was given; given for the longest time; taken back.
+    assert!(accepted(&rig.control(control, &imposition(7, 0).packet())));
+    assert!(accepted(
+        &rig.control(control, &imposition(7, u16::MAX).packet())
+    ));
+    assert_eq!(rig.mpc.snapshot(rig.now).egress.len(), 1);
+    assert!(accepted(&rig.control(control, &imposition(7, 0).packet())));
+    assert_eq!(rig.mpc.snapshot(rig.now).egress.len(), 0);
+}
+
+/// What comes on a shortcut under a tag that was never given, or that another ingress was given, or for an address that
+/// the entry does not cover, goes nowhere, is counted, and is answered with few purges.
+#[test]
+fn foreign_tags_deliver_nothing() {
+    let mut rig = Rig::ready();
+    let (control, _) = rig.shortcut();
+    let reply = control_packets(&rig.control(control, &imposition(7, 1200).packet()));
+    let Ok(Some(mpoa::Tag::Value(tag))) = mpoa::Tag::of(&reply[0].1) else {
+        panic!("no tag")
+    };
+    let own = rig.call_in(3, PEER, DATA);
+    let stranger = rig.call_in(4, MPS_2, DATA);
+    let good = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, OWN, 63, 10));
+    let received = |rig: &mut Rig, conn, sdu: &[u8]| rig.atm(AtmEvent::Received { conn, sdu });
+    assert_eq!(delivered(&received(&mut rig, own, &good)).len(), 1);
+    let mut purges = 0;
+    for n in 0..200_u32 {
+        let wrong = mpoa::shortcut_sdu(Some(tag ^ (n + 1)), &packet(TARGET, OWN, 63, 10));
+        let untagged = mpoa::shortcut_sdu(None, &packet(TARGET, OWN, 63, 10));
+        let past = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, MPS_IP, 63, 10));
+        for (conn, sdu) in [
+            (own, &wrong),
+            (own, &past),
+            (stranger, &good),
+            (stranger, &untagged),
+        ] {
+            let out = received(&mut rig, conn, sdu);
+            assert!(delivered(&out).is_empty());
+            purges += control_packets(&out).len();
+        }
+    }
+    assert_eq!(rig.counters().egress_misses, 800);
+    assert!(purges <= 4, "{purges} purges in one instant");
+}
+
 #[test]
 fn purge_with_many_entries_is_bounded() {
     let mut rig = Rig::ready();
