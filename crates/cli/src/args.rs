@@ -46,7 +46,7 @@ pub(crate) enum Command {
     /// List running labs
     Ls(LsArgs),
     /// Be the MPOA daemon of a host in a lab that was started with up --split
-    Mpcd(MpcdArgs),
+    Mpcd(DaemonArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
@@ -169,7 +169,7 @@ pub(crate) struct UpArgs {
     /// Hosts and routers with their own IP stack: no namespaces, no root
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// The daemon of each MPOA client (mpcd) in an unprivileged process of its own
+    /// Daemons in unprivileged processes of their own: mpcd of each MPOA client
     #[arg(long)]
     pub(crate) split: bool,
     /// Tell no story
@@ -203,7 +203,7 @@ client again.
 Examples:
   aerostat mpcd urku
   aerostat mpcd --lab campus urku")]
-pub(crate) struct MpcdArgs {
+pub(crate) struct DaemonArgs {
     /// The host
     pub(crate) node: String,
     #[command(flatten)]

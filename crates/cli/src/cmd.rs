@@ -2,6 +2,7 @@
 
 mod capture;
 mod completion;
+mod daemon;
 mod doctor;
 mod down;
 mod events;
@@ -12,7 +13,6 @@ mod inspect;
 mod linux_atm;
 mod ls;
 mod man;
-mod mpcd;
 mod pvc;
 mod qos;
 mod run;
@@ -22,6 +22,7 @@ mod validate;
 
 use crate::args::{Cli, Command};
 use crate::exit::Outcome;
+use aerostat_live::daemons::Role;
 
 /// Runs the subcommand.
 pub(crate) fn dispatch(cli: Cli) -> Outcome {
@@ -30,7 +31,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Up(args) => up::run(&args),
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),
-        Command::Mpcd(args) => mpcd::run(&args),
+        Command::Mpcd(args) => daemon::run(Role::Mpcd, &args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Pvc(args) => pvc::run(&args),
         Command::Atmarp(args) => linux_atm::atmarp(&args),

@@ -50,7 +50,7 @@ fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 /// A live lab starts this program again as its supervisor, as its first process, and as its daemons.
 fn hidden_roles() -> Option<ExitCode> {
-    use aerostat_live::mpcd::{MPCD_ARGUMENT, serve};
+    use aerostat_live::daemons::{DAEMON_ARGUMENT, Role, serve};
     use aerostat_live::supervisor::{INIT_ARGUMENT, SUPERVISOR_ARGUMENT, run_init, run_supervisor};
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next()?;
@@ -60,11 +60,12 @@ fn hidden_roles() -> Option<ExitCode> {
             .map_err(|error| error.to_string())
     } else if role == INIT_ARGUMENT {
         run_init().map_err(|error| error.to_string())
-    } else if role == MPCD_ARGUMENT {
+    } else if role == DAEMON_ARGUMENT {
+        let daemon = Role::named(&arguments.next()?.to_string_lossy())?;
         let (socket, node) = (arguments.next()?, arguments.next()?);
-        serve(socket.as_ref(), &node.to_string_lossy(), true)
+        serve(daemon, socket.as_ref(), &node.to_string_lossy(), true)
             .map(drop)
-            .map_err(|error| format!("mpcd of {}: {error}", node.display()))
+            .map_err(|error| format!("{daemon} of {}: {error}", node.display()))
     } else {
         return None;
     };

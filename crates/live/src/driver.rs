@@ -10,7 +10,7 @@
 use crate::answers;
 use crate::clock::{Alarm, Clock};
 use crate::control::{self, Pending};
-use crate::mpcd::{self, Daemons};
+use crate::daemons::{self, Daemons};
 use crate::namespace::NetNs;
 use crate::outside;
 use crate::routes::KernelRoutes;
@@ -22,7 +22,7 @@ use crate::tap::{Tap, VNET_HEADER};
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::event::{Event, Names};
-use aerostat_lab::model::{Fault, FaultKind, Lab, NodeId, Service};
+use aerostat_lab::model::{Fault, FaultKind, Lab, NodeId};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_node::ip::offload::{VnetHeader, complete};
@@ -401,14 +401,14 @@ impl<'a> Driver<'a> {
 
     fn daemon_events(
         &mut self,
-        told: Vec<mpcd::Event>,
+        told: Vec<daemons::Event>,
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
         for event in told {
             match event {
-                mpcd::Event::Input(node, input) => self.world.mpcd(node, *input, now),
-                mpcd::Event::Trace(node, trace) => self.event(node, &trace, now, tell),
+                daemons::Event::Input(node, input) => self.world.daemon(node, *input, now),
+                daemons::Event::Trace(node, trace) => self.event(node, &trace, now, tell),
             }
         }
     }
@@ -461,9 +461,9 @@ impl<'a> Driver<'a> {
                         link.send(&run);
                     }
                 }
-                Output::Mpcd(node, message) => {
+                Output::Daemon(node, role, frame) => {
                     if let Some(daemons) = &mut self.daemons {
-                        daemons.send(node, &message);
+                        daemons.send((node, role), frame);
                     }
                 }
                 Output::Sample(sample) => self.stats.record(&sample),
@@ -531,19 +531,15 @@ impl<'a> Driver<'a> {
         };
         let mut told = Vec::new();
         let alone = match what {
-            FaultKind::Crash(node, service @ (None | Some(Service::Mpc))) => {
-                daemons.crash(node, now, &mut told);
-                service.is_some()
+            FaultKind::Crash(node, service) => {
+                daemons.crash(node, service, now, &mut told) && service.is_some()
             }
-            FaultKind::Restart(node, service @ (None | Some(Service::Mpc))) => {
-                daemons.crash(node, now, &mut told);
-                daemons.resume(node, now);
-                service.is_some()
+            FaultKind::Restart(node, service) => {
+                let any = daemons.crash(node, service, now, &mut told);
+                daemons.resume(node, service, now);
+                any && service.is_some()
             }
-            FaultKind::Crash(..)
-            | FaultKind::Restart(..)
-            | FaultKind::LinkDown(_)
-            | FaultKind::LinkUp(_) => false,
+            FaultKind::LinkDown(_) | FaultKind::LinkUp(_) => false,
         };
         self.daemon_events(told, now, tell);
         alone

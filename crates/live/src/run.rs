@@ -1,6 +1,6 @@
 //! A lab in real time: from its file to `ready`, and until somebody stops it.
 //!
-//! **Shape.** One process (but see [`crate::mpcd`]), one thread, one loop (`driver`): everything that can happen (a frame in a TAP, a
+//! **Shape.** One process (but see [`crate::daemons`]), one thread, one loop (`driver`): everything that can happen (a frame in a TAP, a
 //! client's request, a signal, the next deadline of the network) wakes the same poller. Only the control socket
 //! has threads of its own, which wait for the loop and hold nothing that it needs.
 //!
@@ -8,9 +8,9 @@
 //! then privilege is acquired, which must happen before the first thread; then processes, namespaces and TAPs,
 //! all held by descriptors of this process, and at last the control socket.
 
+use crate::daemons::Daemons;
 use crate::driver::Driver;
 use crate::kernel::KernelNode;
-use crate::mpcd::Daemons;
 use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
 use crate::supervisor::LabProcesses;
@@ -34,7 +34,7 @@ pub struct Options {
     pub program: PathBuf,
     /// Give up if the lab is not ready by then; `None`: wait for ever.
     pub patience: Option<Duration>,
-    /// The daemons of MPOA clients in processes of their own.
+    /// Daemons in processes of their own: see [`crate::daemons`].
     pub split: bool,
     /// End with the parent process until ready.
     pub end_with_parent: bool,

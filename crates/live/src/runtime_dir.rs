@@ -4,7 +4,7 @@
 //! $XDG_RUNTIME_DIR/aerostat/LAB/   (root: /run/aerostat/LAB, else /tmp/aerostat-UID/LAB), mode 0700
 //!     lock            held (flock) by the lab's process as long as it lives, however it ends
 //!     control.sock    see `control`
-//!     mpcd.sock       see `mpcd`; with `--split` only
+//!     daemons.sock    see `daemons`; with `--split` only
 //!     state.json      who runs it, for `ls`
 //! ```
 //!

@@ -26,8 +26,7 @@ use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{self, PortNo, Switch};
-use aerostat_proto::mpoa::mpc;
-use aerostat_proto::mpoa::split::ToMpcd;
+use aerostat_proto::split::Role;
 use aerostat_proto::{Duration, Instant, Machine as _, Trace};
 use aerostat_wire::pcapng::Direction;
 use std::collections::VecDeque;
@@ -55,8 +54,8 @@ pub enum Output {
     Finished(NodeId, AppId, AppResult),
     /// Cells for the far end of a link out of the lab.
     Outside(NodeId, CellRun),
-    /// For the daemon of a node's MPOA client.
-    Mpcd(NodeId, ToMpcd),
+    /// A frame for a daemon of a node.
+    Daemon(NodeId, Role, Vec<u8>),
     /// The story.
     Trace(NodeId, Instant, Trace),
 }
@@ -268,13 +267,13 @@ impl World {
         }
     }
 
-    /// From or about the daemon of a node's MPOA client. A network that lags behind need not catch up before.
-    pub fn mpcd(&mut self, node: NodeId, input: mpc::Input<'_>, now: Instant) {
+    /// From or about a daemon of a node. A network that lags behind need not catch up before.
+    pub fn daemon(&mut self, node: NodeId, input: HostInput<'_>, now: Instant) {
         let lags = self.agenda.next().is_some_and(|due| due <= now);
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
         let now = self.advance(if lags { oldest } else { now });
         if let Some(Machine::Station(station)) = &mut self.nodes[node.0].machine {
-            station.handle_input(HostInput::Mpc(input), now);
+            station.handle_input(input, now);
             self.settle(node.0);
         }
     }
@@ -473,7 +472,7 @@ impl World {
                         },
                         StationEvent::Sample(sample) => Output::Sample(sample),
                         StationEvent::Finished(app, result) => Output::Finished(id, app, result),
-                        StationEvent::Mpcd(message) => Output::Mpcd(id, message),
+                        StationEvent::Daemon(role, frame) => Output::Daemon(id, role, frame),
                         StationEvent::Trace(trace) => Output::Trace(id, time, trace),
                     });
                 }

@@ -108,7 +108,7 @@ impl StationNode {
                     continue;
                 }
                 // There are no processes in virtual time.
-                StationEvent::Mpcd(_) => continue,
+                StationEvent::Daemon(..) => continue,
                 StationEvent::Sample(sample) => NodeOutput::Event(LabEvent::Sample(sample)),
                 StationEvent::Finished(app, result) => {
                     NodeOutput::Event(LabEvent::Finished(app, result))

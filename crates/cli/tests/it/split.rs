@@ -17,7 +17,9 @@ impl Runtime {
     }
     /// The row of a host's daemon.
     fn daemon(&self, node: &str) -> Value {
-        self.rows(&[node, "processes"])[0].clone()
+        let rows = self.rows(&[node, "processes"]);
+        let mut rows = rows.iter();
+        rows.find(|row| row["process"] == "mpcd").unwrap().clone()
     }
     /// Waits until the daemon of a host runs, as another process than `before`. Returns it.
     fn daemon_runs(&self, node: &str, before: &str) -> String {
@@ -168,11 +170,11 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
     assert_eq!(pid, hand.id().to_string());
     let refused = lab.run(&["mpcd", "urku"]);
     assert_eq!(refused.code, 1);
-    let why = format!("urku is served by process {pid}");
+    let why = format!("mpcd of urku is process {pid}");
     assert!(refused.err.contains(&why), "{}", refused.err);
     let refused = lab.run(&["mpcd", "r1"]);
     assert!(
-        refused.err.contains("r1 has no MPOA client"),
+        refused.err.contains("r1 has no seat for mpcd"),
         "{}",
         refused.err
     );

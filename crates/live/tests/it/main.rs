@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
                 Output::Sample(sample) => self.stats.record(&sample),
                 Output::Finished(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
-                Output::Outside(..) | Output::Mpcd(..) => panic!("nobody here is outside"),
+                Output::Outside(..) | Output::Daemon(..) => panic!("nobody here is outside"),
             }
         }
     }

@@ -50,7 +50,7 @@ use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
 use aerostat_proto::mpoa::mpc;
-use aerostat_proto::mpoa::split::ToMpcd;
+use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::FlowFilter;
@@ -145,8 +145,8 @@ pub enum HostOutput {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
-    /// For the MPOA client's daemon in a process of its own.
-    Mpcd(ToMpcd),
+    /// A frame for a daemon of this host in a process of its own: a message of its role, encoded.
+    Daemon(Role, Vec<u8>),
     /// The story.
     Trace(Trace),
 }

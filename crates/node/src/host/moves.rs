@@ -7,6 +7,8 @@ use aerostat_proto::clip;
 use aerostat_proto::lane::{bus, lec, lecs, les};
 use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::nhrp::client;
+use aerostat_proto::split::Role;
+use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -308,7 +310,10 @@ impl Host {
             mpc::Output::Deliver { itf, frame } => self.deliver(itf, frame, Path::Shortcut, now),
             mpc::Output::SetTlvs { itf, tlvs } => self.set_tlvs(itf, tlvs, now),
             mpc::Output::Discover { itf, mac } => self.discover(itf, mac, now),
-            mpc::Output::Mpcd(message) => self.out.push_back(HostOutput::Mpcd(message)),
+            mpc::Output::Mpcd(message) => {
+                self.out
+                    .push_back(HostOutput::Daemon(Role::Mpcd, message.encode()));
+            }
         }
     }
 

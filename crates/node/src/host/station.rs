@@ -3,7 +3,7 @@
 use super::{Host, HostInput, HostOutput, Sample};
 use crate::atm::{CellRate, CellRun, Nic, NicEvent, Pdu};
 use crate::ip::apps::{AppId, AppResult};
-use aerostat_proto::mpoa::split::ToMpcd;
+use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
 use std::collections::VecDeque;
 
@@ -21,8 +21,8 @@ pub enum StationEvent {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
-    /// For the MPOA client's daemon in a process of its own.
-    Mpcd(ToMpcd),
+    /// A frame for a daemon of this host in a process of its own.
+    Daemon(Role, Vec<u8>),
     /// The story.
     Trace(Trace),
 }
@@ -130,7 +130,7 @@ impl Station {
                 HostOutput::Frame { itf, frame } => StationEvent::Frame { itf, frame },
                 HostOutput::Sample(sample) => StationEvent::Sample(sample),
                 HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
-                HostOutput::Mpcd(message) => StationEvent::Mpcd(message),
+                HostOutput::Daemon(role, frame) => StationEvent::Daemon(role, frame),
                 HostOutput::Trace(trace) => StationEvent::Trace(trace),
             };
             self.events.push_back(event);

@@ -1,77 +1,31 @@
 //! Every message survives its octets; no octets do harm.
 
-use super::codec::{Field, Message, NAMES, TEXT_MAX};
 use super::*;
+use crate::ConnId;
 use crate::mpoa::messages::EgressInfo;
-use core::fmt::Debug;
+use crate::split::codec::{Field, Message, TEXT_MAX};
+use crate::split::testing::{Random, canonical, damaged, survives};
+use crate::split::{FRAME_MAX, names};
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
-
-/// Draws samples; the same for the same seed.
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(crate::mix::STEP);
-        crate::mix::mix(self.0)
-    }
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
-
-/// A sample; the name stands for the macro's repetition.
-macro_rules! some {
-    ($name:ident, $random:expr) => {
-        Field::sample($random)
-    };
-}
-pub(super) use some;
-
-fn survives<T: Field + Message + Debug + PartialEq>(seed: u64) {
-    let message = T::sample(&mut Random(seed));
-    let frame = message.encode();
-    assert!(frame.len() <= FRAME_MAX);
-    assert_eq!(T::decode(&frame).as_ref(), Ok(&message));
-    // Nothing shorter and nothing longer is a message.
-    assert!(T::decode(&frame[..frame.len() - 1]).is_err());
-    assert!(T::decode(&[&frame[..], &[0]].concat()).is_err());
-}
-
-/// What can be decoded has one form only.
-fn canonical<T: Message>(octets: &[u8]) {
-    if let Ok(message) = T::decode(octets) {
-        assert_eq!(message.encode(), octets);
-    }
-}
-
-fn all_canonical(octets: &[u8]) {
-    canonical::<ToMpcd>(octets);
-    canonical::<FromMpcd>(octets);
-    canonical::<Greeting>(octets);
-}
 
 proptest! {
     #[test]
     fn messages_survive(seed: u64) {
         survives::<ToMpcd>(seed);
         survives::<FromMpcd>(seed);
-        survives::<Greeting>(seed);
     }
 
     #[test]
     fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        all_canonical(&octets);
+        canonical::<ToMpcd>(&octets);
+        canonical::<FromMpcd>(&octets);
     }
 
     #[test]
-    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: prop::sample::Index, to: u8) {
-        let mut random = Random(seed);
-        for mut frame in [ToMpcd::sample(&mut random).encode(), FromMpcd::sample(&mut random).encode()] {
-            let at = at.index(frame.len());
-            frame[at] = to;
-            all_canonical(&frame);
-        }
+    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
+        damaged::<ToMpcd>(seed, at, to);
+        damaged::<FromMpcd>(seed, at, to);
     }
 }
 
@@ -105,7 +59,7 @@ fn one_form_for_ever() {
 
 #[test]
 fn numbers_are_those_of_the_linux_client() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for _ in 0..1000 {
         let number = |frame: Vec<u8>| u16::from_be_bytes([frame[2], frame[3]]);
         let message = ToKernel::sample(&mut random);
@@ -141,20 +95,7 @@ fn every_name_that_the_daemon_uses_is_known() {
         include_str!("../mpc/daemon/conns.rs"),
         include_str!("../mpc/process.rs"),
     ];
-    let mut names = 0;
-    for source in sources {
-        for literal in source.split('"').skip(1).step_by(2) {
-            if literal.starts_with("mpc.") {
-                names += 1;
-                assert!(NAMES.contains(&literal), "{literal} is missing");
-            }
-        }
-        for rest in source.split(".with(").skip(1) {
-            if let Some(key) = rest.trim_start().strip_prefix('"') {
-                let key = key.split('"').next().unwrap_or_default();
-                assert!(NAMES.contains(&key), "{key} is missing");
-            }
-        }
-    }
-    assert!(names > 10, "{names}");
+    let (count, strangers) = names::strangers(&sources, "mpc.");
+    assert!(count > 10, "{count}");
+    assert!(strangers.is_empty(), "{strangers:?}");
 }

@@ -12,8 +12,8 @@ mod why;
 
 use super::*;
 use crate::machine::settle;
-use crate::mpoa::split::codec::Message;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
+use crate::split::codec::Message;
 use crate::{ConnId, Duration};
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader, Imposition};

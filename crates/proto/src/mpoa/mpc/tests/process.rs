@@ -3,7 +3,7 @@
 use super::*;
 use crate::Cause;
 use crate::mpoa::messages::ToKernel;
-use crate::mpoa::split::SocketRequest;
+use crate::split::SocketRequest;
 use aerostat_wire::mpoa::op;
 
 fn split() -> Rig {

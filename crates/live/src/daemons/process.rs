@@ -1,11 +1,11 @@
 //! A daemon's process: a socket, a clock, signals, and the machine.
 
 use super::frames::{Frames, Got, buffer};
+use super::{Does, Signal as Sent, Work};
 use crate::clock::Clock;
-use aerostat_proto::mpoa::mpc::{Mpcd, MpcdInput, MpcdOutput};
-use aerostat_proto::mpoa::split::codec::Message as _;
-use aerostat_proto::mpoa::split::{Greeting, ToMpcd, VERSION};
-use aerostat_proto::{Duration, Instant, Machine as _};
+use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::split::{Greeting, Role, VERSION};
+use aerostat_proto::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -30,9 +30,11 @@ pub enum End {
 
 /// Why a daemon does not work.
 #[derive(Debug)]
-pub enum MpcdError {
+pub enum DaemonError {
     /// Nobody is at the socket: the lab does not run, or not with `--split`.
     NoLab(io::Error),
+    /// This program has no such daemon.
+    NoRole(Role),
     /// The lab has no seat for it; its reason.
     Refused(String),
     /// What the operating system said.
@@ -41,40 +43,42 @@ pub enum MpcdError {
     Nonsense(String),
 }
 
-impl std::fmt::Display for MpcdError {
+impl std::fmt::Display for DaemonError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NoLab(error) => write!(f, "the lab has no place for daemons: {error}"),
+            Self::NoRole(role) => write!(f, "there is no daemon {role}"),
             Self::Refused(why) => f.write_str(why),
             Self::Io(error) => write!(f, "{error}"),
             Self::Nonsense(error) => write!(f, "the lab is not understood: {error}"),
         }
     }
 }
-impl std::error::Error for MpcdError {}
+impl std::error::Error for DaemonError {}
 
-impl From<io::Error> for MpcdError {
+impl From<io::Error> for DaemonError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-/// Is the MPOA daemon of `node` until it is asked to end or the lab is gone. Call it while the process has one
+/// Is this daemon of `node` until it is asked to end or the lab is gone. Call it while the process has one
 /// thread: it gives up the process's privileges. `child`: the lab started it, and it ends with the lab.
 ///
 /// # Errors
-/// See [`MpcdError`].
-pub fn serve(socket: &Path, node: &str, child: bool) -> Result<End, MpcdError> {
+/// See [`DaemonError`].
+pub fn serve(role: Role, socket: &Path, node: &str, child: bool) -> Result<End, DaemonError> {
     let (terminate, reload) = (signals(&[SIGTERM, SIGINT, SIGQUIT])?, signals(&[SIGHUP])?);
-    let frames = Frames::connect(socket).map_err(MpcdError::NoLab)?;
+    let frames = Frames::connect(socket).map_err(DaemonError::NoLab)?;
     let mut process = Process {
         frames,
         signals: [terminate, reload],
         clock: Clock::start(),
-        mpcd: Mpcd::default(),
+        work: super::glue(role)
+            .map_or_else(|| Err(DaemonError::NoRole(role)), |glue| Ok((glue.work)()))?,
         buffer: buffer(),
     };
-    process.greet(node)?;
+    process.greet(role, node)?;
     restrict(child);
     process.run()
 }
@@ -93,14 +97,15 @@ struct Process {
     frames: Frames,
     signals: [UnixStream; 2],
     clock: Clock,
-    mpcd: Mpcd,
+    work: Box<dyn Work>,
     buffer: Vec<u8>,
 }
 
 impl Process {
-    fn greet(&mut self, node: &str) -> Result<(), MpcdError> {
+    fn greet(&mut self, role: Role, node: &str) -> Result<(), DaemonError> {
         let hello = Greeting::Hello {
             version: VERSION,
+            role,
             node: node.to_owned(),
         };
         self.say(&hello.encode())?;
@@ -108,21 +113,21 @@ impl Process {
         loop {
             let now = self.clock.now();
             if now >= until {
-                return Err(MpcdError::Refused("the lab does not answer".into()));
+                return Err(DaemonError::Refused("the lab does not answer".into()));
             }
             match self.frames.receive(&mut self.buffer) {
                 Got::Nothing => self.wait(Some(until), PollFlags::IN)?,
-                Got::End => return Err(MpcdError::Refused("the lab has ended".into())),
+                Got::End => return Err(DaemonError::Refused("the lab has ended".into())),
                 Got::Frame(frame) => {
-                    let nonsense = |error| MpcdError::Nonsense(format!("{error}"));
+                    let nonsense = |error| DaemonError::Nonsense(format!("{error}"));
                     return match Greeting::decode(frame).map_err(nonsense)? {
                         Greeting::Welcome { version: VERSION } => Ok(()),
-                        Greeting::Welcome { version } => Err(MpcdError::Nonsense(format!(
+                        Greeting::Welcome { version } => Err(DaemonError::Nonsense(format!(
                             "it speaks version {version}, this daemon {VERSION}"
                         ))),
-                        Greeting::Refused(why) => Err(MpcdError::Refused(why)),
+                        Greeting::Refused(why) => Err(DaemonError::Refused(why)),
                         Greeting::Hello { .. } => {
-                            Err(MpcdError::Nonsense("it greets as a daemon".into()))
+                            Err(DaemonError::Nonsense("it greets as a daemon".into()))
                         }
                     };
                 }
@@ -130,53 +135,47 @@ impl Process {
         }
     }
 
-    fn run(mut self) -> Result<End, MpcdError> {
+    fn run(mut self) -> Result<End, DaemonError> {
         loop {
             let now = self.clock.now();
-            if let Some(end) = self.listen(now)? {
-                return Ok(end);
-            }
-            for (which, input) in [MpcdInput::Terminate, MpcdInput::Reload]
-                .into_iter()
-                .enumerate()
-            {
+            let Some(more) = self.listen(now)? else {
+                return Ok(End::LabGone);
+            };
+            for (which, signal) in [Sent::Terminate, Sent::Reload].into_iter().enumerate() {
                 if matches!(self.signals[which].read(&mut [0; 16]), Ok(1..)) {
-                    // Signals are never refused.
-                    let _ = self.mpcd.handle_input(input, now);
+                    self.work.signal(signal, now);
                 }
             }
-            if self.mpcd.poll_timeout().is_some_and(|at| at <= now) {
-                self.mpcd.handle_timeout(now);
+            if self.work.poll_timeout().is_some_and(|at| at <= now) {
+                self.work.handle_timeout(now);
             }
-            while let Some(output) = self.mpcd.poll_output() {
-                match output {
-                    MpcdOutput::Message(message) => {
-                        if self.say(&message.encode()).is_err() {
+            while let Some(does) = self.work.poll(now) {
+                match does {
+                    Does::Say(frame) => {
+                        if self.say(&frame).is_err() {
                             return Ok(End::LabGone);
                         }
                     }
-                    MpcdOutput::Exit => return Ok(End::Asked),
+                    Does::Exit => return Ok(End::Asked),
                 }
             }
-            self.wait(self.mpcd.poll_timeout(), PollFlags::IN)?;
+            if !more {
+                self.wait(self.work.poll_timeout(), PollFlags::IN)?;
+            }
         }
     }
 
-    /// Takes what the lab said.
-    fn listen(&mut self, now: Instant) -> Result<Option<End>, MpcdError> {
+    /// Takes what the lab said: whether there may be more, or nothing if it is gone.
+    fn listen(&mut self, now: Instant) -> Result<Option<bool>, DaemonError> {
         for _ in 0..TURN {
             match self.frames.receive(&mut self.buffer) {
-                Got::Nothing => break,
-                Got::End => return Ok(Some(End::LabGone)),
-                Got::Frame(frame) => {
-                    let message = ToMpcd::decode(frame)
-                        .map_err(|error| MpcdError::Nonsense(error.to_string()))?;
-                    // Messages are never refused.
-                    let _ = self.mpcd.handle_input(MpcdInput::Message(message), now);
-                }
+                Got::Nothing => return Ok(Some(false)),
+                Got::End => return Ok(None),
+                Got::Frame(frame) => (self.work.hear(frame, now))
+                    .map_err(|error| DaemonError::Nonsense(error.to_string()))?,
             }
         }
-        Ok(None)
+        Ok(Some(true))
     }
 
     /// Sends a frame; waits while it does not fit.

@@ -1,13 +1,13 @@
-//! The lab's side: who serves which host, and the processes that were started for it.
+//! The lab's side: who has which role at which node, and the processes that were started for it.
 
 use super::frames::{Door, Frames, Got, buffer};
-use super::{MPCD_ARGUMENT, SOCKET};
+use super::{DAEMON_ARGUMENT, Glue, SOCKET, Said};
 use crate::supervisor::die_with_parent;
-use aerostat_lab::model::{Lab, NodeId, NodeKind};
-use aerostat_node::inspect::{Table, text};
-use aerostat_proto::mpoa::mpc;
-use aerostat_proto::mpoa::split::codec::Message as _;
-use aerostat_proto::mpoa::split::{FromMpcd, Greeting, ToMpcd, VERSION};
+use aerostat_lab::model::{Lab, NodeId, Service};
+use aerostat_node::host::HostInput;
+use aerostat_node::inspect::{Table, Value, text};
+use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::split::{Greeting, Role, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -36,13 +36,13 @@ const WORDS: u64 = 400;
 /// What the daemons did.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// For the MPOA client of a node.
-    Input(NodeId, Box<mpc::Input<'static>>),
+    /// From or about a daemon of a node.
+    Input(NodeId, Box<HostInput<'static>>),
     /// Something to tell.
     Trace(NodeId, Trace),
 }
 
-/// The daemon that serves a host.
+/// The daemon that has the seat.
 #[derive(Debug)]
 struct Conn {
     frames: Frames,
@@ -75,10 +75,11 @@ enum Plan {
     Leave,
 }
 
-/// The daemon's place at one host.
+/// A daemon's place at one node.
 #[derive(Debug)]
 struct Seat {
     node: NodeId,
+    glue: &'static Glue,
     name: String,
     conn: Option<Conn>,
     started: Option<Started>,
@@ -105,14 +106,25 @@ pub(crate) struct Daemons {
 impl Daemons {
     /// Opens the socket in the lab's directory; nobody is started before [`Self::register`]. `program` is the command itself.
     pub(crate) fn new(lab: &Lab, directory: &Path, program: &Path) -> io::Result<Self> {
+        Self::with(super::ROLES, lab, directory, program)
+    }
+
+    /// With seats for these roles alone.
+    pub(super) fn with(
+        roles: &'static [Glue],
+        lab: &Lab,
+        directory: &Path,
+        program: &Path,
+    ) -> io::Result<Self> {
         let socket = directory.join(SOCKET);
         let _ = std::fs::remove_file(&socket);
-        let clients = lab.nodes().filter(|(_, node)| match &node.kind {
-            NodeKind::Host(host) => host.mpoa.is_some(),
-            _ => false,
-        });
-        let seats = clients.map(|(node, model)| Seat {
+        let all = lab
+            .nodes()
+            .flat_map(|node| roles.iter().map(move |glue| (node, glue)));
+        let seats = all.filter(|((_, model), glue)| (glue.has_seat)(model));
+        let seats = seats.map(|((node, model), glue)| Seat {
             node,
+            glue,
             name: model.name.clone(),
             conn: None,
             started: None,
@@ -155,11 +167,11 @@ impl Daemons {
         starts.chain(silent).min()
     }
 
-    /// Hosts that wait for their daemon.
+    /// Nodes that wait for a daemon.
     pub(crate) fn missing(&self) -> impl Iterator<Item = String> {
         let without = |seat: &&Seat| seat.conn.is_none() && seat.plan != Plan::Leave;
         let missing = self.seats.iter().filter(without);
-        missing.map(|seat| format!("mpcd of {} to start", seat.name))
+        missing.map(|seat| format!("{} of {} to start", seat.glue.role, seat.name))
     }
 
     /// Does what can be done; true if more may be left.
@@ -214,12 +226,13 @@ impl Daemons {
                 Got::Frame(frame) => match Greeting::decode(frame) {
                     Ok(Greeting::Hello {
                         version: VERSION,
+                        role,
                         node,
-                    }) => match self.seats.iter_mut().find(|seat| seat.name == node) {
-                        None => format!("{node} has no MPOA client in this lab"),
+                    }) => match self.find(role, &node) {
+                        None => format!("{node} has no seat for {role} in this lab"),
                         Some(Seat {
                             conn: Some(conn), ..
-                        }) => format!("{node} is served by process {}", conn.pid),
+                        }) => format!("{role} of {node} is process {}", conn.pid),
                         Some(seat) => {
                             seat.take(frames, pid, now, told);
                             continue;
@@ -236,15 +249,21 @@ impl Daemons {
         }
     }
 
-    /// For the daemon of a node; lost if there is none.
-    pub(crate) fn send(&mut self, node: NodeId, message: &ToMpcd) {
-        let seat = self.seats.iter_mut().find(|seat| seat.node == node);
+    fn find(&mut self, role: Role, node: &str) -> Option<&mut Seat> {
+        let mut seats = self.seats.iter_mut();
+        seats.find(|seat| seat.name == node && seat.glue.role == role)
+    }
+
+    /// A frame for a daemon of a node; lost if there is none.
+    pub(crate) fn send(&mut self, (node, role): (NodeId, Role), frame: Vec<u8>) {
+        let mut seats = self.seats.iter_mut();
+        let seat = seats.find(|seat| seat.node == node && seat.glue.role == role);
         if let Some(conn) = seat.and_then(|seat| seat.conn.as_mut()) {
             conn.lost |= conn.queue.len() >= QUEUE;
             if conn.lost {
                 self.ready = true;
             } else {
-                conn.queue.push_back(message.encode());
+                conn.queue.push_back(frame);
             }
         }
     }
@@ -265,19 +284,40 @@ impl Daemons {
         }
     }
 
-    /// The experimenter's `kill -9`; nobody starts it again before [`Self::resume`].
-    pub(crate) fn crash(&mut self, node: NodeId, now: Instant, told: &mut Vec<Event>) {
-        for seat in self.seats.iter_mut().filter(|seat| seat.node == node) {
+    /// The experimenter's `kill -9` of what is this service, or of all daemons of a node; nobody starts them again
+    /// before [`Self::resume`]. False if none is this service.
+    pub(crate) fn crash(
+        &mut self,
+        node: NodeId,
+        service: Option<Service>,
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> bool {
+        let mut any = false;
+        for seat in self.serving(node, service) {
             seat.plan = Plan::Leave;
             seat.lose(now, told);
+            any = true;
+        }
+        any
+    }
+
+    /// They are wanted again.
+    pub(crate) fn resume(&mut self, node: NodeId, service: Option<Service>, now: Instant) {
+        for seat in self.serving(node, service) {
+            seat.plan = Plan::Start(now);
         }
     }
 
-    /// A daemon is wanted again.
-    pub(crate) fn resume(&mut self, node: NodeId, now: Instant) {
-        for seat in self.seats.iter_mut().filter(|seat| seat.node == node) {
-            seat.plan = Plan::Start(now);
-        }
+    fn serving(
+        &mut self,
+        node: NodeId,
+        service: Option<Service>,
+    ) -> impl Iterator<Item = &mut Seat> {
+        let of = move |seat: &&mut Seat| {
+            seat.node == node && (service.is_none() || seat.glue.service == service)
+        };
+        self.seats.iter_mut().filter(of)
     }
 
     /// Nobody is started any more.
@@ -289,37 +329,54 @@ impl Daemons {
 
     /// The processes of one node; `None` if it has no seat for any.
     pub(crate) fn table(&self, node: NodeId, now: Instant) -> Option<Table> {
-        let seat = self.seats.iter().find(|seat| seat.node == node)?;
+        let mut seats = self
+            .seats
+            .iter()
+            .filter(|seat| seat.node == node)
+            .peekable();
+        seats.peek()?;
         let mut table = Table::new(
             "processes",
             &["process", "pid", "state", "up_s", "restarts", "last_end"],
         );
-        let started = seat.started.as_ref().map(|started| started.child.id());
-        let (pid, state) = match (&seat.conn, seat.plan) {
-            (Some(conn), _) => (Some(conn.pid), "running"),
-            (None, _) if started.is_some() => (started, "starting"),
-            (None, Plan::Start(_) | Plan::Watch) => (None, "waiting"),
-            (None, Plan::Leave) => (None, "ended"),
-        };
-        let up = seat.conn.as_ref().map(|conn| now.since(conn.since));
-        table.row(vec![
-            text("mpcd"),
-            pid.into(),
-            state.into(),
-            up.map(|up| up.as_secs()).into(),
-            seat.starts.saturating_sub(1).into(),
-            seat.last_end.clone().into(),
-        ]);
+        for seat in seats {
+            table.row(seat.row(now));
+        }
         Some(table)
     }
 }
 
 impl Seat {
+    /// Its row in the table of processes.
+    fn row(&self, now: Instant) -> Vec<Value> {
+        let started = self.started.as_ref().map(|started| started.child.id());
+        let (pid, state) = match (&self.conn, self.plan) {
+            (Some(conn), _) => (Some(conn.pid), "running"),
+            (None, _) if started.is_some() => (started, "starting"),
+            (None, Plan::Start(_) | Plan::Watch) => (None, "waiting"),
+            (None, Plan::Leave) => (None, "ended"),
+        };
+        let up = self.conn.as_ref().map(|conn| now.since(conn.since));
+        vec![
+            text(self.glue.role.name()),
+            pid.into(),
+            state.into(),
+            up.map(|up| up.as_secs()).into(),
+            self.starts.saturating_sub(1).into(),
+            self.last_end.clone().into(),
+        ]
+    }
+
     fn tell(&self, trace: Trace, told: &mut Vec<Event>) {
         told.push(Event::Trace(self.node, trace));
     }
 
-    fn input(&self, input: mpc::Input<'static>, told: &mut Vec<Event>) {
+    /// What everybody should know of this daemon.
+    fn story(&self, name: &'static str, text: String) -> Trace {
+        Trace::milestone(name, text).with("daemon", self.glue.role)
+    }
+
+    fn input(&self, input: HostInput<'static>, told: &mut Vec<Event>) {
         told.push(Event::Input(self.node, Box::new(input)));
     }
 
@@ -335,7 +392,8 @@ impl Seat {
             return;
         }
         let mut command = Command::new(program);
-        command.arg(MPCD_ARGUMENT).arg(socket).arg(&self.name);
+        command.arg(DAEMON_ARGUMENT).arg(self.glue.role.name());
+        command.arg(socket).arg(&self.name);
         // A group of its own: Ctrl-C is for the lab, which ends in good order.
         let command = die_with_parent(command.stdin(Stdio::null()).process_group(0));
         // Its last words are read when it has died. Our own standard error would outlive `up -d`.
@@ -375,12 +433,12 @@ impl Seat {
             true => "",
             false => ", started by hand",
         };
-        let text = format!("mpcd is process {pid}{whose}");
-        self.tell(Trace::milestone("mpcd.up", text).with("pid", pid), told);
+        let text = format!("{} is process {pid}{whose}", self.glue.role);
+        self.tell(self.story("daemon.up", text).with("pid", pid), told);
         if self.plan != Plan::Watch && self.started.is_none() {
             self.plan = Plan::Watch;
         }
-        self.input(mpc::Input::StartDaemon, told);
+        self.input((self.glue.came)(), told);
     }
 
     /// Takes what the daemon said; true if more may be left.
@@ -400,12 +458,12 @@ impl Seat {
                     self.gone(now, told);
                     return false;
                 }
-                Got::Frame(frame) => FromMpcd::decode(frame),
+                Got::Frame(frame) => (self.glue.said)(frame),
             };
             match message {
-                Ok(message) => {
-                    conn.farewell |= matches!(message, FromMpcd::Ended { exits: true, .. });
-                    self.input(mpc::Input::Mpcd(message), told);
+                Ok(Said { input, farewell }) => {
+                    conn.farewell |= farewell;
+                    self.input(input, told);
                 }
                 Err(error) => {
                     self.misbehaved(&format!("is not understood: {error}"), told);
@@ -418,8 +476,8 @@ impl Seat {
     }
 
     fn misbehaved(&self, how: &str, told: &mut Vec<Event>) {
-        let text = format!("mpcd {how}; it loses its seat");
-        self.tell(Trace::milestone("mpcd.misbehaved", text), told);
+        let text = format!("{} {how}; it loses its seat", self.glue.role);
+        self.tell(self.story("daemon.misbehaved", text), told);
     }
 
     /// The connection is over, from the daemon's side.
@@ -427,17 +485,14 @@ impl Seat {
         let Some(conn) = self.conn.take() else {
             return;
         };
-        self.input(mpc::Input::KillDaemon, told);
+        self.input((self.glue.gone)(), told);
         let mine = |s: &Started| s.child.id() == conn.pid;
         if self.started.as_ref().is_some_and(mine) {
             // Its exit code tells the rest.
             return;
         }
-        let text = format!("mpcd, process {}, is gone", conn.pid);
-        self.tell(
-            Trace::milestone("mpcd.down", text).with("pid", conn.pid),
-            told,
-        );
+        let text = format!("{}, process {}, is gone", self.glue.role, conn.pid);
+        self.tell(self.story("daemon.down", text).with("pid", conn.pid), told);
         self.last_end = Some(if conn.farewell { "asked" } else { "gone" }.into());
         if self.plan == Plan::Watch {
             self.plan = match conn.farewell {
@@ -476,8 +531,10 @@ impl Seat {
         }
         if status.success() {
             self.last_end = Some("asked".into());
-            let text = format!("mpcd, process {pid}, has ended; 'aerostat mpcd' starts another");
-            self.tell(Trace::milestone("mpcd.down", text).with("pid", pid), told);
+            let role = self.glue.role;
+            let text =
+                format!("{role}, process {pid}, has ended; 'aerostat {role}' starts another");
+            self.tell(self.story("daemon.down", text).with("pid", pid), told);
             if self.plan == Plan::Watch {
                 self.plan = Plan::Leave;
             }
@@ -489,13 +546,13 @@ impl Seat {
     /// It has died or could not be started: again, a little later.
     fn failed(&mut self, what: &str, now: Instant, told: &mut Vec<Event>) {
         self.last_end = Some(what.to_owned());
-        let mut text = format!("mpcd {what}");
+        let mut text = format!("{} {what}", self.glue.role);
         if self.plan == Plan::Watch && self.conn.is_none() {
             self.plan = Plan::Start(now + self.wait);
             text += &format!("; started again in {:.1} s", self.wait.as_secs_f64());
             self.wait = (self.wait * 2).min(LONGEST_WAIT);
         }
-        self.tell(Trace::milestone("mpcd.down", text), told);
+        self.tell(self.story("daemon.down", text), told);
     }
 }
 

@@ -2,13 +2,18 @@
 
 use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
-use aerostat_lab::model::{Lab, NodeId};
+use aerostat_lab::model::{Lab, NodeId, Service};
+use aerostat_node::host::HostInput;
 use aerostat_proto::mpoa::mpc;
-use aerostat_proto::mpoa::split::codec::Message as _;
-use aerostat_proto::mpoa::split::{FromMpcd, Greeting, ToMpcd, VERSION};
+use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};
+use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::split::{Greeting, Role, VERSION};
 use aerostat_proto::{Duration, Instant};
 use mio::{Poll, Token};
 use std::path::{Path, PathBuf};
+
+/// One role is enough.
+const ONE: &[super::Glue] = &[super::mpcd::MPCD];
 
 struct Rig {
     lab: Lab,
@@ -22,11 +27,11 @@ impl Rig {
     fn new(test: &str, program: &str) -> Self {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/two-subnets.atm.yml");
         let lab = aerostat_lab::read(&file, &[]).expect("a lab").lab;
-        let name = format!("aerostat-mpcd-{}-{test}", std::process::id());
+        let name = format!("aerostat-daemons-{}-{test}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
         let poll = Poll::new().unwrap();
-        let mut daemons = Daemons::new(&lab, &directory, program.as_ref()).unwrap();
+        let mut daemons = Daemons::with(ONE, &lab, &directory, program.as_ref()).unwrap();
         daemons.register(poll.registry(), Token(7)).unwrap();
         Self {
             lab,
@@ -59,7 +64,11 @@ impl Rig {
     fn greet(&mut self, version: u16, node: &str) -> (Frames, Option<Greeting>, Vec<Event>) {
         let frames = self.connect();
         let node = node.to_owned();
-        let hello = Greeting::Hello { version, node };
+        let hello = Greeting::Hello {
+            version,
+            role: Role::Mpcd,
+            node,
+        };
         assert!(frames.send(&hello.encode()).unwrap());
         let told = self.turn();
         let answer = match frames.receive(&mut buffer()) {
@@ -85,7 +94,10 @@ impl Drop for Rig {
 
 fn inputs(told: &[Event]) -> Vec<&mpc::Input<'static>> {
     let inputs = told.iter().filter_map(|event| match event {
-        Event::Input(_, input) => Some(&**input),
+        Event::Input(_, input) => match &**input {
+            HostInput::Mpc(input) => Some(input),
+            other => panic!("{other:?}"),
+        },
         Event::Trace(..) => None,
     });
     inputs.collect()
@@ -109,13 +121,14 @@ fn one_seat_for_each_client() {
     };
     let own = std::process::id();
     let taken = refused(&mut rig, VERSION, "urku");
-    assert_eq!(taken, format!("urku is served by process {own}"));
-    assert!(refused(&mut rig, VERSION, "r1").contains("no MPOA client"));
+    assert_eq!(taken, format!("mpcd of urku is process {own}"));
+    assert!(refused(&mut rig, VERSION, "r1").contains("no seat for mpcd"));
     assert!(refused(&mut rig, VERSION + 1, "sello").contains("version"));
     // Messages go both ways, in order.
     let reload = |reload| ToMpcd::Stop { reload };
-    rig.daemons.send(rig.urku(), &reload(true));
-    rig.daemons.send(rig.urku(), &reload(false));
+    let seat = (rig.urku(), Role::Mpcd);
+    rig.daemons.send(seat, reload(true).encode());
+    rig.daemons.send(seat, reload(false).encode());
     let ended = FromMpcd::Ended {
         restarts: false,
         exits: true,
@@ -180,11 +193,12 @@ fn who_is_silent_or_does_not_read_has_to_go() {
 
     let sleeper = rig.welcome();
     for _ in 0..20_000 {
-        rig.daemons.send(rig.urku(), &ToMpcd::Stop { reload: true });
+        let stop = ToMpcd::Stop { reload: true };
+        rig.daemons.send((rig.urku(), Role::Mpcd), stop.encode());
         rig.daemons.flush();
     }
     let told = rig.turn();
-    assert_eq!(names(&told), ["mpcd.misbehaved", "mpcd.down"]);
+    assert_eq!(names(&told), ["daemon.misbehaved", "daemon.down"]);
     assert!(matches!(inputs(&told)[..], [mpc::Input::KillDaemon]));
     drop(sleeper);
 }
@@ -204,7 +218,7 @@ fn those_that_die_at_once_are_started_less_and_less_often() {
             assert!(std::time::Instant::now() < until);
             died += names(&rig.turn())
                 .iter()
-                .filter(|n| **n == "mpcd.down")
+                .filter(|n| **n == "daemon.down")
                 .count();
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -221,11 +235,16 @@ fn those_that_die_at_once_are_started_less_and_less_often() {
     assert_eq!(table.rows[0][5].to_string(), "died (exit code 1)");
     // The experimenter's crash holds until the experimenter's restart.
     let mut told = Vec::new();
-    rig.daemons.crash(rig.urku(), rig.now, &mut told);
+    assert!(rig.daemons.crash(rig.urku(), None, rig.now, &mut told));
     let sello = rig.lab.find("sello").unwrap();
-    rig.daemons.crash(sello, rig.now, &mut told);
+    let mpc = Some(Service::Mpc);
+    assert!(
+        !rig.daemons
+            .crash(sello, Some(Service::Les), rig.now, &mut told)
+    );
+    assert!(rig.daemons.crash(sello, mpc, rig.now, &mut told));
     rig.turn();
     assert_eq!(rig.daemons.poll_timeout(), None);
-    rig.daemons.resume(sello, rig.now);
+    rig.daemons.resume(sello, mpc, rig.now);
     assert_eq!(rig.daemons.poll_timeout(), Some(rig.now));
 }

@@ -1,6 +1,6 @@
 //! Frames over a Unix socket that keeps their bounds.
 
-use aerostat_proto::mpoa::split::FRAME_MAX;
+use aerostat_proto::split::FRAME_MAX;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{

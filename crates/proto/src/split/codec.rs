@@ -1,0 +1,511 @@
+//! Messages as octets: a type in two octets, then the fields one after the other, numbers big endian.
+//!
+//! Options are 0, or 1 and the value; lists and texts have their length in two octets before them. What a frame
+//! can hold bounds every list. Decoding takes nothing but the exact form, so that encoding it again gives the
+//! same octets.
+
+use super::names;
+use super::{Greeting, OwnedEvent, Random, Role, SocketEvent, SocketRequest};
+use crate::{AtmRequest, Cause, ConnId, Duration, PartyId, Trace};
+use aerostat_wire::{
+    AtmAddress, Bhli, Blli, MacAddr, Qos, Sap, ServiceCategory, TrafficParams, Vc,
+};
+pub use aerostat_wire::{DecodeError, Reader};
+use core::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Octets of the longest text; a longer one is cut.
+pub const TEXT_MAX: usize = 1024;
+
+/// A message that stands alone in a frame.
+pub trait Message: Sized {
+    /// The frame.
+    fn encode(&self) -> Vec<u8>;
+    /// The message of a frame.
+    ///
+    /// # Errors
+    /// If it is not exactly one message.
+    fn decode(frame: &[u8]) -> Result<Self, DecodeError>;
+}
+
+/// These values are messages: each stands alone in a frame.
+#[macro_export]
+macro_rules! split_messages {
+    ($($kind:ident),+ $(,)?) => {$(
+        impl $crate::split::codec::Message for $kind {
+            fn encode(&self) -> Vec<u8> {
+                let mut frame = Vec::new();
+                $crate::split::codec::Field::put(self, &mut frame);
+                frame
+            }
+            fn decode(frame: &[u8]) -> Result<Self, $crate::split::codec::DecodeError> {
+                let mut from = $crate::split::codec::Reader::new(frame);
+                let message = $crate::split::codec::Field::take(&mut from, "message")?;
+                from.finish("message")?;
+                Ok(message)
+            }
+        }
+    )+};
+}
+split_messages!(Greeting);
+
+/// A value inside a message.
+pub trait Field: Sized {
+    /// Appends it.
+    fn put(&self, to: &mut Vec<u8>);
+    /// Takes it.
+    ///
+    /// # Errors
+    /// If the octets are none.
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
+    /// Some value: for tests of all messages, in whatever crate they are.
+    fn sample(random: &mut Random) -> Self;
+}
+
+macro_rules! numbers {
+    ($($number:ident $bits:literal),+) => {$(
+        impl Field for $number {
+            fn put(&self, to: &mut Vec<u8>) {
+                to.extend(self.to_be_bytes());
+            }
+            fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+                from.array(name).map(Self::from_be_bytes)
+            }
+            fn sample(random: &mut Random) -> Self {
+                (random.number() >> (64 - $bits)) as Self
+            }
+        }
+    )+};
+}
+numbers!(u8 8, u16 16, u32 32, u64 64);
+
+impl Field for bool {
+    fn put(&self, to: &mut Vec<u8>) {
+        u8::from(*self).put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        match from.u8(name)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(DecodeError::value(name, at, other.into())),
+        }
+    }
+    fn sample(random: &mut Random) -> Self {
+        random.number() & 1 == 1
+    }
+}
+
+/// Numbers of interfaces and bounds: four octets.
+impl Field for usize {
+    fn put(&self, to: &mut Vec<u8>) {
+        u32::try_from(*self).unwrap_or(u32::MAX).put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        from.u32(name).map(|number| number as Self)
+    }
+    fn sample(random: &mut Random) -> Self {
+        u32::sample(random) as Self
+    }
+}
+
+/// Nanoseconds.
+impl Field for Duration {
+    fn put(&self, to: &mut Vec<u8>) {
+        u64::try_from(self.as_nanos()).unwrap_or(u64::MAX).put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        u64::take(from, name).map(Self::from_nanos)
+    }
+    fn sample(random: &mut Random) -> Self {
+        Self::from_nanos(random.number())
+    }
+}
+
+macro_rules! wrapped {
+    ($($outer:ident($inner:ty)),+) => {$(
+        impl Field for $outer {
+            fn put(&self, to: &mut Vec<u8>) {
+                self.0.put(to);
+            }
+            fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+                Field::take(from, name).map(Self)
+            }
+            fn sample(random: &mut Random) -> Self {
+                Self(Field::sample(random))
+            }
+        }
+    )+};
+}
+wrapped!(
+    AtmAddress([u8; 20]),
+    MacAddr([u8; 6]),
+    ConnId(u32),
+    PartyId(u16),
+    Cause(u8)
+);
+
+impl<const N: usize> Field for [u8; N] {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.extend(self);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        from.array(name)
+    }
+    fn sample(random: &mut Random) -> Self {
+        core::array::from_fn(|_| Field::sample(random))
+    }
+}
+
+impl Field for Ipv4Addr {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.octets().put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        from.u32(name).map(Self::from_bits)
+    }
+    fn sample(random: &mut Random) -> Self {
+        Self::from_bits(Field::sample(random))
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.is_some().put(to);
+        if let Some(value) = self {
+            value.put(to);
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        bool::take(from, name)?
+            .then(|| T::take(from, name))
+            .transpose()
+    }
+    fn sample(random: &mut Random) -> Self {
+        bool::sample(random).then(|| T::sample(random))
+    }
+}
+
+impl<T: Field> Field for Box<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.as_ref().put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        T::take(from, name).map(Self::new)
+    }
+    fn sample(random: &mut Random) -> Self {
+        Self::new(T::sample(random))
+    }
+}
+
+/// At most 65 535 values; further ones are left out.
+impl<T: Field> Field for Vec<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
+        count.put(to);
+        for value in self.iter().take(count.into()) {
+            value.put(to);
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let count = from.u16(name)?;
+        (0..count).map(|_| T::take(from, name)).collect()
+    }
+    fn sample(random: &mut Random) -> Self {
+        let count = random.number() % 5;
+        (0..count).map(|_| T::sample(random)).collect()
+    }
+}
+
+impl<A: Field, B: Field> Field for (A, B) {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+        self.1.put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        Ok((A::take(from, name)?, B::take(from, name)?))
+    }
+    fn sample(random: &mut Random) -> Self {
+        (A::sample(random), B::sample(random))
+    }
+}
+
+impl<A: Field, B: Field, C: Field> Field for (A, B, C) {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+        self.1.put(to);
+        self.2.put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let (first, second) = (A::take(from, name)?, B::take(from, name)?);
+        Ok((first, second, C::take(from, name)?))
+    }
+    fn sample(random: &mut Random) -> Self {
+        (A::sample(random), B::sample(random), C::sample(random))
+    }
+}
+
+impl Field for String {
+    fn put(&self, to: &mut Vec<u8>) {
+        let mut end = self.len().min(TEXT_MAX);
+        while !self.is_char_boundary(end) {
+            end -= 1;
+        }
+        (end as u16).put(to);
+        to.extend(self.bytes().take(end));
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let length = from.u16(name)?;
+        if usize::from(length) > TEXT_MAX {
+            return Err(DecodeError::value(name, at, length.into()));
+        }
+        let octets = from.take(name, length.into())?.to_vec();
+        Self::from_utf8(octets).map_err(|_| DecodeError::value(name, at, 0))
+    }
+    fn sample(random: &mut Random) -> Self {
+        format!("{:x} é", random.number())
+    }
+}
+
+/// In the order of the keys, each once; at most 65 535.
+impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
+    fn put(&self, to: &mut Vec<u8>) {
+        let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
+        count.put(to);
+        for (key, value) in self.iter().take(count.into()) {
+            key.put(to);
+            value.put(to);
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let all = Vec::<(K, V)>::take(from, name)?;
+        let ordered = all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.0 < b.0);
+        if !ordered {
+            return Err(DecodeError::value(name, at, 0));
+        }
+        Ok(all.into_iter().collect())
+    }
+    fn sample(random: &mut Random) -> Self {
+        Vec::<(K, V)>::sample(random).into_iter().collect()
+    }
+}
+
+/// In order, each once; at most 65 535.
+impl<T: Field + Ord> Field for BTreeSet<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
+        count.put(to);
+        for value in self.iter().take(count.into()) {
+            value.put(to);
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let all = Vec::<T>::take(from, name)?;
+        let ordered = all.iter().zip(all.iter().skip(1)).all(|(a, b)| a < b);
+        if !ordered {
+            return Err(DecodeError::value(name, at, 0));
+        }
+        Ok(all.into_iter().collect())
+    }
+    fn sample(random: &mut Random) -> Self {
+        Vec::<T>::sample(random).into_iter().collect()
+    }
+}
+
+/// The octets of the element, at most [`Blli::MAX`].
+impl Field for Blli {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.octets().to_vec().put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let octets = Vec::<u8>::take(from, name)?;
+        Self::from_octets(&octets).ok_or(DecodeError::value(name, at, octets.len() as u32))
+    }
+    fn sample(random: &mut Random) -> Self {
+        [Self::LLC, Self::IP, Self::LANE_CONTROL][random.below(3)]
+    }
+}
+
+/// Its type, then its information, at most [`Bhli::MAX`] octets.
+impl Field for Bhli {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.kind().put(to);
+        self.info().to_vec().put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let (kind, info) = <(u8, Vec<u8>)>::take(from, name)?;
+        Self::new(kind, &info).ok_or(DecodeError::value(name, at, kind.into()))
+    }
+    fn sample(random: &mut Random) -> Self {
+        [Self::TTCP, Self::SVC][random.below(2)]
+    }
+}
+
+/// A structure is its fields in order.
+#[macro_export]
+macro_rules! split_record {
+    ($kind:ident { $($field:ident),+ $(,)? }) => {
+        impl $crate::split::codec::Field for $kind {
+            fn put(&self, to: &mut Vec<u8>) {
+                let Self { $($field),+ } = self;
+                $($crate::split::codec::Field::put($field, to);)+
+            }
+            fn take(
+                from: &mut $crate::split::codec::Reader<'_>,
+                _: &'static str,
+            ) -> Result<Self, $crate::split::codec::DecodeError> {
+                Ok(Self { $($field: $crate::split::codec::Field::take(from, stringify!($field))?),+ })
+            }
+            fn sample(random: &mut $crate::split::Random) -> Self {
+                Self { $($field: $crate::split::codec::Field::sample(random)),+ }
+            }
+        }
+    };
+}
+
+/// A choice is its number in two octets, then the fields of what was chosen.
+#[macro_export]
+macro_rules! split_choice {
+    ($kind:ident { $($number:literal $variant:ident $({ $($field:ident),+ })? $(($inner:ident))?;)+ }) => {
+        impl $crate::split::codec::Field for $kind {
+            fn put(&self, to: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? $(($inner))? => {
+                        <u16 as $crate::split::codec::Field>::put(&$number, to);
+                        $($($crate::split::codec::Field::put($field, to);)+)?
+                        $($crate::split::codec::Field::put($inner, to);)?
+                    })+
+                }
+            }
+            fn take(
+                from: &mut $crate::split::codec::Reader<'_>,
+                name: &'static str,
+            ) -> Result<Self, $crate::split::codec::DecodeError> {
+                let at = from.offset();
+                Ok(match from.u16(name)? {
+                    $($number => Self::$variant
+                        $({ $($field: $crate::split::codec::Field::take(from, stringify!($field))?),+ })?
+                        $(($crate::split::codec::Field::take(from, stringify!($inner))?))?,)+
+                    other => {
+                        return Err($crate::split::codec::DecodeError::value(name, at, other.into()));
+                    }
+                })
+            }
+            fn sample(random: &mut $crate::split::Random) -> Self {
+                let all: &[fn(&mut $crate::split::Random) -> Self] = &[
+                    $(|_random| Self::$variant
+                        $({ $($field: $crate::split::codec::Field::sample(_random)),+ })?
+                        $(($crate::split_sample!($inner, _random)))?,)+
+                ];
+                all[random.below(all.len())](random)
+            }
+        }
+    };
+}
+
+/// A sample; the name stands for the repetition in [`split_choice!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! split_sample {
+    ($name:ident, $random:expr) => {
+        $crate::split::codec::Field::sample($random)
+    };
+}
+
+split_record!(Vc { vpi, vci });
+split_record!(Qos { tx, rx });
+split_record!(Sap { blli, bhli });
+split_record!(TrafficParams {
+    category,
+    max_pcr,
+    min_pcr,
+    scr,
+    mbs,
+    max_cdv,
+    max_sdu
+});
+split_choice!(ServiceCategory { 1 Cbr; 2 RtVbr; 3 NrtVbr; 4 Abr; 5 Gfr; 6 Ubr; });
+split_choice!(SocketRequest {
+    1 Listen { address, max_sdu };
+    2 Unlisten { address };
+    3 Connect { conn, calling, called, qos };
+    4 Accept { conn };
+    5 Release { conn, cause };
+    6 Send { conn, sdu };
+});
+split_choice!(SocketEvent {
+    1 Incoming { conn, calling, called, qos };
+    2 Connected { conn, vc };
+    3 Released { conn, cause };
+    4 Received { conn, sdu };
+});
+split_choice!(AtmRequest {
+    1 Listen { address, sap, max_sdu };
+    2 Unlisten { address, sap };
+    3 Connect { conn, calling, called, sap, qos, multipoint };
+    4 OpenPermanent { conn, vc, qos };
+    5 AddParty { conn, party, called };
+    6 DropParty { conn, party };
+    7 Accept { conn };
+    8 Release { conn, cause };
+    9 Send { conn, sdu };
+});
+split_choice!(OwnedEvent {
+    1 Up;
+    2 Down;
+    3 Incoming { conn, calling, called, sap, qos, multipoint };
+    4 Connected { conn, vc };
+    5 Released { conn, cause };
+    6 PartyAdded { conn, party };
+    7 PartyGone { conn, party, cause };
+    8 Received { conn, sdu };
+});
+split_choice!(Role { 1 Mpcd; });
+split_choice!(Greeting {
+    0x4101 Hello { version, role, node };
+    0x4102 Welcome { version };
+    0x4103 Refused(why);
+});
+
+/// Names are those that [`names`] has, so that they can be compared with what the program itself says.
+impl Field for Trace {
+    fn put(&self, to: &mut Vec<u8>) {
+        let name = names::known(self.name).unwrap_or(names::OTHER);
+        let fields = self
+            .fields
+            .iter()
+            .filter(|(key, _)| names::known(key).is_some());
+        let fields: Vec<(String, String)> = fields
+            .map(|(key, value)| ((*key).to_owned(), value.clone()))
+            .collect();
+        name.to_owned().put(to);
+        self.text.put(to);
+        fields.put(to);
+        self.milestone.put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let known = |text: String| names::known(&text).ok_or(DecodeError::value(name, at, 0));
+        let name = known(String::take(from, name)?)?;
+        let text = String::take(from, "text")?;
+        let fields = Vec::<(String, String)>::take(from, "fields")?.into_iter();
+        Ok(Self {
+            name,
+            text,
+            fields: fields
+                .map(|(key, value)| Ok((known(key)?, value)))
+                .collect::<Result<_, _>>()?,
+            milestone: bool::take(from, "milestone")?,
+        })
+    }
+    fn sample(random: &mut Random) -> Self {
+        let all: Vec<&str> = names::all().collect();
+        let name = all[random.below(all.len())];
+        Self::milestone(name, String::sample(random)).with("mps", random.number())
+    }
+}

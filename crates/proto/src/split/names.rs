@@ -1,0 +1,74 @@
+//! Names of traces and of their fields that daemons use: one list for each role.
+//!
+//! A trace names what it tells with words of the program, not of the peer. A name that no list has becomes [`OTHER`], a field
+//! that none has is left out: so a role's list must have all of its names, which a test of the role looks at
+//! ([`strangers`]).
+
+/// The name of a trace that has one of its own no more.
+pub const OTHER: &str = "daemon.other";
+
+const ALL: [&[&str]; 2] = [&[OTHER], MPCD];
+
+const MPCD: &[&str] = &[
+    "mpc.control.down",
+    "mpc.control.ignored",
+    "mpc.control.up",
+    "mpc.down",
+    "mpc.error",
+    "mpc.imposition.accepted",
+    "mpc.imposition.refused",
+    "mpc.imposition.withdrawn",
+    "mpc.keepalive.dead",
+    "mpc.purge.data_plane",
+    "mpc.purge.sent",
+    "mpc.resolution.retry",
+    "mpc.resolution.sent",
+    "mpc.up",
+    "cache_id",
+    "code",
+    "destination",
+    "id",
+    "ingress",
+    "mps",
+    "peer",
+    "tag",
+    "vc",
+    "itf",
+];
+
+/// All names.
+pub(super) fn all() -> impl Iterator<Item = &'static str> {
+    ALL.into_iter().flatten().copied()
+}
+
+/// The word of the program that is this one.
+#[must_use]
+pub fn known(name: &str) -> Option<&'static str> {
+    all().find(|known| *known == name)
+}
+
+/// For tests: how many names of traces the sources of a role have (text in quotes that begins with `prefix`), and which
+/// of them and of their fields no list has.
+#[must_use]
+pub fn strangers(sources: &[&str], prefix: &str) -> (usize, Vec<String>) {
+    let (mut count, mut strangers) = (0, Vec::new());
+    let mut look = |name: &str| {
+        if known(name).is_none() {
+            strangers.push(name.to_owned());
+        }
+    };
+    for source in sources {
+        for literal in source.split('"').skip(1).step_by(2) {
+            if literal.starts_with(prefix) {
+                count += 1;
+                look(literal);
+            }
+        }
+        for rest in source.split(".with(").skip(1) {
+            if let Some(key) = rest.trim_start().strip_prefix('"') {
+                look(key.split('"').next().unwrap_or_default());
+            }
+        }
+    }
+    (count, strangers)
+}

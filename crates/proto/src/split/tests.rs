@@ -1,0 +1,76 @@
+//! What all daemons share survives its octets.
+
+use super::codec::Message as _;
+use super::testing::{canonical, damaged, survives};
+use super::*;
+use crate::{Trace, split_choice, split_messages};
+use proptest::prelude::*;
+
+/// A role's messages with all that this module has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Any {
+    Request(AtmRequest),
+    Event(OwnedEvent),
+    Trace(Trace),
+    Socket(SocketRequest),
+    Told(SocketEvent),
+}
+split_choice!(Any { 1 Request(request); 2 Event(event); 3 Trace(trace); 4 Socket(request); 5 Told(event); });
+split_messages!(Any);
+
+proptest! {
+    #[test]
+    fn messages_survive(seed: u64) {
+        survives::<Any>(seed);
+        survives::<Greeting>(seed);
+    }
+
+    #[test]
+    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+        canonical::<Any>(&octets);
+        canonical::<Greeting>(&octets);
+    }
+
+    #[test]
+    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
+        damaged::<Any>(seed, at, to);
+        damaged::<Greeting>(seed, at, to);
+    }
+
+    #[test]
+    fn events_are_the_same_borrowed_or_not(seed: u64) {
+        use super::codec::Field as _;
+        let event = OwnedEvent::sample(&mut Random::new(seed));
+        assert_eq!(OwnedEvent::from(&event.event()), event);
+    }
+}
+
+/// Octet by octet.
+#[test]
+fn one_form_for_ever() {
+    let hello = Greeting::Hello {
+        version: 3,
+        role: Role::Mpcd,
+        node: "urku".into(),
+    };
+    assert_eq!(hello.encode(), b"\x41\x01\0\x03\0\x01\0\x04urku");
+}
+
+#[test]
+fn names_of_roles() {
+    for role in Role::ALL {
+        assert_eq!(Role::named(role.name()), Some(role));
+    }
+    assert_eq!(Role::named("init"), None);
+}
+
+#[test]
+fn names_that_nobody_knows_become_another() {
+    let strange = Trace::detail("strange.name", "text")
+        .with("strange", 1)
+        .with("mps", 2);
+    let Ok(Any::Trace(trace)) = Any::decode(&Any::Trace(strange).encode()) else {
+        panic!("no trace")
+    };
+    assert_eq!(trace, Trace::detail(names::OTHER, "text").with("mps", 2));
+}
