@@ -10,7 +10,7 @@ use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use core::fmt;
 
 /// Opaque id of a connection, private to one user of the ATM service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u32);
 
 impl ConnId {

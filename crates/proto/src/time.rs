@@ -43,6 +43,15 @@ impl Instant {
     }
 }
 
+impl Instant {
+    /// The time `ago` before this one; the start of the run if that is nearer.
+    #[must_use]
+    pub fn before(self, ago: Duration) -> Self {
+        let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(ago))
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
     /// Saturates at the end of time, so that a hostile duration cannot wrap a deadline into the past.

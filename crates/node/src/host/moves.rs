@@ -299,6 +299,8 @@ impl Host {
             lec::Output::Resolved { mac, owner } => {
                 self.answer_owner(itf, mac, owner, now);
             }
+            // No client of a host has its control part elsewhere.
+            lec::Output::Lecd(_) => {}
         }
     }
 

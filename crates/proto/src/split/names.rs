@@ -7,7 +7,7 @@
 /// The name of a trace that has one of its own no more.
 pub const OTHER: &str = "daemon.other";
 
-const ALL: [&[&str]; 2] = [&[OTHER], MPCD];
+const ALL: [&[&str]; 3] = [&[OTHER], MPCD, LECD];
 
 const MPCD: &[&str] = &[
     "mpc.control.down",
@@ -34,6 +34,33 @@ const MPCD: &[&str] = &[
     "tag",
     "vc",
     "itf",
+];
+
+const LECD: &[&str] = &[
+    "lane.adopted",
+    "lane.bus-lost",
+    "lane.call-refused",
+    "lane.configured",
+    "lane.direct-idle",
+    "lane.direct-path",
+    "lane.direct-refused",
+    "lane.direct-up",
+    "lane.failed",
+    "lane.joined",
+    "lane.lecs-call",
+    "lane.lost",
+    "lane.unattended",
+    "lane.unresolved",
+    "bus",
+    "caller",
+    "delay_ms",
+    "elan",
+    "lecid",
+    "les",
+    "llc",
+    "mac",
+    "seconds",
+    "version",
 ];
 
 /// All names.

@@ -262,6 +262,14 @@ impl ElanName {
             octets,
         })
     }
+    /// A name of any octets; `None` if longer than 32.
+    #[must_use]
+    pub fn from_octets(name: &[u8]) -> Option<Self> {
+        let mut octets = [0; 32];
+        octets.get_mut(..name.len())?.copy_from_slice(name);
+        let len = name.len() as u8;
+        Some(Self { len, octets })
+    }
     /// The octets of the name.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

@@ -9,6 +9,9 @@ use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{ControlFrame, Flags, LanDestination, OpCode, Status, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
 
+/// After this time without an answer the data plane is asked again for the last use of a destination.
+const USE_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Where frames for an entry go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
@@ -34,9 +37,9 @@ pub(super) enum Path {
 /// LE_ARP under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asking {
-    transaction: u32,
-    tries: u16,
-    at: Instant,
+    pub(super) transaction: u32,
+    pub(super) tries: u16,
+    pub(super) at: Instant,
 }
 
 /// One MAC address.
@@ -48,7 +51,7 @@ pub(super) struct Entry {
     pub(super) from_data: bool,
     pub(super) tlvs: Vec<Tlv>,
     /// Told to the user, so its end must be told too.
-    associated: bool,
+    pub(super) associated: bool,
     pub(super) asking: Option<Asking>,
     pub(super) path: Path,
     /// The data plane wants a path.
@@ -57,10 +60,12 @@ pub(super) struct Entry {
     user_waits: bool,
     /// Last sign that the binding holds.
     pub(super) verified: Instant,
+    /// The data plane is asked for its last use until then.
+    use_asked: Option<Instant>,
 }
 
 impl Entry {
-    const fn new(now: Instant) -> Self {
+    pub(super) const fn new(now: Instant) -> Self {
         Self {
             atm: None,
             remote: false,
@@ -72,6 +77,7 @@ impl Entry {
             wanted: false,
             user_waits: false,
             verified: now,
+            use_asked: None,
         }
     }
     pub(super) fn status(&self) -> ArpStatus {
@@ -330,12 +336,16 @@ impl Control {
         }
         self.topology_change = frame.flags.contains(Flags::TOPOLOGY_CHANGE);
         if self.topology_change {
-            // The end of a change may be lost; no change lasts longer than C17.
-            let longest = self.params.aging_time;
-            self.timers.start(Timer::Topology as usize, now, longest);
+            self.start_topology_timer(now);
         } else {
             self.timers.stop(Timer::Topology as usize);
         }
+    }
+
+    /// The end of a change may be lost; no change lasts longer than C17.
+    pub(super) fn start_topology_timer(&mut self, now: Instant) {
+        let longest = self.params.aging_time;
+        self.timers.start(Timer::Topology as usize, now, longest);
     }
 
     pub(super) fn send_topology(&mut self, on: bool) {
@@ -411,7 +421,10 @@ impl Control {
         };
         let arp = match entry.asking {
             Some(asking) => asking.at,
-            None => entry.verified + self.lifetime(entry),
+            None => {
+                let old = entry.verified + self.lifetime(entry);
+                entry.use_asked.map_or(old, |at| at.max(old))
+            }
         };
         path.map_or(arp, |at| at.min(arp))
     }
@@ -440,9 +453,17 @@ impl Control {
                     self.stop_asking(mac);
                 }
                 Some(_) => self.arp_failed(mac),
-                None if entry.verified + self.lifetime(entry) > now => {}
-                None => self.to_data.push_back(ToData::AskUse(mac)),
+                None if self.due(entry) > now => {}
+                None => self.ask_use(mac, now),
             }
+        }
+    }
+
+    fn ask_use(&mut self, mac: MacAddr, now: Instant) {
+        if let Some(entry) = self.cache.get_mut(&mac) {
+            // The answer may have to come from another process.
+            entry.use_asked = Some(now + USE_PATIENCE);
+            self.to_data.push_back(ToData::AskUse(mac));
         }
     }
 
@@ -457,8 +478,11 @@ impl Control {
         }
     }
 
-    /// The entry has reached its age; `last` says when frames last went to it.
-    pub(super) fn aged(&mut self, mac: MacAddr, last: Option<Instant>, now: Instant) {
+    /// The entry has reached its age; `ago` says how long ago a frame last went to it.
+    pub(super) fn aged(&mut self, mac: MacAddr, ago: Option<Duration>, now: Instant) {
+        if let Some(entry) = self.cache.get_mut(&mac) {
+            entry.use_asked = None;
+        }
         let Some(entry) = self.cache.get(&mac) else {
             return;
         };
@@ -466,7 +490,7 @@ impl Control {
         if entry.asking.is_some() || entry.verified + lifetime > now {
             return;
         }
-        let used = last.is_some_and(|last| last + lifetime > now);
+        let used = ago.is_some_and(|ago| ago < lifetime);
         if used || !entry.tlvs.is_empty() {
             if let Some(entry) = self.cache.get_mut(&mac) {
                 entry.from_data = false;

@@ -38,16 +38,24 @@ pub struct ControlCounters {
     pub joins: u64,
     /// Times it lost its place.
     pub losses: u64,
+    /// What a daemon in a process of its own wanted and may not have; see [`super::split`].
+    pub daemon_refused: u64,
 }
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub enum Role {
+    /// With the LECS.
     ConfigDirect,
+    /// To the LES.
     ControlDirect,
+    /// From the LES to all.
     Distribute,
+    /// To the BUS.
     MulticastSend,
+    /// From the BUS to all.
     MulticastForward,
+    /// With another client.
     DataDirect,
 }
 
@@ -104,8 +112,8 @@ pub(super) struct Control {
     pub(super) state: LecState,
     rng: Rng,
     pub(super) timers: TimerTable<TIMERS>,
-    next_conn: u32,
-    transaction: u32,
+    pub(super) next_conn: u32,
+    pub(super) transaction: u32,
     pub(super) conns: BTreeMap<ConnId, Conn>,
     pub(super) pending: Option<Pending>,
     pub(super) config_direct: Option<ConnId>,
@@ -197,7 +205,8 @@ impl Control {
             Input::SetRemote(macs) => self.set_remote(macs),
             Input::TopologyChange(on) => self.send_topology(on),
             Input::Resolve { mac } => self.resolve_for_user(mac, now),
-            Input::Transmit(_) => {} // Goes to the data plane.
+            // These go to the data plane, and to the seat of another process.
+            Input::Transmit(_) | Input::LecdCame | Input::LecdGone | Input::Lecd(_) => {}
         }
         self.reckon();
     }
@@ -209,11 +218,11 @@ impl Control {
             ToControl::Heard { mac, conn } => self.heard(mac, conn, now),
             ToControl::Idle(conn) => self.idle(conn, now),
             ToControl::Switched { mac, to } => self.switched(mac, to),
-            ToControl::MustFlush { mac, to, via, last } => {
-                self.send_flush(mac, to, via, last, now);
+            ToControl::MustFlush { mac, to, via, ago } => {
+                self.send_flush(mac, to, via, ago, now);
             }
             ToControl::Unwanted(mac) => self.lose_path(mac),
-            ToControl::Use { mac, last } => self.aged(mac, last, now),
+            ToControl::Use { mac, ago } => self.aged(mac, ago, now),
         }
         self.reckon();
     }
@@ -239,7 +248,7 @@ impl Control {
     }
 
     /// Recomputes the next deadline; called after every step, so that asking for it is cheap.
-    fn reckon(&mut self) {
+    pub(super) fn reckon(&mut self) {
         let fixed = self.timers.next();
         let ready = self.conns.values().filter_map(|conn| conn.query_at).min();
         let cache = self.cache_deadline();

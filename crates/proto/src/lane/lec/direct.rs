@@ -74,7 +74,7 @@ impl Control {
 
     /// Of several usable connections with `peer`: the one whose caller has the numerically lower address, and the
     /// oldest of these.
-    fn best(&self, peer: AtmAddress) -> Option<ConnId> {
+    pub(super) fn best(&self, peer: AtmAddress) -> Option<ConnId> {
         let own = self.config.address;
         let usable = |conn: &Conn| conn.role == Role::DataDirect && conn.ready && conn.peer == peer;
         let candidates = self.conns.iter().filter(|(_, conn)| usable(conn));
@@ -260,7 +260,7 @@ impl Control {
         mac: MacAddr,
         to: ConnId,
         via: ConnId,
-        last: Instant,
+        ago: Duration,
         now: Instant,
     ) {
         let mut frame = self.frame(OpCode::FLUSH);
@@ -275,7 +275,7 @@ impl Control {
         entry.path = Path::Flushing {
             transaction: frame.transaction,
             to,
-            last,
+            last: now.before(ago),
             at,
         };
         self.send_on(via, frame.encode());

@@ -122,6 +122,23 @@ impl Forwarder {
         }
     }
 
+    /// Its LECID; 0 while it is no member.
+    pub(super) const fn lecid(&self) -> u16 {
+        self.lecid
+    }
+    /// The multicast send connection.
+    pub(super) const fn bus(&self) -> Option<ConnId> {
+        self.bus
+    }
+    /// All connections.
+    pub(super) fn connections(&self) -> impl Iterator<Item = ConnId> {
+        self.connections.keys().copied()
+    }
+    /// All destinations.
+    pub(super) fn destinations(&self) -> impl Iterator<Item = MacAddr> {
+        self.destinations.keys().copied()
+    }
+
     /// A message of the control part.
     pub(super) fn handle(&mut self, message: ToData, now: Instant) {
         match message {
@@ -146,8 +163,8 @@ impl Forwarder {
                 self.destinations.remove(&mac);
             }
             ToData::AskUse(mac) => {
-                let last = self.destinations.get(&mac).map(|d| d.used);
-                self.to_control.push_back(ToControl::Use { mac, last });
+                let ago = self.destinations.get(&mac).map(|d| now.since(d.used));
+                self.to_control.push_back(ToControl::Use { mac, ago });
             }
             ToData::Reset => {
                 self.destinations.clear();
@@ -340,8 +357,9 @@ impl Forwarder {
         match destination.last {
             Some((via, last)) if via != to && last + fresh > now => {
                 destination.path = Path::Held;
+                let ago = now.since(last);
                 self.to_control
-                    .push_back(ToControl::MustFlush { mac, to, via, last });
+                    .push_back(ToControl::MustFlush { mac, to, via, ago });
             }
             _ => {
                 self.to_control.push_back(ToControl::Switched { mac, to });

@@ -236,7 +236,7 @@ impl Control {
         }
     }
 
-    fn announce(&mut self, now: Instant) {
+    pub(super) fn announce(&mut self, now: Instant) {
         self.to_register = self.config.macs().collect();
         self.announced = 0;
         self.tell_tlvs(now);

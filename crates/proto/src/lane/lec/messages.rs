@@ -1,39 +1,65 @@
 //! What the two halves of a client tell each other.
 //!
 //! The data plane ([`super::forward::Forwarder`]) moves frames and knows connections by id; it never reads a control
-//! frame. The control part ([`super::control::Control`]) speaks with servers and peers and never touches a frame.
+//! frame. The control part ([`super::control::Control`]) speaks with servers and peers and never touches a frame. Times
+//! are told as time gone by: the halves may be in processes with clocks of their own ([`super::split`]).
 
-use crate::{ConnId, Duration, Instant};
+use crate::{ConnId, Duration};
 use aerostat_wire::MacAddr;
 
 /// Control part to data plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ToData {
-    /// The client is a member: its LECID and the largest SDU, octets.
-    Joined { lecid: u16, max_sdu: u16 },
-    /// Quota for unresolved destinations: C10 frames in C11.
-    Quota { count: u16, time: Duration },
+pub enum ToData {
+    /// The client is a member.
+    Joined {
+        /// Its LECID.
+        lecid: u16,
+        /// The largest SDU, octets.
+        max_sdu: u16,
+    },
+    /// Quota for unresolved destinations.
+    Quota {
+        /// C10, frames.
+        count: u16,
+        /// C11.
+        time: Duration,
+    },
     /// The multicast send connection, or none.
     Bus(Option<ConnId>),
-    /// Frames may come on this connection; say so when it was idle for `idle`.
-    /// `mux`: they are LLC-multiplexed, with this ELAN-ID.
+    /// Frames may come on this connection.
     Open {
+        /// The connection.
         conn: ConnId,
+        /// Say so when it carried nothing for this time.
         idle: Option<Duration>,
+        /// They are LLC-multiplexed, with this ELAN-ID.
         mux: Option<u32>,
     },
     /// The connection is gone.
     Close(ConnId),
     /// Send frames for `mac` on `to`. If the old path carried one within `fresh`, hold them and ask for a flush.
     Switch {
+        /// The destination.
         mac: MacAddr,
+        /// Its new path.
         to: ConnId,
+        /// C22.
         fresh: Duration,
     },
     /// The flush is over: send what is held, and all that follows, on `to`.
-    Proceed { mac: MacAddr, to: ConnId },
-    /// No path: use the BUS within the quota. `asked`: do not ask for a path until told otherwise.
-    Unresolved { mac: MacAddr, asked: bool },
+    Proceed {
+        /// The destination.
+        mac: MacAddr,
+        /// Its new path.
+        to: ConnId,
+    },
+    /// No path: use the BUS within the quota.
+    Unresolved {
+        /// The destination.
+        mac: MacAddr,
+        /// Do not ask for a path until told otherwise.
+        asked: bool,
+    },
     /// Forget the destination.
     Forget(MacAddr),
     /// When was this destination last used?
@@ -44,26 +70,50 @@ pub(super) enum ToData {
 
 /// Data plane to control part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ToControl {
+pub enum ToControl {
     /// A destination without a path is wanted.
     Resolve(MacAddr),
     /// A control SDU came on a data connection.
-    Control { conn: ConnId, sdu: Vec<u8> },
+    Control {
+        /// The connection.
+        conn: ConnId,
+        /// The SDU, without LLC/SNAP.
+        sdu: Vec<u8>,
+    },
     /// A frame of `mac` came on `conn`: first time, or first for a while.
-    Heard { mac: MacAddr, conn: ConnId },
+    Heard {
+        /// Its source.
+        mac: MacAddr,
+        /// The connection.
+        conn: ConnId,
+    },
     /// The connection carried nothing for its idle time.
     Idle(ConnId),
     /// Switched at once: nothing is under way on the old path.
-    Switched { mac: MacAddr, to: ConnId },
-    /// Frames for `mac` are held; the last went on `via` at `last`.
-    MustFlush {
+    Switched {
+        /// The destination.
         mac: MacAddr,
+        /// Its path.
         to: ConnId,
+    },
+    /// Frames for `mac` are held.
+    MustFlush {
+        /// The destination.
+        mac: MacAddr,
+        /// Its new path.
+        to: ConnId,
+        /// Its old path.
         via: ConnId,
-        last: Instant,
+        /// How long ago the last frame went on the old path.
+        ago: Duration,
     },
     /// Asked to switch a destination that it does not know (any more).
     Unwanted(MacAddr),
     /// Answer to `AskUse`.
-    Use { mac: MacAddr, last: Option<Instant> },
+    Use {
+        /// The destination.
+        mac: MacAddr,
+        /// How long ago it was last used; `None` if it is unknown.
+        ago: Option<Duration>,
+    },
 }

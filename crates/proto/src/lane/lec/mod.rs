@@ -6,6 +6,8 @@
 //! connections, READY and flush). The data plane never reads a control frame: it goes on forwarding on the paths it has
 //! whatever the control part does.
 //!
+//! The control part may be in a process of its own ([`split`]): [`Lec::away`], [`Lecd`].
+//!
 //! **States** (names of the LEC MIB): initial, lecsConnect, configure, join, initialRegistration, busConnect,
 //! operational; plus stopped. Loss of a control connection, or any failure, leads to initial, and after a random time
 //! between C37 and C38 the client starts over.
@@ -29,28 +31,36 @@
 //! because an MPC relies on it. New TLVs are announced again after 1, 2, 4 and 8 more seconds: a targetless LE_ARP has no
 //! answer, and a client that missed it would have to wait for C17.
 
+mod adopt;
 mod arp;
+mod away;
 mod control;
 mod direct;
 mod forward;
 mod join;
 mod messages;
 mod proc_text;
+mod process;
 mod snapshot;
+pub mod split;
+pub use away::GRACE;
 pub use control::ControlCounters;
 pub use forward::DataCounters;
+pub use process::{Lecd, LecdInput, LecdOutput};
 pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
 
 use super::{LecLimits, LecParams};
 use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
+use away::Away;
 use control::Control;
 use forward::Forwarder;
+use split::{FromLecd, ToLecd};
 use std::collections::VecDeque;
 
 /// What a client is told before it starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LecConfig {
     /// C5: the ELAN to join; empty lets the LECS choose.
     pub elan: ElanName,
@@ -137,6 +147,12 @@ pub enum Input<'a> {
         /// The MAC address.
         mac: MacAddr,
     },
+    /// The control part's process is there ([`Lec::away`] only, as the next two).
+    LecdCame,
+    /// It is gone, without a word.
+    LecdGone,
+    /// From it.
+    Lecd(FromLecd),
 }
 
 /// What comes out of a client.
@@ -182,6 +198,8 @@ pub enum Output {
     },
     /// The client is no member any more.
     Left,
+    /// For the control part's process.
+    Lecd(ToLecd),
     /// An observation.
     Trace(Trace),
 }
@@ -192,6 +210,8 @@ pub enum Output {
 pub struct Lec {
     control: Control,
     data: Forwarder,
+    /// The control part is in another process, and `control` its mirror.
+    away: Option<Away>,
     /// The LECS that the client was told of before it started.
     lecs_by_hand: Option<AtmAddress>,
     out: VecDeque<Output>,
@@ -205,7 +225,16 @@ impl Lec {
             lecs_by_hand: config.lecs,
             data: Forwarder::new(config.macs().collect(), config.proxy, config.limits),
             control: Control::new(config),
+            away: None,
             out: VecDeque::new(),
+        }
+    }
+    /// A stopped client whose control part is in a process of its own, which is not there yet; see [`split`].
+    #[must_use]
+    pub fn away(config: LecConfig) -> Self {
+        Self {
+            away: Some(Away::default()),
+            ..Self::new(config)
         }
     }
     /// Where the client is in the network, as ILMI told: the prefix of its address, and the LECS to ask first.
@@ -244,7 +273,10 @@ impl Lec {
             if let Some(message) = self.control.to_data.pop_front() {
                 self.data.handle(message, now);
             } else if let Some(message) = self.data.to_control.pop_front() {
-                self.control.data_message(message, now);
+                match self.away {
+                    None => self.control.data_message(message, now),
+                    Some(_) => self.away_data(message),
+                }
             } else {
                 return;
             }
@@ -262,6 +294,8 @@ impl Machine for Lec {
             Input::Atm(AtmEvent::Received { conn, sdu }) if self.data.owns(conn) => {
                 self.data.receive(conn, sdu, now);
             }
+            other if self.away.is_some() => self.away_input(other, now),
+            other if away::concerns_daemon(&other) => return Err(away::NOT_SPLIT),
             other => self.control.handle(other, now),
         }
         self.pump(now);
@@ -271,13 +305,15 @@ impl Machine for Lec {
         self.data.timeout(now);
         self.pump(now);
         self.control.timeout(now);
+        self.away_timeout(now);
         self.pump(now);
     }
     fn poll_output(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.data.next(), self.control.next()]
+        let away = self.away.as_ref().and_then(Away::next);
+        [self.data.next(), self.control.next(), away]
             .into_iter()
             .flatten()
             .min()

@@ -5,6 +5,7 @@ mod faults;
 mod hostile;
 mod joining;
 mod mux;
+mod process;
 mod recorded;
 mod servers;
 mod states;

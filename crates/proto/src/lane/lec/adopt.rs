@@ -1,0 +1,337 @@
+//! What the control part tells of itself, and how another one goes on from there. See [`super::split`].
+
+use super::arp::{Asking, Entry, Path};
+use super::control::{Conn, Control, Role};
+use super::split::{FromLecd, KnownConn, KnownEntry, Standing};
+use super::{ArpStatus, ControlCounters, LecState};
+use crate::{ConnId, Duration, Instant, Trace};
+use aerostat_wire::MacAddr;
+use std::collections::BTreeMap;
+
+/// An entry is told again when it was verified this long after what was told.
+const VERIFIED_AGAIN: Duration = Duration::from_secs(30);
+
+impl ControlCounters {
+    /// Adds what was counted elsewhere.
+    pub(super) const fn add(&mut self, more: &Self) {
+        self.sent = self.sent.saturating_add(more.sent);
+        self.received = self.received.saturating_add(more.received);
+        self.bad = self.bad.saturating_add(more.bad);
+        self.unasked = self.unasked.saturating_add(more.unasked);
+        self.calls_refused = self.calls_refused.saturating_add(more.calls_refused);
+        self.cache_full = self.cache_full.saturating_add(more.cache_full);
+        self.joins = self.joins.saturating_add(more.joins);
+        self.losses = self.losses.saturating_add(more.losses);
+        self.daemon_refused = self.daemon_refused.saturating_add(more.daemon_refused);
+    }
+}
+
+impl KnownConn {
+    const fn of(conn: ConnId, known: &Conn) -> Self {
+        Self {
+            conn,
+            role: known.role,
+            peer: known.peer,
+            outgoing: known.outgoing,
+            vc: known.vc,
+            mux: known.mux,
+            ready: known.ready,
+        }
+    }
+    pub(super) const fn known(&self) -> Conn {
+        Conn {
+            role: self.role,
+            peer: self.peer,
+            outgoing: self.outgoing,
+            vc: self.vc,
+            mux: self.mux,
+            ready: self.ready,
+            query_at: None,
+        }
+    }
+}
+
+impl KnownEntry {
+    fn of(mac: MacAddr, entry: &Entry, now: Instant) -> Self {
+        Self {
+            mac,
+            atm: entry.atm,
+            status: entry.status(),
+            remote: entry.remote,
+            from_data: entry.from_data,
+            associated: entry.associated,
+            tlvs: entry.tlvs.clone(),
+            age: now.since(entry.verified),
+        }
+    }
+    /// True if it says what there is to say of `entry`, but for its age.
+    fn describes(&self, entry: &Entry) -> bool {
+        self.atm == entry.atm
+            && self.status == entry.status()
+            && self.remote == entry.remote
+            && self.from_data == entry.from_data
+            && self.associated == entry.associated
+            && self.tlvs == entry.tlvs
+    }
+    /// The entry of a mirror. Nobody acts on its path, which is for display.
+    pub(super) fn mirrored(self, now: Instant) -> Entry {
+        let mut entry = Entry::new(now.before(self.age));
+        entry.path = match self.status {
+            ArpStatus::ForwardDirect => Path::Direct(ConnId(0)),
+            ArpStatus::FlushPending => Path::Switching,
+            ArpStatus::VcPending => Path::Calling,
+            ArpStatus::ArpPending | ArpStatus::Unknown => Path::None,
+        };
+        let asking = Asking {
+            transaction: 0,
+            tries: 0,
+            at: now,
+        };
+        entry.asking = (self.status == ArpStatus::ArpPending).then_some(asking);
+        entry.wanted = matches!(
+            self.status,
+            ArpStatus::ForwardDirect | ArpStatus::FlushPending
+        );
+        entry.atm = self.atm;
+        entry.remote = self.remote;
+        entry.from_data = self.from_data;
+        entry.associated = self.associated;
+        entry.tlvs = self.tlvs;
+        entry
+    }
+}
+
+/// What was told, so that only what is new is told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    standing: Option<Box<Standing>>,
+    conns: BTreeMap<ConnId, KnownConn>,
+    entries: BTreeMap<MacAddr, (KnownEntry, Instant)>,
+}
+
+impl Told {
+    /// Says what is new of `control`.
+    pub(super) fn tell(
+        &mut self,
+        control: &mut Control,
+        now: Instant,
+        say: &mut impl FnMut(FromLecd),
+    ) {
+        let counted = core::mem::take(&mut control.counters);
+        if counted != ControlCounters::default() {
+            say(FromLecd::Counted(counted));
+        }
+        self.conns.retain(|conn, _| {
+            let stays = control.conns.contains_key(conn);
+            if !stays {
+                say(FromLecd::ConnGone(*conn));
+            }
+            stays
+        });
+        for (conn, known) in &control.conns {
+            let row = KnownConn::of(*conn, known);
+            if self.conns.insert(*conn, row) != Some(row) {
+                say(FromLecd::Conn(row));
+            }
+        }
+        self.entries.retain(|mac, _| {
+            let stays = control.cache.contains_key(mac);
+            if !stays {
+                say(FromLecd::EntryGone(*mac));
+            }
+            stays
+        });
+        for (mac, entry) in &control.cache {
+            let told = self.entries.get(mac);
+            let current = told.is_some_and(|(row, verified)| {
+                row.describes(entry) && entry.verified.since(*verified) < VERIFIED_AGAIN
+            });
+            if !current {
+                let row = KnownEntry::of(*mac, entry, now);
+                self.entries.insert(*mac, (row.clone(), entry.verified));
+                say(FromLecd::Entry(row));
+            }
+        }
+        let standing = Box::new(control.standing());
+        if self.standing.as_ref() != Some(&standing) {
+            self.standing = Some(standing.clone());
+            say(FromLecd::Standing(standing));
+        }
+    }
+}
+
+impl Control {
+    /// Where it stands.
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            state: self.state,
+            lecid: self.lecid,
+            v2: self.v2,
+            elan: self.elan,
+            elan_id: self.elan_id,
+            lan_type: self.lan_type,
+            max_frame: self.max_frame,
+            les: self.les,
+            bus: self.bus,
+            topology_change: self.topology_change,
+            lecs_tlvs: self.lecs_tlvs.clone(),
+            params: self.params.clone(),
+        }
+    }
+
+    /// Stands there from now on; nothing else changes.
+    pub(super) fn stand(&mut self, at: Standing) {
+        let Standing {
+            state,
+            lecid,
+            v2,
+            elan,
+            elan_id,
+            lan_type,
+            max_frame,
+            les,
+            bus,
+            topology_change,
+            lecs_tlvs,
+            params,
+        } = at;
+        self.state = state;
+        (self.lecid, self.v2) = (lecid, v2);
+        (self.elan, self.elan_id) = (elan, elan_id);
+        (self.lan_type, self.max_frame) = (lan_type, max_frame);
+        (self.les, self.bus) = (les, bus);
+        self.topology_change = topology_change;
+        self.lecs_tlvs = lecs_tlvs;
+        self.params = params;
+    }
+
+    /// What a mirror knows, for the one that goes on from there.
+    pub(super) fn rows(&self, now: Instant) -> (Vec<KnownConn>, Vec<KnownEntry>) {
+        let conns = self.conns.iter();
+        let conns = conns.map(|(conn, known)| KnownConn::of(*conn, known));
+        let entries = self.cache.iter();
+        let entries = entries.map(|(mac, entry)| KnownEntry::of(*mac, entry, now));
+        (conns.collect(), entries.collect())
+    }
+
+    /// Goes on where another one was a member. Its connections are up, and the data plane knows them.
+    pub(super) fn adopt(
+        &mut self,
+        standing: Standing,
+        conns: Vec<KnownConn>,
+        entries: Vec<KnownEntry>,
+        now: Instant,
+    ) {
+        self.stand(standing);
+        self.state = LecState::Operational;
+        self.joined = true;
+        for row in conns {
+            let mut known = row.known();
+            match row.role {
+                Role::ControlDirect => self.control_direct = Some(row.conn),
+                Role::MulticastSend => self.multicast_send = Some(row.conn),
+                Role::DataDirect if !row.ready => {
+                    known.query_at = Some(now + self.params.connection_completion);
+                }
+                _ => {}
+            }
+            self.conns.insert(row.conn, known);
+        }
+        let room = self.config.limits.cache;
+        for row in entries.into_iter().take(room) {
+            let mac = row.mac;
+            let mut entry = row.mirrored(now);
+            // Whether it has one is found out below.
+            (entry.path, entry.asking) = (Path::None, None);
+            self.cache.insert(mac, entry);
+        }
+        for mac in self.cache.keys().copied().collect::<Vec<_>>() {
+            self.order_path(mac, now);
+        }
+        if self.topology_change {
+            self.start_topology_timer(now);
+        }
+        self.forward_lost(now);
+        let text = format!("goes on in ELAN {} as LECID {}", self.elan, self.lecid);
+        let trace = Trace::milestone("lane.adopted", text);
+        self.trace(trace.with("elan", self.elan).with("lecid", self.lecid));
+        // The one before may have been about to.
+        if self.v2 {
+            self.announce(now);
+        }
+        self.reckon();
+    }
+
+    /// Brings the data plane to where this entry is: on its path if it has one, else asking when it is wanted.
+    fn order_path(&mut self, mac: MacAddr, now: Instant) {
+        let entry = self.cache.get(&mac);
+        let has = entry.is_some_and(|entry| {
+            entry.wanted && entry.atm.is_some_and(|atm| self.best(atm).is_some())
+        });
+        if has {
+            self.connect_path(mac, now);
+        } else {
+            self.lose_path(mac);
+        }
+    }
+
+    /// True if `conn` is one without which a member is none.
+    pub(super) fn is_essential(&self, conn: ConnId) -> bool {
+        let role = |conn: &ConnId| self.conns.get(conn).map(|known| known.role);
+        match role(&conn) {
+            Some(Role::ControlDirect | Role::MulticastSend) => true,
+            Some(Role::Distribute) => self.count(Role::Distribute) == 1,
+            _ => false,
+        }
+    }
+
+    /// True if it has every connection that a member has.
+    pub(super) fn has_servers(&self) -> bool {
+        let servers = [Role::ControlDirect, Role::Distribute, Role::MulticastSend];
+        servers.into_iter().all(|role| self.count(role) > 0)
+    }
+
+    /// The connection to the BUS.
+    pub(super) fn bus_conn(&self) -> Option<ConnId> {
+        let mut conns = self.conns.iter();
+        let bus = conns.find(|(_, known)| known.role == Role::MulticastSend);
+        bus.map(|(conn, _)| *conn)
+    }
+}
+
+/// Messages of one step, in the order in which they must be heard: requests and what the user hears first, as what the
+/// data plane makes of its messages comes after.
+pub(super) fn drain(control: &mut Control, say: &mut impl FnMut(FromLecd)) {
+    use super::Output;
+    while let Some(output) = control.out.pop_front() {
+        let message = match output {
+            Output::Atm(request) => FromLecd::of(request),
+            Output::Associate { mac, atm, tlvs } => Some(FromLecd::Associate { mac, atm, tlvs }),
+            Output::Dissociate { mac } => Some(FromLecd::Dissociate { mac }),
+            Output::Resolved { mac, owner } => Some(FromLecd::Resolved { mac, owner }),
+            Output::Joined {
+                lecid,
+                elan,
+                max_frame,
+                elan_id,
+                tlvs,
+            } => Some(FromLecd::Joined {
+                lecid,
+                elan,
+                max_frame,
+                elan_id,
+                tlvs,
+            }),
+            Output::Left => Some(FromLecd::Left),
+            Output::Trace(trace) => Some(FromLecd::Trace(trace)),
+            // These are the other half's.
+            Output::Deliver(_) | Output::Lecd(_) => None,
+        };
+        if let Some(message) = message {
+            say(message);
+        }
+    }
+    while let Some(message) = control.to_data.pop_front() {
+        say(FromLecd::Data(message));
+    }
+}

@@ -1,0 +1,209 @@
+//! What the daemon says, and how much of it is believed.
+
+use super::{Call, SERVER_CALLS, SHORTEST};
+use crate::lane::lec::split::{FromLecd, ToData};
+use crate::lane::lec::{Lec, Output};
+use crate::{AtmRequest, ConnId, Instant};
+use aerostat_wire::{Qos, Sap};
+use std::collections::VecDeque;
+
+impl Lec {
+    const fn refuse(&mut self) {
+        let refused = &mut self.control.counters.daemon_refused;
+        *refused = refused.saturating_add(1);
+    }
+
+    pub(super) fn hear(&mut self, message: FromLecd, now: Instant) {
+        let Some(away) = self.away.as_mut().filter(|away| away.told) else {
+            // On its way when it was all over.
+            return self.refuse();
+        };
+        let limit = self.control.config.limits.cache;
+        match message {
+            FromLecd::Data(message) => self.hear_data(message, now),
+            FromLecd::Associate { mac, atm, tlvs } => {
+                if !away.associated.contains(&mac) && away.associated.len() >= limit {
+                    return self.refuse();
+                }
+                away.associated.insert(mac);
+                self.out.push_back(Output::Associate { mac, atm, tlvs });
+            }
+            FromLecd::Dissociate { mac } if away.associated.remove(&mac) => {
+                self.out.push_back(Output::Dissociate { mac });
+            }
+            FromLecd::Resolved { mac, owner } => {
+                if away.asked.remove(&mac) {
+                    self.out.push_back(Output::Resolved { mac, owner });
+                }
+            }
+            FromLecd::Joined {
+                lecid,
+                elan,
+                max_frame,
+                elan_id,
+                tlvs,
+            } if !away.joined => {
+                away.joined = true;
+                self.out.push_back(Output::Joined {
+                    lecid,
+                    elan,
+                    max_frame,
+                    elan_id,
+                    tlvs,
+                });
+            }
+            FromLecd::Left if away.joined => self.leave_user(),
+            FromLecd::Dissociate { .. } | FromLecd::Joined { .. } | FromLecd::Left => self.refuse(),
+            FromLecd::Trace(trace) => self.out.push_back(Output::Trace(trace)),
+            FromLecd::Counted(counted) => self.control.counters.add(&counted),
+            FromLecd::Standing(standing) => self.control.stand(*standing),
+            // One that it has not heard to be gone is no mistake of its.
+            FromLecd::Conn(row) if !away.calls.contains_key(&row.conn) => {}
+            FromLecd::Conn(row) => {
+                self.control.conns.insert(row.conn, row.known());
+            }
+            FromLecd::ConnGone(conn) => {
+                self.control.conns.remove(&conn);
+            }
+            FromLecd::Entry(row) => {
+                let cache = &mut self.control.cache;
+                if !cache.contains_key(&row.mac) && cache.len() >= limit {
+                    return self.refuse();
+                }
+                cache.insert(row.mac, row.mirrored(now));
+            }
+            FromLecd::EntryGone(mac) => {
+                self.control.cache.remove(&mac);
+            }
+            FromLecd::Ended { exits } => {
+                (away.told, away.stopping) = (false, false);
+                away.present &= !exits;
+                self.drop_all(now);
+                // It may have been wanted again meanwhile.
+                self.start_away(now);
+            }
+            FromLecd::Listen { .. }
+            | FromLecd::Unlisten { .. }
+            | FromLecd::Connect { .. }
+            | FromLecd::Accept { .. }
+            | FromLecd::Release { .. }
+            | FromLecd::Send { .. } => self.hear_request(message, now),
+        }
+    }
+
+    /// A message for the data plane, as far as the daemon may say it.
+    fn hear_data(&mut self, message: ToData, now: Instant) {
+        let Some(away) = &mut self.away else {
+            return;
+        };
+        // One that is gone, which it has not heard yet, is no mistake of its.
+        let late = |conn: &ConnId| !away.calls.contains_key(conn);
+        let carries = |conn: &ConnId| {
+            let call = away.calls.get(conn);
+            call.is_some_and(|call| call.up && call.sap != Sap::LANE_CONTROL)
+        };
+        let proper = match &message {
+            ToData::Joined { lecid, .. } => matches!(lecid, 1..=0xfeff),
+            ToData::Quota { count, time } => *count > 0 && *time >= SHORTEST,
+            ToData::Bus(Some(conn)) | ToData::Open { conn, .. } if late(conn) => return,
+            ToData::Switch { to, .. } | ToData::Proceed { to, .. } if late(to) => return,
+            ToData::Bus(Some(conn)) => self.data.owns(*conn),
+            ToData::Open { conn, idle, .. } => {
+                carries(conn) && idle.is_none_or(|idle| idle >= SHORTEST)
+            }
+            ToData::Switch { to, .. } | ToData::Proceed { to, .. } => self.data.owns(*to),
+            ToData::Bus(None)
+            | ToData::Close(_)
+            | ToData::Unresolved { .. }
+            | ToData::Forget(_)
+            | ToData::AskUse(_)
+            | ToData::Reset => true,
+        };
+        if !proper {
+            return self.refuse();
+        }
+        let mut waiting = VecDeque::new();
+        let mut on = ConnId(0);
+        if let ToData::Open { conn, .. } = &message
+            && let Some(call) = away.calls.get_mut(conn)
+        {
+            on = *conn;
+            waiting = core::mem::take(&mut call.waiting);
+        }
+        self.data.handle(message, now);
+        for sdu in waiting {
+            self.data.receive(on, &sdu, now);
+        }
+    }
+
+    /// A request to the ATM service, as far as the daemon may make it.
+    fn hear_request(&mut self, message: FromLecd, now: Instant) {
+        let Some(away) = &mut self.away else {
+            return;
+        };
+        let own = self.control.config.address;
+        let room = away.calls.len() < self.control.config.limits.vccs + SERVER_CALLS;
+        let request = match message {
+            FromLecd::Listen {
+                address,
+                sap,
+                max_sdu,
+            } if address == own => {
+                away.listens.insert((address, sap));
+                AtmRequest::Listen {
+                    address,
+                    sap,
+                    max_sdu,
+                }
+            }
+            FromLecd::Unlisten { address, sap } if away.listens.remove(&(address, sap)) => {
+                AtmRequest::Unlisten { address, sap }
+            }
+            FromLecd::Connect {
+                conn,
+                called,
+                sap,
+                max_sdu,
+            } if room && conn.0 < ConnId::INCOMING && !away.calls.contains_key(&conn) => {
+                away.last_conn = conn;
+                away.calls.insert(conn, Call::new(true, sap));
+                AtmRequest::Connect {
+                    conn,
+                    calling: own,
+                    called,
+                    sap,
+                    qos: Qos::ubr(max_sdu),
+                    multipoint: false,
+                }
+            }
+            // One that is gone, which it has not heard yet, is no mistake of its.
+            FromLecd::Accept { conn }
+            | FromLecd::Release { conn, .. }
+            | FromLecd::Send { conn, .. }
+                if !away.calls.contains_key(&conn) =>
+            {
+                return;
+            }
+            FromLecd::Accept { conn } => match away.calls.get_mut(&conn) {
+                Some(call) if !call.outgoing && !call.accepted => {
+                    call.accepted = true;
+                    AtmRequest::Accept { conn }
+                }
+                _ => return self.refuse(),
+            },
+            FromLecd::Release { conn, cause } => {
+                away.calls.remove(&conn);
+                // Before a frame is sent on it.
+                self.data.handle(ToData::Close(conn), now);
+                AtmRequest::Release { conn, cause }
+            }
+            FromLecd::Send { conn, sdu }
+                if !sdu.is_empty() && away.calls.get(&conn).is_some_and(|call| call.up) =>
+            {
+                AtmRequest::Send { conn, sdu }
+            }
+            _ => return self.refuse(),
+        };
+        self.out.push_back(Output::Atm(request));
+    }
+}

@@ -1,0 +1,248 @@
+//! Messages as octets: see [`crate::split::codec`].
+
+use super::{CallEvent, ForLec, FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
+use super::{ToControl, ToData};
+use crate::lane::lec::{ArpStatus, ControlCounters, LecConfig, LecState};
+use crate::lane::{LecLimits, LecParams};
+use crate::split::Random;
+use crate::split::codec::{DecodeError, Field, Message, Reader};
+use crate::{split_choice, split_record};
+use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv, TlvType};
+
+impl<M: Field> Field for ForLec<M> {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.itf.put(to);
+        self.message.put(to);
+    }
+    fn take(from: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        let itf = u16::take(from, "interface")?;
+        let message = M::take(from, "message")?;
+        Ok(Self { itf, message })
+    }
+    fn sample(random: &mut Random) -> Self {
+        let itf = u16::sample(random);
+        let message = M::sample(random);
+        Self { itf, message }
+    }
+}
+
+impl<M: Field> Message for ForLec<M> {
+    fn encode(&self) -> Vec<u8> {
+        let mut frame = Vec::new();
+        self.put(&mut frame);
+        frame
+    }
+    fn decode(frame: &[u8]) -> Result<Self, DecodeError> {
+        let mut from = Reader::new(frame);
+        let message = Self::take(&mut from, "message")?;
+        from.finish("message")?;
+        Ok(message)
+    }
+}
+
+/// Its octets, with their number before them.
+impl Field for ElanName {
+    fn put(&self, to: &mut Vec<u8>) {
+        let name = self.as_bytes();
+        (name.len() as u8).put(to);
+        to.extend(name);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        let length = from.u8(name)?;
+        let octets = from.take(name, length.into())?;
+        Self::from_octets(octets).ok_or(DecodeError::value(name, at, length.into()))
+    }
+    fn sample(random: &mut Random) -> Self {
+        let octets = <[u8; 32]>::sample(random);
+        let length = random.below(33);
+        Self::from_octets(&octets[..length]).unwrap_or_default()
+    }
+}
+
+macro_rules! wrapped {
+    ($($outer:ident($inner:ty)),+) => {$(
+        impl Field for $outer {
+            fn put(&self, to: &mut Vec<u8>) {
+                self.0.put(to);
+            }
+            fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+                <$inner>::take(from, name).map(Self)
+            }
+            fn sample(random: &mut Random) -> Self {
+                Self(Field::sample(random))
+            }
+        }
+    )+};
+}
+wrapped!(LanType(u8), MaxFrameSize(u8), TlvType(u32));
+
+split_choice!(LecState {
+    0 Stopped;
+    1 Initial;
+    2 LecsConnect;
+    3 Configure;
+    4 Join;
+    5 InitialRegistration;
+    6 BusConnect;
+    7 Operational;
+});
+split_choice!(ArpStatus { 1 Unknown; 2 ArpPending; 3 VcPending; 4 FlushPending; 5 ForwardDirect; });
+split_choice!(Role {
+    1 ConfigDirect;
+    2 ControlDirect;
+    3 Distribute;
+    4 MulticastSend;
+    5 MulticastForward;
+    6 DataDirect;
+});
+
+split_record!(Tlv { kind, value });
+split_record!(LecParams {
+    control_timeout,
+    initial_control_timeout,
+    control_backoff,
+    max_unknown_count,
+    max_unknown_time,
+    vcc_timeout,
+    max_retry_count,
+    aging_time,
+    forward_delay,
+    expected_arp_time,
+    flush_timeout,
+    path_switching_delay,
+    connection_completion,
+    forward_disconnect,
+    min_reconfigure_delay,
+    max_reconfigure_delay,
+    max_bus_retries,
+    call_retry
+});
+split_record!(LecLimits { cache, queue, vccs });
+split_record!(LecConfig {
+    elan,
+    address,
+    mac,
+    more_macs,
+    lan_type,
+    max_frame,
+    v2,
+    llc_mux,
+    proxy,
+    lecs,
+    les,
+    tlvs,
+    params,
+    limits,
+    seed
+});
+split_record!(ControlCounters {
+    sent,
+    received,
+    bad,
+    unasked,
+    calls_refused,
+    cache_full,
+    joins,
+    losses,
+    daemon_refused
+});
+split_record!(Standing {
+    state,
+    lecid,
+    v2,
+    elan,
+    elan_id,
+    lan_type,
+    max_frame,
+    les,
+    bus,
+    topology_change,
+    lecs_tlvs,
+    params
+});
+split_record!(KnownConn {
+    conn,
+    role,
+    peer,
+    outgoing,
+    vc,
+    mux,
+    ready
+});
+split_record!(KnownEntry {
+    mac,
+    atm,
+    status,
+    remote,
+    from_data,
+    associated,
+    tlvs,
+    age
+});
+
+split_choice!(ToData {
+    1 Joined { lecid, max_sdu };
+    2 Quota { count, time };
+    3 Bus(conn);
+    4 Open { conn, idle, mux };
+    5 Close(conn);
+    6 Switch { mac, to, fresh };
+    7 Proceed { mac, to };
+    8 Unresolved { mac, asked };
+    9 Forget(mac);
+    10 AskUse(mac);
+    11 Reset;
+});
+split_choice!(ToControl {
+    1 Resolve(mac);
+    2 Control { conn, sdu };
+    3 Heard { mac, conn };
+    4 Idle(conn);
+    5 Switched { mac, to };
+    6 MustFlush { mac, to, via, ago };
+    7 Unwanted(mac);
+    8 Use { mac, ago };
+});
+split_choice!(CallEvent {
+    1 Up;
+    2 Incoming { conn, calling, sap };
+    3 Connected { conn, vc };
+    4 Released { conn, cause };
+    5 Received { conn, sdu };
+});
+split_choice!(ToLecd {
+    1 Start { config, transaction, conn };
+    2 Conn(conn);
+    3 Entry(entry);
+    4 Go(standing);
+    5 Stop;
+    6 Data(message);
+    7 Call(event);
+    8 SetTlvs(tlvs);
+    9 SetRemote(macs);
+    10 TopologyChange(on);
+    11 Resolve(mac);
+});
+split_choice!(FromLecd {
+    1 Data(message);
+    2 Listen { address, sap, max_sdu };
+    3 Unlisten { address, sap };
+    4 Connect { conn, called, sap, max_sdu };
+    5 Accept { conn };
+    6 Release { conn, cause };
+    7 Send { conn, sdu };
+    8 Associate { mac, atm, tlvs };
+    9 Dissociate { mac };
+    10 Resolved { mac, owner };
+    11 Joined { lecid, elan, max_frame, elan_id, tlvs };
+    12 Left;
+    13 Trace(trace);
+    14 Counted(counters);
+    15 Standing(standing);
+    16 Conn(conn);
+    17 ConnGone(conn);
+    18 Entry(entry);
+    19 EntryGone(mac);
+    20 Ended { exits };
+});

@@ -1,0 +1,95 @@
+//! Every message survives its octets; no octets do harm.
+
+use super::*;
+use crate::split::codec::Message as _;
+use crate::split::testing::{canonical, damaged, survives};
+use crate::split::{FRAME_MAX, names};
+use proptest::prelude::*;
+
+type To = ForLec<ToLecd>;
+type From = ForLec<FromLecd>;
+
+proptest! {
+    #[test]
+    fn messages_survive(seed: u64) {
+        survives::<To>(seed);
+        survives::<From>(seed);
+    }
+
+    #[test]
+    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+        canonical::<To>(&octets);
+        canonical::<From>(&octets);
+    }
+
+    /// The first octets are an interface and a type that exists.
+    #[test]
+    fn any_fields_are_a_message_or_an_error(
+        kind in 0u16..22,
+        octets in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let frame = [&[0, 1][..], &kind.to_be_bytes(), &octets].concat();
+        canonical::<To>(&frame);
+        canonical::<From>(&frame);
+    }
+
+    #[test]
+    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
+        damaged::<To>(seed, at, to);
+        damaged::<From>(seed, at, to);
+    }
+}
+
+/// A path for a destination, octet by octet.
+#[test]
+fn one_form_for_ever() {
+    let message = ForLec {
+        itf: 3,
+        message: FromLecd::Data(ToData::Switch {
+            mac: MacAddr([2, 0, 0, 0, 0, 1]),
+            to: ConnId(0x8000_0002),
+            fresh: Duration::from_secs(6),
+        }),
+    };
+    let expected = [
+        &[0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0x80, 0, 0, 2][..],
+        &6_000_000_000_u64.to_be_bytes(),
+    ];
+    assert_eq!(message.encode(), expected.concat());
+}
+
+#[test]
+fn the_largest_sdu_fits_and_so_do_as_many_macs_as_are_told() {
+    let (conn, sdu) = (ConnId(1), vec![1; 65_535]);
+    let largest = FromLecd::Send { conn, sdu };
+    let (itf, message) = (1, largest);
+    assert!(ForLec { itf, message }.encode().len() <= FRAME_MAX);
+    let message = ToLecd::SetRemote(vec![MacAddr::BROADCAST; MACS]);
+    assert!(ForLec { itf, message }.encode().len() <= FRAME_MAX);
+}
+
+/// A trace of the daemon whose name is not in the list would lose it on the way.
+#[test]
+fn every_name_that_the_control_part_uses_is_known() {
+    let sources = [
+        include_str!("../adopt.rs"),
+        include_str!("../arp.rs"),
+        include_str!("../control.rs"),
+        include_str!("../direct.rs"),
+        include_str!("../join.rs"),
+        include_str!("../process.rs"),
+    ];
+    let (count, strangers) = names::strangers(&sources, "lane.");
+    assert!(strangers.is_empty(), "{strangers:?}");
+    assert!(count > 10, "{count}");
+}
+
+/// Point-to-multipoint is the servers' business.
+#[test]
+fn requests_become_messages_and_others_none() {
+    let conn = ConnId(1);
+    let accept = AtmRequest::Accept { conn };
+    assert_eq!(FromLecd::of(accept), Some(FromLecd::Accept { conn }));
+    let party = crate::PartyId(1);
+    assert_eq!(FromLecd::of(AtmRequest::DropParty { conn, party }), None);
+}
