@@ -15,7 +15,7 @@ use aerostat_wire::mpoa::{
 };
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, internet_checksum};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Hosts 1 and 2 are users 0 and 1, routers 1 and 2 are users 2 and 3, a stranger is user 4.
 enum User {
@@ -66,6 +66,7 @@ impl Router {
             itf: itf.into(),
             ip: ip(itf, host),
             prefix_len: 24,
+            ip6: None,
             mac: router_mac(n),
             elan_id: itf.into(),
             lane: true,
@@ -103,7 +104,8 @@ impl Router {
         // Only a start or stop that comes twice is refused.
         let _ = self.mps.handle_input(input, now);
     }
-    fn route(&self, to: Ipv4Addr) -> Option<RouteResult> {
+    fn route(&self, to: IpAddr) -> Option<RouteResult> {
+        let IpAddr::V4(to) = to else { return None };
         let [_, network, _, host] = to.octets();
         let (own, other) = (self.n, 3 - self.n);
         match (self.mood & 6, network) {
@@ -116,11 +118,12 @@ impl Router {
             }),
             _ => Some(RouteResult::Via {
                 itf: BETWEEN.into(),
-                next_hop: ip(BETWEEN, other),
+                next_hop: ip(BETWEEN, other).into(),
             }),
         }
     }
-    fn neighbour(&self, itf: u32, to: Ipv4Addr) -> Option<mps::L2Answer> {
+    fn neighbour(&self, itf: u32, to: IpAddr) -> Option<mps::L2Answer> {
+        let IpAddr::V4(to) = to else { return None };
         let n = to.octets()[3];
         if self.mood & 1 == 1 {
             return None;
@@ -287,6 +290,14 @@ fn some_ip(feed: &mut Feed<'_>) -> Ipv4Addr {
     }
 }
 
+fn some_address(feed: &mut Feed<'_>) -> IpAddr {
+    let four = some_ip(feed);
+    match feed.below(16) {
+        0 => four.to_ipv6_mapped().into(),
+        _ => four.into(),
+    }
+}
+
 fn some_atm(feed: &mut Feed<'_>) -> AtmAddress {
     let id = feed.pick(&[0x11, 0x12, 0x21, 0x22, 0x33]);
     address(id, feed.pick(&[0, 0x50, 0x51, 0x52, 0x53]))
@@ -295,7 +306,7 @@ fn some_atm(feed: &mut Feed<'_>) -> AtmAddress {
 /// A packet whose numbers are near those in use.
 fn packet(feed: &mut Feed<'_>) -> Packet {
     let id = u32::from(feed.u8() & 15);
-    let (a, b) = (some_ip(feed), some_ip(feed));
+    let (a, b) = (some_address(feed), some_address(feed));
     let (x, y) = (some_atm(feed), some_atm(feed));
     let n = feed.u8();
     let mut packet = match feed.below(8) {
@@ -505,7 +516,7 @@ fn manage_router(feed: &mut Feed<'_>, router: &mut Router, now: Instant) {
             router.input(
                 mps::Input::NeighbourChanged {
                     itf,
-                    ip: some_ip(feed),
+                    ip: some_address(feed),
                 },
                 now,
             );

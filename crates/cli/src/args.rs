@@ -273,7 +273,7 @@ pub(crate) struct InspectArgs {
     pub(crate) node_and_what: Vec<String>,
     /// With nhrp: why packets for this address take a shortcut or not
     #[arg(long, value_name = "ADDR")]
-    pub(crate) why: Option<std::net::Ipv4Addr>,
+    pub(crate) why: Option<std::net::IpAddr>,
     /// Show it again every second
     #[arg(short, long)]
     pub(crate) watch: bool,

@@ -539,6 +539,7 @@ impl<'a> Builder<'a> {
                 itf: itf as u32,
                 ip: lec.ip,
                 prefix_len: elan.subnet.length,
+                ip6: None,
                 mac: lec.mac,
                 elan_id: elan.id,
                 lane: elan.clip.is_none(),

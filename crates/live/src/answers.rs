@@ -14,7 +14,7 @@ use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::Instant;
 use rustix::fd::AsFd as _;
 use serde_json::json;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Answers one request.
 pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -> Reply {
@@ -282,7 +282,7 @@ fn stations<'a>(
 fn why(
     driver: &Driver<'_>,
     node: Option<&str>,
-    address: Ipv4Addr,
+    address: IpAddr,
     now: Instant,
 ) -> Result<Answer, Answer> {
     let tables = stations(driver, node)?.filter_map(|(name, station)| {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, Shutdown};
+use std::net::{IpAddr, Shutdown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub enum Request {
         /// Node name; `None` for all nodes with an MPOA client or server.
         node: Option<String>,
         /// The destination.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
     /// State as the text of the file under Linux' `/proc` that shows it.
     Proc {

@@ -7,13 +7,16 @@
 
 use crate::llc::LlcSnap;
 use crate::nhrp::{self, Cie, Common, Extension, NbmaAddress, Packet, ProtocolAddress};
+use crate::prefix::width;
 use crate::{AtmAddress, DecodeError, MacAddr, Reader};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 /// LLC/SNAP header of tagged shortcut data; the 4-octet tag follows.
 pub const LLC_TAGGED: [u8; 8] = LlcSnap::MpoaTagged { tag: 0 }.header();
 /// LLC/SNAP header of untagged shortcut data: RFC 2684 routed IPv4.
 pub const LLC_IPV4: [u8; 8] = LlcSnap::Ipv4.header();
+/// The same for IPv6.
+pub const LLC_IPV6: [u8; 8] = LlcSnap::Ipv6.header();
 
 /// `ar$op.type` values of MPOA.
 pub mod op {
@@ -180,6 +183,16 @@ impl DllHeader {
             header,
         }))
     }
+    /// An Ethernet II header for packets to `target`: IPv4 or IPv6.
+    #[must_use]
+    pub fn ethernet(target: IpAddr, destination: MacAddr, source: MacAddr) -> Vec<u8> {
+        let mut header = Self::ethernet_ipv4(destination, source);
+        if target.is_ipv6() {
+            header.truncate(12);
+            header.extend(nhrp::PROTOCOL_IPV6.to_be_bytes());
+        }
+        header
+    }
     /// An Ethernet II header for IPv4.
     #[must_use]
     pub fn ethernet_ipv4(destination: MacAddr, source: MacAddr) -> Vec<u8> {
@@ -293,15 +306,15 @@ pub fn unknown_compulsory(packet: &Packet) -> Option<u16> {
 pub fn resolution_request(
     id: u32,
     source_data: AtmAddress,
-    source: Ipv4Addr,
-    target: Ipv4Addr,
+    source: IpAddr,
+    target: IpAddr,
 ) -> Packet {
     let common = Common {
         request_id: id,
         source_nbma: source_data.into(),
         source: source.into(),
         destination: target.into(),
-        cies: vec![Cie::brief(32, 0)],
+        cies: vec![Cie::brief(width(target), 0)],
         ..Common::default()
     };
     Packet::new(op::RESOLUTION_REQUEST, common).with(Tag::Wanted.extension())
@@ -315,9 +328,9 @@ pub struct Imposition {
     /// Data ATM address of the ingress MPC.
     pub ingress_data: AtmAddress,
     /// Protocol address of the egress MPS.
-    pub mps: Ipv4Addr,
+    pub mps: IpAddr,
     /// Destination of the shortcut.
-    pub target: Ipv4Addr,
+    pub target: IpAddr,
     /// Prefix length that the entry covers.
     pub prefix: u8,
     /// Holding time, s; 0 removes the entry.
@@ -347,7 +360,7 @@ impl Imposition {
         packet.with(self.dll.extension())
     }
     /// Reads a Cache Imposition Request; `Ok(None)` if a part is missing that must be there: both protocol
-    /// addresses as IPv4, the ingress address, one client information entry, the DLL Header extension.
+    /// addresses as IP, the ingress address, one client information entry, the DLL Header extension.
     ///
     /// # Errors
     /// If an extension's length does not fit its contents.
@@ -420,12 +433,12 @@ pub fn keep_alive(sequence: u32, mps_control: AtmAddress, lifetime_s: u32) -> Pa
 
 /// A Trigger: asks an ingress MPC to resolve `target`.
 #[must_use]
-pub fn trigger(mps_control: AtmAddress, mps: Ipv4Addr, target: Ipv4Addr) -> Packet {
+pub fn trigger(mps_control: AtmAddress, mps: IpAddr, target: IpAddr) -> Packet {
     let common = Common {
         source_nbma: mps_control.into(),
         source: mps.into(),
         destination: target.into(),
-        cies: vec![Cie::brief(32, 0)],
+        cies: vec![Cie::brief(width(target), 0)],
         ..Common::default()
     };
     Packet::new(op::TRIGGER, common)
@@ -441,11 +454,11 @@ pub struct EgressPurge {
     /// Data ATM address of the egress MPC.
     pub mpc_data: AtmAddress,
     /// Protocol address of the egress MPC.
-    pub mpc: Ipv4Addr,
+    pub mpc: IpAddr,
     /// Protocol address of the egress MPS.
-    pub mps: Ipv4Addr,
+    pub mps: IpAddr,
     /// Destination of the entry.
-    pub target: Ipv4Addr,
+    pub target: IpAddr,
     /// Its prefix length.
     pub prefix: u8,
     /// Its cache id.
@@ -485,9 +498,9 @@ impl EgressPurge {
 pub fn purge_request(
     id: u32,
     source_nbma: AtmAddress,
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
-    target: Ipv4Addr,
+    source: IpAddr,
+    destination: IpAddr,
+    target: IpAddr,
     prefix: u8,
 ) -> Packet {
     let common = Common {
@@ -510,14 +523,16 @@ pub fn purge_request(
 #[must_use]
 pub fn data_plane_purge(
     own_data: AtmAddress,
-    own: Option<Ipv4Addr>,
-    target: Ipv4Addr,
+    own: Option<IpAddr>,
+    target: IpAddr,
     prefix: u8,
 ) -> Packet {
     let common = Common {
         flags: nhrp::flag::NO_REPLY,
         source_nbma: NbmaAddress::from(own_data),
-        source: own.map_or(ProtocolAddress::NONE, ProtocolAddress::from),
+        source: own
+            .filter(|own| own.is_ipv6() == target.is_ipv6())
+            .map_or(ProtocolAddress::NONE, ProtocolAddress::from),
         cies: vec![Cie {
             protocol: target.into(),
             ..Cie::brief(prefix, 0)
@@ -537,7 +552,7 @@ pub enum ShortcutSdu<'a> {
         /// The internetwork-layer packet.
         packet: &'a [u8],
     },
-    /// An IPv4 packet without tag.
+    /// An IPv4 or IPv6 packet without tag; its version is the one that the LLC header tells.
     Routed(
         /// The packet.
         &'a [u8],
@@ -563,14 +578,19 @@ impl<'a> ShortcutSdu<'a> {
                 tag: u32::from_be_bytes(*tag),
                 packet,
             },
-            (LLC_IPV4, _) => Self::Routed(rest),
+            (LLC_IPV4, _) if !is_ipv6(rest) => Self::Routed(rest),
+            (LLC_IPV6, _) if is_ipv6(rest) => Self::Routed(rest),
             (nhrp::LLC, _) => Self::Control(rest),
             _ => Self::Unknown,
         }
     }
 }
 
-/// Shortcut SDU of an IPv4 packet: tagged if there is a tag, else routed.
+fn is_ipv6(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|octet| octet >> 4 == 6)
+}
+
+/// Shortcut SDU of an IPv4 or IPv6 packet: tagged if there is a tag, else routed.
 #[must_use]
 pub fn shortcut_sdu(tag: Option<u32>, packet: &[u8]) -> Vec<u8> {
     let mut sdu = Vec::with_capacity(12 + packet.len());
@@ -579,6 +599,7 @@ pub fn shortcut_sdu(tag: Option<u32>, packet: &[u8]) -> Vec<u8> {
             sdu.extend(LLC_TAGGED);
             sdu.extend(tag.to_be_bytes());
         }
+        None if is_ipv6(packet) => sdu.extend(LLC_IPV6),
         None => sdu.extend(LLC_IPV4),
     }
     sdu.extend(packet);

@@ -9,6 +9,7 @@ use aerostat_proto::mpoa::mps;
 use aerostat_proto::{Instant, Machine, Refused};
 use aerostat_wire::MacAddr;
 use aerostat_wire::ipv4::Ipv4View;
+use std::net::IpAddr;
 
 /// What stands above the interfaces.
 pub enum Ip {
@@ -155,7 +156,7 @@ impl Host {
                 self.tell_mps(
                     mps::Input::NeighbourChanged {
                         itf: interface as u32,
-                        ip: address,
+                        ip: address.into(),
                     },
                     now,
                 );
@@ -171,15 +172,22 @@ impl Host {
                 self.set_tlvs(itf as usize, tlvs, now);
             }
             mps::Output::LookupRoute { query, dst } => {
-                let found = self.ip.router().map(|router| router.lookup(dst));
+                let router = self.ip.router();
+                let found = router.and_then(|router| match dst {
+                    IpAddr::V4(dst) => Some(router.lookup(dst)),
+                    IpAddr::V6(_) => None,
+                });
                 let result = found.and_then(route_result);
                 self.tell_mps(mps::Input::Route { query, result }, now);
             }
             mps::Output::ResolveL2 { query, itf, ip } => {
+                let IpAddr::V4(address) = ip else {
+                    return self.answer_l2(query, None, now);
+                };
                 let resolve = RouterInput::Resolve {
                     token: query.into(),
                     interface: itf as usize,
-                    address: ip,
+                    address,
                 };
                 let asked = self
                     .ip
@@ -287,7 +295,7 @@ fn route_result(found: RouteResult) -> Option<mps::RouteResult> {
             next_hop,
         } => Some(mps::RouteResult::Via {
             itf: interface as u32,
-            next_hop,
+            next_hop: next_hop.into(),
         }),
         RouteResult::Broadcast | RouteResult::Multicast | RouteResult::NoRoute => None,
     }

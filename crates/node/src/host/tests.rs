@@ -109,7 +109,7 @@ fn an_mpoa_client_that_starts_again_has_the_parameters_of_the_lecs() {
 
 #[test]
 fn clients_say_why_and_servers_that_did_nothing_are_silent() {
-    let target = Ipv4Addr::new(10, 2, 0, 20);
+    let target = Ipv4Addr::new(10, 2, 0, 20).into();
     let host = client();
     let table = host.why(target, NOW).expect("it has a client");
     let row: Vec<String> = table.rows[0].iter().map(ToString::to_string).collect();

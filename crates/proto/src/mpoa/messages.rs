@@ -13,11 +13,11 @@ use crate::mpoa::params::MpcParams;
 use crate::{Cause, ConnId};
 use aerostat_wire::mpoa::FlowFilter;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Vc};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 /// Name of an ingress cache entry: control address of the MPS that would route the flow, destination, and the QoS entry
 /// that its packets fit, if any.
-pub type FlowName = (AtmAddress, Ipv4Addr, Option<FlowFilter>);
+pub type FlowName = (AtmAddress, IpAddr, Option<FlowFilter>);
 
 /// Control information of an ingress cache entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,11 +25,11 @@ pub struct IngressInfo {
     /// Control address of the ingress MPS.
     pub mps: AtmAddress,
     /// Destination of the flow.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// The QoS entry that its packets fit; each makes a flow of its own.
     pub filter: Option<FlowFilter>,
     /// Source of the flow that was detected; unspecified if a Trigger asked for the resolution.
-    pub source: Ipv4Addr,
+    pub source: IpAddr,
     /// Code of the last NHRP client information entry; 0 is success.
     pub code: u8,
     /// Data address of the egress MPC; zero if unknown.
@@ -47,7 +47,7 @@ pub struct IngressInfo {
 impl IngressInfo {
     /// A flow of which nothing is known yet.
     #[must_use]
-    pub const fn unresolved(flow: FlowName, source: Ipv4Addr) -> Self {
+    pub const fn unresolved(flow: FlowName, source: IpAddr) -> Self {
         let (mps, destination, filter) = flow;
         Self {
             mps,
@@ -75,13 +75,13 @@ pub struct EgressInfo {
     /// Control address of the egress MPS.
     pub mps: AtmAddress,
     /// Its protocol address.
-    pub mps_ip: Ipv4Addr,
+    pub mps_ip: IpAddr,
     /// Cache id; with `mps` the name of the entry.
     pub cache_id: u32,
     /// The tag under which packets arrive; `None` if they arrive untagged.
     pub tag: Option<u32>,
     /// Destination.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Its prefix length, 1..=32.
     pub prefix: u8,
     /// Data address of the ingress MPC.
@@ -113,7 +113,7 @@ pub enum ToKernel {
         /// Who asks.
         mps: AtmAddress,
         /// For which destination.
-        destination: Ipv4Addr,
+        destination: IpAddr,
     },
     /// 102 MPOA_RES_REPLY_RCVD: the answer, good (`code` 0) or bad.
     ResolutionReply(IngressInfo),
@@ -122,7 +122,7 @@ pub enum ToKernel {
         /// Among which entries.
         scope: PurgeScope,
         /// Address.
-        destination: Ipv4Addr,
+        destination: IpAddr,
         /// Prefix length, 0..=32.
         prefix: u8,
     },
@@ -232,7 +232,7 @@ pub enum ToDaemon {
         /// The shortcut.
         conn: ConnId,
         /// Address that is not, or no more, reachable here.
-        destination: Ipv4Addr,
+        destination: IpAddr,
         /// Its prefix length.
         prefix: u8,
     },

@@ -5,6 +5,7 @@
 
 use crate::{Duration, Instant};
 use aerostat_wire::lane::{Tlv, TlvType};
+use core::net::IpAddr;
 
 /// MPC-c1: each wait of a retried request is this many times the one before.
 pub const RETRY_MULTIPLIER: u32 = 2;
@@ -67,8 +68,10 @@ pub struct MpcParams {
     pub frame_count: u16,
     /// MPC-p2.
     pub frame_time: Duration,
-    /// MPC-p3: whether flows of IPv4 are detected. No other protocol is implemented.
+    /// MPC-p3: whether flows of IPv4 are detected.
     pub ipv4: bool,
+    /// MPC-p3: whether flows of IPv6 are detected.
+    pub ipv6: bool,
     /// MPC-p4: wait before the first retry of a request.
     pub retry_initial: Duration,
     /// MPC-p5: sum of the waits after which a request has failed.
@@ -83,6 +86,7 @@ impl Default for MpcParams {
             frame_count: Range::P1.default,
             frame_time: Range::P2.default_s(),
             ipv4: true,
+            ipv6: true,
             retry_initial: Range::P4.default_s(),
             retry_max: Range::P5.default_s(),
             hold_down: Range::P6.default_s(),
@@ -91,6 +95,14 @@ impl Default for MpcParams {
 }
 
 impl MpcParams {
+    /// Whether flows to such addresses are detected.
+    #[must_use]
+    pub const fn detects(&self, destination: IpAddr) -> bool {
+        match destination {
+            IpAddr::V4(_) => self.ipv4,
+            IpAddr::V6(_) => self.ipv6,
+        }
+    }
     /// The same parameters with each value moved into its range.
     #[must_use]
     pub fn clamped(mut self) -> Self {
@@ -102,7 +114,7 @@ impl MpcParams {
         self
     }
     /// Takes over one TLV of an LE_CONFIGURE response; `false` if it is none of ours, is not two octets, or is out
-    /// of range. p3 is a list of protocols and is left alone: IPv4 is all there is.
+    /// of range. p3 is a list of protocols and is left alone.
     pub fn apply_tlv(&mut self, tlv: &Tlv) -> bool {
         let Ok(value) = <[u8; 2]>::try_from(tlv.value.as_slice()).map(u16::from_be_bytes) else {
             return false;

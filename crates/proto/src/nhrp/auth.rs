@@ -119,7 +119,7 @@ mod tests {
 
     fn packet() -> Packet {
         let mut packet =
-            mpoa::resolution_request(1, AtmAddress::LECS, SENDER, [10, 6, 0, 1].into());
+            mpoa::resolution_request(1, AtmAddress::LECS, SENDER.into(), [10, 6, 0, 1].into());
         packet.op = op::RESOLUTION_REQUEST;
         packet.extensions = None;
         packet

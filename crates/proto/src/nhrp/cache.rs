@@ -1,10 +1,11 @@
 //! Bindings this station gave or was given, until their holding time is over, with everyone who got them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::code;
+use aerostat_wire::prefix::{masked, width, within};
 
 use crate::Instant;
 
@@ -46,8 +47,8 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Destination protocol address.
-    pub destination: Ipv4Addr,
-    /// Its prefix length, 0..=32.
+    pub destination: IpAddr,
+    /// Its prefix length, at most that of the whole address.
     pub prefix_len: u8,
     /// The only station that may use the binding (an imposed one is for one ingress), or anybody.
     pub scope: Option<AtmAddress>,
@@ -58,13 +59,12 @@ pub struct Key {
 impl Key {
     /// True if one of the two prefixes contains the other.
     #[must_use]
-    pub fn overlaps(&self, address: Ipv4Addr, prefix_len: u8) -> bool {
-        let mask = mask(self.prefix_len.min(prefix_len));
-        u32::from(self.destination) & mask == u32::from(address) & mask
+    pub fn overlaps(&self, address: IpAddr, prefix_len: u8) -> bool {
+        within(address, self.destination, self.prefix_len.min(prefix_len))
     }
 }
 
-/// The network mask of a prefix length (above 32: as 32).
+/// The network mask of a prefix length of IPv4 (above 32: as 32).
 #[must_use]
 pub fn mask(prefix_len: u8) -> u32 {
     u32::MAX
@@ -74,8 +74,8 @@ pub fn mask(prefix_len: u8) -> u32 {
 
 /// The network that an address is in.
 #[must_use]
-pub fn network(address: Ipv4Addr, prefix_len: u8) -> Ipv4Addr {
-    (u32::from(address) & mask(prefix_len)).into()
+pub fn network(address: IpAddr, prefix_len: u8) -> IpAddr {
+    masked(address, prefix_len)
 }
 
 /// Where the destination can be reached.
@@ -84,7 +84,7 @@ pub struct Binding {
     /// ATM address of the shortcut's far end.
     pub nbma: AtmAddress,
     /// Next hop's protocol address, if told.
-    pub next_hop: Option<Ipv4Addr>,
+    pub next_hop: Option<IpAddr>,
     /// Maximum packet, octets; 0 is the default.
     pub mtu: u16,
     /// End of the holding time.
@@ -92,7 +92,7 @@ pub struct Binding {
     /// True if no other binding for the destination exists or may exist.
     pub unique: bool,
     /// Stations that got the binding, by protocol and ATM address, and until when they may use it.
-    pub requesters: BTreeMap<(Ipv4Addr, AtmAddress), Instant>,
+    pub requesters: BTreeMap<(IpAddr, AtmAddress), Instant>,
 }
 
 /// The cache; at most `limit` bindings of at most `requester_limit` requesters each.
@@ -136,7 +136,7 @@ impl Cache {
 
     /// Notes that a station got the binding and may use it as long as it is valid now.
     /// False if the binding is unknown or has too many requesters.
-    pub fn note_requester(&mut self, key: &Key, who: (Ipv4Addr, AtmAddress)) -> bool {
+    pub fn note_requester(&mut self, key: &Key, who: (IpAddr, AtmAddress)) -> bool {
         let Some(binding) = self.bindings.get_mut(key) else {
             return false;
         };
@@ -165,13 +165,13 @@ impl Cache {
     /// The CIE code of the negative reply: 12, or 13 if only bindings that are not unique exist.
     pub fn answer(
         &self,
-        destination: Ipv4Addr,
+        destination: IpAddr,
         authoritative: bool,
         unique: bool,
     ) -> Result<(&Key, &Binding), u8> {
         let usable = self.bindings.iter().filter(|(key, _)| {
             key.scope.is_none()
-                && key.overlaps(destination, 32)
+                && key.overlaps(destination, width(destination))
                 && (key.reason.authoritative() || !authoritative)
         });
         let mut refusal = code::NO_BINDING;
@@ -195,12 +195,7 @@ impl Cache {
 
     /// Keys of the bindings that a purge of this prefix hits; `nbma` narrows it to one far end.
     #[must_use]
-    pub fn matching(
-        &self,
-        address: Ipv4Addr,
-        prefix_len: u8,
-        nbma: Option<AtmAddress>,
-    ) -> Vec<Key> {
+    pub fn matching(&self, address: IpAddr, prefix_len: u8, nbma: Option<AtmAddress>) -> Vec<Key> {
         self.bindings
             .iter()
             .filter(|(key, binding)| {
@@ -249,6 +244,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     const NOW: Instant = Instant::ZERO;
 
@@ -275,7 +271,7 @@ mod tests {
     #[test]
     fn authoritative_and_unique_rules() {
         let mut cache = Cache::new(8, 8);
-        let target = Ipv4Addr::new(10, 2, 0, 20);
+        let target = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20));
         assert_eq!(cache.answer(target, false, false).unwrap_err(), 12);
         cache.store(
             key([10, 2, 0, 0], 16, Reason::Learned),
@@ -297,7 +293,7 @@ mod tests {
             ..key([10, 3, 0, 1], 32, Reason::Imposed)
         };
         cache.store(scoped, binding(9, true), NOW);
-        let other = Ipv4Addr::new(10, 3, 0, 1);
+        let other = IpAddr::V4(Ipv4Addr::new(10, 3, 0, 1));
         assert_eq!(
             cache.answer(other, false, false).unwrap_err(),
             12,
@@ -318,9 +314,12 @@ mod tests {
             binding(3, false),
             NOW
         ));
-        let who = (Ipv4Addr::new(10, 0, 0, 9), AtmAddress::ZERO);
+        let who = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9)), AtmAddress::ZERO);
         assert!(cache.note_requester(&a, who) && cache.note_requester(&a, who));
-        assert!(!cache.note_requester(&a, (Ipv4Addr::new(10, 0, 0, 8), AtmAddress::ZERO)));
+        assert!(!cache.note_requester(
+            &a,
+            (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 8)), AtmAddress::ZERO)
+        ));
         assert!(
             cache.store(a, binding(7, false), NOW),
             "a refresh needs no new room"
@@ -341,6 +340,5 @@ mod tests {
                 .is_empty()
         );
         assert!(cache.matching([11, 0, 0, 0].into(), 8, None).is_empty());
-        assert_eq!(mask(0), 0);
     }
 }

@@ -1,9 +1,12 @@
 //! What a server does to packets that pass through it or that it answers.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use aerostat_wire::mpoa;
-use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, error, ext, flag, op};
+use aerostat_wire::nhrp::{
+    Body, Cie, Extension, PROTOCOL_IPV6, Packet, code, error, ext, flag, op,
+};
+use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, Reader};
 
 /// Why a packet cannot go on: the code and offset of the Error Indication to send.
@@ -28,23 +31,39 @@ pub struct Station {
     pub nbma: AtmAddress,
     /// The protocol address it uses in records.
     pub protocol: Ipv4Addr,
+    /// The same in packets about IPv6, if it has one.
+    pub protocol6: Option<Ipv6Addr>,
     /// All its protocol addresses.
-    pub own: Vec<Ipv4Addr>,
+    pub own: Vec<IpAddr>,
 }
 
 impl Station {
     /// True if the address is one of this station's.
     #[must_use]
-    pub fn is_own(&self, address: Ipv4Addr) -> bool {
+    pub fn is_own(&self, address: IpAddr) -> bool {
         self.own.contains(&address)
     }
 
-    /// The entry that this station adds to records.
+    /// What it calls itself in packets of this `ar$pro.type`.
     #[must_use]
-    pub fn entry(&self) -> Cie {
+    pub fn name(&self, protocol: u16) -> IpAddr {
+        let six = self.protocol6.filter(|_| protocol == PROTOCOL_IPV6);
+        six.map_or(self.protocol.into(), IpAddr::V6)
+    }
+
+    /// What it calls itself in packets about this address.
+    #[must_use]
+    pub fn name_for(&self, address: IpAddr) -> IpAddr {
+        let six = self.protocol6.filter(|_| address.is_ipv6());
+        six.map_or(self.protocol.into(), IpAddr::V6)
+    }
+
+    /// The entry that this station adds to records of packets of this `ar$pro.type`.
+    #[must_use]
+    pub fn entry(&self, protocol: u16) -> Cie {
         Cie {
             nbma: self.nbma.into(),
-            protocol: self.protocol.into(),
+            protocol: self.name(protocol).into(),
             ..Cie::default()
         }
     }
@@ -106,7 +125,7 @@ impl Station {
             }
             _ => ext::REVERSE_TRANSIT,
         };
-        let entry = self.entry();
+        let entry = self.entry(packet.protocol);
         for extension in packet.extensions.iter_mut().flatten() {
             if extension.kind() == record {
                 entry.encode(&mut extension.value);
@@ -130,7 +149,7 @@ impl Station {
             for extension in &mut list {
                 if extension.kind() == ext::RESPONDER {
                     extension.value.clear();
-                    self.entry().encode(&mut extension.value);
+                    self.entry(request.protocol).encode(&mut extension.value);
                 }
             }
             list
@@ -171,7 +190,7 @@ pub const fn may_go_on(packet: &Packet) -> Result<(), Fault> {
 
 /// Whom a packet is for: replies go to the source protocol address, all else to the destination.
 #[must_use]
-pub fn heading(packet: &Packet) -> Option<Ipv4Addr> {
+pub fn heading(packet: &Packet) -> Option<IpAddr> {
     match &packet.body {
         Body::Error(indication) => indication.destination.ip(),
         Body::Common(common) if is_request(packet.op) => common.destination.ip(),
@@ -213,7 +232,15 @@ pub fn refusal(request: &Packet, code: u8) -> Cie {
     let prefix = request
         .common()
         .and_then(|common| common.cies.first())
-        .map_or(32, |cie| cie.prefix);
+        .map_or_else(
+            || {
+                request
+                    .common()
+                    .and_then(|c| c.destination.ip())
+                    .map_or(32, width)
+            },
+            |cie| cie.prefix,
+        );
     Cie {
         code,
         prefix,
@@ -221,13 +248,14 @@ pub fn refusal(request: &Packet, code: u8) -> Cie {
     }
 }
 
-/// The prefix length of an entry for IPv4, where 0, 255 and nonsense mean the address alone.
+/// The prefix length of an entry about `address`, where 0, 255 and nonsense mean the address alone.
 #[must_use]
-pub const fn prefix_len(cie: &Cie) -> u8 {
-    match cie.prefix {
-        1..=32 => cie.prefix,
-        _ => 32,
+pub const fn prefix_len(cie: &Cie, address: IpAddr) -> u8 {
+    let whole = width(address);
+    if cie.prefix == 0 || cie.prefix > whole {
+        return whole;
     }
+    cie.prefix
 }
 
 /// The reply to a Registration Request here: no clients are registered.
@@ -295,12 +323,16 @@ fn extension_offset(packet: &Packet, index: usize) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aerostat_wire::nhrp::PROTOCOL_IPV4;
+
+    const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 5, 0, 1));
 
     fn station() -> Station {
         Station {
             nbma: AtmAddress([0x47; 20]),
             protocol: Ipv4Addr::new(10, 0, 0, 1),
-            own: vec![Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 1, 0, 1)],
+            protocol6: None,
+            own: vec![[10, 0, 0, 1].into(), [10, 1, 0, 1].into()],
         }
     }
 
@@ -309,12 +341,16 @@ mod tests {
         Station {
             nbma: AtmAddress([last; 20]),
             protocol: ip,
-            own: vec![ip],
+            protocol6: None,
+            own: vec![ip.into()],
         }
     }
 
     fn packet(op: u8, kinds: &[u16]) -> Packet {
-        let (source, target) = (Ipv4Addr::new(10, 5, 0, 1), Ipv4Addr::new(10, 6, 0, 1));
+        let (source, target) = (
+            IpAddr::V4(Ipv4Addr::new(10, 5, 0, 1)),
+            IpAddr::V4(Ipv4Addr::new(10, 6, 0, 1)),
+        );
         let mut packet = mpoa::resolution_request(1, AtmAddress::LECS, source, target);
         packet.op = op;
         packet.extensions = Some(Vec::new());
@@ -354,7 +390,10 @@ mod tests {
             let packet = packet(op, &ALL);
             let first = other(2).forward(packet).unwrap();
             let second = other(3).forward(first).unwrap();
-            assert_eq!(entries(&second, kind), [other(2).entry(), other(3).entry()]);
+            assert_eq!(
+                entries(&second, kind),
+                [other(2).entry(PROTOCOL_IPV4), other(3).entry(PROTOCOL_IPV4)]
+            );
             assert_eq!(entries(&second, untouched), []);
             assert_eq!(second.hop_count, Packet::HOP_COUNT - 2);
             assert_eq!(other(4).check(&second), Ok(()));
@@ -375,7 +414,10 @@ mod tests {
         let request = packet(op::RESOLUTION_REQUEST, &ALL);
         let extensions = station().reply_extensions(&request).unwrap();
         let reply = reply(&request, op::RESOLUTION_REPLY, 0, vec![], extensions);
-        assert_eq!(entries(&reply, ext::RESPONDER), [station().entry()]);
+        assert_eq!(
+            entries(&reply, ext::RESPONDER),
+            [station().entry(PROTOCOL_IPV4)]
+        );
         assert_eq!(station().check(&reply).unwrap_err().code, error::LOOP);
         assert_eq!(other(9).check(&reply), Ok(()));
     }
@@ -409,7 +451,7 @@ mod tests {
         let copied = flag::SOURCE_STABLE | flag::UNIQUE;
         assert_eq!(reply_flags(copied, u16::MAX), copied | both);
         for (told, meant) in [(0, 32), (255, 32), (33, 32), (24, 24), (32, 32)] {
-            assert_eq!(prefix_len(&Cie::brief(told, 0)), meant);
+            assert_eq!(prefix_len(&Cie::brief(told, 0), SOURCE), meant);
         }
     }
 }

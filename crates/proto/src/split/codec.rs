@@ -11,7 +11,7 @@ use aerostat_wire::{
     AtmAddress, Bhli, Blli, MacAddr, Qos, Sap, ServiceCategory, TrafficParams, Vc,
 };
 pub use aerostat_wire::{DecodeError, Reader};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Octets of the longest text; a longer one is cut.
@@ -166,6 +166,39 @@ impl Field for Ipv4Addr {
     }
     fn sample(random: &mut Random) -> Self {
         Self::from_bits(Field::sample(random))
+    }
+}
+
+/// 4 or 6, and the address.
+impl Field for IpAddr {
+    fn put(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::V4(address) => {
+                4_u8.put(to);
+                address.put(to);
+            }
+            Self::V6(address) => {
+                6_u8.put(to);
+                address.octets().put(to);
+            }
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        match from.u8(name)? {
+            4 => Ok(Self::V4(Field::take(from, name)?)),
+            6 => from.array::<16>(name).map(Self::from),
+            other => Err(DecodeError::value(name, at, other.into())),
+        }
+    }
+    fn sample(random: &mut Random) -> Self {
+        match u8::sample(random) & 1 {
+            0 => Self::V4(Field::sample(random)),
+            _ => {
+                let high = u128::from(u64::sample(random)) << 64;
+                Ipv6Addr::from_bits(high | u128::from(u64::sample(random))).into()
+            }
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl fmt::Display for Role {
 }
 
 /// Version of the messages. Ends of different versions part.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// Octets of the longest frame: an SDU of 65 535 octets with what stands around it.
 pub const FRAME_MAX: usize = 65_535 + 64;
 

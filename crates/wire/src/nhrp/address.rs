@@ -1,7 +1,7 @@
 //! Addresses in NHRP packets: of the network underneath (NBMA), and of the protocol above.
 
 use crate::{AtmAddress, DecodeError, Reader};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An NBMA address or sub-address with its type bit; at most 63 octets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,9 +90,17 @@ impl ProtocolAddress {
     pub fn octets(&self) -> &[u8] {
         &self.0
     }
+    /// The address as IPv4 if it has 4 octets, as IPv6 if it has 16.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        let six = || <[u8; 16]>::try_from(self.0.as_slice()).ok();
+        self.ipv4()
+            .map(IpAddr::V4)
+            .or_else(|| six().map(IpAddr::from))
+    }
     /// The address as IPv4, if it has 4 octets.
     #[must_use]
-    pub fn ip(&self) -> Option<Ipv4Addr> {
+    pub fn ipv4(&self) -> Option<Ipv4Addr> {
         <[u8; 4]>::try_from(self.0.as_slice())
             .ok()
             .map(Ipv4Addr::from)
@@ -113,5 +121,20 @@ impl ProtocolAddress {
 impl From<Ipv4Addr> for ProtocolAddress {
     fn from(address: Ipv4Addr) -> Self {
         Self(address.octets().to_vec())
+    }
+}
+
+impl From<Ipv6Addr> for ProtocolAddress {
+    fn from(address: Ipv6Addr) -> Self {
+        Self(address.octets().to_vec())
+    }
+}
+
+impl From<IpAddr> for ProtocolAddress {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => address.into(),
+            IpAddr::V6(address) => address.into(),
+        }
     }
 }

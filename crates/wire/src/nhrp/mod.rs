@@ -20,6 +20,7 @@ pub use header::internet_checksum;
 use crate::llc::LlcSnap;
 use crate::{AtmAddress, DecodeError, Reader};
 use body::{decode_common, decode_common_header, decode_error, encode_common, encode_error};
+use core::net::IpAddr;
 use entry::decode_extensions;
 use header::{Fixed, put_u16};
 
@@ -29,6 +30,8 @@ pub const LLC: [u8; 8] = LlcSnap::Nhrp.header();
 pub const AFN_NSAP: u16 = 3;
 /// `ar$pro.type` of IPv4 (its ethertype).
 pub const PROTOCOL_IPV4: u16 = 0x0800;
+/// `ar$pro.type` of IPv6.
+pub const PROTOCOL_IPV6: u16 = 0x86dd;
 /// `ar$op.version` of NHRP.
 pub const VERSION: u8 = 1;
 /// Octets of the fixed part.
@@ -156,12 +159,18 @@ impl Packet {
     /// Hop count of packets that start here.
     pub const HOP_COUNT: u8 = 0x40;
 
-    /// A packet for IPv4 over ATM without extensions.
+    /// A packet for IP over ATM without extensions: for IPv6 if it names an address of 16 octets, else for IPv4.
     #[must_use]
     pub fn new(op: u8, common: Common) -> Self {
+        let entries = common.cies.iter().map(|cie| &cie.protocol);
+        let own = [&common.source, &common.destination];
+        let six = own
+            .into_iter()
+            .chain(entries)
+            .any(|address| matches!(address.ip(), Some(IpAddr::V6(_))));
         Self {
             afn: AFN_NSAP,
-            protocol: PROTOCOL_IPV4,
+            protocol: if six { PROTOCOL_IPV6 } else { PROTOCOL_IPV4 },
             snap: [0; 5],
             hop_count: Self::HOP_COUNT,
             op,

@@ -6,7 +6,7 @@ use aerostat_wire::nhrp::{self, Body, Cie, Common, Extension, NbmaAddress, Packe
 use aerostat_wire::nhrp::{ErrorIndication, ProtocolAddress};
 use aerostat_wire::{AtmAddress, ErrorKind, MacAddr};
 use proptest::prelude::*;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The octets of each example of a `.hex` file, in order.
 fn examples(name: &str) -> Vec<Vec<u8>> {
@@ -24,11 +24,11 @@ fn atm(id: u8, selector: u8) -> AtmAddress {
     AtmAddress::from_parts(prefix, MacAddr([2, 0, 0, 0, 0, id]), selector)
 }
 
-const INGRESS: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 11);
-const INGRESS_MPS: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
-const EGRESS: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 12);
-const EGRESS_MPS: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
-const TARGET: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 20);
+const INGRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 11));
+const INGRESS_MPS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1));
+const EGRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 12));
+const EGRESS_MPS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1));
+const TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20));
 const TAG: u32 = 0x8000_0001;
 
 fn imposition(id: u32) -> Imposition {
@@ -401,4 +401,69 @@ proptest! {
         let _ = Packet::error_about(&octets, 7, 0, AtmAddress::ZERO, ProtocolAddress::NONE);
         let _ = ShortcutSdu::of(&octets);
     }
+}
+
+#[test]
+fn ipv6_by_hand() {
+    let golden = examples("mpoa-ipv6.hex");
+    let ip = |text: &str| text.parse::<IpAddr>().expect(text);
+    let target = ip("2001:db8:2::20");
+    let request = mpoa::resolution_request(0x11, atm(0x11, 0x51), ip("2001:db8:1::10"), target);
+    let base = imposition(0x31);
+    let (target_mac, mps_mac) = (
+        MacAddr([2, 0, 0, 0, 2, 0x20]),
+        MacAddr([2, 0, 0, 0, 0, 0x22]),
+    );
+    let wish = Imposition {
+        mps: ip("2001:db8:2::1"),
+        target,
+        prefix: 128,
+        dll: DllHeader {
+            header: DllHeader::ethernet(target, target_mac, mps_mac),
+            ..base.dll
+        },
+        ..base
+    };
+    for (octets, packet) in golden.iter().zip([request, wish.packet()]) {
+        assert_eq!(packet.protocol, nhrp::PROTOCOL_IPV6);
+        assert_eq!(packet.encode(), *octets);
+        assert_eq!(Packet::decode(octets).unwrap(), packet);
+    }
+    let decoded = Packet::decode(&golden[1]).unwrap();
+    assert_eq!(Imposition::of(&decoded).unwrap(), Some(wish));
+    let v4 = mpoa::resolution_request(1, atm(0x11, 0x51), INGRESS, TARGET);
+    assert_eq!(v4.protocol, nhrp::PROTOCOL_IPV4);
+    // A data-plane purge has a source of the same kind as its destination, or none.
+    let purge = |own| mpoa::data_plane_purge(atm(0x11, 0x51), Some(own), target, 128);
+    assert_eq!(
+        purge(INGRESS).common().unwrap().source,
+        ProtocolAddress::NONE
+    );
+    assert_eq!(purge(target).common().unwrap().source.ip(), Some(target));
+    assert_eq!(purge(INGRESS).protocol, nhrp::PROTOCOL_IPV6);
+}
+
+#[test]
+fn ipv6_on_a_shortcut() {
+    let packet = [&[0x60][..], &[0; 39]].concat();
+    let bare = mpoa::shortcut_sdu(None, &packet);
+    assert_eq!(bare[..8], [0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd]);
+    assert_eq!(ShortcutSdu::of(&bare), ShortcutSdu::Routed(&packet));
+    let tagged = mpoa::shortcut_sdu(Some(TAG), &packet);
+    assert_eq!(tagged[..8], mpoa::LLC_TAGGED);
+    let found = ShortcutSdu::of(&tagged);
+    assert_eq!(
+        found,
+        ShortcutSdu::Tagged {
+            tag: TAG,
+            packet: &packet
+        }
+    );
+    // One version in the header, another in the packet.
+    let mut mixed = bare;
+    mixed[8] = 0x45;
+    assert_eq!(ShortcutSdu::of(&mixed), ShortcutSdu::Unknown);
+    mixed[..8].copy_from_slice(&mpoa::LLC_IPV4);
+    mixed[8] = 0x60;
+    assert_eq!(ShortcutSdu::of(&mixed), ShortcutSdu::Unknown);
 }

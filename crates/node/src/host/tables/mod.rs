@@ -5,7 +5,7 @@ use crate::inspect::{Table, Value, text};
 use crate::interface::Interface;
 use aerostat_proto::Instant;
 use aerostat_wire::mpoa::QosEntry;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Names and values of counter fields.
 macro_rules! counts {
@@ -218,7 +218,7 @@ impl Host {
     /// Why packets for `target` take a shortcut or not, as this host's MPOA or NHRP client and server know; `None` if it
     /// has neither.
     #[must_use]
-    pub fn why(&self, target: Ipv4Addr, now: Instant) -> Option<Table> {
+    pub fn why(&self, target: IpAddr, now: Instant) -> Option<Table> {
         let columns = &["destination", "role", "reason", "text", "left_s", "peer"];
         let mut table = Table::new("why", columns);
         for service in self.slots.iter().filter_map(|slot| slot.service.as_ref()) {
@@ -235,7 +235,11 @@ impl Host {
                         ]);
                     }
                 }
-                Service::Nhc(nhc) => nhrp::why_client(&mut table, &nhc.snapshot(), target, now),
+                Service::Nhc(nhc) => {
+                    if let IpAddr::V4(target) = target {
+                        nhrp::why_client(&mut table, &nhc.snapshot(), target, now);
+                    }
+                }
                 Service::Mps(mps) => mpoa::why_server(&mut table, mps, target, now),
                 _ => {}
             }

@@ -8,7 +8,8 @@ use aerostat_proto::nhrp::{Key, Reason};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{QosEntry, op_name};
 use aerostat_wire::nhrp::error;
-use std::net::Ipv4Addr;
+use aerostat_wire::prefix::width;
+use std::net::IpAddr;
 
 pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
     let columns = &[
@@ -253,7 +254,7 @@ pub(super) fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
 }
 
 /// What an MPOA server did about an address, for its clients and for others.
-pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: Ipv4Addr, now: Instant) {
+pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: IpAddr, now: Instant) {
     let (snapshot, nhrp) = (mps.snapshot(), mps.nhrp_snapshot());
     let mut row =
         |reason: &'static str, told: String, left: Option<u64>, peer: Option<AtmAddress>| {
@@ -286,7 +287,7 @@ pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: Ipv4Addr, no
             scope: binding.scope,
             reason: binding.reason,
         };
-        if key.overlaps(target, 32) && binding.reason != Reason::Learned {
+        if key.overlaps(target, width(target)) && binding.reason != Reason::Learned {
             let told = binding.requesters.len();
             let what = format!("answered with {}; {told} stations were told", binding.nbma);
             let left = Some(seconds_left(binding.until, now));

@@ -12,6 +12,7 @@ use crate::mpoa::messages::ToKernel;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
 use crate::split::{SocketEvent, SocketRequest};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Refused};
+use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -183,7 +184,8 @@ impl Mpc {
             ToKernel::CacheImposition(info) if info.holding_s > 0 => {
                 let room =
                     egress.contains_key(&(info.mps, info.cache_id)) || egress.len() < limits.egress;
-                room && header_supported(&info.header) && matches!(info.prefix, 1..=32)
+                room && header_supported(&info.header, info.destination)
+                    && (1..=width(info.destination)).contains(&info.prefix)
             }
             ToKernel::Attach {
                 conn, peer, opened, ..

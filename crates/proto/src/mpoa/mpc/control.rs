@@ -11,7 +11,9 @@ use crate::mpoa::params::MAX_MTU;
 use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code, code_name, op, op_name};
 use aerostat_wire::nhrp::{self, Body, Common, Packet};
+use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
+use core::net::{IpAddr, Ipv4Addr};
 
 /// Entries of one purge that are looked at.
 const PURGE_ENTRIES_MAX: usize = 256;
@@ -152,7 +154,7 @@ impl Daemon {
             holding_s: cie.holding_s,
             egress: egress.unwrap_or_default(),
             category: mpoa::service_category(packet).ok().flatten(),
-            ..IngressInfo::unresolved(key, std::net::Ipv4Addr::UNSPECIFIED)
+            ..IngressInfo::unresolved(key, IpAddr::V4(Ipv4Addr::UNSPECIFIED))
         };
         info.tag = match Tag::of(packet) {
             Ok(Some(Tag::Value(tag))) if tag != 0 => Some(tag),
@@ -194,7 +196,11 @@ impl Daemon {
             return;
         };
         let given = common.cies.first().map_or(0, |cie| cie.prefix);
-        let outcome = if packet.protocol == nhrp::PROTOCOL_IPV4 {
+        let protocol = match wish.target {
+            IpAddr::V4(_) => nhrp::PROTOCOL_IPV4,
+            IpAddr::V6(_) => nhrp::PROTOCOL_IPV6,
+        };
+        let outcome = if packet.protocol == protocol {
             self.impose(mps, &wish, numbers, bus)
         } else {
             Err(code::PROTOCOL)
@@ -242,10 +248,10 @@ impl Daemon {
         bus: &mut Bus,
     ) -> Result<(Option<u32>, u16), u8> {
         let key = (mps, wish.dll.cache_id);
-        let prefix = if matches!(wish.prefix, 1..=32) {
+        let prefix = if (1..=width(wish.target)).contains(&wish.prefix) {
             wish.prefix
         } else {
-            32
+            width(wish.target)
         };
         let old = self.imposed.get(&key).cloned();
         if wish.holding_s == 0 {
@@ -261,7 +267,7 @@ impl Daemon {
         if self.ending != Ending::No || wish.ingress_data == self.config.data {
             return Err(code::OTHER);
         }
-        if !header_supported(&wish.dll.header) {
+        if !header_supported(&wish.dll.header, wish.target) {
             return Err(code::MAC_ENCAPSULATION);
         }
         let itf = self.elan_of(mps, wish.dll.elan_id).ok_or(code::OTHER)?;

@@ -7,15 +7,16 @@ use super::api::{Bus, MpcConfig, MpcLimits, Output};
 use super::egress::{self, Egress, EgressState};
 use super::flows::QosTable;
 use super::ingress::{self, Ingress, IngressState, Path};
+use super::packet::{self, IpPacket};
 use super::shortcuts::{LINGER, Shortcut};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
 use crate::{AtmRequest, ConnId, Duration, Instant, Refused, Trace};
-use aerostat_wire::ipv4::{Ipv4View, decrement_ttl};
 use aerostat_wire::lane::Tlv;
-use aerostat_wire::mpoa::{DeviceType, FlowFilter, LLC_IPV4, ShortcutSdu, shortcut_sdu};
+use aerostat_wire::mpoa::{DeviceType, FlowFilter, ShortcutSdu, shortcut_sdu};
+use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Data-plane purges on one shortcut are at least this far apart, and a second apart for one destination.
@@ -121,21 +122,19 @@ impl DataPlane {
         now: Instant,
         bus: &mut Bus,
     ) -> Option<(ConnId, Vec<u8>)> {
-        self.control.filter(|_| self.params.ipv4)?;
-        let (mac, packet) = ipv4_frame(frame)?;
+        self.control?;
+        let (mac, view) = packet::of_frame(frame)?;
         let known = *self.lecs.get(&itf).filter(|lec| lec.up)?.macs.get(&mac)?;
-        let view = Ipv4View::new(packet)?;
         let destination = view.destination();
-        let ordinary = !destination.is_multicast() && !destination.is_broadcast();
-        if view.ttl() <= 1 || view.has_options() || !ordinary || !view.checksum_ok() {
+        if !self.params.detects(destination) || !view.may_take_shortcut() {
             return None;
         }
-        let (filter, qos) = self.qos.class(FlowFilter::of(&view));
+        let (filter, qos) = view.class(&self.qos);
         let key = (known.mps, destination, filter);
         if known.stale && !self.ingress.entries.contains_key(&key) {
             return None;
         }
-        let packet = view.packet();
+        let packet = view.octets();
         let about = (view.source(), packet.len());
         let bounds = (&self.params, &self.limits);
         let path = self.ingress.frame(key, about, qos, now, bounds, bus);
@@ -145,7 +144,7 @@ impl DataPlane {
         };
         let mut sdu = shortcut_sdu(tag, packet);
         let header = sdu.len() - packet.len();
-        if !sdu.get_mut(header..).is_some_and(decrement_ttl) {
+        if !sdu.get_mut(header..).is_some_and(packet::hop) {
             return None;
         }
         if first {
@@ -180,7 +179,7 @@ impl DataPlane {
                 return;
             }
         };
-        let Some(view) = Ipv4View::new(packet) else {
+        let Some(view) = IpPacket::new(packet) else {
             bus.counters.bad_packets += 1;
             return;
         };
@@ -197,7 +196,7 @@ impl DataPlane {
         let way_back = shortcut.qos.is_some() && shortcut.note_source(view.source(), now);
         bus.counters.packets_received += 1;
         bus.counters.octets_received += sdu.len() as u64;
-        let frame = egress::frame(&entry.info.header, view.packet());
+        let frame = egress::frame(&entry.info.header, view.octets());
         bus.out.push_back(Output::Deliver {
             itf: entry.info.itf,
             frame,
@@ -212,9 +211,12 @@ impl DataPlane {
         match message {
             ToKernel::TriggerReceived { mps, destination } => {
                 // It tells of packets no more than where they go.
-                let (filter, qos) = self.qos.class(FlowFilter::to(destination));
+                let (filter, qos) = match destination {
+                    IpAddr::V4(ip) => self.qos.class(FlowFilter::to(ip)),
+                    IpAddr::V6(_) => (None, None),
+                };
                 let key = (mps, destination, filter);
-                if self.params.ipv4 {
+                if self.params.detects(destination) {
                     self.ingress
                         .trigger(key, qos, now, (&self.params, &self.limits), bus);
                     self.note_deadline(key);
@@ -630,7 +632,7 @@ impl DataPlane {
 fn purge_back(
     conn: ConnId,
     shortcut: &mut Shortcut,
-    destination: Ipv4Addr,
+    destination: IpAddr,
     now: Instant,
     bus: &mut Bus,
 ) {
@@ -648,19 +650,6 @@ fn purge_back(
     bus.daemon(ToDaemon::DataPlanePurge {
         conn,
         destination,
-        prefix: 32,
+        prefix: width(destination),
     });
-}
-
-/// Destination and IPv4 packet of an Ethernet II or 802.3/SNAP frame that is no group frame.
-fn ipv4_frame(frame: &[u8]) -> Option<(MacAddr, &[u8])> {
-    let (mac, rest) = frame.split_first_chunk::<6>()?;
-    let mac = MacAddr(*mac);
-    let (kind, body) = rest.get(6..)?.split_first_chunk::<2>()?;
-    let packet = match u16::from_be_bytes(*kind) {
-        0x0800 => body,
-        length @ ..=1500 => body.get(..length.into())?.strip_prefix(&LLC_IPV4)?,
-        _ => return None,
-    };
-    (!mac.is_group()).then_some((mac, packet))
 }

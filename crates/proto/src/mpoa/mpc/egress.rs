@@ -6,8 +6,9 @@
 use crate::mpoa::messages::EgressInfo;
 use crate::{ConnId, Duration, Instant};
 use aerostat_wire::AtmAddress;
-use aerostat_wire::mpoa::LLC_IPV4;
-use core::net::Ipv4Addr;
+use aerostat_wire::mpoa::{LLC_IPV4, LLC_IPV6};
+use aerostat_wire::prefix::{masked, width};
+use core::net::IpAddr;
 use std::collections::BTreeMap;
 
 /// Name of an entry: control address of the MPS, cache id.
@@ -43,13 +44,13 @@ pub(super) struct Entry {
     pub(super) state: EgressState,
     pub(super) expires: Instant,
     pub(super) packets: u64,
-    pub(super) latest_source: Option<Ipv4Addr>,
+    pub(super) latest_source: Option<IpAddr>,
     /// The shortcut that brought the last packet.
     pub(super) conn: Option<ConnId>,
 }
 
 /// A destination prefix as seen from one ingress MPC.
-type Route = (AtmAddress, u8, u32);
+type Route = (AtmAddress, u8, IpAddr);
 
 fn route(info: &EgressInfo) -> Route {
     (
@@ -57,12 +58,6 @@ fn route(info: &EgressInfo) -> Route {
         info.prefix,
         masked(info.destination, info.prefix),
     )
-}
-
-fn masked(address: Ipv4Addr, prefix: u8) -> u32 {
-    let host_bits = 32_u32.saturating_sub(prefix.into());
-    let shifted = address.to_bits().checked_shr(host_bits).unwrap_or(0);
-    shifted.checked_shl(host_bits).unwrap_or(0)
 }
 
 /// Egress cache entries by name, by tag and by route.
@@ -126,7 +121,7 @@ impl Egress {
         &mut self,
         tag: u32,
         peer: AtmAddress,
-        destination: Ipv4Addr,
+        destination: IpAddr,
     ) -> Option<&mut Entry> {
         let key = self.by_tag.get(&tag)?;
         let fits = |info: &EgressInfo| {
@@ -138,13 +133,9 @@ impl Egress {
     }
 
     /// The entry of an untagged packet: the longest prefix that covers the destination.
-    pub(super) fn untagged(
-        &mut self,
-        peer: AtmAddress,
-        destination: Ipv4Addr,
-    ) -> Option<&mut Entry> {
+    pub(super) fn untagged(&mut self, peer: AtmAddress, destination: IpAddr) -> Option<&mut Entry> {
         let at = |prefix| (peer, prefix, masked(destination, prefix));
-        let key = (1..=32)
+        let key = (1..=width(destination))
             .rev()
             .find_map(|prefix| self.by_route.get(&at(prefix)))?;
         self.entries.get_mut(key).filter(|e| usable(e))
@@ -186,11 +177,17 @@ fn usable(entry: &Entry) -> bool {
 /// Length of an 802.3 header with LLC and SNAP.
 const SNAP_HEADER: usize = 22;
 
-/// True for a data link header that packets of this client can carry: Ethernet II or 802.3 with SNAP, IPv4.
-pub(super) fn header_supported(header: &[u8]) -> bool {
+/// True for a data link header that packets to `destination` can carry here: Ethernet II or 802.3 with SNAP, of its
+/// protocol.
+pub(super) fn header_supported(header: &[u8], destination: IpAddr) -> bool {
+    let llc = if destination.is_ipv6() {
+        LLC_IPV6
+    } else {
+        LLC_IPV4
+    };
     match header.len() {
-        14 => header.ends_with(&[0x08, 0x00]),
-        SNAP_HEADER => header.ends_with(&LLC_IPV4),
+        14 => header.ends_with(&llc[6..]),
+        SNAP_HEADER => header.ends_with(&llc),
         _ => false,
     }
 }
@@ -213,16 +210,19 @@ pub(super) fn frame(header: &[u8], packet: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
 
     const PEER: AtmAddress = AtmAddress([1; 20]);
+    const FOUR: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const SIX: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
     fn info(mps: u8, cache_id: u32, tag: Option<u32>, prefix: u8) -> EgressInfo {
         EgressInfo {
             mps: AtmAddress([mps; 20]),
-            mps_ip: Ipv4Addr::new(10, 2, 0, 1),
+            mps_ip: IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1)),
             cache_id,
             tag,
-            destination: Ipv4Addr::new(10, 2, 0, 20),
+            destination: IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20)),
             prefix,
             ingress: PEER,
             itf: 0,
@@ -236,7 +236,7 @@ mod tests {
     fn tagged_and_untagged_are_apart() {
         let mut egress = Egress::default();
         egress.impose(info(1, 1, Some(7), 32), Instant::ZERO);
-        assert!(egress.untagged(PEER, Ipv4Addr::new(10, 2, 0, 20)).is_none());
+        assert!(egress.untagged(PEER, [10, 2, 0, 20].into()).is_none());
         let mut known = |tag, peer, ip: [u8; 4]| egress.tagged(tag, peer, ip.into()).is_some();
         assert!(known(7, PEER, [10, 2, 0, 20]) && !known(8, PEER, [10, 2, 0, 20]));
         assert!(!known(7, PEER, [10, 2, 0, 21]), "not its destination");
@@ -256,7 +256,7 @@ mod tests {
         egress.impose(info(2, 1, None, 32), Instant::ZERO);
         egress.remove((AtmAddress([2; 20]), 1));
         let left = egress
-            .untagged(PEER, Ipv4Addr::new(10, 2, 0, 20))
+            .untagged(PEER, IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20)))
             .map(|e| e.info.mps);
         assert_eq!(left, Some(AtmAddress([1; 20])));
         egress.remove((AtmAddress([1; 20]), 1));
@@ -267,7 +267,7 @@ mod tests {
     fn refresh_keeps_the_counts() {
         let mut egress = Egress::default();
         egress.impose(info(1, 1, Some(7), 32), Instant::ZERO);
-        let to = Ipv4Addr::new(10, 2, 0, 20);
+        let to = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20));
         egress.tagged(7, PEER, to).unwrap().packets = 5;
         egress.impose(info(1, 1, Some(7), 32), Instant::from_secs(5));
         assert_eq!(egress.tagged(7, PEER, to).unwrap().packets, 5);
@@ -278,9 +278,14 @@ mod tests {
     fn snap_header_gets_its_length() {
         let mut header = vec![2; 12];
         header.extend([0, 0, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
-        assert!(header_supported(&header) && !header_supported(&header[..14]));
+        assert!(header_supported(&header, FOUR) && !header_supported(&header[..14], FOUR));
         assert_eq!(frame(&header, &[0x45; 100])[12..14], [0, 108]);
-        assert!(header_supported(&[&[2; 12][..], &[8, 0]].concat()));
-        assert!(!header_supported(&[]));
+        assert!(!header_supported(&header, SIX) && !header_supported(&[], FOUR));
+        for (kind, right, wrong) in [([8, 0], FOUR, SIX), ([0x86, 0xdd], SIX, FOUR)] {
+            let header = [&[2; 12][..], &kind].concat();
+            assert!(header_supported(&header, right) && !header_supported(&header, wrong));
+        }
+        header.splice(20.., [0x86, 0xdd]);
+        assert!(header_supported(&header, SIX) && !header_supported(&header, FOUR));
     }
 }

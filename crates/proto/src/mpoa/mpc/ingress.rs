@@ -10,8 +10,9 @@ use crate::mpoa::messages::{FlowName, IngressInfo, PurgeScope, ToDaemon};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry};
 use crate::{Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::code_name;
+use aerostat_wire::prefix::within;
 use aerostat_wire::{AtmAddress, Qos};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
 /// How long an entry that only counts is kept without a frame.
@@ -155,7 +156,7 @@ pub(super) struct Entry {
     pub(super) last_cause: Option<Cause>,
     pub(super) binding: Option<Binding>,
     pub(super) retry: Option<Retry>,
-    source: Ipv4Addr,
+    source: IpAddr,
     pub(super) count: u32,
     pub(super) window: Instant,
     last_frame: Instant,
@@ -163,7 +164,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn new(source: Ipv4Addr, now: Instant) -> Self {
+    fn new(source: IpAddr, now: Instant) -> Self {
         Self {
             state: IngressState::Cached,
             packets: 0,
@@ -239,7 +240,7 @@ impl Ingress {
     pub(super) fn frame(
         &mut self,
         key: Key,
-        (source, len): (Ipv4Addr, usize),
+        (source, len): (IpAddr, usize),
         qos: Option<Qos>,
         now: Instant,
         (params, limits): (&MpcParams, &MpcLimits),
@@ -283,7 +284,7 @@ impl Ingress {
             bus.counters.ingress_limit += 1;
             return;
         }
-        let new = || Entry::new(Ipv4Addr::UNSPECIFIED, now);
+        let new = || Entry::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), now);
         let entry = self.entries.entry(key).or_insert_with(new);
         if matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
             query(key, entry, qos, now, params, bus);
@@ -420,7 +421,7 @@ impl Ingress {
     }
 
     /// 103. Returns how many entries went.
-    pub(super) fn purge(&mut self, scope: PurgeScope, destination: Ipv4Addr, prefix: u8) -> usize {
+    pub(super) fn purge(&mut self, scope: PurgeScope, destination: IpAddr, prefix: u8) -> usize {
         self.remove(|key, entry| {
             let ours = match scope {
                 PurgeScope::Mps(mps) => key.0 == mps,
@@ -510,13 +511,6 @@ impl Ingress {
     }
 }
 
-/// True if `address` lies under `prefix` bits of `network`.
-pub(super) fn within(address: Ipv4Addr, network: Ipv4Addr, prefix: u8) -> bool {
-    let host_bits = 32_u32.saturating_sub(prefix.into());
-    let differ = address.to_bits() ^ network.to_bits();
-    differ.checked_shr(host_bits).unwrap_or(0) == 0
-}
-
 /// Sends the first Resolution Request of a query.
 fn query(
     key: Key,
@@ -591,7 +585,7 @@ fn open(key: Key, binding: &mut Binding, now: Instant, bus: &mut Bus) {
         egress: binding.egress,
         tag: binding.tag,
         mtu: binding.mtu,
-        ..IngressInfo::unresolved(key, Ipv4Addr::UNSPECIFIED)
+        ..IngressInfo::unresolved(key, IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     };
     if binding.conn.is_none() && binding.call.may(now) {
         binding.call = Call::Asked;
@@ -622,18 +616,4 @@ fn fall_back(key: &Key, qos: Option<Qos>, why: &str, bus: &mut Bus) {
         Some(filter) => trace.with("entry", filter),
         None => trace,
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prefixes() {
-        let [a, b] = [Ipv4Addr::new(10, 2, 0, 20), Ipv4Addr::new(10, 2, 0, 21)];
-        assert!(within(a, a, 32) && !within(a, b, 32));
-        assert!(within(a, b, 31) && within(a, Ipv4Addr::BROADCAST, 0));
-        assert!(!within(a, Ipv4Addr::new(10, 3, 0, 0), 16));
-        assert!(within(a, a, 255) && !within(a, b, 255));
-    }
 }

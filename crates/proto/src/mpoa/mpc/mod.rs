@@ -31,10 +31,13 @@
 //! **Standards.** MPOA 1.0/1.1 (af-mpoa-0087, af-mpoa-0114) §4 client side, appendix I.2 and I.5; RFC 2332 packet
 //! formats; RFC 2684 routed encapsulation.
 //!
-//! **Not implemented.** Protocols other than IPv4; token ring headers; several data addresses; bridging between an
+//! **Not implemented.** Protocols other than IP; token ring headers; several data addresses; bridging between an
 //! ELAN and other ports (egress state *flooding*). QoS entries ask for any traffic by `SetQos`, but their text is CBR only.
 //!
-//! **Deviations.** The window of MPC-p2 starts with an entry's first frame, not at a common tick. A Resolution Reply
+//! **Deviations.** IPv6 takes shortcuts as IPv4 does, under protocol type 0x86DD in control packets and LLC/SNAP 86DD or
+//! a tag before data: our own addition, since the standard defines IPv4 (and leaves room for others), and a peer
+//! without it refuses with code 0x84. QoS entries are for IPv4 alone. Packets with hop-by-hop, routing, fragment or
+//! destination options headers go by LANE, as do link-local addresses. The window of MPC-p2 starts with an entry's first frame, not at a common tick. A Resolution Reply
 //! that comes after the last retry has failed is ignored. LE_ARP's ageing does not end the shortcuts of an MPS,
 //! since a host whose traffic all takes shortcuts has no reason to LE_ARP: it only stops new flows until the MPS
 //! is heard of again. An imposition by an MPS that is not known is not answered, but LE_ARP is asked who has its
@@ -50,6 +53,7 @@ mod data;
 mod egress;
 mod flows;
 mod ingress;
+mod packet;
 mod process;
 mod shortcuts;
 mod snapshot;

@@ -11,7 +11,7 @@ use super::ingress::Call;
 use crate::mpoa::messages::{FlowName, ToDaemon};
 use crate::{Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::{AtmAddress, Qos, Vc};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a shortcut that the other end opened stays without entries; its opener normally closes it.
@@ -32,9 +32,9 @@ pub(super) struct Shortcut {
     flow: Option<FlowName>,
     /// Without entries since; `None` while there are some.
     pub(super) idle_since: Option<Instant>,
-    pub(super) last_purge: Option<(Instant, Ipv4Addr)>,
+    pub(super) last_purge: Option<(Instant, IpAddr)>,
     /// Source of the packets that arrive, and when it was last looked at.
-    latest_source: Option<(Ipv4Addr, Instant)>,
+    latest_source: Option<(IpAddr, Instant)>,
 }
 
 impl Shortcut {
@@ -56,7 +56,7 @@ impl Shortcut {
         }
     }
     /// A packet came from `source`; true if that is news. At most one look a second, however many sources there are.
-    pub(super) fn note_source(&mut self, source: Ipv4Addr, now: Instant) -> bool {
+    pub(super) fn note_source(&mut self, source: IpAddr, now: Instant) -> bool {
         let old = self.latest_source;
         if old.is_some_and(|(_, at)| now.since(at) < SOURCE_GAP) {
             return false;
@@ -65,7 +65,7 @@ impl Shortcut {
         old.is_none_or(|(ip, _)| ip != source)
     }
     /// True if a flow to `destination` that wants `qos` may use it and need not share it.
-    fn suits(&self, qos: Option<Qos>, destination: Ipv4Addr) -> bool {
+    fn suits(&self, qos: Option<Qos>, destination: IpAddr) -> bool {
         match (qos, self.qos) {
             (None, None) => true,
             (None, Some(_)) => {
@@ -230,7 +230,7 @@ impl DataPlane {
 fn pick(
     shortcuts: &BTreeMap<ConnId, Shortcut>,
     peer: AtmAddress,
-    (qos, destination): (Option<Qos>, Ipv4Addr),
+    (qos, destination): (Option<Qos>, IpAddr),
     taken: &BTreeSet<ConnId>,
 ) -> Option<ConnId> {
     let suitable = shortcuts

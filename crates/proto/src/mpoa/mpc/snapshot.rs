@@ -9,13 +9,13 @@ use crate::{Cause, Instant};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use core::fmt::Write as _;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 /// One entry of the ingress cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngressRow {
     /// Destination.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// State.
     pub state: IngressState,
     /// Control address of the MPS.
@@ -56,7 +56,7 @@ pub struct EgressRow {
     /// Control address of the MPS.
     pub mps: AtmAddress,
     /// Destination.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Its prefix length.
     pub prefix: u8,
     /// Tag.
@@ -66,7 +66,7 @@ pub struct EgressRow {
     /// Packets received.
     pub packets: u64,
     /// Source of the last packet.
-    pub latest_source: Option<Ipv4Addr>,
+    pub latest_source: Option<IpAddr>,
     /// Interface of the ELAN.
     pub itf: usize,
     /// Data link header.
@@ -306,18 +306,52 @@ impl MpcSnapshot {
                     .iter()
                     .any(|row| row.itf == *itf && row.control == mps)
             };
-            for row in self.ingress.iter().filter(|row| here(row.mps)) {
+            for row in self
+                .ingress
+                .iter()
+                .filter(|row| here(row.mps) && row.destination.is_ipv4())
+            {
                 ingress_line(&mut text, row, layer_4);
             }
             text.push_str(
                 "\nEgress Entries:\nIngress MPC ATM addr\n\
                  Cache-id        State      Holding time  Packets recvd  Latest IP addr   VPI VCI\n",
             );
-            for row in self.egress.iter().filter(|row| row.itf == *itf) {
+            for row in
+                (self.egress.iter()).filter(|row| row.itf == *itf && row.destination.is_ipv4())
+            {
                 egress_lines(&mut text, row);
             }
         }
+        self.ipv6_lines(&mut text);
         text
+    }
+
+    /// Entries of IPv6, of which Linux has none: after all that it has, and only if there are any.
+    fn ipv6_lines(&self, text: &mut String) {
+        let ingress: Vec<_> = (self.ingress.iter())
+            .filter(|row| row.destination.is_ipv6())
+            .collect();
+        let egress: Vec<_> = (self.egress.iter())
+            .filter(|row| row.destination.is_ipv6())
+            .collect();
+        if ingress.is_empty() && egress.is_empty() {
+            return;
+        }
+        text.push_str(
+            "\nIPv6 (not in Linux):\n\nIngress Entries:\nIP address                               \
+             State      Holding time  Packets fwded  VPI  VCI\n",
+        );
+        for row in ingress {
+            ingress_line(text, row, false);
+        }
+        text.push_str(
+            "\nEgress Entries:\nIngress MPC ATM addr\n\
+             Cache-id        State      Holding time  Packets recvd  Latest IP addr   VPI VCI\n",
+        );
+        for row in egress {
+            egress_lines(text, row);
+        }
     }
 }
 
@@ -352,6 +386,7 @@ fn entry_line(filter: &FlowFilter, layer_4: bool) -> String {
 
 fn ingress_line(text: &mut String, row: &IngressRow, layer_4: bool) {
     let (ip, state) = (row.destination.to_string(), row.state.linux_name());
+    let wide = if row.destination.is_ipv6() { 41 } else { 16 };
     let flow = row.filter.unwrap_or(FlowFilter::ANY);
     let flow = match layer_4 {
         true => format!("{:<6}{:<6}", flow.protocol_name(), flow.destination_port),
@@ -359,7 +394,7 @@ fn ingress_line(text: &mut String, row: &IngressRow, layer_4: bool) {
     };
     let _ = write!(
         text,
-        "{ip:<16}{flow}{state:<11}{:<14}{:<12}",
+        "{ip:<wide$}{flow}{state:<11}{:<14}{:<12}",
         row.holding_s, row.packets
     );
     if let Some(vc) = row.vc {
@@ -375,7 +410,7 @@ fn egress_lines(text: &mut String, row: &EgressRow) {
     let (state, holding) = (row.state.linux_name(), row.holding_s);
     let source = row
         .latest_source
-        .unwrap_or(Ipv4Addr::UNSPECIFIED)
+        .unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
         .to_string();
     let _ = write!(
         text,

@@ -5,7 +5,8 @@ use super::ingress::{Entry, IngressState};
 use crate::Instant;
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::code_name;
-use core::net::Ipv4Addr;
+use aerostat_wire::prefix::is_ordinary;
+use core::net::IpAddr;
 
 /// How far an address is from a shortcut; the order is that of the way there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +89,7 @@ impl Mpc {
     /// Why packets for `target` take a shortcut at `now` or not: one answer for each flow that has an entry
     /// for it, or a single one if none has.
     #[must_use]
-    pub fn why(&self, target: Ipv4Addr, now: Instant) -> Vec<Why> {
+    pub fn why(&self, target: IpAddr, now: Instant) -> Vec<Why> {
         if !self.is_running() {
             return vec![Why::of(WhyReason::Off, "the MPOA client does not run")];
         }
@@ -112,16 +113,16 @@ impl Mpc {
     }
 
     /// There is no entry: what is missing before the first packet could make one.
-    fn why_not(&self, target: Ipv4Addr) -> Why {
+    fn why_not(&self, target: IpAddr) -> Why {
         let up = || self.data.lecs.values().filter(|lec| lec.up);
-        let (reason, text) = if target.is_multicast() || target.is_broadcast() {
-            let text = "groups and broadcasts go by LANE only";
+        let (reason, text) = if !is_ordinary(target) {
+            let text = "groups, broadcasts and link-local addresses go by LANE only";
             (WhyReason::NotUnicast, text)
         } else if up().next().is_none() {
             let text = "no LANE interface has joined its ELAN";
             (WhyReason::NoInterface, text)
-        } else if !self.data.params.ipv4 {
-            let text = "flows of IPv4 are not detected (MPC-p3)";
+        } else if !self.data.params.detects(target) {
+            let text = "flows of its protocol are not detected (MPC-p3)";
             (WhyReason::NoFlows, text)
         } else if !up().any(|lec| lec.macs.values().any(|known| !known.stale)) {
             let text = "no router on the ELANs is known as an MPOA server";

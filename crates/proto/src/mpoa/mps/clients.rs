@@ -1,7 +1,7 @@
 //! Clients with state from this server: Keep-Alives, losing them, and triggers for their flows.
 
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::ipv4::Ipv4View;
@@ -97,8 +97,7 @@ impl Mps {
         self.counters.clients_lost += 1;
         let text = "the client cannot be reached: what it got is void";
         self.trace(Trace::milestone("mps.client.lost", text).with("mpc", mpc));
-        let of_client = (mpc, Ipv4Addr::UNSPECIFIED)..=(mpc, Ipv4Addr::BROADCAST);
-        let keys: Vec<IngressKey> = self.ingress.range(of_client).map(|(k, _)| *k).collect();
+        let keys: Vec<IngressKey> = of_client(&self.ingress, mpc).collect();
         for key in keys {
             let Some(entry) = self.ingress.get_mut(&key) else {
                 continue;
@@ -129,7 +128,7 @@ impl Mps {
         let Some(ip) = Ipv4View::new(packet) else {
             return;
         };
-        let (source, target) = (ip.source(), ip.destination());
+        let (source, target) = (IpAddr::from(ip.source()), IpAddr::from(ip.destination()));
         // Only flows that start on this ELAN: what other routers pass on is theirs to shorten.
         let local = self
             .config
@@ -156,4 +155,14 @@ impl Mps {
             self.flows.remove(&flow);
         }
     }
+}
+
+/// The entries of one client.
+pub(super) fn of_client(
+    entries: &BTreeMap<IngressKey, Ingress>,
+    mpc: AtmAddress,
+) -> impl Iterator<Item = IngressKey> {
+    let first = (mpc, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let all = entries.range(first..).map(|(key, _)| *key);
+    all.take_while(move |key| key.0 == mpc)
 }

@@ -1,10 +1,11 @@
 //! Egress role: a client on a served ELAN is told how packets from a shortcut leave, and accepts or not.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, DllHeader, Imposition, Tag, code_name};
 use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, flag};
+use aerostat_wire::prefix::width;
 
 use super::Mps;
 use super::resolve::{Exit, requester};
@@ -51,7 +52,7 @@ impl Mps {
             itf: exit.itf,
             elan_id: interface.elan_id,
             next_hop: exit.hop,
-            header: DllHeader::ethernet_ipv4(exit.mac, interface.mac),
+            header: DllHeader::ethernet(destination, exit.mac, interface.mac),
             reach: reach.clone(),
             state: EgressState::Imposing,
             category: mpoa::service_category(&request).ok().flatten(),
@@ -123,9 +124,9 @@ impl Mps {
         let imposition = Imposition {
             id: 0,
             ingress_data: entry.ingress_data,
-            mps: self.config.interface(entry.itf)?.ip,
+            mps: self.config.interface(entry.itf)?.own(entry.destination),
             target: entry.destination,
-            prefix: 32,
+            prefix: width(entry.destination),
             holding_s: if clearing {
                 0
             } else {
@@ -221,7 +222,7 @@ impl Mps {
         let next_hop = self
             .config
             .interface(entry.itf)
-            .map(|interface| interface.ip);
+            .map(|interface| interface.own(destination));
         let mtu = if cie.mtu > MAX_MTU { 0 } else { cie.mtu };
         let binding = Binding {
             nbma: data,
@@ -249,7 +250,7 @@ impl Mps {
         );
         let cie = Cie {
             code: code::OK,
-            prefix: 32,
+            prefix: width(destination),
             mtu,
             holding_s,
             nbma: data.into(),
@@ -319,7 +320,8 @@ impl Mps {
         let text = format!("binding for {destination} removed: {why}");
         self.trace(Trace::detail("mps.egress.removed", text).with("target", destination));
         // Those who send on the shortcut stop first.
-        let source = self.config.interface(itf).map(|interface| interface.ip);
+        let source = self.config.interface(itf);
+        let source = source.map(|interface| interface.own(destination));
         if let Some(binding) = self.cache.remove(&key) {
             self.purge_requesters(&key, binding, source, now);
         }
@@ -335,10 +337,10 @@ impl Mps {
         &mut self,
         key: &Key,
         binding: Binding,
-        source: Option<Ipv4Addr>,
+        source: Option<IpAddr>,
         now: Instant,
     ) {
-        let source = source.unwrap_or(self.station.protocol);
+        let source = source.unwrap_or_else(|| self.station.name_for(key.destination));
         for ((station, data), until) in binding.requesters {
             if until <= now {
                 continue;
@@ -443,7 +445,7 @@ impl Mps {
 fn imposed_key(entry: &Egress) -> Key {
     Key {
         destination: entry.destination,
-        prefix_len: 32,
+        prefix_len: width(entry.destination),
         scope: Some(entry.ingress_data),
         reason: Reason::Imposed,
     }

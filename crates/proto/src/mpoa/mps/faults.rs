@@ -1,6 +1,6 @@
 //! What was refused with an Error Indication lately, here or by others: for people who ask why there is no shortcut.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::Packet;
@@ -19,7 +19,7 @@ pub struct FaultRow {
     /// The type of the packet.
     pub op: u8,
     /// The destination that it was about.
-    pub destination: Option<Ipv4Addr>,
+    pub destination: Option<IpAddr>,
     /// Error code.
     pub code: u16,
     /// Refused here: who brought it. Else: who refused it, as the indication says.

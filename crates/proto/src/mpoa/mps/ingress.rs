@@ -1,12 +1,14 @@
 //! Ingress role: a client asks, NHRP finds the answer, the client gets it and is purged when it changes.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, code_name};
-use aerostat_wire::nhrp::{Body, Cie, Extension, PROTOCOL_IPV4, Packet, code, flag, op};
+use aerostat_wire::nhrp::{Body, Cie, Extension, Packet, code, flag, op};
+use aerostat_wire::prefix::width;
 
 use super::Mps;
+use super::clients::of_client;
 use super::state::{Asked, CollectKey, Ingress, IngressKey, PurgeTarget, Purpose, count};
 use crate::mpoa::params::MAX_MTU;
 use crate::nhrp::{Binding, Key, Reason, transit};
@@ -16,7 +18,7 @@ impl Mps {
     /// MPOA Resolution Request from the client `mpc`.
     pub(super) fn mpoa_request(&mut self, mpc: AtmAddress, packet: Packet, now: Instant) {
         self.counters.mpoa_requests_received += 1;
-        if packet.protocol != PROTOCOL_IPV4 {
+        if !self.speaks(&packet) {
             return self.mpoa_refuse(mpc, &packet, mpoa::code::PROTOCOL, now);
         }
         let Some((data, source, target, id)) = packet.common().and_then(|c| {
@@ -77,7 +79,7 @@ impl Mps {
             resolved: old
                 .filter(|old| old.mpc_data == data)
                 .and_then(|old| old.resolved),
-            prefix_len: 32,
+            prefix_len: width(target),
             category: mpoa::service_category(&packet).ok().flatten(),
             reach: None,
             request: packet,
@@ -157,7 +159,7 @@ impl Mps {
         let until = now + Duration::from_secs(cie.holding_s.into());
         let next_hop = cie.protocol.ip();
         entry.resolved = Some((nbma, until));
-        entry.prefix_len = transit::prefix_len(&cie);
+        entry.prefix_len = transit::prefix_len(&cie, key.1);
         let requester = (entry.mpc_protocol, entry.mpc_data);
         let cache_key = Key {
             destination: key.1,
@@ -266,7 +268,7 @@ impl Mps {
     /// Returns how many replies will count for `collect`, the purge from upstream that caused it.
     pub(super) fn purge_clients(
         &mut self,
-        destination: Ipv4Addr,
+        destination: IpAddr,
         prefix_len: u8,
         only: impl Fn(&Ingress) -> bool,
         collect: Option<CollectKey>,
@@ -323,8 +325,8 @@ impl Mps {
     }
 
     /// The holding time of learned bindings is over, or they were purged.
-    pub(super) fn forget_learned(&mut self, destination: Ipv4Addr, data: AtmAddress) {
-        for key in self.cache.matching(destination, 32, None) {
+    pub(super) fn forget_learned(&mut self, destination: IpAddr, data: AtmAddress) {
+        for key in self.cache.matching(destination, width(destination), None) {
             if key.reason == Reason::Learned
                 && key.scope == Some(data)
                 && key.destination == destination
@@ -335,7 +337,7 @@ impl Mps {
     }
 
     /// Removes ingress entries whose binding has run out.
-    pub(super) fn expire_ingress(&mut self, destination: Ipv4Addr, data: Option<AtmAddress>) {
+    pub(super) fn expire_ingress(&mut self, destination: IpAddr, data: Option<AtmAddress>) {
         self.ingress.retain(|key, entry| {
             if key.1 == destination && Some(entry.mpc_data) == data {
                 entry.resolved = None;
@@ -345,9 +347,8 @@ impl Mps {
     }
 
     fn ingress_has_room(&self, mpc: AtmAddress) -> bool {
-        let of_client = (mpc, Ipv4Addr::UNSPECIFIED)..=(mpc, Ipv4Addr::BROADCAST);
         self.ingress.len() < self.config.limits.ingress
-            && self.ingress.range(of_client).count() < self.config.limits.ingress_per_mpc
+            && of_client(&self.ingress, mpc).count() < self.config.limits.ingress_per_mpc
     }
 
     /// A reply that answers nothing: RFC 2332 §5.2.7, error 10, unless it merely came twice.

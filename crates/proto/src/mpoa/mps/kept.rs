@@ -9,9 +9,10 @@
 //! a route that changes, or by a newer reply. Only requests that take the way of the kept reply are answered.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::nhrp::{Cie, Packet, code, flag, op};
+use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, mpoa};
 
 use super::Mps;
@@ -21,7 +22,7 @@ use crate::nhrp::{Binding, Key, Reason, transit};
 use crate::{Duration, Instant, Trace};
 
 /// A request is known by its source, its id and its destination.
-type PassKey = (AtmAddress, u32, Ipv4Addr);
+type PassKey = (AtmAddress, u32, IpAddr);
 
 /// Requests that went on from here, for as long as a reply may come back.
 #[derive(Debug)]
@@ -131,14 +132,14 @@ impl Mps {
             return;
         }
         // What was kept and says otherwise is void.
-        for old in self.cache.matching(target, 32, None) {
+        for old in self.cache.matching(target, width(target), None) {
             let known = self.cache.get(&old).map(|known| (known.nbma, known.mtu));
             let same = binding.as_ref().map(|new| (new.nbma, new.mtu)) == known;
             if old.reason == Reason::Transit && !same {
                 self.drop_kept(&old, now);
             }
         }
-        let prefix_len = transit::prefix_len(cie);
+        let prefix_len = transit::prefix_len(cie, target);
         let Some(binding) = binding else { return };
         let key = Key {
             destination: crate::nhrp::cache::network(target, prefix_len),
@@ -170,7 +171,7 @@ impl Mps {
         let fits = |(key, binding): &(&Key, &Binding)| {
             let whole = binding.until.since(now).as_secs() > 0;
             key.reason == Reason::Transit
-                && key.overlaps(target, 32)
+                && key.overlaps(target, width(target))
                 && (flags & flag::UNIQUE == 0 || binding.unique)
                 && binding.until > now
                 && whole
@@ -186,7 +187,7 @@ impl Mps {
             mtu: binding.mtu,
             nbma: binding.nbma.into(),
             protocol: binding.next_hop.map(Into::into).unwrap_or_default(),
-            ..Cie::brief(32, u16::try_from(left).unwrap_or(u16::MAX))
+            ..Cie::brief(width(target), u16::try_from(left).unwrap_or(u16::MAX))
         };
         let key = *key;
         // Who cannot be purged later is not told: the server that knows will do it.
@@ -207,9 +208,9 @@ impl Mps {
             let Some(address) = cie.protocol.ip() else {
                 continue;
             };
-            let hit = self
-                .cache
-                .matching(address, transit::prefix_len(cie), cie.nbma.atm());
+            let hit =
+                self.cache
+                    .matching(address, transit::prefix_len(cie, address), cie.nbma.atm());
             for key in hit.iter().filter(|key| key.reason == Reason::Transit) {
                 self.drop_kept(key, now);
             }

@@ -1,6 +1,6 @@
 //! Questions to the router: which way, and who is the neighbour there. One path for all purposes.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::DeviceType;
@@ -17,18 +17,12 @@ const PATIENCE: RetryRule = RetryRule::once(Duration::from_secs(10));
 
 impl Mps {
     /// Asks for the way to `target`; [`Self::reached`] goes on with the answer.
-    pub(super) fn find(&mut self, target: Ipv4Addr, purpose: Purpose, now: Instant) {
+    pub(super) fn find(&mut self, target: IpAddr, purpose: Purpose, now: Instant) {
         self.ask(Query::Route(target, purpose), now);
     }
 
     /// Asks who `hop` is.
-    pub(super) fn find_neighbour(
-        &mut self,
-        itf: u32,
-        hop: Ipv4Addr,
-        purpose: Purpose,
-        now: Instant,
-    ) {
+    pub(super) fn find_neighbour(&mut self, itf: u32, hop: IpAddr, purpose: Purpose, now: Instant) {
         self.ask(Query::L2 { itf, hop, purpose }, now);
     }
 
@@ -75,11 +69,15 @@ impl Mps {
 
     /// A neighbour on a LAN is asked for; one on a Classical IP subnet is in the configuration, or known only by what it
     /// registers.
-    fn neighbour(&mut self, itf: u32, hop: Ipv4Addr, purpose: Purpose, now: Instant) {
+    fn neighbour(&mut self, itf: u32, hop: IpAddr, purpose: Purpose, now: Instant) {
         if self.config.interface(itf).is_none_or(|known| known.lane) {
             return self.find_neighbour(itf, hop, purpose, now);
         }
-        let reach = match self.config.servers.get(&hop) {
+        let server = match hop {
+            IpAddr::V4(hop) => self.config.servers.get(&hop),
+            IpAddr::V6(_) => None,
+        };
+        let reach = match server {
             Some(server) => Reach::Neighbour {
                 itf,
                 hop,

@@ -40,7 +40,7 @@
 //!
 //! **Standards.** MPOA 1.1 (af-mpoa-0114) by way of the facts book "MPOA" §2–§7, §11–§16; RFC 2332.
 //!
-//! **Not implemented.** Protocols other than IPv4 (code 0x84); token-ring headers; bindings for prefixes
+//! **Not implemented.** Protocols other than IP (code 0x84); token-ring headers; bindings for prefixes
 //! (every binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
 //! extensions are passed on but not made.
 //!
@@ -67,7 +67,7 @@ mod state;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::DeviceType;
@@ -104,7 +104,7 @@ pub enum RouteResult {
         /// The interface.
         itf: u32,
         /// That router's address.
-        next_hop: Ipv4Addr,
+        next_hop: IpAddr,
     },
     /// One of the router's own addresses.
     Local,
@@ -156,7 +156,7 @@ pub enum Input<'a> {
         /// The interface.
         itf: u32,
         /// The neighbour's address.
-        ip: Ipv4Addr,
+        ip: IpAddr,
     },
     /// The router forwarded this IP packet, which came in on an ELAN. Only used for triggers.
     Routed {
@@ -177,7 +177,7 @@ pub enum Output {
         /// Comes back in the answer.
         query: u32,
         /// The address.
-        dst: Ipv4Addr,
+        dst: IpAddr,
     },
     /// Who is this neighbour? (ARP, then LE_ARP.)
     ResolveL2 {
@@ -186,7 +186,7 @@ pub enum Output {
         /// The interface.
         itf: u32,
         /// The neighbour.
-        ip: Ipv4Addr,
+        ip: IpAddr,
     },
     /// TLVs that the interface's LAN Emulation client is to register and announce.
     SetTlvs {
@@ -211,23 +211,23 @@ pub struct Mps {
     ingress: BTreeMap<IngressKey, Ingress>,
     egress: BTreeMap<u32, Egress>,
     /// Cache ID by ingress data address and destination; entries that are being cleared are not in it.
-    egress_index: BTreeMap<(AtmAddress, Ipv4Addr), u32>,
+    egress_index: BTreeMap<(AtmAddress, IpAddr), u32>,
     /// Destinations for which this router is the exit, with the way that made it so.
-    exits: BTreeMap<Ipv4Addr, Reach>,
+    exits: BTreeMap<IpAddr, Reach>,
     cache: Cache,
     requests: RequestTable<Asked>,
     queries: RequestTable<Query>,
     collects: BTreeMap<CollectKey, Collect>,
     clients: BTreeMap<AtmAddress, Client>,
     devices: BTreeMap<(u32, MacAddr), (AtmAddress, DeviceType)>,
-    flows: BTreeMap<(Ipv4Addr, Ipv4Addr), Instant>,
-    flow_ends: VecDeque<(Instant, (Ipv4Addr, Ipv4Addr))>,
+    flows: BTreeMap<(IpAddr, IpAddr), Instant>,
+    flow_ends: VecDeque<(Instant, (IpAddr, IpAddr))>,
     keep_alive_at: Option<Instant>,
     sequence: u32,
     next_cache_id: u32,
     counters: Counters,
     /// Where registrations came from, by the registered address.
-    stations: BTreeMap<Ipv4Addr, AtmAddress>,
+    stations: BTreeMap<IpAddr, AtmAddress>,
     /// Requests that went on from here.
     passing: Passing,
     /// Bindings kept of replies that passed through, with the way that their requests took.
@@ -248,7 +248,16 @@ impl Mps {
             station: Station {
                 nbma: config.control,
                 protocol: first.unwrap_or(Ipv4Addr::UNSPECIFIED),
-                own: config.interfaces.iter().map(|i| i.ip).collect(),
+                protocol6: config
+                    .interfaces
+                    .iter()
+                    .find_map(|i| i.ip6)
+                    .map(|own| own.0),
+                own: config
+                    .interfaces
+                    .iter()
+                    .flat_map(Interface::addresses)
+                    .collect(),
             },
             up: false,
             conns: Conns::new(limits),

@@ -1,10 +1,11 @@
 //! Packets from peers, and the next hop server: forwarding, purges, errors.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::ipv4::Ipv4View;
+use aerostat_wire::ipv6::Ipv6View;
 use aerostat_wire::mpoa::{self, ShortcutSdu, op_name};
-use aerostat_wire::nhrp::{Body, PROTOCOL_IPV4, Packet, code, error, flag, op};
+use aerostat_wire::nhrp::{Body, PROTOCOL_IPV4, PROTOCOL_IPV6, Packet, code, error, flag, op};
 use aerostat_wire::{AtmAddress, DecodeError};
 
 use super::conns::{ConnUse, MAX_SDU, Sent};
@@ -44,6 +45,18 @@ impl Mps {
         }
     }
 
+    /// True for a request whose destination is of the protocol that it names, and that is routed here.
+    pub(super) fn speaks(&self, packet: &Packet) -> bool {
+        let target = packet.common().and_then(|common| common.destination.ip());
+        match packet.protocol {
+            PROTOCOL_IPV4 => target.is_none_or(|ip| ip.is_ipv4()),
+            PROTOCOL_IPV6 => {
+                target.is_some_and(|ip| ip.is_ipv6()) && self.station.protocol6.is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// What a neighbour with a key sends is signed, or it is not the neighbour's.
     fn authenticate(&self, peer: AtmAddress, packet: &mut Packet) -> Result<(), Fault> {
         let Some(key) = self.config.keys.get(&peer) else {
@@ -80,7 +93,7 @@ impl Mps {
             self.counters.malformed += 1;
             return;
         };
-        if packet.protocol != PROTOCOL_IPV4 {
+        if !self.speaks(&packet) {
             return self.refuse(&packet, code::NO_BINDING, now);
         }
         self.trace(
@@ -139,7 +152,7 @@ impl Mps {
             };
             self.withdraw_all(peer, &cie, now);
             let narrowed = cie.nbma.atm();
-            let prefix_len = transit::prefix_len(&cie);
+            let prefix_len = transit::prefix_len(&cie, target);
             let hit = |entry: &Ingress| {
                 narrowed.is_none_or(|nbma| entry.resolved.is_some_and(|(to, _)| to == nbma))
             };
@@ -353,7 +366,7 @@ impl Mps {
             fault.code,
             fault.offset,
             self.station.nbma,
-            self.station.protocol.into(),
+            self.station.name(packet.protocol).into(),
         );
         let name = if fault.code == error::LOOP {
             "mps.nhrp.loop"
@@ -399,13 +412,15 @@ impl Mps {
     fn shortcut_packet(&mut self, sdu: &[u8]) {
         match ShortcutSdu::of(sdu) {
             ShortcutSdu::Tagged { packet, .. } | ShortcutSdu::Routed(packet) => {
-                let Some(ip) = Ipv4View::new(packet) else {
+                let four = Ipv4View::new(packet).map(|ip| ip.packet());
+                let whole = four.or_else(|| Ipv6View::new(packet).map(|ip| ip.packet()));
+                let Some(packet) = whole else {
                     self.counters.malformed += 1;
                     return;
                 };
                 self.counters.shortcut_packets += 1;
-                self.counters.shortcut_octets += ip.packet().len() as u64;
-                self.out.push_back(Output::ForwardIp(ip.packet().to_vec()));
+                self.counters.shortcut_octets += packet.len() as u64;
+                self.out.push_back(Output::ForwardIp(packet.to_vec()));
             }
             ShortcutSdu::Control(_) => self.counters.unexpected += 1,
             ShortcutSdu::Unknown => self.counters.malformed += 1,
@@ -428,8 +443,8 @@ impl Mps {
     pub(super) fn send_trigger(
         &mut self,
         mpc: AtmAddress,
-        source: Ipv4Addr,
-        target: Ipv4Addr,
+        source: IpAddr,
+        target: IpAddr,
         now: Instant,
     ) {
         self.counters.triggers_sent += 1;

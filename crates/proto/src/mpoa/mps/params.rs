@@ -1,13 +1,13 @@
 //! What an MPOA server is told: addresses, interfaces, parameters, limits.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use aerostat_wire::prefix::within;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use crate::Duration;
 use crate::mix::mix;
-use crate::nhrp::cache::mask;
 use crate::nhrp::{RetryRule, auth};
 
 /// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.
@@ -104,6 +104,8 @@ pub struct Interface {
     pub ip: Ipv4Addr,
     /// Length of the network prefix, 0..=32.
     pub prefix_len: u8,
+    /// Router's IPv6 address on it, and the length of its prefix, 0..=128.
+    pub ip6: Option<(Ipv6Addr, u8)>,
     /// Router's MAC address on it.
     pub mac: MacAddr,
     /// ELAN-ID of its ELAN.
@@ -113,11 +115,35 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// The router's address on it for peers that talk about `address`; without one for IPv6 that for IPv4.
+    #[must_use]
+    pub fn own(&self, address: IpAddr) -> IpAddr {
+        match (address, self.ip6) {
+            (IpAddr::V6(_), Some((own, _))) => own.into(),
+            _ => self.ip.into(),
+        }
+    }
+    /// The router's addresses on it.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let six = self.ip6.map(|(own, _)| own.into());
+        core::iter::once(self.ip.into()).chain(six)
+    }
+    /// Prefix length of its network, as far as it is one of addresses like this.
+    pub(super) fn prefix_of(&self, address: IpAddr) -> u8 {
+        match (address, self.ip6) {
+            (IpAddr::V4(_), _) => self.prefix_len,
+            (IpAddr::V6(_), own) => own.map_or(128, |(_, prefix)| prefix),
+        }
+    }
     /// True if the address lies in the interface's network.
     #[must_use]
-    pub fn covers(&self, address: Ipv4Addr) -> bool {
-        let mask = mask(self.prefix_len);
-        u32::from(self.ip) & mask == u32::from(address) & mask
+    pub fn covers(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(_) => within(address, self.ip.into(), self.prefix_len),
+            IpAddr::V6(_) => self
+                .ip6
+                .is_some_and(|(own, prefix)| within(address, own.into(), prefix)),
+        }
     }
 }
 
@@ -236,12 +262,14 @@ impl MpsConfig {
         }
     }
     /// The router's address on the network of `neighbour`, else on its first interface.
-    pub(super) fn facing(&self, neighbour: Ipv4Addr) -> Ipv4Addr {
+    pub(super) fn facing(&self, neighbour: IpAddr) -> IpAddr {
         self.interfaces
             .iter()
             .find(|interface| interface.covers(neighbour))
             .or(self.interfaces.first())
-            .map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.ip)
+            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |interface| {
+                interface.own(neighbour)
+            })
     }
     pub(super) fn interface(&self, itf: u32) -> Option<&Interface> {
         self.interfaces.iter().find(|known| known.itf == itf)

@@ -5,10 +5,11 @@
 //! anybody could draw the packets of others to itself. One station has an address at a time, whether it asked
 //! for that (flag U) or not.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::nhrp::{Cie, Common, Packet, code, flag, op};
+use aerostat_wire::prefix::width;
 
 use super::Mps;
 use super::resolve::{exit_key, requester};
@@ -63,7 +64,11 @@ impl Mps {
             return code::PROHIBITED;
         };
         let unique = common.flags & flag::REGISTRATION_UNIQUE != 0;
-        let prefix_len = if unique { 32 } else { transit::prefix_len(cie) };
+        let prefix_len = if unique {
+            width(address)
+        } else {
+            transit::prefix_len(cie, address)
+        };
         if !same_system(nbma, peer) || !self.serves(address, prefix_len) {
             return code::PROHIBITED;
         }
@@ -109,7 +114,7 @@ impl Mps {
     }
 
     /// A station is new: shortcuts towards it that end at this router are not the best any more.
-    fn registered(&mut self, address: Ipv4Addr, prefix_len: u8, nbma: AtmAddress, now: Instant) {
+    fn registered(&mut self, address: IpAddr, prefix_len: u8, nbma: AtmAddress, now: Instant) {
         let text = format!("{address}/{prefix_len} is registered");
         self.trace(Trace::milestone("mps.nhrp.registered", text).with("nbma", nbma));
         for key in self.cache.matching(address, prefix_len, None) {
@@ -129,7 +134,7 @@ impl Mps {
         let Some(address) = cie.protocol.ip() else {
             return;
         };
-        let prefix_len = transit::prefix_len(cie);
+        let prefix_len = transit::prefix_len(cie, address);
         for key in self.cache.matching(address, prefix_len, cie.nbma.atm()) {
             let binding = self.cache.get(&key);
             if key.reason == Reason::Registered
@@ -170,7 +175,9 @@ impl Mps {
             return false;
         };
         let found = self.cache.iter().filter(|(key, binding)| {
-            key.reason == Reason::Registered && key.overlaps(target, 32) && binding.until > now
+            key.reason == Reason::Registered
+                && key.overlaps(target, width(target))
+                && binding.until > now
         });
         let Some((key, binding)) = found.max_by_key(|(key, _)| key.prefix_len) else {
             return false;
@@ -182,7 +189,7 @@ impl Mps {
                 mtu: binding.mtu,
                 nbma: binding.nbma.into(),
                 protocol: binding.next_hop.map(Into::into).unwrap_or_default(),
-                ..Cie::brief(32, u16::try_from(holding_s).unwrap_or(u16::MAX))
+                ..Cie::brief(width(target), u16::try_from(holding_s).unwrap_or(u16::MAX))
             },
         );
         if holding_s == 0 {
@@ -201,15 +208,15 @@ impl Mps {
     }
 
     /// True if all of the prefix lies on one network of this router, and none of it is the router.
-    fn serves(&self, address: Ipv4Addr, prefix_len: u8) -> bool {
+    fn serves(&self, address: IpAddr, prefix_len: u8) -> bool {
         let asked = registered_key(address, prefix_len);
-        let of = |own: &Ipv4Addr| asked.overlaps(*own, 32);
+        let of = |own: &IpAddr| asked.overlaps(*own, width(*own));
         !self.station.own.iter().any(of)
             && self
                 .config
                 .interfaces
                 .iter()
-                .any(|itf| itf.covers(address) && prefix_len >= itf.prefix_len)
+                .any(|itf| itf.covers(address) && prefix_len >= itf.prefix_of(address))
     }
 
     fn registrations(&self) -> usize {
@@ -224,7 +231,7 @@ fn same_system(one: AtmAddress, other: AtmAddress) -> bool {
     one.with_selector(0) == other.with_selector(0)
 }
 
-const fn registered_key(destination: Ipv4Addr, prefix_len: u8) -> Key {
+const fn registered_key(destination: IpAddr, prefix_len: u8) -> Key {
     Key {
         destination,
         prefix_len,

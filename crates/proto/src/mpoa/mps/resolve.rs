@@ -1,9 +1,10 @@
 //! An NHRP Resolution Request whose destination has been looked up: who answers it, and how.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::mpoa::{self, Tag};
 use aerostat_wire::nhrp::{Cie, Extension, Packet, code, flag, op};
+use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::state::{Asked, Purpose, Reach, count};
@@ -14,7 +15,7 @@ use crate::{Duration, Instant, Trace};
 /// Where an imposed binding leads.
 pub(super) struct Exit {
     pub(super) itf: u32,
-    pub(super) hop: Ipv4Addr,
+    pub(super) hop: IpAddr,
     pub(super) mac: MacAddr,
     pub(super) mpc: AtmAddress,
 }
@@ -133,7 +134,7 @@ impl Mps {
         let key = exit_key(target);
         let binding = Binding {
             nbma: self.config.data,
-            next_hop: Some(self.station.protocol),
+            next_hop: Some(self.station.name(request.protocol)),
             mtu: self.config.mtu,
             until: now + Duration::from_secs(holding_s.into()),
             unique: false,
@@ -156,7 +157,7 @@ impl Mps {
             )
             .with("target", target),
         );
-        self.reply_with_router(request, now);
+        self.reply_with_router(target, request, now);
     }
 
     /// Answers from a binding of this router, made before and still valid. False if there is none.
@@ -175,12 +176,12 @@ impl Mps {
         true
     }
 
-    fn reply_with_router(&mut self, request: &Packet, now: Instant) {
+    fn reply_with_router(&mut self, target: IpAddr, request: &Packet, now: Instant) {
         let cie = Cie {
             mtu: self.config.mtu,
             nbma: self.config.data.into(),
-            protocol: self.station.protocol.into(),
-            ..Cie::brief(32, self.config.params.holding_s())
+            protocol: self.station.name(request.protocol).into(),
+            ..Cie::brief(width(target), self.config.params.holding_s())
         };
         let mut extensions = self.reply_extensions(request);
         for extension in extensions.iter_mut().flatten() {
@@ -238,16 +239,16 @@ impl Mps {
 }
 
 /// Destination of a request, and who gets the answer: protocol address and ATM address.
-pub(super) fn requester(request: &Packet) -> Option<(Ipv4Addr, (Ipv4Addr, AtmAddress))> {
+pub(super) fn requester(request: &Packet) -> Option<(IpAddr, (IpAddr, AtmAddress))> {
     let common = request.common()?;
     let who = (common.source.ip()?, common.source_nbma.atm()?);
     Some((common.destination.ip()?, who))
 }
 
-pub(super) const fn exit_key(target: Ipv4Addr) -> Key {
+pub(super) const fn exit_key(target: IpAddr) -> Key {
     Key {
         destination: target,
-        prefix_len: 32,
+        prefix_len: width(target),
         scope: None,
         reason: Reason::Router,
     }

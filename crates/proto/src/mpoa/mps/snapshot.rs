@@ -1,7 +1,8 @@
 //! What `inspect mps` and `inspect nhrp` show.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
+use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, Vc};
 
 use super::conns::{ConnState, ConnUse};
@@ -25,13 +26,13 @@ pub enum IngressState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngressRow {
     /// Destination.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Its prefix length.
     pub prefix_len: u8,
     /// State.
     pub state: IngressState,
     /// Protocol address of the client.
-    pub source: Ipv4Addr,
+    pub source: IpAddr,
     /// Control ATM address of the client.
     pub mpc_control: AtmAddress,
     /// Data ATM address of the client.
@@ -54,7 +55,7 @@ pub struct EgressRow {
     /// Cache ID.
     pub cache_id: u32,
     /// Destination.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Its prefix length.
     pub prefix_len: u8,
     /// State.
@@ -80,7 +81,7 @@ pub struct EgressRow {
     /// Service categories asked for (bits), if any.
     pub category: Option<u16>,
     /// Next hop on the ELAN.
-    pub next_hop: Ipv4Addr,
+    pub next_hop: IpAddr,
 }
 
 /// A client that gets Keep-Alives.
@@ -138,7 +139,7 @@ pub struct MpsSnapshot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NhrpRow {
     /// Destination.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Its prefix length.
     pub prefix_len: u8,
     /// Why it is here.
@@ -150,13 +151,13 @@ pub struct NhrpRow {
     /// ATM address of the exit.
     pub nbma: AtmAddress,
     /// Next hop's protocol address, if told.
-    pub next_hop: Option<Ipv4Addr>,
+    pub next_hop: Option<IpAddr>,
     /// MTU, octets; 0 is the default.
     pub mtu: u16,
     /// End of the holding time.
     pub until: Instant,
     /// Who got it, and until when.
-    pub requesters: Vec<(Ipv4Addr, AtmAddress, Instant)>,
+    pub requesters: Vec<(IpAddr, AtmAddress, Instant)>,
 }
 
 /// An outstanding request.
@@ -167,7 +168,7 @@ pub struct PendingRow {
     /// What was asked: `resolution`, `imposition`, `removal` or `purge`.
     pub kind: &'static str,
     /// What it is about.
-    pub destination: Option<Ipv4Addr>,
+    pub destination: Option<IpAddr>,
     /// Sendings so far.
     pub sent: u32,
     /// Next retry, or the end.
@@ -178,7 +179,7 @@ pub struct PendingRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NhrpSnapshot {
     /// The protocol address that stands in records.
-    pub station: Ipv4Addr,
+    pub station: IpAddr,
     /// Cache.
     pub cache: Vec<NhrpRow>,
     /// Requests without a reply yet.
@@ -228,7 +229,7 @@ impl Mps {
     }
 
     fn ingress_rows(&self) -> Vec<IngressRow> {
-        let row = |((control, destination), entry): (&(AtmAddress, Ipv4Addr), &super::Ingress)| {
+        let row = |((control, destination), entry): (&(AtmAddress, IpAddr), &super::Ingress)| {
             IngressRow {
                 destination: *destination,
                 prefix_len: entry.prefix_len,
@@ -254,7 +255,7 @@ impl Mps {
         let row = |(cache_id, entry): (&u32, &super::Egress)| EgressRow {
             cache_id: *cache_id,
             destination: entry.destination,
-            prefix_len: 32,
+            prefix_len: width(entry.destination),
             state: entry.state,
             until: entry.until,
             header: entry.header.clone(),
@@ -313,7 +314,7 @@ impl Mps {
             }
         });
         NhrpSnapshot {
-            station: self.station.protocol,
+            station: self.station.protocol.into(),
             cache: cache.collect(),
             pending: pending.collect(),
             collecting: self.collects.len(),

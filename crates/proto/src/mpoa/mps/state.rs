@@ -1,7 +1,7 @@
 //! What the server remembers: entries, outstanding questions, counters.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aerostat_wire::nhrp::Packet;
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -10,7 +10,7 @@ use crate::Instant;
 use crate::nhrp::Key;
 
 /// An ingress entry is found by client (control address) and destination.
-pub(super) type IngressKey = (AtmAddress, Ipv4Addr);
+pub(super) type IngressKey = (AtmAddress, IpAddr);
 
 /// What the server did for one ingress client and one destination.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Ingress {
     pub(super) request: Packet,
     pub(super) mpoa_id: u32,
     pub(super) mpc_data: AtmAddress,
-    pub(super) mpc_protocol: Ipv4Addr,
+    pub(super) mpc_protocol: IpAddr,
     /// Id of the NHRP request, last or outstanding.
     pub(super) nhrp_id: u32,
     /// True while the NHRP request is outstanding.
@@ -46,12 +46,12 @@ pub enum EgressState {
 /// One binding imposed on an egress client.
 #[derive(Clone, Debug)]
 pub(super) struct Egress {
-    pub(super) destination: Ipv4Addr,
+    pub(super) destination: IpAddr,
     pub(super) ingress_data: AtmAddress,
     pub(super) mpc: AtmAddress,
     pub(super) itf: u32,
     pub(super) elan_id: u32,
-    pub(super) next_hop: Ipv4Addr,
+    pub(super) next_hop: IpAddr,
     pub(super) header: Vec<u8>,
     pub(super) reach: Reach,
     pub(super) state: EgressState,
@@ -78,11 +78,11 @@ pub(super) enum Reach {
     /// Out of the ATM network.
     Outside,
     /// A neighbour that does not answer.
-    Silent { itf: u32, hop: Ipv4Addr },
+    Silent { itf: u32, hop: IpAddr },
     /// A neighbour on an ELAN.
     Neighbour {
         itf: u32,
-        hop: Ipv4Addr,
+        hop: IpAddr,
         mac: MacAddr,
         mps: Option<AtmAddress>,
         mpc: Option<AtmAddress>,
@@ -91,7 +91,7 @@ pub(super) enum Reach {
 
 impl Reach {
     /// True if it leads over this neighbour.
-    pub(super) fn is_over(&self, itf: u32, hop: Ipv4Addr) -> bool {
+    pub(super) fn is_over(&self, itf: u32, hop: IpAddr) -> bool {
         match self {
             Self::Silent { itf: i, hop: h } | Self::Neighbour { itf: i, hop: h, .. } => {
                 (*i, *h) == (itf, hop)
@@ -111,7 +111,7 @@ pub(super) enum Purpose {
     /// Something in the network changed: is an entry still right?
     Recheck(Subject),
     /// A routed flow: which client does it come from?
-    Trigger { source: Ipv4Addr, target: Ipv4Addr },
+    Trigger { source: IpAddr, target: IpAddr },
 }
 
 /// What to check again.
@@ -119,17 +119,17 @@ pub(super) enum Purpose {
 pub(super) enum Subject {
     Ingress(IngressKey),
     Egress(u32),
-    Exit(Ipv4Addr),
+    Exit(IpAddr),
     Kept(Key),
 }
 
 /// An outstanding question to the router.
 #[derive(Clone, Debug)]
 pub(super) enum Query {
-    Route(Ipv4Addr, Purpose),
+    Route(IpAddr, Purpose),
     L2 {
         itf: u32,
-        hop: Ipv4Addr,
+        hop: IpAddr,
         purpose: Purpose,
     },
 }
@@ -156,7 +156,7 @@ pub(super) enum PurgeTarget {
     /// To a client, on its control connection.
     Client(AtmAddress),
     /// To a station, along the routed path.
-    Station(Ipv4Addr),
+    Station(IpAddr),
 }
 
 /// A received purge is known by its source and id.

@@ -46,6 +46,7 @@ split_record!(MpcParams {
     frame_count,
     frame_time,
     ipv4,
+    ipv6,
     retry_initial,
     retry_max,
     hold_down

@@ -6,7 +6,6 @@ use crate::mpoa::messages::EgressInfo;
 use crate::split::codec::{Field, Message, TEXT_MAX};
 use crate::split::testing::{Random, canonical, damaged, survives};
 use crate::split::{FRAME_MAX, names};
-use core::net::Ipv4Addr;
 use proptest::prelude::*;
 
 proptest! {
@@ -34,10 +33,10 @@ proptest! {
 fn one_form_for_ever() {
     let info = EgressInfo {
         mps: AtmAddress([0x47; 20]),
-        mps_ip: Ipv4Addr::new(10, 1, 0, 1),
+        mps_ip: [10, 1, 0, 1].into(),
         cache_id: 13,
         tag: Some(0x8000_0001),
-        destination: Ipv4Addr::new(10, 1, 0, 10),
+        destination: [10, 1, 0, 10].into(),
         prefix: 32,
         ingress: AtmAddress([0x39; 20]),
         itf: 0,
@@ -48,7 +47,9 @@ fn one_form_for_ever() {
     let expected = [
         &[0, 1, 0, 106][..],
         &[0x47; 20],
-        &[10, 1, 0, 1, 0, 0, 0, 13, 1, 0x80, 0, 0, 1, 10, 1, 0, 10, 32],
+        &[
+            4, 10, 1, 0, 1, 0, 0, 0, 13, 1, 0x80, 0, 0, 1, 4, 10, 1, 0, 10, 32,
+        ],
         &[0x39; 20],
         &[0, 0, 0, 0, 0, 0, 0, 7, 0, 3, 2, 0, 0, 0x04, 0xb0],
     ]

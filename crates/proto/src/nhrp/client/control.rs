@@ -3,9 +3,10 @@
 use std::net::Ipv4Addr;
 
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext, flag, op};
+use aerostat_wire::prefix;
 
 use super::{Asked, Nhc, Refusal};
-use crate::nhrp::{Fault, auth, cache, transit};
+use crate::nhrp::{Fault, auth, transit};
 use crate::{AtmRequest, Duration, Instant, Trace};
 
 impl Nhc {
@@ -184,7 +185,7 @@ impl Nhc {
         let Some(common) = packet.common() else {
             return;
         };
-        let (id, destination) = (common.request_id, common.destination.ip());
+        let (id, destination) = (common.request_id, common.destination.ipv4());
         let destination = match (self.requests.get(id), destination) {
             (Some(Asked::Resolution(asked)), Some(told)) if *asked == told => told,
             _ => {
@@ -230,8 +231,8 @@ impl Nhc {
                 self.counters.malformed += 1;
                 continue;
             };
-            let mask = cache::mask(transit::prefix_len(cie));
-            let within = |ip: Ipv4Addr| u32::from(ip) & mask == u32::from(address) & mask;
+            let prefix = transit::prefix_len(cie, address);
+            let within = |ip: Ipv4Addr| prefix::within(ip.into(), address, prefix);
             self.purged(within, cie.nbma.atm(), now);
         }
         if common.flags & flag::NO_REPLY == 0 {

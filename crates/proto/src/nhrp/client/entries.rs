@@ -393,5 +393,5 @@ fn stations(packet: &Packet, kind: u16) -> Vec<Ipv4Addr> {
     };
     let mut reader = Reader::new(&extension.value);
     let entries = std::iter::from_fn(|| Cie::decode(&mut reader).ok());
-    entries.filter_map(|entry| entry.protocol.ip()).collect()
+    entries.filter_map(|entry| entry.protocol.ipv4()).collect()
 }

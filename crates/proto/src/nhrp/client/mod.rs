@@ -284,7 +284,8 @@ impl Nhc {
         Station {
             nbma: self.config.address,
             protocol: self.config.ip,
-            own: vec![self.config.ip],
+            protocol6: None,
+            own: vec![self.config.ip.into()],
         }
     }
 

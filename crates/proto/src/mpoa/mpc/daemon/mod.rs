@@ -14,7 +14,7 @@ use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
 use aerostat_wire::nhrp::Packet;
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A request id is remembered this long.
@@ -69,7 +69,7 @@ pub(in crate::mpoa::mpc) struct Pending {
 pub(in crate::mpoa::mpc) struct Imposed {
     pub(in crate::mpoa::mpc) tag: Option<u32>,
     pub(in crate::mpoa::mpc) ingress: AtmAddress,
-    pub(in crate::mpoa::mpc) destination: Ipv4Addr,
+    pub(in crate::mpoa::mpc) destination: IpAddr,
     pub(in crate::mpoa::mpc) prefix: u8,
     pub(in crate::mpoa::mpc) header: Vec<u8>,
 }
@@ -128,6 +128,8 @@ pub(in crate::mpoa::mpc) struct Daemon {
     pub(in crate::mpoa::mpc) ending: Ending,
     /// Own protocol address, learned from the flows that leave.
     pub(in crate::mpoa::mpc) own_ip: Option<Ipv4Addr>,
+    /// The same of IPv6.
+    own_ip6: Option<Ipv6Addr>,
 }
 
 impl Daemon {
@@ -150,6 +152,7 @@ impl Daemon {
             purges: BTreeMap::new(),
             ending: Ending::No,
             own_ip: None,
+            own_ip6: None,
         };
         daemon.listen(bus);
         bus.kernel(ToKernel::SetMpcControlAddress(config.control));
@@ -271,7 +274,7 @@ impl Daemon {
             }
             ToDaemon::IngressEntry(info) => {
                 if !info.source.is_unspecified() {
-                    self.own_ip = Some(info.source);
+                    self.note_own(info.source);
                 }
                 self.watch(info.mps, now);
             }
@@ -288,6 +291,21 @@ impl Daemon {
         }
     }
 
+    fn note_own(&mut self, address: IpAddr) {
+        match address {
+            IpAddr::V4(own) => self.own_ip = Some(own),
+            IpAddr::V6(own) => self.own_ip6 = Some(own),
+        }
+    }
+
+    /// The own address for packets about `address`; unspecified if it is not known.
+    fn own_for(&self, address: IpAddr) -> IpAddr {
+        match address {
+            IpAddr::V4(_) => self.own_ip.unwrap_or(Ipv4Addr::UNSPECIFIED).into(),
+            IpAddr::V6(_) => self.own_ip6.unwrap_or(Ipv6Addr::UNSPECIFIED).into(),
+        }
+    }
+
     /// 201: a Resolution Request under a new id.
     fn resolve(
         &mut self,
@@ -301,10 +319,10 @@ impl Daemon {
             return;
         }
         if !info.source.is_unspecified() {
-            self.own_ip = Some(info.source);
+            self.note_own(info.source);
         }
         let id = numbers.request();
-        let source = self.own_ip.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let source = self.own_for(info.destination);
         let mut packet = mpoa::resolution_request(id, self.config.data, source, info.destination);
         if let Some(bits) = qos.and_then(|qos| category_bits(&qos)) {
             packet = packet.with(service_category_extension(bits));
@@ -359,7 +377,7 @@ impl Daemon {
             id,
             mpc_control: self.config.control,
             mpc_data: self.config.data,
-            mpc: self.own_ip.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            mpc: self.own_for(info.destination),
             mps: info.mps_ip,
             target: info.destination,
             prefix: info.prefix,
@@ -393,14 +411,15 @@ impl Daemon {
     fn purge_over_shortcut(
         &mut self,
         conn: ConnId,
-        destination: Ipv4Addr,
+        destination: IpAddr,
         prefix: u8,
         bus: &mut Bus,
     ) {
         if !self.conns.get(&conn).is_some_and(|c| c.up) {
             return;
         }
-        let packet = mpoa::data_plane_purge(self.config.data, self.own_ip, destination, prefix);
+        let own = Some(self.own_for(destination)).filter(|own| !own.is_unspecified());
+        let packet = mpoa::data_plane_purge(self.config.data, own, destination, prefix);
         bus.counters.data_plane_purges_sent += 1;
         let text = format!("data-plane purge of {destination}/{prefix}");
         bus.trace(Trace::milestone("mpc.purge.data_plane", text).with("destination", destination));

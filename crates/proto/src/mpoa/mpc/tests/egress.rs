@@ -5,7 +5,7 @@ use crate::Cause;
 use aerostat_wire::mpoa::{Tag, code, op};
 use aerostat_wire::nhrp::PROTOCOL_IPV4;
 
-const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 20);
+const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20));
 const SENDER: ConnId = ConnId(ConnId::INCOMING);
 
 /// A client with a control call from its MPS.

@@ -66,7 +66,7 @@ fn some_packet(which: u8, id: u32) -> Packet {
         2 => answer(&request, PEER, u16::from(which), Some(TAG)),
         3 => refusal(&request, which),
         4 => mpoa::keep_alive(u32::from(which), MPS, u32::MAX >> (which % 32)),
-        5 => mpoa::trigger(MPS, MPS_IP, Ipv4Addr::new(10, 2, 0, which)),
+        5 => mpoa::trigger(MPS, MPS_IP, IpAddr::V4(Ipv4Addr::new(10, 2, 0, which))),
         6 => mpoa::purge_request(id, MPS, MPS_IP, OWN, TARGET, which),
         7 => mpoa::data_plane_purge(PEER, None, TARGET, which),
         8 => request.with(Extension::compulsory(0x1300, vec![which])),
@@ -192,7 +192,7 @@ fn strike(rig: &mut Rig, blow: &Blow) {
             });
         }
         Blow::Flow(host) => {
-            rig.flow(Ipv4Addr::new(10, 2, 0, *host));
+            rig.flow(IpAddr::V4(Ipv4Addr::new(10, 2, 0, *host)));
         }
         Blow::Entry(which, on) => {
             let filter: mpoa::FlowFilter = ["10.2.0.0", "10.2.0.1", "10.2.0.2 udp", "0.0.0.0 udp"]

@@ -19,7 +19,10 @@ fn only_candidates_are_counted() {
         ethernet(OWN_MAC, &good),
         ethernet(MacAddr::BROADCAST, &good),
         ethernet(MPS_MAC, &packet(OWN, TARGET, 1, 100)),
-        ethernet(MPS_MAC, &packet(OWN, Ipv4Addr::new(224, 0, 0, 5), 64, 100)),
+        ethernet(
+            MPS_MAC,
+            &packet(OWN, IpAddr::V4(Ipv4Addr::new(224, 0, 0, 5)), 64, 100),
+        ),
         ethernet(MPS_MAC, &options),
         ethernet(MPS_MAC, &damaged),
         ethernet(MPS_MAC, &good[..60]),
@@ -389,10 +392,10 @@ fn purge_of_the_mps_matches_by_prefix() {
     for (prefix, network, gone) in [
         (32, TARGET, true),
         (0, TARGET, true),
-        (24, Ipv4Addr::new(10, 2, 0, 0), true),
-        (24, Ipv4Addr::new(10, 3, 0, 0), false),
-        (32, Ipv4Addr::new(10, 2, 0, 21), false),
-        (255, Ipv4Addr::new(10, 2, 0, 21), false),
+        (24, IpAddr::V4(Ipv4Addr::new(10, 2, 0, 0)), true),
+        (24, IpAddr::V4(Ipv4Addr::new(10, 3, 0, 0)), false),
+        (32, IpAddr::V4(Ipv4Addr::new(10, 2, 0, 21)), false),
+        (255, IpAddr::V4(Ipv4Addr::new(10, 2, 0, 21)), false),
     ] {
         let mut rig = Rig::ready();
         let (control, data) = rig.shortcut();
@@ -437,9 +440,9 @@ fn a_stranger_cannot_purge_over_its_own_shortcut() {
     // Nor does control traffic other than purges count there.
     rig.control(
         stranger,
-        &mpoa::trigger(MPS, MPS_IP, Ipv4Addr::new(10, 9, 9, 9)),
+        &mpoa::trigger(MPS, MPS_IP, IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9))),
     );
-    assert!(rig.row(Ipv4Addr::new(10, 9, 9, 9)).is_none());
+    assert!(rig.row(IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9))).is_none());
     assert_eq!(rig.counters().unknown_sender, 1);
 }
 
@@ -474,7 +477,7 @@ fn ageing_of_le_arp_stops_new_flows_only() {
         mac: MPS_MAC,
     });
     assert_eq!(sdus(&rig.send(TARGET))[0].0, data);
-    let other = Ipv4Addr::new(10, 2, 0, 99);
+    let other = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 99));
     assert_eq!(to_lane(&rig.flow(other)), 10);
     assert!(rig.row(other).is_none());
     assert!(
@@ -539,7 +542,7 @@ fn cleared_shortcut_is_opened_again_by_traffic() {
 fn one_connection_serves_all_destinations_behind_it() {
     let mut rig = Rig::ready();
     let (control, data) = rig.shortcut();
-    let other = Ipv4Addr::new(10, 2, 0, 21);
+    let other = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 21));
     let request = control_packets(&rig.flow(other))[0].1.clone();
     let out = rig.control(control, &answer(&request, PEER, 1200, Some(TAG + 1)));
     assert!(connects(&out).is_empty());
@@ -559,6 +562,7 @@ fn qos_asks_for_its_own_shortcut() {
         filter: mpoa::FlowFilter::to(voice),
         qos: Some(cbr),
     });
+    let voice = IpAddr::V4(voice);
     let (control, data) = rig.shortcut();
     let request = control_packets(&rig.flow(voice))[0].1.clone();
     assert_eq!(
@@ -593,14 +597,17 @@ fn full_cache_sends_the_rest_to_lane() {
     config.limits.ingress = 4;
     let mut rig = Rig::ready_with(config);
     for host in 1..=6 {
-        assert_eq!(to_lane(&rig.send(Ipv4Addr::new(10, 2, 0, host))), 1);
+        assert_eq!(
+            to_lane(&rig.send(IpAddr::V4(Ipv4Addr::new(10, 2, 0, host)))),
+            1
+        );
     }
     assert_eq!(rig.mpc.snapshot(rig.now).ingress.len(), 4);
     assert_eq!(rig.counters().ingress_limit, 2);
     rig.until(1);
-    rig.send(Ipv4Addr::new(10, 2, 0, 5));
+    rig.send(IpAddr::V4(Ipv4Addr::new(10, 2, 0, 5)));
     assert!(
-        rig.row(Ipv4Addr::new(10, 2, 0, 5)).is_some(),
+        rig.row(IpAddr::V4(Ipv4Addr::new(10, 2, 0, 5))).is_some(),
         "stale counters make room"
     );
 }

@@ -53,7 +53,10 @@ fn rig(last: u8) -> Rig {
 #[test]
 fn asks_and_understands_as_linux_does() {
     let mut rig = rig(0xb0);
-    let (from, to) = (Ipv4Addr::new(10, 8, 0, 2), Ipv4Addr::new(10, 7, 0, 1));
+    let (from, to) = (
+        IpAddr::V4(Ipv4Addr::new(10, 8, 0, 2)),
+        IpAddr::V4(Ipv4Addr::new(10, 7, 0, 1)),
+    );
     let frame = ethernet(MPS_MAC, &packet(from, to, 64, 64));
     let out: Vec<Output> = (0..10)
         .flat_map(|_| {

@@ -8,6 +8,7 @@ mod linux;
 mod pair;
 mod process;
 mod qos;
+mod six;
 mod why;
 
 use super::*;
@@ -17,10 +18,10 @@ use crate::split::codec::Message;
 use crate::{ConnId, Duration};
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader, Imposition};
-use aerostat_wire::nhrp::{Cie, Packet};
+use aerostat_wire::nhrp::{Cie, Packet, ProtocolAddress};
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use core::cell::Cell;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 use core::ops::{Deref, DerefMut};
 use std::collections::VecDeque;
 
@@ -39,20 +40,21 @@ const MPS_2: AtmAddress = address(0x22, 0x52);
 const PEER: AtmAddress = address(0x12, 0x51);
 const MPS_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x21]);
 const OWN_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x11]);
-const OWN: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 11);
-const MPS_IP: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
-const TARGET: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 20);
+const OWN: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 11));
+const MPS_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1));
+const TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20));
 const TAG: u32 = 0x8000_0001;
 const ELAN: u32 = 7;
 
 /// An IPv4/UDP packet with a right checksum.
-fn packet(from: Ipv4Addr, to: Ipv4Addr, ttl: u8, payload: usize) -> Vec<u8> {
+fn packet(from: IpAddr, to: IpAddr, ttl: u8, payload: usize) -> Vec<u8> {
     let total = (20 + payload) as u16;
     let mut packet = vec![0x45, 0];
     packet.extend(total.to_be_bytes());
     packet.extend([0, 1, 0, 0, ttl, 17, 0, 0]);
-    packet.extend(from.octets());
-    packet.extend(to.octets());
+    for address in [from, to] {
+        packet.extend(ProtocolAddress::from(address).octets());
+    }
     let sum = aerostat_wire::nhrp::internet_checksum(&packet);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet.resize(usize::from(total), 0x5a);
@@ -263,11 +265,11 @@ impl Rig {
         all
     }
     /// One frame to `to` behind the MPS.
-    fn send(&mut self, to: Ipv4Addr) -> Vec<Output> {
+    fn send(&mut self, to: IpAddr) -> Vec<Output> {
         let frame = ethernet(MPS_MAC, &packet(OWN, to, 64, 100));
         self.input(Input::Outbound { itf: 0, frame })
     }
-    fn flow(&mut self, to: Ipv4Addr) -> Vec<Output> {
+    fn flow(&mut self, to: IpAddr) -> Vec<Output> {
         (0..10).flat_map(|_| self.send(to)).collect()
     }
     fn control(&mut self, conn: ConnId, packet: &Packet) -> Vec<Output> {
@@ -305,7 +307,7 @@ impl Rig {
         })
     }
     /// A flow has been detected and the control connection is up. Returns it and the request.
-    fn asked(&mut self, to: Ipv4Addr) -> (ConnId, Packet) {
+    fn asked(&mut self, to: IpAddr) -> (ConnId, Packet) {
         let out = self.flow(to);
         let (conn, called) = connects(&out)[0];
         assert_eq!(called, MPS);
@@ -325,7 +327,7 @@ impl Rig {
     fn state(&self) -> IngressState {
         self.row(TARGET).expect("an entry").state
     }
-    fn row(&self, to: Ipv4Addr) -> Option<IngressRow> {
+    fn row(&self, to: IpAddr) -> Option<IngressRow> {
         let rows = self.mpc.snapshot(self.now).ingress;
         rows.into_iter().find(|row| row.destination == to)
     }

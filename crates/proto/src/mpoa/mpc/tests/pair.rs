@@ -12,8 +12,8 @@ const fn control(n: u8) -> AtmAddress {
 const fn data(n: u8) -> AtmAddress {
     address(0x10 + n, 0x51)
 }
-const fn ip(n: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, n, 0, 11)
+const fn ip(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, n, 0, 11))
 }
 const fn mac(n: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, 0x10 + n])
@@ -104,7 +104,7 @@ impl AtmUser for User {
 fn reply(output: &mps::Output) -> Option<mps::Input<'static>> {
     match output {
         mps::Output::LookupRoute { query, dst } => {
-            let itf = u32::from(dst.octets()[1]);
+            let itf = u32::from(ProtocolAddress::from(*dst).octets()[1]);
             let result = Some(RouteResult::Connected { itf });
             Some(mps::Input::Route {
                 query: *query,
@@ -135,6 +135,7 @@ fn router() -> User {
         itf: n.into(),
         ip: Ipv4Addr::new(10, n, 0, 1),
         prefix_len: 24,
+        ip6: None,
         mac: router_mac(n),
         elan_id: n.into(),
         lane: true,

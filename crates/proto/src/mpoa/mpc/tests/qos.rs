@@ -5,11 +5,11 @@ use crate::Cause;
 use aerostat_wire::ipv4::{ICMP, TCP, UDP};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry, Tag};
 
-const ULTRA: Ipv4Addr = Ipv4Addr::new(130, 230, 54, 209);
+const ULTRA: IpAddr = IpAddr::V4(Ipv4Addr::new(130, 230, 54, 209));
 const PHONE: &str = "10.2.0.20:5004 udp tx=200,0,300 rx=tx";
 
 /// A packet of an application; `port` is its destination port.
-fn app(to: Ipv4Addr, protocol: u8, port: u16) -> Vec<u8> {
+fn app(to: IpAddr, protocol: u8, port: u16) -> Vec<u8> {
     let mut packet = packet(OWN, to, 64, 100);
     packet[9] = protocol;
     packet[20..24].copy_from_slice(&[0x30, 0x39, (port >> 8) as u8, port as u8]);
@@ -78,7 +78,7 @@ impl Rig {
     }
 }
 
-type App = (Ipv4Addr, u8, u16);
+type App = (IpAddr, u8, u16);
 
 /// Calls made, with the traffic asked for.
 fn calls(out: &[Output]) -> Vec<(ConnId, Qos)> {
@@ -127,7 +127,7 @@ fn the_four_requirements_of_figure_6_3() {
     }
     // Another port is the same flow if the entry names none; another source port always is.
     assert_eq!(rig.line((ULTRA, UDP, 0)).packets, 12);
-    rig.app((Ipv4Addr::new(130, 230, 4, 5), UDP, 53));
+    rig.app((IpAddr::V4(Ipv4Addr::new(130, 230, 4, 5)), UDP, 53));
 
     let call = rig.call_in(32, PEER, DATA);
     let reply = control_packets(&rig.control(control.unwrap(), &imposition(5, 1200).packet()));
@@ -388,7 +388,7 @@ fn no_more_entries_than_the_limit() {
         qos: None,
     });
     rig.input(one_more);
-    let (_, made) = rig.resolve(None, (to(1001).destination, TCP, 80));
+    let (_, made) = rig.resolve(None, (to(1001).destination.into(), TCP, 80));
     assert_eq!(made[0].1, Qos::cbr(100, 1600));
 }
 
@@ -421,11 +421,11 @@ fn the_way_back_uses_the_connection_of_the_other_end() {
         rig.connected(conn, 100 + id as u16);
         conn
     };
-    let receive = |rig: &mut Rig, conn: ConnId, tag: u32, from: Ipv4Addr| {
+    let receive = |rig: &mut Rig, conn: ConnId, tag: u32, from: IpAddr| {
         let sdu = mpoa::shortcut_sdu(Some(tag), &packet(from, OWN, 63, 10));
         rig.atm(AtmEvent::Received { conn, sdu: &sdu });
     };
-    let other = Ipv4Addr::new(10, 2, 0, 21);
+    let other = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 21));
     let mut rig = Rig::ready();
     let control = rig.call_in(1, MPS, CONTROL);
     let reply = control_packets(&rig.control(control, &imposition(5, 1200).packet()));
@@ -445,7 +445,7 @@ fn the_way_back_uses_the_connection_of_the_other_end() {
     rig.entry("10.2.0.22 tx=200,0,300 rx=tx");
     rig.entry("10.2.0.23 tx=200,0,300 rx=tx");
     let voice = offer(&mut rig, 3, Qos::cbr(200, 300));
-    let [a, b] = [22, 23].map(|host| (Ipv4Addr::new(10, 2, 0, host), UDP, 9));
+    let [a, b] = [22, 23].map(|host| (IpAddr::V4(Ipv4Addr::new(10, 2, 0, host)), UDP, 9));
     let (_, made) = rig.resolve(Some(control), a);
     assert_eq!((made, rig.way(a)), (vec![], Some(voice)));
     let (_, made) = rig.resolve(Some(control), b);

@@ -5,7 +5,7 @@ use crate::Cause;
 use crate::mpoa::mpc::WhyReason;
 use aerostat_wire::nhrp::code;
 
-fn why(rig: &Rig, to: Ipv4Addr) -> (WhyReason, Option<u64>, String) {
+fn why(rig: &Rig, to: IpAddr) -> (WhyReason, Option<u64>, String) {
     let all = rig.mpc.why(to, rig.now);
     assert_eq!(all.len(), 1, "{all:?}");
     (all[0].reason, all[0].left_s, all[0].text.clone())
@@ -29,7 +29,7 @@ fn before_the_first_packet() {
     assert_eq!(reason(&rig), WhyReason::NoServer);
     rig.associate(MPS_MAC, mps_tlv(MPS));
     assert_eq!(reason(&rig), WhyReason::Unseen);
-    let group = Ipv4Addr::new(224, 0, 0, 5);
+    let group = IpAddr::V4(Ipv4Addr::new(224, 0, 0, 5));
     assert_eq!(why(&rig, group).0, WhyReason::NotUnicast);
     rig.input(Input::LecDown { itf: 0 });
     assert_eq!(reason(&rig), WhyReason::NoInterface);

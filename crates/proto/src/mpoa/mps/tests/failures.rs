@@ -1,6 +1,7 @@
 //! Loss, silence, refusals, crashes and changes.
 
 use aerostat_wire::mpoa::{self, op as mop, shortcut_sdu};
+use aerostat_wire::nhrp::ProtocolAddress;
 use aerostat_wire::nhrp::{self, Body, Packet, code, op};
 use aerostat_wire::{AtmAddress, MacAddr};
 
@@ -390,7 +391,7 @@ fn shortcuts_end_at_the_router_where_no_client_can_take_them() {
         let here = (Who::Mpc(0), ConnId(50));
         world.call(here, atm(0x11, 0x51), atm(0x22, 0x53));
         let mut packet = vec![0x45, 0, 0, 24, 0, 0, 0, 0, 63, 17, 0, 0, 10, 1, 0, 11];
-        packet.extend(target.octets());
+        packet.extend(ProtocolAddress::from(target).octets());
         packet.extend([1, 2, 3, 4]);
         for sdu in [
             shortcut_sdu(Some(1), &packet),

@@ -1,6 +1,6 @@
 //! Peers that break the rules: formats, replies nobody asked for, floods.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aerostat_wire::mpoa::{self, EgressPurge, op as mop};
 use aerostat_wire::nhrp::{Body, Extension, Packet, code, error, op};
@@ -198,7 +198,8 @@ fn packets() -> impl Strategy<Value = Packet> {
         Just(ip(2, 1)),
         Just(ip(1, 11)),
         Just(TARGET),
-        any::<u32>().prop_map(Ipv4Addr::from),
+        any::<u32>().prop_map(|bits| Ipv4Addr::from_bits(bits).into()),
+        any::<u128>().prop_map(|bits| Ipv6Addr::from_bits(bits).into()),
     ];
     let ids = prop_oneof![0x2000..0x2008_u32, 0x3000..0x3008_u32, any::<u32>()];
     let extensions = prop::collection::vec(

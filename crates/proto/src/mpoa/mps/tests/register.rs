@@ -1,6 +1,6 @@
 //! Stations without MPOA register, are found, and withdraw; others try to take their place.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{self, op as mop};
@@ -13,7 +13,7 @@ use crate::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// On ELAN 2 of router 1, at the end system of client 1.
-const STATION: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 77);
+const STATION: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 77));
 
 fn nbma() -> AtmAddress {
     atm(0x12, 9)
@@ -28,7 +28,7 @@ fn world() -> World {
     world
 }
 
-fn entry(address: Ipv4Addr, holding_s: u16) -> Cie {
+fn entry(address: IpAddr, holding_s: u16) -> Cie {
     Cie {
         mtu: 9180,
         nbma: nbma().into(),

@@ -1,8 +1,9 @@
 //! The worked sequence of the facts book ("MPOA" §14), byte for byte.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::mpoa::{EgressPurge, op as mop};
+use aerostat_wire::nhrp::ProtocolAddress;
 use aerostat_wire::nhrp::{self, Packet, op};
 
 use super::world::{TARGET, Who, World, atm, ip};
@@ -232,8 +233,9 @@ fn trigger_for_a_routed_flow() {
     world.routers[0].config.trigger = true;
     world.start();
     let mut ip_packet = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0];
-    ip_packet.extend(ip(1, 11).octets());
-    ip_packet.extend(TARGET.octets());
+    for address in [ip(1, 11), TARGET] {
+        ip_packet.extend(ProtocolAddress::from(address).octets());
+    }
     for _ in 0..3 {
         let packet = &ip_packet;
         world.input(0, Input::Routed { itf: 1, packet });
@@ -263,5 +265,5 @@ fn samples_of_linux_are_understood() {
     assert_eq!(cie.nbma.atm(), Some(atm(0x12, 0x51)));
     let until = world.snapshot(1).egress[0].until.unwrap();
     assert!(until > Instant::from_secs(1200));
-    assert_ne!(world.mpcs[0].ip, Ipv4Addr::UNSPECIFIED);
+    assert_ne!(world.mpcs[0].ip, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
 }

@@ -1,11 +1,12 @@
 //! A small internetwork: routers with an MPOA server, clients that answer as told, an ATM network between.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, Imposition};
 use aerostat_wire::nhrp::{Packet, op};
+use aerostat_wire::prefix;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use crate::machine::settle;
@@ -20,11 +21,11 @@ pub(super) fn atm(id: u8, selector: u8) -> AtmAddress {
     AtmAddress::from_parts(prefix, MacAddr([2, 0, 0, 0, 0, id]), selector)
 }
 
-pub(super) fn ip(a: u8, b: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, a, 0, b)
+pub(super) fn ip(a: u8, b: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, a, 0, b))
 }
 
-pub(super) const TARGET: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 20);
+pub(super) const TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20));
 pub(super) const TAG: u32 = 0x8000_0001;
 
 /// How a client answers impositions.
@@ -42,7 +43,7 @@ pub(super) enum Mood {
 pub(super) struct Mpc {
     pub(super) control: AtmAddress,
     pub(super) data: AtmAddress,
-    pub(super) ip: Ipv4Addr,
+    pub(super) ip: IpAddr,
     pub(super) mood: Mood,
     pub(super) received: Vec<(Instant, Packet)>,
     conns: BTreeMap<AtmAddress, ConnId>,
@@ -61,7 +62,7 @@ impl Mpc {
 pub(super) struct Router {
     pub(super) config: MpsConfig,
     pub(super) mps: Option<Mps>,
-    pub(super) routes: Vec<(Ipv4Addr, u8, RouteResult)>,
+    pub(super) routes: Vec<(IpAddr, u8, RouteResult)>,
     pub(super) ip_packets: Vec<Vec<u8>>,
     pub(super) traces: Vec<Trace>,
 }
@@ -78,15 +79,15 @@ enum Event {
     Sdu(End, Vec<u8>),
     Connected(End),
     Released(End, Cause),
-    Route(usize, u32, Ipv4Addr),
-    L2(usize, u32, Ipv4Addr),
+    Route(usize, u32, IpAddr),
+    L2(usize, u32, IpAddr),
 }
 
 pub(super) struct World {
     pub(super) now: Instant,
     pub(super) routers: Vec<Router>,
     pub(super) mpcs: Vec<Mpc>,
-    pub(super) arp: BTreeMap<Ipv4Addr, L2Answer>,
+    pub(super) arp: BTreeMap<IpAddr, L2Answer>,
     /// Per cent of SDUs that are lost.
     pub(super) loss: u64,
     pub(super) log: Vec<(Who, Who, Vec<u8>)>,
@@ -136,7 +137,7 @@ impl World {
         }
     }
 
-    pub(super) fn add_router(&mut self, id: u8, interfaces: &[(u32, Ipv4Addr)]) {
+    pub(super) fn add_router(&mut self, id: u8, interfaces: &[(u32, IpAddr)]) {
         let control = atm(id, 0x52);
         let device = DeviceType::Mps {
             control,
@@ -146,8 +147,9 @@ impl World {
             .iter()
             .map(|(itf, ip)| Interface {
                 itf: *itf,
-                ip: *ip,
+                ip: ipv4(*ip),
                 prefix_len: 24,
+                ip6: None,
                 mac: MacAddr([2, 0, 0, 0, 0, id]),
                 elan_id: *itf,
                 lane: true,
@@ -155,13 +157,14 @@ impl World {
             .collect();
         let mut routes = Vec::new();
         for interface in &interfaces {
-            let network = Ipv4Addr::from(u32::from(interface.ip) & !0xff);
+            let network = prefix::masked(interface.ip.into(), 24);
             let itf = interface.itf;
             routes.push((network, 24, RouteResult::Connected { itf }));
-            routes.push((interface.ip, 32, RouteResult::Local));
+            routes.push((interface.ip.into(), 32, RouteResult::Local));
             let lec = atm(id, itf as u8);
             let tlvs = vec![device.to_tlv()];
-            self.arp.insert(interface.ip, (interface.mac, lec, tlvs));
+            self.arp
+                .insert(interface.ip.into(), (interface.mac, lec, tlvs));
         }
         self.routers.push(Router {
             config: MpsConfig::new(control, atm(id, 0x53), interfaces, 1),
@@ -172,12 +175,12 @@ impl World {
         });
     }
 
-    pub(super) fn add_mpc(&mut self, id: u8, ip: Ipv4Addr) {
+    pub(super) fn add_mpc(&mut self, id: u8, ip: IpAddr) {
         self.add_mpc_at(atm(id, 0x50), atm(id, 0x51), ip);
         self.host_behind(self.mpcs.len() - 1, ip, MacAddr([2, 0, 0, 0, 0, id]));
     }
 
-    pub(super) fn add_mpc_at(&mut self, control: AtmAddress, data: AtmAddress, ip: Ipv4Addr) {
+    pub(super) fn add_mpc_at(&mut self, control: AtmAddress, data: AtmAddress, ip: IpAddr) {
         self.mpcs.push(Mpc {
             control,
             data,
@@ -189,7 +192,7 @@ impl World {
     }
 
     /// A host whose MAC address belongs to the ELAN client of an MPOA client.
-    pub(super) fn host_behind(&mut self, mpc: usize, ip: Ipv4Addr, mac: MacAddr) {
+    pub(super) fn host_behind(&mut self, mpc: usize, ip: IpAddr, mac: MacAddr) {
         let control = self.mpcs[mpc].control;
         let tlvs = vec![DeviceType::Mpc { control }.to_tlv()];
         self.arp.insert(ip, (mac, control.with_selector(0), tlvs));
@@ -287,7 +290,7 @@ impl World {
     }
 
     /// Packet 1 of the facts book: client 0 asks for a shortcut.
-    pub(super) fn ask(&mut self, id: u32, target: Ipv4Addr) {
+    pub(super) fn ask(&mut self, id: u32, target: IpAddr) {
         let packet = mpoa::resolution_request(id, self.mpcs[0].data, self.mpcs[0].ip, target);
         self.mpc_sends(0, 0, &packet);
     }
@@ -453,11 +456,8 @@ impl World {
         }
     }
 
-    fn route(&self, router: usize, dst: Ipv4Addr) -> Option<RouteResult> {
-        let covers = |net: &Ipv4Addr, len: u8| {
-            let mask = crate::nhrp::cache::mask(len);
-            u32::from(*net) & mask == u32::from(dst) & mask
-        };
+    fn route(&self, router: usize, dst: IpAddr) -> Option<RouteResult> {
+        let covers = |net: &IpAddr, len: u8| prefix::within(dst, *net, len);
         let routes = self.routers[router].routes.iter();
         routes
             .filter(|(net, len, _)| covers(net, *len))
@@ -503,4 +503,11 @@ fn imposition_reply(client: &Mpc, packet: &Packet) -> Option<Packet> {
         reply = mpoa::with_tag(reply, TAG);
     }
     Some(reply)
+}
+
+fn ipv4(address: IpAddr) -> Ipv4Addr {
+    match address {
+        IpAddr::V4(address) => address,
+        IpAddr::V6(address) => panic!("{address} is not IPv4"),
+    }
 }

@@ -34,7 +34,7 @@ fn direct(world: &mut World, destination: Ipv4Addr) {
 fn records(packet: &Packet, kind: u16) -> Vec<Ipv4Addr> {
     let mut reader = Reader::new(&packet.extension(kind).unwrap().value);
     let entries = std::iter::from_fn(|| Cie::decode(&mut reader).ok());
-    entries.filter_map(|cie| cie.protocol.ip()).collect()
+    entries.filter_map(|cie| cie.protocol.ipv4()).collect()
 }
 
 /// Through three servers: registration, resolution with records, cut-through.
@@ -160,7 +160,7 @@ fn a_loop_is_found_by_the_records() {
     let target = ip(3, 10);
     let back = RouteResult::Via {
         itf: 0,
-        next_hop: ip(1, 2),
+        next_hop: ip(1, 2).into(),
     };
     world.routers[1].routes.push((target, 32, back));
     world.send(0, target, b"round and round");
@@ -272,8 +272,14 @@ fn strangers_and_unsolicited_replies() {
     let errors = &world.clients[0].nhc.counters().errors_sent;
     assert_eq!(errors.get(&error::UNSOLICITED_REPLY), Some(&1));
     // A purge with something compulsory that nobody knows is refused, and does nothing.
-    let purge =
-        aerostat_wire::mpoa::purge_request(9, atm(0, 0x52), ip(0, 1), ip(0, 10), ip(1, 10), 32);
+    let purge = aerostat_wire::mpoa::purge_request(
+        9,
+        atm(0, 0x52),
+        ip(0, 1).into(),
+        ip(0, 10).into(),
+        ip(1, 10).into(),
+        32,
+    );
     let strange = purge.clone().with(Extension::compulsory(0x3fff, vec![1]));
     for (packet, state) in [(strange, EntryState::Direct), (purge, EntryState::Void)] {
         let sdu = &packet.to_sdu()[..];
@@ -309,7 +315,7 @@ proptest! {
                 protocol: near.into(),
                 ..Cie::default()
             };
-            let mut packet = aerostat_wire::mpoa::purge_request(id, atm(0, 0x52), ip(0, 1), near, near, 32);
+            let mut packet = aerostat_wire::mpoa::purge_request(id, atm(0, 0x52), ip(0, 1).into(), near.into(), near.into(), 32);
             packet.op = kind;
             if let aerostat_wire::nhrp::Body::Common(common) = &mut packet.body {
                 (common.flags, common.cies) = (flags, vec![cie]);

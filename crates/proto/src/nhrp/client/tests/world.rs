@@ -1,7 +1,7 @@
 //! A row of routers with next hop servers between logical IP subnets; a client at each end; an ATM network for all.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::nhrp::Packet;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
@@ -80,6 +80,7 @@ impl World {
                 itf,
                 ip,
                 prefix_len: 24,
+                ip6: None,
                 mac: MacAddr([2, 0, 0, 0, 0, n]),
                 elan_id: 0,
                 lane: false,
@@ -98,11 +99,11 @@ impl World {
                     _ if net == n + 1 => RouteResult::Connected { itf: 1 },
                     _ if net < n => RouteResult::Via {
                         itf: 0,
-                        next_hop: left,
+                        next_hop: left.into(),
                     },
                     _ => RouteResult::Via {
                         itf: 1,
-                        next_hop: right,
+                        next_hop: right.into(),
                     },
                 };
                 routes.push((ip(net, 0), 24, way));
@@ -229,11 +230,9 @@ impl World {
         }
     }
 
-    fn route(&self, router: usize, dst: Ipv4Addr) -> Option<RouteResult> {
-        let covers = |net: &Ipv4Addr, len: u8| {
-            let mask = crate::nhrp::cache::mask(len);
-            u32::from(*net) & mask == u32::from(dst) & mask
-        };
+    fn route(&self, router: usize, dst: IpAddr) -> Option<RouteResult> {
+        let covers =
+            |net: &Ipv4Addr, len: u8| aerostat_wire::prefix::within(dst, (*net).into(), len);
         let routes = self.routers[router].routes.iter();
         let fitting = routes.filter(|(net, len, _)| covers(net, *len));
         fitting.max_by_key(|(_, len, _)| *len).map(|route| route.2)

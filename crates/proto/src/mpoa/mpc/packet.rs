@@ -1,0 +1,91 @@
+//! What the data plane reads of the packets of both versions of IP.
+
+use super::flows::{Class, QosTable};
+use aerostat_wire::MacAddr;
+use aerostat_wire::ipv4::{Ipv4View, decrement_ttl};
+use aerostat_wire::ipv6::{Ipv6View, decrement_hop_limit};
+use aerostat_wire::mpoa::{FlowFilter, LLC_IPV4, LLC_IPV6};
+use aerostat_wire::prefix::is_ordinary;
+use core::net::IpAddr;
+
+/// A packet whose fixed header is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum IpPacket<'a> {
+    V4(Ipv4View<'a>),
+    V6(Ipv6View<'a>),
+}
+
+impl<'a> IpPacket<'a> {
+    pub(super) fn new(packet: &'a [u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            6 => Ipv6View::new(packet).map(Self::V6),
+            _ => Ipv4View::new(packet).map(Self::V4),
+        }
+    }
+    pub(super) fn source(&self) -> IpAddr {
+        match self {
+            Self::V4(view) => view.source().into(),
+            Self::V6(view) => view.source().into(),
+        }
+    }
+    pub(super) fn destination(&self) -> IpAddr {
+        match self {
+            Self::V4(view) => view.destination().into(),
+            Self::V6(view) => view.destination().into(),
+        }
+    }
+    /// Header and payload, without padding.
+    pub(super) const fn octets(&self) -> &'a [u8] {
+        match self {
+            Self::V4(view) => view.packet(),
+            Self::V6(view) => view.packet(),
+        }
+    }
+    /// False if the router is to see it: options and extension headers, hops used up, groups, damage; for IPv6 also
+    /// fragments, and what stays on its link.
+    pub(super) fn may_take_shortcut(&self) -> bool {
+        let plain = match self {
+            Self::V4(view) => view.ttl() > 1 && !view.has_options() && view.checksum_ok(),
+            Self::V6(view) => {
+                let source = view.source().into();
+                view.hop_limit() > 1 && !view.has_extensions() && is_ordinary(source)
+            }
+        };
+        plain && is_ordinary(self.destination())
+    }
+    /// The QoS entry that it fits. Entries are for IPv4.
+    pub(super) fn class(&self, entries: &QosTable) -> Class {
+        match self {
+            Self::V4(view) => entries.class(FlowFilter::of(view)),
+            Self::V6(_) => (None, None),
+        }
+    }
+}
+
+/// One hop less; false if none is left.
+pub(super) fn hop(packet: &mut [u8]) -> bool {
+    match packet.first().map(|octet| octet >> 4) {
+        Some(6) => decrement_hop_limit(packet),
+        _ => decrement_ttl(packet),
+    }
+}
+
+/// Destination and IP packet of an Ethernet II or 802.3/SNAP frame that is no group frame.
+pub(super) fn of_frame(frame: &[u8]) -> Option<(MacAddr, IpPacket<'_>)> {
+    let (mac, rest) = frame.split_first_chunk::<6>()?;
+    let mac = MacAddr(*mac);
+    let (kind, body) = rest.get(6..)?.split_first_chunk::<2>()?;
+    let (six, packet) = match u16::from_be_bytes(*kind) {
+        0x0800 => (false, body),
+        0x86dd => (true, body),
+        length @ ..=1500 => {
+            let body = body.get(..length.into())?;
+            let four = body.strip_prefix(&LLC_IPV4).map(|packet| (false, packet));
+            four.or_else(|| body.strip_prefix(&LLC_IPV6).map(|packet| (true, packet)))?
+        }
+        _ => return None,
+    };
+    let packet = IpPacket::new(packet)?;
+    let right = matches!(packet, IpPacket::V6(_)) == six;
+    (!mac.is_group() && right).then_some((mac, packet))
+}
