@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Qos(QosArgs),
     /// Break a node, a service or a link of a running lab, or mend it
     Fault(FaultArgs),
+    /// Plug a station into another bridging host of a running lab
+    Move(MoveArgs),
     /// Record the cells of links of a running lab as pcapng
     Capture(CaptureArgs),
     /// Show the messages on the links of a running lab as a ladder

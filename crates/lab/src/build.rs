@@ -256,7 +256,12 @@ impl<'a> Builder<'a> {
         let mut host = Host::new(name, Self::signalling(model.uni, life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
         if !model.bridge.is_empty() {
-            host.bridge_to(self.segment(model, life, now));
+            let segment = if self.is_kernel(id) {
+                Segment::kernel()
+            } else {
+                self.segment(model, life, now)
+            };
+            host.bridge_to(segment);
         }
         let (mut lec, mut mpc) = (model.lec.clone(), model.mpoa.clone());
         if model.ilmi {

@@ -275,7 +275,7 @@ section! {
         kernel: Option<At<bool>>,
         /// Programs that use the ATM service directly.
         sockets: Option<Vec<SocketFile>>,
-        /// Embedded hosts (name: address) on an Ethernet segment of 10 Mbit/s that it bridges to its ELAN.
+        /// Hosts (name: address) on an Ethernet segment that it bridges to its ELAN: embedded ones on 10 Mbit/s, or stations of their own behind a kernel host.
         bridge: Option<Table<Name, At<Ip>>>,
     }
 }

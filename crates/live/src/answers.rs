@@ -15,6 +15,7 @@ use aerostat_proto::Instant;
 use rustix::fd::AsFd as _;
 use serde_json::json;
 use std::net::IpAddr;
+use std::sync::mpsc::SyncSender;
 
 /// Answers one request.
 pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -> Reply {
@@ -67,6 +68,8 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
                 find(driver, node).and_then(|id| qos::remove(driver, (id, node), filter, now));
             Reply::Answer(one_table(node, table))
         }
+        // It is done elsewhere, see `move_station`.
+        Request::Move { .. } => Reply::Answer(Answer::error("not now", "")),
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
         Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),
         Request::Trace { links, data, story } => {
@@ -322,13 +325,16 @@ fn in_json(node: &str, table: &Table) -> serde_json::Value {
 }
 
 fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
-    let node = find(driver, name)?;
-    let (Some(namespace), Some(processes)) = (driver.namespaces.get(&node.0), &driver.processes)
-    else {
+    let namespace = match driver.stations.namespace(name) {
+        Some(namespace) => Some(namespace),
+        None => driver.namespaces.get(&find(driver, name)?.0),
+    };
+    let (Some(namespace), Some(processes)) = (namespace, &driver.processes) else {
         let kernel: Vec<&str> = driver
             .namespaces
             .keys()
             .map(|id| driver.lab.node(NodeId(*id)).name.as_str())
+            .chain(driver.stations.names())
             .collect();
         let hint = if kernel.is_empty() {
             "this lab runs with --embedded".to_owned()
@@ -348,6 +354,28 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
         Answer::Ok(json!({ "node": name })),
         copies,
     ))
+}
+
+/// Moves a station and answers when it is done; the loop does not wait for that.
+pub(crate) fn move_station(
+    driver: &Driver<'_>,
+    station: &str,
+    host: &str,
+    reply: SyncSender<Reply>,
+) {
+    let begun = find(driver, host).and_then(|to| {
+        let Some(namespace) = driver.namespaces.get(&to.0) else {
+            return Err(Answer::error(format!("{host} is no kernel host"), ""));
+        };
+        let there = (to, namespace);
+        driver
+            .stations
+            .plug(driver.lab, station, there, reply.clone())
+    });
+    if let Err(error) = begun {
+        // The client may be gone already.
+        let _ = reply.try_send(Reply::Answer(error));
+    }
 }
 
 /// The links of these names; all if there are no names.

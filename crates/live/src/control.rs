@@ -103,6 +103,13 @@ pub enum Request {
         /// `NODE`, `NODE/SERVICE` or the name of a link.
         target: String,
     },
+    /// Plug a station into another bridging host. Both are kernel hosts.
+    Move {
+        /// Name of the station.
+        station: String,
+        /// Name of the host.
+        host: String,
+    },
     /// Namespaces of a kernel host; descriptors come with the answer.
     Exec {
         /// Node name.

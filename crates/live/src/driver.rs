@@ -9,13 +9,14 @@
 
 use crate::answers;
 use crate::clock::{Alarm, Clock};
-use crate::control::{self, Pending};
+use crate::control::{self, Pending, Request};
 use crate::daemons::{self, Daemons};
 use crate::namespace::NetNs;
 use crate::outside;
 use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
+use crate::stations::Stations;
 use crate::story::Story;
 use crate::supervisor::LabProcesses;
 use crate::tap::{Tap, VNET_HEADER};
@@ -98,6 +99,8 @@ pub(crate) struct Driver<'a> {
     /// Routes of kernel routers.
     routes: Vec<(NodeId, KernelRoutes)>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
+    /// Kernel hosts behind bridging ones.
+    pub(crate) stations: Stations,
     pub(crate) processes: Option<LabProcesses>,
     requests: Receiver<Pending>,
     signals: UnixStream,
@@ -137,8 +140,9 @@ impl<'a> Driver<'a> {
             Interest::READABLE,
         )?;
         let (mut taps, mut tap_of, mut namespaces) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        let (processes, nodes) =
-            kernels.map_or((None, Vec::new()), |k| (Some(k.processes), k.nodes));
+        let (processes, nodes, stations) = kernels.map_or_else(Default::default, |k| {
+            (Some(k.processes), k.nodes, k.stations)
+        });
         let mut routes = Vec::new();
         for (node, kernel) in nodes {
             if let Some(watched) = kernel.routes {
@@ -193,6 +197,7 @@ impl<'a> Driver<'a> {
             daemons,
             routes,
             namespaces,
+            stations,
             processes,
             requests,
             signals,
@@ -547,6 +552,10 @@ impl<'a> Driver<'a> {
 
     fn answer(&mut self, now: Instant) {
         while let Ok(Pending { request, reply }) = self.requests.try_recv() {
+            if let Request::Move { station, host } = &request {
+                answers::move_station(self, station, host, reply);
+                continue;
+            }
             // The client may be gone already.
             let _ = reply.try_send(answers::answer(self, &request, now));
         }

@@ -1,10 +1,16 @@
 //! Kernel hosts and routers: a network namespace each, with one TAP per LANE client.
+//!
+//! A host that bridges has its address on a bridge of its kernel; its TAP is a port of that, and so is the far end of
+//! each station's cable (see [`crate::stations`]).
 
 use crate::namespace::{NetNs, ip};
 use crate::routes::{KernelRoutes, Lan};
 use crate::tap::{Tap, TapConfig};
 use aerostat_lab::model::{IpRoute, Lab, NodeId, NodeKind};
 use std::io;
+
+/// The bridge of a host with stations behind it.
+pub(crate) const BRIDGE: &str = "br0";
 
 /// The kernel side of a node.
 #[derive(Debug)]
@@ -38,16 +44,21 @@ impl KernelNode {
         };
         let namespace = NetNs::create()?;
         namespace.run(|| settings(forwards))?;
+        let bridges = matches!(&node.kind, NodeKind::Host(host) if !host.bridge.is_empty());
         let mut taps = Vec::new();
         for lec in node.lecs() {
             let elan = lab.elan(lec.elan);
             let config = TapConfig {
                 name: lab.interface_name(lec),
                 mac: lec.mac,
-                ip: Some((lec.ip, elan.subnet.length)),
+                ip: (!bridges).then_some((lec.ip, elan.subnet.length)),
                 mtu: elan.ip_mtu(),
             };
             taps.push(Tap::create(&namespace, &config)?);
+            if bridges {
+                let address = format!("{}/{}", lec.ip, elan.subnet.length);
+                namespace.run(|| bridge(&config, &address))?;
+            }
         }
         namespace.run(|| {
             for route in routes {
@@ -72,8 +83,21 @@ impl KernelNode {
     }
 }
 
+/// A bridge with one port, the TAP, which lends it its MAC address. Without spanning tree, which `ip link set br0 type
+/// bridge stp_state 1` turns on; a port forwards at once, and multicast goes everywhere.
+fn bridge(tap: &TapConfig, address: &str) -> io::Result<()> {
+    let mac = tap.mac.to_string();
+    let kind = "type bridge forward_delay 0 stp_state 0 mcast_snooping 0";
+    let make = ["link", "add", "name", BRIDGE, "address", &mac];
+    ip(&make.into_iter().chain(kind.split(' ')).collect::<Vec<_>>())?;
+    ip(&["link", "set", "dev", &tap.name, "master", BRIDGE])?;
+    let make = ["address", "add", address, "broadcast", "+", "dev", BRIDGE];
+    ip(&make)?;
+    ip(&["link", "set", "dev", BRIDGE, "up"])
+}
+
 /// Settings of the calling thread's network namespace, before it has interfaces.
-fn settings(forwards: bool) -> io::Result<()> {
+pub(crate) fn settings(forwards: bool) -> io::Result<()> {
     let set = |name: &str, value: &str| {
         let path = format!("/proc/sys/net/{name}");
         std::fs::write(&path, value)

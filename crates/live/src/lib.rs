@@ -20,6 +20,7 @@ mod qos;
 mod routes;
 pub mod run;
 pub mod runtime_dir;
+mod stations;
 mod story;
 pub mod supervisor;
 pub mod tap;

@@ -4,7 +4,7 @@
 //! the kernel removes the namespaces and the TAPs inside. Processes that were started inside live in the
 //! lab's PID namespace (see [`crate::supervisor`]) and end with it.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::File;
 use std::io;
@@ -99,6 +99,20 @@ impl NetNs {
         })
     }
 
+    /// Another descriptor of the same namespace.
+    ///
+    /// # Errors
+    /// If there are no descriptors left.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let fd = self.fd.try_clone()?;
+        Ok(Self { fd })
+    }
+
+    /// A path under which other processes find the namespace while this value lives.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
+    }
+
     /// Runs `work` inside the namespace, on a thread of its own.
     ///
     /// # Errors
@@ -138,6 +152,14 @@ fn on_fresh_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::
 /// # Errors
 /// With the command and its own message when it fails.
 pub fn ip(args: &[&str]) -> io::Result<()> {
+    ip_says(args).map(drop)
+}
+
+/// The same, for what it prints.
+///
+/// # Errors
+/// With the command and its own message when it fails.
+pub(crate) fn ip_says(args: &[&str]) -> io::Result<String> {
     let out = std::process::Command::new("ip")
         .args(args)
         .output()
@@ -148,7 +170,7 @@ pub fn ip(args: &[&str]) -> io::Result<()> {
             )
         })?;
     if out.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&out.stderr);
     Err(io::Error::other(format!(

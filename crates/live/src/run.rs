@@ -13,6 +13,7 @@ use crate::driver::Driver;
 use crate::kernel::KernelNode;
 use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
+use crate::stations::Stations;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Event;
@@ -125,6 +126,7 @@ pub fn some_of(all: &[String]) -> String {
 pub(crate) struct Kernels {
     pub(crate) processes: LabProcesses,
     pub(crate) nodes: Vec<(NodeId, KernelNode)>,
+    pub(crate) stations: Stations,
 }
 
 /// Runs the lab until it is stopped. Call it from the main thread, before any other thread is started.
@@ -189,24 +191,23 @@ fn kernels(
     namespace::acquire_privilege().map_err(UpError::Unprivileged)?;
     let io = |error| UpError::Io("setting up the lab".into(), error);
     let processes = LabProcesses::start(&options.program).map_err(io)?;
-    let mut nodes = Vec::new();
+    let (mut nodes, mut stations) = (Vec::new(), Stations::default());
     for id in wanted {
-        let made = KernelNode::create(lab, id);
-        nodes.push((
-            id,
-            made.map_err(|error| UpError::Io("setting up the lab".into(), error))?,
-        ));
+        let made = KernelNode::create(lab, id).map_err(io)?;
+        stations.add(lab, id, &made.namespace).map_err(io)?;
+        nodes.push((id, made));
     }
-    Ok(Some(Kernels { processes, nodes }))
+    Ok(Some(Kernels {
+        processes,
+        nodes,
+        stations,
+    }))
 }
 
 /// The lab's traffic that nobody will make: programs run on embedded hosts only.
 fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
     let flows = lab.traffic.iter();
-    let kernel = flows.filter(|flow| {
-        let kernel = |id, behind: Option<usize>| behind.is_none() && builder.is_kernel(id);
-        kernel(flow.from, flow.segment[0]) || kernel(flow.to, flow.segment[1])
-    });
+    let kernel = flows.filter(|flow| builder.is_kernel(flow.from) || builder.is_kernel(flow.to));
     let names: Vec<String> = kernel.map(|flow| flow.name.clone()).collect();
     if names.is_empty() {
         return Vec::new();

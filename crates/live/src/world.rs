@@ -150,8 +150,7 @@ impl World {
             }
         }
         for (host, behind, program) in aerostat_lab::build::programs(lab) {
-            // On a segment behind a kernel host stand embedded hosts all the same.
-            if behind.is_some() || !builder.is_kernel(host) {
+            if !builder.is_kernel(host) {
                 nodes[host.0].programs.push((behind, program));
             }
         }

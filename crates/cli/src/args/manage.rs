@@ -312,3 +312,22 @@ pub(crate) struct FaultTarget {
     #[command(flatten)]
     pub(crate) which: RunningLab,
 }
+
+/// Plug a station into another bridging host of a running lab
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A station is a host of `bridge:` behind a kernel host; it moves to another bridging kernel host of the same ELAN. Its
+addresses and what runs in it stay. It says by a gratuitous ARP where it is, and the proxies tell all by LE_NARP.
+
+Exit codes: 0 done, 1 no such station or host, 2 wrong usage, 4 no such lab is running.
+
+Examples:
+  aerostat move anna pc2")]
+pub(crate) struct MoveArgs {
+    /// The station
+    pub(crate) station: String,
+    /// The host whose bridge it is plugged into
+    pub(crate) host: String,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}

@@ -37,7 +37,7 @@ const CAP_SYS_ADMIN: u32 = 21;
 
 /// Looks at everything and shows it.
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
-    let mut checks = vec![tun(), privilege()];
+    let mut checks = vec![tun(), privilege(), bridges()];
     checks.extend(PROGRAMS.into_iter().map(program));
     let mut rows = Rows::new(&["check", "state", "used_for", "advice"]);
     for check in &checks {
@@ -100,6 +100,34 @@ fn privilege() -> Check {
         vital: true,
         used_for: "network namespaces of kernel hosts",
         advice,
+    }
+}
+
+/// The kernel's bridges and virtual cables, tried out in a namespace that ends with the trial.
+fn bridges() -> Check {
+    let trial = "ip link add name br0 type bridge && ip link add name v0 type veth peer name v1";
+    let root = ["--net"];
+    let user = ["--user", "--map-root-user", "--net"];
+    let tried = [&root[..], &user[..]].into_iter().map(|namespaces| {
+        let out = Command::new("unshare")
+            .args(namespaces)
+            .args(["sh", "-c", trial])
+            .stdin(Stdio::null())
+            .output();
+        out.is_ok_and(|out| out.status.success())
+    });
+    let ok = tried.into_iter().any(|ok| ok);
+    Check {
+        name: "bridge",
+        ok,
+        vital: false,
+        used_for: "stations behind kernel hosts that bridge",
+        advice: if ok {
+            "bridges and veth cables can be made".to_owned()
+        } else {
+            "load the modules: sudo modprobe bridge veth (with user namespaces beforehand)"
+                .to_owned()
+        },
     }
 }
 

@@ -296,6 +296,7 @@ impl Host {
             lec::Output::Dissociate { mac } => {
                 self.tell_mpc(mpc::Input::Dissociate { itf, mac }, now);
             }
+            lec::Output::RemoteMoved { mac } => self.station_left(Some(mac), now),
             lec::Output::Resolved { mac, owner } => {
                 self.answer_owner(itf, mac, owner, now);
             }

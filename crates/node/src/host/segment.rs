@@ -4,9 +4,14 @@
 //! to collisions; what waits is bounded. The bridge learns the addresses of the segment from what it hears there and
 //! tells them to its LANE client, which answers for them as a proxy (LE_ARP for unregistered destinations, LE_NARP
 //! for one that has moved). From the ELAN, and from shortcuts, it forwards what is for the segment or for nobody it knows.
+//! A station that speaks from the ELAN, or that another proxy claims, is not on the segment any more.
 //!
-//! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented**:
-//! spanning tree, several ports.
+//! Behind a Linux kernel host the segment is the kernel's ([`Segment::kernel`]): its bridge has the interface `lecN` as
+//! one of its ports and does the switching. Here only the addresses are learned, from the frames that the kernel sends
+//! out of that port.
+//!
+//! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented** for
+//! embedded segments: spanning tree, several ports.
 
 use super::{Host, HostOutput, Part, Sample, Service};
 use crate::inspect::{Table, text};
@@ -14,7 +19,7 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path};
 use crate::ip::stack::{Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
-use aerostat_proto::{Duration, Instant, Machine, Refused};
+use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::MacAddr;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -50,6 +55,8 @@ pub struct Segment {
     /// Bits per second.
     rate: u64,
     hosts: Vec<SegmentHost>,
+    /// The cable and the bridge are a kernel's: no frame passes here.
+    kernel: bool,
     free_at: Instant,
     /// Frames by the time of their end, in order.
     cable: VecDeque<(Instant, From, Vec<u8>)>,
@@ -67,6 +74,7 @@ impl Segment {
         Self {
             rate: rate.max(1),
             hosts,
+            kernel: false,
             free_at: Instant::ZERO,
             cable: VecDeque::new(),
             learned: BTreeMap::new(),
@@ -74,6 +82,15 @@ impl Segment {
             octets: 0,
             dropped: 0,
             not_learned: 0,
+        }
+    }
+
+    /// What a kernel host has behind it, on ports of the kernel's own bridge.
+    #[must_use]
+    pub fn kernel() -> Self {
+        Self {
+            kernel: true,
+            ..Self::new(1, Vec::new())
         }
     }
 
@@ -101,6 +118,11 @@ impl Segment {
             return false;
         }
         self.learned.insert(source, now).is_none()
+    }
+
+    /// True if the address was on this side until now.
+    fn forget(&mut self, mac: Option<MacAddr>) -> bool {
+        mac.is_some_and(|mac| self.learned.remove(&mac).is_some())
     }
 
     fn next(&self) -> Option<Instant> {
@@ -243,7 +265,7 @@ impl Host {
         if let From::Host(_, sample) = from {
             let new = segment.learn(&frame, now);
             if new {
-                self.tell_proxy(now);
+                self.station_came(&frame, now);
             }
             self.bridge_out(frame, sample, now);
         }
@@ -280,6 +302,9 @@ impl Host {
     /// A frame of the host itself: to the segment, to the ELAN, or to both.
     pub(super) fn send_own(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         let to = address(&frame, 0);
+        if itf == 0 && self.segment.as_ref().is_some_and(|s| s.kernel) {
+            return self.send_bridged(frame, now);
+        }
         if let (0, Some(segment), Some(to)) = (itf, &mut self.segment, to) {
             let near = segment.learned.contains_key(&to);
             if near || to.is_group() {
@@ -296,14 +321,51 @@ impl Host {
         self.transmit(itf, frame, now);
     }
 
+    /// A frame out of the port that a kernel's bridge has on the ELAN: of the kernel itself, or of a station.
+    fn send_bridged(&mut self, frame: Vec<u8>, now: Instant) {
+        let (source, to) = (address(&frame, 6), address(&frame, 0));
+        let own = self.interfaces.first().map(|interface| interface.mac);
+        if let Some(segment) = self.segment.as_mut().filter(|_| source != own) {
+            segment.frames += 1;
+            segment.octets += frame.len() as u64;
+            if segment.learn(&frame, now) {
+                self.station_came(&frame, now);
+            }
+        }
+        // The kernel's bridge does not know it to be near any more.
+        self.station_left(to, now);
+        self.transmit(0, frame, now);
+    }
+
+    fn station_came(&mut self, frame: &[u8], now: Instant) {
+        if let Some(mac) = address(frame, 6) {
+            let text = format!("{mac} is on the segment");
+            self.trace(Trace::detail("bridge.learned", text).with("mac", mac));
+        }
+        self.tell_proxy(now);
+    }
+
+    /// The address is not on the segment any more, if it was.
+    pub(super) fn station_left(&mut self, mac: Option<MacAddr>, now: Instant) {
+        let left = self.segment.as_mut().is_some_and(|s| s.forget(mac));
+        if let Some(mac) = mac.filter(|_| left) {
+            let text = format!("{mac} is not on the segment any more");
+            self.trace(Trace::detail("bridge.left", text).with("mac", mac));
+            self.tell_proxy(now);
+        }
+    }
+
     /// A frame from the ELAN or from a shortcut. False if it is not for the host itself.
     pub(super) fn bridge_in(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) -> bool {
         let own = self.interfaces.get(itf).map(|interface| interface.mac);
         let to = address(frame, 0);
+        if itf == 0 && path == Path::Lane {
+            self.station_left(address(frame, 6), now);
+        }
         let (0, Some(segment)) = (itf, &mut self.segment) else {
             return true;
         };
-        if to == own {
+        if to == own || segment.kernel {
             return true;
         }
         segment.send(From::Bridge(path), frame.to_vec(), now);

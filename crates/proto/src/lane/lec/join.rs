@@ -260,16 +260,21 @@ impl Control {
         }
         // Who knows a destination behind this proxy knows the TLVs of its owner with it.
         for mac in self.remote.clone() {
-            let mut frame = self.frame(OpCode::ARP);
-            frame.source = LanDestination::mac(mac);
-            frame.flags = Flags::REMOTE;
-            frame.tlvs = self.own_tlvs().into();
-            self.send_control(&frame);
+            self.claim(mac);
         }
         if self.announced < ANNOUNCEMENTS {
             let wait = Duration::from_secs(1 << self.announced);
             self.timers.start(Timer::Announce as usize, now, wait);
         }
+    }
+
+    /// A targetless LE_ARP for a destination behind this proxy.
+    pub(super) fn claim(&mut self, mac: MacAddr) {
+        let mut frame = self.frame(OpCode::ARP);
+        frame.source = LanDestination::mac(mac);
+        frame.flags = Flags::REMOTE;
+        frame.tlvs = self.own_tlvs().into();
+        self.send_control(&frame);
     }
 
     /// Registers what is left to register, one by one; then the way goes on to the BUS.

@@ -29,7 +29,8 @@
 //! data direct connections, the one set up by the numerically higher address is released by its caller when it has
 //! been idle for C21, not C12. A cache entry whose owner announced TLVs is verified when it ages even if unused,
 //! because an MPC relies on it. New TLVs are announced again after 1, 2, 4 and 8 more seconds: a targetless LE_ARP has no
-//! answer, and a client that missed it would have to wait for C17.
+//! answer, and a client that missed it would have to wait for C17. A proxy that gets a new station, and does not know who
+//! had it, says so by a targetless LE_ARP too; one that hears another claim its station stands for it no more.
 
 mod adopt;
 mod arp;
@@ -173,6 +174,11 @@ pub enum Output {
     },
     /// What was associated with `mac` holds no longer.
     Dissociate {
+        /// The MAC address.
+        mac: MacAddr,
+    },
+    /// Another proxy says that `mac`, of [`Input::SetRemote`], is behind it now. The client stands for it no more.
+    RemoteMoved {
         /// The MAC address.
         mac: MacAddr,
     },

@@ -390,3 +390,40 @@ fn station_that_moves_behind_another_proxy() {
     assert_eq!(owner(&w), Some(address(3)), "LE_NARP moves it");
     finish(w);
 }
+
+/// Nobody told the new proxy who had the station, and the old one did not see it go.
+#[test]
+fn a_new_proxy_claims_a_station_that_it_never_asked_for() {
+    let proxy = |n| LecConfig {
+        proxy: true,
+        ..lec_config(n)
+    };
+    let mut w = world(vec![lec_config(0), proxy(1), proxy(2)]);
+    for who in LEC0..LEC0 + 3 {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_millis(500));
+    let station = mac(0x55);
+    tell(&mut w, LEC0 + 1, lec::Input::SetRemote(vec![station]));
+    tell(&mut w, LEC0, lec::Input::Resolve { mac: station });
+    w.run_for(Duration::from_secs(1));
+    w.take_notes();
+    tell(&mut w, LEC0 + 2, lec::Input::SetRemote(vec![station]));
+    w.run_for(Duration::from_secs(1));
+    let cache = lec_of(&w, LEC0).snapshot().cache;
+    let row = cache.iter().find(|row| row.mac == station).unwrap();
+    assert_eq!((row.atm, row.remote), (Some(address(3)), true));
+    let gave_up = |(_, from, note): &(Instant, usize, Note)| {
+        *from == LEC0 + 1
+            && matches!(note, Note::Lec(Output::RemoteMoved { mac }) if *mac == station)
+    };
+    assert_eq!(w.take_notes().iter().filter(|n| gave_up(n)).count(), 1);
+    // It does not answer for the station any more.
+    w.run_for(Duration::from_secs(400));
+    tell(&mut w, LEC0, lec::Input::Resolve { mac: station });
+    w.run_for(Duration::from_secs(1));
+    let cache = lec_of(&w, LEC0).snapshot().cache;
+    let row = cache.iter().find(|row| row.mac == station).unwrap();
+    assert_eq!(row.atm, Some(address(3)));
+    finish(w);
+}

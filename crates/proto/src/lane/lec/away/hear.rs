@@ -31,6 +31,12 @@ impl Lec {
             FromLecd::Dissociate { mac } if away.associated.remove(&mac) => {
                 self.out.push_back(Output::Dissociate { mac });
             }
+            // One that it stood for until the user took it back is no news.
+            FromLecd::RemoteMoved { mac } => {
+                if self.control.remote.remove(&mac) {
+                    self.out.push_back(Output::RemoteMoved { mac });
+                }
+            }
             FromLecd::Resolved { mac, owner } => {
                 if away.asked.remove(&mac) {
                     self.out.push_back(Output::Resolved { mac, owner });

@@ -245,4 +245,5 @@ split_choice!(FromLecd {
     18 Entry(entry);
     19 EntryGone(mac);
     20 Ended { exits };
+    21 RemoteMoved { mac };
 });

@@ -270,6 +270,11 @@ pub enum FromLecd {
         /// The MAC address.
         mac: MacAddr,
     },
+    /// See [`Output::RemoteMoved`](super::Output::RemoteMoved).
+    RemoteMoved {
+        /// The MAC address.
+        mac: MacAddr,
+    },
     /// See [`Output::Resolved`](super::Output::Resolved).
     Resolved {
         /// The MAC address.
