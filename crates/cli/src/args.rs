@@ -47,6 +47,12 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Be the MPOA daemon of a host in a lab that was started with up --split
     Mpcd(DaemonArgs),
+    /// Be the LECS of a host of LANE servers in a lab that was started with up --split
+    Lecs(ServerArgs),
+    /// Be its LAN emulation servers
+    Les(ServerArgs),
+    /// Be its broadcast and unknown servers
+    Bus(ServerArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
@@ -171,7 +177,7 @@ pub(crate) struct UpArgs {
     /// Hosts and routers with their own IP stack: no namespaces, no root
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// Daemons in unprivileged processes of their own: mpcd of each MPOA client
+    /// Daemons in unprivileged processes of their own: mpcd of MPOA clients; lecs, les and bus of LANE servers
     #[arg(long)]
     pub(crate) split: bool,
     /// Tell no story
@@ -206,10 +212,31 @@ Examples:
   aerostat mpcd urku
   aerostat mpcd --lab campus urku")]
 pub(crate) struct DaemonArgs {
+    #[command(flatten)]
+    pub(crate) of: DaemonOf,
+}
+
+/// Where a daemon is started by hand.
+#[derive(Debug, Args)]
+pub(crate) struct DaemonOf {
     /// The host
     pub(crate) node: String,
     #[command(flatten)]
     pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The lab starts such a process for each host of LANE servers and starts it again when it dies. One that has ended in good
+order stays away: this starts another. SIGTERM and Ctrl-C release its connections first; SIGHUP starts its servers again.
+'aerostat inspect processes' shows them all.
+
+Examples:
+  aerostat les lane
+  aerostat bus --lab campus lane")]
+pub(crate) struct ServerArgs {
+    #[command(flatten)]
+    pub(crate) of: DaemonOf,
 }
 
 #[derive(Debug, Args)]

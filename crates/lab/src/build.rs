@@ -6,7 +6,7 @@ use crate::model::{
     Router as RouterModel, Side, Switch as SwitchModel,
 };
 use aerostat_node::host::sockets::{Role, Sockets};
-use aerostat_node::host::{Host, Ip, Segment, SegmentHost, Service};
+use aerostat_node::host::{Factory, Host, Ip, Segment, SegmentHost, Service};
 use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
@@ -15,6 +15,7 @@ use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
+use aerostat_proto::lane::split::{Away, ServerConfig};
 use aerostat_proto::lane::{Bus, Lec, LecConfig, LecParams, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::nhrp::client::{self, Nhc};
@@ -69,7 +70,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// With the daemons of MPOA clients in processes of their own, which the driver must provide.
+    /// With daemons of MPOA clients and LANE servers in processes of their own, which the driver must provide.
     #[must_use]
     pub fn split(self, split: bool) -> Self {
         Self { split, ..self }
@@ -586,11 +587,21 @@ impl<'a> Builder<'a> {
         }
         if model.rank == 0 {
             let config = lecs_config(self.lab, model);
-            host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
+            if self.split {
+                host.add_service(away(host.next_slot(), ServerConfig::Lecs(config)));
+            } else {
+                host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
+            }
         }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = pair(elan, model);
             let (les, bus) = (les_config(elan, (les, bus), model), bus_config(elan, bus));
+            if self.split {
+                let les = away(host.next_slot(), ServerConfig::Les(les));
+                let bus = away(host.next_slot() + 1, ServerConfig::Bus(bus));
+                host.add_elan(les, bus);
+                continue;
+            }
             host.add_elan(
                 Box::new(move |_| Service::Les(Les::new(les.clone()))),
                 Box::new(move |_| Service::Bus(Bus::new(bus.clone()))),
@@ -598,6 +609,11 @@ impl<'a> Builder<'a> {
         }
         host
     }
+}
+
+/// The seat of a LANE server in a process of its own; its number is its slot.
+fn away(slot: usize, config: ServerConfig) -> Factory {
+    Box::new(move |_| Service::Away(Away::new(slot as u16, config.clone())))
 }
 
 fn whole_seconds(time: Duration) -> u16 {

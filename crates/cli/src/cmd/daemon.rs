@@ -1,13 +1,13 @@
 //! `aerostat mpcd` and its like: a daemon of a node, started by hand.
 
-use crate::args::DaemonArgs;
+use crate::args::DaemonOf;
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome, say};
 use aerostat_live::daemons::{self, DaemonError, End, Role, SOCKET};
 use aerostat_live::runtime_dir;
 
 /// Serves until it is asked to end or the lab is gone.
-pub(crate) fn run(role: Role, args: &DaemonArgs) -> Outcome {
+pub(crate) fn run(role: Role, args: &DaemonOf) -> Outcome {
     let lab = client::choose(&args.which)?;
     let socket = runtime_dir::socket_of(&lab.name).with_file_name(SOCKET);
     match daemons::serve(role, &socket, &args.node, false) {

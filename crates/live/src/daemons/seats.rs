@@ -6,6 +6,7 @@ use crate::supervisor::die_with_parent;
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::HostInput;
 use aerostat_node::inspect::{Table, Value, text};
+use aerostat_proto::lane::split::ToServer;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Greeting, Role, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
@@ -259,6 +260,10 @@ impl Daemons {
         let mut seats = self.seats.iter_mut();
         let seat = seats.find(|seat| seat.node == node && seat.glue.role == role);
         if let Some(conn) = seat.and_then(|seat| seat.conn.as_mut()) {
+            // A BUS that cannot keep up loses frames, as on a line, not its process.
+            if role == Role::Bus && conn.queue.len() >= QUEUE / 2 && ToServer::is_data(&frame) {
+                return;
+            }
             conn.lost |= conn.queue.len() >= QUEUE;
             if conn.lost {
                 self.ready = true;

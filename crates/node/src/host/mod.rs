@@ -49,6 +49,7 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Signalling};
+use aerostat_proto::lane::split::News;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine, Trace};
@@ -80,6 +81,8 @@ pub enum HostInput<'a> {
     Command(HostCommand),
     /// For the MPOA client, from or about its daemon in a process of its own.
     Mpc(mpc::Input<'a>),
+    /// From or about the process in which the LANE servers of this role are.
+    Servers(Role, News),
 }
 
 /// What an experimenter can do to a host.
@@ -275,6 +278,11 @@ impl Host {
             out: VecDeque::new(),
         }
     }
+    /// The slot of the service that is plugged in next.
+    #[must_use]
+    pub fn next_slot(&self) -> usize {
+        self.slots.len()
+    }
     /// Plugs a service in. Before [`HostInput::Start`].
     pub fn add_service(&mut self, factory: Factory) -> usize {
         let service = factory(0);
@@ -369,6 +377,7 @@ impl Host {
             HostInput::Frame { itf, frame } => self.send_own(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
             HostInput::Mpc(input) => self.tell_mpc(input, now),
+            HostInput::Servers(role, news) => self.tell_servers(role, &news, now),
         }
         self.settle(now);
     }

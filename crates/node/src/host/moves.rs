@@ -4,6 +4,7 @@ use super::{Host, HostOutput, Part, Path, Service, ServiceKind, sockets};
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
+use aerostat_proto::lane::split::{AwayInput, AwayOutput, FromServer, News};
 use aerostat_proto::lane::{bus, lec, lecs, les};
 use aerostat_proto::mpoa::{mpc, mps};
 use aerostat_proto::nhrp::client;
@@ -23,6 +24,7 @@ enum Moved {
     Les(les::Output),
     Bus(bus::Output),
     Lecs(lecs::Output),
+    Away(AwayOutput),
     Mpc(mpc::Output),
     Mps(mps::Output),
     Clip(clip::Output),
@@ -66,6 +68,7 @@ impl Host {
             Service::Les(machine) => machine.handle_input(les::Input::Start, now),
             Service::Bus(machine) => machine.handle_input(bus::Input::Start, now),
             Service::Lecs(machine) => machine.handle_input(lecs::Input::Start, now),
+            Service::Away(machine) => machine.handle_input(AwayInput::Start, now),
             Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
             Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
             Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
@@ -113,6 +116,7 @@ impl Host {
                 Service::Les(machine) => machine.handle_input(les::Input::Atm(event), now),
                 Service::Bus(machine) => machine.handle_input(bus::Input::Atm(event), now),
                 Service::Lecs(machine) => machine.handle_input(lecs::Input::Atm(event), now),
+                Service::Away(machine) => machine.handle_input(AwayInput::Atm(event), now),
                 Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
                 Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
                 Service::Clip(machine) => machine.handle_input(clip::Input::Atm(event), now),
@@ -130,6 +134,7 @@ impl Host {
                 Service::Les(machine) => machine.poll_output().map(Moved::Les),
                 Service::Bus(machine) => machine.poll_output().map(Moved::Bus),
                 Service::Lecs(machine) => machine.poll_output().map(Moved::Lecs),
+                Service::Away(machine) => machine.poll_output().map(Moved::Away),
                 Service::Mpc(machine) => machine.poll_output().map(Moved::Mpc),
                 Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
                 Service::Clip(machine) => machine.poll_output().map(Moved::Clip),
@@ -142,7 +147,20 @@ impl Host {
                 Some(Moved::Mps(output)) => self.mps_output(slot, output, now),
                 Some(Moved::Clip(output)) => self.clip_output(slot, output, now),
                 Some(Moved::Nhc(output)) => self.nhc_output(slot, output, now),
+                Some(Moved::Away(AwayOutput::Say(message))) => {
+                    let Service::Away(seat) = service else {
+                        return;
+                    };
+                    let role = seat.role();
+                    self.out
+                        .push_back(HostOutput::Daemon(role, message.encode()));
+                }
                 Some(Moved::Les(les::Output::Member {
+                    address,
+                    lecid,
+                    joined,
+                }))
+                | Some(Moved::Away(AwayOutput::Member {
                     address,
                     lecid,
                     joined,
@@ -152,12 +170,14 @@ impl Host {
                 Some(Moved::Les(les::Output::Atm(request)))
                 | Some(Moved::Bus(bus::Output::Atm(request)))
                 | Some(Moved::Lecs(lecs::Output::Atm(request)))
+                | Some(Moved::Away(AwayOutput::Atm(request)))
                 | Some(Moved::Sockets(sockets::Output::Atm(request))) => {
                     self.request(slot, request, now)
                 }
                 Some(Moved::Les(les::Output::Trace(trace)))
                 | Some(Moved::Bus(bus::Output::Trace(trace)))
                 | Some(Moved::Lecs(lecs::Output::Trace(trace)))
+                | Some(Moved::Away(AwayOutput::Trace(trace)))
                 | Some(Moved::Sockets(sockets::Output::Trace(trace))) => self.trace(trace),
                 None => {
                     self.slots[slot].deadline = service.poll_timeout();
@@ -223,6 +243,14 @@ impl Host {
                     },
                     now,
                 ),
+                Service::Away(m) => m.handle_input(
+                    AwayInput::Member {
+                        address,
+                        lecid,
+                        joined,
+                    },
+                    now,
+                ),
                 _ => Ok(()),
             });
         }
@@ -239,6 +267,30 @@ impl Host {
             .collect();
         for (les, address, lecid) in known {
             self.tell_bus(les, address, lecid, true, now);
+        }
+    }
+
+    /// News of the process in which the servers of this role are.
+    pub(super) fn tell_servers(&mut self, role: Role, news: &News, now: Instant) {
+        for slot in 0..self.slots.len() {
+            let Some(Service::Away(seat)) = &self.slots[slot].service else {
+                continue;
+            };
+            if seat.role() != role || !concerns(news, slot) {
+                continue;
+            }
+            let news = news.clone();
+            let serves = matches!(
+                news,
+                News::Came | News::Said(FromServer::Ended { exits: false })
+            );
+            self.feed(slot, |service| match service {
+                Service::Away(m) => m.handle_input(AwayInput::News(news), now),
+                _ => Ok(()),
+            });
+            if serves && role == Role::Bus {
+                self.recall_members(slot, now);
+            }
         }
     }
 
@@ -521,4 +573,17 @@ impl Host {
 /// A service's number as a user of the ATM service.
 pub(super) const fn user_of(slot: usize) -> UserId {
     UserId(slot as u16)
+}
+
+/// True if the news are for the server in this slot, or for all.
+fn concerns(news: &News, slot: usize) -> bool {
+    match news {
+        News::Came | News::Gone | News::Said(FromServer::Ended { .. }) => true,
+        News::Said(
+            FromServer::Atm { server, .. }
+            | FromServer::Member { server, .. }
+            | FromServer::Trace { server, .. }
+            | FromServer::Shown { server, .. },
+        ) => usize::from(*server) == slot,
+    }
 }

@@ -2,9 +2,11 @@
 
 use super::sockets::Sockets;
 use aerostat_proto::clip::Clip;
+use aerostat_proto::lane::split::Away;
 use aerostat_proto::lane::{Bus, Lec, Lecs, Les};
 use aerostat_proto::mpoa::{Mpc, Mps};
 use aerostat_proto::nhrp::client::Nhc;
+use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::AtmAddress;
 use core::fmt;
@@ -62,6 +64,8 @@ pub enum Service {
     Bus(Bus),
     /// LANE configuration server.
     Lecs(Lecs),
+    /// A LANE server whose process is another.
+    Away(Away),
     /// MPOA client.
     Mpc(Mpc),
     /// MPOA server.
@@ -86,6 +90,7 @@ impl Service {
             Self::Les(_) => ServiceKind::Les,
             Self::Bus(_) => ServiceKind::Bus,
             Self::Lecs(_) => ServiceKind::Lecs,
+            Self::Away(seat) => server_of(seat),
             Self::Mpc(_) => ServiceKind::Mpc,
             Self::Mps(_) => ServiceKind::Mps,
             Self::Clip(_) => ServiceKind::Clip,
@@ -101,7 +106,7 @@ impl Service {
             Self::Clip(machine) => machine.set_prefix(prefix),
             Self::Nhc(machine) => machine.set_prefix(prefix),
             // Servers and routers have addresses of their own: others must know them beforehand.
-            Self::Les(_) | Self::Bus(_) | Self::Lecs(_) | Self::Mps(_) => {}
+            Self::Les(_) | Self::Bus(_) | Self::Lecs(_) | Self::Away(_) | Self::Mps(_) => {}
             // Programs name the addresses that the lab file gives, which are those that ILMI gives.
             Self::Sockets(_) => {}
         }
@@ -112,6 +117,7 @@ impl Service {
             Self::Les(machine) => machine.handle_timeout(now),
             Self::Bus(machine) => machine.handle_timeout(now),
             Self::Lecs(machine) => machine.handle_timeout(now),
+            Self::Away(machine) => machine.handle_timeout(now),
             Self::Mpc(machine) => machine.handle_timeout(now),
             Self::Mps(machine) => machine.handle_timeout(now),
             Self::Clip(machine) => machine.handle_timeout(now),
@@ -125,11 +131,22 @@ impl Service {
             Self::Les(machine) => machine.poll_timeout(),
             Self::Bus(machine) => machine.poll_timeout(),
             Self::Lecs(machine) => machine.poll_timeout(),
+            Self::Away(machine) => machine.poll_timeout(),
             Self::Mpc(machine) => machine.poll_timeout(),
             Self::Mps(machine) => machine.poll_timeout(),
             Self::Clip(machine) => machine.poll_timeout(),
             Self::Nhc(machine) => machine.poll_timeout(),
             Self::Sockets(machine) => machine.poll_timeout(),
         }
+    }
+}
+
+/// The server whose seat this is.
+const fn server_of(seat: &Away) -> ServiceKind {
+    match seat.role() {
+        Role::Lecs => ServiceKind::Lecs,
+        Role::Les => ServiceKind::Les,
+        // A seat of a LANE server has no other role.
+        _ => ServiceKind::Bus,
     }
 }

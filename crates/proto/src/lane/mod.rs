@@ -10,7 +10,8 @@
 //! LEC <- control distribute - LES  (p2mp)   LEC -- data direct ---------- LEC
 //! ```
 //!
-//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]).
+//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]). The servers can
+//! be in processes of their own ([`split`]).
 //!
 //! **Standards**: ATM Forum af-lane-0021.000 (LUNI 1.0), af-lane-0084.000 (LUNI 2.0).
 //!
@@ -26,6 +27,7 @@ pub mod params;
 mod rng;
 #[cfg(test)]
 mod scenarios;
+pub mod split;
 mod tree;
 
 pub use bus::{Bus, BusConfig};

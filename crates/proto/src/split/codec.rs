@@ -231,6 +231,24 @@ impl<T: Field> Field for Box<T> {
     }
 }
 
+/// A word of the program: one of [`names`].
+impl Field for &'static str {
+    fn put(&self, to: &mut Vec<u8>) {
+        names::known(self)
+            .unwrap_or(names::OTHER)
+            .to_owned()
+            .put(to);
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        names::known(&String::take(from, name)?).ok_or(DecodeError::value(name, at, 0))
+    }
+    fn sample(random: &mut Random) -> Self {
+        let all: Vec<&str> = names::all().collect();
+        all[random.below(all.len())]
+    }
+}
+
 /// At most 65 535 values; further ones are left out.
 impl<T: Field> Field for Vec<T> {
     fn put(&self, to: &mut Vec<u8>) {
@@ -498,7 +516,7 @@ split_choice!(OwnedEvent {
     7 PartyGone { conn, party, cause };
     8 Received { conn, sdu };
 });
-split_choice!(Role { 1 Mpcd; });
+split_choice!(Role { 1 Mpcd; 4 Lecs; 5 Les; 6 Bus; });
 split_choice!(Greeting {
     0x4101 Hello { version, role, node };
     0x4102 Welcome { version };

@@ -36,17 +36,26 @@ pub use testing::Random;
 pub enum Role {
     /// The MPOA client's daemon: [`crate::mpoa::split`].
     Mpcd,
+    /// LANE configuration servers: [`crate::lane::split`].
+    Lecs,
+    /// LAN emulation servers.
+    Les,
+    /// Broadcast and unknown servers.
+    Bus,
 }
 
 impl Role {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Mpcd];
+    pub const ALL: [Self; 4] = [Self::Mpcd, Self::Lecs, Self::Les, Self::Bus];
 
     /// The process's name, as people use it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mpcd => "mpcd",
+            Self::Lecs => "lecs",
+            Self::Les => "les",
+            Self::Bus => "bus",
         }
     }
     /// The role of this name.

@@ -7,7 +7,7 @@
 /// The name of a trace that has one of its own no more.
 pub const OTHER: &str = "daemon.other";
 
-const ALL: [&[&str]; 3] = [&[OTHER], MPCD, LECD];
+const ALL: [&[&str]; 4] = [&[OTHER], MPCD, LECD, LANE_SERVERS];
 
 const MPCD: &[&str] = &[
     "mpc.control.down",
@@ -61,6 +61,25 @@ const LECD: &[&str] = &[
     "mac",
     "seconds",
     "version",
+];
+
+const LANE_SERVERS: &[&str] = &[
+    "bus.forward",
+    "lecs.assigned",
+    "lecs.refused",
+    "lecs.takeover",
+    "les.join",
+    "les.leave",
+    "les.stands-by",
+    "les.started",
+    "address",
+    "elan",
+    "lecid",
+    "les",
+    // States of a client of the LES.
+    "connected",
+    "joined",
+    "joining",
 ];
 
 /// All names.

@@ -4,6 +4,7 @@ use super::{Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::{Table, Value, text};
 use crate::interface::Interface;
 use aerostat_proto::Instant;
+use aerostat_proto::lane::split::ServerSnapshot;
 use aerostat_wire::mpoa::QosEntry;
 use std::net::IpAddr;
 
@@ -198,6 +199,11 @@ impl Host {
                 }
                 ("les", Service::Les(m)) => tables.extend(lane::les_tables(&m.snapshot())),
                 ("bus", Service::Bus(m)) => tables.extend(lane::bus_tables(&m.snapshot())),
+                ("les" | "bus", Service::Away(seat)) => match (what, seat.seen()) {
+                    ("les", Some(ServerSnapshot::Les(les))) => tables.extend(lane::les_tables(les)),
+                    ("bus", Some(ServerSnapshot::Bus(bus))) => tables.extend(lane::bus_tables(bus)),
+                    _ => {}
+                },
                 ("mpc", Service::Mpc(m)) => tables.extend(mpoa::mpc_tables(&m.snapshot(now))),
                 ("qos", Service::Mpc(m)) => tables.push(mpoa::qos_table(&m.snapshot(now))),
                 ("mps", Service::Mps(m)) => tables.extend(mpoa::mps_tables(&m.snapshot(), now)),

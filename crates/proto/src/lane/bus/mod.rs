@@ -25,7 +25,7 @@ use aerostat_wire::{AtmAddress, Sap, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a BUS is told before it starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BusConfig {
     /// Name of the ELAN, for display.
     pub elan: ElanName,

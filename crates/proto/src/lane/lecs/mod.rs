@@ -40,7 +40,7 @@ pub const REPORT: Duration = Duration::from_secs(10);
 const CALLS_PER_HOST: usize = 128;
 
 /// What a LECS is told before it starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LecsConfig {
     /// Own ATM address.
     pub address: AtmAddress,

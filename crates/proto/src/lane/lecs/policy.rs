@@ -30,7 +30,7 @@ impl AddressPattern {
 }
 
 /// One ELAN.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Elan {
     /// Name.
     pub name: ElanName,

@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const CALLS_PER_HOST: usize = 16;
 
 /// What a LES is told before it starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LesConfig {
     /// Name of the ELAN.
     pub elan: ElanName,

@@ -1,0 +1,125 @@
+//! The messages as octets: see [`crate::split::codec`]. Names, sizes and TLVs are in `lec/split`.
+
+use super::{FromServer, ServerConfig, ServerSnapshot, ToServer};
+use crate::lane::bus::{BusCounters, BusRow, BusSnapshot};
+use crate::lane::lecs::{AddressPattern, Criterion, Elan};
+use crate::lane::les::{LesCounters, LesRow, LesSnapshot};
+use crate::lane::{BusConfig, LecsConfig, LesConfig, ServerParams};
+use crate::{split_choice, split_messages, split_record};
+
+split_messages!(ToServer, FromServer);
+
+split_record!(ServerParams {
+    control_timeout,
+    max_frame_age,
+    leaf_retry,
+    leaf_tries,
+    clients,
+    registrations,
+});
+split_record!(AddressPattern { value, mask });
+split_record!(Elan {
+    name,
+    les,
+    standby,
+    lan_type,
+    max_frame,
+    tlvs,
+    members,
+    macs,
+});
+split_choice!(Criterion { 1 Name; 2 Address; 3 Mac; 4 LanType; 5 FrameSize; });
+split_record!(LecsConfig {
+    address,
+    well_known,
+    elans,
+    policies,
+    default,
+    params,
+});
+split_record!(LesConfig {
+    elan,
+    address,
+    bus,
+    lan_type,
+    max_frame,
+    v2,
+    elan_id,
+    lecs,
+    params,
+});
+split_record!(BusConfig {
+    elan,
+    address,
+    max_frame,
+    params,
+});
+split_choice!(ServerConfig { 1 Lecs(config); 2 Les(config); 3 Bus(config); });
+split_record!(LesRow {
+    lecid,
+    address,
+    state,
+    proxy,
+    v2,
+    copy,
+    macs,
+    vc,
+});
+split_record!(LesCounters {
+    received,
+    bad,
+    forged,
+    joins,
+    joins_refused,
+    registrations_refused,
+    arp_requests,
+    arp_unknown,
+    forwarded,
+    calls_refused,
+    join_timeouts,
+});
+split_record!(LesSnapshot {
+    elan,
+    address,
+    bus,
+    clients,
+    counters,
+});
+split_record!(BusRow {
+    lecid,
+    address,
+    vc,
+    forward,
+    copy,
+});
+split_record!(BusCounters {
+    group,
+    unicast,
+    flushes,
+    octets,
+    forged,
+    bad_length,
+    calls_refused,
+});
+split_record!(BusSnapshot {
+    elan,
+    address,
+    members,
+    clients,
+    counters,
+});
+split_choice!(ServerSnapshot { 1 Les(les); 2 Bus(bus); });
+split_choice!(ToServer {
+    1 Start { server, config };
+    2 Stop { server };
+    3 Atm { server, event };
+    4 Member { server, address, lecid, joined };
+    5 Elan { server, elan };
+});
+split_choice!(FromServer {
+    1 Atm { server, request };
+    2 Member { server, address, lecid, joined };
+    3 Trace { server, trace };
+    4 Shown { server, seen };
+    5 Ended { exits };
+});
