@@ -1,13 +1,14 @@
 //! The nodes of a lab as nodes of a world: end systems and switches.
 
 use crate::node::{Node, NodeOutput};
-use aerostat_node::atm::{CellRun, OutputPort, PortVc};
+use aerostat_node::atm::{CellRun, OutputPort, Pdu, PortVc};
 use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppId, AppResult};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Instant, Machine};
+use aerostat_wire::Vc;
 
 /// What the nodes of a lab tell the experimenter.
 #[derive(Debug)]
@@ -80,6 +81,19 @@ impl LabNode {
         if let Self::Station(node) = self {
             node.input(HostInput::Command(command), now);
         }
+    }
+    /// Puts an SDU on a connection of an end system, past the protocols of its host, as a program that is not to be
+    /// trusted could; false if there is no such connection. To be called through
+    /// [`World::with_node`](crate::World::with_node).
+    pub fn send_raw(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) -> bool {
+        let Self::Station(node) = self else {
+            return false;
+        };
+        node.touched = true;
+        node.station
+            .nic_mut()
+            .send(vc, Pdu::new(sdu), now)
+            .is_some()
     }
     /// Frames that a station made for a Linux kernel, which does not exist in virtual time.
     #[must_use]

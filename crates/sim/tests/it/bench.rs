@@ -8,6 +8,7 @@ use aerostat_node::ip::meter::{Path, Sample, Side};
 use aerostat_node::switch::Switch;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_sim::{LabEvent, LabNode, LinkId, NodeId, Observer, Packet, World, lab_world};
+use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
 use std::collections::BTreeMap;
 
@@ -22,6 +23,10 @@ pub(crate) struct Log {
     pub(crate) visits: BTreeMap<(usize, u32, u64), u32>,
     /// Nodes whose visitors are counted.
     routers: Vec<usize>,
+    /// Keep what routers send to MPOA's and NHRP's ends.
+    pub(crate) recording: bool,
+    /// The control packets kept: who sent it, the SDU.
+    pub(crate) control: Vec<(NodeId, Vec<u8>)>,
 }
 
 impl Observer<LabEvent> for Log {
@@ -48,6 +53,14 @@ impl Observer<LabEvent> for Log {
     }
     fn packet(&mut self, packet: &Packet<'_>) {
         let here = packet.end.node.0;
+        if self.recording
+            && packet.direction == Direction::Sent
+            && self.routers.contains(&here)
+            && packet.pdu.sdu().starts_with(&aerostat_wire::nhrp::LLC)
+        {
+            let sdu = packet.pdu.sdu().to_vec();
+            self.control.push((packet.end.node, sdu));
+        }
         if packet.direction == Direction::Received
             && packet.dropped.is_none()
             && self.routers.contains(&here)
@@ -222,6 +235,12 @@ impl Bench {
     pub(crate) fn command(&mut self, node: NodeId, command: HostCommand) {
         self.world
             .with_node(node, &mut self.log, |node, now| node.command(command, now));
+    }
+    /// A program on this node puts an SDU on one of its connections, past all protocols.
+    pub(crate) fn send_raw(&mut self, node: NodeId, vc: Vc, sdu: Vec<u8>) {
+        self.world.with_node(node, &mut self.log, |node, now| {
+            node.send_raw(vc, sdu, now);
+        });
     }
     pub(crate) fn crash(&mut self, node: NodeId, kind: ServiceKind) {
         self.command(node, HostCommand::Crash(kind));

@@ -7,6 +7,7 @@ mod bridges;
 mod check;
 mod clip;
 mod faults;
+mod hostile;
 mod labs;
 mod lane;
 mod nhrp;

@@ -87,7 +87,7 @@ fn with_a_wrong_key_the_routed_path_goes_on_and_the_reason_is_told() {
 }
 
 /// Three logical subnets in a row, two routers, no LANE and no MPOA.
-const PLAIN: &str = "
+pub(crate) const PLAIN: &str = "
 nhrp: { key: { spi: 1, secret: everybody }, holding: 20s }
 switches: { west: {}, east: {} }
 links: [[west, east, { delay: 1ms }]]
