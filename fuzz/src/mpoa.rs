@@ -161,6 +161,7 @@ impl Router {
                 mps::Output::LookupRoute { query, dst } => mps::Input::Route {
                     query,
                     result: self.route(dst),
+                    covers: self.mood.wrapping_mul(5),
                 },
                 mps::Output::ResolveL2 { query, itf, ip } => mps::Input::L2 {
                     query,
@@ -548,6 +549,7 @@ fn manage_router(feed: &mut Feed<'_>, router: &mut Router, now: Instant) {
             mps::Input::Route {
                 query: feed.u8().into(),
                 result: None,
+                covers: 32,
             },
             now,
         ),

@@ -518,6 +518,7 @@ impl<'a> Builder<'a> {
         config.hold_down = NHRP_HOLD_DOWN;
         config.key.clone_from(&model.key);
         config.authoritative = model.authoritative;
+        config.widest = model.widest;
         let seed = self.seed_of(name, "nhc", life);
         host.add_service(Box::new(move |start| {
             let mut config = config.clone();

@@ -340,6 +340,8 @@ pub struct Nhc {
     pub holding: Duration,
     /// Key shared with the server.
     pub key: Option<auth::Key>,
+    /// The widest network that an answer may cover, as prefix length 8..=32.
+    pub widest: u8,
     /// It wants answers at first hand only.
     pub authoritative: bool,
 }

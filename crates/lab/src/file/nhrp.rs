@@ -17,6 +17,8 @@ section! {
         holding: Option<At<Time>>,
         /// Client: only answers of those who know at first hand will do, not what a server on the way has kept; default true.
         authoritative: Option<At<bool>>,
+        /// Client: the widest network that an answer may cover, as prefix length 8 to 32; default 32 (single addresses).
+        prefix: Option<At<u64>>,
     }
 }
 section! {

@@ -105,6 +105,22 @@ fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
     Some((gateway.via, router.mpoa.as_ref()?.control))
 }
 
+/// The widest network that a client takes for an answer.
+fn widest(blocks: &[&NhrpFile], d: &mut Diagnostics) -> u8 {
+    let Some(given) = blocks.iter().find_map(|block| block.prefix.as_ref()) else {
+        return 32;
+    };
+    let length = u8::try_from(given.value).ok();
+    length
+        .filter(|len| (8..=32).contains(len))
+        .unwrap_or_else(|| {
+            if !d.iter().any(|finding| finding.at == given.at) {
+                d.error(given.at, "prefix is 8 to 32");
+            }
+            32
+        })
+}
+
 /// Makes the hosts of subnets with NHRP clients of their routers.
 fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     for (name, section) in &file.hosts.0 {
@@ -140,6 +156,7 @@ fn clients(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             server,
             holding: time,
             key: shared.and_then(|file| key(file, d)),
+            widest: widest(&blocks, d),
             authoritative: blocks
                 .iter()
                 .find_map(|block| block.authoritative.as_ref())
@@ -266,7 +283,7 @@ routers:
   r1: { on: s, elans: { a: 10.5.0.1, m: 10.7.0.1 } }
   r2: { on: s, elans: { m: 10.7.0.2, c: 10.8.0.1 } }
 hosts:
-  x: { on: s, elan: a, ip: 10.5.0.10, nhrp: { holding: 60s, authoritative: false } }
+  x: { on: s, elan: a, ip: 10.5.0.10, nhrp: { holding: 60s, authoritative: false, prefix: 24 } }
   z: { on: s, elan: c, ip: 10.8.0.10 }
 ";
 
@@ -298,7 +315,7 @@ hosts:
         assert_eq!(x.address.selector(), crate::plan::SELECTOR_NHC);
         assert_eq!(x.key, r1.keys.get(&x.address).cloned());
         assert!(x.key.is_some());
-        assert!(!x.authoritative);
+        assert_eq!((x.authoritative, x.widest), (false, 24));
     }
 
     #[test]
@@ -310,11 +327,13 @@ hosts:
                 "z has no NHRP server",
             ),
             ("holding: 60s", "holding: 19h", "holding is 1s to 65535s"),
+            ("holding: 10min", "prefix: 7", "prefix is 8 to 32"),
             ("holding: 10min", "holding: 0s", "holding is 1s to 65535s"),
         ] {
-            let text = PLAIN
-                .replace(from, to)
-                .replace("nhrp: { holding: 60s, authoritative: false }", "");
+            let text = PLAIN.replace(from, to).replace(
+                "nhrp: { holding: 60s, authoritative: false, prefix: 24 }",
+                "",
+            );
             let text = if to.contains("19h") {
                 PLAIN.replace(from, to)
             } else {

@@ -174,11 +174,18 @@ impl Host {
             mps::Output::LookupRoute { query, dst } => {
                 let router = self.ip.router();
                 let found = router.and_then(|router| match dst {
-                    IpAddr::V4(dst) => Some(router.lookup(dst)),
+                    IpAddr::V4(dst) => Some((router.lookup(dst), router.covers(dst))),
                     IpAddr::V6(_) => None,
                 });
+                let (found, covers) = found.unzip();
                 let result = found.and_then(route_result);
-                self.tell_mps(mps::Input::Route { query, result }, now);
+                let covers = covers.unwrap_or(u8::MAX);
+                let answer = mps::Input::Route {
+                    query,
+                    result,
+                    covers,
+                };
+                self.tell_mps(answer, now);
             }
             mps::Output::ResolveL2 { query, itf, ip } => {
                 let IpAddr::V4(address) = ip else {

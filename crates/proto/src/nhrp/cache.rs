@@ -78,6 +78,26 @@ pub fn network(address: IpAddr, prefix_len: u8) -> IpAddr {
     masked(address, prefix_len)
 }
 
+/// The shortest prefix around `address`, 8 bits or more (16 of IPv6), in which all addresses take the route that it takes: no longer
+/// prefix of the `table` lies in it. All of the address if the table has no route for it.
+///
+/// Shorter ones are never told: they would take in groups, or half the world.
+#[must_use]
+pub fn covers(address: IpAddr, table: &[(IpAddr, u8)]) -> u8 {
+    let whole = width(address);
+    let fits = |entry: &&(IpAddr, u8)| within(address, entry.0, entry.1);
+    let Some((_, best)) = table.iter().filter(fits).max_by_key(|(_, len)| *len) else {
+        return whole;
+    };
+    let clean = |by: &u8| {
+        let mut other = table.iter().filter(|(_, len)| len > best);
+        !other.any(|(net, len)| len >= by && within(address, *net, *by))
+    };
+    ((*best).max(if whole == 32 { 8 } else { 16 })..whole)
+        .find(clean)
+        .unwrap_or(whole)
+}
+
 /// Where the destination can be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
@@ -299,6 +319,66 @@ mod tests {
             12,
             "a binding for one ingress answers nobody else"
         );
+    }
+
+    #[test]
+    fn what_a_route_covers() {
+        let ip = |a, b, c, d| IpAddr::from([a, b, c, d]);
+        let table = [
+            (ip(0, 0, 0, 0), 0),
+            (ip(10, 9, 0, 0), 16),
+            (ip(10, 9, 7, 0), 24),
+            (ip(10, 9, 128, 1), 32),
+        ];
+        for (address, length) in [
+            (ip(10, 9, 200, 1), 18),
+            (ip(10, 9, 128, 2), 31),
+            (ip(10, 9, 1, 1), 22),
+            (ip(10, 9, 7, 9), 24),
+            (ip(10, 9, 128, 1), 32),
+            (ip(10, 8, 0, 1), 16),
+            (ip(11, 0, 0, 1), 8),
+        ] {
+            assert_eq!(covers(address, &table), length, "{address}");
+        }
+        assert_eq!(covers(ip(11, 0, 0, 1), &table[1..]), 32, "no route");
+        let six = |text: &str| text.parse::<IpAddr>().unwrap();
+        let table = [
+            (six("::"), 0),
+            (six("2001:db8:1::"), 48),
+            (ip(0, 0, 0, 0), 0),
+        ];
+        assert_eq!(covers(six("2001:db8:1::5"), &table), 48);
+        assert_eq!(covers(six("2001:db8:2::5"), &table), 47);
+        assert_eq!(covers(six("fd00::1"), &table), 16);
+    }
+
+    proptest::proptest! {
+        /// All addresses of what is covered have the same route; one bit less, and one has not, or the route is no wider.
+        #[test]
+        fn all_that_is_covered_goes_one_way(
+            nets in proptest::collection::vec((0_u32..64, 24_u8..=32), 1..8), host in 0_u32..64
+        ) {
+            let base = 0x0a00_0000_u32;
+            let ip = |number: u32| IpAddr::from(number.to_be_bytes());
+            let table: Vec<_> = nets.iter().map(|(net, len)| (network(ip(base + net), *len), *len)).collect();
+            let best = |address: u32| {
+                let fits = table.iter().filter(|(net, len)| *net == network(ip(address), *len));
+                fits.max_by_key(|(_, len)| *len)
+            };
+            let address = base + host;
+            let covered = covers(ip(address), &table);
+            let all = |len: u8| (0..256).map(|low| base + low).filter(move |other| {
+                network(ip(*other), len) == network(ip(address), len)
+            });
+            let one = |len: u8| all(len).all(|other| best(other) == best(address));
+            proptest::prop_assert!(one(covered));
+            let route = best(address).map_or(32, |(_, len)| *len);
+            proptest::prop_assert!(covered >= route);
+            if covered > route {
+                proptest::prop_assert!(!one(covered - 1));
+            }
+        }
     }
 
     #[test]

@@ -214,3 +214,46 @@ traffic:
         bench.all_by(&flow, Path::Lane)
     });
 }
+
+/// A network behind a router without NHRP: one answer serves its hosts.
+#[test]
+fn one_answer_covers_a_network_behind_the_exit() {
+    let text = PLAIN
+        .replace("b: 10.6.0.1 }", "b: 10.6.0.1, lan: 10.8.0.1 }")
+        .replace(
+            "hosts:\n",
+            "  r3: { on: east, elans: { lan: 10.8.0.2, behind: 10.9.0.1 }, mpoa: false }
+lane: { on: east, elans: { lan: { subnet: 10.8.0.0/24 }, behind: { subnet: 10.9.0.0/24 } } }
+hosts:
+  w1: { on: east, elan: behind, ip: 10.9.0.10 }
+  w2: { on: east, elan: behind, ip: 10.9.0.11 }
+",
+        )
+        .replace(
+            "traffic:\n",
+            "traffic:
+  - { name: one, from: x, to: w1, kind: udp, rate: 25pps, size: 200, start: 3s }
+  - { name: two, from: x, to: w2, kind: udp, rate: 25pps, size: 200, start: 6s }
+",
+        );
+    let mut bench = Bench::new(lab_of("plain", &text, &["nhrp.prefix=16"]), 4);
+    let flows = ["one", "two"].map(|name| bench.flow(name));
+    bench.until("all pass", 20.0, |bench| bench.all_pass(&flows));
+    let ways = rows(&bench, "x", "ways");
+    let far: Vec<_> = ways
+        .iter()
+        .filter(|row| row[0].starts_with("10.9."))
+        .collect();
+    assert_eq!(far.len(), 1, "{ways:?}");
+    // 10.8/24 is another route: no more than its own 24 bits.
+    assert_eq!(far[0][..2], ["10.9.0.10/24", "direct"]);
+    let cache = rows(&bench, "r2", "cache");
+    assert!(
+        cache
+            .iter()
+            .any(|row| row[..2] == ["10.9.0.0/24", "router"])
+    );
+    for target in [[10, 9, 0, 10], [10, 9, 0, 11]] {
+        assert_eq!(why(&bench, "x", target), ["packets go directly"]);
+    }
+}

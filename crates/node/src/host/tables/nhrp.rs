@@ -4,7 +4,8 @@ use super::mpoa::{by_code, error_name};
 use super::seconds_left;
 use crate::inspect::{Table, text};
 use aerostat_proto::Instant;
-use aerostat_proto::nhrp::client::{EntryState, NhcSnapshot, Refusal};
+use aerostat_proto::nhrp::client::{EntryRow, EntryState, NhcSnapshot, Refusal};
+use aerostat_wire::prefix;
 use std::net::Ipv4Addr;
 
 pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
@@ -31,7 +32,11 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
     let mut ways = Table::new("ways", columns);
     for row in &nhc.entries {
         ways.row(vec![
-            text(row.destination),
+            if row.prefix_len < 32 {
+                text(format_args!("{}/{}", row.destination, row.prefix_len))
+            } else {
+                text(row.destination)
+            },
             row.state.name().into(),
             row.nbma.map(text).into(),
             row.mtu.into(),
@@ -62,7 +67,14 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
 
 /// Why packets for an address go directly, or not.
 pub(super) fn why_client(table: &mut Table, nhc: &NhcSnapshot, target: Ipv4Addr, now: Instant) {
-    let entry = nhc.entries.iter().find(|row| row.destination == target);
+    let serving =
+        |row: &&EntryRow| prefix::within(target.into(), row.destination.into(), row.prefix_len);
+    let own = nhc.entries.iter().find(|row| row.destination == target);
+    let around = || {
+        let all = nhc.entries.iter().filter(serving);
+        all.max_by_key(|row| row.prefix_len)
+    };
+    let entry = own.or_else(around);
     let (reason, told) = match entry.map(|entry| entry.state) {
         None if nhc.registered.is_none() => ("unregistered", "not registered".to_owned()),
         None => ("unseen", "no packet for it lately".to_owned()),

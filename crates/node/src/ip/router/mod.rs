@@ -268,6 +268,12 @@ impl Router {
         self.routes.lookup(destination)
     }
 
+    /// The shortest prefix around `destination`, 8..=32, whose addresses all take its route.
+    #[must_use]
+    pub fn covers(&self, destination: Ipv4Addr) -> u8 {
+        self.routes.covers(destination)
+    }
+
     /// The interfaces, in order of their numbers.
     pub fn interfaces(&self) -> impl Iterator<Item = (&RouterInterface, &InterfaceCounters)> {
         self.ports.iter().map(|port| (&port.config, &port.counters))

@@ -208,6 +208,17 @@ impl Routes {
             },
         }
     }
+
+    /// The shortest prefix around `destination` whose addresses all take its route.
+    pub(super) fn covers(&self, destination: Ipv4Addr) -> u8 {
+        let entries = self
+            .entries
+            .iter()
+            .map(|entry| (entry.network.into(), entry.prefix));
+        let own = self.own.iter().map(|own| ((*own).into(), 32));
+        let table: Vec<_> = entries.chain(own).collect();
+        aerostat_proto::nhrp::cache::covers(destination.into(), &table)
+    }
 }
 
 /// The first and the last address of a subnet are broadcasts, except with 31 and 32 bits (RFC

@@ -1,9 +1,9 @@
 //! Routes and neighbours change: entries that lead elsewhere now are void.
 
 use super::Mps;
-use super::resolve::exit_key;
-use super::state::{Asked, EgressState, Ingress, IngressKey, Purpose, Reach, Subject};
+use super::state::{Asked, EgressState, Ingress, IngressKey, Purpose, Reach, RouterExit, Subject};
 use crate::Instant;
+use aerostat_wire::prefix::width;
 
 impl Mps {
     /// Looks again at everything whose way `hit` selects.
@@ -17,10 +17,9 @@ impl Mps {
             let watched = entry.state != EgressState::Clearing && hit(&entry.reach);
             watched.then_some((entry.destination, Subject::Egress(*cache_id)))
         });
-        let exits = self
-            .exits
-            .iter()
-            .filter_map(|(target, reach)| hit(reach).then_some((*target, Subject::Exit(*target))));
+        let exits = self.exits.iter().filter_map(|(key, exit)| {
+            hit(&exit.reach).then_some((exit.target, Subject::Exit(*key)))
+        });
         let kept = self.kept.iter().filter_map(|(key, reach)| {
             hit(reach).then_some((key.destination, Subject::Kept(*key)))
         });
@@ -31,7 +30,12 @@ impl Mps {
     }
 
     /// The answer to a check: an entry that leads elsewhere now is void.
-    pub(super) fn recheck(&mut self, subject: Subject, reach: &Reach, now: Instant) {
+    pub(super) fn recheck(
+        &mut self,
+        subject: Subject,
+        (reach, covers): (&Reach, u8),
+        now: Instant,
+    ) {
         match subject {
             Subject::Egress(cache_id) => {
                 if self
@@ -65,10 +69,13 @@ impl Mps {
                     self.drop_kept(&key, now);
                 }
             }
-            Subject::Exit(target) => {
-                if self.exits.get(&target).is_some_and(|known| known != reach) {
-                    self.exits.remove(&target);
-                    let key = exit_key(target);
+            // Also if part of what was told goes another way now.
+            Subject::Exit(key) => {
+                let changed = |known: &RouterExit| {
+                    known.reach != *reach || covers.min(width(known.target)) > key.prefix_len
+                };
+                if self.exits.get(&key).is_some_and(changed) {
+                    self.exits.remove(&key);
                     if let Some(binding) = self.cache.remove(&key) {
                         self.purge_requesters(&key, binding, None, now);
                     }

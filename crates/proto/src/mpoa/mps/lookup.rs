@@ -15,6 +15,9 @@ use crate::{Duration, Instant};
 /// A question that the router has not answered by then is taken as answered with nothing.
 const PATIENCE: RetryRule = RetryRule::once(Duration::from_secs(10));
 
+/// The prefix of an address alone, of either version.
+const ALONE: u8 = 128;
+
 impl Mps {
     /// Asks for the way to `target`; [`Self::reached`] goes on with the answer.
     pub(super) fn find(&mut self, target: IpAddr, purpose: Purpose, now: Instant) {
@@ -23,7 +26,14 @@ impl Mps {
 
     /// Asks who `hop` is.
     pub(super) fn find_neighbour(&mut self, itf: u32, hop: IpAddr, purpose: Purpose, now: Instant) {
-        self.ask(Query::L2 { itf, hop, purpose }, now);
+        let covers = ALONE;
+        let question = Query::L2 {
+            itf,
+            hop,
+            purpose,
+            covers,
+        };
+        self.ask(question, now);
     }
 
     fn ask(&mut self, question: Query, now: Instant) {
@@ -48,7 +58,12 @@ impl Mps {
         });
     }
 
-    pub(super) fn route_answer(&mut self, query: u32, result: Option<RouteResult>, now: Instant) {
+    pub(super) fn route_answer(
+        &mut self,
+        query: u32,
+        (result, covers): (Option<RouteResult>, u8),
+        now: Instant,
+    ) {
         // Too late, or an answer of the other kind: the purpose was served without it.
         if !matches!(self.queries.get(query), Some(Query::Route(..))) {
             return;
@@ -57,21 +72,27 @@ impl Mps {
             return;
         };
         match result {
-            None => self.reached(purpose, &Reach::Nothing, now),
-            Some(RouteResult::Local) => self.reached(purpose, &Reach::Own, now),
-            Some(RouteResult::Outside) => self.reached(purpose, &Reach::Outside, now),
-            Some(RouteResult::Connected { itf }) => self.neighbour(itf, dst, purpose, now),
+            None => self.reached(purpose, (&Reach::Nothing, ALONE), now),
+            Some(RouteResult::Local) => self.reached(purpose, (&Reach::Own, ALONE), now),
+            Some(RouteResult::Outside) => self.reached(purpose, (&Reach::Outside, covers), now),
+            Some(RouteResult::Connected { itf }) => self.neighbour((itf, dst), purpose, ALONE, now),
             Some(RouteResult::Via { itf, next_hop }) => {
-                self.neighbour(itf, next_hop, purpose, now);
+                self.neighbour((itf, next_hop), purpose, covers, now);
             }
         }
     }
 
     /// A neighbour on a LAN is asked for; one on a Classical IP subnet is in the configuration, or known only by what it
     /// registers.
-    fn neighbour(&mut self, itf: u32, hop: IpAddr, purpose: Purpose, now: Instant) {
+    fn neighbour(&mut self, (itf, hop): (u32, IpAddr), purpose: Purpose, covers: u8, now: Instant) {
         if self.config.interface(itf).is_none_or(|known| known.lane) {
-            return self.find_neighbour(itf, hop, purpose, now);
+            let question = Query::L2 {
+                itf,
+                hop,
+                purpose,
+                covers,
+            };
+            return self.ask(question, now);
         }
         let server = match hop {
             IpAddr::V4(hop) => self.config.servers.get(&hop),
@@ -87,14 +108,20 @@ impl Mps {
             },
             None => Reach::Silent { itf, hop },
         };
-        self.reached(purpose, &reach, now);
+        self.reached(purpose, (&reach, covers), now);
     }
 
     pub(super) fn l2_answer(&mut self, query: u32, answer: Option<L2Answer>, now: Instant) {
         if !matches!(self.queries.get(query), Some(Query::L2 { .. })) {
             return;
         }
-        let Some(Query::L2 { itf, hop, purpose }) = self.queries.close(query) else {
+        let Some(Query::L2 {
+            itf,
+            hop,
+            purpose,
+            covers,
+        }) = self.queries.close(query)
+        else {
             return;
         };
         let reach = match answer {
@@ -110,22 +137,24 @@ impl Mps {
                 }
             }
         };
-        self.reached(purpose, &reach, now);
+        self.reached(purpose, (&reach, covers), now);
     }
 
     /// The router did not answer in time.
     pub(super) fn query_expired(&mut self, question: Query, now: Instant) {
         match question {
-            Query::Route(_, purpose) => self.reached(purpose, &Reach::Nothing, now),
-            Query::L2 { itf, hop, purpose } => {
-                self.reached(purpose, &Reach::Silent { itf, hop }, now);
+            Query::Route(_, purpose) => self.reached(purpose, (&Reach::Nothing, ALONE), now),
+            Query::L2 {
+                itf, hop, purpose, ..
+            } => {
+                self.reached(purpose, (&Reach::Silent { itf, hop }, ALONE), now);
             }
         }
     }
 
-    fn reached(&mut self, purpose: Purpose, reach: &Reach, now: Instant) {
+    fn reached(&mut self, purpose: Purpose, (reach, covers): (&Reach, u8), now: Instant) {
         match purpose {
-            Purpose::Resolve { packet, from } => self.resolve(packet, from, reach, now),
+            Purpose::Resolve { packet, from } => self.resolve(packet, from, (reach, covers), now),
             Purpose::Forward(packet) => {
                 let to = match reach {
                     Reach::Neighbour { mps: Some(mps), .. } => Some(*mps),
@@ -136,7 +165,7 @@ impl Mps {
                     None => self.counters.undeliverable += 1,
                 }
             }
-            Purpose::Recheck(subject) => self.recheck(subject, reach, now),
+            Purpose::Recheck(subject) => self.recheck(subject, (reach, covers), now),
             Purpose::Trigger { source, target } => {
                 if let Reach::Neighbour { mpc: Some(mpc), .. } = reach {
                     self.send_trigger(*mpc, source, target, now);

@@ -41,7 +41,7 @@
 //! **Standards.** MPOA 1.1 (af-mpoa-0114) by way of the facts book "MPOA" §2–§7, §11–§16; RFC 2332.
 //!
 //! **Not implemented.** Protocols other than IP (code 0x84); token-ring headers; bindings for prefixes
-//! (every binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
+//! on clients (every imposed binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
 //! extensions are passed on but not made.
 //!
 //! **Deviations.** Only the first entry of an NHRP reply goes to the client, and only MPOA's extensions and
@@ -86,7 +86,9 @@ use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use conns::Conns;
 use kept::Passing;
-use state::{Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach};
+use state::{
+    Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach, RouterExit,
+};
 
 /// Tag of shortcuts that end at this router: all are treated alike.
 const TAG_ROUTER: u32 = 1;
@@ -141,6 +143,9 @@ pub enum Input<'a> {
         query: u32,
         /// The way.
         result: Option<RouteResult>,
+        /// The shortest prefix around the address that goes this way as a whole; its whole length, or more, if only the
+        /// address is known to.
+        covers: u8,
     },
     /// Answer to [`Output::ResolveL2`]; `None` if nobody answered ARP or LE_ARP.
     L2 {
@@ -212,8 +217,8 @@ pub struct Mps {
     egress: BTreeMap<u32, Egress>,
     /// Cache ID by ingress data address and destination; entries that are being cleared are not in it.
     egress_index: BTreeMap<(AtmAddress, IpAddr), u32>,
-    /// Destinations for which this router is the exit, with the way that made it so.
-    exits: BTreeMap<IpAddr, Reach>,
+    /// Destinations for which this router is the exit.
+    exits: BTreeMap<Key, RouterExit>,
     cache: Cache,
     requests: RequestTable<Asked>,
     queries: RequestTable<Query>,
@@ -454,7 +459,7 @@ impl Mps {
                     self.kept.remove(&key);
                 }
                 Reason::Router => {
-                    self.exits.remove(&key.destination);
+                    self.exits.remove(&key);
                 }
             }
         }
@@ -479,7 +484,11 @@ impl Machine for Mps {
                 atm,
                 tlvs,
             } => self.associate(itf, mac, atm, &tlvs, now),
-            Input::Route { query, result } => self.route_answer(query, result, now),
+            Input::Route {
+                query,
+                result,
+                covers,
+            } => self.route_answer(query, (result, covers), now),
             Input::L2 { query, answer } => self.l2_answer(query, answer, now),
             Input::RoutesChanged => self.recheck_all(|_| true, now),
             Input::NeighbourChanged { itf, ip } => {

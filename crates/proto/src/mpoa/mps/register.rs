@@ -12,9 +12,9 @@ use aerostat_wire::nhrp::{Cie, Common, Packet, code, flag, op};
 use aerostat_wire::prefix::width;
 
 use super::Mps;
-use super::resolve::{exit_key, requester};
+use super::resolve::{requester, wanted};
 use super::state::Reach;
-use crate::nhrp::{Binding, Key, Reason, transit};
+use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
 
 impl Mps {
@@ -121,9 +121,9 @@ impl Mps {
             if key.reason == Reason::Transit {
                 self.drop_kept(&key, now);
             } else if key.reason == Reason::Router
-                && let Some(binding) = self.cache.remove(&exit_key(key.destination))
+                && let Some(binding) = self.cache.remove(&key)
             {
-                self.exits.remove(&key.destination);
+                self.exits.remove(&key);
                 self.purge_requesters(&key, binding, None, now);
             }
         }
@@ -183,13 +183,26 @@ impl Mps {
             return false;
         };
         let holding_s = binding.until.since(now).as_secs();
+        let covers = key.prefix_len.max(wanted(request, target));
+        // Nobody else may have registered within what is told.
+        let told = Key {
+            destination: cache::network(target, covers),
+            prefix_len: covers,
+            ..*key
+        };
+        let others = self.cache.iter().any(|(other, _)| {
+            other.reason == Reason::Registered
+                && other != key
+                && other.overlaps(told.destination, covers)
+        });
+        let covers = if others { width(target) } else { covers };
         let (key, cie) = (
             *key,
             Cie {
                 mtu: binding.mtu,
                 nbma: binding.nbma.into(),
                 protocol: binding.next_hop.map(Into::into).unwrap_or_default(),
-                ..Cie::brief(width(target), u16::try_from(holding_s).unwrap_or(u16::MAX))
+                ..Cie::brief(covers, u16::try_from(holding_s).unwrap_or(u16::MAX))
             },
         );
         if holding_s == 0 {

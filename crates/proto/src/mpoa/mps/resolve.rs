@@ -7,9 +7,9 @@ use aerostat_wire::nhrp::{Cie, Extension, Packet, code, flag, op};
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 
-use super::state::{Asked, Purpose, Reach, count};
+use super::state::{Asked, Purpose, Reach, RouterExit, count};
 use super::{Mps, TAG_ROUTER};
-use crate::nhrp::{Binding, Key, Reason, transit};
+use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
 
 /// Where an imposed binding leads.
@@ -26,7 +26,7 @@ impl Mps {
         &mut self,
         packet: Packet,
         from: AtmAddress,
-        reach: &Reach,
+        (reach, covers): (&Reach, u8),
         now: Instant,
     ) {
         if from == self.config.control {
@@ -73,7 +73,7 @@ impl Mps {
                 self.impose_for(packet, &exit, reach, now);
             }
             Reach::Outside | Reach::Neighbour { mpc: None, .. } if self.config.terminate => {
-                self.take(&packet, reach, now);
+                self.take(&packet, reach, covers, now);
             }
             Reach::Outside
             | Reach::Neighbour { .. }
@@ -118,7 +118,10 @@ impl Mps {
     }
 
     /// This router is the exit: shortcuts for the destination end at its own data address.
-    fn take(&mut self, request: &Packet, reach: &Reach, now: Instant) {
+    ///
+    /// What lies behind a neighbour or outside goes the same way with all that its route `covers`: the answer is for that, or
+    /// for as much of it as the request wants. Source: RFC 2332 §5.2.1, prefix length.
+    fn take(&mut self, request: &Packet, reach: &Reach, covers: u8, now: Instant) {
         let Some((target, requester)) = requester(request) else {
             self.counters.malformed += 1;
             return;
@@ -131,7 +134,14 @@ impl Mps {
             return self.refuse(request, code::NOT_UNIQUE, now);
         }
         let holding_s = self.config.params.holding_s();
-        let key = exit_key(target);
+        let beside = matches!(reach, Reach::Neighbour { hop, .. } if *hop == target);
+        let whole = width(target);
+        let prefix_len = if beside {
+            whole
+        } else {
+            covers.max(wanted(request, target)).min(whole)
+        };
+        let key = exit_key(target, prefix_len);
         let binding = Binding {
             nbma: self.config.data,
             next_hop: Some(self.station.name(request.protocol)),
@@ -140,8 +150,8 @@ impl Mps {
             unique: false,
             requesters: Default::default(),
         };
-        let room = self.exits.len() < self.config.limits.router_bindings
-            || self.exits.contains_key(&target);
+        let room =
+            self.exits.len() < self.config.limits.router_bindings || self.exits.contains_key(&key);
         if !room
             || !self.cache.store(key, binding, now)
             || !self.cache.note_requester(&key, requester)
@@ -149,15 +159,19 @@ impl Mps {
             self.counters.limits_met += 1;
             return self.refuse(request, code::RESOURCES, now);
         }
-        self.exits.insert(target, reach.clone());
+        let reach = reach.clone();
+        self.exits.insert(key, RouterExit { target, reach });
         self.trace(
             Trace::milestone(
                 "mps.resolution.router",
-                format!("shortcuts to {target} end at this router"),
+                format!(
+                    "shortcuts to {} end at this router",
+                    told(target, prefix_len)
+                ),
             )
             .with("target", target),
         );
-        self.reply_with_router(target, request, now);
+        self.reply_with_router(request, (prefix_len, beside), now);
     }
 
     /// Answers from a binding of this router, made before and still valid. False if there is none.
@@ -167,21 +181,33 @@ impl Mps {
         };
         let flags = request.common().map_or(0, |c| c.flags);
         let wants = |flag| flags & flag != 0;
-        let (authoritative, unique) = (wants(flag::AUTHORITATIVE), wants(flag::UNIQUE));
-        let answers = self.cache.answer(target, authoritative, unique).is_ok();
-        let Some(reach) = self.exits.get(&target).filter(|_| answers).cloned() else {
+        if wants(flag::UNIQUE) {
+            return false;
+        }
+        // A narrower answer of before is no reason to ask again and again.
+        let fits = |key: &Key| {
+            key.overlaps(target, width(target)) && key.prefix_len <= wanted(request, target)
+        };
+        let fitting = self.exits.iter().filter(|(key, _)| fits(key));
+        let Some((key, exit)) = fitting.max_by_key(|(key, _)| key.prefix_len) else {
             return false;
         };
-        self.take(request, &reach, now);
+        let (covers, reach) = (key.prefix_len, exit.reach.clone());
+        self.take(request, &reach, covers, now);
         true
     }
 
-    fn reply_with_router(&mut self, target: IpAddr, request: &Packet, now: Instant) {
+    fn reply_with_router(
+        &mut self,
+        request: &Packet,
+        (prefix_len, beside): (u8, bool),
+        now: Instant,
+    ) {
         let cie = Cie {
             mtu: self.config.mtu,
             nbma: self.config.data.into(),
             protocol: self.station.name(request.protocol).into(),
-            ..Cie::brief(width(target), self.config.params.holding_s())
+            ..Cie::brief(prefix_len, self.config.params.holding_s())
         };
         let mut extensions = self.reply_extensions(request);
         for extension in extensions.iter_mut().flatten() {
@@ -191,10 +217,6 @@ impl Mps {
             }
         }
         // A station on a network of this router stays behind it; what lies further may get another way.
-        let (target, reach) = requester(request).map_or((None, None), |(target, _)| {
-            (Some(target), self.exits.get(&target))
-        });
-        let beside = matches!(reach, Some(Reach::Neighbour { hop, .. }) if Some(*hop) == target);
         let made = if beside { flag::DESTINATION_STABLE } else { 0 };
         self.nhrp_answer(request, (cie, made | flag::AUTHORITATIVE), extensions, now);
     }
@@ -245,10 +267,25 @@ pub(super) fn requester(request: &Packet) -> Option<(IpAddr, (IpAddr, AtmAddress
     Some((common.destination.ip()?, who))
 }
 
-pub(super) const fn exit_key(target: IpAddr) -> Key {
+/// The widest prefix that the requester takes for an answer.
+pub(super) fn wanted(request: &Packet, target: IpAddr) -> u8 {
+    let cies = request.common().map_or(&[][..], |common| &common.cies);
+    let told = cies.first().map(|cie| transit::prefix_len(cie, target));
+    told.unwrap_or(width(target))
+}
+
+/// An address, or its network.
+fn told(target: IpAddr, prefix_len: u8) -> String {
+    if prefix_len >= width(target) {
+        return target.to_string();
+    }
+    format!("{}/{prefix_len}", cache::network(target, prefix_len))
+}
+
+fn exit_key(target: IpAddr, prefix_len: u8) -> Key {
     Key {
-        destination: target,
-        prefix_len: width(target),
+        destination: cache::network(target, prefix_len),
+        prefix_len,
         scope: None,
         reason: Reason::Router,
     }

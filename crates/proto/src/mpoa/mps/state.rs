@@ -101,6 +101,15 @@ impl Reach {
     }
 }
 
+/// What this router is the exit for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RouterExit {
+    /// An address in it, that was asked for.
+    pub(super) target: IpAddr,
+    /// How that is reached.
+    pub(super) reach: Reach,
+}
+
 /// Why the router is asked for the way to an address.
 #[derive(Clone, Debug)]
 pub(super) enum Purpose {
@@ -119,7 +128,7 @@ pub(super) enum Purpose {
 pub(super) enum Subject {
     Ingress(IngressKey),
     Egress(u32),
-    Exit(IpAddr),
+    Exit(Key),
     Kept(Key),
 }
 
@@ -131,6 +140,8 @@ pub(super) enum Query {
         itf: u32,
         hop: IpAddr,
         purpose: Purpose,
+        /// The prefix that the route to the neighbour is good for.
+        covers: u8,
     },
 }
 

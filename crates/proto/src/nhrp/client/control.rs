@@ -3,7 +3,6 @@
 use std::net::Ipv4Addr;
 
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext, flag, op};
-use aerostat_wire::prefix;
 
 use super::{Asked, Nhc, Refusal};
 use crate::nhrp::{Fault, auth, transit};
@@ -53,7 +52,7 @@ impl Nhc {
         } else {
             0
         };
-        let cie = Cie::brief(32, 0);
+        let cie = Cie::brief(self.config.widest, 0);
         let mut packet = self.packet(op::RESOLUTION_REQUEST, flags, id, destination, cie);
         for kind in [ext::RESPONDER, ext::FORWARD_TRANSIT, ext::REVERSE_TRANSIT] {
             packet = packet.with(Extension::compulsory(kind, vec![]));
@@ -231,9 +230,11 @@ impl Nhc {
                 self.counters.malformed += 1;
                 continue;
             };
-            let prefix = transit::prefix_len(cie, address);
-            let within = |ip: Ipv4Addr| prefix::within(ip.into(), address, prefix);
-            self.purged(within, cie.nbma.atm(), now);
+            self.purged(
+                (address, transit::prefix_len(cie, address)),
+                cie.nbma.atm(),
+                now,
+            );
         }
         if common.flags & flag::NO_REPLY == 0 {
             let (flags, cies) = (common.flags, common.cies.clone());

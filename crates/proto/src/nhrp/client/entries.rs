@@ -1,12 +1,14 @@
 //! Destinations, the ways that are known to them, and the connections that packets take.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::nhrp::{Cie, Packet, ext, flag};
+use aerostat_wire::prefix;
 use aerostat_wire::{AtmAddress, Reader};
 
 use super::{Asked, Conn, Nhc, Output};
+use crate::nhrp::transit;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 
 /// Why there is no direct way.
@@ -26,6 +28,8 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) nbma: AtmAddress,
+    /// Length of the prefix that it is good for.
+    pub(super) prefix_len: u8,
     /// Largest packet, octets; 0 is the default.
     pub(super) mtu: u16,
     pub(super) until: Instant,
@@ -75,6 +79,7 @@ impl Entry {
 impl Nhc {
     /// A packet for `destination`: directly, or by the router while there is no direct way.
     pub(super) fn send(&mut self, destination: Ipv4Addr, packet: Vec<u8>, now: Instant) {
+        let destination = self.entry_for(destination);
         if let Some(conn) = self.open_way(destination, packet.len(), now) {
             self.counters.direct += 1;
             if let Some(known) = self.conns.get_mut(&conn) {
@@ -88,6 +93,21 @@ impl Nhc {
         if self.running {
             self.want(destination, now);
         }
+    }
+
+    /// Whose entry serves a destination: its own, or that of another in the same network.
+    fn entry_for(&self, destination: Ipv4Addr) -> Ipv4Addr {
+        if self.config.widest >= 32 || self.entries.contains_key(&destination) {
+            return destination;
+        }
+        let length = |known: Ipv4Addr, entry: &Entry| {
+            let len = entry.way?.prefix_len;
+            let same = prefix::within(destination.into(), known.into(), len);
+            same.then_some(len)
+        };
+        let all = self.entries.iter();
+        let covering = all.filter_map(|(known, entry)| Some((length(*known, entry)?, *known)));
+        covering.max().map_or(destination, |(_, known)| known)
     }
 
     /// The open connection that a packet of this length may take.
@@ -206,6 +226,7 @@ impl Nhc {
         let responders = stations(reply, ext::RESPONDER);
         let way = Way {
             nbma,
+            prefix_len: transit::prefix_len(cie, destination.into()).max(self.config.widest),
             mtu: cie.mtu,
             until: now + holding,
             refresh: Some((now + third * 2, now + third)),
@@ -284,7 +305,7 @@ impl Nhc {
     /// Forgets the ways that a purge hits.
     pub(super) fn purged(
         &mut self,
-        within: impl Fn(Ipv4Addr) -> bool,
+        (address, prefix_len): (IpAddr, u8),
         nbma: Option<AtmAddress>,
         now: Instant,
     ) {
@@ -292,7 +313,11 @@ impl Nhc {
         let forget_at = now + self.config.hold_down;
         for (destination, entry) in &mut self.entries {
             let leads = |way: Way| nbma.is_none_or(|nbma| nbma == way.nbma);
-            if within(*destination) && entry.way.is_some_and(leads) {
+            let within = |way: &Way| {
+                let both = prefix_len.min(way.prefix_len);
+                prefix::within((*destination).into(), address, both)
+            };
+            if entry.way.filter(within).is_some_and(leads) {
                 entry.void(forget_at);
                 hit.push(*destination);
             }

@@ -24,7 +24,10 @@
 //!
 //! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server). Facts book "NHRP".
 //!
-//! **Not implemented**: prefixes (every entry is for one address, whatever the reply covers); several servers; anycast; more than
+//! **Networks.** With [`Config::widest`] an answer may cover a network: the entry of the destination that was asked for
+//! then serves all in it that have no entry of their own, and one purge of any part of it ends it.
+//!
+//! **Not implemented**: several servers; anycast; more than
 //! one binding for a destination at a time; answering Resolution Requests.
 //!
 //! **Deviations**: a connection that fails, to an address learned at first hand, puts the destination under hold-down before it is asked for anew.
@@ -89,6 +92,9 @@ pub struct Config {
     pub holding_s: u16,
     /// Accept only answers of those who know at first hand (flag A).
     pub authoritative: bool,
+    /// The widest network that an answer may cover, as prefix length 8..=32; 32: one address each. What is wider is taken for
+    /// that wide.
+    pub widest: u8,
     /// Key shared with the server.
     pub key: Option<auth::Key>,
     /// Retries of requests.
@@ -120,6 +126,7 @@ impl Config {
             mtu: crate::clip::MTU,
             holding_s: 900,
             authoritative: true,
+            widest: 32,
             key: None,
             retry: RetryRule {
                 initial: Duration::from_secs(1),

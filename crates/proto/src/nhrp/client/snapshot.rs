@@ -41,6 +41,8 @@ impl EntryState {
 pub struct EntryRow {
     /// Its address.
     pub destination: Ipv4Addr,
+    /// Length of the prefix that the entry serves.
+    pub prefix_len: u8,
     /// How far it is.
     pub state: EntryState,
     /// Where packets go.
@@ -92,6 +94,7 @@ impl Nhc {
             };
             EntryRow {
                 destination: *destination,
+                prefix_len: entry.way.map_or(32, |way| way.prefix_len),
                 state,
                 nbma: entry.way.map(|way| way.nbma),
                 mtu: entry.way.map_or(0, |way| way.mtu),

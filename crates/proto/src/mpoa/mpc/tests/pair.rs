@@ -109,6 +109,7 @@ fn reply(output: &mps::Output) -> Option<mps::Input<'static>> {
             Some(mps::Input::Route {
                 query: *query,
                 result,
+                covers: 32,
             })
         }
         mps::Output::ResolveL2 { query, itf, .. } => {

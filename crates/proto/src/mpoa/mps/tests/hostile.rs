@@ -351,7 +351,7 @@ proptest! {
             mps.handle_input(Input::Atm(AtmEvent::Received { conn, sdu }), now).unwrap();
             let result = Some(RouteResult::Connected { itf: query.into() });
             let query = u32::from(query) % 8;
-            mps.handle_input(Input::Route { query, result }, now).unwrap();
+            mps.handle_input(Input::Route { query, result, covers: 32 }, now).unwrap();
             mps.handle_input(Input::L2 { query, answer: None }, now).unwrap();
             settle(&mut mps, now);
         }

@@ -447,13 +447,24 @@ impl World {
             Event::Connected((Who::Mpc(_), _)) => {}
             Event::Route(router, query, dst) => {
                 let result = self.route(router, dst);
-                self.input(router, Input::Route { query, result });
+                let covers = crate::nhrp::cache::covers(dst, &self.prefixes(router));
+                let answer = Input::Route {
+                    query,
+                    result,
+                    covers,
+                };
+                self.input(router, answer);
             }
             Event::L2(router, query, ip) => {
                 let answer = self.arp.get(&ip).cloned();
                 self.input(router, Input::L2 { query, answer });
             }
         }
+    }
+
+    fn prefixes(&self, router: usize) -> Vec<(IpAddr, u8)> {
+        let routes = self.routers[router].routes.iter();
+        routes.map(|(net, len, _)| (*net, *len)).collect()
     }
 
     fn route(&self, router: usize, dst: IpAddr) -> Option<RouteResult> {

@@ -1,6 +1,7 @@
 //! Clients and real servers, in virtual time.
 
 mod kept;
+mod networks;
 mod world;
 
 use std::net::Ipv4Addr;

@@ -220,7 +220,16 @@ impl World {
                 mps::Output::Atm(request) => self.request(Who::Router(router), request),
                 mps::Output::LookupRoute { query, dst } => {
                     let result = self.route(router, dst);
-                    self.server(router, mps::Input::Route { query, result });
+                    let routes = self.routers[router].routes.iter();
+                    let all: Vec<(IpAddr, u8)> =
+                        routes.map(|(net, len, _)| ((*net).into(), *len)).collect();
+                    let covers = crate::nhrp::cache::covers(dst, &all);
+                    let answer = mps::Input::Route {
+                        query,
+                        result,
+                        covers,
+                    };
+                    self.server(router, answer);
                 }
                 mps::Output::ResolveL2 { .. } | mps::Output::SetTlvs { .. } => {
                     panic!("there is no LANE client here");
