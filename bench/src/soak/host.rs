@@ -112,7 +112,10 @@ impl Host {
                     AtmEvent::Released { conn, cause } => Some(Event::Released(conn, cause)),
                     _ => None,
                 }),
-                Output::OpenVc { .. } | Output::CloseVc { .. } | Output::Trace(_) => {}
+                Output::OpenVc { .. }
+                | Output::CloseVc { .. }
+                | Output::Trace(_)
+                | Output::Sigd(_) => {}
             }
         }
     }

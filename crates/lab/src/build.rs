@@ -652,7 +652,7 @@ mod tests {
                 let switch = builder.switch(id, 0).unwrap();
                 for (port, info) in model.ports.iter().zip(switch.port_infos()) {
                     let host = builder.host(port.peer, 0, Instant::ZERO);
-                    let wanted = host.map_or(trunk, |h| h.signalling().interface().version());
+                    let wanted = host.map_or(trunk, |h| h.signalling().version());
                     assert_eq!(info.version, wanted, "{}", info.name);
                 }
             }

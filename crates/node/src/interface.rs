@@ -66,7 +66,7 @@ impl Params {
 }
 
 /// The SSCOP of a version of the UNI.
-const fn mode_of(version: uni::Version) -> sscop::Mode {
+pub(crate) const fn mode_of(version: uni::Version) -> sscop::Mode {
     match version {
         uni::Version::Uni30 => sscop::Mode::Qsaal1,
         _ => sscop::Mode::Q2110,

@@ -12,6 +12,7 @@ mod mix;
 pub mod mpoa;
 pub mod nhrp;
 pub mod saal;
+pub mod sigd;
 pub mod split;
 pub mod sscop;
 #[cfg(test)]

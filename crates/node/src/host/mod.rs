@@ -48,7 +48,7 @@ pub use station::{Station, StationEvent};
 use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
-use crate::signalling::{self, Signalling};
+use crate::signalling::{self, Manager, Seat};
 use aerostat_proto::lane::split::News;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::split::Role;
@@ -83,6 +83,8 @@ pub enum HostInput<'a> {
     Mpc(mpc::Input<'a>),
     /// From or about the process in which the LANE servers of this role are.
     Servers(Role, News),
+    /// From or about the signalling manager in a process of its own.
+    Sigd(Seat),
 }
 
 /// What an experimenter can do to a host.
@@ -221,7 +223,7 @@ enum Part {
 /// An ATM end system.
 pub struct Host {
     name: String,
-    signalling: Signalling,
+    signalling: Manager,
     signalling_deadline: Option<Instant>,
     /// `None`: the addresses of its services are known beforehand.
     management: Option<management::Management>,
@@ -253,10 +255,10 @@ pub struct Host {
 impl Host {
     /// A host with nothing on it but signalling.
     #[must_use]
-    pub fn new(name: impl Into<String>, signalling: Signalling, ip: Ip) -> Self {
+    pub fn new(name: impl Into<String>, signalling: impl Into<Manager>, ip: Ip) -> Self {
         Self {
             name: name.into(),
-            signalling,
+            signalling: signalling.into(),
             signalling_deadline: None,
             management: None,
             slots: Vec::new(),
@@ -361,7 +363,7 @@ impl Host {
     }
     /// The signalling manager: calls, listeners, counters.
     #[must_use]
-    pub const fn signalling(&self) -> &Signalling {
+    pub const fn signalling(&self) -> &Manager {
         &self.signalling
     }
     /// Traffic of each interface by path.
@@ -378,6 +380,7 @@ impl Host {
             HostInput::Command(command) => self.command(command, now),
             HostInput::Mpc(input) => self.tell_mpc(input, now),
             HostInput::Servers(role, news) => self.tell_servers(role, &news, now),
+            HostInput::Sigd(seat) => self.hear_sigd(seat, now),
         }
         self.settle(now);
     }

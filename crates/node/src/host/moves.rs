@@ -204,6 +204,14 @@ impl Host {
         }
     }
 
+    /// From or about the signalling manager in a process of its own.
+    pub(super) fn hear_sigd(&mut self, seat: signalling::Seat, now: Instant) {
+        if let Err(refused) = self.signalling.hear(seat, now) {
+            self.trace(Trace::detail("host.refused", refused.to_string()));
+        }
+        self.touch(Part::Signalling);
+    }
+
     /// An SDU from the link: signalling, or data of a connection.
     pub(super) fn receive_sdu(&mut self, vc: Vc, sdu: &[u8], now: Instant) {
         if let Some((user, conn)) = self.signalling.receiver(vc) {
@@ -556,6 +564,10 @@ impl Host {
                 }
                 Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),
                 Out::Trace(trace) => self.trace(trace),
+                Out::Sigd(message) => {
+                    self.out
+                        .push_back(HostOutput::Daemon(Role::Sigd, message.encode()));
+                }
                 Out::Event(user, event) => self.event(user.0.into(), &event, now),
             }
         }

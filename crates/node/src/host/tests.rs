@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ip::router::{ArpParams, Forwarding, Router, RouterConfig, RouterInterface};
+use crate::signalling::Signalling;
 use aerostat_proto::lane::{Lec, LecConfig};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig};
 use aerostat_proto::uni::Version;

@@ -286,17 +286,7 @@ impl Signalling {
         let (Phase::Connected, Some(vc)) = (call.phase, call.vc) else {
             return Err(WRONG_STATE);
         };
-        let tx = call.qos().tx;
-        if tx.category.is_none() {
-            return Err(Refused("this end of the connection cannot send"));
-        }
-        let longest = match tx.max_sdu {
-            0 => usize::from(u16::MAX),
-            max => usize::from(max),
-        };
-        if sdu.is_empty() || sdu.len() > longest {
-            return Err(Refused("the SDU is empty or longer than agreed"));
-        }
+        may_send(&call.qos(), &sdu)?;
         self.outputs.push_back(Output::Send { vc, sdu });
         Ok(())
     }
@@ -390,27 +380,12 @@ impl Signalling {
         }
     }
 
-    /// Who takes a call, and by which description: of those that fit the one that says most.
-    fn listener(&self, info: &SetupInfo) -> Option<(UserId, Sap)> {
-        let bllis = offered_bllis(info);
-        let longest = info.qos.tx.max_sdu.max(info.qos.rx.max_sdu);
-        for blli in bllis.into_iter().map(Some).chain([None]) {
-            for bhli in [info.bhli, None] {
-                let sap = Sap { blli, bhli };
-                if let Some(listener) = self.listeners.get(&(info.called, sap))
-                    && longest <= listener.max_sdu
-                {
-                    return Some((listener.user, sap));
-                }
-            }
-        }
-        None
-    }
-
     /// An offered call: finds its listener, or refuses.
     fn offered(&mut self, id: CallId, mut info: SetupInfo, vc: Option<Vc>, now: Instant) {
         let limit = self.config.limits.calls_per_user;
-        let taken = match self.listener(&info) {
+        let longest = info.qos.tx.max_sdu.max(info.qos.rx.max_sdu);
+        let found = (self.listeners).find(info.called, offered_bllis(&info), info.bhli, longest);
+        let taken = match found {
             None => {
                 self.counters.incompatible += 1;
                 Err(Cause::INCOMPATIBLE)
@@ -517,6 +492,21 @@ impl Signalling {
             | Indication::Notify { .. } => {}
         }
     }
+}
+
+/// True if this end of a connection can send this SDU.
+pub(super) fn may_send(qos: &Qos, sdu: &[u8]) -> Result<(), Refused> {
+    if qos.tx.category.is_none() {
+        return Err(Refused("this end of the connection cannot send"));
+    }
+    let longest = match qos.tx.max_sdu {
+        0 => usize::from(u16::MAX),
+        max => usize::from(max),
+    };
+    if sdu.is_empty() || sdu.len() > longest {
+        return Err(Refused("the SDU is empty or longer than agreed"));
+    }
+    Ok(())
 }
 
 /// The B-LLI of an offer in the caller's order of preference, at most three.

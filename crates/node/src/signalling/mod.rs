@@ -15,6 +15,12 @@
 //! **Permanent connections** are calls that no message set up: the user names the label, and faults of the signalling
 //! link do not touch them. A label that a call has is refused with cause 35.
 //!
+//! **In a process of its own.** [`Manager`] is what a host has: this machine, or the seat ([`Away`]) of a daemon that runs it
+//! elsewhere ([`Sigd`]). Then the host keeps what a kernel keeps: listeners, which user has which connection, VCs, permanent
+//! connections, and data never leave it. When the daemon dies, each switched connection is released with cause 41 and new
+//! ones are refused with it at once, as Linux closes every SVC socket when `atmsigd` ends; listeners stay and are
+//! told to the next daemon, which they are not in Linux. Before the first daemon has come, calls wait as for the link.
+//!
 //! **Timers.** [`Config::wait`]: how long a call waits for the link. All others are the interface's.
 //!
 //! **Standards.** The rules for matching an incoming call are those of linux-atm: called address equal in
@@ -29,12 +35,25 @@
 //!
 //! **Deviations.** None known.
 
+mod away;
 mod calls;
+mod daemon;
+mod listeners;
+mod manager;
+#[cfg(test)]
+mod split_tests;
 #[cfg(test)]
 mod tests;
 
+pub use away::{Away, AwayCounters, Seat};
+pub use daemon::{Sigd, SigdInput, SigdOutput};
+pub use manager::Manager;
+
+use listeners::Listeners;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use aerostat_proto::sigd::ToSigd;
 use aerostat_proto::uni::{self, CallId, SetupInfo};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace,
@@ -141,6 +160,8 @@ pub enum Output {
     Event(UserId, AtmEvent<'static>),
     /// For the story.
     Trace(Trace),
+    /// For the daemon in a process of its own ([`Away`] only).
+    Sigd(ToSigd),
 }
 
 /// Where a call stands.
@@ -238,19 +259,13 @@ pub struct Counters {
     pub no_link: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Listener {
-    user: UserId,
-    max_sdu: u16,
-}
-
 /// The signalling manager of a host.
 #[derive(Debug)]
 pub struct Signalling {
     config: Config,
     interface: Interface,
     users: BTreeSet<UserId>,
-    listeners: BTreeMap<(AtmAddress, Sap), Listener>,
+    listeners: Listeners,
     calls: BTreeMap<CallId, Call>,
     conns: BTreeMap<(UserId, ConnId), CallId>,
     labels: BTreeMap<Vc, CallId>,
@@ -270,7 +285,7 @@ impl Signalling {
             interface: Interface::new(config.interface),
             config,
             users: BTreeSet::new(),
-            listeners: BTreeMap::new(),
+            listeners: Listeners::default(),
             calls: BTreeMap::new(),
             conns: BTreeMap::new(),
             labels: BTreeMap::new(),
@@ -280,6 +295,12 @@ impl Signalling {
             outputs: VecDeque::new(),
             counters: Counters::default(),
         }
+    }
+    /// The same, but the first call received gets this number, which is from [`ConnId::INCOMING`] upwards.
+    #[must_use]
+    pub fn numbered_from(mut self, first_incoming: u32) -> Self {
+        self.next_conn = first_incoming % ConnId::INCOMING;
+        self
     }
     /// Who receives what comes in on `vc`; nobody before the connection is up.
     #[must_use]
@@ -323,9 +344,7 @@ impl Signalling {
     }
     /// Listeners, for display: address, description, user, largest SDU in octets.
     pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
-        self.listeners
-            .iter()
-            .map(|((address, sap), l)| (*address, *sap, l.user, l.max_sdu))
+        self.listeners.iter()
     }
 
     fn event(&mut self, user: UserId, event: AtmEvent<'static>) {
@@ -359,7 +378,7 @@ impl Signalling {
         if !self.users.remove(&user) {
             return Err(Refused("unknown user"));
         }
-        self.listeners.retain(|_, listener| listener.user != user);
+        self.listeners.drop_user(user);
         let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
         let conns: Vec<ConnId> = self
             .conns
@@ -372,36 +391,6 @@ impl Signalling {
         Ok(())
     }
 
-    fn listen(
-        &mut self,
-        user: UserId,
-        address: AtmAddress,
-        sap: Sap,
-        max_sdu: u16,
-    ) -> Result<(), Refused> {
-        let own = self.listeners.values().filter(|l| l.user == user).count();
-        if own >= self.config.limits.listeners_per_user {
-            return Err(Refused("too many listeners"));
-        }
-        let taken = self.listeners.get(&(address, sap));
-        if taken.is_some_and(|listener| listener.user != user) {
-            return Err(Refused("another user listens there"));
-        }
-        let listener = Listener { user, max_sdu };
-        self.listeners.insert((address, sap), listener);
-        Ok(())
-    }
-
-    fn unlisten(&mut self, user: UserId, address: AtmAddress, sap: Sap) -> Result<(), Refused> {
-        match self.listeners.get(&(address, sap)) {
-            Some(listener) if listener.user == user => {
-                self.listeners.remove(&(address, sap));
-                Ok(())
-            }
-            _ => Err(Refused("this user does not listen there")),
-        }
-    }
-
     fn request(&mut self, user: UserId, request: AtmRequest, now: Instant) -> Result<(), Refused> {
         if !self.users.contains(&user) {
             return Err(Refused("unknown user"));
@@ -411,8 +400,11 @@ impl Signalling {
                 address,
                 sap,
                 max_sdu,
-            } => self.listen(user, address, sap, max_sdu),
-            AtmRequest::Unlisten { address, sap } => self.unlisten(user, address, sap),
+            } => {
+                let limit = self.config.limits.listeners_per_user;
+                self.listeners.add(user, (address, sap), max_sdu, limit)
+            }
+            AtmRequest::Unlisten { address, sap } => self.listeners.remove(user, (address, sap)),
             AtmRequest::Connect {
                 conn,
                 calling,

@@ -145,7 +145,7 @@ fn call(net: &mut Net, from: usize, conn: ConnId, qos: Qos, multipoint: bool) {
 
 fn check(net: &Net, calls: u32) {
     for host in &net.hosts {
-        let interface = host.manager.interface();
+        let interface = host.interface().expect("here");
         assert!(interface.saal().outstanding() <= 8192);
         // Own calls, and those that forged SETUPs began: of these there are six references.
         assert!(host.manager.calls().count() <= 2 * calls as usize + 6);
@@ -211,7 +211,7 @@ pub(crate) fn run(octets: &[u8]) {
     }
     net.run_s(120);
     for host in &net.hosts {
-        assert_eq!(host.manager.interface().phase(), Phase::Ready);
+        assert_eq!(host.interface().expect("here").phase(), Phase::Ready);
     }
     net.assert_clean();
     for from in 0..2 {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aerostat_proto::ilmi;
 use aerostat_proto::machine::settle;
+use aerostat_proto::sigd::{FromSigd, ToSigd};
+use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::uni::{Side, Version};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused,
@@ -12,8 +14,11 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use super::{Input, Output, PortConfig, PortKind, PortNo, Switch};
 use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
+use crate::interface::Interface;
 use crate::interface::Params;
-use crate::signalling::{self, Config, Signalling, UserId};
+use crate::signalling::{
+    self, Away, Config, Manager, Seat, Sigd, SigdInput, SigdOutput, Signalling, UserId,
+};
 
 pub(crate) const USER: UserId = UserId(1);
 const DELAY: Duration = Duration::from_micros(50);
@@ -26,7 +31,13 @@ enum End {
 }
 
 pub(crate) struct Host {
-    pub(crate) manager: Signalling,
+    pub(crate) manager: Manager,
+    /// The manager in a process of its own, and how many there were before.
+    pub(crate) daemon: Option<Sigd>,
+    /// It neither reads nor says anything now (SIGSTOP); what it has not read.
+    pub(crate) hangs: bool,
+    unread: Vec<Vec<u8>>,
+    daemons: usize,
     pub(crate) events: Vec<AtmEvent<'static>>,
     pub(crate) data: Vec<(ConnId, Vec<u8>)>,
     /// VCs that the adapter has open.
@@ -42,7 +53,11 @@ pub(crate) struct Host {
 impl Host {
     fn new(switch: usize, version: Version) -> Self {
         Self {
-            manager: Signalling::new(Config::new(version)),
+            manager: Signalling::new(Config::new(version)).into(),
+            daemon: None,
+            hangs: false,
+            unread: Vec::new(),
+            daemons: 0,
             events: Vec::new(),
             data: Vec::new(),
             open: BTreeSet::new(),
@@ -51,6 +66,12 @@ impl Host {
             receivers: BTreeMap::new(),
             switch,
         }
+    }
+    /// Its signalling interface, wherever that is; none while there is no daemon.
+    pub(crate) fn interface(&self) -> Option<&Interface> {
+        let away = || self.daemon.as_ref().and_then(Sigd::manager);
+        let manager = self.manager.here().or_else(away);
+        manager.map(Signalling::interface)
     }
     /// The connection that was offered last.
     pub(crate) fn offered(&self) -> Option<ConnId> {
@@ -72,6 +93,12 @@ impl Host {
     }
 }
 
+/// A frame between a host and its daemon.
+enum Crossing {
+    ToDaemon(Vec<u8>),
+    ToHost(Vec<u8>),
+}
+
 /// Decides whether a frame is lost, given its running number.
 type Fate = Box<dyn FnMut(usize) -> bool>;
 
@@ -84,6 +111,10 @@ pub(crate) struct Net {
     version: Version,
     links: BTreeMap<End, End>,
     wire: BTreeMap<(Instant, usize), (End, CellRun)>,
+    /// Frames between a host and a certain one of its daemons.
+    pipes: BTreeMap<(Instant, usize), (usize, usize, Crossing)>,
+    /// How long such a frame takes.
+    pub(crate) crossing: Duration,
     frames: usize,
     lives: u8,
     /// Trunks find out by ILMI which end plays the network side.
@@ -107,6 +138,20 @@ impl Net {
     /// The same, but trunks find out by ILMI which end plays the network side.
     pub(crate) fn chain_that_finds_out(switches: usize, at: &[usize]) -> Self {
         Self::built(Version::Uni31, switches, at, true).with_hosts()
+    }
+    /// The same, with the signalling manager of each host in a process of its own.
+    pub(crate) fn chain_split(switches: usize, at: &[usize]) -> Self {
+        Self::chain_split_of(Version::Uni31, switches, at)
+    }
+    pub(crate) fn chain_split_of(version: Version, switches: usize, at: &[usize]) -> Self {
+        let mut net = Self::built(version, switches, at, false);
+        for host in &mut net.hosts {
+            host.manager = Away::new(Config::new(version)).into();
+        }
+        for i in 0..at.len() {
+            net.start_daemon(i);
+        }
+        net.with_hosts()
     }
     fn with_hosts(mut self) -> Self {
         let net = &mut self;
@@ -132,6 +177,8 @@ impl Net {
             lose: Box::new(|_| false),
             links: BTreeMap::new(),
             wire: BTreeMap::new(),
+            pipes: BTreeMap::new(),
+            crossing: Duration::from_micros(120),
             frames: 0,
             lives: 0,
             find_out,
@@ -207,13 +254,85 @@ impl Net {
         self.tell(i, signalling::Input::AddUser(USER)).unwrap();
         self.tell(i, signalling::Input::Start).unwrap();
     }
+    /// A daemon comes.
+    pub(crate) fn start_daemon(&mut self, i: usize) {
+        self.hosts[i].daemon = Some(Sigd::default());
+        let now = self.now;
+        self.hosts[i].manager.hear(Seat::Came, now).unwrap();
+        self.drain_host(i);
+    }
+    /// The daemon dies; what it had said last may get lost.
+    pub(crate) fn kill_daemon(&mut self, i: usize) {
+        self.hosts[i].daemon = None;
+        self.hosts[i].daemons += 1;
+        let now = self.now;
+        self.hosts[i].manager.hear(Seat::Gone, now).unwrap();
+        self.drain_host(i);
+    }
+    /// What a daemon that tells lies says.
+    pub(crate) fn lie(&mut self, i: usize, message: FromSigd) {
+        let now = self.now;
+        let manager = &mut self.hosts[i].manager;
+        manager.hear(Seat::Said(message), now).unwrap();
+        self.drain_host(i);
+    }
+    /// A signal to the daemon.
+    pub(crate) fn signal(&mut self, i: usize, input: SigdInput) {
+        if let Some(daemon) = &mut self.hosts[i].daemon {
+            daemon.handle_input(input, self.now).unwrap();
+        }
+        self.drain_daemon(i);
+    }
+    /// One that hung goes on.
+    pub(crate) fn wake(&mut self, i: usize) {
+        self.hosts[i].hangs = false;
+        for frame in core::mem::take(&mut self.hosts[i].unread) {
+            let message = ToSigd::decode(&frame).expect("own message");
+            self.signal(i, SigdInput::Message(message));
+        }
+    }
+    fn cross(&mut self, i: usize, crossing: Crossing) {
+        self.frames += 1;
+        let at = (self.now + self.crossing, self.frames);
+        self.pipes.insert(at, (i, self.hosts[i].daemons, crossing));
+    }
+    fn drain_daemon(&mut self, i: usize) {
+        let hangs = self.hosts[i].hangs;
+        let Some(daemon) = self.hosts[i].daemon.as_mut().filter(|_| !hangs) else {
+            return;
+        };
+        for output in settle(daemon, self.now) {
+            match output {
+                SigdOutput::Message(message) => self.cross(i, Crossing::ToHost(message.encode())),
+                SigdOutput::Exit => {
+                    self.kill_daemon(i);
+                    return;
+                }
+            }
+        }
+    }
+    fn crossed(&mut self, (i, life, crossing): (usize, usize, Crossing)) {
+        if life != self.hosts[i].daemons {
+            return;
+        }
+        match crossing {
+            Crossing::ToDaemon(frame) if self.hosts[i].hangs => self.hosts[i].unread.push(frame),
+            Crossing::ToDaemon(frame) => {
+                let message = ToSigd::decode(&frame).expect("own message");
+                self.signal(i, SigdInput::Message(message));
+            }
+            Crossing::ToHost(frame) => {
+                self.lie(i, FromSigd::decode(&frame).expect("own message"));
+            }
+        }
+    }
     /// The host loses its memory.
     pub(crate) fn restart_host(&mut self, i: usize) {
         self.lives += 1;
         self.hosts[i] = Host::new(self.hosts[i].switch, self.version);
         let mut config = Config::new(self.version);
         config.interface = config.interface.incarnation(self.lives);
-        self.hosts[i].manager = Signalling::new(config);
+        self.hosts[i].manager = Signalling::new(config).into();
         self.start_host(i);
     }
     /// The same, and it listens.
@@ -335,6 +454,9 @@ impl Net {
                     }
                 }
                 signalling::Output::Trace(_) => {}
+                signalling::Output::Sigd(message) => {
+                    self.cross(i, Crossing::ToDaemon(message.encode()));
+                }
             }
         }
     }
@@ -388,21 +510,28 @@ impl Net {
 
     fn next(&self) -> Option<Instant> {
         let wire = self.wire.keys().next().map(|(at, _)| *at);
+        let pipes = self.pipes.keys().next().map(|(at, _)| *at);
         let hosts = self.hosts.iter().filter_map(|h| h.manager.poll_timeout());
+        let awake = self.hosts.iter().filter(|h| !h.hangs);
+        let daemons = awake.filter_map(|h| h.daemon.as_ref()?.poll_timeout());
         let switches = self.switches.iter().filter_map(Machine::poll_timeout);
         let departures = self.switches.iter().flat_map(|switch| {
             (0..switch.fabric().ports())
                 .filter_map(|port| switch.fabric().output(port)?.next_departure())
         });
         wire.into_iter()
+            .chain(pipes)
             .chain(hosts)
+            .chain(daemons)
             .chain(switches)
             .chain(departures)
             .min()
     }
 
     pub(crate) fn run_ms(&mut self, ms: u64) {
-        let until = self.now + Duration::from_millis(ms);
+        self.run_to(self.now + Duration::from_millis(ms));
+    }
+    pub(crate) fn run_to(&mut self, until: Instant) {
         while let Some(next) = self.next().filter(|at| *at <= until) {
             self.now = self.now.max(next);
             while let Some(entry) = self.wire.first_entry()
@@ -411,8 +540,15 @@ impl Net {
                 let (end, run) = entry.remove();
                 self.arrive(end, run);
             }
+            while let Some(entry) = self.pipes.first_entry()
+                && entry.key().0 <= self.now
+            {
+                let crossed = entry.remove();
+                self.crossed(crossed);
+            }
             for i in 0..self.hosts.len() {
                 self.drain_host(i);
+                self.drain_daemon(i);
             }
             for k in 0..self.switches.len() {
                 self.drain_switch(k);
@@ -430,11 +566,8 @@ impl Net {
             let calls: Vec<_> = host.manager.calls().collect();
             assert!(calls.is_empty(), "host {i}: {calls:?}");
             assert!(host.open.is_empty(), "host {i}: {:?}", host.open);
-            assert_eq!(
-                host.manager.interface().uni().calls().count(),
-                0,
-                "host {i}"
-            );
+            let calls = host.interface().map(|i| i.uni().calls().count());
+            assert_eq!(calls.unwrap_or(0), 0, "host {i}");
         }
         for (k, switch) in self.switches.iter().enumerate() {
             assert_eq!(switch.calls().count(), 0, "switch {k}");

@@ -42,11 +42,13 @@ pub enum Role {
     Les,
     /// Broadcast and unknown servers.
     Bus,
+    /// The signalling manager: [`crate::sigd`].
+    Sigd,
 }
 
 impl Role {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mpcd, Self::Lecs, Self::Les, Self::Bus];
+    pub const ALL: [Self; 5] = [Self::Mpcd, Self::Lecs, Self::Les, Self::Bus, Self::Sigd];
 
     /// The process's name, as people use it.
     #[must_use]
@@ -56,6 +58,7 @@ impl Role {
             Self::Lecs => "lecs",
             Self::Les => "les",
             Self::Bus => "bus",
+            Self::Sigd => "sigd",
         }
     }
     /// The role of this name.

@@ -7,7 +7,7 @@
 /// The name of a trace that has one of its own no more.
 pub const OTHER: &str = "daemon.other";
 
-const ALL: [&[&str]; 4] = [&[OTHER], MPCD, LECD, LANE_SERVERS];
+const ALL: [&[&str]; 5] = [&[OTHER], MPCD, LECD, LANE_SERVERS, SIGD];
 
 const MPCD: &[&str] = &[
     "mpc.control.down",
@@ -80,6 +80,23 @@ const LANE_SERVERS: &[&str] = &[
     "connected",
     "joined",
     "joining",
+];
+
+const SIGD: &[&str] = &[
+    "saal.down",
+    "saal.up",
+    "signalling.close",
+    "signalling.open",
+    "signalling.refused",
+    "sscop.error",
+    "uni.call",
+    "uni.down",
+    "uni.restart",
+    "uni.side",
+    "uni.up",
+    "uni.version",
+    "code",
+    "vc",
 ];
 
 /// All names.

@@ -38,7 +38,7 @@ fn hosts_of_three_versions_in_one_elan() {
         ("k40", Version::Uni40),
     ] {
         let host = node(name).as_station().expect("a host").host();
-        assert_eq!(host.signalling().interface().version(), version, "{name}");
+        assert_eq!(host.signalling().version(), version, "{name}");
     }
     // 10 Mbit/s are 23 584 cells/s, of which 95 % can be reserved; 20 000 are taken.
     let left = 23_584 * 95 / 100 - 20_000;

@@ -243,7 +243,7 @@ fn the_line_goes_and_comes_back() {
 #[test]
 fn signalling_takes_the_lower_version() {
     let mut pair = Pair::new(Version::Uni30, true);
-    let version = |pair: &Pair| pair.host.signalling().interface().version();
+    let version = |pair: &Pair| pair.host.signalling().version();
     assert_eq!(version(&pair), Version::Uni31);
     pair.switch(Input::Start);
     pair.run(Duration::from_secs(5));

@@ -2,7 +2,6 @@
 
 use super::{Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::{Table, Value, text};
-use crate::interface::Interface;
 use aerostat_proto::Instant;
 use aerostat_proto::lane::split::ServerSnapshot;
 use aerostat_wire::mpoa::QosEntry;
@@ -174,12 +173,7 @@ impl Host {
         let mut tables = Vec::new();
         match what {
             "call" => tables.push(self.call_table()),
-            "saal" => {
-                let (mut links, mut errors) = Interface::saal_tables();
-                let interface = self.signalling.interface();
-                interface.saal_rows("atm0", &mut links, &mut errors);
-                tables.extend([links, errors]);
-            }
+            "saal" => tables.extend(self.signalling.saal_tables()),
             "route" => tables.extend(self.route_table()),
             "bridge" => {
                 tables.extend((self.segment.iter()).flat_map(|segment| segment.tables(now)))

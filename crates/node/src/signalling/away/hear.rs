@@ -1,0 +1,323 @@
+//! The daemon comes, goes, and speaks.
+
+use super::{
+    AtmEvent, Away, BTreeSet, CallRequest, Cause, Conn, ConnId, FromSigd, Instant, NOBODY, Output,
+    PATIENCE, PING, Phase, Presence, Seat, Start, ToSigd, Trace, UserId, UserNo, Vc,
+};
+use aerostat_proto::sigd::{CallEvent, LinkInfo, SDU_MAX};
+use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams};
+
+impl Away {
+    /// From or about the daemon.
+    pub fn hear(&mut self, seat: Seat, now: Instant) {
+        match seat {
+            Seat::Came => self.came(now),
+            Seat::Gone => {
+                self.left("died");
+                self.presence = Presence::Gone;
+                (self.asked, self.ask_at) = (None, None);
+            }
+            Seat::Said(message) => self.said(message, now),
+        }
+    }
+
+    /// Asks for a sign of life, and takes the seat from one that gives none.
+    pub(super) fn watch(&mut self, now: Instant) {
+        if self.ask_at.is_some_and(|at| at <= now) {
+            (self.ask_at, self.asked) = (None, Some(now));
+            self.pings = self.pings.wrapping_add(1);
+            self.outputs
+                .push_back(Output::Sigd(ToSigd::Ping(self.pings)));
+        }
+        let late = self.asked.is_some_and(|since| since + PATIENCE <= now);
+        if late && self.presence != Presence::Hung {
+            self.left("does not answer");
+            self.presence = Presence::Hung;
+        }
+    }
+
+    /// When [`Self::watch`] is next needed.
+    pub(super) fn next_watch(&self) -> Option<Instant> {
+        let hung = self.presence == Presence::Hung;
+        let late = self.asked.filter(|_| !hung).map(|since| since + PATIENCE);
+        self.ask_at.into_iter().chain(late).min()
+    }
+
+    fn came(&mut self, now: Instant) {
+        self.left("was replaced");
+        self.presence = Presence::Here;
+        let lives = self.own.came;
+        self.own.came += 1;
+        self.life = self.life.wrapping_add(1);
+        self.begun = false;
+        (self.asked, self.ask_at) = (None, Some(now + PING));
+        let (limits, sscop) = (self.config.limits, self.config.interface.sscop);
+        self.say(ToSigd::Start(Start {
+            life: self.life,
+            version: self.version,
+            // An odd stride, another one than that of a node's lives.
+            initial_sq: sscop
+                .initial_sq
+                .wrapping_add((lives as u8).wrapping_mul(91)),
+            wait: self.config.wait,
+            first_incoming: self.next_incoming,
+            users: limits.users,
+            calls_per_user: limits.calls_per_user,
+            listeners_per_user: limits.listeners_per_user,
+            parties_per_call: limits.parties_per_call,
+        }));
+        for number in self.numbers.keys().copied().collect::<Vec<_>>() {
+            self.say(ToSigd::AddUser(number));
+        }
+        for (address, sap, user, max_sdu) in self.listeners.iter().collect::<Vec<_>>() {
+            let request = CallRequest::Listen {
+                address,
+                sap,
+                max_sdu,
+            };
+            self.demand(user, request);
+        }
+        if self.line {
+            self.say(ToSigd::Line { up: true });
+        }
+        for (_, number) in core::mem::take(&mut self.waiting) {
+            self.call(number);
+        }
+    }
+
+    /// There is no daemon any more: what the kernel does when the sockets of signalling close.
+    fn left(&mut self, how: &str) {
+        if !matches!(self.presence, Presence::Here | Presence::Ending) {
+            return;
+        }
+        self.own.gone += 1;
+        let ended = self.presence == Presence::Ending;
+        self.presence = Presence::Gone;
+        self.link = LinkInfo::default();
+        let lost = self.close_all();
+        if !ended {
+            let text = format!(
+                "the signalling manager {how}: {lost} connections are closed, permanent ones go on"
+            );
+            self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
+        }
+    }
+
+    fn link_is(&mut self, up: bool) {
+        if core::mem::replace(&mut self.up, up) != up {
+            let event = if up { AtmEvent::Up } else { AtmEvent::Down };
+            self.broadcast(&event);
+        }
+    }
+
+    /// Every switched connection ends.
+    fn close_all(&mut self) -> usize {
+        self.link_is(false);
+        let switched = self.conns.iter().filter(|(_, conn)| !conn.permanent);
+        let switched: Vec<ConnId> = switched.map(|(number, _)| *number).collect();
+        self.own.lost_calls += switched.len() as u64;
+        for number in &switched {
+            self.gone(*number, NOBODY);
+        }
+        switched.len()
+    }
+
+    fn said(&mut self, message: FromSigd, now: Instant) {
+        let serves = self.presence == Presence::Here && self.begun;
+        match message {
+            FromSigd::Begun { life } => {
+                self.begun |= life == self.life && self.presence == Presence::Here;
+            }
+            FromSigd::Pong(number) if number == self.pings && self.asked.is_some() => {
+                (self.asked, self.ask_at) = (None, Some(now + PING));
+                if self.presence == Presence::Hung {
+                    self.came(now);
+                }
+            }
+            FromSigd::Signalling(sdu) if serves || self.presence == Presence::Ending => {
+                if sdu.is_empty() || sdu.len() > SDU_MAX {
+                    self.own.refused += 1;
+                } else {
+                    let vc = Vc::SIGNALLING;
+                    self.outputs.push_back(Output::Send { vc, sdu });
+                }
+            }
+            FromSigd::Trace(trace) => self.trace(trace),
+            FromSigd::Status(link) if serves => self.link = link,
+            FromSigd::Link { up } if serves => self.link_is(up),
+            FromSigd::Event { user, event } if serves => self.heard(user, event),
+            FromSigd::Ending if serves => {
+                self.presence = Presence::Ending;
+                let lost = self.close_all();
+                let text = format!("the signalling manager ends: {lost} connections are closed");
+                self.trace(Trace::milestone("signalling.gone", text).with("lost", lost));
+            }
+            FromSigd::Again if serves => {
+                self.left("begins anew");
+                self.came(now);
+            }
+            FromSigd::Signalling(_)
+            | FromSigd::Pong(_)
+            | FromSigd::Status(_)
+            | FromSigd::Link { .. }
+            | FromSigd::Event { .. } => self.own.stale += 1,
+            FromSigd::Ending | FromSigd::Again => self.own.stale += 1,
+        }
+    }
+
+    fn heard(&mut self, user: UserNo, event: CallEvent) {
+        let Some(user) = self.numbers.get(&user).copied() else {
+            self.own.stale += 1;
+            return;
+        };
+        let number = match event {
+            CallEvent::Incoming { conn, .. }
+            | CallEvent::Connected { conn, .. }
+            | CallEvent::Released { conn, .. }
+            | CallEvent::PartyAdded { conn, .. }
+            | CallEvent::PartyGone { conn, .. } => conn,
+        };
+        if let CallEvent::Incoming {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint,
+        } = event
+        {
+            let offered = (calling, called, sap, qos, multipoint);
+            return self.offered(user, conn, offered);
+        }
+        match self.conns.get(&number) {
+            None => {
+                self.own.stale += 1;
+                return;
+            }
+            Some(conn) if conn.user != user || conn.permanent => {
+                self.own.refused += 1;
+                return;
+            }
+            Some(_) => {}
+        }
+        match event {
+            CallEvent::Incoming { .. } => {}
+            CallEvent::Connected { vc, qos, .. } => self.connected(number, vc, &qos),
+            CallEvent::Released { cause, .. } => self.gone(number, cause),
+            CallEvent::PartyAdded { party, .. } => {
+                let known = self.conns.get(&number);
+                match known.map(|conn| (conn.id, conn.parties.contains(&party))) {
+                    Some((conn, true)) => self.event(user, AtmEvent::PartyAdded { conn, party }),
+                    _ => {
+                        // Dropped meanwhile, or told gone by a message about a former one of this number.
+                        self.own.stale += 1;
+                        let conn = number;
+                        self.demand(user, CallRequest::DropParty { conn, party });
+                    }
+                }
+            }
+            CallEvent::PartyGone { party, cause, .. } => {
+                let known = self.conns.get_mut(&number);
+                match known.map(|conn| (conn.id, conn.parties.remove(&party))) {
+                    Some((conn, true)) => {
+                        self.event(user, AtmEvent::PartyGone { conn, party, cause });
+                    }
+                    _ => self.own.stale += 1,
+                }
+            }
+        }
+    }
+
+    fn offered(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        offered: (Option<AtmAddress>, AtmAddress, Sap, Qos, bool),
+    ) {
+        let (calling, called, sap, qos, multipoint) = offered;
+        if conn.0 < ConnId::INCOMING || self.conns.contains_key(&conn) {
+            self.own.refused += 1;
+            return;
+        }
+        let next = conn.0.wrapping_add(1) | ConnId::INCOMING;
+        self.next_incoming = next;
+        let cause = if !self.listeners.is_of(user, (called, sap)) {
+            self.own.stale += 1;
+            Some(Cause::INCOMPATIBLE)
+        } else if self.calls_of(user) >= self.config.limits.calls_per_user {
+            self.own.refused += 1;
+            Some(Cause::RESOURCES)
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
+            return self.demand(user, CallRequest::Release { conn, cause });
+        }
+        self.counters.incoming += 1;
+        let made = Conn {
+            user,
+            id: conn,
+            phase: Phase::Offered,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint,
+            outgoing: false,
+            permanent: false,
+            vc: None,
+            parties: BTreeSet::new(),
+        };
+        self.insert(conn, made);
+        let event = AtmEvent::Incoming {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint,
+        };
+        self.event(user, event);
+    }
+
+    fn connected(&mut self, number: ConnId, vc: Vc, given: &Qos) {
+        let Some(conn) = self.conns.get(&number) else {
+            return;
+        };
+        let waits = matches!(conn.phase, Phase::Calling | Phase::Accepted);
+        let (user, qos) = (conn.user, agreed(&conn.qos, given));
+        match qos.filter(|_| waits && self.is_free(vc)) {
+            Some(qos) => self.usable(number, vc, qos),
+            None => {
+                self.own.refused += 1;
+                if waits {
+                    let cause = Cause::VC_UNAVAILABLE;
+                    self.gone(number, cause);
+                    let conn = number;
+                    self.demand(user, CallRequest::Release { conn, cause });
+                }
+            }
+        }
+    }
+}
+
+/// What was asked for, or offered, with what the network gave of it; `None` if that is something else.
+fn agreed(asked: &Qos, given: &Qos) -> Option<Qos> {
+    let tx = given_of(&asked.tx, &given.tx)?;
+    let rx = given_of(&asked.rx, &given.rx)?;
+    Some(Qos { tx, rx })
+}
+
+fn given_of(asked: &TrafficParams, given: &TrafficParams) -> Option<TrafficParams> {
+    if asked.category != given.category {
+        return None;
+    }
+    let mut out = *asked;
+    if let (Some(asked), Some(given)) = (asked.max_pcr, given.max_pcr) {
+        out.max_pcr = Some(asked.min(given));
+    }
+    if given.max_sdu != 0 && (out.max_sdu == 0 || given.max_sdu < out.max_sdu) {
+        out.max_sdu = given.max_sdu;
+    }
+    Some(out)
+}

@@ -1,0 +1,628 @@
+//! The seat of a signalling manager in a process of its own, in the process of the host.
+//!
+//! What the kernel of a host keeps stands here: who listens where, which user has which connection, its VC. Nothing that the
+//! daemon says is believed beyond what is its own: connections that somebody listens for or has asked for, one free label for
+//! each, as many as the limits allow. Permanent connections and data never reach it.
+//!
+//! A daemon that does not answer for ten seconds has lost its seat: all is as if it were dead, until it answers and begins anew.
+//!
+//! Users and connections have numbers of their own towards the daemon ([`UserNo`], and [`ConnId`] in another sense than the
+//! user's): what is on its way when a user gives an id up and uses it again is about the former number, which nobody has.
+
+mod hear;
+
+use super::calls::may_send;
+use super::listeners::Listeners;
+use super::{CallInfo, Config, Counters, Input, Output, Phase, UserId};
+use crate::inspect::{Table, text};
+use crate::interface;
+use aerostat_proto::sigd::{CallRequest, FromSigd, LinkInfo, Start, ToSigd, UserNo};
+use aerostat_proto::uni::Version;
+use aerostat_proto::{
+    AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace, saal,
+};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Why connections end with the daemon, and new ones are refused without one.
+const NOBODY: Cause = Cause::TEMPORARY;
+/// How often the daemon is asked for a sign of life, and how long it may take.
+const PING: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
+const UNKNOWN: Refused = Refused("unknown connection");
+const WRONG_STATE: Refused = Refused("the connection is not in a state for this");
+const ABSENT: Refused = Refused("the signalling manager does not run");
+
+/// From or about the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// Its process is there.
+    Came,
+    /// Its process is gone.
+    Gone,
+    /// What it says.
+    Said(FromSigd),
+}
+
+/// Whether there is a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    /// None has come yet: calls wait.
+    Awaited,
+    /// It serves.
+    Here,
+    /// It releases what it had.
+    Ending,
+    /// It does not answer: as gone, until it does.
+    Hung,
+    /// Calls are refused.
+    Gone,
+}
+
+/// What has happened at this boundary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AwayCounters {
+    /// Daemons that came.
+    pub came: u64,
+    /// Daemons that went, also those that began anew.
+    pub gone: u64,
+    /// Connections that ended with a daemon.
+    pub lost_calls: u64,
+    /// Requests refused as there was no daemon.
+    pub absent: u64,
+    /// Signalling SDUs of the network that nobody was there to read.
+    pub unread: u64,
+    /// Messages about what is over by now: they crossed another message.
+    pub stale: u64,
+    /// Messages that a daemon must not send, and what it offered above a limit.
+    pub refused: u64,
+}
+
+#[derive(Debug)]
+struct Conn {
+    user: UserId,
+    /// The user's id.
+    id: ConnId,
+    phase: Phase,
+    calling: Option<AtmAddress>,
+    called: AtmAddress,
+    sap: Sap,
+    /// Seen from this host.
+    qos: Qos,
+    multipoint: bool,
+    outgoing: bool,
+    permanent: bool,
+    vc: Option<Vc>,
+    parties: BTreeSet<PartyId>,
+}
+
+/// The seat.
+#[derive(Debug)]
+pub struct Away {
+    config: Config,
+    version: Version,
+    /// The line is alive.
+    line: bool,
+    presence: Presence,
+    /// How often one was told to begin, and whether the last one has.
+    life: u32,
+    begun: bool,
+    /// Since when it owes an answer, and when it is asked next.
+    asked: Option<Instant>,
+    ask_at: Option<Instant>,
+    pings: u32,
+    /// The link of the daemon is up.
+    up: bool,
+    users: BTreeMap<UserId, UserNo>,
+    numbers: BTreeMap<UserNo, UserId>,
+    listeners: Listeners,
+    /// By their numbers towards the daemon.
+    conns: BTreeMap<ConnId, Conn>,
+    ids: BTreeMap<(UserId, ConnId), ConnId>,
+    labels: BTreeMap<Vc, ConnId>,
+    /// Calls that wait for the first daemon, oldest first.
+    waiting: VecDeque<(Instant, ConnId)>,
+    next_user: u16,
+    next_outgoing: u32,
+    next_incoming: u32,
+    link: LinkInfo,
+    outputs: VecDeque<Output>,
+    counters: Counters,
+    own: AwayCounters,
+}
+
+impl Away {
+    /// A seat whose daemon has not come yet. The limits hold here, whatever the daemon thinks.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            version: config.interface.uni.version,
+            config,
+            line: false,
+            presence: Presence::Awaited,
+            life: 0,
+            begun: false,
+            asked: None,
+            ask_at: None,
+            pings: 0,
+            up: false,
+            users: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            listeners: Listeners::default(),
+            conns: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            next_user: 0,
+            next_outgoing: 0,
+            next_incoming: ConnId::INCOMING,
+            link: LinkInfo::default(),
+            outputs: VecDeque::new(),
+            counters: Counters::default(),
+            own: AwayCounters::default(),
+        }
+    }
+    /// Who receives what comes in on `vc`; nobody before the connection is up.
+    #[must_use]
+    pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
+        let conn = self.conns.get(self.labels.get(&vc)?)?;
+        Some((conn.user, conn.id))
+    }
+    /// True while calls can be made without waiting.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+    /// True if a daemon serves.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.presence == Presence::Here
+    }
+    /// The version of the interface.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+    /// What has happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+    /// What has happened at this boundary.
+    #[must_use]
+    pub const fn own_counters(&self) -> AwayCounters {
+        self.own
+    }
+    /// Listeners, for display.
+    pub fn listeners(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
+        self.listeners.iter()
+    }
+    /// All calls, for display.
+    pub fn calls(&self) -> impl Iterator<Item = CallInfo> + '_ {
+        self.conns.values().map(|conn| CallInfo {
+            owner: Some((conn.user, conn.id)),
+            phase: conn.phase,
+            vc: conn.vc,
+            outgoing: conn.outgoing,
+            calling: conn.calling,
+            called: conn.called,
+            blli: conn.sap.blli,
+            bhli: conn.sap.bhli,
+            qos: conn.qos,
+            parties: conn.parties.len(),
+            multipoint: conn.multipoint,
+        })
+    }
+    /// The link as rows of `inspect saal`, as the daemon told last.
+    pub(super) fn saal_rows(&self, port: &str, link: &mut Table, errors: &mut Table) {
+        let info = &self.link;
+        link.row(vec![
+            port.into(),
+            text(format_args!("{:?}", info.state)),
+            text(format_args!("{:?}", interface::mode_of(self.version))),
+            info.outstanding.into(),
+            info.established.into(),
+            info.released.into(),
+            info.retransmitted.into(),
+            info.errors.into(),
+        ]);
+        for (code, count) in &info.codes {
+            let code = char::from(*code);
+            errors.row(vec![
+                port.into(),
+                text(code),
+                saal::code_meaning(code).into(),
+                (*count).into(),
+            ]);
+        }
+    }
+
+    fn event(&mut self, user: UserId, event: AtmEvent<'static>) {
+        self.outputs.push_back(Output::Event(user, event));
+    }
+    fn broadcast(&mut self, event: &AtmEvent<'static>) {
+        for user in self.users.keys() {
+            self.outputs.push_back(Output::Event(*user, event.clone()));
+        }
+    }
+    fn trace(&mut self, trace: Trace) {
+        self.outputs.push_back(Output::Trace(trace));
+    }
+    /// To the daemon, if there is one that serves.
+    fn say(&mut self, message: ToSigd) {
+        if self.presence == Presence::Here {
+            self.outputs.push_back(Output::Sigd(message));
+        }
+    }
+    fn demand(&mut self, user: UserId, request: CallRequest) {
+        if let Some(user) = self.users.get(&user).copied() {
+            self.say(ToSigd::Request { user, request });
+        }
+    }
+    fn calls_of(&self, user: UserId) -> usize {
+        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
+        self.ids.range(range).count()
+    }
+    /// The connection of a user's id.
+    fn conn(&mut self, user: UserId, id: ConnId) -> Result<(ConnId, &mut Conn), Refused> {
+        let number = self.ids.get(&(user, id)).copied().ok_or(UNKNOWN)?;
+        let conn = self.conns.get_mut(&number).ok_or(UNKNOWN)?;
+        Ok((number, conn))
+    }
+    fn insert(&mut self, number: ConnId, conn: Conn) {
+        self.ids.insert((conn.user, conn.id), number);
+        self.conns.insert(number, conn);
+    }
+    /// Takes a connection and its VC out of use. The user is not told.
+    fn remove(&mut self, number: ConnId) -> Option<Conn> {
+        let conn = self.conns.remove(&number)?;
+        self.ids.remove(&(conn.user, conn.id));
+        if let Some(vc) = conn.vc {
+            self.labels.remove(&vc);
+            self.outputs.push_back(Output::CloseVc { vc });
+        }
+        if conn.phase == Phase::Waiting {
+            self.waiting.retain(|(_, waiting)| *waiting != number);
+        }
+        Some(conn)
+    }
+    /// The same, and the user is told.
+    fn gone(&mut self, number: ConnId, cause: Cause) {
+        if let Some(Conn { user, id: conn, .. }) = self.remove(number) {
+            self.event(user, AtmEvent::Released { conn, cause });
+        }
+    }
+    /// Opens the VC of a connection, and tells the user.
+    fn usable(&mut self, number: ConnId, vc: Vc, qos: Qos) {
+        let Some(conn) = self.conns.get_mut(&number) else {
+            return;
+        };
+        conn.phase = Phase::Connected;
+        (conn.vc, conn.qos) = (Some(vc), qos);
+        let (user, id) = (conn.user, conn.id);
+        self.labels.insert(vc, number);
+        let (tx, rx) = (qos.tx, qos.rx);
+        self.outputs.push_back(Output::OpenVc { vc, tx, rx });
+        self.event(user, AtmEvent::Connected { conn: id, vc });
+    }
+    /// A number for a call made here that none has; all are used in turn.
+    fn new_number(&mut self) -> ConnId {
+        loop {
+            let number = ConnId(self.next_outgoing);
+            self.next_outgoing = (self.next_outgoing + 1) % ConnId::INCOMING;
+            if !self.conns.contains_key(&number) {
+                return number;
+            }
+        }
+    }
+
+    fn add_user(&mut self, user: UserId) -> Result<(), Refused> {
+        if self.users.len() >= self.config.limits.users {
+            return Err(Refused("too many users of the ATM service"));
+        }
+        if self.users.contains_key(&user) {
+            return Err(Refused("this user is known already"));
+        }
+        let number = loop {
+            let number = UserNo(self.next_user);
+            self.next_user = self.next_user.wrapping_add(1);
+            if !self.numbers.contains_key(&number) {
+                break number;
+            }
+        };
+        self.users.insert(user, number);
+        self.numbers.insert(number, user);
+        self.say(ToSigd::AddUser(number));
+        if self.up {
+            self.event(user, AtmEvent::Up);
+        }
+        Ok(())
+    }
+
+    fn drop_user(&mut self, user: UserId) -> Result<(), Refused> {
+        let number = self.users.remove(&user).ok_or(Refused("unknown user"))?;
+        self.numbers.remove(&number);
+        self.listeners.drop_user(user);
+        let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
+        let conns: Vec<ConnId> = self.ids.range(range).map(|(_, conn)| *conn).collect();
+        for conn in conns {
+            self.remove(conn);
+        }
+        self.say(ToSigd::DropUser(number));
+        Ok(())
+    }
+
+    fn request(&mut self, user: UserId, request: AtmRequest, now: Instant) -> Result<(), Refused> {
+        if !self.users.contains_key(&user) {
+            return Err(Refused("unknown user"));
+        }
+        match request {
+            AtmRequest::Listen {
+                address,
+                sap,
+                max_sdu,
+            } => {
+                let limit = self.config.limits.listeners_per_user;
+                self.listeners.add(user, (address, sap), max_sdu, limit)?;
+                let request = CallRequest::Listen {
+                    address,
+                    sap,
+                    max_sdu,
+                };
+                self.demand(user, request);
+            }
+            AtmRequest::Unlisten { address, sap } => {
+                self.listeners.remove(user, (address, sap))?;
+                self.demand(user, CallRequest::Unlisten { address, sap });
+            }
+            AtmRequest::Connect {
+                conn,
+                calling,
+                called,
+                sap,
+                qos,
+                multipoint,
+            } => {
+                let made = Conn {
+                    user,
+                    id: conn,
+                    phase: Phase::Waiting,
+                    calling: Some(calling),
+                    called,
+                    sap,
+                    qos,
+                    multipoint,
+                    outgoing: true,
+                    permanent: false,
+                    vc: None,
+                    parties: BTreeSet::from_iter(multipoint.then_some(FIRST_PARTY)),
+                };
+                return self.connect(made, now);
+            }
+            AtmRequest::OpenPermanent { conn, vc, qos } => {
+                return self.open_permanent(user, conn, vc, qos);
+            }
+            AtmRequest::AddParty {
+                conn,
+                party,
+                called,
+            } => return self.add_party(user, conn, party, called),
+            AtmRequest::DropParty { conn, party } => {
+                let (number, known) = self.conn(user, conn)?;
+                if !known.parties.remove(&party) {
+                    return Err(Refused("unknown party"));
+                }
+                let conn = number;
+                self.demand(user, CallRequest::DropParty { conn, party });
+            }
+            AtmRequest::Accept { conn } => {
+                let (number, known) = self.conn(user, conn)?;
+                if known.phase != Phase::Offered {
+                    return Err(WRONG_STATE);
+                }
+                known.phase = Phase::Accepted;
+                self.demand(user, CallRequest::Accept { conn: number });
+            }
+            AtmRequest::Release { conn, cause } => {
+                let (number, known) = self.conn(user, conn)?;
+                let told = !known.permanent && known.phase != Phase::Waiting;
+                self.remove(number);
+                if told {
+                    let conn = number;
+                    self.demand(user, CallRequest::Release { conn, cause });
+                }
+            }
+            AtmRequest::Send { conn, sdu } => {
+                let (_, known) = self.conn(user, conn)?;
+                let vc = known.vc.ok_or(WRONG_STATE)?;
+                may_send(&known.qos, &sdu)?;
+                self.outputs.push_back(Output::Send { vc, sdu });
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, conn: Conn, now: Instant) -> Result<(), Refused> {
+        let (user, id) = (conn.user, conn.id);
+        if id.0 >= ConnId::INCOMING {
+            return Err(Refused("this id is reserved for calls received"));
+        }
+        if self.ids.contains_key(&(user, id)) {
+            return Err(Refused("this id is in use"));
+        }
+        let refused = if self.calls_of(user) >= self.config.limits.calls_per_user {
+            Some((Cause::RESOURCES, Refused("too many calls of this user")))
+        } else if matches!(
+            self.presence,
+            Presence::Gone | Presence::Hung | Presence::Ending
+        ) {
+            self.own.absent += 1;
+            Some((NOBODY, ABSENT))
+        } else {
+            None
+        };
+        if let Some((cause, refused)) = refused {
+            // The user waits for the end of this call, so it is told.
+            self.event(user, AtmEvent::Released { conn: id, cause });
+            return Err(refused);
+        }
+        self.counters.outgoing += 1;
+        let number = self.new_number();
+        self.insert(number, conn);
+        if self.presence == Presence::Here {
+            self.call(number);
+        } else {
+            self.waiting.push_back((now + self.config.wait, number));
+        }
+        Ok(())
+    }
+
+    /// Hands a call to the daemon.
+    fn call(&mut self, number: ConnId) {
+        let Some(conn) = self.conns.get_mut(&number) else {
+            return;
+        };
+        conn.phase = Phase::Calling;
+        let request = CallRequest::Connect {
+            conn: number,
+            calling: conn.calling.unwrap_or(AtmAddress::ZERO),
+            called: conn.called,
+            sap: conn.sap,
+            qos: conn.qos,
+            multipoint: conn.multipoint,
+        };
+        let user = conn.user;
+        self.demand(user, request);
+    }
+
+    fn open_permanent(
+        &mut self,
+        user: UserId,
+        id: ConnId,
+        vc: Vc,
+        qos: Qos,
+    ) -> Result<(), Refused> {
+        if id.0 >= ConnId::INCOMING || self.ids.contains_key(&(user, id)) {
+            return Err(Refused("this id is in use, or reserved for calls received"));
+        }
+        let full = self.calls_of(user) >= self.config.limits.calls_per_user;
+        if full || !self.is_free(vc) {
+            let cause = if full {
+                Cause::RESOURCES
+            } else {
+                Cause::VC_UNAVAILABLE
+            };
+            self.event(user, AtmEvent::Released { conn: id, cause });
+            return Err(Refused("this label cannot be used"));
+        }
+        let number = self.new_number();
+        let conn = Conn {
+            user,
+            id,
+            phase: Phase::Connected,
+            calling: None,
+            called: AtmAddress::ZERO,
+            sap: Sap::ANY,
+            qos,
+            multipoint: false,
+            outgoing: true,
+            permanent: true,
+            vc: None,
+            parties: BTreeSet::new(),
+        };
+        self.insert(number, conn);
+        self.usable(number, vc, qos);
+        Ok(())
+    }
+
+    /// True if a connection can have this label.
+    fn is_free(&self, vc: Vc) -> bool {
+        let reserved = vc.vpi == 0 && vc.vci < Vc::FIRST_USER_VCI;
+        !reserved && !self.labels.contains_key(&vc)
+    }
+
+    fn add_party(
+        &mut self,
+        user: UserId,
+        conn: ConnId,
+        party: PartyId,
+        called: AtmAddress,
+    ) -> Result<(), Refused> {
+        let limit = self.config.limits.parties_per_call;
+        let (number, known) = self.conn(user, conn)?;
+        let root = known.outgoing && known.multipoint;
+        if !root || known.phase != Phase::Connected {
+            return Err(WRONG_STATE);
+        }
+        if party == FIRST_PARTY || party.0 > 0x7fff || known.parties.contains(&party) {
+            return Err(Refused("this party id is in use or out of range"));
+        }
+        if known.parties.len() >= limit {
+            let cause = Cause::RESOURCES;
+            self.event(user, AtmEvent::PartyGone { conn, party, cause });
+            return Err(Refused("too many parties"));
+        }
+        known.parties.insert(party);
+        let request = CallRequest::AddParty {
+            conn: number,
+            party,
+            called,
+        };
+        self.demand(user, request);
+        Ok(())
+    }
+}
+
+impl Machine for Away {
+    type Input<'a> = Input<'a>;
+    type Output = Output;
+
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        let done = match input {
+            Input::Start | Input::LinkDown => {
+                self.line = matches!(input, Input::Start);
+                self.say(ToSigd::Line { up: self.line });
+                Ok(())
+            }
+            Input::Version(version) => {
+                self.version = version;
+                self.say(ToSigd::Version(version));
+                Ok(())
+            }
+            Input::Signalling(sdu) => {
+                if matches!(self.presence, Presence::Here | Presence::Ending) {
+                    let message = ToSigd::Signalling(sdu.to_vec());
+                    self.outputs.push_back(Output::Sigd(message));
+                } else {
+                    self.own.unread += 1;
+                }
+                Ok(())
+            }
+            Input::AddUser(user) => self.add_user(user),
+            Input::DropUser(user) => self.drop_user(user),
+            Input::Request(user, request) => self.request(user, request, now),
+        };
+        self.counters.refused += u64::from(done.is_err());
+        done
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, number)) = self.waiting.pop_front_if(|(until, _)| *until <= now) {
+            self.counters.no_link += 1;
+            self.gone(number, Cause::NETWORK_OUT_OF_ORDER);
+        }
+        self.watch(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let waiting = self.waiting.front().map(|(until, _)| *until);
+        waiting.into_iter().chain(self.next_watch()).min()
+    }
+}
+
+/// Party of the SETUP of a point-to-multipoint call.
+const FIRST_PARTY: PartyId = PartyId(0);

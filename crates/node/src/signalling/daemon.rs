@@ -1,0 +1,287 @@
+//! The daemon: the manager as a machine for a process that has nothing else.
+
+use super::{Config, Input, Limits, Output, Signalling, UserId};
+use aerostat_proto::sigd::{CallEvent, CallRequest, FromSigd, LinkInfo, Start, ToSigd, UserNo};
+use aerostat_proto::{AtmEvent, Cause, Duration, Instant, Machine, Refused};
+use aerostat_wire::{Qos, Vc};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Pause between two reports of the link.
+const REPORT: Duration = Duration::from_secs(1);
+/// How long an end in good order waits for the network's answers.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What goes into a daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SigdInput {
+    /// From the lab's process.
+    Message(ToSigd),
+    /// SIGTERM and its like: release all calls, wait shortly for the network's answers, exit.
+    Terminate,
+    /// SIGHUP: forget everything and begin anew. The network is told so by RESTART.
+    Reload,
+}
+
+/// What comes out of a daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SigdOutput {
+    /// For the lab's process.
+    Message(FromSigd),
+    /// Everything is released and told: the process may end.
+    Exit,
+}
+
+/// The signalling manager of a host, for a process of its own. It does nothing until it is told to.
+#[derive(Debug, Default)]
+pub struct Sigd {
+    manager: Option<Signalling>,
+    users: BTreeSet<UserId>,
+    /// The VC that was opened last; whose it is comes next.
+    opened: Option<(Vc, Qos)>,
+    /// What was told of the link last, and when it may be told again.
+    told: LinkInfo,
+    up: bool,
+    report_at: Option<Instant>,
+    last_report: Option<Instant>,
+    /// It was asked to end: until when it waits for answers.
+    exit_at: Option<Instant>,
+    exited: bool,
+    out: VecDeque<SigdOutput>,
+}
+
+impl Sigd {
+    /// The manager, once it was told to begin.
+    #[must_use]
+    pub const fn manager(&self) -> Option<&Signalling> {
+        self.manager.as_ref()
+    }
+
+    fn say(&mut self, message: FromSigd) {
+        self.out.push_back(SigdOutput::Message(message));
+    }
+
+    fn start(&mut self, start: &Start) {
+        let mut config = Config::new(start.version);
+        config.interface.sscop.initial_sq = start.initial_sq;
+        config.wait = start.wait;
+        config.limits = Limits {
+            users: start.users,
+            calls_per_user: start.calls_per_user,
+            listeners_per_user: start.listeners_per_user,
+            parties_per_call: start.parties_per_call,
+        };
+        // A new life, whatever was before.
+        *self = Self {
+            manager: Some(Signalling::new(config).numbered_from(start.first_incoming)),
+            exit_at: self.exit_at,
+            exited: self.exited,
+            out: core::mem::take(&mut self.out),
+            ..Self::default()
+        };
+        self.say(FromSigd::Begun { life: start.life });
+    }
+
+    fn message(&mut self, message: ToSigd, now: Instant) {
+        let input = match &message {
+            ToSigd::Start(start) => return self.start(start),
+            ToSigd::Line { up: true } => Input::Start,
+            ToSigd::Line { up: false } => Input::LinkDown,
+            ToSigd::Version(version) => Input::Version(*version),
+            ToSigd::Signalling(sdu) => Input::Signalling(sdu),
+            ToSigd::AddUser(user) => {
+                self.users.insert(UserId(user.0));
+                Input::AddUser(UserId(user.0))
+            }
+            ToSigd::DropUser(user) => {
+                self.users.remove(&UserId(user.0));
+                Input::DropUser(UserId(user.0))
+            }
+            ToSigd::Ping(number) => return self.say(FromSigd::Pong(*number)),
+            ToSigd::Request { user, request } => {
+                return self.request(*user, request.clone(), now);
+            }
+        };
+        if let Some(manager) = &mut self.manager {
+            // Refused is what crossed another message; the manager counts it.
+            let _ = manager.handle_input(input, now);
+        }
+    }
+
+    /// Somebody waits for the answer to some requests: a refusal is one, too.
+    fn request(&mut self, user: UserNo, request: CallRequest, now: Instant) {
+        let Some(manager) = &mut self.manager else {
+            return;
+        };
+        let cause = Cause::TEMPORARY;
+        let answer = match &request {
+            CallRequest::Connect { conn, .. } => Some(CallEvent::Released { conn: *conn, cause }),
+            CallRequest::AddParty { conn, party, .. } => Some(CallEvent::PartyGone {
+                conn: *conn,
+                party: *party,
+                cause,
+            }),
+            CallRequest::Listen { .. }
+            | CallRequest::Unlisten { .. }
+            | CallRequest::DropParty { .. }
+            | CallRequest::Accept { .. }
+            | CallRequest::Release { .. } => None,
+        };
+        let input = Input::Request(UserId(user.0), request.into());
+        let refused = manager.handle_input(input, now).is_err();
+        if let (true, Some(event)) = (refused, answer) {
+            // The manager may have said so itself; twice does no harm, as the number is dead then.
+            self.pass_on();
+            self.say(FromSigd::Event { user, event });
+        }
+    }
+
+    fn terminate(&mut self, now: Instant) {
+        if self.exit_at.is_some() {
+            return;
+        }
+        self.exit_at = Some(now + FAREWELL);
+        self.say(FromSigd::Ending);
+        if let Some(manager) = &mut self.manager {
+            for user in core::mem::take(&mut self.users) {
+                // It is known, and its calls are.
+                let _ = manager.handle_input(Input::DropUser(user), now);
+            }
+        }
+    }
+
+    /// Says what there is to say; then ends if it is time.
+    fn flush(&mut self, now: Instant) {
+        self.pass_on();
+        self.report(now);
+        let Some(at) = self.exit_at.filter(|_| !self.exited) else {
+            return;
+        };
+        let idle = (self.manager.as_ref()).is_none_or(|m| m.calls().next().is_none() || !m.is_up());
+        if idle || at <= now {
+            self.exited = true;
+            self.out.push_back(SigdOutput::Exit);
+        }
+    }
+
+    fn pass_on(&mut self) {
+        let Some(manager) = &mut self.manager else {
+            return;
+        };
+        let mut said = Vec::new();
+        while let Some(output) = manager.poll_output() {
+            match output {
+                Output::Send { vc, sdu } if vc == Vc::SIGNALLING => {
+                    said.push(FromSigd::Signalling(sdu));
+                }
+                Output::OpenVc { vc, tx, rx } => self.opened = Some((vc, Qos { tx, rx })),
+                Output::Event(user, event) => {
+                    let user = UserNo(user.0);
+                    if let Some(event) = event_of(event, &mut self.opened) {
+                        said.push(FromSigd::Event { user, event });
+                    }
+                }
+                Output::Trace(trace) => said.push(FromSigd::Trace(trace)),
+                // Data and permanent connections are the lab's process'; it closes VCs with what uses them.
+                Output::Send { .. } | Output::CloseVc { .. } | Output::Sigd(_) => {}
+            }
+        }
+        // Up comes before what it makes possible, down before what it ends.
+        let up = manager.is_up();
+        if core::mem::replace(&mut self.up, up) != up {
+            self.report_at = None;
+            self.last_report = None;
+            self.say(FromSigd::Link { up });
+        }
+        for message in said {
+            self.say(message);
+        }
+    }
+
+    fn report(&mut self, now: Instant) {
+        let Some(manager) = &self.manager else {
+            return;
+        };
+        let info = LinkInfo::of(manager.interface().saal());
+        if info == self.told {
+            self.report_at = None;
+            return;
+        }
+        let at = self.last_report.map_or(now, |last| last + REPORT);
+        if at > now {
+            self.report_at = Some(at);
+            return;
+        }
+        (self.report_at, self.last_report) = (None, Some(now));
+        self.told = info.clone();
+        self.say(FromSigd::Status(info));
+    }
+}
+
+impl Machine for Sigd {
+    type Input<'a> = SigdInput;
+    type Output = SigdOutput;
+
+    fn handle_input(&mut self, input: SigdInput, now: Instant) -> Result<(), Refused> {
+        match input {
+            SigdInput::Message(message) => self.message(message, now),
+            SigdInput::Terminate => self.terminate(now),
+            SigdInput::Reload => {
+                if self.exit_at.is_none() && self.manager.is_some() {
+                    *self = Self {
+                        out: core::mem::take(&mut self.out),
+                        ..Self::default()
+                    };
+                    self.say(FromSigd::Again);
+                }
+            }
+        }
+        self.flush(now);
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some(manager) = &mut self.manager {
+            manager.handle_timeout(now);
+        }
+        self.flush(now);
+    }
+
+    fn poll_output(&mut self) -> Option<SigdOutput> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let manager = self.manager.as_ref().and_then(Machine::poll_timeout);
+        let exit = self.exit_at.filter(|_| !self.exited);
+        [manager, self.report_at, exit].into_iter().flatten().min()
+    }
+}
+
+/// An event on its way to the host; the link's own goes another way.
+fn event_of(event: AtmEvent<'_>, opened: &mut Option<(Vc, Qos)>) -> Option<CallEvent> {
+    Some(match event {
+        AtmEvent::Incoming {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint,
+        } => CallEvent::Incoming {
+            conn,
+            calling,
+            called,
+            sap,
+            qos,
+            multipoint,
+        },
+        AtmEvent::Connected { conn, vc } => {
+            let (_, qos) = opened.take().filter(|(of, _)| *of == vc)?;
+            CallEvent::Connected { conn, vc, qos }
+        }
+        AtmEvent::Released { conn, cause } => CallEvent::Released { conn, cause },
+        AtmEvent::PartyAdded { conn, party } => CallEvent::PartyAdded { conn, party },
+        AtmEvent::PartyGone { conn, party, cause } => CallEvent::PartyGone { conn, party, cause },
+        AtmEvent::Up | AtmEvent::Down | AtmEvent::Received { .. } => return None,
+    })
+}

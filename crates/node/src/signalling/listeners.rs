@@ -1,0 +1,79 @@
+//! Who listens where.
+
+use super::UserId;
+use aerostat_proto::Refused;
+use aerostat_wire::{AtmAddress, Bhli, Blli, Sap};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug)]
+struct Listener {
+    user: UserId,
+    max_sdu: u16,
+}
+
+/// Address and description, exactly one user each.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(BTreeMap<(AtmAddress, Sap), Listener>);
+
+impl Listeners {
+    pub(super) fn add(
+        &mut self,
+        user: UserId,
+        at: (AtmAddress, Sap),
+        max_sdu: u16,
+        limit: usize,
+    ) -> Result<(), Refused> {
+        if self.0.values().filter(|l| l.user == user).count() >= limit {
+            return Err(Refused("too many listeners"));
+        }
+        if self.0.get(&at).is_some_and(|l| l.user != user) {
+            return Err(Refused("another user listens there"));
+        }
+        self.0.insert(at, Listener { user, max_sdu });
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, user: UserId, at: (AtmAddress, Sap)) -> Result<(), Refused> {
+        if !self.is_of(user, at) {
+            return Err(Refused("this user does not listen there"));
+        }
+        self.0.remove(&at);
+        Ok(())
+    }
+
+    pub(super) fn drop_user(&mut self, user: UserId) {
+        self.0.retain(|_, listener| listener.user != user);
+    }
+
+    /// True if this user listens exactly there.
+    pub(super) fn is_of(&self, user: UserId, at: (AtmAddress, Sap)) -> bool {
+        self.0.get(&at).is_some_and(|l| l.user == user)
+    }
+
+    /// Address, description, user, largest SDU in octets.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
+        let all = self.0.iter();
+        all.map(|((address, sap), l)| (*address, *sap, l.user, l.max_sdu))
+    }
+
+    /// Who takes a call, and by which description: of those that fit the one that says most.
+    pub(super) fn find(
+        &self,
+        called: AtmAddress,
+        bllis: Vec<Blli>,
+        offered: Option<Bhli>,
+        longest: u16,
+    ) -> Option<(UserId, Sap)> {
+        for blli in bllis.into_iter().map(Some).chain([None]) {
+            for bhli in [offered, None] {
+                let sap = Sap { blli, bhli };
+                if let Some(listener) = self.0.get(&(called, sap))
+                    && longest <= listener.max_sdu
+                {
+                    return Some((listener.user, sap));
+                }
+            }
+        }
+        None
+    }
+}

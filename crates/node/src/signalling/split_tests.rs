@@ -1,0 +1,535 @@
+//! The manager in a process of its own: whenever it dies, nothing is left of it, and the next one serves.
+
+use super::{Away, Config, Input, Limits, Manager, Output, Phase, Seat, SigdInput, UserId};
+use crate::switch::testnet::{Net, USER};
+use aerostat_proto::machine::settle;
+use aerostat_proto::sigd::{CallEvent, CallRequest, FromSigd, SDU_MAX, ToSigd, UserNo};
+use aerostat_proto::split::names;
+use aerostat_proto::uni::Version;
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
+use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use proptest::prelude::*;
+
+const PVC: Vc = Vc { vpi: 0, vci: 500 };
+
+fn open_permanent(net: &mut Net, host: usize, conn: u32) {
+    let request = AtmRequest::OpenPermanent {
+        conn: ConnId(conn),
+        vc: PVC,
+        qos: Qos::ubr(1536),
+    };
+    net.ask(host, request).unwrap();
+}
+
+fn two() -> Net {
+    let mut net = Net::chain_split(2, &[0, 1]);
+    net.listen(0);
+    net.listen(1);
+    net
+}
+
+fn away(net: &Net, host: usize) -> &Away {
+    net.hosts[host].manager.away().expect("split")
+}
+
+/// What a host counts on: a call with data both ways, and nothing left after it.
+fn works(net: &mut Net, conn: u32) {
+    for (from, to, conn) in [(0, 1, ConnId(conn)), (1, 0, ConnId(conn + 1))] {
+        net.call(from, to, conn.0);
+        net.run_s(2);
+        assert!(
+            net.hosts[from].connected(conn),
+            "{:?}",
+            net.hosts[from].events
+        );
+        let got = net.hosts[to].data.len();
+        net.send(from, conn, b"data").unwrap();
+        net.run_ms(10);
+        assert_eq!(net.hosts[to].data.len(), got + 1);
+        net.release(from, conn);
+        net.run_s(1);
+    }
+}
+
+#[test]
+fn calls_and_data_go_as_without() {
+    for version in [Version::Uni30, Version::Uni31, Version::Uni40] {
+        let mut net = Net::chain_split_of(version, 2, &[0, 1, 1]);
+        for host in 0..3 {
+            net.listen(host);
+            assert!(net.hosts[host].manager.is_up());
+            assert_eq!(net.hosts[host].events, [AtmEvent::Up]);
+        }
+        works(&mut net, 1);
+        net.call_with(0, 1, 10, Qos::ubr_multipoint(1536), true);
+        net.run_s(1);
+        net.add_party(0, 10, 7, 2);
+        net.run_s(1);
+        let added = AtmEvent::PartyAdded {
+            conn: ConnId(10),
+            party: PartyId(7),
+        };
+        assert!(net.hosts[0].events.contains(&added));
+        net.send(0, ConnId(10), b"to both").unwrap();
+        net.run_s(1);
+        assert_eq!(net.hosts[2].data.len(), 1);
+        for party in [0, 7] {
+            let request = AtmRequest::DropParty {
+                conn: ConnId(10),
+                party: PartyId(party),
+            };
+            net.ask(0, request).unwrap();
+        }
+        net.run_s(1);
+        assert!(net.hosts[0].released(ConnId(10)).is_some());
+        net.assert_clean();
+        assert_eq!(away(&net, 0).own_counters().refused, 0);
+    }
+}
+
+#[test]
+fn a_death_in_each_state_of_a_call_leaves_nothing() {
+    // The whole of a call takes some milliseconds: die at each 120 microseconds of it, at either end.
+    for victim in 0..2 {
+        for step in 0..30 {
+            let mut net = two();
+            net.call(0, 1, 1);
+            net.call_with(1, 0, 1, Qos::ubr_multipoint(1536), true);
+            let until = net.now + Duration::from_micros(120 * step);
+            net.run_to(until);
+            net.kill_daemon(victim);
+            let own = net.hosts[victim].released(ConnId(1));
+            assert_eq!(own, Some(Cause::TEMPORARY), "at once, at step {step}");
+            assert_eq!(net.hosts[victim].manager.calls().count(), 0);
+            assert!(net.hosts[victim].open.is_empty());
+            assert!(!net.hosts[victim].manager.is_up());
+            // The other end hears of it by the switch, at the latest when the next one restarts.
+            net.run_ms(100);
+            net.start_daemon(victim);
+            net.run_s(1);
+            assert!(net.hosts[victim].manager.is_up());
+            assert_eq!(
+                net.hosts[1 - victim].manager.calls().count(),
+                0,
+                "step {step}"
+            );
+            net.assert_clean();
+            works(&mut net, 2);
+            net.assert_clean();
+        }
+    }
+}
+
+#[test]
+fn without_a_daemon_calls_are_refused_at_once_and_permanent_connections_go_on() {
+    let mut net = two();
+    open_permanent(&mut net, 0, 100);
+    net.call(0, 1, 1);
+    net.run_s(1);
+    let events = net.hosts[0].events.len();
+    net.kill_daemon(0);
+    assert_eq!(net.hosts[0].events[events], AtmEvent::Down);
+    assert_eq!(net.hosts[0].open.iter().collect::<Vec<_>>(), [&PVC]);
+    net.send(0, ConnId(100), b"goes on").unwrap();
+    assert!(net.send(0, ConnId(1), b"nowhere").is_err());
+    // A new one does not wait; a new listener and a new permanent connection need no daemon.
+    let request = AtmRequest::Connect {
+        conn: ConnId(1),
+        calling: net.address(0),
+        called: net.address(1),
+        sap: Sap::LLC,
+        qos: Qos::ubr(1536),
+        multipoint: false,
+    };
+    let refused = net.ask(0, request).unwrap_err();
+    assert_eq!(refused.to_string(), "the signalling manager does not run");
+    assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
+    net.listen_for(0, Sap::IP);
+    // The switch gives the link up by itself.
+    net.run_s(60);
+    assert_eq!(net.switches[0].calls().count(), 0);
+    assert_eq!(net.hosts[1].manager.calls().count(), 0, "its end is told");
+    assert!(away(&net, 0).own_counters().unread > 0);
+    net.start_daemon(0);
+    net.run_s(3);
+    works(&mut net, 2);
+    assert_eq!(net.hosts[0].manager.calls().count(), 1, "the permanent one");
+    let conn = ConnId(100);
+    let cause = Cause::NORMAL;
+    net.ask(0, AtmRequest::Release { conn, cause }).unwrap();
+    net.assert_clean();
+}
+
+#[test]
+fn before_the_first_daemon_calls_wait() {
+    let mut away = Away::new(Config::new(Version::Uni31));
+    let at = Instant::from_secs(1);
+    away.handle_input(Input::AddUser(USER), at).unwrap();
+    let connect = AtmRequest::Connect {
+        conn: ConnId(1),
+        calling: AtmAddress::ZERO,
+        called: AtmAddress::LECS,
+        sap: Sap::LLC,
+        qos: Qos::ubr(1536),
+        multipoint: false,
+    };
+    let ask = |away: &mut Away| away.handle_input(Input::Request(USER, connect.clone()), at);
+    ask(&mut away).unwrap();
+    assert_eq!(settle(&mut away, at), []);
+    let end = Instant::from_secs(9);
+    assert_eq!(away.poll_timeout(), Some(end));
+    let released = AtmEvent::Released {
+        conn: ConnId(1),
+        cause: Cause::NETWORK_OUT_OF_ORDER,
+    };
+    assert_eq!(settle(&mut away, end), [Output::Event(USER, released)]);
+    // One that is there in time gets it.
+    ask(&mut away).unwrap();
+    away.hear(Seat::Came, at);
+    let said = settle(&mut away, at);
+    assert!(matches!(
+        said[..],
+        [
+            Output::Sigd(ToSigd::Start(_)),
+            Output::Sigd(ToSigd::AddUser(_)),
+            Output::Sigd(ToSigd::Request {
+                request: CallRequest::Connect { .. },
+                ..
+            })
+        ]
+    ));
+    // From now on it is asked for signs of life.
+    assert_eq!(away.poll_timeout(), Some(at + Duration::from_secs(2)));
+}
+
+#[test]
+fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew() {
+    let mut net = two();
+    net.call(0, 1, 1);
+    net.run_s(1);
+    net.signal(0, SigdInput::Terminate);
+    net.run_ms(20);
+    // Nobody needed to restart anything for that.
+    assert!(net.hosts[0].daemon.is_none(), "it has exited");
+    assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
+    assert_eq!(net.hosts[1].manager.calls().count(), 0);
+    net.assert_clean();
+    net.start_daemon(0);
+    net.run_s(1);
+    works(&mut net, 2);
+
+    net.call(0, 1, 1);
+    net.run_s(1);
+    let came = away(&net, 0).own_counters().came;
+    net.signal(0, SigdInput::Reload);
+    net.run_s(1);
+    assert_eq!(away(&net, 0).own_counters().came, came + 1);
+    net.assert_clean();
+    works(&mut net, 4);
+}
+
+#[test]
+fn one_that_hangs_loses_its_seat_until_it_answers() {
+    let mut net = two();
+    open_permanent(&mut net, 0, 100);
+    net.call(0, 1, 1);
+    net.run_s(1);
+    net.hosts[0].hangs = true;
+    net.run_s(8);
+    assert!(net.hosts[0].connected(ConnId(1)));
+    assert_eq!(net.hosts[0].released(ConnId(1)), None, "it has still time");
+    net.run_s(5);
+    assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
+    assert_eq!(net.hosts[0].open.iter().collect::<Vec<_>>(), [&PVC]);
+    net.run_s(60);
+    assert_eq!(net.hosts[1].manager.calls().count(), 0, "its end is told");
+    // What it says when it wakes up is about an earlier life; then it serves again.
+    net.wake(0);
+    net.run_s(5);
+    assert_eq!(away(&net, 0).own_counters().came, 2);
+    assert_eq!(away(&net, 0).own_counters().refused, 0);
+    works(&mut net, 2);
+    assert_eq!(net.hosts[0].manager.calls().count(), 1, "the permanent one");
+}
+
+/// Ids that a user gives up and uses again while the answers about the former ones are on their way.
+#[test]
+fn answers_about_the_former_are_not_taken_for_the_new() {
+    let mut net = two();
+    net.crossing = Duration::from_millis(5);
+    // A frame takes 5 ms, and a call eight of them: request, SETUP, offer, acceptance, CONNECT, event.
+    for wait in 0..40 {
+        net.call(0, 1, 1);
+        net.run_ms(wait);
+        net.release(0, ConnId(1));
+    }
+    let connected = |net: &Net| {
+        let events = net.hosts[0].events.iter();
+        events
+            .filter(|event| matches!(event, AtmEvent::Connected { .. }))
+            .count()
+    };
+    assert_eq!(connected(&net), 0);
+    net.call(0, 1, 1);
+    net.run_s(1);
+    assert_eq!(connected(&net), 1);
+    // A user that goes and comes back is another one: what was offered to the former is not offered to it.
+    net.tell(1, Input::DropUser(USER)).unwrap();
+    net.tell(1, Input::AddUser(USER)).unwrap();
+    net.listen(1);
+    net.run_s(1);
+    assert_eq!(net.hosts[0].manager.calls().count(), 0);
+    assert!(away(&net, 0).own_counters().stale > 0);
+    net.assert_clean();
+    works(&mut net, 2);
+}
+
+#[test]
+fn lies_are_refused_and_hurt_nobody_else() {
+    let mut net = two();
+    open_permanent(&mut net, 0, 100);
+    net.call(0, 1, 1);
+    net.run_s(1);
+    let before: Vec<_> = net.hosts[0].manager.calls().collect();
+    let open = net.hosts[0].open.clone();
+    let events = net.hosts[0].events.len();
+    let refused = away(&net, 0).own_counters().refused;
+    let user = UserNo(0);
+    let cause = Cause::NORMAL;
+    let (vc, qos) = (Vc { vpi: 0, vci: 999 }, Qos::ubr(1536));
+    let offer = |conn| CallEvent::Incoming {
+        conn: ConnId(conn),
+        calling: None,
+        called: AtmAddress::LECS,
+        sap: Sap::LLC,
+        qos,
+        multipoint: false,
+    };
+    // Numbers: 0 is the permanent connection, 1 the call.
+    let lies = [
+        CallEvent::Released {
+            conn: ConnId(0),
+            cause,
+        },
+        CallEvent::Connected {
+            conn: ConnId(0),
+            vc,
+            qos,
+        },
+        CallEvent::Connected {
+            conn: ConnId(1),
+            vc,
+            qos,
+        },
+        offer(1),
+    ];
+    for event in lies {
+        net.lie(0, FromSigd::Event { user, event });
+    }
+    net.lie(0, FromSigd::Signalling(Vec::new()));
+    net.lie(0, FromSigd::Signalling(vec![0; SDU_MAX + 1]));
+    assert_eq!(away(&net, 0).own_counters().refused, refused + 6);
+    // About nobody, and where nobody listens.
+    let stale = away(&net, 0).own_counters().stale;
+    for (user, event) in [
+        (
+            user,
+            CallEvent::Released {
+                conn: ConnId(77),
+                cause,
+            },
+        ),
+        (
+            UserNo(9),
+            CallEvent::Released {
+                conn: ConnId(1),
+                cause,
+            },
+        ),
+        (user, offer(ConnId::INCOMING + 900)),
+    ] {
+        net.lie(0, FromSigd::Event { user, event });
+    }
+    assert_eq!(away(&net, 0).own_counters().stale, stale + 3);
+    assert_eq!(net.hosts[0].manager.calls().collect::<Vec<_>>(), before);
+    assert_eq!(net.hosts[0].open, open);
+    assert_eq!(net.hosts[0].events.len(), events);
+    // A label that is in use is given to nobody else: the call fails, the one that has it stays.
+    net.call(0, 1, 2);
+    let event = CallEvent::Connected {
+        conn: ConnId(2),
+        vc: PVC,
+        qos,
+    };
+    net.lie(0, FromSigd::Event { user, event });
+    assert_eq!(
+        net.hosts[0].released(ConnId(2)),
+        Some(Cause::VC_UNAVAILABLE)
+    );
+    assert_eq!(net.hosts[0].open, open);
+    // Not more than was asked for.
+    net.call(0, 1, 3);
+    let event = CallEvent::Connected {
+        conn: ConnId(3),
+        vc,
+        qos: Qos::cbr(100_000, 1536),
+    };
+    net.lie(0, FromSigd::Event { user, event });
+    assert_eq!(
+        net.hosts[0].released(ConnId(3)),
+        Some(Cause::VC_UNAVAILABLE)
+    );
+}
+
+#[test]
+fn a_flood_of_offers_ends_at_the_limit() {
+    let limits = Limits {
+        calls_per_user: 5,
+        ..Limits::default()
+    };
+    let config = Config {
+        limits,
+        ..Config::new(Version::Uni31)
+    };
+    let mut manager = Manager::from(Away::new(config));
+    let now = Instant::ZERO;
+    manager.handle_input(Input::AddUser(USER), now).unwrap();
+    let listen = AtmRequest::Listen {
+        address: AtmAddress::LECS,
+        sap: Sap::LLC,
+        max_sdu: 1536,
+    };
+    manager
+        .handle_input(Input::Request(USER, listen), now)
+        .unwrap();
+    manager.hear(Seat::Came, now).unwrap();
+    let begun = FromSigd::Begun { life: 1 };
+    manager.hear(Seat::Said(begun), now).unwrap();
+    settle(&mut manager, now);
+    for n in 0..1000 {
+        let event = CallEvent::Incoming {
+            conn: ConnId(ConnId::INCOMING + n),
+            calling: None,
+            called: AtmAddress::LECS,
+            sap: Sap::LLC,
+            qos: Qos::ubr(1536),
+            multipoint: false,
+        };
+        let user = UserNo(0);
+        manager
+            .hear(Seat::Said(FromSigd::Event { user, event }), now)
+            .unwrap();
+        let said = settle(&mut manager, now);
+        let offered = matches!(
+            said[..],
+            [Output::Event(UserId(1), AtmEvent::Incoming { .. })]
+        );
+        assert_eq!(offered, n < 5, "{said:?}");
+    }
+    assert_eq!(manager.calls().count(), 5);
+    let waits = |call: super::CallInfo| call.phase == Phase::Offered;
+    assert!(manager.calls().all(waits));
+    manager.hear(Seat::Gone, now).unwrap();
+    settle(&mut manager, now);
+    assert_eq!(manager.calls().count(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever users do, whatever is lost, and whenever the daemons die: once all have come back and everything is
+    /// released, nothing is left, and a new call works.
+    #[test]
+    fn deaths_at_any_time(
+        losses in prop::collection::vec(0_u8..100, 97),
+        rate in 0_u8..20,
+        steps in prop::collection::vec((0_u8..9, 0_u64..900), 1..30),
+        crossing in 0_u64..3000,
+    ) {
+        let mut net = Net::chain_split(2, &[0, 1, 1]);
+        net.crossing = Duration::from_micros(crossing);
+        for host in 0..3 {
+            net.listen(host);
+        }
+        net.lose = Box::new(move |n| losses[n % losses.len()] < rate);
+        let mut next = 0;
+        for (kind, wait) in steps {
+            next += 1;
+            let (from, to) = (next as usize % 3, (next as usize / 2 + 1) % 3);
+            let calls: Vec<_> = net.hosts[from].manager.calls().collect();
+            let owned = calls.iter().filter_map(|call| Some((call, call.owner?.1)));
+            match kind {
+                0 | 1 => {
+                    // Refused while there is no daemon.
+                    let request = AtmRequest::Connect {
+                        conn: ConnId(next % 6),
+                        calling: net.address(from),
+                        called: net.address(to),
+                        sap: Sap::LLC,
+                        qos: [Qos::ubr(1536), Qos::ubr_multipoint(1536)][usize::from(kind)],
+                        multipoint: kind == 1,
+                    };
+                    let _ = net.ask(from, request);
+                }
+                2 => for (call, conn) in owned {
+                    if call.outgoing && call.multipoint {
+                        let party = PartyId(next as u16 % 5 + 1);
+                        let called = net.address(to);
+                        let _ = net.ask(from, AtmRequest::AddParty { conn, party, called });
+                    }
+                },
+                3 => for (call, conn) in owned {
+                    if call.parties > 1 {
+                        let party = PartyId(next as u16 % 5 + 1);
+                        let _ = net.ask(from, AtmRequest::DropParty { conn, party });
+                    }
+                },
+                4 => if let Some((_, conn)) = owned.into_iter().next_back() {
+                    net.release(from, conn);
+                },
+                5 | 6 => net.kill_daemon(from),
+                7 => net.start_daemon(from),
+                _ => net.signal(from, [SigdInput::Reload, SigdInput::Terminate][next as usize % 2].clone()),
+            }
+            net.run_ms(wait);
+        }
+        net.lose = Box::new(|_| false);
+        for host in 0..3 {
+            if net.hosts[host].daemon.is_none() {
+                net.start_daemon(host);
+            }
+        }
+        net.run_s(30);
+        for host in 0..3 {
+            if net.hosts[host].daemon.is_none() {
+                net.start_daemon(host);
+            }
+            for call in net.hosts[host].manager.calls().collect::<Vec<_>>() {
+                net.release(host, call.owner.expect("the user's").1);
+            }
+        }
+        net.run_s(200);
+        net.assert_clean();
+        for host in 0..3 {
+            prop_assert_eq!(away(&net, host).own_counters().refused, 0);
+        }
+        net.call(0, 2, 1000);
+        net.run_s(1);
+        prop_assert!(net.hosts[0].connected(ConnId(1000)));
+    }
+}
+
+/// A trace of the daemon whose name is not in the list would lose it on the way.
+#[test]
+fn every_name_of_a_trace_is_known() {
+    let sources = [
+        include_str!("mod.rs"),
+        include_str!("calls.rs"),
+        include_str!("../interface.rs"),
+    ];
+    for prefix in ["signalling.", "uni."] {
+        let (count, strangers) = names::strangers(&sources, prefix);
+        assert!(count > 1, "{prefix}");
+        assert_eq!(strangers, [""; 0]);
+    }
+}

@@ -1,0 +1,62 @@
+//! Every message survives its octets; no octets do harm.
+
+use super::*;
+use crate::split::codec::Message as _;
+use crate::split::{FRAME_MAX, names, testing};
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn messages_survive(seed: u64) {
+        testing::survives::<ToSigd>(seed);
+        testing::survives::<FromSigd>(seed);
+    }
+
+    #[test]
+    fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+        testing::canonical::<ToSigd>(&octets);
+        testing::canonical::<FromSigd>(&octets);
+    }
+
+    #[test]
+    fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: u16, to: u8) {
+        testing::damaged::<ToSigd>(seed, at.into(), to);
+        testing::damaged::<FromSigd>(seed, at.into(), to);
+    }
+}
+
+/// A release, octet by octet.
+#[test]
+fn one_form_for_ever() {
+    let event = CallEvent::Released {
+        conn: ConnId(0x8000_0007),
+        cause: Cause::TEMPORARY,
+    };
+    let user = UserNo(3);
+    let message = FromSigd::Event { user, event };
+    let expected = [0, 3, 0, 3, 0, 3, 0x80, 0, 0, 7, 41];
+    assert_eq!(message.encode(), expected);
+}
+
+#[test]
+fn the_longest_sdu_fits_a_frame() {
+    let sdu = FromSigd::Signalling(vec![1; SDU_MAX]);
+    assert!(sdu.encode().len() <= FRAME_MAX);
+    assert_eq!(FromSigd::decode(&sdu.encode()), Ok(sdu));
+}
+
+/// A trace of the daemon whose name is not in the list would lose it on the way. Those of the node are looked at there.
+#[test]
+fn every_name_that_signalling_uses_is_known() {
+    for prefix in ["uni.", "saal.", "sscop."] {
+        let sources = [
+            include_str!("../saal.rs"),
+            include_str!("../uni/mod.rs"),
+            include_str!("../uni/restart.rs"),
+        ];
+        let (count, strangers) = names::strangers(&sources, prefix);
+        assert!(count > 0, "{prefix}");
+        // `with` of a message is none of a trace.
+        assert_eq!(strangers, [""; 0]);
+    }
+}
