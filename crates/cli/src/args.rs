@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Be the MPOA daemon of a host in a lab that was started with up --split
     Mpcd(DaemonArgs),
+    /// Be the LANE daemon of a host or router in a lab that was started with up --split
+    Lecd(DaemonArgs),
     /// Be the LECS of a host of LANE servers in a lab that was started with up --split
     Lecs(ServerArgs),
     /// Be its LAN emulation servers
@@ -177,7 +179,8 @@ pub(crate) struct UpArgs {
     /// Hosts and routers with their own IP stack: no namespaces, no root
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// Daemons in unprivileged processes of their own: mpcd of MPOA clients; lecs, les and bus of LANE servers
+    /// Daemons in unprivileged processes of their own: mpcd of MPOA clients; lecd of LANE clients; lecs, les and bus of
+    /// LANE servers
     #[arg(long)]
     pub(crate) split: bool,
     /// Tell no story
@@ -205,11 +208,12 @@ pub(crate) struct DownArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The lab starts such a daemon for each host and starts it again when it dies. One that has ended in good order stays
-away: this starts another. SIGTERM and Ctrl-C clear the egress cache at the MPOA servers first; SIGHUP starts the
-client again.
+away: this starts another. SIGTERM and Ctrl-C clear the egress cache at the MPOA servers first (mpcd) or leave the ELANs
+(lecd); SIGHUP starts the clients again.
 
 Examples:
   aerostat mpcd urku
+  aerostat lecd urku
   aerostat mpcd --lab campus urku")]
 pub(crate) struct DaemonArgs {
     #[command(flatten)]

@@ -33,6 +33,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Down(args) => down::run(&args),
         Command::Ls(args) => ls::run(&args),
         Command::Mpcd(args) => daemon::run(Role::Mpcd, &args.of),
+        Command::Lecd(args) => daemon::run(Role::Lecd, &args.of),
         Command::Lecs(args) => daemon::run(Role::Lecs, &args.of),
         Command::Les(args) => daemon::run(Role::Les, &args.of),
         Command::Bus(args) => daemon::run(Role::Bus, &args.of),

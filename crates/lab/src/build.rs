@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// With daemons of MPOA clients and LANE servers in processes of their own, which the driver must provide.
+    /// With daemons of MPOA clients, LANE clients and LANE servers in processes of their own, which the driver must provide.
     #[must_use]
     pub fn split(self, split: bool) -> Self {
         Self { split, ..self }
@@ -420,9 +420,10 @@ impl<'a> Builder<'a> {
                 None => foreign.well_known.then_some(AtmAddress::LECS),
             };
         }
+        let new = if self.split { Lec::away } else { Lec::new };
         let make = move |start: u32| {
             let seed = seed.wrapping_add(start.into());
-            Service::Lec(Lec::new(LecConfig {
+            Service::Lec(new(LecConfig {
                 seed,
                 ..config.clone()
             }))

@@ -2,6 +2,8 @@
 //!
 //! Without /dev/net/tun or the privilege for namespaces the tests with kernel hosts are skipped and say so.
 
+mod lecd;
+
 use crate::live::{Runtime, can_run, has, signal, wait_for, wait_for_end};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -18,8 +18,8 @@
 //!
 //! **Life.** A daemon that dies is started again: after 0.1 s, then twice as long each time up to 10 s, until one
 //! has lived for 10 s. One that ends in good order (SIGTERM) stays away until somebody starts it by hand. SIGHUP
-//! starts what it does again inside its process. Without mpcd a host forwards over LANE; without a LES or a BUS its clients
-//! join again when it is back. When the lab ends, however it
+//! starts what it does again inside its process. Without mpcd a host forwards over LANE; without lecd it goes on as the
+//! member that it is, for ten seconds; without a LES or a BUS its clients join again when it is back. When the lab ends, however it
 //! ends, the kernel ends the processes that it started, and the others see their socket close.
 //!
 //! **Trust.** The socket is open to this user only. A daemon gives up its privileges once it is connected. One
@@ -27,6 +27,7 @@
 //! waits for a daemon.
 
 mod frames;
+mod lecd;
 mod mpcd;
 mod process;
 mod seats;
@@ -48,7 +49,13 @@ pub const DAEMON_ARGUMENT: &str = "__daemon";
 pub const SOCKET: &str = "daemons.sock";
 
 /// All roles, in the order of `inspect processes`.
-const ROLES: &[Glue] = &[mpcd::MPCD, servers::LECS, servers::LES, servers::BUS];
+const ROLES: &[Glue] = &[
+    mpcd::MPCD,
+    lecd::LECD,
+    servers::LECS,
+    servers::LES,
+    servers::BUS,
+];
 
 /// What ties a role's messages to its seat in the node, and its machine to its process.
 #[derive(Debug)]

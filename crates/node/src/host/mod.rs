@@ -49,6 +49,7 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Manager, Seat};
+use aerostat_proto::lane::lec::split::News as LecdNews;
 use aerostat_proto::lane::split::News;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::split::Role;
@@ -81,6 +82,8 @@ pub enum HostInput<'a> {
     Command(HostCommand),
     /// For the MPOA client, from or about its daemon in a process of its own.
     Mpc(mpc::Input<'a>),
+    /// For the LANE clients, from or about their daemon in a process of its own.
+    Lecd(LecdNews),
     /// From or about the process in which the LANE servers of this role are.
     Servers(Role, News),
     /// From or about the signalling manager in a process of its own.
@@ -379,6 +382,7 @@ impl Host {
             HostInput::Frame { itf, frame } => self.send_own(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
             HostInput::Mpc(input) => self.tell_mpc(input, now),
+            HostInput::Lecd(news) => self.hear_lecd(news, now),
             HostInput::Servers(role, news) => self.tell_servers(role, &news, now),
             HostInput::Sigd(seat) => self.hear_sigd(seat, now),
         }

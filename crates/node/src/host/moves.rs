@@ -4,6 +4,7 @@ use super::{Host, HostOutput, Part, Path, Service, ServiceKind, sockets};
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
+use aerostat_proto::lane::lec::split::{ForLec, News as LecdNews};
 use aerostat_proto::lane::split::{AwayInput, AwayOutput, FromServer, News};
 use aerostat_proto::lane::{bus, lec, lecs, les};
 use aerostat_proto::mpoa::{mpc, mps};
@@ -360,8 +361,34 @@ impl Host {
             lec::Output::Resolved { mac, owner } => {
                 self.answer_owner(itf, mac, owner, now);
             }
-            // No client of a host has its control part elsewhere.
-            lec::Output::Lecd(_) => {}
+            lec::Output::Lecd(message) => {
+                let itf = itf as u16;
+                let frame = ForLec { itf, message }.encode();
+                self.out.push_back(HostOutput::Daemon(Role::Lecd, frame));
+            }
+        }
+    }
+
+    /// News of the daemon of the LANE clients: for all of them, or for one.
+    pub(super) fn hear_lecd(&mut self, news: LecdNews, now: Instant) {
+        let make: fn() -> lec::Input<'static> = match news {
+            LecdNews::Said(ForLec { itf, message }) => {
+                return self.tell_lec(itf.into(), lec::Input::Lecd(message), now);
+            }
+            LecdNews::Came => || lec::Input::LecdCame,
+            LecdNews::Gone => || lec::Input::LecdGone,
+        };
+        for itf in 0..self.interfaces.len() {
+            self.tell_lec(itf, make(), now);
+        }
+    }
+
+    fn tell_lec(&mut self, itf: usize, input: lec::Input<'static>, now: Instant) {
+        if let Some(interface) = self.interfaces.get(itf) {
+            self.feed(interface.slot, |service| match service {
+                Service::Lec(machine) => machine.handle_input(input, now),
+                _ => Ok(()),
+            });
         }
     }
 

@@ -516,7 +516,7 @@ split_choice!(OwnedEvent {
     7 PartyGone { conn, party, cause };
     8 Received { conn, sdu };
 });
-split_choice!(Role { 1 Mpcd; 4 Lecs; 5 Les; 6 Bus; 7 Sigd; });
+split_choice!(Role { 1 Mpcd; 2 Lecd; 4 Lecs; 5 Les; 6 Bus; 7 Sigd; });
 split_choice!(Greeting {
     0x4101 Hello { version, role, node };
     0x4102 Welcome { version };

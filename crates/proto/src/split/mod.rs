@@ -36,6 +36,8 @@ pub use testing::Random;
 pub enum Role {
     /// The MPOA client's daemon: [`crate::mpoa::split`].
     Mpcd,
+    /// The control parts of LANE clients: [`crate::lane::lec::split`].
+    Lecd,
     /// LANE configuration servers: [`crate::lane::split`].
     Lecs,
     /// LAN emulation servers.
@@ -48,13 +50,21 @@ pub enum Role {
 
 impl Role {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Mpcd, Self::Lecs, Self::Les, Self::Bus, Self::Sigd];
+    pub const ALL: [Self; 6] = [
+        Self::Mpcd,
+        Self::Lecd,
+        Self::Lecs,
+        Self::Les,
+        Self::Bus,
+        Self::Sigd,
+    ];
 
     /// The process's name, as people use it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mpcd => "mpcd",
+            Self::Lecd => "lecd",
             Self::Lecs => "lecs",
             Self::Les => "les",
             Self::Bus => "bus",

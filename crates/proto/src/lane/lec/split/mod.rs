@@ -56,6 +56,17 @@ use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
 /// Most MAC addresses in one message.
 pub const MACS: usize = 8192;
 
+/// News of the process in which the control parts of a host's clients are, for the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// It is there.
+    Came,
+    /// It is gone.
+    Gone,
+    /// What it says.
+    Said(ForLec<FromLecd>),
+}
+
 /// A message for, or from, one of the clients of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForLec<M> {
