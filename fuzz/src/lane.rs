@@ -23,7 +23,7 @@ enum Node {
 }
 
 /// What the BUS, the user behind the LES, must hear.
-struct Member(AtmAddress, u16, bool);
+struct Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>);
 
 impl AtmUser for Node {
     type Note = Member;
@@ -65,8 +65,9 @@ impl AtmUser for Node {
                         address,
                         lecid,
                         joined,
+                        groups,
                     } => {
-                        return Some(Polled::Note(Member(address, lecid, joined)));
+                        return Some(Polled::Note(Member(address, lecid, joined, groups)));
                     }
                     les::Output::Trace(_) => continue,
                 },
@@ -84,12 +85,13 @@ impl AtmUser for Node {
 }
 
 fn relay(who: usize, note: &Member, users: &mut [Node], now: Instant) -> Option<usize> {
-    let Member(address, lecid, joined) = *note;
+    let Member(address, lecid, joined, ref groups) = *note;
     if let Node::Bus(bus) = &mut users[who + 1] {
         let input = bus::Input::Member {
             address,
             lecid,
             joined,
+            groups: groups.clone(),
         };
         bus.handle_input(input, now)
             .expect("members are never refused");
@@ -134,6 +136,8 @@ fn node(who: usize, life: u64) -> Node {
             Node::Lec(Box::new(Lec::new(LecConfig {
                 seed: life * 7 + who as u64,
                 v2: n != 3,
+                selective: n == 2,
+                groups: vec![MacAddr([1, 0, 0x5e, 0, 0, 1])],
                 ..LecConfig::new(elan, address(n), mac(n))
             })))
         }

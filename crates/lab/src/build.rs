@@ -400,6 +400,8 @@ impl<'a> Builder<'a> {
         };
         let mut config = LecConfig::new(asked, model.address, model.mac);
         config.llc_mux = model.llc && model.v2;
+        config.selective = model.groups.is_some();
+        config.groups = model.groups.clone().unwrap_or_default();
         if !model.v2 {
             (config.v2, config.params) = (false, LecParams::v1());
         }

@@ -189,6 +189,8 @@ section! {
         version: Option<At<LaneVersion>>,
         /// LLC-multiplexed data direct connections with clients that take them, too; default false.
         llc: Option<At<bool>>,
+        /// Groups of which it wants frames, besides broadcast (selective multicast); default: all.
+        groups: Option<Vec<At<Group>>>,
         /// It names its ELAN to the LECS; default true. If not, the LECS assigns one by its policies.
         named: Option<At<bool>>,
     }

@@ -218,6 +218,8 @@ pub struct Lec {
     pub named: bool,
     /// It takes and makes LLC-multiplexed data direct calls.
     pub llc: bool,
+    /// Groups of which it wants frames, besides broadcast; `None`: all.
+    pub groups: Option<Vec<MacAddr>>,
 }
 
 /// One entry of an IP routing table; subnets of own interfaces are not listed.

@@ -95,6 +95,12 @@ impl LabNode {
             .send(vc, Pdu::new(sdu), now)
             .is_some()
     }
+    /// A frame that an end system is to send on its interface `itf`, as if its own stack had made it.
+    pub fn frame(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+        if let Self::Station(node) = self {
+            node.input(HostInput::Frame { itf, frame }, now);
+        }
+    }
     /// Frames that a station made for a Linux kernel, which does not exist in virtual time.
     #[must_use]
     pub fn kernel_frames(&self) -> u64 {

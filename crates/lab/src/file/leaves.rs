@@ -156,6 +156,11 @@ scalar!(
     { "type": "string", "examples": ["02:00:00:00:00:01"] }
 );
 scalar!(
+    /// A group address.
+    Group(MacAddr), group,
+    { "type": "string", "description": "IPv4 or MAC address of a group", "examples": ["239.1.1.1", "33:33:00:00:00:fb"] }
+);
+scalar!(
     /// What a switch plays on a trunk; none if it finds out.
     TrunkSide(Option<Side>), |text: &str| match text {
         "network" => Ok(Some(Side::Network)),
@@ -170,6 +175,20 @@ scalar!(
     CallPrefix(([u8; 19], usize)), call_prefix,
     { "type": "string", "description": "1 to 19 octets: hex digits, dots anywhere", "examples": ["47.0091.8100.0000.02a7.10"] }
 );
+
+/// Source of the mapping: RFC 1112 §6.4.
+fn group(text: &str) -> Result<MacAddr, String> {
+    if let Ok(ip) = text.parse::<Ipv4Addr>()
+        && ip.is_multicast()
+    {
+        let [_, b, c, d] = ip.octets();
+        return Ok(MacAddr([0x01, 0x00, 0x5e, b & 0x7f, c, d]));
+    }
+    let mac = text.parse::<MacAddr>().ok().filter(MacAddr::is_group);
+    mac.ok_or_else(|| {
+        "expected the address of a group, such as 239.1.1.1 or 33:33:00:00:00:fb".to_owned()
+    })
+}
 
 impl CallPrefix {
     /// The octets.

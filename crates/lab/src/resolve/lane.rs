@@ -6,10 +6,10 @@ use crate::field::At;
 use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
 use crate::model::{Elan, ElanId, ForeignServers, Lab, NodeKind};
 use crate::plan;
-use aerostat_proto::lane::LecsConfig;
 use aerostat_proto::lane::lecs::Criterion;
-use aerostat_wire::AtmAddress;
+use aerostat_proto::lane::{LecLimits, LecsConfig};
 use aerostat_wire::lane::{ElanName, MaxFrameSize};
+use aerostat_wire::{AtmAddress, MacAddr};
 
 /// The LANE services of the lab itself, if it has any, and the switch that their host is attached to.
 pub(super) fn own(file: &LabFile) -> Option<(&LaneFile, &At<String>)> {
@@ -96,6 +96,26 @@ pub(super) fn named(section: Option<&LecFile>) -> bool {
 pub(super) fn llc(section: Option<&LecFile>) -> bool {
     let llc = section.and_then(|lec| lec.llc.as_ref());
     llc.is_some_and(At::get)
+}
+
+/// Groups that the client wants frames of, if not all.
+pub(super) fn groups(
+    section: Option<&LecFile>,
+    bridge: bool,
+    d: &mut Diagnostics,
+) -> Option<Vec<MacAddr>> {
+    let groups = section?.groups.as_ref()?;
+    if let Some(first) = groups.first().filter(|_| bridge) {
+        d.error(first.at, "a bridge takes the frames of all groups");
+    }
+    if let Some(one) = groups.get(LecLimits::default().groups) {
+        d.error(one.at, "more groups than a LANE client can register");
+    }
+    let v1 = section?.version.as_ref().filter(|version| !version.value.0);
+    if let Some(version) = v1 {
+        d.error(version.at, "LANE v1 has no selective multicast");
+    }
+    Some(groups.iter().map(|group| group.value.0).collect())
 }
 
 /// Complains about settings of servers that the lab does not have.
@@ -485,6 +505,25 @@ faults: [{ at: 1s, crash: lane/lecs }, { at: 2s, crash: third/bus }]
         );
         let many = "{ on: s2 }, ".repeat(8) + "{ on: s2 }";
         assert!(error("{ on: s2 }", &many).contains("more than 8"));
+    }
+
+    #[test]
+    fn groups_of_a_client() {
+        let with = |lec: &str| STANDBY.replace("lec: { named: false }", lec);
+        let chosen = lab(&with("lec: { groups: [239.129.1.2, '33:33:00:00:00:fb'] }"));
+        let groups = chosen.hosts().map(|(_, _, host)| host.lec.groups.clone());
+        let mac = |text: &str| text.parse().expect("a MAC address");
+        let some = vec![mac("01:00:5e:01:01:02"), mac("33:33:00:00:00:fb")];
+        assert_eq!(groups.collect::<Vec<_>>(), [None, Some(some)]);
+        let error = |lec: &str| {
+            let found = crate::parse("t.atm.yml", &with(lec), &[]);
+            found.expect_err("an error").to_string()
+        };
+        assert!(error("lec: { groups: [10.1.1.1] }").contains("the address of a group"));
+        assert!(error("lec: { groups: ['02:00:00:00:00:01'] }").contains("the address of a group"));
+        assert!(error("lec: { version: 1, groups: [] }").contains("no selective multicast"));
+        let many = vec!["239.1.1.1"; 65].join(", ");
+        assert!(error(&format!("lec: {{ groups: [{many}] }}")).contains("more groups"));
     }
 
     #[test]

@@ -321,6 +321,7 @@ impl Builder<'_> {
                 v2: lane::version(router.lec.as_ref()),
                 named: lane::named(router.lec.as_ref()),
                 llc: lane::llc(router.lec.as_ref()),
+                groups: lane::groups(router.lec.as_ref(), false, d),
             });
         }
         let clip = lecs
@@ -382,6 +383,7 @@ impl Builder<'_> {
                 v2: lane::version(host.lec.as_ref()),
                 named: lane::named(host.lec.as_ref()),
                 llc: lane::llc(host.lec.as_ref()),
+                groups: lane::groups(host.lec.as_ref(), host.bridge.is_some(), d),
             },
             routes: Vec::new(),
             // MPOA needs LANE.

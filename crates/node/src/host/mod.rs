@@ -90,6 +90,9 @@ pub enum HostInput<'a> {
     Sigd(Seat),
 }
 
+/// LECID of a member of an ELAN, and the groups that it wants, if not all.
+type Wants = (u16, Option<Vec<MacAddr>>);
+
 /// What an experimenter can do to a host.
 #[derive(Debug)]
 pub enum HostCommand {
@@ -248,8 +251,8 @@ pub struct Host {
     owner_queries: BTreeMap<(usize, MacAddr), Vec<u32>>,
     /// The BUS of each LES, by slot.
     bus_of: BTreeMap<usize, usize>,
-    /// Members of each ELAN: slot of the LES and ATM address → LECID.
-    members: BTreeMap<(usize, AtmAddress), u16>,
+    /// Members of each ELAN: slot of the LES and ATM address → LECID, and the groups wanted if it chose.
+    members: BTreeMap<(usize, AtmAddress), Wants>,
     /// SDUs that arrived on a label that no connection has.
     unknown_vc: u64,
     out: VecDeque<HostOutput>,

@@ -1,6 +1,6 @@
 //! The way of an output: from the machine that made it to the machine that it concerns.
 
-use super::{Host, HostOutput, Part, Path, Service, ServiceKind, sockets};
+use super::{Host, HostOutput, Part, Path, Service, ServiceKind, Wants, sockets};
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
@@ -160,13 +160,16 @@ impl Host {
                     address,
                     lecid,
                     joined,
+                    groups,
                 }))
                 | Some(Moved::Away(AwayOutput::Member {
                     address,
                     lecid,
                     joined,
+                    groups,
                 })) => {
-                    self.member(slot, address, lecid, joined, now);
+                    let wants = (lecid, groups);
+                    self.member(slot, address, wants, joined, now);
                 }
                 Some(Moved::Les(les::Output::Atm(request)))
                 | Some(Moved::Bus(bus::Output::Atm(request)))
@@ -224,21 +227,28 @@ impl Host {
         }
     }
 
-    /// The LES in slot `les` says who is a member: its BUS must know, also after a restart.
-    fn member(&mut self, les: usize, address: AtmAddress, lecid: u16, joined: bool, now: Instant) {
+    /// The LES in slot `les` says who is a member, and which groups it wants: its BUS must know, also after a restart.
+    fn member(
+        &mut self,
+        les: usize,
+        address: AtmAddress,
+        wants: Wants,
+        joined: bool,
+        now: Instant,
+    ) {
         if joined {
-            self.members.insert((les, address), lecid);
+            self.members.insert((les, address), wants.clone());
         } else {
             self.members.remove(&(les, address));
         }
-        self.tell_bus(les, address, lecid, joined, now);
+        self.tell_bus(les, address, wants, joined, now);
     }
 
     fn tell_bus(
         &mut self,
         les: usize,
         address: AtmAddress,
-        lecid: u16,
+        (lecid, groups): Wants,
         joined: bool,
         now: Instant,
     ) {
@@ -249,6 +259,7 @@ impl Host {
                         address,
                         lecid,
                         joined,
+                        groups,
                     },
                     now,
                 ),
@@ -257,6 +268,7 @@ impl Host {
                         address,
                         lecid,
                         joined,
+                        groups,
                     },
                     now,
                 ),
@@ -272,10 +284,10 @@ impl Host {
             .iter()
             .filter(|((les, _), _)| self.bus_of.get(les) == Some(&bus));
         let known: Vec<_> = known
-            .map(|(&(les, address), &lecid)| (les, address, lecid))
+            .map(|(&(les, address), wants)| (les, address, wants.clone()))
             .collect();
-        for (les, address, lecid) in known {
-            self.tell_bus(les, address, lecid, true, now);
+        for (les, address, wants) in known {
+            self.tell_bus(les, address, wants, true, now);
         }
     }
 
@@ -307,10 +319,10 @@ impl Host {
     pub(super) fn forget_members(&mut self, les: usize, now: Instant) {
         let gone = self.members.iter().filter(|((of, _), _)| *of == les);
         let gone: Vec<_> = gone
-            .map(|(&(_, address), &lecid)| (address, lecid))
+            .map(|(&(_, address), &(lecid, _))| (address, lecid))
             .collect();
         for (address, lecid) in gone {
-            self.member(les, address, lecid, false, now);
+            self.member(les, address, (lecid, None), false, now);
         }
     }
 

@@ -15,7 +15,7 @@
 //!
 //! **Standards**: ATM Forum af-lane-0021.000 (LUNI 1.0), af-lane-0084.000 (LUNI 2.0).
 //!
-//! **Not implemented**: token ring, sharing of LLC-multiplexed data direct connections, selective multicast servers, several
+//! **Not implemented**: token ring, sharing of LLC-multiplexed data direct connections, selective multicast servers apart from the BUS, several
 //! servers per ELAN (LNNI), the LECS connection on VPI 0 VCI 17, discovery of the LECS through ILMI (the address may be
 //! handed in), QoS of data direct connections.
 

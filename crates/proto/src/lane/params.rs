@@ -114,6 +114,8 @@ pub struct LecLimits {
     pub queue: usize,
     /// Data direct connections.
     pub vccs: usize,
+    /// Group addresses wanted (C15).
+    pub groups: usize,
 }
 
 impl Default for LecLimits {
@@ -122,6 +124,7 @@ impl Default for LecLimits {
             cache: 1024,
             queue: 32,
             vccs: 512,
+            groups: 64,
         }
     }
 }
@@ -141,6 +144,8 @@ pub struct ServerParams {
     pub clients: usize,
     /// Most LAN destinations that one client may register.
     pub registrations: usize,
+    /// Most group addresses of which the BUS sends frames to some clients only, 0..=126. Frames for more go to all.
+    pub groups: usize,
 }
 
 impl Default for ServerParams {
@@ -152,6 +157,7 @@ impl Default for ServerParams {
             leaf_tries: 3,
             clients: 1024,
             registrations: 256,
+            groups: 64,
         }
     }
 }

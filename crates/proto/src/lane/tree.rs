@@ -42,7 +42,12 @@ pub(super) enum TreeEvent {
     Down(AtmAddress),
 }
 
+/// Connection ids of a tree: its number, and this many bits for the connection.
+const ID_BITS: u32 = 24;
+
 pub(super) struct Tree {
+    /// Sets the connections of several trees of one server apart, 0..=127.
+    number: u32,
     own: AtmAddress,
     sap: Sap,
     max_sdu: u16,
@@ -60,6 +65,7 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn new(own: AtmAddress, sap: Sap, max_sdu: u16, params: &ServerParams) -> Self {
         Self {
+            number: 0,
             own,
             sap,
             max_sdu,
@@ -72,6 +78,22 @@ impl Tree {
             out: VecDeque::new(),
             events: VecDeque::new(),
         }
+    }
+    /// The same, as one of several trees.
+    pub(super) fn numbered(mut self, number: u32) -> Self {
+        self.number = number;
+        self
+    }
+    pub(super) const fn number(&self) -> u32 {
+        self.number
+    }
+    /// Number of the tree whose connection this may be.
+    pub(super) const fn number_of(conn: ConnId) -> u32 {
+        conn.0 >> ID_BITS
+    }
+    /// Clients that are reached, or on the way.
+    pub(super) fn clients(&self) -> impl Iterator<Item = AtmAddress> + '_ {
+        self.leaves.keys().copied()
     }
     /// True if `client` gets what is sent.
     pub(super) fn reaches(&self, client: AtmAddress) -> bool {
@@ -292,15 +314,18 @@ impl Tree {
         }
     }
 
+    const fn conn(&self) -> ConnId {
+        ConnId(self.number << ID_BITS | self.next_conn)
+    }
     fn call(&mut self, called: AtmAddress, multipoint: bool) -> ConnId {
         loop {
-            self.next_conn = (self.next_conn + 1) % (ConnId::INCOMING - 1);
-            let conn = ConnId(self.next_conn);
+            self.next_conn = (self.next_conn + 1) % (1 << ID_BITS);
+            let conn = self.conn();
             if !self.is_root(conn) && !self.is_copy(conn) {
                 break;
             }
         }
-        let conn = ConnId(self.next_conn);
+        let conn = self.conn();
         self.out.push_back(AtmRequest::Connect {
             conn,
             calling: self.own,

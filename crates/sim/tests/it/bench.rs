@@ -242,6 +242,11 @@ impl Bench {
             node.send_raw(vc, sdu, now);
         });
     }
+    /// The node sends this frame on its first interface.
+    pub(crate) fn frame(&mut self, node: NodeId, frame: Vec<u8>) {
+        self.world
+            .with_node(node, &mut self.log, |node, now| node.frame(0, frame, now));
+    }
     pub(crate) fn crash(&mut self, node: NodeId, kind: ServiceKind) {
         self.command(node, HostCommand::Crash(kind));
     }

@@ -104,6 +104,54 @@ fn both_versions_join_elans_of_both() {
     }
 }
 
+/// Frames of a group cross the network to those that want it alone.
+#[test]
+fn group_frames_go_to_members_and_those_who_did_not_choose() {
+    let text = LAB
+        .replace("SERVERS ", "")
+        .replace(", ELAN }", " }")
+        .replace(", X }", ", lec: { groups: [239.1.1.1] } }")
+        .replace(
+            ", Y }",
+            " }\n  z: { on: s3, elan: a, ip: 10.1.0.12, lec: { groups: [] } }",
+        )
+        .replace("SIZE", "64");
+    let mut bench = Bench::new(lab_of("lane", &text, &[]), 1);
+    passes(&mut bench, "x and y", 6.0);
+    assert_eq!(value(&bench, "x", "lec", "groups", "registered"), "yes");
+    let [x, y, z] = ["x", "y", "z"];
+    let counts = |bench: &Bench| {
+        [x, y, z].map(|node| {
+            let delivered = counter(bench, node, "delivered");
+            (delivered, counter(bench, node, "not_for_us"))
+        })
+    };
+    // x and y talk meanwhile: stopped, only the group's frames are left.
+    bench.stop_programs();
+    bench.run(Duration::from_secs(1));
+    let send = |bench: &mut Bench, from: &str, last: u8| {
+        let mut frame = vec![1, 0, 0x5e, 1, 1, last, 2, 0, 0, 0, 0, 0x77, 8, 0];
+        frame.resize(100, 0);
+        bench.frame(bench.node(from), frame);
+    };
+    let before = counts(&bench);
+    for _ in 0..10 {
+        send(&mut bench, y, 1);
+        send(&mut bench, z, 1);
+        send(&mut bench, x, 2);
+        bench.run(Duration::from_millis(10));
+    }
+    bench.run(Duration::from_secs(1));
+    let after = counts(&bench);
+    let got: Vec<_> = before
+        .iter()
+        .zip(after)
+        .map(|(b, a)| (a.0 - b.0, a.1 - b.1))
+        .collect();
+    assert_eq!(got, [(20, 0), (20, 0), (0, 0)], "delivered, and dropped");
+    stop_lane(&mut bench);
+}
+
 #[test]
 fn llc_multiplexed_frames_travel_between_those_that_multiplex() {
     let calls = |bench: &Bench| -> Vec<String> {

@@ -63,16 +63,22 @@ pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Tabl
             row.vc.map(text).into(),
         ]);
     }
+    let mut groups = Table::new("groups", &["group", "registered"]);
+    for (mac, registered) in lec.groups.iter().flatten() {
+        groups.row(vec![
+            text(mac),
+            if *registered { "yes" } else { "no" }.into(),
+        ]);
+    }
     let control = counts!(lec.control; sent, received, bad, unasked, calls_refused, cache_full, joins, losses);
     let data = counts!(lec.data; sent_direct, sent_bus, delivered, echoes, not_for_us, queue_full, no_path,
         bad_length, table_full, bad_mux);
-    vec![
-        client,
-        cache,
-        conns,
-        Table::counters("control counters", control),
-        Table::counters("data counters", data),
-    ]
+    let mut tables = vec![client, cache, conns];
+    // Only of a client that chose.
+    tables.extend(lec.groups.is_some().then_some(groups));
+    tables.push(Table::counters("control counters", control));
+    tables.push(Table::counters("data counters", data));
+    tables
 }
 
 pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
@@ -80,7 +86,9 @@ pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
     server.row(vec![text(les.elan), text(les.address), text(les.bus)]);
     let mut clients = Table::new(
         "clients",
-        &["lecid", "address", "state", "v2", "proxy", "macs", "vc"],
+        &[
+            "lecid", "address", "state", "v2", "proxy", "macs", "groups", "vc",
+        ],
     );
     for row in &les.clients {
         let macs: Vec<_> = row.macs.iter().map(ToString::to_string).collect();
@@ -91,6 +99,14 @@ pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
             if row.v2 { "yes" } else { "no" }.into(),
             if row.proxy { "yes" } else { "no" }.into(),
             macs.join(" ").into(),
+            match &row.groups {
+                None => "all".to_owned(),
+                Some(groups) => {
+                    let groups: Vec<_> = groups.iter().map(ToString::to_string).collect();
+                    groups.join(" ")
+                }
+            }
+            .into(),
             row.vc.map(text).into(),
         ]);
     }
@@ -110,7 +126,13 @@ pub(super) fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
             row.vc.map(text).into(),
         ]);
     }
-    let counters =
-        counts!(bus.counters; group, unicast, flushes, octets, forged, bad_length, calls_refused);
-    vec![clients, Table::counters("counters", counters)]
+    let counters = counts!(bus.counters; group, selective, unicast, flushes, octets, forged, bad_length, calls_refused);
+    let mut groups = Table::new("groups", &["group", "clients"]);
+    for (mac, clients) in &bus.groups {
+        groups.row(vec![text(mac), (*clients as u64).into()]);
+    }
+    let mut tables = vec![clients];
+    tables.extend((!bus.groups.is_empty()).then_some(groups));
+    tables.push(Table::counters("counters", counters));
+    tables
 }

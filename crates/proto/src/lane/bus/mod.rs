@@ -13,15 +13,23 @@
 //!
 //! **Standards**: LUNI 2.0 clause 4.5, 5.5; facts book "LANE" §16b.
 //!
-//! **Not implemented**: direct delivery of registered unicast ("intelligent BUS"), selective multicast, LNNI.
+//! **Selective multicast** (`groups.rs`). The BUS is the selective multicast server of its ELAN, too. A client that registers the
+//! groups that it wants gets frames of these, broadcast and unknown unicast; the others get all. For this there are further
+//! multicast forward connections: one to all who did not choose, and one for each group that somebody registered. A frame
+//! goes on these two, or, while one of them does not reach all that it should, to all.
+//!
+//! **Not implemented**: direct delivery of registered unicast ("intelligent BUS"), LNNI.
 //!
 //! **Deviations**: a data frame whose LECID is neither 0 nor the sender's own is dropped and counted.
+
+mod groups;
 
 use super::ServerParams;
 use super::tree::{Tree, TreeEvent};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
-use aerostat_wire::{AtmAddress, Sap, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
+use groups::Groups;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a BUS is told before it starts.
@@ -65,8 +73,10 @@ pub enum Input<'a> {
         address: AtmAddress,
         /// Its LECID.
         lecid: u16,
-        /// True if it joined.
+        /// True if it joined, or if `groups` changed.
         joined: bool,
+        /// The group addresses of which it wants frames, besides broadcast; `None`: all.
+        groups: Option<Vec<MacAddr>>,
     },
 }
 
@@ -84,6 +94,8 @@ pub enum Output {
 pub struct BusCounters {
     /// Group frames copied to all.
     pub group: u64,
+    /// Of these, those that went only to who wants them.
+    pub selective: u64,
     /// Unicast frames copied to all.
     pub unicast: u64,
     /// Flush requests copied to all.
@@ -98,6 +110,12 @@ pub struct BusCounters {
     pub calls_refused: u64,
 }
 
+struct Member {
+    lecid: u16,
+    /// `None`: it wants frames of all groups.
+    groups: Option<Vec<MacAddr>>,
+}
+
 struct Client {
     address: AtmAddress,
     lecid: u16,
@@ -108,9 +126,13 @@ struct Client {
 pub struct Bus {
     config: BusConfig,
     running: bool,
-    members: BTreeMap<AtmAddress, u16>,
+    members: BTreeMap<AtmAddress, Member>,
     clients: BTreeMap<ConnId, Client>,
+    /// Multicast forward to all.
     tree: Tree,
+    /// Multicast forward by group.
+    groups: Groups,
+    deadline: Option<Instant>,
     counters: BusCounters,
     out: VecDeque<Output>,
 }
@@ -141,6 +163,8 @@ pub struct BusSnapshot {
     pub members: usize,
     /// Connected clients.
     pub clients: Vec<BusRow>,
+    /// Groups with clients that want no others, and how many of them there are.
+    pub groups: Vec<(MacAddr, usize)>,
     /// Counters.
     pub counters: BusCounters,
 }
@@ -153,6 +177,8 @@ impl Bus {
         let sap = Sap::LANE_MULTICAST_ETHERNET;
         Self {
             tree: Tree::new(config.address, sap, sdu, &config.params),
+            groups: Groups::new(config.address, sdu, &config.params),
+            deadline: None,
             config,
             running: false,
             members: BTreeMap::new(),
@@ -176,6 +202,7 @@ impl Bus {
             address: self.config.address,
             members: self.members.len(),
             clients: clients.collect(),
+            groups: self.groups.rows(),
             counters: self.counters,
         }
     }
@@ -203,21 +230,31 @@ impl Bus {
         }
         self.tree.clear(now);
         self.members.clear();
+        self.plan(now);
         self.request(AtmRequest::Unlisten {
             address: self.config.address,
             sap: Sap::LANE_MULTICAST_ETHERNET,
         });
     }
 
-    fn member(&mut self, address: AtmAddress, lecid: u16, joined: bool, now: Instant) {
+    fn member(
+        &mut self,
+        address: AtmAddress,
+        lecid: u16,
+        joined: bool,
+        groups: Option<Vec<MacAddr>>,
+        now: Instant,
+    ) {
         if joined {
-            if self.members.len() < self.config.params.clients {
-                self.members.insert(address, lecid);
+            let known = self.members.contains_key(&address);
+            if known || self.members.len() < self.config.params.clients {
+                self.members.insert(address, Member { lecid, groups });
                 let mut clients = self.clients.values_mut();
                 if let Some(client) = clients.find(|client| client.address == address) {
                     client.lecid = lecid;
                 }
             }
+            self.plan(now);
             return;
         }
         self.members.remove(&address);
@@ -246,21 +283,23 @@ impl Bus {
                     client.vc = Some(vc);
                     let address = client.address;
                     self.tree.add(address, now);
+                    self.plan(now);
                 }
             }
             AtmEvent::Released { conn, .. } if self.clients.contains_key(&conn) => {
                 self.drop_client(conn, false, now);
             }
-            other => {
+            other if !self.groups.handle(&other, now) => {
                 self.tree.handle(&other, now);
             }
+            _ => {}
         }
     }
 
     fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap) {
         let address = calling.unwrap_or_default();
         let fits = self.running && sap == Sap::LANE_MULTICAST_ETHERNET;
-        let member = self.members.get(&address).copied();
+        let member = self.members.get(&address).map(|member| member.lecid);
         match member.filter(|_| fits && self.conn_of(address).is_none()) {
             Some(lecid) => {
                 let vc = None;
@@ -284,6 +323,17 @@ impl Bus {
             self.request(AtmRequest::Release { conn, cause });
         }
         self.tree.remove(client.address, now);
+        self.plan(now);
+    }
+
+    /// Who gets which frames may have changed.
+    fn plan(&mut self, now: Instant) {
+        let connected = self.clients.values().filter(|client| client.vc.is_some());
+        let wants = connected.filter_map(|client| {
+            let member = self.members.get(&client.address)?;
+            Some((client.address, member.groups.as_deref()))
+        });
+        self.groups.plan(wants, now);
     }
 
     fn sdu(&mut self, conn: ConnId, sdu: &[u8]) {
@@ -310,12 +360,16 @@ impl Bus {
         } else if data.lecid != lecid && data.lecid != 0 {
             self.counters.forged += 1;
         } else {
+            self.counters.octets += sdu.len() as u64;
             if data.destination.is_group() {
                 self.counters.group += 1;
+                if self.groups.send(data.destination, sdu) {
+                    self.counters.selective += 1;
+                    return;
+                }
             } else {
                 self.counters.unicast += 1;
             }
-            self.counters.octets += sdu.len() as u64;
             self.tree.send(sdu);
         }
     }
@@ -329,7 +383,12 @@ impl Bus {
             while let Some(request) = self.tree.out.pop_front() {
                 self.out.push_back(Output::Atm(request));
             }
+            while let Some(request) = self.groups.request() {
+                self.out.push_back(Output::Atm(request));
+            }
             let Some(event) = self.tree.events.pop_front() else {
+                let next = [self.tree.next(), self.groups.next()];
+                self.deadline = next.into_iter().flatten().min();
                 return;
             };
             match event {
@@ -363,14 +422,16 @@ impl Machine for Bus {
                 address,
                 lecid,
                 joined,
-            } => self.member(address, lecid, joined, now),
+                groups,
+            } => self.member(address, lecid, joined, groups, now),
         }
         self.settle(now);
         Ok(())
     }
     fn handle_timeout(&mut self, now: Instant) {
-        if self.tree.next().is_some_and(|at| at <= now) {
+        if self.deadline.is_some_and(|at| at <= now) {
             self.tree.timeout(now);
+            self.groups.timeout(now);
             self.settle(now);
         }
     }
@@ -378,6 +439,6 @@ impl Machine for Bus {
         self.out.pop_front()
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        self.tree.next()
+        self.deadline
     }
 }

@@ -175,6 +175,7 @@ impl Control {
             bus: self.bus,
             topology_change: self.topology_change,
             lecs_tlvs: self.lecs_tlvs.clone(),
+            groups: self.groups.standing(),
             params: self.params.clone(),
         }
     }
@@ -193,6 +194,7 @@ impl Control {
             bus,
             topology_change,
             lecs_tlvs,
+            groups,
             params,
         } = at;
         self.state = state;
@@ -202,6 +204,7 @@ impl Control {
         (self.les, self.bus) = (les, bus);
         self.topology_change = topology_change;
         self.lecs_tlvs = lecs_tlvs;
+        self.groups.stand(groups, &self.config.limits);
         self.params = params;
     }
 

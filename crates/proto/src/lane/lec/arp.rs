@@ -96,6 +96,10 @@ impl Control {
 
     /// The data plane has frames for `mac` and no path.
     pub(super) fn resolve_for_frames(&mut self, mac: MacAddr, now: Instant) {
+        // A v1 client sends all groups' frames to the BUS, and need not ask.
+        if mac.is_group() && !self.v2 {
+            return;
+        }
         if self.state < LecState::BusConnect || !self.entry(mac, now, true) {
             let asked = false;
             self.to_data.push_back(ToData::Unresolved { mac, asked });
@@ -209,6 +213,15 @@ impl Control {
         entry.from_data = false;
         entry.verified = now;
         entry.asking = None;
+        if mac.is_group() {
+            // Of its server nobody needs to know more.
+            if moved {
+                entry.path = Path::None;
+                let asked = true;
+                self.to_data.push_back(ToData::Unresolved { mac, asked });
+            }
+            return self.connect_group(mac, now);
+        }
         entry.tlvs.clone_from(&tlvs);
         entry.associated = true;
         if core::mem::take(&mut entry.user_waits) {
@@ -330,6 +343,8 @@ impl Control {
         }
         // Implementations differ in where the MAC address stands.
         let mac = frame.target.as_mac().or(frame.source.as_mac());
+        // Of a group, the LES alone can say where it is.
+        let mac = mac.filter(|mac| !mac.is_group());
         if let Some(mac) = mac.filter(|_| !frame.source_atm.is_zero()) {
             self.claimed(mac);
         }

@@ -1,6 +1,7 @@
 //! Control part of a client: its connections, the request that is pending, and who may call.
 
 use super::arp::Entry;
+use super::groups::Groups;
 use super::messages::{ToControl, ToData};
 use super::{Input, LecConfig, LecState, Output};
 use crate::lane::LecParams;
@@ -55,6 +56,8 @@ pub enum Role {
     MulticastSend,
     /// From the BUS to all.
     MulticastForward,
+    /// To a selective multicast server that is not the BUS.
+    SelectiveSend,
     /// With another client.
     DataDirect,
 }
@@ -137,6 +140,7 @@ pub(super) struct Control {
     /// Local MAC addresses that are to be registered, after the pending request.
     pub(super) to_register: VecDeque<MacAddr>,
     pub(super) remote: BTreeSet<MacAddr>,
+    pub(super) groups: Groups,
     pub(super) topology_change: bool,
     /// Peers that refused LLC-multiplexed calls.
     pub(super) plain: BTreeSet<AtmAddress>,
@@ -178,6 +182,7 @@ impl Control {
             lecs_tlvs: Vec::new(),
             to_register: VecDeque::new(),
             remote: BTreeSet::new(),
+            groups: Groups::new(&config),
             topology_change: false,
             plain: BTreeSet::new(),
             cache: BTreeMap::new(),
@@ -203,6 +208,7 @@ impl Control {
             Input::Atm(event) => self.atm(event, now),
             Input::SetTlvs(tlvs) => self.set_tlvs(tlvs, now),
             Input::SetRemote(macs) => self.set_remote(macs),
+            Input::SetGroups(groups) => self.set_groups(&groups, now),
             Input::TopologyChange(on) => self.send_topology(on),
             Input::Resolve { mac } => self.resolve_for_user(mac, now),
             // These go to the data plane, and to the seat of another process.
@@ -304,6 +310,7 @@ impl Control {
                 });
                 self.bus_progress(now);
             }
+            Role::SelectiveSend => self.group_connected(conn, now),
             Role::DataDirect => self.direct_connected(conn, now),
         }
     }
@@ -335,6 +342,7 @@ impl Control {
                 self.bus_lost(now);
             }
             Role::MulticastForward => self.forward_lost(now),
+            Role::SelectiveSend => self.group_released(&gone, now),
             Role::DataDirect => self.direct_released(conn, &gone, cause, now),
         }
     }
@@ -393,7 +401,9 @@ impl Control {
         if !matches!(self.state, LecState::BusConnect | LecState::Operational) {
             return Verdict::Refuse(Cause::REJECTED);
         }
-        if self.count(Role::MulticastForward) >= MAX_SERVER_CALLS {
+        // One more for each group, and for all of which this client is told the rest.
+        let most = MAX_SERVER_CALLS + self.groups.registered();
+        if self.count(Role::MulticastForward) >= most {
             return Verdict::Refuse(Cause::RESOURCES);
         }
         if caller == self.bus && !caller.is_zero() {
@@ -453,7 +463,7 @@ impl Control {
             Role::ConfigDirect | Role::ControlDirect | Role::Distribute => {
                 (Sap::LANE_CONTROL, CONTROL_SDU)
             }
-            Role::MulticastSend | Role::MulticastForward => {
+            Role::MulticastSend | Role::MulticastForward | Role::SelectiveSend => {
                 (Sap::LANE_MULTICAST_ETHERNET, self.max_sdu())
             }
             Role::DataDirect => (Sap::LANE_DATA_ETHERNET, self.max_sdu()),
@@ -643,7 +653,9 @@ impl Control {
             OpCode::FLUSH if !from_les && role != Role::ConfigDirect => self.flush_request(frame),
             _ if !from_les => self.counters.bad += 1,
             op if op == OpCode::JOIN.response() => self.join_response(frame, now),
-            op if op == OpCode::REGISTER.response() => self.register_response(frame, now),
+            op if op == OpCode::REGISTER.response() || op == OpCode::UNREGISTER.response() => {
+                self.register_response(frame, now);
+            }
             op if op == OpCode::ARP.response() => self.arp_response(frame, now),
             op if op == OpCode::FLUSH.response() => self.flush_response(frame, now),
             op if op == OpCode::VERIFY.response() => self.verified(frame),

@@ -107,6 +107,9 @@ impl Control {
             return;
         };
         self.hang_up(conn);
+        if known.role == Role::SelectiveSend {
+            return self.group_released(&known, now);
+        }
         let text = format!("data direct connection with {} was idle", known.peer);
         self.trace(Trace::detail("lane.direct-idle", text).with("peer", known.peer));
         self.direct_released(conn, &known, Cause::NORMAL, now);
@@ -183,6 +186,9 @@ impl Control {
 
     /// Brings the frames for `mac` onto the best connection with its owner; calls the owner if there is none.
     pub(super) fn connect_path(&mut self, mac: MacAddr, now: Instant) {
+        if mac.is_group() {
+            return self.connect_group(mac, now);
+        }
         let Some(entry) = self.cache.get(&mac) else {
             return;
         };

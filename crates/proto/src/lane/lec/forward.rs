@@ -1,7 +1,7 @@
 //! Data plane of a client: which connection carries a frame, and the quota for destinations without one.
 
-use super::Output;
 use super::messages::{ToControl, ToData};
+use super::{LecConfig, Output, groups};
 use crate::lane::LecLimits;
 use crate::{AtmRequest, ConnId, Duration, Instant};
 use aerostat_wire::MacAddr;
@@ -25,7 +25,7 @@ pub struct DataCounters {
     pub delivered: u64,
     /// Own frames that came back from the BUS.
     pub echoes: u64,
-    /// Unicast frames for others (the BUS gives unknown unicast to all).
+    /// Unicast frames for others (the BUS gives unknown unicast to all), and frames of groups that are not wanted.
     pub not_for_us: u64,
     /// Dropped: the destination's queue was full.
     pub queue_full: u64,
@@ -71,6 +71,8 @@ struct Usage {
 /// Moves frames; see [`super::messages`].
 pub(super) struct Forwarder {
     own: BTreeSet<MacAddr>,
+    /// Groups of which frames are delivered; `None`: all.
+    groups: Option<BTreeSet<MacAddr>>,
     promiscuous: bool,
     limits: LecLimits,
     lecid: u16,
@@ -88,11 +90,13 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    pub(super) fn new(own: BTreeSet<MacAddr>, promiscuous: bool, limits: LecLimits) -> Self {
+    pub(super) fn new(config: &LecConfig) -> Self {
+        let wanted = || groups::wanted(config, &config.groups);
         Self {
-            own,
-            promiscuous,
-            limits,
+            own: config.macs().collect(),
+            groups: (config.selective && !config.proxy).then(wanted),
+            promiscuous: config.proxy,
+            limits: config.limits,
             lecid: 0,
             max_sdu: 0,
             count: 1,
@@ -107,6 +111,13 @@ impl Forwarder {
         }
     }
 
+    /// C15 has changed.
+    pub(super) fn want(&mut self, macs: &[MacAddr]) {
+        let limit = self.limits.groups;
+        if let Some(groups) = &mut self.groups {
+            *groups = groups::some(macs, limit);
+        }
+    }
     /// True if data frames come on `conn`.
     pub(super) fn owns(&self, conn: ConnId) -> bool {
         self.connections.contains_key(&conn)
@@ -193,7 +204,7 @@ impl Forwarder {
         octets.copy_from_slice(&frame[..6]); // 14 octets at least: checked above.
         let mac = MacAddr(octets);
         if mac.is_group() {
-            self.send_bus(&frame, now);
+            self.transmit_group(mac, &frame, now);
             return;
         }
         if self.own.contains(&mac) {
@@ -226,6 +237,24 @@ impl Forwarder {
         }
         destination.queue.push_back(frame);
         self.drain(mac, now);
+    }
+
+    /// Groups have no quota: the BUS carries their frames until a selective multicast server is known, or for good.
+    fn transmit_group(&mut self, mac: MacAddr, frame: &[u8], now: Instant) {
+        let known = mac == MacAddr::BROADCAST || self.destinations.contains_key(&mac);
+        if !known {
+            self.make_room(now, mac);
+        }
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.used = now;
+            if let Path::Direct(conn) = destination.path {
+                return self.send_direct(conn, frame, now);
+            }
+            if !core::mem::replace(&mut destination.asked, true) {
+                self.to_control.push_back(ToControl::Resolve(mac));
+            }
+        }
+        self.send_bus(frame, now);
     }
 
     /// An SDU on one of the data connections.
@@ -278,10 +307,13 @@ impl Forwarder {
             let mac = data.source;
             self.to_control.push_back(ToControl::Heard { mac, conn });
         }
-        if !self.own.contains(&data.destination)
-            && !data.destination.is_group()
-            && !self.promiscuous
-        {
+        let to = data.destination;
+        let group = || self.groups.as_ref().is_none_or(|some| some.contains(&to));
+        let ours = match to.is_group() {
+            true => to == MacAddr::BROADCAST || group(),
+            false => self.own.contains(&to),
+        };
+        if !ours && !self.promiscuous {
             self.counters.not_for_us += 1;
             return;
         }
@@ -472,7 +504,8 @@ mod tests {
     #[test]
     fn a_multiplexed_connection_carries_its_own_elan_only() {
         let own = MacAddr([2, 0, 0, 0, 0, 1]);
-        let mut data = Forwarder::new([own].into(), false, LecLimits::default());
+        let (elan, address) = (Default::default(), Default::default());
+        let mut data = Forwarder::new(&LecConfig::new(elan, address, own));
         let now = Instant::ZERO;
         let (lecid, max_sdu, conn) = (5, 1516, ConnId(1));
         data.handle(ToData::Joined { lecid, max_sdu }, now);

@@ -43,6 +43,7 @@ impl Control {
                 max_sdu,
             });
         }
+        self.groups.start();
         self.begin(now);
     }
 
@@ -176,6 +177,9 @@ impl Control {
         if self.config.proxy {
             frame.flags = frame.flags.with(Flags::PROXY);
         }
+        if self.wants_selective() {
+            frame.flags = frame.flags.with(Flags::SELECTIVE_MULTICAST);
+        }
         self.ask(conn, frame, now);
     }
 
@@ -278,7 +282,7 @@ impl Control {
     }
 
     /// Registers what is left to register, one by one; then the way goes on to the BUS.
-    fn register_next(&mut self, now: Instant) {
+    pub(super) fn register_next(&mut self, now: Instant) {
         let Some(conn) = self.control_direct else {
             return;
         };
@@ -289,6 +293,7 @@ impl Control {
                 frame.tlvs = self.own_tlvs().into();
                 self.ask(conn, frame, now);
             }
+            None if self.register_group(conn, now) => {}
             None if self.state == LecState::InitialRegistration => self.connect_bus(now),
             None => {}
         }
@@ -298,8 +303,11 @@ impl Control {
         if frame.lecid != self.lecid {
             return;
         }
+        let group = self.pending_group();
         if !self.answers(frame) {
             self.counters.unasked += 1;
+        } else if let Some(group) = group {
+            self.group_answered(group, frame, now);
         } else if frame.status != Status::SUCCESS
             && (self.state != LecState::Operational || frame.status == Status::REQUESTER)
         {
@@ -354,9 +362,11 @@ impl Control {
         self.bus_tries = 0;
         self.state = LecState::Operational;
         if self.joined {
-            // Only the BUS was away; a registration of TLVs may have been given up for the search.
+            // Only the BUS was away; a registration may have been given up for the search.
             if self.v2 && !self.config.tlvs.is_empty() {
                 self.announce(now);
+            } else if self.pending.is_none() {
+                self.register_next(now);
             }
             return;
         }
@@ -377,6 +387,8 @@ impl Control {
         self.trace(trace.with("version", version).with("bus", self.bus));
         if self.v2 && !self.config.tlvs.is_empty() {
             self.announce(now);
+        } else {
+            self.register_next(now);
         }
     }
 
@@ -410,8 +422,11 @@ impl Control {
 
     /// C7 is over without an answer, or the connection of the request is gone.
     pub(super) fn request_failed(&mut self, why: &str, now: Instant) {
+        let group = self.pending_group().is_some();
         self.forget_request();
         match self.state {
+            // Without its registration, a client that chose gets no frames of the group.
+            LecState::Operational if group => self.fail(why, now),
             LecState::LecsConnect | LecState::Configure => self.next_lecs(now),
             LecState::BusConnect => self.bus_lost(now),
             // An unanswered registration of TLVs costs nothing but knowledge.
@@ -453,6 +468,7 @@ impl Control {
         (self.les, self.bus) = (AtmAddress::ZERO, AtmAddress::ZERO);
         self.topology_change = false;
         self.lecs_tlvs.clear();
+        self.groups.forget();
         if core::mem::take(&mut self.joined) {
             self.counters.losses += 1;
             self.out.push_back(Output::Left);

@@ -20,12 +20,16 @@
 //! and calls peers that announce it with the B-LLI of LLC; every frame then begins with LLC/SNAP and the ELAN-ID.
 //! READY is not used there. A peer that refuses is called the plain way from then on.
 //!
+//! **Groups** (`groups.rs`). A v2 client asks with LE_ARP where frames of a group go, and sends them to the BUS meanwhile. The
+//! answer is the BUS, or a selective multicast server that it then calls. With C32 it registers the groups that it wants (C15)
+//! when it joins and as they change, and takes no others. A LES that refuses a group is joined again without C32.
+//!
 //! **Standards**: LUNI 2.0 (af-lane-0084) clauses 5 to 8, for Ethernet.
 //!
 //! **Not implemented**: see [`crate::lane`]; route descriptors; LLC-multiplexed connections that several users share.
 //!
 //! **Deviations**: an LLC-multiplexed connection has the client as its only user and so ends after C12, too; control
-//! frames on one have the LLC/SNAP header of LNNI's (PID 000F). All group frames go to the BUS (a v2 client may ask for a selective multicast server). Of two crossing
+//! frames on one have the LLC/SNAP header of LNNI's (PID 000F). A group's frames change from the BUS to a selective multicast server without a flush. Of two crossing
 //! data direct connections, the one set up by the numerically higher address is released by its caller when it has
 //! been idle for C21, not C12. A cache entry whose owner announced TLVs is verified when it ages even if unused,
 //! because an MPC relies on it. New TLVs are announced again after 1, 2, 4 and 8 more seconds: a targetless LE_ARP has no
@@ -38,6 +42,7 @@ mod away;
 mod control;
 mod direct;
 mod forward;
+mod groups;
 mod join;
 mod messages;
 mod proc_text;
@@ -79,6 +84,10 @@ pub struct LecConfig {
     pub v2: bool,
     /// C34: LLC-multiplexed data direct connections with clients that can, on an ELAN that has a number.
     pub llc_mux: bool,
+    /// C32: register the group addresses of `groups`, and get frames of no others but broadcast. Not for a proxy.
+    pub selective: bool,
+    /// C15: group addresses wanted; see [`Input::SetGroups`]. Without `selective` they mean nothing.
+    pub groups: Vec<MacAddr>,
     /// C4: stand for other MAC addresses (see [`Input::SetRemote`]) and deliver all frames.
     pub proxy: bool,
     /// Address of the LECS, by hand or from ILMI; tried before the well-known ones.
@@ -108,6 +117,8 @@ impl LecConfig {
             max_frame: MaxFrameSize::UNSPECIFIED,
             v2: true,
             llc_mux: false,
+            selective: false,
+            groups: Vec::new(),
             proxy: false,
             lecs: None,
             les: None,
@@ -141,6 +152,8 @@ pub enum Input<'a> {
     SetTlvs(Vec<Tlv>),
     /// C27: the MAC addresses that a proxy stands for now.
     SetRemote(Vec<MacAddr>),
+    /// C15: the group addresses wanted from now on; those beyond [`LecLimits::groups`] are left out.
+    SetGroups(Vec<MacAddr>),
     /// A bridge saw the spanning tree change (true), or settle (false).
     TopologyChange(bool),
     /// Who owns this MAC address? Answered by [`Output::Resolved`].
@@ -229,7 +242,7 @@ impl Lec {
     pub fn new(config: LecConfig) -> Self {
         Self {
             lecs_by_hand: config.lecs,
-            data: Forwarder::new(config.macs().collect(), config.proxy, config.limits),
+            data: Forwarder::new(&config),
             control: Control::new(config),
             away: None,
             out: VecDeque::new(),
@@ -297,6 +310,14 @@ impl Machine for Lec {
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {
             Input::Transmit(frame) => self.data.transmit(frame, now),
+            Input::SetGroups(groups) => {
+                self.data.want(&groups);
+                let input = Input::SetGroups(groups);
+                match self.away {
+                    Some(_) => self.away_input(input, now),
+                    None => self.control.handle(input, now),
+                }
+            }
             Input::Atm(AtmEvent::Received { conn, sdu }) if self.data.owns(conn) => {
                 self.data.receive(conn, sdu, now);
             }

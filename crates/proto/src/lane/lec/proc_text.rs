@@ -1,7 +1,7 @@
 //! The text of Linux' `/proc/net/atm/lec`, from what a client shows.
 //!
-//! Source of the columns: what kernel 5.10 printed as a member of an ELAN of ours; the test has it. Linux keeps entries for
-//! multicast addresses too; here they go to the BUS without one.
+//! Source of the columns: what kernel 5.10 printed as a member of an ELAN of ours; the test has it. Entries of
+//! groups name the BUS.
 
 use super::snapshot::{ArpStatus, LecSnapshot};
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -136,6 +136,7 @@ mod tests {
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
             topology_change: false,
+            groups: None,
             cache: vec![cached(own, atm, ArpStatus::ForwardDirect, Some(41)), remote],
             connections: vec![
                 with_bus("control direct", 36),

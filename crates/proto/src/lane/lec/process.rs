@@ -154,6 +154,7 @@ impl Lecd {
                 client.input(Input::SetRemote(macs), now);
             }
             ToLecd::SetRemote(macs) => client.remote = macs,
+            ToLecd::SetGroups(macs) => client.input(Input::SetGroups(macs), now),
             ToLecd::TopologyChange(on) => client.input(Input::TopologyChange(on), now),
             ToLecd::Resolve(mac) => client.input(Input::Resolve { mac }, now),
         }

@@ -92,8 +92,8 @@ pub struct LecArpRow {
 /// One connection of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LecConnRow {
-    /// `config direct`, `control direct`, `control distribute`, `multicast send`, `multicast forward` or
-    /// `data direct` (with `, LLC` if multiplexed).
+    /// `config direct`, `control direct`, `control distribute`, `multicast send`, `multicast forward`,
+    /// `selective multicast send` or `data direct` (with `, LLC` if multiplexed).
     pub role: &'static str,
     /// The other end.
     pub peer: AtmAddress,
@@ -130,6 +130,8 @@ pub struct LecSnapshot {
     pub bus: AtmAddress,
     /// C19.
     pub topology_change: bool,
+    /// C15: groups wanted, and whether the LES knows; `None`: all, C32 is false.
+    pub groups: Option<Vec<(MacAddr, bool)>>,
     /// LE_ARP cache.
     pub cache: Vec<LecArpRow>,
     /// Connections.
@@ -141,14 +143,23 @@ pub struct LecSnapshot {
 }
 
 pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
+    // Frames of such a group go on the connection with the BUS as others go on data direct.
+    let by_bus = |mac: MacAddr| {
+        let entry = control.cache.get(&mac)?;
+        let bus = control.multicast_send?;
+        (mac.is_group() && entry.atm == Some(control.bus)).then_some(bus)
+    };
     let vc_of = |mac| {
-        let conn = data.direct(mac)?;
+        let conn = data.direct(mac).or_else(|| by_bus(mac))?;
         control.conns.get(&conn)?.vc
     };
     let cache = control.cache.iter().map(|(mac, entry)| LecArpRow {
         mac: *mac,
         atm: entry.atm,
-        status: entry.status(),
+        status: match by_bus(*mac) {
+            Some(_) => ArpStatus::ForwardDirect,
+            None => entry.status(),
+        },
         remote: entry.remote,
         from_data: entry.from_data,
         vc: vc_of(*mac),
@@ -161,6 +172,7 @@ pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
             Role::Distribute => "control distribute",
             Role::MulticastSend => "multicast send",
             Role::MulticastForward => "multicast forward",
+            Role::SelectiveSend => "selective multicast send",
             Role::DataDirect if conn.mux => "data direct, LLC",
             Role::DataDirect => "data direct",
         },
@@ -181,6 +193,7 @@ pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
         les: control.les,
         bus: control.bus,
         topology_change: control.topology_change,
+        groups: (control.config.selective && !control.config.proxy).then(|| control.groups.rows()),
         cache: cache.collect(),
         connections: connections.collect(),
         control: control.counters,

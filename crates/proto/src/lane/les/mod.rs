@@ -16,7 +16,10 @@
 //!
 //! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side); facts book "LANE" §16b.
 //!
-//! **Not implemented**: route descriptors, selective multicast servers, LNNI.
+//! **Selective multicast**. A v2 client that joins with the flag registers the group addresses that it wants; several clients
+//! may register the same. LE_ARP for any group address is answered with the BUS, which is told who wants what.
+//!
+//! **Not implemented**: route descriptors, selective multicast servers apart from the BUS, LNNI.
 //!
 //! **Deviations**: LE_ARP for an address that nobody registered goes to the clients that may know it (proxies, and
 //! clients that joined without a MAC address) on control direct; if there are none, it is dropped. A client whose leaf
@@ -101,8 +104,10 @@ pub enum Output {
         address: AtmAddress,
         /// Its LECID.
         lecid: u16,
-        /// True if it joined.
+        /// True if it joined, or if `groups` changed.
         joined: bool,
+        /// The group addresses of which it wants frames, besides broadcast; `None`: all.
+        groups: Option<Vec<MacAddr>>,
     },
     /// An observation.
     Trace(Trace),
@@ -151,7 +156,17 @@ struct Client {
     /// Joined without a MAC address: may own some that it did not register.
     silent: bool,
     macs: BTreeSet<MacAddr>,
+    /// It wants only frames of groups that it registers (C32).
+    selective: bool,
+    groups: BTreeSet<MacAddr>,
     response: Option<ControlFrame>,
+}
+
+impl Client {
+    fn wanted(&self) -> Option<Vec<MacAddr>> {
+        self.selective
+            .then(|| self.groups.iter().copied().collect())
+    }
 }
 
 struct Registration {
@@ -191,6 +206,8 @@ pub struct LesRow {
     pub copy: bool,
     /// Registered MAC addresses.
     pub macs: Vec<MacAddr>,
+    /// Registered group addresses, if it wants no others; `None`: it wants all.
+    pub groups: Option<Vec<MacAddr>>,
     /// Label of control direct.
     pub vc: Option<Vc>,
 }
@@ -243,6 +260,7 @@ impl Les {
             v2: client.v2,
             copy: self.tree.copies(client.address),
             macs: client.macs.iter().copied().collect(),
+            groups: client.wanted(),
             vc: client.vc,
         });
         LesSnapshot {
@@ -330,6 +348,8 @@ impl Les {
             v2: false,
             silent: false,
             macs: BTreeSet::new(),
+            selective: false,
+            groups: BTreeSet::new(),
             response: None,
         };
         self.clients.insert(conn, client);
@@ -363,15 +383,22 @@ impl Les {
         self.lecids.remove(&client.lecid);
         self.tree.remove(client.address, now);
         if matches!(client.state, State::Joined) {
-            self.tell_member(client.address, client.lecid, false);
+            self.tell_member(client.address, client.lecid, false, None);
         }
     }
 
-    fn tell_member(&mut self, address: AtmAddress, lecid: u16, joined: bool) {
+    fn tell_member(
+        &mut self,
+        address: AtmAddress,
+        lecid: u16,
+        joined: bool,
+        groups: Option<Vec<MacAddr>>,
+    ) {
         self.out.push_back(Output::Member {
             address,
             lecid,
             joined,
+            groups,
         });
         let name = if joined { "les.join" } else { "les.leave" };
         let verb = if joined { "joined" } else { "left" };
@@ -425,10 +452,10 @@ impl Les {
             return;
         };
         client.response = Some((*response).clone());
-        let (address, lecid) = (client.address, client.lecid);
+        let (address, lecid, groups) = (client.address, client.lecid, client.wanted());
         self.counters.joins += 1;
         // The BUS must know before the client can call it.
-        self.tell_member(address, lecid, true);
+        self.tell_member(address, lecid, true, groups);
         self.send(conn, &response);
     }
 

@@ -1,6 +1,6 @@
 //! What the LES answers, and what it passes on. Source: facts book "LANE" §16b.
 
-use super::{Client, Les, Registration, State};
+use super::{Client, Les, Output, Registration, State};
 use crate::{ConnId, Instant};
 use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{
@@ -98,6 +98,7 @@ impl Les {
         };
         client.lecid = lecid;
         client.v2 = v2;
+        client.selective = v2 && frame.flags.contains(Flags::SELECTIVE_MULTICAST);
         client.proxy = frame.flags.contains(Flags::PROXY);
         client.silent = mac.is_none();
         client.macs.extend(mac);
@@ -185,9 +186,6 @@ impl Les {
 
     fn try_register(&mut self, conn: ConnId, frame: &ControlFrame) -> Result<(), Status> {
         let mac = frame.source.as_mac().ok_or(Status::LAN_DESTINATION)?;
-        if mac.is_group() {
-            return Err(Status::LAN_DESTINATION);
-        }
         let mut others = self.clients.iter();
         if others.any(|(other, client)| *other != conn && client.address == frame.source_atm) {
             return Err(Status::DUPLICATE_ATM);
@@ -196,6 +194,9 @@ impl Les {
         // Only addresses of the same end system: no client can draw another host's frames.
         if !client.address.same_end_system(&frame.source_atm) {
             return Err(Status::ATM_ADDRESS);
+        }
+        if mac.is_group() {
+            return self.register_group(conn, mac);
         }
         let tlvs = frame.tlvs.list.clone();
         match self.macs.entry(mac) {
@@ -208,7 +209,7 @@ impl Les {
                 Ok(())
             }
             btree_map::Entry::Vacant(entry) => {
-                if client.macs.len() >= self.config.params.registrations {
+                if client.macs.len() + client.groups.len() >= self.config.params.registrations {
                     return Err(Status::RESOURCES);
                 }
                 let atm = frame.source_atm;
@@ -219,8 +220,43 @@ impl Les {
         }
     }
 
+    /// A group address: others may have it too. Broadcast all get anyway.
+    fn register_group(&mut self, conn: ConnId, mac: MacAddr) -> Result<(), Status> {
+        let limit = self.config.params.registrations;
+        let client = self.clients.get_mut(&conn).ok_or(Status::REQUESTER)?;
+        if !client.v2 {
+            return Err(Status::LAN_DESTINATION);
+        }
+        if mac == MacAddr::BROADCAST || client.groups.contains(&mac) {
+            return Ok(());
+        }
+        if client.macs.len() + client.groups.len() >= limit {
+            return Err(Status::RESOURCES);
+        }
+        client.groups.insert(mac);
+        self.tell_groups(conn);
+        Ok(())
+    }
+
+    fn tell_groups(&mut self, conn: ConnId) {
+        let Some(client) = self.clients.get(&conn).filter(|client| client.selective) else {
+            return;
+        };
+        self.out.push_back(Output::Member {
+            address: client.address,
+            lecid: client.lecid,
+            joined: true,
+            groups: client.wanted(),
+        });
+    }
+
     fn unregister(&mut self, conn: ConnId, frame: &ControlFrame) {
         let mac = frame.source.as_mac();
+        if let Some(client) = self.clients.get_mut(&conn)
+            && mac.is_some_and(|mac| client.groups.remove(&mac))
+        {
+            self.tell_groups(conn);
+        }
         let own = mac.filter(|mac| self.macs.get(mac).is_some_and(|known| known.conn == conn));
         if let Some(mac) = own {
             self.macs.remove(&mac);

@@ -2,6 +2,7 @@
 
 mod answers;
 mod faults;
+mod groups;
 mod hostile;
 mod joining;
 mod mux;
@@ -33,7 +34,7 @@ pub(super) enum Node {
 #[derive(Debug)]
 pub(super) enum Note {
     Lec(lec::Output),
-    Member(AtmAddress, u16, bool),
+    Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>),
     Trace(Trace),
 }
 
@@ -78,7 +79,8 @@ impl AtmUser for Node {
                     address,
                     lecid,
                     joined,
-                } => Polled::Note(Note::Member(address, lecid, joined)),
+                    groups,
+                } => Polled::Note(Note::Member(address, lecid, joined, groups)),
             },
             Self::Bus(m) => match m.poll_output()? {
                 bus::Output::Atm(request) => Polled::Atm(request),
@@ -94,7 +96,7 @@ impl AtmUser for Node {
 
 /// The LES tells the BUS, which is the user behind it, who is a member.
 fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<usize> {
-    let Note::Member(address, lecid, joined) = *note else {
+    let Note::Member(address, lecid, joined, ref groups) = *note else {
         return None;
     };
     let Node::Bus(bus) = &mut users[who + 1] else {
@@ -104,6 +106,7 @@ fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<us
         address,
         lecid,
         joined,
+        groups: groups.clone(),
     };
     bus.handle_input(input, now).unwrap();
     Some(who + 1)

@@ -3,11 +3,11 @@
 use super::{FromServer, News, ServerConfig, ServerSnapshot, ToServer};
 use crate::split::{OwnedEvent, Role};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
-use aerostat_wire::{AtmAddress, Sap};
+use aerostat_wire::{AtmAddress, MacAddr, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Connections beside those of clients: with the LECS, the roots of trees, calls that come and go.
-const SPARE: usize = 64;
+const SPARE: usize = 192;
 /// Connections of one client: its own, and a copy of what all get.
 const PER_CLIENT: usize = 2;
 
@@ -28,6 +28,8 @@ pub enum AwayInput<'a> {
         lecid: u16,
         /// True if it joined.
         joined: bool,
+        /// The groups that it wants, if not all.
+        groups: Option<Vec<MacAddr>>,
     },
     /// From or about the process.
     News(News),
@@ -46,6 +48,8 @@ pub enum AwayOutput {
         lecid: u16,
         /// True if it joined.
         joined: bool,
+        /// The groups that it wants, if not all.
+        groups: Option<Vec<MacAddr>>,
     },
     /// For the process.
     Say(ToServer),
@@ -143,6 +147,7 @@ impl Away {
                 address,
                 lecid,
                 joined: false,
+                groups: None,
             });
         }
         self.seen = None;
@@ -168,7 +173,8 @@ impl Away {
                 address,
                 lecid,
                 joined,
-            } if server == self.server => self.member(address, lecid, joined),
+                groups,
+            } if server == self.server => self.member(address, lecid, joined, groups),
             FromServer::Trace { server, trace } if server == self.server => {
                 self.out.push_back(AwayOutput::Trace(trace));
             }
@@ -191,9 +197,17 @@ impl Away {
         }
     }
 
-    fn member(&mut self, address: AtmAddress, lecid: u16, joined: bool) {
+    fn member(
+        &mut self,
+        address: AtmAddress,
+        lecid: u16,
+        joined: bool,
+        groups: Option<Vec<MacAddr>>,
+    ) {
+        let some = groups.as_ref().map_or(0, Vec::len);
         let room = self.members.len() < self.config.clients();
         let proper = match &self.config {
+            ServerConfig::Les(les) if some > les.params.registrations => false,
             ServerConfig::Les(_) if joined => room || self.members.contains_key(&address),
             ServerConfig::Les(_) => self.members.contains_key(&address),
             ServerConfig::Lecs(_) | ServerConfig::Bus(_) => false,
@@ -211,6 +225,7 @@ impl Away {
             address,
             lecid,
             joined,
+            groups,
         });
     }
 
@@ -316,6 +331,7 @@ impl Machine for Away {
                 address,
                 lecid,
                 joined,
+                groups,
             } => {
                 if self.runs() {
                     let server = self.server;
@@ -324,6 +340,7 @@ impl Machine for Away {
                         address,
                         lecid,
                         joined,
+                        groups,
                     });
                 }
             }

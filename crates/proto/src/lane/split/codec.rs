@@ -16,6 +16,7 @@ split_record!(ServerParams {
     leaf_tries,
     clients,
     registrations,
+    groups,
 });
 split_record!(AddressPattern { value, mask });
 split_record!(Elan {
@@ -63,6 +64,7 @@ split_record!(LesRow {
     v2,
     copy,
     macs,
+    groups,
     vc,
 });
 split_record!(LesCounters {
@@ -94,6 +96,7 @@ split_record!(BusRow {
 });
 split_record!(BusCounters {
     group,
+    selective,
     unicast,
     flushes,
     octets,
@@ -106,6 +109,7 @@ split_record!(BusSnapshot {
     address,
     members,
     clients,
+    groups,
     counters,
 });
 split_choice!(ServerSnapshot { 1 Les(les); 2 Bus(bus); });
@@ -113,12 +117,12 @@ split_choice!(ToServer {
     1 Start { server, config };
     2 Stop { server };
     3 Atm { server, event };
-    4 Member { server, address, lecid, joined };
+    4 Member { server, address, lecid, joined, groups };
     5 Elan { server, elan };
 });
 split_choice!(FromServer {
     1 Atm { server, request };
-    2 Member { server, address, lecid, joined };
+    2 Member { server, address, lecid, joined, groups };
     3 Trace { server, trace };
     4 Shown { server, seen };
     5 Ended { exits };

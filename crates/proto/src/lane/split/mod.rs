@@ -37,7 +37,7 @@ use super::lecs::Elan;
 use super::{BusConfig, LecsConfig, LesConfig, bus, les};
 use crate::split::{OwnedEvent, Role};
 use crate::{AtmRequest, Duration, Trace};
-use aerostat_wire::AtmAddress;
+use aerostat_wire::{AtmAddress, MacAddr};
 pub use away::{Away, AwayInput, AwayOutput};
 pub use process::{Servers, ServersInput, ServersOutput};
 
@@ -133,6 +133,8 @@ pub enum ToServer {
         lecid: u16,
         /// True if it joined.
         joined: bool,
+        /// The groups that it wants, if not all.
+        groups: Option<Vec<MacAddr>>,
     },
 }
 
@@ -164,6 +166,8 @@ pub enum FromServer {
         lecid: u16,
         /// True if it joined.
         joined: bool,
+        /// The groups that it wants, if not all.
+        groups: Option<Vec<MacAddr>>,
     },
     /// An observation.
     Trace {

@@ -6,7 +6,7 @@ use crate::lane::{Bus, Lecs, Les, bus, lecs, les};
 use crate::split::FRAME_MAX;
 use crate::split::codec::Message as _;
 use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
-use aerostat_wire::AtmAddress;
+use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What goes into the process.
@@ -38,7 +38,7 @@ enum Server {
 /// One output of a server.
 enum Said {
     Atm(AtmRequest),
-    Member(AtmAddress, u16, bool),
+    Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>),
     Trace(Trace),
 }
 
@@ -80,6 +80,7 @@ impl Servers {
                 address,
                 lecid,
                 joined,
+                groups,
             } => {
                 if let Some(Hosted {
                     server: Server::Bus(bus),
@@ -90,6 +91,7 @@ impl Servers {
                         address,
                         lecid,
                         joined,
+                        groups,
                     };
                     // Servers refuse nothing.
                     let _ = bus.handle_input(member, now);
@@ -154,11 +156,12 @@ impl Servers {
         while let Some(said) = hosted.server.poll() {
             let message = match said {
                 Said::Atm(request) => FromServer::Atm { server, request },
-                Said::Member(address, lecid, joined) => FromServer::Member {
+                Said::Member(address, lecid, joined, groups) => FromServer::Member {
                     server,
                     address,
                     lecid,
                     joined,
+                    groups,
                 },
                 Said::Trace(trace) => FromServer::Trace { server, trace },
             };
@@ -251,7 +254,8 @@ impl Server {
                     address,
                     lecid,
                     joined,
-                } => Said::Member(address, lecid, joined),
+                    groups,
+                } => Said::Member(address, lecid, joined, groups),
                 les::Output::Trace(trace) => Said::Trace(trace),
             },
             Self::Bus(m) => match m.poll_output()? {

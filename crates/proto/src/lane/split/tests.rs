@@ -277,6 +277,7 @@ fn a_process_may_not_do_what_is_not_its_servers() {
         address: address(9),
         lecid: 1,
         joined,
+        groups: None,
     };
     assert!(rig.said(member(false)).is_empty());
     assert_eq!(rig.said(member(true)).len(), 1);

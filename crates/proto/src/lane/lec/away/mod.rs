@@ -124,6 +124,13 @@ impl Lec {
                     self.tell_remote();
                 }
             }
+            Input::SetGroups(macs) => {
+                let macs: Vec<MacAddr> = macs.into_iter().take(MACS).collect();
+                self.control.want_groups(&macs);
+                if away.told {
+                    self.tell(ToLecd::SetGroups(macs));
+                }
+            }
             Input::TopologyChange(on) => self.tell_or_keep(ToLecd::TopologyChange(on)),
             Input::Resolve { mac } => {
                 let served = away.told || away.absence.is_some();
@@ -296,9 +303,10 @@ impl Lec {
                 && known.is_some_and(|known| match known.role {
                     Role::ControlDirect | Role::Distribute => true,
                     Role::ConfigDirect => false,
-                    Role::MulticastSend | Role::MulticastForward | Role::DataDirect => {
-                        data.owns(*conn)
-                    }
+                    Role::MulticastSend
+                    | Role::MulticastForward
+                    | Role::SelectiveSend
+                    | Role::DataDirect => data.owns(*conn),
                 });
             if !stays {
                 let (conn, cause) = (*conn, Cause::NORMAL);

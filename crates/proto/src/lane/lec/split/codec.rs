@@ -95,6 +95,7 @@ split_choice!(Role {
     4 MulticastSend;
     5 MulticastForward;
     6 DataDirect;
+    7 SelectiveSend;
 });
 
 split_record!(Tlv { kind, value });
@@ -118,7 +119,12 @@ split_record!(LecParams {
     max_bus_retries,
     call_retry
 });
-split_record!(LecLimits { cache, queue, vccs });
+split_record!(LecLimits {
+    cache,
+    queue,
+    vccs,
+    groups
+});
 split_record!(LecConfig {
     elan,
     address,
@@ -128,6 +134,8 @@ split_record!(LecConfig {
     max_frame,
     v2,
     llc_mux,
+    selective,
+    groups,
     proxy,
     lecs,
     les,
@@ -159,6 +167,7 @@ split_record!(Standing {
     bus,
     topology_change,
     lecs_tlvs,
+    groups,
     params
 });
 split_record!(KnownConn {
@@ -223,6 +232,7 @@ split_choice!(ToLecd {
     9 SetRemote(macs);
     10 TopologyChange(on);
     11 Resolve(mac);
+    12 SetGroups(macs);
 });
 split_choice!(FromLecd {
     1 Data(message);

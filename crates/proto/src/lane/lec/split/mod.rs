@@ -101,6 +101,8 @@ pub struct Standing {
     pub topology_change: bool,
     /// What the LECS said.
     pub lecs_tlvs: Vec<Tlv>,
+    /// Group addresses that the LES has registered; `None`: it refused one.
+    pub groups: Option<Vec<MacAddr>>,
     /// Variables in force.
     pub params: LecParams,
 }
@@ -210,6 +212,8 @@ pub enum ToLecd {
     SetTlvs(Vec<Tlv>),
     /// See [`Input::SetRemote`](super::Input::SetRemote).
     SetRemote(Vec<MacAddr>),
+    /// See [`Input::SetGroups`](super::Input::SetGroups).
+    SetGroups(Vec<MacAddr>),
     /// See [`Input::TopologyChange`](super::Input::TopologyChange).
     TopologyChange(bool),
     /// See [`Input::Resolve`](super::Input::Resolve).

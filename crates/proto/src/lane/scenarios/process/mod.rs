@@ -188,7 +188,7 @@ impl AtmUser for User {
 }
 
 fn relay(who: usize, note: &Note, users: &mut [User], now: Instant) -> Option<usize> {
-    let Note::Member(address, lecid, joined) = *note else {
+    let Note::Member(address, lecid, joined, ref groups) = *note else {
         return None;
     };
     let User::Server(Node::Bus(bus)) = &mut users[who + 1] else {
@@ -198,6 +198,7 @@ fn relay(who: usize, note: &Note, users: &mut [User], now: Instant) -> Option<us
         address,
         lecid,
         joined,
+        groups: groups.clone(),
     };
     bus.handle_input(input, now).unwrap();
     Some(who + 1)
@@ -217,6 +218,9 @@ fn begin(w: &mut Splits, who: usize) {
 
 /// Servers and `n` split clients that have joined.
 fn split_world(n: u8, delay: Duration) -> Splits {
+    split_world_with(n, delay, |_, config| config)
+}
+fn split_world_with(n: u8, delay: Duration, change: fn(u8, LecConfig) -> LecConfig) -> Splits {
     let mut w = World::new(Duration::from_millis(1));
     w.relay = Some(relay);
     for node in [new_lecs(), new_les(), new_bus()] {
@@ -227,6 +231,7 @@ fn split_world(n: u8, delay: Duration) -> Splits {
             tlvs: vec![tlv(client)],
             ..lec_config(client)
         };
+        let config = change(client, config);
         w.add(User::Split(Box::new(Split::new(config, delay))));
     }
     for who in 0..w.users.len() {
@@ -693,5 +698,46 @@ fn a_binding_is_not_younger_for_the_next_daemon() {
 fn end_without(mut w: Splits, who: usize) {
     let fresh = Split::new(lec_config((who - LEC0) as u8), Duration::ZERO);
     w.replace(who, User::Split(Box::new(fresh)));
+    end(w);
+}
+
+/// Groups change while no daemon is there: the next one tells the LES.
+#[test]
+fn groups_outlive_a_daemon() {
+    let group = |n| MacAddr([1, 0, 0x5e, 0, 0, n]);
+    let mut w = split_world_with(3, SLOW, |n, config| LecConfig {
+        selective: n > 0,
+        groups: vec![MacAddr([1, 0, 0x5e, 0, 0, n])],
+        ..config
+    });
+    let got = |w: &mut Splits, to: MacAddr| {
+        let octets = frame(LEC0, to, 1);
+        with(w, LEC0, |m, now| m.input(lec::Input::Transmit(octets), now));
+        w.run_for(Duration::from_millis(50));
+        let notes = w.take_notes();
+        [1, 2].map(|n| arrived(&notes, LEC0 + n).len())
+    };
+    assert_eq!(got(&mut w, group(1)), [1, 0]);
+    let known = Some(vec![(group(1), true)]);
+    assert_eq!(client(&w, LEC0 + 1).lec.snapshot().groups, known);
+    with(&mut w, LEC0 + 1, Split::kill);
+    let groups = vec![group(2), group(3)];
+    with(&mut w, LEC0 + 1, |m, now| {
+        m.input(lec::Input::SetGroups(groups), now);
+    });
+    w.run_for(Duration::from_secs(1));
+    with(&mut w, LEC0 + 1, Split::come);
+    w.run_for(Duration::from_secs(1));
+    let known = [2, 3].map(|n| (group(n), true)).to_vec();
+    assert_eq!(client(&w, LEC0 + 1).lec.snapshot().groups, Some(known));
+    assert_eq!(got(&mut w, group(1)), [0, 0]);
+    assert_eq!(got(&mut w, group(2)), [1, 1]);
+    // With the daemon there, too.
+    with(&mut w, LEC0 + 1, |m, now| {
+        m.input(lec::Input::SetGroups(Vec::new()), now);
+    });
+    w.run_for(Duration::from_secs(1));
+    assert_eq!(got(&mut w, group(2)), [0, 1]);
+    assert!(!names(&w.take_notes(), LEC0 + 1).contains(&"lane.lost"));
     end(w);
 }

@@ -4,6 +4,7 @@
 
 mod cache;
 mod direct;
+mod groups;
 mod joining;
 mod member;
 mod servers;
@@ -352,6 +353,7 @@ fn the_tables_name_these_tests() {
     let sources = [
         include_str!("cache.rs"),
         include_str!("direct.rs"),
+        include_str!("groups.rs"),
         include_str!("joining.rs"),
         include_str!("member.rs"),
         include_str!("servers.rs"),

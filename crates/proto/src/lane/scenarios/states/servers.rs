@@ -31,6 +31,7 @@ fn member(b: &mut Bench, who: u8, joined: bool) {
         address,
         lecid,
         joined,
+        groups: None,
     };
     bus.handle_input(input, b.now).unwrap();
     b.drain();
@@ -56,7 +57,7 @@ fn request(op: OpCode, who: u8, lecid: u16) -> ControlFrame {
 }
 fn members(b: &Bench) -> Vec<(u16, bool)> {
     let told = b.notes.iter().filter_map(|note| match note {
-        Note::Member(_, lecid, joined) => Some((*lecid, *joined)),
+        Note::Member(_, lecid, joined, _) => Some((*lecid, *joined)),
         _ => None,
     });
     told.collect()
@@ -451,6 +452,66 @@ fn les_joined_leaf_lost_lets_the_client_go() {
     });
     assert_eq!(b.hung_up(), [conn], "it will join again");
     assert_eq!(members(&b).last(), Some(&(2, false)));
+}
+
+#[test]
+fn les_joined_group_is_registered_by_many() {
+    let mut b = les();
+    let mut clients = Vec::new();
+    for who in [1, 2, 3] {
+        let conn = b.caller(address(who), Sap::LANE_CONTROL);
+        let mut join = request(OpCode::JOIN, who, 0);
+        // The third speaks v1.
+        join.flags = match who {
+            3 => Flags::SELECTIVE_MULTICAST,
+            _ => Flags::SELECTIVE_MULTICAST.with(Flags::V2_CAPABLE),
+        };
+        b.receive(conn, &join);
+        for (conn, _) in b.calls(Sap::LANE_CONTROL) {
+            b.connected(conn);
+        }
+        for (conn, party, _) in b.parties() {
+            b.event(AtmEvent::PartyAdded { conn, party });
+        }
+        clients.push(conn);
+    }
+    b.frames();
+    b.notes.clear();
+    let group = MacAddr([1, 0, 0x5e, 0, 0, 9]);
+    for (who, status) in [
+        (1, Status::SUCCESS),
+        (2, Status::SUCCESS),
+        (3, Status::LAN_DESTINATION),
+    ] {
+        for op in [OpCode::REGISTER, OpCode::REGISTER] {
+            let mut register = request(op, who, who.into());
+            register.source = LanDestination::mac(group);
+            b.receive(clients[usize::from(who) - 1], &register);
+            assert_eq!(b.frame().1.status, status);
+        }
+    }
+    let told = |b: &mut Bench| -> Vec<_> {
+        let notes = core::mem::take(&mut b.notes).into_iter();
+        let told = notes.filter_map(|note| match note {
+            Note::Member(_, lecid, true, groups) => Some((lecid, groups)),
+            _ => None,
+        });
+        told.collect()
+    };
+    let some = Some(vec![group]);
+    assert_eq!(told(&mut b), [(1, some.clone()), (2, some.clone())]);
+    let mut unregister = request(OpCode::UNREGISTER, 1, 1);
+    unregister.source = LanDestination::mac(group);
+    b.receive(clients[0], &unregister);
+    assert_eq!(b.frame().1.status, Status::SUCCESS);
+    assert_eq!(told(&mut b), [(1, Some(vec![]))]);
+    let groups = of_les(&b).clients.into_iter().map(|row| row.groups);
+    assert_eq!(groups.collect::<Vec<_>>(), [Some(vec![]), some, None]);
+    // Who asks for a group is told the BUS, registered or not.
+    let mut arp = request(OpCode::ARP, 1, 1);
+    arp.target = LanDestination::mac(group);
+    b.receive(clients[0], &arp);
+    assert_eq!(b.frame().1.target_atm, address(BUS_ADDRESS));
 }
 
 // ---- BUS ----

@@ -1,0 +1,202 @@
+//! Group addresses: those that this client wants frames of, and where frames that it sends to a group go.
+//!
+//! Source: LUNI 2.0 clauses 6, 7 (selective multicast); facts book "LANE" §13, §14.
+
+use super::arp::Path;
+use super::control::{Conn, Control, Role};
+use super::messages::ToData;
+use super::{LecConfig, LecState};
+use crate::lane::LecLimits;
+use crate::{ConnId, Instant, Trace};
+use aerostat_wire::MacAddr;
+use aerostat_wire::lane::{ControlFrame, LanDestination, OpCode, Status};
+use std::collections::BTreeSet;
+
+/// Most selective multicast servers that are called.
+const MAX_SERVERS: usize = 16;
+
+/// Group addresses among `macs`, without broadcast, `limit` at most.
+pub(super) fn some(macs: &[MacAddr], limit: usize) -> BTreeSet<MacAddr> {
+    let group = |mac: &&MacAddr| mac.is_group() && **mac != MacAddr::BROADCAST;
+    macs.iter().filter(group).take(limit).copied().collect()
+}
+/// Those that a client may want.
+pub(super) fn wanted(config: &LecConfig, macs: &[MacAddr]) -> BTreeSet<MacAddr> {
+    some(macs, config.limits.groups)
+}
+
+/// C15, and what the LES knows of it.
+pub(super) struct Groups {
+    wanted: BTreeSet<MacAddr>,
+    registered: BTreeSet<MacAddr>,
+    /// The LES refused a group: the client wants all frames until it is started again.
+    refused: bool,
+}
+
+impl Groups {
+    pub(super) fn new(config: &LecConfig) -> Self {
+        Self {
+            wanted: wanted(config, &config.groups),
+            registered: BTreeSet::new(),
+            refused: false,
+        }
+    }
+    /// How many the LES knows.
+    pub(super) fn registered(&self) -> usize {
+        self.registered.len()
+    }
+    /// Wanted, and whether the LES knows it.
+    pub(super) fn rows(&self) -> Vec<(MacAddr, bool)> {
+        let rows = self.wanted.iter();
+        rows.map(|mac| (*mac, self.registered.contains(mac)))
+            .collect()
+    }
+    /// Those that the LES knows, for another control part; `None` if it refused one.
+    pub(super) fn standing(&self) -> Option<Vec<MacAddr>> {
+        (!self.refused).then(|| self.registered.iter().copied().collect())
+    }
+    pub(super) fn stand(&mut self, registered: Option<Vec<MacAddr>>, limits: &LecLimits) {
+        self.refused = registered.is_none();
+        // One may be registered that is wanted no more.
+        let most = limits.groups.saturating_mul(2);
+        self.registered = some(&registered.unwrap_or_default(), most);
+    }
+    pub(super) fn start(&mut self) {
+        self.refused = false;
+    }
+    /// The client is no member any more.
+    pub(super) fn forget(&mut self) {
+        self.registered.clear();
+    }
+}
+
+impl Control {
+    // ---- groups wanted ----
+
+    /// C32, as far as the LES is to be told of it.
+    pub(super) const fn wants_selective(&self) -> bool {
+        self.config.selective && !self.config.proxy && self.config.v2 && !self.groups.refused
+    }
+
+    /// C15 from now on.
+    pub(super) fn want_groups(&mut self, macs: &[MacAddr]) {
+        self.groups.wanted = wanted(&self.config, macs);
+        self.config.groups = self.groups.wanted.iter().copied().collect();
+    }
+
+    pub(super) fn set_groups(&mut self, macs: &[MacAddr], now: Instant) {
+        self.want_groups(macs);
+        if self.state == LecState::Operational && self.pending.is_none() {
+            self.register_next(now);
+        }
+    }
+
+    /// Registers the next group, or takes the next one back; false if the LES knows all.
+    pub(super) fn register_group(&mut self, conn: ConnId, now: Instant) -> bool {
+        if !self.v2 || !self.wants_selective() {
+            return false;
+        }
+        let groups = &self.groups;
+        let fresh = groups.wanted.difference(&groups.registered).next();
+        let old = || groups.registered.difference(&groups.wanted).next();
+        let (op, mac) = match (fresh, old()) {
+            (Some(mac), _) => (OpCode::REGISTER, *mac),
+            (None, Some(mac)) => (OpCode::UNREGISTER, *mac),
+            (None, None) => return false,
+        };
+        let mut frame = self.frame(op);
+        frame.source = LanDestination::mac(mac);
+        self.ask(conn, frame, now);
+        true
+    }
+
+    /// The group that the pending request is about.
+    pub(super) fn pending_group(&self) -> Option<MacAddr> {
+        let frame = &self.pending.as_ref()?.frame;
+        let about = matches!(frame.op, OpCode::REGISTER | OpCode::UNREGISTER);
+        frame.source.as_mac().filter(|mac| about && mac.is_group())
+    }
+
+    pub(super) fn group_answered(&mut self, mac: MacAddr, frame: &ControlFrame, now: Instant) {
+        let register = frame.op == OpCode::REGISTER.response();
+        if register && frame.status != Status::SUCCESS {
+            // Better all frames than none of this group.
+            self.groups.refused = true;
+            let why = format!("the LES refuses group {mac}: {}", frame.status);
+            return self.fail(&why, now);
+        }
+        if register {
+            self.groups.registered.insert(mac);
+        } else {
+            self.groups.registered.remove(&mac);
+        }
+        self.register_next(now);
+    }
+
+    // ---- groups sent to ----
+
+    /// The server of a group is known: the BUS, to which its frames go already, or another.
+    pub(super) fn connect_group(&mut self, mac: MacAddr, now: Instant) {
+        let Some(entry) = self.cache.get(&mac) else {
+            return;
+        };
+        let Some(server) = entry.atm.filter(|atm| entry.wanted && *atm != self.bus) else {
+            return;
+        };
+        match entry.path {
+            Path::Direct(_) | Path::Switching | Path::Flushing { .. } => return,
+            Path::Refused(until) if until > now => return,
+            Path::None | Path::Calling | Path::Refused(_) => {}
+        }
+        let mut conns = self.conns.iter();
+        let found = conns.find(|(_, conn)| conn.role == Role::SelectiveSend && conn.peer == server);
+        let next = match found {
+            Some((&to, conn)) if conn.vc.is_some() => {
+                let fresh = self.params.path_switching_delay;
+                self.to_data.push_back(ToData::Switch { mac, to, fresh });
+                Path::Switching
+            }
+            Some(_) => Path::Calling,
+            None if self.count(Role::SelectiveSend) >= MAX_SERVERS => return,
+            None => {
+                self.call(server, Role::SelectiveSend);
+                Path::Calling
+            }
+        };
+        if let Some(entry) = self.cache.get_mut(&mac) {
+            entry.path = next;
+        }
+    }
+
+    pub(super) fn group_connected(&mut self, conn: ConnId, now: Instant) {
+        let Some(server) = self.conns.get(&conn).map(|conn| conn.peer) else {
+            return;
+        };
+        let idle = Some(self.params.vcc_timeout).filter(|idle| !idle.is_zero());
+        let mux = None;
+        self.to_data.push_back(ToData::Open { conn, idle, mux });
+        let text = format!("connection with the selective multicast server {server}");
+        self.trace(Trace::detail("lane.selective-up", text).with("peer", server));
+        for mac in self.groups_of(server) {
+            self.connect_group(mac, now);
+        }
+    }
+
+    /// The connection with a selective multicast server is gone, or could not be opened: the BUS carries its groups.
+    pub(super) fn group_released(&mut self, gone: &Conn, now: Instant) {
+        let until = now + self.params.call_retry;
+        for mac in self.groups_of(gone.peer) {
+            if gone.vc.is_some() {
+                self.lose_path(mac);
+            } else if let Some(entry) = self.cache.get_mut(&mac) {
+                entry.path = Path::Refused(until);
+            }
+        }
+    }
+
+    fn groups_of(&self, server: aerostat_wire::AtmAddress) -> Vec<MacAddr> {
+        let entries = self.cache.iter();
+        let hit = entries.filter(|(mac, entry)| mac.is_group() && entry.atm == Some(server));
+        hit.map(|(mac, _)| *mac).collect()
+    }
+}
