@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "usage: schedules [--from SEED] [--count N] [--seed SEED [--only I,J...] [--story]]
 
 Runs the schedules of N seeds (default 100) from SEED (default 0) on; exit 0 only if all hold.
+From seed 1000000 on they also have bursts of lost cells, routers without routes, and stations of Classical IP.
 --seed runs one, --only with these of its faults alone (counted from 0), --story tells what happened.";
 
 struct Arguments {

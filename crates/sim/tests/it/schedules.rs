@@ -7,10 +7,11 @@
 use crate::bench::{Bench, lab_of};
 use crate::check;
 use aerostat_lab::model::{Lab, NodeKind};
-use aerostat_node::host::ServiceKind;
+use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::meter::Path;
 use aerostat_node::ip::random;
+use aerostat_node::ip::router::StaticRoute;
 use aerostat_proto::{Duration, Instant};
 use aerostat_sim::{LinkId, NodeId};
 use std::collections::BTreeSet;
@@ -62,6 +63,30 @@ hosts:
 ",
 ];
 
+/// Stations of Classical IP with NHRP clients, two routers: only from [`WIDE`] on.
+const STATIONS: &str = "
+nhrp: { holding: 20s }
+switches: { s1: {}, s2: {} }
+links: [[s1, s2]]
+clip:
+  a:   { subnet: 10.1.0.0/24, server: r1, nhrp: true }
+  mid: { subnet: 10.9.0.0/24, server: r1, nhrp: true }
+  b:   { subnet: 10.2.0.0/24, server: r2, nhrp: true }
+routers:
+  r1: { on: s1, elans: { a: 10.1.0.1, mid: 10.9.0.1 } }
+  r2: { on: s2, elans: { mid: 10.9.0.2, b: 10.2.0.1 } }
+hosts:
+  h1: { on: s1, elan: a, ip: 10.1.0.10 }
+  h2: { on: s2, elan: b, ip: 10.2.0.10 }
+traffic:
+  - { name: there, from: h1, to: h2, kind: udp, rate: 5pps, size: 200, start: 1s }
+  - { name: back, from: h2, to: h1, kind: udp, rate: 5pps, size: 60, start: 1s }
+";
+
+/// From this seed on schedules also have bursts of lost cells, routers that lose their routes, and stations of Classical
+/// IP. Those of smaller seeds stay what they were.
+pub(crate) const WIDE: u64 = 1_000_000;
+
 /// A small generator of its own: the schedule of a seed must not change with the network's.
 struct Dice(u64);
 
@@ -88,20 +113,32 @@ enum What {
     Service(NodeId, ServiceKind),
     /// MPOA is off everywhere.
     Mpoa,
+    /// A link loses every cell, and nobody is told.
+    Burst(LinkId),
+    /// A router has no routes beyond its own networks.
+    Routes(NodeId),
 }
 
 impl What {
-    fn roll(dice: &mut Dice, lab: &Lab) -> Self {
-        use ServiceKind::{Bus, Lec, Lecs, Les, Mpc, Mps};
+    fn roll(dice: &mut Dice, lab: &Lab, wide: bool) -> Self {
+        use ServiceKind::{Bus, Clip, Lec, Lecs, Les, Mpc, Mps, Nhc};
         let node = NodeId(dice.next(lab.nodes.len() as u64) as usize);
         let link = LinkId(dice.next(lab.links.len() as u64) as usize);
-        match dice.next(12) {
+        let router = matches!(lab.nodes[node.0].kind, NodeKind::Router(_));
+        let server =
+            |node: &aerostat_lab::model::Node| matches!(node.kind, NodeKind::LaneServer(_));
+        let plain = !lab.nodes.iter().any(server);
+        match dice.next(if wide { 18 } else { 12 }) {
+            12..=15 => Self::Burst(link),
+            16 | 17 if router => Self::Routes(node),
             0..=2 => Self::Cut(link),
             3 => Self::Loss(link, dice.of(&[1e-3, 1e-2, 1e-1])),
             4 | 5 => Self::Power(node),
             6 => Self::Mpoa,
             _ => {
                 let kinds: &[ServiceKind] = match lab.nodes[node.0].kind {
+                    NodeKind::Router(_) if plain => &[Mps, Clip],
+                    NodeKind::Host(_) if plain => &[Nhc, Nhc, Clip],
                     NodeKind::LaneServer(_) => &[Les, Bus, Lecs],
                     NodeKind::Router(_) => &[Mps, Mps, Lec],
                     NodeKind::Host(_) => &[Mpc, Mpc, Lec],
@@ -114,7 +151,7 @@ impl What {
     /// Two faults of the same thing would be mended by the first of their ends.
     fn same_thing(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Loss(a, _), Self::Loss(b, _)) => a == b,
+            (Self::Loss(a, _) | Self::Burst(a), Self::Loss(b, _) | Self::Burst(b)) => a == b,
             _ => self == other,
         }
     }
@@ -125,6 +162,8 @@ impl What {
             Self::Power(node) => bench.power_off(node),
             Self::Service(node, kind) => bench.crash(node, kind),
             Self::Mpoa => bench.mpoa(false),
+            Self::Burst(link) => bench.set_errors(link, 1.0),
+            Self::Routes(node) => bench.command(node, HostCommand::Routes(Vec::new())),
         }
     }
     fn mend(self, bench: &mut Bench) {
@@ -134,8 +173,28 @@ impl What {
             Self::Power(node) => bench.power_on(node),
             Self::Service(node, kind) => bench.restart(node, kind),
             Self::Mpoa => bench.mpoa(true),
+            Self::Burst(link) => bench.set_errors(link, 0.0),
+            Self::Routes(node) => {
+                let routes = routes(&bench.lab, node);
+                bench.command(node, HostCommand::Routes(routes));
+            }
         }
     }
+}
+
+/// The routes that the lab file gives a router.
+fn routes(lab: &Lab, node: NodeId) -> Vec<StaticRoute> {
+    let NodeKind::Router(router) = &lab.nodes[node.0].kind else {
+        return Vec::new();
+    };
+    let routes = router.routes.iter();
+    routes
+        .map(|route| StaticRoute {
+            destination: route.to.network,
+            prefix: route.to.length,
+            next_hop: route.via,
+        })
+        .collect()
 }
 
 /// Something that breaks, and is mended.
@@ -173,6 +232,8 @@ impl fmt::Display for Schedule {
                 What::Power(id) => write!(f, "{} without power", node(id)),
                 What::Service(id, kind) => write!(f, "{kind} of {} crashed", node(id)),
                 What::Mpoa => write!(f, "MPOA off"),
+                What::Burst(id) => write!(f, "{} loses all cells", link(id)),
+                What::Routes(id) => write!(f, "{} without routes", node(id)),
             }?;
         }
         let end = if self.in_good_order {
@@ -188,11 +249,17 @@ impl Schedule {
     /// The schedule of a seed.
     pub(crate) fn of(seed: u64) -> Self {
         let mut dice = Dice(random::derived_seed(seed, "schedule", "start"));
-        let network = dice.next(NETWORKS.len() as u64) as usize;
-        let lab = lab_of("schedule", &[TIMES, NETWORKS[network]].concat(), &[]);
+        let wide = seed >= WIDE;
+        let known = NETWORKS.len() + usize::from(wide);
+        let network = dice.next(known as u64) as usize;
+        let text = match NETWORKS.get(network) {
+            Some(network) => [TIMES, network].concat(),
+            None => STATIONS.to_owned(),
+        };
+        let lab = lab_of("schedule", &text, &[]);
         let mut faults: Vec<Fault> = Vec::new();
         for _ in 0..=dice.next(5) {
-            let what = What::roll(&mut dice, &lab);
+            let what = What::roll(&mut dice, &lab, wide);
             let at = dice.of(&[0, 5, 100, 1000, 3000, 6000, 9000]) + dice.next(1000);
             let lasts = dice.of(&[1, 20, 300, 1500, 4000, 8000, 13_000]) + dice.next(500);
             if !faults.iter().any(|fault| fault.what.same_thing(&what)) {
@@ -376,16 +443,17 @@ fn coherent(bench: &Bench) -> Result<(), String> {
 
 /// All services stop in good order; then nothing may be left.
 fn shut_down(bench: &mut Bench) {
+    use ServiceKind::{Bus, Clip, Lec, Lecs, Les, Nhc};
     bench.mpoa(false);
     let flows = flows(bench);
-    bench.until("routed without MPOA", 20.0, |bench| {
+    // Stations go on with what their servers told them until its holding time is over.
+    bench.until("routed without MPOA", 40.0, |bench| {
         bench.all_by(&flows, Path::Lane)
     });
     bench.stop_programs();
     bench.run(Duration::from_secs(1));
     let stations: Vec<_> = bench.stations().map(|(id, _)| id).collect();
-    use ServiceKind::{Bus, Lec, Lecs, Les};
-    for kind in [Lec, Les, Bus, Lecs] {
+    for kind in [Nhc, Clip, Lec, Les, Bus, Lecs] {
         for id in &stations {
             bench.crash(*id, kind);
         }
@@ -402,6 +470,13 @@ fn black_out(bench: &mut Bench) {
     // A call waits for a dead link for T309, 10 s; only then does its end travel on.
     bench.until("silence after all hosts are off", 25.0, check::silence);
     check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
+}
+
+#[test]
+fn the_first_wide_schedules() {
+    for seed in WIDE..WIDE + 8 {
+        Schedule::of(seed).run();
+    }
 }
 
 #[test]
@@ -423,8 +498,9 @@ fn schedules_that_failed() {
 /// Every kind of network, of fault and of end comes up.
 #[test]
 fn schedules_differ() {
-    let all: Vec<_> = (0..300).map(Schedule::of).collect();
-    for network in 0..NETWORKS.len() {
+    let wide = (WIDE..WIDE + 100).map(Schedule::of);
+    let all: Vec<_> = (0..300).map(Schedule::of).chain(wide).collect();
+    for network in 0..=NETWORKS.len() {
         assert!(all.iter().any(|schedule| schedule.network == network));
     }
     let has = |what: fn(&What) -> bool| {
@@ -436,6 +512,8 @@ fn schedules_differ() {
     assert!(has(|what| matches!(what, What::Power(_))));
     assert!(has(|what| matches!(what, What::Service(..))));
     assert!(has(|what| *what == What::Mpoa));
+    assert!(has(|what| matches!(what, What::Burst(_))));
+    assert!(has(|what| matches!(what, What::Routes(_))));
     assert!(all.iter().any(|schedule| schedule.in_good_order));
     assert!(all.iter().any(|schedule| !schedule.settled));
     let one = Schedule::of(7);
