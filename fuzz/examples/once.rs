@@ -7,9 +7,11 @@ fn main() {
         "decode" => aerostat_fuzz::decode::run,
         "machine_lane" => aerostat_fuzz::lane::run,
         "machine_mpoa" => aerostat_fuzz::mpoa::run,
+        "machine_nhrp" => aerostat_fuzz::nhrp::run,
         "machine_sscop" => aerostat_fuzz::sscop::run,
         "machine_uni" => aerostat_fuzz::uni::run,
         "sequences" => aerostat_fuzz::sequences,
+        "split" => aerostat_fuzz::split::run,
         _ => panic!("no target {target:?}"),
     };
     for file in args {

@@ -7,6 +7,8 @@ pub mod decode;
 pub mod feed;
 pub mod lane;
 pub mod mpoa;
+pub mod nhrp;
+pub mod split;
 pub mod sscop;
 mod switch;
 #[path = "../../crates/proto/src/testing/mod.rs"]

@@ -393,7 +393,7 @@ fn entry(feed: &mut Feed<'_>) -> Cie {
 }
 
 /// Control packets with a right checksum, and what shortcuts carry.
-fn sdu(feed: &mut Feed<'_>) -> Vec<u8> {
+pub(crate) fn sdu(feed: &mut Feed<'_>) -> Vec<u8> {
     match feed.below(8) {
         0 => feed.octets(120).to_vec(),
         1 => {
