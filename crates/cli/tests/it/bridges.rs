@@ -190,6 +190,18 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
         // The ESI is the MAC address of pc2.
         assert!(owner.ends_with(".02a703000200.00"), "{of}: {owner}");
     }
+    // What went to her by a shortcut past the router does so again, to the other bridge.
+    wait_for("the shortcut to her new bridge", || {
+        lab.ping("aarne", "10.1.0.20", "30");
+        let rows = lab.table("pc3", "mpc");
+        rows.iter().any(|row| {
+            let egress = row["egress"].as_str().unwrap_or_default();
+            row["table"] == "ingress"
+                && row["destination"] == "10.1.0.20"
+                && row["state"] == "resolved"
+                && egress.ends_with(".02a703000200.51")
+        })
+    });
     // And back again, with nobody talking but her own word.
     lab.ok(&["move", "anna", "pc1"]);
     wait_for("her bridge to know her", || {

@@ -19,6 +19,7 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path};
 use crate::ip::stack::{Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
+use aerostat_proto::mpoa::mpc;
 use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::MacAddr;
 use std::collections::{BTreeMap, VecDeque};
@@ -351,6 +352,7 @@ impl Host {
         if let Some(mac) = mac.filter(|_| left) {
             let text = format!("{mac} is not on the segment any more");
             self.trace(Trace::detail("bridge.left", text).with("mac", mac));
+            self.tell_mpc(mpc::Input::StationLeft { itf: 0, mac }, now);
             self.tell_proxy(now);
         }
     }

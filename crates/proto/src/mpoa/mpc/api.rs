@@ -150,6 +150,13 @@ pub enum Input<'a> {
         /// The MAC address.
         mac: MacAddr,
     },
+    /// From a bridge: the station with this MAC address is not behind it any more.
+    StationLeft {
+        /// The interface of the bridge's LEC.
+        itf: usize,
+        /// The MAC address.
+        mac: MacAddr,
+    },
     /// The LEC has joined its ELAN.
     LecUp {
         /// Its interface.

@@ -536,6 +536,12 @@ impl DataPlane {
         }
     }
 
+    /// A station is behind another bridge now: what would arrive for it by shortcuts goes back to the routers.
+    pub(super) fn station_left(&mut self, itf: usize, mac: MacAddr, bus: &mut Bus) {
+        let to = |entry: &egress::Entry| entry.info.header.starts_with(&mac.0);
+        self.purge_egress(bus, |entry| entry.info.itf == itf && to(entry));
+    }
+
     /// A MAC address leads to an MPS: its own word (`own`), or that of another MAC address. What a MAC address says of
     /// itself stands, whatever others list: the LES vouches for the owner of the one, and for nobody of the others.
     fn learn(

@@ -340,6 +340,7 @@ impl Machine for Mpc {
                 self.data.associate(itf, mac, &tlvs, now, &mut self.bus);
             }
             Input::Dissociate { itf, mac } => self.data.dissociate(itf, mac),
+            Input::StationLeft { itf, mac } => self.data.station_left(itf, mac, &mut self.bus),
             Input::LecUp { itf, elan_id, mtu } => self.lec_up(itf, Elan { elan_id, mtu }),
             Input::LecDown { itf } => self.lec_down(itf, now),
             Input::SetQos { filter, qos } => {

@@ -415,6 +415,26 @@ fn lec_down_purges_its_entries() {
 }
 
 #[test]
+fn a_station_that_leaves_its_bridge_is_purged() {
+    let mut rig = called();
+    let tag = tag_of(&impose(&mut rig, &imposition(0x101, 1200)));
+    let data = rig.call_in(1, PEER, DATA);
+    assert_eq!(delivered(&arrive(&mut rig, data, Some(tag))).len(), 1);
+    let mac = OWN_MAC;
+    let other = MacAddr([2, 9, 9, 9, 9, 9]);
+    for (itf, mac) in [(0, other), (7, mac)] {
+        assert!(control_packets(&rig.input(Input::StationLeft { itf, mac })).is_empty());
+        assert_eq!(egress_rows(&rig)[0].state, EgressState::Active);
+    }
+    let sent = control_packets(&rig.input(Input::StationLeft { itf: 0, mac }));
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].1.op, op::EGRESS_PURGE_REQUEST);
+    let purging = EgressState::Purging { usable: false };
+    assert_eq!(egress_rows(&rig)[0].state, purging);
+    assert!(delivered(&arrive(&mut rig, data, Some(tag))).is_empty());
+}
+
+#[test]
 fn imposition_during_a_purge_makes_a_new_entry() {
     let mut rig = called();
     impose(&mut rig, &imposition(0x101, 10));
