@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Qos(QosArgs),
     /// Break a node, a service or a link of a running lab, or mend it
     Fault(FaultArgs),
+    /// Show a running lab as the files that Linux had under /proc/atm
+    Mount(MountArgs),
     /// Plug a station into another bridging host of a running lab
     Move(MoveArgs),
     /// Record the cells of links of a running lab as pcapng

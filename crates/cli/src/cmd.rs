@@ -13,6 +13,7 @@ mod inspect;
 mod linux_atm;
 mod ls;
 mod man;
+mod mount;
 mod move_station;
 mod pvc;
 mod qos;
@@ -44,6 +45,7 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Atmdiag(args) => linux_atm::atmdiag(&args),
         Command::Qos(args) => qos::run(&args),
         Command::Fault(args) => fault::run(&args),
+        Command::Mount(args) => mount::run(&args),
         Command::Move(args) => move_station::run(&args),
         Command::Capture(args) => capture::run(args),
         Command::Trace(args) => trace::run(&args),

@@ -13,6 +13,7 @@ pub mod detach;
 mod driver;
 mod kernel;
 mod ladder;
+pub mod mount;
 pub mod namespace;
 pub mod outside;
 mod pvc;

@@ -331,3 +331,22 @@ pub(crate) struct MoveArgs {
     #[command(flatten)]
     pub(crate) which: RunningLab,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DIR/HOST/atm/mpc and DIR/HOST/atm/lec (also under DIR/HOST/net/atm) have the texts that Linux had under /proc, of the
+moment at which they are opened. What is written to mpc changes QoS entries, as in Linux: 'add ENTRY' or 'del FILTER'.
+It stays in the foreground; Ctrl-C unmounts, and so does the end of the lab. Needs /dev/fuse, and root or fusermount3.
+
+Exit codes: 0 unmounted, 1 it failed, 2 wrong usage, 4 no such lab is running, 5 no /dev/fuse or no permission.
+
+Examples:
+  aerostat mount /mnt/lab &
+  cat /mnt/lab/urku/net/atm/mpc
+  echo 'add 10.2.0.10 tx=80000,0,1600 rx=tx' > /mnt/lab/urku/atm/mpc")]
+pub(crate) struct MountArgs {
+    /// An empty directory
+    pub(crate) directory: std::path::PathBuf,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}

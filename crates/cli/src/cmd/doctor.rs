@@ -1,7 +1,7 @@
 //! `aerostat doctor`: what this system lacks for live labs, and how to get it.
 
 use crate::args::DoctorArgs;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Outcome, say};
 use crate::output::{self, Rows};
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -37,7 +37,10 @@ const CAP_SYS_ADMIN: u32 = 21;
 
 /// Looks at everything and shows it.
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
-    let mut checks = vec![tun(), privilege(), bridges()];
+    for directory in aerostat_live::mount::sweep() {
+        say(format_args!("took away a dead mount at {directory}"));
+    }
+    let mut checks = vec![tun(), privilege(), bridges(), fuse()];
     checks.extend(PROGRAMS.into_iter().map(program));
     let mut rows = Rows::new(&["check", "state", "used_for", "advice"]);
     for check in &checks {
@@ -100,6 +103,23 @@ fn privilege() -> Check {
         vital: true,
         used_for: "network namespaces of kernel hosts",
         advice,
+    }
+}
+
+fn fuse() -> Check {
+    let opened = File::options().read(true).write(true).open("/dev/fuse");
+    Check {
+        name: "/dev/fuse",
+        ok: opened.is_ok(),
+        vital: false,
+        used_for: "aerostat mount",
+        advice: match &opened {
+            Ok(_) => "can be opened".to_owned(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                "sudo modprobe fuse (in a container: --device /dev/fuse)".to_owned()
+            }
+            Err(error) => format!("{error}: run as root"),
+        },
     }
 }
 

@@ -13,6 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Stops the lab that is meant, or all.
 pub(crate) fn run(args: &DownArgs) -> Outcome {
+    aerostat_live::mount::sweep();
     if !args.all {
         return stop(client::choose(&args.which)?.name);
     }

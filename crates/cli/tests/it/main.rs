@@ -6,6 +6,7 @@ mod fault;
 mod joined;
 mod linux_atm;
 mod live;
+mod mount;
 mod pvc;
 mod qos;
 mod results;
