@@ -23,6 +23,7 @@ use aerostat_proto::{Duration, Instant, ilmi, uni};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
+use std::net::Ipv6Addr;
 
 mod flows;
 mod lane;
@@ -312,6 +313,11 @@ impl<'a> Builder<'a> {
         host.register_by_ilmi(config);
     }
 
+    /// IPv6 address of an interface: embedded nodes have none.
+    fn ip6(&self, id: NodeId, lec: &LecModel) -> Option<(Ipv6Addr, u8)> {
+        self.lab.ip6(lec).filter(|_| self.is_kernel(id))
+    }
+
     fn router(&self, id: NodeId, name: &str, model: &RouterModel, life: u32, now: Instant) -> Host {
         let interfaces = model.lecs.iter().map(|lec| {
             let elan = self.lab.elan(lec.elan);
@@ -339,7 +345,19 @@ impl<'a> Builder<'a> {
             arp: router::ArpParams::default(),
         };
         let _ = now;
-        let made = Box::new(Router::new(config).expect("a resolved lab's addresses"));
+        let mut made = Box::new(Router::new(config).expect("a resolved lab's addresses"));
+        for (itf, lec) in model.lecs.iter().enumerate() {
+            if let Some(own) = self.ip6(id, lec) {
+                made.set_ipv6(itf, own);
+            }
+        }
+        let routes = self.lab.routes6(id).into_iter();
+        let routes = routes.map(|(to, next_hop)| router::StaticRoute6 {
+            destination: to.network,
+            prefix: to.length,
+            next_hop,
+        });
+        made.set_ipv6_routes(routes.collect());
         let ip = if self.is_kernel(id) {
             Ip::KernelRouter(made)
         } else {
@@ -357,7 +375,7 @@ impl<'a> Builder<'a> {
             self.add_lec(&mut host, id, &lec, life);
         }
         if let Some(mps) = &model.mpoa {
-            self.add_mps(&mut host, name, model, mps, life);
+            self.add_mps(&mut host, (id, name), model, mps, life);
         }
         host
     }
@@ -533,7 +551,7 @@ impl<'a> Builder<'a> {
     fn add_mps(
         &self,
         host: &mut Host,
-        name: &str,
+        (id, name): (NodeId, &str),
         router: &RouterModel,
         model: &MpsModel,
         life: u32,
@@ -549,7 +567,7 @@ impl<'a> Builder<'a> {
                 itf: itf as u32,
                 ip: lec.ip,
                 prefix_len: elan.subnet.length,
-                ip6: None,
+                ip6: self.ip6(id, lec),
                 mac: lec.mac,
                 elan_id: elan.id,
                 lane: elan.clip.is_none(),

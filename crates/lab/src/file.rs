@@ -200,6 +200,8 @@ section! {
     ElanFile {
         /// Its IP subnet.
         subnet: At<Net>,
+        /// Its IPv6 prefix, for Linux kernel hosts and routers: the last 32 bits of each address are the IPv4 address.
+        ip6: Option<At<Net6>>,
         /// Largest frame; default 1516. With servers outside: what clients ask for; default: what the servers say.
         mtu: Option<At<Mtu>>,
         /// Version of LAN emulation of its LES, 1 or 2; default 2.

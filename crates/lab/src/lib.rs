@@ -13,6 +13,7 @@ pub mod diag;
 pub mod event;
 mod field;
 mod file;
+pub mod ipv6;
 pub mod ladder;
 pub mod model;
 mod overrides;

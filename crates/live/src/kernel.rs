@@ -43,7 +43,8 @@ impl KernelNode {
             NodeKind::Switch(_) | NodeKind::LaneServer(_) | NodeKind::Outside(_) => (&[], false),
         };
         let namespace = NetNs::create()?;
-        namespace.run(|| settings(forwards))?;
+        let six = node.lecs().iter().any(|lec| lab.ip6(lec).is_some());
+        namespace.run(|| settings(forwards, six))?;
         let bridges = matches!(&node.kind, NodeKind::Host(host) if !host.bridge.is_empty());
         let mut taps = Vec::new();
         for lec in node.lecs() {
@@ -52,18 +53,27 @@ impl KernelNode {
                 name: lab.interface_name(lec),
                 mac: lec.mac,
                 ip: (!bridges).then_some((lec.ip, elan.subnet.length)),
+                ip6: lab.ip6(lec).filter(|_| !bridges),
                 mtu: elan.ip_mtu(),
             };
             taps.push(Tap::create(&namespace, &config)?);
             if bridges {
                 let address = format!("{}/{}", lec.ip, elan.subnet.length);
-                namespace.run(|| bridge(&config, &address))?;
+                let six = lab.ip6(lec).map(|(ip, length)| format!("{ip}/{length}"));
+                namespace.run(|| {
+                    bridge(&config, &address)?;
+                    six.map_or(Ok(()), |address| ipv6_of_bridge(&address))
+                })?;
             }
         }
         namespace.run(|| {
             for route in routes {
                 let to = format!("{}/{}", route.to.network, route.to.length);
                 ip(&["route", "add", &to, "via", &route.via.to_string()])?;
+            }
+            for (to, via) in lab.routes6(id) {
+                let (to, via) = (to.to_string(), via.to_string());
+                ip(&["-6", "route", "add", &to, "via", &via])?;
             }
             Ok(())
         })?;
@@ -96,8 +106,16 @@ fn bridge(tap: &TapConfig, address: &str) -> io::Result<()> {
     ip(&["link", "set", "dev", BRIDGE, "up"])
 }
 
+fn ipv6_of_bridge(address: &str) -> io::Result<()> {
+    std::fs::write(
+        format!("/proc/sys/net/ipv6/conf/{BRIDGE}/disable_ipv6"),
+        "0",
+    )?;
+    ip(&["-6", "address", "add", address, "dev", BRIDGE, "nodad"])
+}
+
 /// Settings of the calling thread's network namespace, before it has interfaces.
-pub(crate) fn settings(forwards: bool) -> io::Result<()> {
+pub(crate) fn settings(forwards: bool, six: bool) -> io::Result<()> {
     let set = |name: &str, value: &str| {
         let path = format!("/proc/sys/net/{name}");
         std::fs::write(&path, value)
@@ -109,6 +127,15 @@ pub(crate) fn settings(forwards: bool) -> io::Result<()> {
         let _ = set(&format!("ipv4/conf/{scope}/send_redirects"), "0");
     }
     let _ = set("ipv6/conf/default/disable_ipv6", "1");
+    if six {
+        // Addresses and routes are those of the lab file, and unique: nothing is to be found out or tried first.
+        for name in ["accept_ra", "autoconf", "accept_dad", "dad_transmits"] {
+            let _ = set(&format!("ipv6/conf/default/{name}"), "0");
+        }
+        if forwards {
+            set("ipv6/conf/all/forwarding", "1")?;
+        }
+    }
     // Everybody may ping, without a capability of its own inside the lab.
     let _ = set("ipv4/ping_group_range", "0 0");
     if forwards {

@@ -176,7 +176,7 @@ impl Station {
         let mac = station.mac.to_string();
         let namespace = NetNs::create()?;
         namespace.run(|| {
-            settings(false)?;
+            settings(false, false)?;
             let _ = std::fs::write("/proc/sys/net/ipv4/conf/default/arp_notify", "1");
             let pair = [
                 "link", "add", "name", INTERFACE, "address", &mac, "mtu", &mtu,

@@ -27,6 +27,8 @@ pub struct TapConfig {
     pub mac: MacAddr,
     /// Its IPv4 address and prefix length.
     pub ip: Option<(std::net::Ipv4Addr, u8)>,
+    /// IPv6 address and prefix length; without one the interface speaks no IPv6.
+    pub ip6: Option<(std::net::Ipv6Addr, u8)>,
     /// Largest IP packet, octets.
     pub mtu: u16,
 }
@@ -48,7 +50,13 @@ impl Tap {
             device.set_nonblocking(true)?;
             // Nothing but our own traffic: no IPv6 chatter from an interface that nobody asked for it.
             let v6 = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", config.name);
-            let _ = std::fs::write(v6, "1");
+            if let Some((address, prefix)) = config.ip6 {
+                std::fs::write(v6, "0")?;
+                let text = format!("{address}/{prefix}");
+                ip(&["-6", "address", "add", &text, "dev", &config.name, "nodad"])?;
+            } else {
+                let _ = std::fs::write(v6, "1");
+            }
             if let Some((address, prefix)) = config.ip {
                 let text = format!("{address}/{prefix}");
                 ip(&[
@@ -133,6 +141,7 @@ mod tests {
             name: "lec0".into(),
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             ip: Some(([10, 1, 0, 10].into(), 24)),
+            ip6: None,
             mtu: 1500,
         };
         let tap = match Tap::create(&ns, &config) {

@@ -579,3 +579,71 @@ fn a_kernel_router_triggers_its_clients() {
     lab.ok(&["down"]);
     lab.nothing_is_left();
 }
+
+/// IPv6 datagrams that a kernel router has forwarded.
+fn forwarded_6(lab: &Runtime, router: &str) -> u64 {
+    let counts = lab.ok(&["exec", router, "--", "cat", "/proc/net/snmp6"]);
+    let line = counts
+        .lines()
+        .find(|line| line.starts_with("Ip6OutForwDatagrams"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    number.expect("Ip6OutForwDatagrams")
+}
+
+/// Neighbour discovery over LANE, kernel routers on the way, then a shortcut past them; IPv4 beside it.
+#[test]
+fn ipv6_finds_its_shortcut_too() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("ipv6");
+    let wanted = [
+        "routers.r1.kernel=true",
+        "routers.r2.kernel=true",
+        "lane.elans.a.ip6=2001:db8:1::/64",
+        "lane.elans.b.ip6=2001:db8:2::/64",
+        "lane.elans.core.ip6=2001:db8:9::/64",
+    ];
+    let mut up = vec!["up", "-d", "-q", LAB];
+    up.extend(wanted.iter().flat_map(|set| ["--set", set]));
+    lab.ok(&up);
+    let ping = |count: &str, to: &str| {
+        let out = lab.ok(&[
+            "exec", "urku", "--", "ping", "-q", "-i", "0.02", "-c", count, to,
+        ]);
+        assert!(out.contains(" 0% packet loss"), "{out}");
+    };
+    let target = "2001:db8:2::a02:a";
+    ping("5", target);
+    assert!(forwarded_6(&lab, "r1") >= 5, "the kernel forwards");
+    let mut events = String::new();
+    wait_for("both shortcuts", || {
+        ping("40", target);
+        ping("40", "10.2.0.10");
+        events = lab.ok(&["events"]);
+        let first = |to: &str| {
+            let mut lines = events
+                .lines()
+                .filter(|line| line.contains("mpc.shortcut.first"));
+            lines.any(|line| line.contains(&format!("first packet to {to} over")))
+        };
+        // There and back.
+        first(target) && first("2001:db8:1::a01:a") && first("10.2.0.10")
+    });
+    let before = forwarded_6(&lab, "r1");
+    ping("50", target);
+    assert_eq!(
+        forwarded_6(&lab, "r1"),
+        before,
+        "packets pass the router by"
+    );
+    let text = lab.ok(&["inspect", "urku", "mpc", "-o", "proc"]);
+    let (linux, own) = text.split_once("IPv6 (not in Linux)").expect("both");
+    assert!(linux.contains("\n10.2.0.10       resolved   ") && !linux.contains("2001:"));
+    assert!(
+        own.contains("\n2001:db8:2::a02:a                        resolved   "),
+        "{own}"
+    );
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}

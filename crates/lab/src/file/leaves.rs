@@ -1,6 +1,7 @@
 //! Single values of a lab file, and how they are written.
 
 use crate::field::{FromText, scalar};
+use crate::ipv6::Ip6Net;
 use crate::model::{Congestion, SendRate, Side};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
@@ -53,6 +54,11 @@ scalar!(
     /// An IPv4 network.
     Net(IpNet), |text: &str| text.parse::<IpNet>(),
     { "type": "string", "pattern": "^[0-9.]+/[0-9]+$", "examples": ["10.1.0.0/24"] }
+);
+scalar!(
+    /// An IPv6 network.
+    Net6(Ip6Net), |text: &str| text.parse::<Ip6Net>(),
+    { "type": "string", "pattern": "^[0-9a-fA-F:.]+/[0-9]+$", "examples": ["2001:db8:1::/64"] }
 );
 scalar!(
     /// Maximum frame size of an ELAN.

@@ -1,6 +1,7 @@
 //! Emulated LANs and Classical IP subnets, and who serves them.
 
 use super::{Attachment, ElanId, NodeId};
+use crate::ipv6::Ip6Net;
 use crate::units::IpNet;
 use aerostat_proto::Duration;
 use aerostat_proto::lane::lecs::Criterion;
@@ -54,6 +55,8 @@ pub struct Elan {
     pub id: u32,
     /// The IP subnet that lives on it.
     pub subnet: IpNet,
+    /// Its IPv6 prefix, for kernel nodes; see [`Lab::ip6`](super::Lab::ip6).
+    pub ip6: Option<Ip6Net>,
     /// Largest data frame.
     pub max_frame: MaxFrameSize,
     /// Address of its LES.

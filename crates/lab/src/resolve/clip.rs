@@ -37,6 +37,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             name: name.value.0.clone(),
             id: 0,
             subnet,
+            ip6: None,
             max_frame: MaxFrameSize::UNSPECIFIED,
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,

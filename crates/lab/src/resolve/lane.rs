@@ -4,6 +4,7 @@ use super::outside;
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
+use crate::ipv6;
 use crate::model::{Elan, ElanId, ForeignServers, Lab, NodeKind};
 use crate::plan;
 use aerostat_proto::lane::lecs::Criterion;
@@ -169,6 +170,7 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     }
     for (n, (name, elan)) in table.iter().enumerate() {
         check_subnet(&table[..n], name, elan, d);
+        ipv6::check(&table[..n], name, elan, d);
         check_size(elan, d);
         let foreign = foreign(name, elan, d);
         if foreign.is_none() && section.on.is_none() {
@@ -179,6 +181,7 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             name: name.value.0.clone(),
             id: n as u32 + 1,
             subnet: elan.subnet.value.0,
+            ip6: elan.ip6.as_ref().map(|net| net.value.0),
             max_frame: elan
                 .mtu
                 .as_ref()

@@ -334,6 +334,16 @@ impl Builder<'_> {
         {
             d.error(given.at, "a queue holds 1 to 1000000 frames");
         }
+        let six = |lec: &Lec| self.lab.elan(lec.elan).ip6.is_some();
+        if let Some(kernel) = router.kernel.as_ref().filter(|kernel| !kernel.value)
+            && lecs.iter().any(six)
+        {
+            d.warning(
+                kernel.at,
+                format!("router {text} is embedded: it forwards no IPv6"),
+            )
+            .hint("embedded hosts and routers speak IPv4 only");
+        }
         self.finish(NodeKind::Router(Router {
             attachment,
             lecs,

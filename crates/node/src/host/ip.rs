@@ -2,7 +2,7 @@
 
 use super::{Host, HostOutput, Part, Service};
 use crate::ip::apps::AppCommand;
-use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput};
+use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
 use crate::ip::stack::{Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mps;
@@ -22,7 +22,7 @@ pub enum Ip {
     /// A Linux kernel host; frames come and go through the driver.
     Kernel,
     /// A Linux kernel router. The kernel forwards; the embedded router beside it only answers the MPOA server's
-    /// questions about routes and neighbours, and hears ARP replies for that.
+    /// questions about routes and neighbours, and hears ARP replies and Neighbour Advertisements for that.
     KernelRouter(Box<Router>),
 }
 
@@ -45,7 +45,7 @@ impl Ip {
             }
             Self::Kernel => Some(frame),
             Self::KernelRouter(router) => {
-                if is_arp_reply(&frame) {
+                if is_arp_reply(&frame) || is_advertisement(&frame) {
                     let input = RouterInput::Frame {
                         interface: itf,
                         bytes: &frame,
@@ -156,7 +156,7 @@ impl Host {
                 self.tell_mps(
                     mps::Input::NeighbourChanged {
                         itf: interface as u32,
-                        ip: address.into(),
+                        ip: address,
                     },
                     now,
                 );
@@ -172,14 +172,12 @@ impl Host {
                 self.set_tlvs(itf as usize, tlvs, now);
             }
             mps::Output::LookupRoute { query, dst } => {
-                let router = self.ip.router();
-                let found = router.and_then(|router| match dst {
-                    IpAddr::V4(dst) => Some((router.lookup(dst), router.covers(dst))),
-                    IpAddr::V6(_) => None,
+                let found = self.ip.router().map(|router| match dst {
+                    IpAddr::V4(dst) => (route_result(router.lookup(dst)), router.covers(dst)),
+                    // Never more than the address alone.
+                    IpAddr::V6(dst) => (router.lookup_ipv6(dst), u8::MAX),
                 });
-                let (found, covers) = found.unzip();
-                let result = found.and_then(route_result);
-                let covers = covers.unwrap_or(u8::MAX);
+                let (result, covers) = found.unwrap_or((None, u8::MAX));
                 let answer = mps::Input::Route {
                     query,
                     result,
@@ -188,13 +186,10 @@ impl Host {
                 self.tell_mps(answer, now);
             }
             mps::Output::ResolveL2 { query, itf, ip } => {
-                let IpAddr::V4(address) = ip else {
-                    return self.answer_l2(query, None, now);
-                };
                 let resolve = RouterInput::Resolve {
                     token: query.into(),
                     interface: itf as usize,
-                    address,
+                    address: ip,
                 };
                 let asked = self
                     .ip
@@ -252,7 +247,8 @@ impl Host {
             let mut frame = interface.mac.0.to_vec();
             // A locally administered address that nobody has: the kernel does not look at it.
             frame.extend_from_slice(&[0x02, 0, 0, 0, 0, 0]);
-            frame.extend_from_slice(&[0x08, 0x00]);
+            let six = packet.first().is_some_and(|octet| octet >> 4 == 6);
+            frame.extend_from_slice(if six { &[0x86, 0xdd] } else { &[0x08, 0x00] });
             frame.extend_from_slice(packet);
             self.out.push_back(HostOutput::Frame { itf: 0, frame });
         }

@@ -2,7 +2,8 @@
 //!
 //! States of a neighbour: *asked* (requests by broadcast until an answer or
 //! [`ArpParams::attempts`]) and *known* (until [`ArpParams::ageing`] after it was last heard; if it
-//! was used in that time it is asked again, by unicast, and stays in use meanwhile).
+//! was used in that time it is asked again, by unicast, and stays in use meanwhile). Neighbours of IPv6 (`six`) live by
+//! the same table.
 
 use super::engine::Job;
 use super::packet::{Class, address, class};
@@ -46,20 +47,14 @@ impl Default for ArpParams {
 
 /// What the table wants done.
 #[derive(Debug)]
-pub(super) enum ArpEvent {
+pub(super) enum ArpEvent<A = Ipv4Addr> {
     /// Send a request: by broadcast, or to the address known so far.
-    Ask {
-        address: Ipv4Addr,
-        known: Option<[u8; 6]>,
-    },
+    Ask { address: A, known: Option<[u8; 6]> },
     /// Tell of a change.
-    Changed {
-        address: Ipv4Addr,
-        mac: Option<[u8; 6]>,
-    },
+    Changed { address: A, mac: Option<[u8; 6]> },
     /// Send a packet that has waited, or drop it.
     Release {
-        address: Ipv4Addr,
+        address: A,
         job: Job,
         mac: Option<[u8; 6]>,
     },
@@ -68,7 +63,7 @@ pub(super) enum ArpEvent {
     /// Answer a question.
     Answer {
         token: u64,
-        address: Ipv4Addr,
+        address: A,
         mac: Option<[u8; 6]>,
     },
 }
@@ -88,15 +83,15 @@ struct Neighbour {
 
 /// The neighbours of one interface.
 #[derive(Debug)]
-pub(super) struct Neighbours {
+pub(super) struct Neighbours<A = Ipv4Addr> {
     params: ArpParams,
-    table: BTreeMap<Ipv4Addr, Neighbour>,
-    events: VecDeque<ArpEvent>,
+    table: BTreeMap<A, Neighbour>,
+    events: VecDeque<ArpEvent<A>>,
     /// Not later than the earliest due time; saves walking the table.
     next: Option<Instant>,
 }
 
-impl Neighbours {
+impl<A: Copy + Ord> Neighbours<A> {
     pub(super) fn new(mut params: ArpParams) -> Self {
         // Zero would ask without end at one instant.
         params.retry = params.retry.max(Duration::from_millis(1));
@@ -109,21 +104,21 @@ impl Neighbours {
         }
     }
 
-    pub(super) fn known(&self) -> impl Iterator<Item = (Ipv4Addr, [u8; 6])> {
+    pub(super) fn known(&self) -> impl Iterator<Item = (A, [u8; 6])> {
         self.table
             .iter()
             .filter_map(|(address, n)| n.mac.map(|mac| (*address, mac)))
     }
 
     /// The hardware address, if known; the entry then counts as used.
-    pub(super) fn lookup(&mut self, address: Ipv4Addr) -> Option<[u8; 6]> {
+    pub(super) fn lookup(&mut self, address: A) -> Option<[u8; 6]> {
         let neighbour = self.table.get_mut(&address)?;
         neighbour.used = true;
         neighbour.mac
     }
 
     /// Lets a packet wait for a neighbour that is not known; `Err` if the table is full.
-    pub(super) fn wait(&mut self, address: Ipv4Addr, job: Job, now: Instant) -> Result<(), Job> {
+    pub(super) fn wait(&mut self, address: A, job: Job, now: Instant) -> Result<(), Job> {
         let limit = self.params.pending;
         if !self.begin(address, now) {
             return Err(job);
@@ -140,7 +135,7 @@ impl Neighbours {
     }
 
     /// A question of the MPOA server.
-    pub(super) fn ask(&mut self, token: u64, address: Ipv4Addr, now: Instant) {
+    pub(super) fn ask(&mut self, token: u64, address: A, now: Instant) {
         if let Some(mac) = self.lookup(address) {
             return self.events.push_back(ArpEvent::Answer {
                 token,
@@ -164,7 +159,7 @@ impl Neighbours {
     }
 
     /// Makes sure that a neighbour is being asked; false if there is no room for it.
-    fn begin(&mut self, address: Ipv4Addr, now: Instant) -> bool {
+    fn begin(&mut self, address: A, now: Instant) -> bool {
         if self.table.contains_key(&address) {
             return true;
         }
@@ -189,7 +184,7 @@ impl Neighbours {
     }
 
     /// Somebody says where `address` is; `create`: an entry may be made for it.
-    pub(super) fn learn(&mut self, address: Ipv4Addr, mac: [u8; 6], create: bool, now: Instant) {
+    pub(super) fn learn(&mut self, address: A, mac: [u8; 6], create: bool, now: Instant) {
         if !self.table.contains_key(&address) && (!create || !self.make_room()) {
             return;
         }
@@ -236,7 +231,7 @@ impl Neighbours {
 
     fn release(
         &mut self,
-        address: Ipv4Addr,
+        address: A,
         pending: VecDeque<Job>,
         questions: Vec<u64>,
         mac: Option<[u8; 6]>,
@@ -259,14 +254,14 @@ impl Neighbours {
             return;
         }
         let due = self.table.iter().filter(|(_, n)| n.due <= now);
-        let due: Vec<Ipv4Addr> = due.map(|(address, _)| *address).collect();
+        let due: Vec<A> = due.map(|(address, _)| *address).collect();
         for address in due {
             self.overdue(address, now);
         }
         self.next = self.table.values().map(|n| n.due).min();
     }
 
-    fn overdue(&mut self, address: Ipv4Addr, now: Instant) {
+    fn overdue(&mut self, address: A, now: Instant) {
         let params = self.params;
         let Some(neighbour) = self.table.get_mut(&address) else {
             return;
@@ -294,7 +289,7 @@ impl Neighbours {
         self.next
     }
 
-    pub(super) fn poll_event(&mut self) -> Option<ArpEvent> {
+    pub(super) fn poll_event(&mut self) -> Option<ArpEvent<A>> {
         self.events.pop_front()
     }
 }

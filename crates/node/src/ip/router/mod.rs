@@ -7,6 +7,8 @@
 //! [`RouterOutput::NeighbourChanged`] and [`RouterOutput::RoutesChanged`], and puts packets from shortcuts that end here into the
 //! router with [`RouterInput::Inject`].
 //!
+//! Of IPv6 it knows what that server asks for beside a kernel router (`six`), and forwards none.
+//!
 //! **Path of a packet.** Interface → checks → own address? answered here; multicast, broadcast?
 //! dropped; else engine (rate, queue) → time to live → route → MTU → ARP → interface. Drops are
 //! counted by reason at the interface where the packet came in.
@@ -22,10 +24,13 @@ mod engine;
 mod icmp;
 mod packet;
 mod routes;
+mod six;
 
 pub use arp::ArpParams;
 pub use engine::Forwarding;
 pub use routes::{RouteResult, StaticRoute};
+pub use six::StaticRoute6;
+pub(crate) use six::is_advertisement;
 
 use aerostat_proto::{Instant, Machine, Refused, Trace};
 use arp::{ArpEvent, Neighbours};
@@ -33,9 +38,10 @@ use engine::{Engine, Job};
 use icmp::{Answer, Limiter};
 use packet::{Class, ETHERNET_HEADER};
 use routes::Routes;
+use six::Six;
 use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// One interface of a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +95,7 @@ pub enum RouterInput<'a> {
         /// The interface's number.
         interface: usize,
         /// The neighbour.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
     /// The link of an interface came or went. Without it the interface's routes do not count, and what they
     /// lead to is unreachable unless another route has the same prefix; at birth all links are there.
@@ -120,7 +126,7 @@ pub enum RouterOutput {
         /// As asked.
         interface: usize,
         /// As asked.
-        address: Ipv4Addr,
+        address: IpAddr,
         /// `None`: nobody answers there.
         mac: Option<[u8; 6]>,
     },
@@ -129,7 +135,7 @@ pub enum RouterOutput {
         /// The interface's number.
         interface: usize,
         /// The neighbour.
-        address: Ipv4Addr,
+        address: IpAddr,
         /// Its hardware address; `None`: no longer known.
         mac: Option<[u8; 6]>,
     },
@@ -218,6 +224,8 @@ struct Port {
 pub struct Router {
     ports: Vec<Port>,
     routes: Routes,
+    /// What is known of IPv6.
+    six: Six,
     engine: Engine,
     limiter: Limiter,
     shortcut: InterfaceCounters,
@@ -249,8 +257,10 @@ impl Router {
             neighbours: Neighbours::new(arp),
             counters: InterfaceCounters::default(),
         });
+        let ports: Vec<Port> = ports.collect();
         Ok(Self {
-            ports: ports.collect(),
+            six: Six::new(arp, ports.len()),
+            ports,
             routes,
             engine,
             limiter: Limiter::default(),
@@ -330,6 +340,9 @@ impl Router {
                 self.drop_packet(origin, DropReason::Multicast);
             }
             EthernetProtocol::Ipv4 => self.packet_in(origin, bytes.to_vec(), now),
+            EthernetProtocol::Ipv6 if is_advertisement(bytes) => {
+                self.advertised(interface, bytes, now);
+            }
             _ => self.drop_packet(origin, DropReason::NotIp),
         }
     }
@@ -531,7 +544,7 @@ impl Router {
             }
             ArpEvent::Changed { address, mac } => RouterOutput::NeighbourChanged {
                 interface,
-                address,
+                address: address.into(),
                 mac,
             },
             ArpEvent::Answer {
@@ -541,7 +554,7 @@ impl Router {
             } => RouterOutput::Resolved {
                 token,
                 interface,
-                address,
+                address: address.into(),
                 mac,
             },
             ArpEvent::Release {
@@ -591,9 +604,14 @@ impl Router {
         }
     }
 
-    fn resolve(&mut self, token: u64, interface: usize, address: Ipv4Addr, now: Instant) {
-        self.ports[interface].neighbours.ask(token, address, now);
-        self.arp_events(now);
+    fn resolve(&mut self, token: u64, interface: usize, address: IpAddr, now: Instant) {
+        match address {
+            IpAddr::V4(address) => {
+                self.ports[interface].neighbours.ask(token, address, now);
+                self.arp_events(now);
+            }
+            IpAddr::V6(address) => self.solicit(token, interface, address, now),
+        }
     }
 }
 
@@ -645,6 +663,7 @@ impl Machine for Router {
             self.ports[interface].neighbours.timeout(now);
         }
         self.arp_events(now);
+        self.six_timeout(now);
     }
 
     fn poll_output(&mut self) -> Option<RouterOutput> {
@@ -657,6 +676,9 @@ impl Machine for Router {
             .iter()
             .filter_map(|port| port.neighbours.deadline())
             .min();
-        [self.engine.deadline(), arp].into_iter().flatten().min()
+        [self.engine.deadline(), arp, self.six.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

@@ -178,6 +178,11 @@ impl Routes {
             .find(|entry| !self.down.contains(&entry.interface))
     }
 
+    /// True if the interface has no link.
+    pub(super) fn is_down(&self, interface: usize) -> bool {
+        self.down.contains(&interface)
+    }
+
     pub(super) fn lookup(&self, destination: Ipv4Addr) -> RouteResult {
         if let Some(interface) = self.own.iter().position(|own| *own == destination) {
             return RouteResult::Local { interface };

@@ -443,10 +443,11 @@ impl Daemon {
                 continue;
             };
             // 0 and 255 both stand for "no prefix": the address itself.
-            let prefix = if matches!(cie.prefix, 1..=32) {
+            let whole = width(destination);
+            let prefix = if (1..=whole).contains(&cie.prefix) {
                 cie.prefix
             } else {
-                32
+                whole
             };
             bus.kernel(ToKernel::IngressPurge {
                 scope,

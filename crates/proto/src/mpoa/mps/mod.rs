@@ -44,7 +44,8 @@
 //! on clients (every imposed binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
 //! extensions are passed on but not made.
 //!
-//! **Deviations.** Only the first entry of an NHRP reply goes to the client, and only MPOA's extensions and
+//! **Deviations.** IPv6 is resolved as IPv4 is, where an interface has an IPv6 address: our own addition, protocol type
+//! 0x86DD; triggers are for IPv4. Only the first entry of an NHRP reply goes to the client, and only MPOA's extensions and
 //! the client's own: clients in the field cannot read more. A client that no Keep-Alive can reach for p2 is
 //! taken as dead. An MTU above 18174 is passed on as "unknown". A packet on a shortcut that ends here
 //! passes the router as any other, so its TTL is decremented twice: by the client and by the router.

@@ -17,7 +17,7 @@ fn arp_asks_waits_forwards_and_answers() {
     assert_eq!(bytes[..14], [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 1, 0, 8, 6]);
     let changed = RouterOutput::NeighbourChanged {
         interface: 0,
-        address: A,
+        address: A.into(),
         mac: Some(HOST_A.1),
     };
     assert_eq!(out[1..], [changed]);
@@ -37,7 +37,7 @@ fn arp_asks_waits_forwards_and_answers() {
     let question = RouterInput::Resolve {
         token: 77,
         interface: 1,
-        address: B,
+        address: B.into(),
     };
     assert_eq!(bench.put(question), []);
     let out = bench.frame(1, &arp(false, HOST_B, GATE[1]));
@@ -69,7 +69,7 @@ fn arp_asks_waits_forwards_and_answers() {
     let answer = RouterOutput::Resolved {
         token: 77,
         interface: 1,
-        address: B,
+        address: B.into(),
         mac,
     };
     assert_eq!(out[2], answer);
@@ -81,7 +81,7 @@ fn arp_asks_waits_forwards_and_answers() {
         out,
         [RouterOutput::NeighbourChanged {
             interface: 1,
-            address: B,
+            address: B.into(),
             mac: moved
         }]
     );
@@ -98,7 +98,7 @@ fn nobody_answers_arp() {
     let question = RouterInput::Resolve {
         token: 5,
         interface: 1,
-        address: B,
+        address: B.into(),
     };
     assert_eq!(bench.put(question), []);
     for ms in [1000, 2000] {
@@ -121,7 +121,7 @@ fn nobody_answers_arp() {
     let answer = RouterOutput::Resolved {
         token: 5,
         interface: 1,
-        address: B,
+        address: B.into(),
         mac: None,
     };
     assert!(out.contains(&answer));
@@ -138,7 +138,7 @@ fn neighbours_age() {
     let out = bench.at(300_000);
     let gone = RouterOutput::NeighbourChanged {
         interface: 0,
-        address: A,
+        address: A.into(),
         mac: None,
     };
     assert!(out.contains(&gone), "{out:?}");
@@ -152,7 +152,7 @@ fn neighbours_age() {
         out,
         [RouterOutput::NeighbourChanged {
             interface: 1,
-            address: B,
+            address: B.into(),
             mac: None
         }]
     );

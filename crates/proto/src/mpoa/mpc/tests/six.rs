@@ -123,6 +123,28 @@ fn a_server_without_ipv6_refuses_and_is_left_alone() {
     }
 }
 
+#[test]
+fn a_purge_ends_what_it_names_and_no_more() {
+    let mut rig = Rig::ready();
+    let (control, request) = asked_6(&mut rig);
+    let out = rig.control(control, &answer(&request, PEER, 1200, None));
+    rig.connected(connects(&out)[0].0, 60);
+    let near = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x21);
+    let server = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+    let state = |rig: &Rig| rig.row(TARGET_6.into()).map(|row| row.state);
+    // 255 stands for the address alone, as 128 does.
+    for (what, prefix, left) in [
+        (near, 128, true),
+        (near, 255, true),
+        (server, 64, true),
+        (near, 127, false),
+    ] {
+        let purge = mpoa::purge_request(9, MPS, server.into(), OWN_6.into(), what.into(), prefix);
+        rig.control(control, &purge);
+        assert_eq!(state(&rig).is_some(), left, "{what}/{prefix}");
+    }
+}
+
 fn wish_6(want_tag: bool) -> Imposition {
     let base = imposition(7, 1200);
     Imposition {
