@@ -14,7 +14,7 @@
 //! **A role is added** by: its messages and its machine (see [`aerostat_proto::split`]); its seat in the node, which takes
 //! an input of [`HostInput`] and says [`HostOutput::Daemon`](aerostat_node::host::HostOutput::Daemon); here one file like
 //! `mpcd.rs` with a `Glue` (who has a seat, what its coming, its frames and its going are to the node, what runs in the
-//! process), a line in [`ROLES`], and a subcommand that starts one by hand (`cmd/daemon.rs` of the command).
+//! process), a line in `ROLES`, and a subcommand that starts one by hand (`cmd/daemon.rs` of the command).
 //!
 //! **Life.** A daemon that dies is started again: after 0.1 s, then twice as long each time up to 10 s, until one
 //! has lived for 10 s. One that ends in good order (SIGTERM) stays away until somebody starts it by hand. SIGHUP
