@@ -7,6 +7,7 @@ mod joined;
 mod linux_atm;
 mod live;
 mod mount;
+mod nhrp;
 mod pvc;
 mod qos;
 mod results;

@@ -9,7 +9,7 @@ fn root() -> PathBuf {
 }
 
 /// tshark's lines for the fields, or `None` if there is no tshark here.
-fn tshark(file: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+pub(crate) fn tshark(file: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let lua = format!("lua_script:{}", root().join("wireshark/mpoa.lua").display());
     let out = Command::new("tshark")
         .args(["-X", &lua, "-r"])
@@ -176,7 +176,7 @@ traffic:
 /// Packets that are malformed, but for one mistake of tshark 4.0: it reads one octet too many behind AAL parameters
 /// that end a CONNECT (9 octets; 0 to 3 octets of padding and the trailer of SSCOP follow), and says so of correct
 /// messages. Source: measured with tshark 4.0.17 on recordings of real hosts.
-fn malformed_filter() -> String {
+pub(crate) fn malformed_filter() -> String {
     let last = (0..4).map(|pad| format!("frame[-{}:4] == 58:80:00:09", 4 + 9 + pad + 4));
     let last: Vec<_> = last.collect();
     let known = format!("q2931.message_type == 0x07 && ({})", last.join(" || "));

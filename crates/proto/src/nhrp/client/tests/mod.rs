@@ -1,5 +1,6 @@
 //! Clients and real servers, in virtual time.
 
+mod choices;
 mod kept;
 mod networks;
 mod world;
