@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Les(ServerArgs),
     /// Be its broadcast and unknown servers
     Bus(ServerArgs),
+    /// Be the signalling manager of a host, a router or the LANE host in a lab that was started with up --split
+    Sigd(SigdArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
@@ -181,8 +183,8 @@ pub(crate) struct UpArgs {
     /// Hosts and routers with their own IP stack: no namespaces, no root
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// Daemons in unprivileged processes of their own: mpcd of MPOA clients; lecd of LANE clients; lecs, les and bus of
-    /// LANE servers
+    /// Daemons in unprivileged processes of their own: mpcd of MPOA clients; lecd of LANE clients; sigd, the signalling
+    /// manager of a node; lecs, les and bus of LANE servers
     #[arg(long)]
     pub(crate) split: bool,
     /// Tell no story
@@ -205,6 +207,19 @@ pub(crate) struct DownArgs {
     /// Stop all running labs
     #[arg(long, conflicts_with = "lab")]
     pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The lab starts one for each node that has signalling and starts it again when it dies: all switched connections of the
+node end with it, permanent ones go on. SIGTERM and Ctrl-C release the calls first; SIGHUP makes it begin anew.
+
+Examples:
+  aerostat sigd urku
+  aerostat sigd --lab campus urku")]
+pub(crate) struct SigdArgs {
+    #[command(flatten)]
+    pub(crate) of: DaemonOf,
 }
 
 #[derive(Debug, Args)]

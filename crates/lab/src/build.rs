@@ -12,7 +12,7 @@ use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface, StaticRoute};
 use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
-use aerostat_node::signalling::{self, Signalling};
+use aerostat_node::signalling::{self, Manager, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::split::{Away, ServerConfig};
@@ -223,10 +223,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn signalling(version: Version, life: u32) -> Signalling {
+    fn signalling(&self, version: Version, life: u32) -> Manager {
         let mut config = signalling::Config::new(version);
         config.interface = config.interface.incarnation(life as u8);
-        Signalling::new(config)
+        if self.split {
+            return signalling::Away::new(config).into();
+        }
+        Signalling::new(config).into()
     }
 
     fn end_host(&self, id: NodeId, name: &str, model: &HostModel, life: u32, now: Instant) -> Host {
@@ -255,7 +258,7 @@ impl<'a> Builder<'a> {
                 Stack::new(config, now).expect("a resolved lab's addresses"),
             ))
         };
-        let mut host = Host::new(name, Self::signalling(model.uni, life), ip);
+        let mut host = Host::new(name, self.signalling(model.uni, life), ip);
         host.measure(Meter::new(&self.flows, model.lec.ip));
         if !model.bridge.is_empty() {
             let segment = if self.is_kernel(id) {
@@ -363,7 +366,7 @@ impl<'a> Builder<'a> {
         } else {
             Ip::Router(made)
         };
-        let mut host = Host::new(name, Self::signalling(model.uni, life), ip);
+        let mut host = Host::new(name, self.signalling(model.uni, life), ip);
         if model.ilmi {
             self.register(&mut host, id, &model.attachment, model.uni);
         }
@@ -603,7 +606,7 @@ impl<'a> Builder<'a> {
     }
 
     fn lane_server(&self, id: NodeId, name: &str, model: &LaneServer, life: u32) -> Host {
-        let mut host = Host::new(name, Self::signalling(model.uni, life), Ip::None);
+        let mut host = Host::new(name, self.signalling(model.uni, life), Ip::None);
         if model.ilmi {
             self.register(&mut host, id, &model.attachment, model.uni);
         }

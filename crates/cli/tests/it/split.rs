@@ -248,3 +248,81 @@ fn a_daemon_that_hangs_stops_nobody() {
     assert_eq!(wait_for_end(&mut up), 0);
     lab.nothing_is_left();
 }
+
+/// The signalling manager of a host dies: its switched connections end, a permanent one does not notice, and all comes back.
+#[test]
+fn a_signalling_manager_that_is_killed_takes_its_calls_along_and_nothing_else() {
+    let lab = Runtime::new("split-sigd");
+    let text = std::fs::read_to_string(crate::root().join(LAB)).unwrap();
+    let urku = "urku:  { on: s1, elan: a, ip: 10.1.0.10 }";
+    let sello = "sello: { on: s2, elan: b, ip: 10.2.0.10 }";
+    let writer = "{ name: writer, vc: 0.100, size: 48, pdus: 100000, rate: 50pps }";
+    let reader = "{ name: reader, vc: 0.101, listen: read }";
+    assert!(text.contains(urku) && text.contains(sello));
+    let with = |host: &str, program| host.replace(" }", &format!(", sockets: [{program}] }}"));
+    let text = text.replace(urku, &with(urku, writer));
+    let text = text.replace(sello, &with(sello, reader));
+    let text = text + "pvcs: [{ from: urku, vc: 0.100, to: sello, to_vc: 0.101 }]\n";
+    let file = std::env::temp_dir().join(format!("aerostat-sigd-{}.atm.yml", std::process::id()));
+    std::fs::write(&file, text).unwrap();
+    lab.ok(&[
+        "up",
+        "-d",
+        "-q",
+        "--split",
+        "--embedded",
+        file.to_str().unwrap(),
+    ]);
+    std::fs::remove_file(&file).unwrap();
+    let sigd = || {
+        let rows = lab.rows(&["urku", "processes"]);
+        let row = rows.iter().find(|row| row["process"] == "sigd");
+        row.expect("a seat").clone()
+    };
+    let up = || lab.rows(&["urku", "port"])[0]["link"] == "up";
+    let joined = || {
+        let rows = lab.rows(&["urku", "port"]);
+        rows.iter()
+            .any(|row| row["interface"] == "lec0" && row["up"] == "yes")
+    };
+    wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
+    let permanent = || {
+        let rows = lab.rows(&["sello", "vc"]);
+        let row = rows
+            .iter()
+            .find(|row| row["vc"].as_str().is_some_and(|vc| vc.ends_with("0.101")));
+        row.expect("the permanent connection")["pdus_received"]
+            .as_u64()
+            .unwrap()
+    };
+    let (began, before) = (std::time::Instant::now(), permanent());
+    signal(&sigd()["pid"].to_string(), "KILL");
+    wait_for("the calls to end", || {
+        lab.told("urku", "signalling.gone") == 1
+    });
+    wait_for("the next one", || {
+        sigd()["state"] == "running" && sigd()["restarts"] == 1
+    });
+    wait_for("signalling to be up", up);
+    let signalling = began.elapsed();
+    wait_for("the host to join again", joined);
+    let elan = began.elapsed();
+    wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
+    eprintln!(
+        "signalling after {signalling:?}, ELAN after {elan:?}, shortcut after {:?}",
+        began.elapsed()
+    );
+    assert_eq!(sigd()["last_end"], "died (signal 9)");
+    // 50 PDUs each second, all the time; half of them would be a gap.
+    let (seconds, received) = (began.elapsed().as_secs_f64(), permanent() - before);
+    assert!(
+        received as f64 >= seconds * 25.0,
+        "{received} in {seconds} s"
+    );
+    // Asked to end, it releases its calls and stays away.
+    signal(&sigd()["pid"].to_string(), "TERM");
+    wait_for("its end", || sigd()["state"] == "ended");
+    assert!(!up());
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}

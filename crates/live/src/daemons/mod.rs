@@ -19,7 +19,8 @@
 //! **Life.** A daemon that dies is started again: after 0.1 s, then twice as long each time up to 10 s, until one
 //! has lived for 10 s. One that ends in good order (SIGTERM) stays away until somebody starts it by hand. SIGHUP
 //! starts what it does again inside its process. Without mpcd a host forwards over LANE; without lecd it goes on as the
-//! member that it is, for ten seconds; without a LES or a BUS its clients join again when it is back. When the lab ends, however it
+//! member that it is, for ten seconds; without a LES or a BUS its clients join again when it is back; without sigd a node
+//! has its permanent connections and no others. When the lab ends, however it
 //! ends, the kernel ends the processes that it started, and the others see their socket close.
 //!
 //! **Trust.** The socket is open to this user only. A daemon gives up its privileges once it is connected. One
@@ -32,6 +33,7 @@ mod mpcd;
 mod process;
 mod seats;
 mod servers;
+mod sigd;
 #[cfg(test)]
 mod tests;
 
@@ -55,6 +57,7 @@ const ROLES: &[Glue] = &[
     servers::LECS,
     servers::LES,
     servers::BUS,
+    sigd::SIGD,
 ];
 
 /// What ties a role's messages to its seat in the node, and its machine to its process.
