@@ -80,7 +80,7 @@ fn a_lane_daemon_that_is_killed_stops_no_frame_and_the_next_goes_on() {
         lab.lecd("urku")["up_s"].as_u64().is_some_and(|up| up >= 6)
     });
     let pinging = lab.start(&[&exec[..], &ping].concat());
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     let first = lab.end_lecd("urku", "KILL");
     let second = lab.lecd_runs("urku", &first);
     let out = pinging.wait_with_output().unwrap().stdout;
@@ -99,7 +99,7 @@ fn a_lane_daemon_that_is_killed_stops_no_frame_and_the_next_goes_on() {
         });
         let run = ["iperf3", "-c", "10.1.0.20", "-t", "4", "-i", "0.1", "-J"];
         let client = lab.start(&[&exec[..], &run].concat());
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        std::thread::sleep(Duration::from_secs(1));
         assert_eq!(lab.end_lecd("urku", "KILL"), second);
         lab.lecd_runs("urku", &second);
         let out = client.wait_with_output().unwrap().stdout;
