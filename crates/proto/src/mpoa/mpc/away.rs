@@ -187,6 +187,7 @@ impl Mpc {
                 room && header_supported(&info.header, info.destination)
                     && (1..=width(info.destination)).contains(&info.prefix)
             }
+            ToKernel::SetMpsMacAddress { itf, .. } => self.data.has_interface(*itf),
             ToKernel::Attach {
                 conn, peer, opened, ..
             } => (away.conns.get(conn))
@@ -197,7 +198,6 @@ impl Mpc {
             | ToKernel::EgressPurged { .. }
             | ToKernel::MpsDeath { .. }
             | ToKernel::CacheImposition(_)
-            | ToKernel::SetMpsMacAddress { .. }
             | ToKernel::CleanUpAndExit
             | ToKernel::SetParams(_)
             | ToKernel::Reload

@@ -431,6 +431,11 @@ impl DataPlane {
         self.wake = None;
     }
 
+    /// True for a LAN emulation client of this host.
+    pub(super) fn has_interface(&self, itf: usize) -> bool {
+        self.itfs.contains(&itf) || self.lecs.contains_key(&itf)
+    }
+
     fn set_tlvs(&self, bus: &mut Bus, tlvs: &[Tlv]) {
         let itfs: BTreeSet<usize> = self.itfs.iter().chain(self.lecs.keys()).copied().collect();
         for itf in itfs {
@@ -466,7 +471,7 @@ impl DataPlane {
 
     /// The LEC has joined.
     pub(super) fn lec_up(&mut self, itf: usize, bus: &mut Bus) {
-        let told = self.itfs.contains(&itf) || self.lecs.contains_key(&itf);
+        let told = self.has_interface(itf);
         self.lecs.entry(itf).or_default().up = true;
         if let Some(control) = self.control.filter(|_| !told) {
             let device = DeviceType::Mpc { control };

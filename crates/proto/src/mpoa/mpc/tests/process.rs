@@ -165,6 +165,12 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         attach(control, MPS),
         attach(data, MPS),
         attach(conn, PEER),
+        // An interface that this host has not: each would be an entry.
+        ToKernel::SetMpsMacAddress {
+            itf: 77,
+            mac: MPS_MAC,
+            mps: MPS,
+        },
     ] {
         assert!(rig.lie(FromMpcd::Message(message)).is_empty());
     }
