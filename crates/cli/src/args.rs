@@ -571,6 +571,7 @@ mod tests {
             for example in examples {
                 let words = example.split(" | ").next().unwrap_or(example);
                 let words = words.split(" > ").next().unwrap_or(words);
+                let words = words.strip_suffix(" &").unwrap_or(words);
                 let argv = std::iter::once("aerostat").chain(words.split_whitespace());
                 if let Err(error) = Cli::try_parse_from(argv) {
                     panic!("{name}: example '{example}': {error}");
