@@ -8,6 +8,10 @@
 //!
 //! Users and connections have numbers of their own towards the daemon ([`UserNo`], and [`ConnId`] in another sense than the
 //! user's): what is on its way when a user gives an id up and uses it again is about the former number, which nobody has.
+//!
+//! **Weakness.** A VC is opened when the daemon says that its call is connected, which takes as long as two processes need to talk.
+//! A caller that is quicker sends into a label that nobody has opened yet: the port counts those cells as dropped. LANE waits for
+//! READY and so loses nothing; NHRP asks again after five seconds.
 
 mod hear;
 
