@@ -10,12 +10,13 @@ use aerostat_wire::Vc;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbered datagrams arrive as often as they were sent (once, but a sender that has been switched off
-/// and on begins anew), and in order unless they came by different paths.
+/// and on begins anew), and in order unless they left or came by different paths: a shortcut can end at a router.
 pub(crate) fn order(bench: &Bench) -> Result<(), String> {
-    // By flow: last number sent; copies of each number on the way; of each path the highest number received.
+    // By flow: last number sent; how each number left; copies of each on the way; of each path the highest number received.
     let mut sent: BTreeMap<usize, u64> = BTreeMap::new();
     let mut copies_of: BTreeMap<(usize, u64), u32> = BTreeMap::new();
-    let mut highest: BTreeMap<(usize, Path), u64> = BTreeMap::new();
+    let mut left_by: BTreeMap<(usize, u64), Path> = BTreeMap::new();
+    let mut highest: BTreeMap<(usize, Option<Path>, Path), u64> = BTreeMap::new();
     // Copies under way when their sender began anew: they may still come, and look like those of its new life.
     let mut former: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     for sample in &bench.log.samples {
@@ -30,8 +31,9 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
                 .insert(flow, sequence)
                 .is_some_and(|last| last >= sequence);
             *copies += 1;
+            left_by.insert((flow, sequence), sample.path);
             if begun_anew {
-                highest.retain(|(of, _), _| *of != flow);
+                highest.retain(|(of, ..), _| *of != flow);
                 let left = copies_of.range((flow, 0)..=(flow, u64::MAX));
                 let left = left.filter(|(_, left)| **left > 0);
                 former.extend(left.map(|(key, left)| (*key, *left)));
@@ -54,7 +56,8 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
         if sent.get(&flow).is_some_and(|last| sequence > *last) {
             continue;
         }
-        let top = highest.entry((flow, sample.path)).or_insert(sequence);
+        let way = (flow, left_by.get(&(flow, sequence)).copied(), sample.path);
+        let top = highest.entry(way).or_insert(sequence);
         if sequence < *top {
             let path = sample.path.as_str();
             let what = format!("{name} {sequence} arrived after {top}, both {path}");
