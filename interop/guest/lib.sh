@@ -32,9 +32,6 @@ tcp_from() {
   sleep 1; host "exec $1 -- sh -c 'f=\$(mktemp); head -c 1000000 /dev/urandom >\$f; md5sum <\$f; timeout 20 busybox nc $2 49778 <\$f; rm \$f'" >/tmp/sum
   n=40; while [ $n -gt 0 ] && [ $(wc -c </tmp/got) != 1000000 ]; do usleep 200000; n=$((n-1)); done
   kill $p 2>/dev/null; cat /tmp/sum; [ "$(head -1 /tmp/sum)" = "$(md5sum </tmp/got)" ]; }
-# almost_all COUNT: as `pings`, but two may be lost: those that come on a new shortcut before Linux' mpcd, which has
-# accepted the call, hands it to its kernel. MPOA has no READY message that would hold them back.
-almost_all() { pings $1 || [ $(sed -n 's/.* \([0-9]*\) packets received.*/\1/p' /tmp/ping) -ge $(($1 - 2)) ]; }
 signalling_up() { grep -q "SSCF.*entering state 4/10" /tmp/sigd.log; }
 
 atmtcp virtual 0 connect $OUTSIDE $PORT bg

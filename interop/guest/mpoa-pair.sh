@@ -18,7 +18,9 @@ around() { before=$(routed); pings 40 || return 1; after=$(routed); echo "the ro
 
 check "ping by the routed path" waitfor 10 ping -c 1 -W 1 $peer
 meet routed
-check "hardly a ping is lost on the way to the shortcut" almost_all 80
+# Under load Linux itself may lose one here: its mpcd accepts a call first, and hands it to the kernel then. MPOA has no
+# READY message that would make the caller wait.
+check "no ping is lost on the way to the shortcut" pings 80
 check "sends on a shortcut" waitfor 5 ingress
 ingress
 check "receives on a shortcut" waitfor 5 egress

@@ -8,7 +8,9 @@ mpcd -i 0 -s $PREFIX.$ESI.50 -l $PREFIX.$ESI.51 -L $OWN >/tmp/mpcd.log 2>&1 & mp
 sleep 2
 check "ping by the routed path" waitfor 10 ping -c 1 -W 1 10.7.0.1
 pings() { ping -c $1 -i 0.05 10.7.0.1 >/tmp/ping; tail -3 /tmp/ping; grep -q " 0% packet loss" /tmp/ping; }
-check "hardly a ping is lost on the way to the shortcut" almost_all 60
+# Under load Linux itself may lose one here: its mpcd accepts a call first, and hands it to the kernel then. MPOA has no
+# READY message that would make the caller wait.
+check "no ping is lost on the way to the shortcut" pings 60
 # Ends in the VPI and VCI: the entry has its connection.
 ingress() { cat /proc/net/atm/mpc; grep -q "^10.7.0.1 *resolved  *[0-9]*  *[0-9]*  *0  *[0-9]" /proc/net/atm/mpc; }
 egress() { grep -q "^[0-9]*  *resolved .* 10.7.0.1  *0  *[0-9]" /proc/net/atm/mpc; }

@@ -175,12 +175,20 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
         let path = report.paths.iter().find(|p| p.path == path);
         path.and_then(|p| p.quality).expect("a call").r
     };
-    for flow in ["anna-aarne", "aarne-anna"] {
-        let (routed, cbr) = (rating(flow, Path::Lane), rating(flow, Path::Shortcut));
-        assert!(cbr > 91.0 && routed < 85.0, "{flow}: {routed} {cbr}");
-    }
-    for flow in ["bertta-borje", "borje-bertta"] {
-        let ubr = rating(flow, Path::Shortcut);
-        assert!(ubr < 75.0, "{flow}: {ubr}");
-    }
+    // A conversation is as good as the worse of its directions, which depends on how the voices fall between the others'
+    // packets; CBR is good in both.
+    let directions = ["anna-aarne", "aarne-anna"];
+    let routed = directions.map(|flow| rating(flow, Path::Lane));
+    let cbr = directions.map(|flow| rating(flow, Path::Shortcut));
+    assert!(cbr.iter().all(|cbr| *cbr > 91.0), "{cbr:?}");
+    assert!(routed.iter().any(|routed| *routed < 80.0), "{routed:?}");
+    let mut both = routed.iter().zip(&cbr);
+    let gain = both.all(|(routed, cbr)| cbr - routed > 10.0);
+    assert!(gain, "{routed:?} {cbr:?}");
+    let ubr = ["bertta-borje", "borje-bertta"].map(|flow| rating(flow, Path::Shortcut));
+    assert!(ubr.iter().any(|ubr| *ubr < 70.0), "{ubr:?}");
+    assert!(
+        ubr.iter().all(|ubr| *ubr < cbr[0] - 20.0),
+        "{ubr:?} {cbr:?}"
+    );
 }
