@@ -1,5 +1,7 @@
 //! `aerostat run`: a lab in virtual time.
 
+pub(crate) mod flows;
+
 use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::labs;
@@ -8,8 +10,6 @@ use aerostat_lab::Lab;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_node::inspect::{Table, Value as Cell};
-use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
-use aerostat_node::ip::stats::Summary;
 use aerostat_proto::Instant;
 use aerostat_sim::run::{RunReport, Watcher};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -56,7 +56,7 @@ fn simulate(lab: &Lab, args: &RunArgs) -> Outcome {
         format => output::write(
             format,
             SCHEMA,
-            &[flow_rows(&report.flows, lab), shortcut_rows(&report)],
+            &[flows::rows(&report.flows, lab), shortcut_rows(&report)],
         )?,
     }
     Ok(Exit::Ok)
@@ -138,52 +138,6 @@ impl Watcher for Teller {
     }
 }
 
-/// One row per flow and path, for people and CSV.
-pub(crate) fn flow_rows(flows: &[FlowReport], lab: &Lab) -> Rows {
-    let mut rows = Rows::new(&[
-        "flow",
-        "from",
-        "to",
-        "phase",
-        "seconds",
-        "throughput_mbps",
-        "lost",
-        "out_of_sequence",
-        "delay_mean_us",
-        "delay_p99_us",
-        "jitter_mean_us",
-        "jitter_std_us",
-        "jitter_max_us",
-        "rtt_mean_us",
-        "r_factor",
-    ]);
-    rows.title = "flows".into();
-    for (flow, model) in flows.iter().zip(&lab.traffic) {
-        for path in &flow.paths {
-            rows.push(vec![
-                flow.name.clone().into(),
-                lab.ends_of(model)[0].into(),
-                lab.ends_of(model)[1].into(),
-                path.path.as_str().into(),
-                rounded(path.duration.as_secs_f64(), 3),
-                rounded(path.throughput_mbps, 2),
-                path.lost.into(),
-                path.out_of_sequence.into(),
-                rounded(path.delay.mean_us, 1),
-                rounded(path.delay.p99_us, 1),
-                rounded(path.variation.mean_us, 1),
-                rounded(path.variation.std_dev_us, 1),
-                rounded(path.variation.max_us, 1),
-                (path.round_trip.count > 0)
-                    .then(|| rounded(path.round_trip.mean_us, 1))
-                    .into(),
-                path.quality.map(|quality| rounded(quality.r, 1)).into(),
-            ]);
-        }
-    }
-    rows
-}
-
 /// The shortcuts that stand at the end: rows of the hosts' ingress caches.
 fn shortcut_rows(report: &RunReport) -> Rows {
     let mut rows = Rows::new(&[
@@ -223,17 +177,6 @@ fn shortcuts(report: &RunReport) -> Vec<Map<String, Value>> {
 
 /// The whole result as one document.
 fn document(lab: &Lab, report: &RunReport) -> Value {
-    let mut flows = Vec::new();
-    for (flow, model) in report.flows.iter().zip(&lab.traffic) {
-        for path in &flow.paths {
-            flows.push(flow_object(
-                &flow.name,
-                lab.ends_of(model)[0],
-                lab.ends_of(model)[1],
-                path,
-            ));
-        }
-    }
     let nodes = report.nodes.iter().map(|(name, states)| {
         let states = states.iter().map(|(what, tables)| {
             let tables = tables.iter().map(|table| {
@@ -249,7 +192,7 @@ fn document(lab: &Lab, report: &RunReport) -> Value {
         "lab": lab.name,
         "seed": lab.seed,
         "end_s": report.end.as_secs_f64(),
-        "flows": flows,
+        "flows": flows::objects(&report.flows, lab),
         "shortcuts": shortcuts(report),
         "nodes": Value::Object(nodes.collect()),
     })
@@ -269,46 +212,8 @@ fn merged(tables: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
     all
 }
 
-fn flow_object(name: &str, from: &str, to: &str, path: &PathReport) -> Value {
-    json!({
-        "name": name,
-        "from": from,
-        "to": to,
-        "phase": path.path.as_str(),
-        "duration_s": rounded(path.duration.as_secs_f64(), 6),
-        "throughput_mbps": rounded(path.throughput_mbps, 3),
-        "sent_packets": path.sent_packets,
-        "received_packets": path.received_packets,
-        "retransmitted": path.retransmitted,
-        "lost": path.lost,
-        "in_flight": path.in_flight,
-        "out_of_sequence": path.out_of_sequence,
-        "delay_us": summary(&path.delay),
-        "jitter_us": summary(&path.variation),
-        "rtt_us": (path.round_trip.count > 0).then(|| summary(&path.round_trip)),
-        "call": path.quality.map(|quality| json!({
-            "r_factor": rounded(quality.r, 2),
-            "mos": rounded(quality.mos, 2),
-            "mouth_to_ear_ms": rounded(quality.delay.as_secs_f64() * 1e3, 3),
-            "lost_or_late_percent": rounded(quality.loss_percent, 3),
-        })),
-    })
-}
-
-fn summary(of: &Summary) -> Value {
-    json!({
-        "min": rounded(of.min_us, 3),
-        "mean": rounded(of.mean_us, 3),
-        "p50": rounded(of.p50_us, 3),
-        "p99": rounded(of.p99_us, 3),
-        "max": rounded(of.max_us, 3),
-        "variance": rounded(of.variance_us2, 3),
-        "standard_deviation": rounded(of.std_dev_us, 3),
-    })
-}
-
 /// A number with so many decimals: enough to tell runs apart, few enough to read.
-fn rounded(value: f64, decimals: i32) -> Value {
+pub(crate) fn rounded(value: f64, decimals: i32) -> Value {
     let scale = 10_f64.powi(decimals);
     ((value * scale).round() / scale).into()
 }

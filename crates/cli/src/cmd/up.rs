@@ -1,6 +1,6 @@
 //! `aerostat up`: a lab in real time.
 
-use super::run::flow_rows;
+use super::run::flows;
 use crate::args::UpArgs;
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
@@ -104,7 +104,7 @@ fn tell(notice: &Notice<'_>, quiet: bool) {
 /// What was measured, and whether the end was in good order.
 fn finish(report: &Report, lab: &Lab) -> Outcome {
     if report.flows.iter().any(|flow| !flow.paths.is_empty()) {
-        output::write(Format::Table, "", &[flow_rows(&report.flows, lab)])?;
+        output::write(Format::Table, "", &[flows::rows(&report.flows, lab)])?;
     }
     if report.calls_left > 0 {
         say(format_args!(
