@@ -1,6 +1,6 @@
 //! Classical IP subnets: their servers, and what is known of their members beforehand.
 
-use super::{Class, Names};
+use super::{Class, Names, limits};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{Ip, LabFile, LisFile, NextHopFile};
@@ -23,14 +23,15 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             );
         }
         let subnet = lis.subnet.value.0;
+        limits::subnet(&lis.subnet, "Classical IP", d);
         if lab.elans.iter().any(|elan| elan.subnet.overlaps(subnet)) {
             d.error(lis.subnet.at, "this subnet overlaps with another");
         }
         let mtu = lis.mtu.as_ref().map_or(9180, At::get);
-        if let Some(given) = lis.mtu.as_ref().filter(|_| !(68..=65_521).contains(&mtu)) {
+        if let Some(given) = lis.mtu.as_ref().filter(|_| !(576..=65_521).contains(&mtu)) {
             d.error(
                 given.at,
-                "an MTU of Classical IP is 68 to 65521 octets here",
+                "an MTU of Classical IP is 576 to 65521 octets here",
             );
         }
         lab.elans.push(Elan {

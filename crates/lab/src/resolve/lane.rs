@@ -1,6 +1,6 @@
 //! Emulated LANs, and servers of theirs outside the lab.
 
-use super::outside;
+use super::{limits, outside};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
@@ -215,12 +215,7 @@ fn check_subnet(
     d: &mut Diagnostics,
 ) {
     let subnet = elan.subnet.value.0;
-    if !(8..=30).contains(&subnet.length) {
-        d.error(
-            elan.subnet.at,
-            format!("/{} is no subnet for an ELAN: use /8 to /30", subnet.length),
-        );
-    }
+    limits::subnet(&elan.subnet, "an ELAN", d);
     for (other_name, other) in before {
         if other.subnet.value.0.overlaps(subnet) {
             let (a, b) = (&other_name.value.0, &name.value.0);

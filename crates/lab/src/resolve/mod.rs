@@ -9,6 +9,7 @@ mod clip;
 mod events;
 mod ip;
 mod lane;
+mod limits;
 mod mpoa;
 mod nhrp;
 mod nodes;
@@ -165,6 +166,9 @@ fn bare(what: &str) -> &str {
 /// Checks and resolves a file whose sections could all be read. `default_name` is the lab's name unless the file
 /// gives one.
 pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Option<Lab> {
+    if !limits::check(file, d) {
+        return None;
+    }
     let names = Names::collect(file, d);
     let mut lab = Lab {
         name: file

@@ -22,17 +22,8 @@ const QUEUE: u64 = 100;
 /// Default TCP buffer, octets.
 const BUFFER: usize = 64 * 1024;
 
-/// How many nodes a lab can have; well within the 16 bits of a node's number in its MAC address.
-const MAX_NODES: usize = 10_000;
-
 /// Fills `lab.nodes`, `lab.links` and `lab.elans`.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
-    let routers = file.routers.as_ref().map_or(0, |table| table.0.len());
-    let count = file.switches.0.len() + routers + file.hosts.0.len();
-    if count > MAX_NODES {
-        d.error(file.place, format!("{count} nodes: more than {MAX_NODES}"));
-        return;
-    }
     let site = site(file, d);
     switches(file, site, lab, d);
     trunks(file, names, lab, d);

@@ -58,9 +58,8 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             _ => [0; 13],
         };
         let addresses = addresses(link, lab, d);
-        let (Some(on), Some(way)) = (on, way) else {
-            continue;
-        };
+        // A link with a mistake has its place in the list all the same, since names stand for numbers of nodes.
+        let way = way.unwrap_or_else(|| OutsideWay::AtmTcpConnect { to: String::new() });
         let trunk = trunk(file, link, lab, d);
         let esi = plan::mac(site, Kind::Outside, number, 0);
         let stands_for_it = AtmAddress::from_parts(prefix, esi, 0);
@@ -138,7 +137,7 @@ fn trunk(
 fn attach(
     link: &OutsideFile,
     number: u16,
-    on: NodeId,
+    on: Option<NodeId>,
     (way, trunk): (OutsideWay, Option<OutsideTrunk>),
     (stands_for_it, addresses): (AtmAddress, Vec<AtmAddress>),
     lab: &mut Lab,
@@ -147,7 +146,7 @@ fn attach(
     let address = addresses.first().copied().unwrap_or(stands_for_it);
     let node = NodeId(lab.nodes.len());
     let mut attachment = Attachment {
-        switch: on,
+        switch: on.unwrap_or(node),
         port: 0,
         link: LinkId(0),
         address,
@@ -157,18 +156,20 @@ fn attach(
         name: name.clone(),
         kind: NodeKind::LaneServer(LaneServer::at(attachment.clone())),
     });
-    let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);
-    attachment.link = id;
-    attachment.port = lab.links[id.0].ends[1].port;
-    if let Some(rate) = &link.options.rate {
-        lab.links[id.0].rate = rate.value.0;
-    }
-    if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
-        && let Some(port) = switch.ports.get_mut(attachment.port)
-    {
-        match &trunk {
-            Some(trunk) => port.side = trunk.side.unwrap_or(Side::Network),
-            None => port.station = Some(address),
+    if let Some(on) = on {
+        let id = connect(lab, format!("{name}-{}", link.on.value), node, on, None);
+        attachment.link = id;
+        attachment.port = lab.links[id.0].ends[1].port;
+        if let Some(rate) = &link.options.rate {
+            lab.links[id.0].rate = rate.value.0;
+        }
+        if let NodeKind::Switch(switch) = &mut lab.nodes[on.0].kind
+            && let Some(port) = switch.ports.get_mut(attachment.port)
+        {
+            match &trunk {
+                Some(trunk) => port.side = trunk.side.unwrap_or(Side::Network),
+                None => port.station = Some(address),
+            }
         }
     }
     lab.nodes[node.0].kind = NodeKind::Outside(Outside {

@@ -52,11 +52,21 @@ pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut 
         let (Some(from), Some(to)) = (from, to) else {
             continue;
         };
+        // An end whose switch does not exist has been told already.
+        if ![from, to].iter().all(|end| attached(lab, *end)) {
+            continue;
+        }
         if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
             lab.pvcs.push(pvc);
             admit(file, lab, d);
         }
     }
+}
+
+/// True if the end system is attached to a switch.
+fn attached(lab: &Lab, end: NodeId) -> bool {
+    let attachment = lab.node(end).attachment();
+    attachment.is_some_and(|at| matches!(lab.node(at.switch).kind, NodeKind::Switch(_)))
 }
 
 /// The ends with their labels, if these are free.
@@ -285,6 +295,36 @@ mod tests {
         ] {
             let text = error(pvcs);
             assert!(text.contains(says), "{pvcs}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_mistake_of_a_link_out_of_the_lab_shows_also_where_a_connection_names_its_far_end() {
+        let pvcs = "{ from: o1, vc: 0.100, to: o2, to_vc: 0.101 }, { from: x, vc: 0.5, to: o3 }";
+        for (was, is, says) in [
+            (
+                "listen: 127.0.0.1:1 ",
+                "",
+                "atmtcp has one of 'listen' and 'connect'",
+            ),
+            ("[s1, { atmtcp", "[s9, { atmtcp", "there is no switch 's9'"),
+            (
+                "[s1, { atmtcp",
+                "[x, { atmtcp",
+                "'x' is a host, not a switch",
+            ),
+            (
+                "atmtcp: { listen: 127.0.0.1:1 }",
+                "udp: { local: '127.0.0.1:7', peer: '127.0.0.1:7' }",
+                "'local' and 'peer' are the same",
+            ),
+        ] {
+            let found = crate::parse("t.atm.yml", &with(pvcs).replacen(was, is, 1), &[]);
+            let said = found.expect_err(says);
+            let errors: Vec<&str> = said.iter().map(|d| d.message.as_str()).collect();
+            assert_eq!(errors.len(), 2, "{said}");
+            assert!(errors[0].contains(says), "{said}");
+            assert!(errors[1].contains("there is no end system 'o3'"), "{said}");
         }
     }
 }
