@@ -45,16 +45,16 @@ const fn address(id: u8, selector: u8) -> AtmAddress {
     AtmAddress(octets)
 }
 const fn control(n: u8) -> AtmAddress {
-    address(0x10 + n, 0x50)
+    address(0x10_u8.wrapping_add(n), 0x50)
 }
 const fn server(n: u8) -> AtmAddress {
-    address(0x20 + n, 0x52)
+    address(0x20_u8.wrapping_add(n), 0x52)
 }
 const fn mac(n: u8) -> MacAddr {
-    MacAddr([2, 0, 0, 0, 0, 0x10 + n])
+    MacAddr([2, 0, 0, 0, 0, 0x10_u8.wrapping_add(n)])
 }
 const fn router_mac(n: u8) -> MacAddr {
-    MacAddr([2, 0, 0, 0, 0, 0x20 + n])
+    MacAddr([2, 0, 0, 0, 0, 0x20_u8.wrapping_add(n)])
 }
 const fn ip(network: u8, n: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, network, 0, n)

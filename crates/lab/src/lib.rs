@@ -19,7 +19,8 @@ pub mod model;
 mod overrides;
 pub mod plan;
 mod resolve;
-mod tree;
+#[doc(hidden)]
+pub mod tree;
 pub mod units;
 
 pub use diag::Diagnostics;
@@ -29,7 +30,7 @@ pub use model::{ElanId, Lab, LinkId, NodeId};
 use crate::field::FromTree as _;
 use std::path::Path;
 
-/// Largest lab file, octets.
+/// Largest lab file, octets. Who writes without end, such as `/dev/zero`, is not read without end.
 const MAX_FILE: u64 = 4 << 20;
 
 /// A lab that can be used, and the warnings about it.
@@ -65,13 +66,37 @@ impl std::error::Error for ReadError {}
 /// # Errors
 /// See [`ReadError`].
 pub fn read(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
-    let size = std::fs::metadata(path).map_err(ReadError::Io)?.len();
-    if size > MAX_FILE {
-        let text = format!("too large for a lab file: {size} octets");
+    let file = std::fs::File::open(path).map_err(ReadError::Io)?;
+    read_from(&path.display().to_string(), file, overrides)
+}
+
+/// The same from anything that can be read, a pipe for example; no more than 4 MiB are taken from it. `name` is as for
+/// [`parse`].
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn read_from(
+    name: &str,
+    source: impl std::io::Read,
+    overrides: &[String],
+) -> Result<Checked, ReadError> {
+    use std::io::Read as _;
+    let mut octets = Vec::new();
+    let taken = source.take(MAX_FILE + 1).read_to_end(&mut octets);
+    if taken.map_err(ReadError::Io)? as u64 > MAX_FILE {
+        let text = format!("more than {MAX_FILE} octets: too large for a lab file");
         return Err(ReadError::Io(std::io::Error::other(text)));
     }
-    let text = std::fs::read_to_string(path).map_err(ReadError::Io)?;
-    parse(&path.display().to_string(), &text, overrides).map_err(ReadError::Bad)
+    let text = String::from_utf8(octets).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes());
+        let mut d = Diagnostics::new(name, &text);
+        let (source, start, end) = (0, good, good + 1);
+        let at = diag::Span { source, start, end };
+        d.error(at, "this is no UTF-8 text");
+        ReadError::Bad(d)
+    })?;
+    parse(name, &text, overrides).map_err(ReadError::Bad)
 }
 
 /// Checks a lab given as text. `name` is the path that messages show; the lab is called after it unless the text
@@ -115,4 +140,36 @@ fn lab_name(path: &str) -> &str {
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(file::LabFile).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_the_limit_is_read_from_a_source_without_end() {
+        struct Endless(u64);
+        impl std::io::Read for Endless {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                into.fill(b'#');
+                self.0 += into.len() as u64;
+                assert!(self.0 <= 2 * MAX_FILE, "it is read on and on");
+                Ok(into.len())
+            }
+        }
+        let said = read_from("x", Endless(0), &[]).unwrap_err().to_string();
+        assert_eq!(said, "more than 4194304 octets: too large for a lab file");
+        let text = format!("{}\n#{}", resolve::tests::SMALL, " ".repeat(4_193_000));
+        assert!(read_from("x", text.as_bytes(), &[]).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_text_has_its_place() {
+        let said = read_from("x", &b"switches: {}\nhosts: \xff\xfe\n"[..], &[]).unwrap_err();
+        let said = said.to_string();
+        assert!(
+            said.starts_with("x:2:8: error: this is no UTF-8 text\n"),
+            "{said}"
+        );
+    }
 }

@@ -10,16 +10,16 @@ use std::fmt;
 
 /// A node of the document.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree {
+pub struct Tree {
     /// Where it stands.
-    pub(crate) at: Span,
+    pub at: Span,
     /// What it is.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 /// The kinds of nodes.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
     /// Nothing.
     Null,
     /// `true` or `false`.
@@ -34,22 +34,62 @@ pub(crate) enum Value {
 
 /// A key of a mapping.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub struct Key {
     /// Where it stands.
-    pub(crate) at: Span,
+    pub at: Span,
     /// Its text.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Value {
     /// Name of the kind, for messages.
-    pub(crate) const fn kind(&self) -> &'static str {
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "true or false",
             Self::Text(_) => "a text",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
+        }
+    }
+}
+
+impl Tree {
+    /// The tree of a text; it knows places there.
+    ///
+    /// # Errors
+    /// If the text is no YAML.
+    pub fn of(text: &str) -> Result<Self, Diagnostics> {
+        let mut d = Diagnostics::new("text", text);
+        parse(text, 0, 0, &mut d).ok_or(d)
+    }
+}
+
+impl fmt::Display for Tree {
+    /// The tree as YAML in one line, every scalar but true and false in quotes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Strings of JSON are strings of YAML.
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        match &self.value {
+            Value::Null => f.write_str("null"),
+            Value::Bool(value) => value.fmt(f),
+            Value::Text(text) => f.write_str(&quoted(text)),
+            Value::List(items) => {
+                f.write_str("[")?;
+                for (n, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if n == 0 { "" } else { ", " })?;
+                }
+                f.write_str("]")
+            }
+            Value::Map(entries) => {
+                f.write_str("{ ")?;
+                for (n, (key, value)) in entries.iter().enumerate() {
+                    let comma = if n == 0 { "" } else { ", " };
+                    write!(f, "{comma}{}: {value}", quoted(&key.text))?;
+                }
+                f.write_str(" }")
+            }
         }
     }
 }

@@ -218,6 +218,17 @@ impl<'a> LabRun<'a> {
         &self.world
     }
 
+    /// Lets no more than so many events happen: a lab may ask for more than any machine can do.
+    pub fn limit_events(&mut self, most: u64) {
+        self.world.limit_events(most);
+    }
+
+    /// True if the run has used up the events of [`Self::limit_events`]; then its time stands still.
+    #[must_use]
+    pub fn exhausted(&self) -> bool {
+        self.world.exhausted()
+    }
+
     /// Switches all nodes on and starts the lab's programs.
     pub fn start(&mut self) {
         lab_world::start(&mut self.world, self.lab, &self.builder, &mut self.seen);
@@ -248,7 +259,7 @@ impl<'a> LabRun<'a> {
             .map(|fault| (Instant::ZERO + fault.at, fault.what));
         let began = self.world.now();
         let mut fault = faults.find(|(at, _)| *at >= began);
-        while self.world.now() < until {
+        while self.world.now() < until && !self.world.exhausted() {
             let mut next = (self.world.now() + STEP).min(until);
             if let Some((at, what)) = fault
                 && at <= next

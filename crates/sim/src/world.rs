@@ -95,6 +95,7 @@ pub struct World<N: Node> {
     /// What the sources of the schedule are.
     sources: Vec<Event>,
     events: u64,
+    most_events: u64,
     every_departure: bool,
     slots: Vec<Slot<N>>,
     links: Vec<Link>,
@@ -117,6 +118,7 @@ impl<N: Node> World<N> {
             schedule: Schedule::default(),
             sources: Vec::new(),
             events: 0,
+            most_events: u64::MAX,
             every_departure: false,
             slots: Vec::new(),
             links: Vec::new(),
@@ -280,6 +282,9 @@ impl<N: Node> World<N> {
     /// Lets everything happen up to and including `until`; the time is `until` afterwards.
     pub fn run_until(&mut self, until: Instant, observer: &mut impl Observer<N::Event>) {
         while let Some((at, source)) = self.schedule.next().filter(|next| next.0 <= until) {
+            if self.exhausted() {
+                return;
+            }
             self.now = at;
             self.events += 1;
             match self.sources[source as usize] {
@@ -295,6 +300,17 @@ impl<N: Node> World<N> {
         }
         self.now = self.now.max(until);
         self.advance_all(observer);
+    }
+
+    /// Lets no more than so many events happen; then time stands still.
+    pub const fn limit_events(&mut self, most: u64) {
+        self.most_events = most;
+    }
+
+    /// True if all events that [`Self::limit_events`] allows have happened.
+    #[must_use]
+    pub const fn exhausted(&self) -> bool {
+        self.events >= self.most_events
     }
 
     /// Makes each departure an event of its own. Changes no result, only takes more time.

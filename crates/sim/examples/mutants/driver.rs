@@ -1,0 +1,93 @@
+//! What is done with a mutant.
+
+use aerostat_lab::build::{Builder, Flavour};
+use aerostat_proto::{Duration, Instant};
+use aerostat_sim::run::LabRun;
+
+/// Bounds of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Events.
+    pub(crate) events: u64,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fate {
+    /// The check refused it.
+    Refused,
+    /// It has links out of the lab: `run` would refuse it. Its nodes were built, and it ran with nobody there.
+    Outside,
+    /// It ran for a second.
+    Ran,
+    /// It ran until it had used up its events.
+    Cut,
+}
+
+/// The labs of the repository, and the example of the documents that has every key.
+///
+/// # Panics
+/// If they are not there.
+#[must_use]
+pub(crate) fn labs() -> Vec<String> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let root = std::path::Path::new(root);
+    let root = if root.join("labs").is_dir() {
+        root.to_owned()
+    } else {
+        root.join("..")
+    };
+    let mut files: Vec<_> = ["labs", "interop/labs"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("labs"))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().ends_with(".atm.yml"))
+        .collect();
+    files.sort();
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("a lab");
+    let mut texts: Vec<String> = files.iter().map(|path| read(path)).collect();
+    let page = read(&root.join("docs/lab-file.md"));
+    let example = page.split("```yaml\n").nth(1).expect("an example");
+    let example = example.split("```").next().unwrap_or_default();
+    texts.push(example.to_owned());
+    texts
+}
+
+/// True if the check lets the lab pass.
+pub(crate) fn good(text: &str) -> bool {
+    aerostat_lab::parse("mutant.atm.yml", text, &[]).is_ok()
+}
+
+/// Checks the lab; runs it if it is good.
+///
+/// # Panics
+/// If a mutant makes Aerostat panic, or an error has no place.
+pub(crate) fn drive(text: &str, limits: Limits) -> Fate {
+    let checked = match aerostat_lab::parse("mutant.atm.yml", text, &["until=1s".into()]) {
+        Ok(checked) => checked,
+        Err(said) => {
+            assert!(said.has_errors() && !said.to_string().is_empty());
+            return Fate::Refused;
+        }
+    };
+    let lab = checked.lab;
+    // What a live lab is built of.
+    let builder = Builder::new(&lab, lab.seed, Flavour::Kernel).split(true);
+    for (id, _) in lab.nodes() {
+        let _ = builder.host(id, 0, Instant::ZERO);
+        let _ = builder.switch(id, 0);
+    }
+    let mut watcher = ();
+    let mut run = LabRun::new(&lab, &mut watcher);
+    run.limit_events(limits.events);
+    run.start();
+    run.run_until(Instant::ZERO + Duration::from_secs(1));
+    let cut = run.exhausted();
+    let report = run.finish().expect("nothing is captured");
+    assert_eq!(report.flows.len(), lab.traffic.len(), "a row for each flow");
+    match (lab.outside().next().is_some(), cut) {
+        (true, _) => Fate::Outside,
+        (false, true) => Fate::Cut,
+        (false, false) => Fate::Ran,
+    }
+}
