@@ -5,6 +5,7 @@ use crate::model::{
     Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId, NodeKind,
     Router as RouterModel, Side, Switch as SwitchModel,
 };
+use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::{Role, Sockets};
 use aerostat_node::host::{Factory, Host, Ip, Segment, SegmentHost, Service};
 use aerostat_node::interface;
@@ -146,6 +147,9 @@ impl<'a> Builder<'a> {
                 ..self.ilmi(&node.name, model, given, switch.port_count())
             });
             let number = switch.add_port(config);
+            if outside.is_some() {
+                switch.fabric_mut().tolerate(number.0, OUTSIDE_CDVT);
+            }
             if let Some(station) = port.station.filter(|_| outside.is_none() && !managed) {
                 switch.register(number, station);
             }
@@ -154,13 +158,17 @@ impl<'a> Builder<'a> {
             }
         }
         for pvc in &self.lab.pvcs {
-            for hop in pvc.hops.iter().filter(|hop| hop.switch == id) {
+            for (n, hop) in pvc.hops.iter().enumerate() {
+                if hop.switch != id {
+                    continue;
+                }
                 let [from, to] = [hop.from, hop.to].map(|(port, vc)| (PortNo(port as u16), vc));
                 let added = switch.add_permanent(Permanent {
                     ends: [from, to],
                     qos: pvc.qos,
                     path: pvc.path,
-                    police: pvc.police,
+                    // Where the cells come into the network, and nowhere else.
+                    police: [n == 0, n + 1 == pvc.hops.len()].map(|edge| edge && pvc.police),
                 });
                 debug_assert!(added.is_ok(), "a resolved lab's labels are free");
             }

@@ -37,7 +37,7 @@ pub(crate) fn add(
         ends,
         qos,
         path: wanted.path,
-        police: wanted.police,
+        police: [wanted.police; 2],
     };
     match switch.add_permanent(new) {
         Ok(()) => Ok(switch.permanent_table(Some(ends[0]))),

@@ -11,6 +11,9 @@
 //! own time, not at the driver's: departures keep their spacing through every switch, and lateness makes no bursts
 //! that would fill queues. Only a driver that is [`MAX_LAG`] behind gives up that time for good.
 //!
+//! **Policing.** A run carries the times at which its source sends its cells, one by one (`atm/timing.rs`), and policers judge
+//! them by these. Turns of whole runs at a queue therefore cost no conforming cell.
+//!
 //! **Losses.** A cell lost or damaged on a cable costs its whole PDU: that is what AAL5 would make of it.
 
 mod probe;

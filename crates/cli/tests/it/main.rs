@@ -8,6 +8,7 @@ mod linux_atm;
 mod live;
 mod mount;
 mod nhrp;
+mod policing;
 mod pvc;
 mod qos;
 mod results;

@@ -13,6 +13,9 @@
 //! **Peers that are fast.** What comes counts as cells, and is read no faster than the link's rate, after a burst
 //! (`bucket.rs`); what the peer sends beyond that waits at its own end of the connection. Pauses are counted.
 //!
+//! **Peers that do not shape.** linux-atm hands a PDU to TCP at once, whatever the contract of its VC says. Its cells count
+//! as spaced at the link's rate.
+//!
 //! **Not implemented.** The name that a peer of linux-atm's virtual switch sends first (it looks like a bad VPI).
 
 use super::Event;
@@ -448,7 +451,7 @@ impl Link {
             let octets = match &message {
                 Message::Sdu(_, sdu) | Message::Control(sdu) => sdu.len(),
             };
-            self.bucket.charge(aal5::cells_for(octets) as u64, now);
+            let timing = self.bucket.charge(aal5::cells_for(octets) as u64, now);
             match message {
                 Message::Control(_) => self.counters.control_in += 1,
                 Message::Sdu(_, sdu) if sdu.is_empty() => self.counters.empty_in += 1,
@@ -458,7 +461,8 @@ impl Link {
                     if let Way::Connect { pause, .. } = &mut self.way {
                         *pause = FIRST_RETRY;
                     }
-                    told.push(Event::Cells(CellRun::whole(Pdu::new(sdu), vc)));
+                    let run = CellRun::whole(Pdu::new(sdu), vc).timed(timing);
+                    told.push(Event::Cells(run));
                 }
             }
         }

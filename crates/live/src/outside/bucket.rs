@@ -3,9 +3,10 @@
 //! A real line carries no more than its rate; TCP and UDP do. The bucket is the generic cell rate algorithm of I.371
 //! over the whole line: a point in time moves on by one cell time for each cell and may be at most `BURST` and
 //! `BURST_CELLS` cell times ahead. The burst is generous, because a program that had to wait for its processor gets at
-//! once what came in the meantime.
+//! once what came in the meantime. Policers in the network judge the cells at the times that the bucket gives them: one
+//! after the other at the line's rate.
 
-use aerostat_node::atm::CellRate;
+use aerostat_node::atm::{Arrivals, CellRate, Timing};
 use aerostat_proto::{Duration, Instant};
 
 /// What may come at once: cells of this time at the line's rate, and so many cells more.
@@ -14,38 +15,33 @@ const BURST_CELLS: u64 = 4096;
 
 /// Measures what comes against a rate.
 pub(crate) struct Bucket {
-    rate: CellRate,
     burst: Duration,
     /// When a line of this rate would have carried all that was charged.
-    done_at: Instant,
+    line: Arrivals,
 }
 
 impl Bucket {
     pub(crate) fn new(rate: CellRate) -> Self {
         Self {
-            rate,
             burst: BURST + rate.time_of(BURST_CELLS),
-            done_at: Instant::ZERO,
+            line: Arrivals::new(rate),
         }
     }
 
-    /// Charges `cells`, whether or not there is room.
-    pub(crate) fn charge(&mut self, cells: u64, now: Instant) {
-        self.done_at = self.done_at.max(now) + self.rate.time_of(cells);
+    /// Charges `cells`, whether or not there is room; gives the times at which a line of this rate would bring them.
+    pub(crate) fn charge(&mut self, cells: u64, now: Instant) -> Timing {
+        self.line.take(cells, now)
     }
 
-    /// Charges `cells` if there is room.
-    pub(crate) fn take(&mut self, cells: u64, now: Instant) -> bool {
+    /// Charges a cell if there is room; gives the time at which a line of this rate would bring it.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Instant> {
         let room = self.full_until(now).is_none();
-        if room {
-            self.charge(cells, now);
-        }
-        room
+        room.then(|| self.charge(1, now).of(0))
     }
 
     /// When there is room again; `None` if there is now.
     pub(crate) fn full_until(&self, now: Instant) -> Option<Instant> {
-        let ahead = self.done_at.since(now);
+        let ahead = self.line.ahead(now);
         ahead
             .checked_sub(self.burst)
             .filter(|over| !over.is_zero())
@@ -64,7 +60,7 @@ mod tests {
         for ms in 0..10_000 {
             let now = Instant::ZERO + Duration::from_millis(ms);
             // Ten times the rate.
-            passed += (0..10).filter(|_| bucket.take(1, now)).count();
+            passed += (0..10).filter(|_| bucket.take(now).is_some()).count();
         }
         let burst = 250 + BURST_CELLS as usize;
         assert!(
@@ -78,6 +74,6 @@ mod tests {
         let at = bucket.full_until(now).unwrap();
         assert!(at >= now + Duration::from_millis(900));
         assert!(bucket.full_until(at).is_none());
-        assert!(bucket.take(1, at));
+        assert!(bucket.take(at).is_some());
     }
 }

@@ -8,12 +8,16 @@
 //! one; idle cells are dropped. A PDU whose cells are lost, damaged or mixed up is dropped and counted. A VC with
 //! another AAL than 5 therefore does not work: its cells count as bad PDUs, or wait until they time out.
 //!
+//! **Times.** A PDU is handed on when its last cell is there. Its cells count as spread evenly over the time from its first
+//! one to its last, each not before a line of the link's rate could have brought it: what a peer spaced stays spaced, and a
+//! datagram with many cells is no burst beyond that rate.
+//!
 //! **Limits.** At most `MAX_VCS` VCs are in the middle of a PDU at once; cells of further ones are dropped. A PDU whose
 //! next cell does not come for `TIMEOUT` is given up when the VC's next cell comes, or when its room is needed.
 //!
 //! Standards: I.361 (header, NNI form: 12 bits of VPI), I.432 §4.3 (HEC), I.363.5 (AAL5), I.610 (OAM).
 
-use aerostat_node::atm::{CellRun, Pdu};
+use aerostat_node::atm::{CellRun, Pdu, Timing};
 use aerostat_node::inspect::Table;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
@@ -39,6 +43,7 @@ pub fn encode(run: &CellRun) -> impl Iterator<Item = [u8; CELL_LEN]> {
 
 struct Collecting {
     pdu: Reassembler,
+    first: Instant,
     last: Instant,
 }
 
@@ -55,7 +60,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Takes one cell; what it completes goes to the network.
+    /// Takes one cell that came at `now`; what it completes goes to the network.
     pub fn push(&mut self, mut cell: [u8; CELL_LEN], now: Instant) -> Option<CellRun> {
         let (header, payload) = cell.split_first_chunk_mut::<HEADER_LEN>()?;
         if self.hec.receive(header) == HecVerdict::Discard {
@@ -82,10 +87,11 @@ impl Receiver {
             self.oam += 1;
             let mut run = CellRun::raw(vc, header.pti, *payload);
             run.clp = header.clp;
-            return Some(run);
+            return Some(run.timed(Timing::spread(now, now, 1)));
         }
         let collecting = self.collecting(vc, now)?;
         collecting.last = now;
+        let first = collecting.first;
         let done = collecting.pdu.push(payload, header.pti, header.clp);
         if header.pti.is_end() {
             self.vcs.remove(&vc);
@@ -96,7 +102,8 @@ impl Receiver {
                 self.pdus.sdus += 1;
                 let mut run = CellRun::whole(Pdu::with(sdu.sdu, sdu.uu, sdu.clp), vc);
                 run.congested = sdu.congested;
-                Some(run)
+                let timing = Timing::spread(first, now, run.count);
+                Some(run.timed(timing))
             }
             Err(error) => {
                 self.pdus.count(error);
@@ -119,10 +126,12 @@ impl Receiver {
         }
         let collecting = self.vcs.entry(vc).or_insert_with(|| Collecting {
             pdu: Reassembler::new(0),
+            first: now,
             last: now,
         });
         if !fresh(collecting) {
             collecting.pdu.reset();
+            collecting.first = now;
             self.timeouts += 1;
         }
         Some(collecting)

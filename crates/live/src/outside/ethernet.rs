@@ -240,8 +240,8 @@ impl Link {
             return;
         }
         for (header, payload) in self.unpacker.cells(cells) {
-            if self.bucket.take(1, now) {
-                told.extend(self.receiver.take(header, &payload, now).map(Event::Cells));
+            if let Some(at) = self.bucket.take(now) {
+                told.extend(self.receiver.take(header, &payload, at).map(Event::Cells));
             } else {
                 self.counters.policed += 1;
             }

@@ -156,8 +156,8 @@ impl Link {
         }
         if let Some(unpacker) = &mut self.unpacker {
             for (header, payload) in unpacker.cells(octets) {
-                if self.bucket.take(1, now) {
-                    told.extend(self.receiver.take(header, &payload, now).map(Event::Cells));
+                if let Some(at) = self.bucket.take(now) {
+                    told.extend(self.receiver.take(header, &payload, at).map(Event::Cells));
                 } else {
                     self.counters.policed += 1;
                 }
@@ -168,8 +168,8 @@ impl Link {
             self.counters.bad_length += 1;
             return;
         };
-        if self.bucket.take(1, now) {
-            told.extend(self.receiver.push(cell, now).map(Event::Cells));
+        if let Some(at) = self.bucket.take(now) {
+            told.extend(self.receiver.push(cell, at).map(Event::Cells));
         } else {
             self.counters.policed += 1;
         }

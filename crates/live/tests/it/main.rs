@@ -1,5 +1,7 @@
 //! The network of a lab under a driver in virtual time: the same code that runs in real time, without waiting.
 
+mod policing;
+
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, LinkId, NodeId};
@@ -69,7 +71,9 @@ impl<'a> Run<'a> {
                 Output::Sample(sample) => self.stats.record(&sample),
                 Output::Finished(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
-                Output::Outside(..) | Output::Daemon(..) => panic!("nobody here is outside"),
+                // Nobody answers there.
+                Output::Outside(..) => {}
+                Output::Daemon(..) => panic!("nobody here has daemons"),
             }
         }
     }

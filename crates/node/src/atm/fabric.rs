@@ -10,11 +10,12 @@
 
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Content, Pdu};
-use super::police::{Policer, Verdict};
+use super::police::{DEFAULT_CDVT, Policer, Verdict};
 use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::table::VcTable;
-use aerostat_proto::Instant;
+use super::timing::Timing;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::Pti;
 use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::{TrafficParams, Vc};
@@ -142,6 +143,8 @@ struct Port {
     output: OutputPort,
     counters: CellCounters,
     up: bool,
+    /// Cell delay variation tolerance of contracts that name none.
+    tolerance: Duration,
 }
 
 /// Where cells that came in have gone.
@@ -201,8 +204,17 @@ impl Fabric {
             output: OutputPort::new(rate, limits),
             counters: CellCounters::default(),
             up: true,
+            tolerance: DEFAULT_CDVT,
         });
         self.ports.len() as u16 - 1
+    }
+
+    /// Cell delay variation tolerance of contracts that name none, for connections that come in at `port` from now on;
+    /// [`DEFAULT_CDVT`] otherwise.
+    pub fn tolerate(&mut self, port: u16, tolerance: Duration) {
+        if let Some(port) = self.ports.get_mut(usize::from(port)) {
+            port.tolerance = tolerance;
+        }
     }
 
     /// Number of ports.
@@ -312,9 +324,7 @@ impl Fabric {
                 let queue = self.open_output(to, QueueConfig::switch(traffic))?;
                 let mut connection = Self::connection(from, traffic);
                 connection.leaves.push(Leaf { to, queue });
-                if police {
-                    connection.policer = Policer::new(&traffic, false);
-                }
+                connection.policer = self.policer(from, &traffic).filter(|_| police);
                 self.insert(connection);
                 Ok(())
             }
@@ -333,9 +343,7 @@ impl Fabric {
                 let queue = self.open_output(to, config)?;
                 let mut connection = Self::connection(from, traffic);
                 connection.whole_path = true;
-                if police {
-                    connection.policer = Policer::new(&traffic, false);
-                }
+                connection.policer = self.policer(from, &traffic).filter(|_| police);
                 connection.leaves.push(Leaf { to, queue });
                 self.insert(connection);
                 Ok(())
@@ -394,6 +402,11 @@ impl Fabric {
             policer: None,
             counters: CellCounters::default(),
         }
+    }
+
+    fn policer(&self, from: PortVc, traffic: &TrafficParams) -> Option<Policer> {
+        let port = self.ports.get(usize::from(from.port))?;
+        Policer::new(traffic, false, port.tolerance)
     }
 
     fn find(&self, from: PortVc) -> Option<usize> {
@@ -461,7 +474,7 @@ impl Fabric {
     pub fn receive(
         &mut self,
         port: u16,
-        mut run: CellRun,
+        run: CellRun,
         now: Instant,
         mut touched: impl FnMut(u16),
     ) -> Switched {
@@ -474,29 +487,42 @@ impl Fabric {
             input.counters.dropped.add(DropReason::LinkDown, count);
             return Switched::Dropped(DropReason::LinkDown);
         }
-        let connection = input
-            .input
-            .get(run.vc)
-            .and_then(|index| self.connections.get_mut(index));
-        let Some(Some(connection)) = connection else {
+        let index = input.input.get(run.vc);
+        let connection = index.and_then(|index| self.connections.get_mut(index));
+        let (Some(index), Some(Some(connection))) = (index, connection) else {
             input.counters.dropped.add(DropReason::UnknownVc, count);
             return Switched::Dropped(DropReason::UnknownVc);
         };
         connection.counters.cells_in += count;
-        if let Some(policer) = &mut connection.policer {
-            let before = run.count;
-            let Some(conforming) = police(policer, run, &mut connection.counters, now) else {
-                let lost = u64::from(before);
-                connection.counters.dropped.add(DropReason::Policed, lost);
-                return Switched::Dropped(DropReason::Policed);
-            };
-            run = conforming;
-            let lost = u64::from(before - run.count);
-            connection.counters.dropped.add(DropReason::Policed, lost);
+        let Some(policer) = &mut connection.policer else {
+            return self.forward(index, run, now, &mut touched);
+        };
+        let line = Timing::even(now, run.first(), input.output.rate());
+        let Policed { front, last } = police(policer, run, line, &mut connection.counters);
+        for part in front {
+            self.forward(index, part, now, &mut touched);
         }
+        match last {
+            Some(part) => self.forward(index, part, now, &mut touched),
+            None => Switched::Dropped(DropReason::Policed),
+        }
+    }
+
+    /// Cells of a connection that conform: to the control plane, or to the queues of the leaves.
+    fn forward(
+        &mut self,
+        index: usize,
+        run: CellRun,
+        now: Instant,
+        mut touched: impl FnMut(u16),
+    ) -> Switched {
+        let Some(Some(connection)) = self.connections.get_mut(index) else {
+            return Switched::Dropped(DropReason::UnknownVc);
+        };
         // Inside a path, the flows of its channels pass: their segments end elsewhere.
         if !connection.whole_path && matches!(run.content, Content::Raw(_)) && is_segment_oam(&run)
         {
+            let port = connection.from.port;
             return self.segment_oam(port, &run, now, touched);
         }
         connection.counters.cells_out += u64::from(run.count);
@@ -541,30 +567,55 @@ impl Fabric {
     }
 }
 
-/// The conforming part of a run. Cells of one run arrive together, so those in front conform.
+/// What a policer lets pass of a run: parts without gaps, in order.
+struct Policed {
+    front: Vec<CellRun>,
+    last: Option<CellRun>,
+}
+
+/// Judges each cell of a run at the time when its source sends it; without such times, cells follow each other as `line` says.
 fn police(
     policer: &mut Policer,
     mut run: CellRun,
+    line: Timing,
     counters: &mut CellCounters,
-    now: Instant,
-) -> Option<CellRun> {
-    let mut passed = 0;
-    for _ in 0..run.count {
-        match policer.police(run.clp, now) {
-            Verdict::Pass => passed += 1,
-            Verdict::Tag => {
-                run.clp = true;
-                counters.tagged += 1;
-                passed += 1;
+) -> Policed {
+    if run.timing.is_none() && run.count > 1 {
+        run = run.timed(line);
+    }
+    let timing = run.timing.as_deref().copied().unwrap_or(line);
+    let (first, count, clp) = (run.first(), run.count, run.clp);
+    let mut passed = Policed {
+        front: Vec::new(),
+        last: None,
+    };
+    let mut keep = |mut part: CellRun, verdict: Verdict| match verdict {
+        Verdict::Discard => {
+            let lost = u64::from(part.count);
+            counters.dropped.add(DropReason::Policed, lost);
+        }
+        Verdict::Tag | Verdict::Pass => {
+            if verdict == Verdict::Tag {
+                part.clp = true;
+                counters.tagged += u64::from(part.count);
             }
-            Verdict::Discard => {}
+            passed.front.extend(passed.last.replace(part));
+        }
+    };
+    let judge = |policer: &mut Policer, index| policer.police(clp, timing.of(first + index));
+    let mut verdict = judge(policer, 0);
+    let mut since = 0;
+    for index in 1..count {
+        let next = judge(policer, index);
+        if next != verdict {
+            if let Some(part) = run.split_off_front(index - since) {
+                keep(part, verdict);
+            }
+            (verdict, since) = (next, index);
         }
     }
-    match passed {
-        0 => None,
-        all if all == run.count => Some(run),
-        part => run.split_off_front(part),
-    }
+    keep(run, verdict);
+    passed
 }
 
 fn is_segment_oam(run: &CellRun) -> bool {

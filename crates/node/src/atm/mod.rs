@@ -1,7 +1,7 @@
 //! The cell plane: what hosts' adapters and switches' fabrics do with cells, without any protocol.
 //!
 //! - [`pdu`]: PDUs and runs of their cells; [`reassembly`] turns runs back into PDUs.
-//! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets.
+//! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: of cells that move as one run.
 //! - [`port`]: an output port with its queues and scheduler; [`queue`] holds the discard rules.
 //! - [`fabric`]: the cells' way through a switch; [`nic`]: a host's adapter.
 //!
@@ -21,6 +21,7 @@ pub mod rate;
 pub mod reassembly;
 pub mod shaper;
 pub mod table;
+pub mod timing;
 
 pub use counters::{CellCounters, DropReason, Drops};
 pub use fabric::{Fabric, FabricOp, PortVc};
@@ -31,6 +32,9 @@ pub use port::{
 };
 pub use rate::{CellRate, Pacer};
 pub use reassembly::{Received, RunReassembler};
+pub use timing::{Arrivals, Timing};
 
+#[cfg(test)]
+mod policing_tests;
 #[cfg(test)]
 mod tests;

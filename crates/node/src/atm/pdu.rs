@@ -3,6 +3,7 @@
 //! A cell of a PDU is (PDU, index). Its octets are made only where somebody needs them: a capture, a
 //! link that damages bits, a receiver whose cells do not fit together.
 
+use super::timing::Timing;
 use aerostat_wire::Vc;
 use aerostat_wire::aal5::{self, cells_for};
 use aerostat_wire::cell::{Cell, CellHeader, PAYLOAD_LEN, Pti};
@@ -115,6 +116,8 @@ pub struct CellRun {
     pub clp: bool,
     /// Congestion was met (EFCI).
     pub congested: bool,
+    /// When their source sends them, if a driver moves them as one. See [`Timing`].
+    pub timing: Option<Arc<Timing>>,
 }
 
 impl CellRun {
@@ -127,6 +130,7 @@ impl CellRun {
             content: Content::Pdu { pdu, first: 0 },
             vc,
             congested: false,
+            timing: None,
         }
     }
     /// One cell with octets of its own and CLP 0.
@@ -138,6 +142,21 @@ impl CellRun {
             vc,
             clp: false,
             congested: false,
+            timing: None,
+        }
+    }
+    /// The same cells, sent by their source at these times.
+    #[must_use]
+    pub fn timed(mut self, timing: Timing) -> Self {
+        self.timing = Some(Arc::new(timing));
+        self
+    }
+    /// Index of the first cell in its PDU; 0 for a raw cell.
+    #[must_use]
+    pub const fn first(&self) -> u16 {
+        match &self.content {
+            Content::Pdu { first, .. } => *first,
+            Content::Raw(_) => 0,
         }
     }
     /// The PDU, if these are all its cells.
@@ -203,7 +222,9 @@ impl CellRun {
         else {
             return false;
         };
-        let fits = first + self.count == *next_first && pdu.is_same(next_pdu);
+        let fits = first + self.count == *next_first
+            && pdu.is_same(next_pdu)
+            && self.timing == next.timing;
         if fits && self.clp == next.clp && self.congested == next.congested && self.vc == next.vc {
             self.count += next.count;
             return true;
@@ -270,6 +291,6 @@ mod tests {
         assert!(front.try_join(&rest));
         assert_eq!(front.count, 5);
         assert!(front.split_off_front(5).is_none());
-        assert_eq!(size_of::<CellRun>(), 24);
+        assert_eq!(size_of::<CellRun>(), 32);
     }
 }

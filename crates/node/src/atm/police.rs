@@ -10,6 +10,10 @@ use aerostat_wire::{ServiceCategory, TrafficParams};
 /// Cell delay variation tolerance where the contract names none.
 pub const DEFAULT_CDVT: Duration = Duration::from_micros(250);
 
+/// The same for cells that come from a program outside the network: it, and whoever reads from it, may have to wait for a
+/// processor, and what came in the meantime comes at once.
+pub const OUTSIDE_CDVT: Duration = Duration::from_millis(250);
+
 /// GCRA(I, L): increment 1/rate, limit L.
 #[derive(Clone, Copy, Debug)]
 pub struct Gcra {
@@ -89,11 +93,15 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// For a contract that is policed: CBR and VBR (CBR.1, VBR.1, or VBR.3 with `tag`). Best effort is not.
+    /// For a contract that is policed: CBR and VBR (CBR.1, VBR.1, or VBR.3 with `tag`). Best effort is not. The cell delay
+    /// variation tolerance is the contract's, or `unsaid` where that names none.
     #[must_use]
-    pub fn new(traffic: &TrafficParams, tag: bool) -> Option<Self> {
+    pub fn new(traffic: &TrafficParams, tag: bool, unsaid: Duration) -> Option<Self> {
         let pcr = traffic.max_pcr?;
-        let tolerance = cdvt(traffic);
+        let tolerance = match traffic.max_cdv {
+            0 => unsaid,
+            _ => cdvt(traffic),
+        };
         let sustained = match traffic.category? {
             ServiceCategory::Cbr => None,
             ServiceCategory::RtVbr | ServiceCategory::NrtVbr => (traffic.scr > 0).then(|| {
@@ -169,7 +177,7 @@ mod tests {
             ..TrafficParams::none()
         };
         let run = |tag| {
-            let mut policer = Policer::new(&traffic, tag).unwrap();
+            let mut policer = Policer::new(&traffic, tag, DEFAULT_CDVT).unwrap();
             (0..7)
                 .map(|i| policer.police(false, at(10 * i)))
                 .collect::<Vec<_>>()
@@ -177,7 +185,7 @@ mod tests {
         use Verdict::{Discard, Pass, Tag};
         assert_eq!(run(false), [Pass, Pass, Pass, Pass, Pass, Discard, Discard]);
         assert_eq!(run(true), [Pass, Pass, Pass, Pass, Pass, Tag, Tag]);
-        assert!(Policer::new(&TrafficParams::ubr(0), false).is_none());
+        assert!(Policer::new(&TrafficParams::ubr(0), false, DEFAULT_CDVT).is_none());
     }
 
     proptest! {

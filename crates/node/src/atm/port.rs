@@ -6,7 +6,8 @@
 //!
 //! To drive it: `enqueue` whenever cells arrive; when [`OutputPort::next_departure`] has come, `pop`, which also
 //! says when the last cell has left. A driver that pops one cell at a time gets the exact interleaving;
-//! one that pops whole runs gets the same rates in coarser turns.
+//! one that pops whole runs gets the same rates in coarser turns, and with runs of shaped CBR and VBR queues the times of
+//! their cells (`timing.rs`).
 //!
 //! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
 
@@ -21,6 +22,7 @@ use aerostat_proto::Instant;
 use aerostat_wire::{ServiceCategory, TrafficParams, Vc};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 /// Number of a queue at its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -449,13 +451,18 @@ impl OutputPort {
         let index = self.ready[class].pop_front()?;
         self.ready_count -= 1;
         let queue = self.queues.get_mut(index as usize)?.as_mut()?;
-        let run = queue.pop(max.max(1))?;
+        let mut run = queue.pop(max.max(1))?;
         self.pools[queue.pool] -= u32::from(run.count);
         self.line.not_before(self.ready_since);
         self.line.advance(run.count);
         let finish = self.line.at();
         let (more, class) = (queue.cells > 0, queue.class);
+        let guaranteed = queue.pool == 0;
         let eligible = queue.shaper.as_mut().map(|shaper| {
+            if max > 1 && guaranteed {
+                let timing = shaper.calendar(start, run.first());
+                run.timing = Some(Arc::new(timing));
+            }
             shaper.sent(start, run.count);
             shaper.eligible()
         });

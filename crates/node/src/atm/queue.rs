@@ -108,7 +108,10 @@ impl VcQueue {
         } else {
             self.vc
         };
-        let count = u32::from(run.count);
+        // Cells that come one by one, though they are handed over at once, meet the level of their first: those in front
+        // leave while the others come.
+        let at_once = if run.timing.is_some() { 1 } else { run.count };
+        let count = u32::from(at_once);
         let thresholds = |limits: &Limits| {
             let low = if run.clp {
                 limits.low_priority
@@ -147,6 +150,19 @@ impl VcQueue {
         }
     }
 
+    /// Queues a cell, with those before it if it follows them: who moves whole PDUs finds them whole.
+    fn append_cell(&mut self, cell: CellRun) -> u16 {
+        if self
+            .runs
+            .back_mut()
+            .is_some_and(|last| last.try_join(&cell))
+        {
+            self.cells += 1;
+            return 1;
+        }
+        self.append(cell).accepted
+    }
+
     /// The same cell by cell: some threshold is near, or a frame is being discarded.
     fn push_cells(&mut self, mut run: CellRun, pool: (u32, Limits)) -> Admission {
         let mut total = Admission::default();
@@ -157,7 +173,7 @@ impl VcQueue {
             };
             let level = pool.0 + u32::from(total.accepted);
             match self.judge(&cell, (level, pool.1)) {
-                None => total.accepted += self.append(cell).accepted,
+                None => total.accepted += self.append_cell(cell),
                 Some(reason) => {
                     total.dropped += 1;
                     total.reason.get_or_insert(reason);

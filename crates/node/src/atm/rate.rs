@@ -53,6 +53,14 @@ impl CellRate {
             denominator: 424,
         }
     }
+    /// `numerator / denominator` cells per second; 0 counts as 1.
+    #[must_use]
+    pub const fn of_ratio(numerator: u64, denominator: u64) -> Self {
+        Self {
+            numerator: if numerator == 0 { 1 } else { numerator },
+            denominator: if denominator == 0 { 1 } else { denominator },
+        }
+    }
     /// By the usual name of the line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25` or `25.6`, `taxi`, `e1`, `ds1`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

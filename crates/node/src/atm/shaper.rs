@@ -7,6 +7,7 @@
 
 use super::police::{burst_tolerance, cdvt};
 use super::rate::{CellRate, Pacer};
+use super::timing::Timing;
 use aerostat_proto::Instant;
 use aerostat_wire::{ServiceCategory, TrafficParams};
 
@@ -14,6 +15,8 @@ use aerostat_wire::{ServiceCategory, TrafficParams};
 #[derive(Clone, Debug)]
 pub struct Shaper {
     peak: Pacer,
+    peak_rate: CellRate,
+    sustained_rate: CellRate,
     slack: u64,
     sustained: Option<(Pacer, u64)>,
 }
@@ -30,6 +33,8 @@ impl Shaper {
         );
         Some(Self {
             peak: Pacer::new(CellRate::of_cells(pcr)),
+            peak_rate: CellRate::of_cells(pcr),
+            sustained_rate: CellRate::of_cells(traffic.scr),
             slack: nanos(cdvt(traffic)) / 2,
             sustained: (vbr && traffic.scr > 0).then(|| {
                 let burst = burst_tolerance(pcr, traffic.scr, traffic.mbs);
@@ -51,6 +56,22 @@ impl Shaper {
                 tat.at().as_nanos().saturating_sub(*burst),
             )),
             None => peak,
+        }
+    }
+    /// When the calendar has cells that leave from `start` on, the first of them with index `origin` in its PDU: for a
+    /// driver that moves them as one. Call it before [`Self::sent`].
+    #[must_use]
+    pub fn calendar(&self, start: Instant, origin: u16) -> Timing {
+        let earliest = Instant::from_nanos(start.as_nanos().saturating_sub(self.slack));
+        let first = self.eligible().max(earliest);
+        let timing = Timing::even(first, origin, self.peak_rate);
+        match &self.sustained {
+            Some((tat, burst)) => {
+                let tat = tat.at().max(first).as_nanos();
+                let first = i64::try_from(i128::from(tat) - i128::from(*burst));
+                timing.not_faster_than(first.unwrap_or(i64::MAX), self.sustained_rate)
+            }
+            None => timing,
         }
     }
     /// `count` cells leave from `start` on.

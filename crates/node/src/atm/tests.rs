@@ -516,7 +516,7 @@ proptest! {
         let mut port = OutputPort::new(CellRate::OC3, PortLimits::HOST);
         let cbr = port.open(vc(1), QueueConfig::host(contract)).unwrap();
         let ubr = port.open(vc(2), QueueConfig::host(TrafficParams::ubr(0))).unwrap();
-        let mut upc = police::Policer::new(&contract, false).unwrap();
+        let mut upc = police::Policer::new(&contract, false, police::DEFAULT_CDVT).unwrap();
         let mut now = Instant::ZERO;
         let mut cells = Vec::new();
         for (len, gap) in arrivals {

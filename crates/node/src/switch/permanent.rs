@@ -22,8 +22,9 @@ pub struct Permanent {
     pub qos: Qos,
     /// Whole paths are joined, not single channels.
     pub path: bool,
-    /// What comes in at either end is held to its contract (CBR and VBR), whatever the port does with calls.
-    pub police: bool,
+    /// What comes in at this end is held to its contract (CBR and VBR), whatever the port does with calls. Between switches
+    /// nobody should: the cells were judged where they came into the network, and their distances vary from queue to queue.
+    pub police: [bool; 2],
 }
 
 impl Permanent {
@@ -34,13 +35,19 @@ impl Permanent {
             ends: [from, to],
             qos,
             path: false,
-            police: false,
+            police: [false; 2],
         }
     }
     /// Each direction: from where to where, and its contract.
     fn directions(&self) -> [(PortVc, PortVc, TrafficParams); 2] {
         let [a, b] = self.ends.map(|(port, vc)| PortVc::new(port.0, vc));
         [(a, b, self.qos.tx), (b, a, self.qos.rx)]
+    }
+    /// The contract of what comes in here is policed.
+    fn polices(&self, at: PortVc) -> bool {
+        let ends = self.ends.iter().zip(self.police);
+        let mut here = ends.filter(|((port, vc), _)| PortVc::new(port.0, *vc) == at);
+        here.any(|(_, police)| police)
     }
     /// What it reserves at each end, cells/s: towards the other end of the port's link, and from there.
     #[must_use]
@@ -134,7 +141,7 @@ impl<R: RouteSelect> Switch<R> {
         (from, to, traffic): (PortVc, PortVc, TrafficParams),
     ) -> Result<(), FabricError> {
         let port = self.port(PortNo(from.port));
-        let police = new.police || port.is_some_and(|port| port.config.police);
+        let police = new.polices(from) || port.is_some_and(|port| port.config.police);
         self.fabric.apply(if new.path {
             FabricOp::ConnectPath {
                 from,
@@ -367,7 +374,7 @@ mod tests {
             ends: ends(net, Vc::new(a, 0), Vc::new(b, 0)),
             qos: Qos::cbr(1000, 0),
             path: true,
-            police,
+            police: [police; 2],
         };
         let new = path(&net, 5, 9, true);
         net.switches[0].add_permanent(new).unwrap();

@@ -125,7 +125,7 @@ impl<R: RouteSelect> Switch<R> {
                 b,
                 if path { "path" } else { "channel" }.into(),
                 text(qos),
-                if police { "yes" } else { "no" }.into(),
+                if police.contains(&true) { "yes" } else { "no" }.into(),
                 info.cells[0].into(),
                 info.cells[1].into(),
                 (info.policed[0] + info.policed[1]).into(),

@@ -11,6 +11,7 @@ mod hostile;
 mod labs;
 mod lane;
 mod nhrp;
+mod policing;
 mod random;
 mod registering;
 mod schedules;

@@ -1,0 +1,58 @@
+//! Policers in virtual time, where cells move one by one.
+
+use crate::bench::Bench;
+
+/// Thirty CBR connections over the same links, all in step, beside best effort: the second switch sees their cells at
+/// distances that vary more than any tolerance.
+fn lab() -> String {
+    let mut programs = String::new();
+    let mut ends = String::new();
+    let mut pvcs = String::new();
+    for n in 0..30 {
+        let vci = 100 + n;
+        programs +=
+            &format!("      - {{ vc: 0.{vci}, name: p{n}, size: 1000, pdus: 60, rate: 50pps }}\n");
+        ends += &format!("      - {{ vc: 0.{vci}, name: e{n}, listen: sink }}\n");
+        pvcs += &format!("  - {{ from: x, vc: 0.{vci}, to: y, pcr: 1800, police: true }}\n");
+    }
+    format!(
+        "
+switches: {{ s1: {{}}, s2: {{}}, s3: {{}} }}
+links: [[s1, s2, {{ rate: 25.6 }}], [s2, s3, {{ rate: 25.6 }}]]
+clip: {{ w: {{ subnet: 10.7.0.0/24, server: y }} }}
+hosts:
+  x:
+    on: s1
+    elan: w
+    ip: 10.7.0.1
+    sockets:
+{programs}  y:
+    on: s3
+    elan: w
+    ip: 10.7.0.2
+    sockets:
+{ends}pvcs:
+{pvcs}until: 3s
+"
+    )
+}
+
+#[test]
+fn many_contracts_that_are_kept_lose_nothing_behind_any_number_of_switches() {
+    let lab = aerostat_lab::parse("policing.atm.yml", &lab(), &[]);
+    let lab = lab.unwrap_or_else(|wrong| panic!("{wrong}")).lab;
+    let end = lab.end();
+    let switches: Vec<_> = lab.switches().map(|(id, ..)| id).collect();
+    let mut bench = Bench::new(lab, 1);
+    bench.run(end);
+    for id in switches {
+        let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
+        let switch = node.as_switch().expect("a switch");
+        let permanent: Vec<_> = switch.permanent().collect();
+        assert_eq!(permanent.len(), 30);
+        for info in permanent {
+            // 60 PDUs of 21 cells.
+            assert_eq!((info.cells, info.policed), ([1260, 0], [0, 0]));
+        }
+    }
+}
