@@ -5,7 +5,8 @@ use aerostat_proto::{Cause, Instant, PartyId, Trace};
 use aerostat_wire::Vc;
 use aerostat_wire::q2931::Element;
 
-use super::{Branch, Call, Leg, LegKey, PortKind, PortNo, RouteSelect, Switch, SwitchCallId};
+use super::held::{Next, What};
+use super::{Branch, Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 
 /// Which part of a call a leg is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +18,15 @@ pub(super) enum Role {
 impl<R: RouteSelect> Switch<R> {
     pub(super) fn indication(&mut self, port: PortNo, indication: Indication, now: Instant) {
         match indication {
-            Indication::Up => self.port_is(port, "up"),
-            Indication::Down => self.port_is(port, "down"),
+            Indication::Up => {
+                self.port_is(port, "up");
+                self.stop_waiting(port);
+                self.try_held(now);
+            }
+            Indication::Down => {
+                self.port_is(port, "down");
+                self.try_held(now);
+            }
             Indication::Setup {
                 call,
                 info,
@@ -112,26 +120,55 @@ impl<R: RouteSelect> Switch<R> {
             .and_then(|()| {
                 let port = self.port(key.port).ok_or(Cause::TEMPORARY)?;
                 port.screen(&mut info)
-            })
-            .and_then(|()| self.start_call(key, info.clone(), party, now));
-        if let Err(cause) = done {
-            self.counters.refused += 1;
-            let text = format!("call to {} refused: {cause}", info.called);
-            self.trace(Trace::detail("switch.call.refused", text).with("port", key.port));
-            self.release_leg(key, cause.into(), now);
+            });
+        match done {
+            Ok(()) => self.find_way(key, info, party, true, now),
+            Err(cause) => self.refuse(key, &info, cause, now),
         }
+    }
+
+    /// A call goes on, waits, or is refused. It is `new` unless it has waited before.
+    pub(super) fn find_way(
+        &mut self,
+        root: LegKey,
+        info: SetupInfo,
+        party: Option<PartyId>,
+        new: bool,
+        now: Instant,
+    ) {
+        let done = match self.route(&info, root.port) {
+            Ok(Next::Port(to)) => self.start_call(root, to, info.clone(), party, now),
+            Ok(Next::Wait) => self.put_aside(root, What::Call(party), info.clone()),
+            Err(cause) => Err(cause),
+        };
+        match done {
+            Err(cause) => self.refuse(root, &info, cause, now),
+            Ok(()) if new => {
+                let (call, vc) = (root.call, self.legs.get(&root).and_then(|leg| leg.vc));
+                // Refused if the caller has given up in this very moment.
+                let _ = self.ask(root.port, Request::Proceeding { call, vc }, now);
+            }
+            Ok(()) => {}
+        }
+    }
+
+    pub(super) fn refuse(&mut self, root: LegKey, info: &SetupInfo, cause: Cause, now: Instant) {
+        self.counters.refused += 1;
+        let text = format!("call to {} refused: {cause}", info.called);
+        self.trace(Trace::detail("switch.call.refused", text).with("port", root.port));
+        self.release_leg(root, cause.into(), now);
     }
 
     fn start_call(
         &mut self,
         root: LegKey,
+        to: PortNo,
         info: SetupInfo,
         party: Option<PartyId>,
         now: Instant,
     ) -> Result<(), Cause> {
         let id = SwitchCallId(self.next_call);
         self.next_call += 1;
-        let to = self.route(&info, root.port)?;
         self.hand_on(root, to, &info.elements, now)?;
         let negotiable = info.fallback().is_some() && self.speaks_40(root.port);
         let info = self.fit(&info, root.port, to)?;
@@ -156,21 +193,7 @@ impl<R: RouteSelect> Switch<R> {
         }
         let leg = self.legs.get_mut(&root).ok_or(Cause::TEMPORARY)?;
         leg.call = Some(id);
-        let vc = leg.vc;
-        let call = root.call;
-        // Refused if the caller has given up in this very moment.
-        let _ = self.ask(root.port, Request::Proceeding { call, vc }, now);
         Ok(())
-    }
-
-    /// The output port for an offer.
-    pub(super) fn route(&self, info: &SetupInfo, from: PortNo) -> Result<PortNo, Cause> {
-        let to = self.routes.select(&info.called, from)?;
-        let back = self
-            .port(to)
-            .is_some_and(|port| to == from && port.config.kind == PortKind::Trunk);
-        // A call that would go back where it came from has no route there either.
-        if back { Err(Cause::NO_ROUTE) } else { Ok(to) }
     }
 
     /// CALL PROCEEDING, or ALERTING with its elements, from a branch.
@@ -260,7 +283,7 @@ impl<R: RouteSelect> Switch<R> {
                 }
                 self.branch_gone(id, key, cause, now);
             }
-            None => {}
+            None => self.forget_held(key, None),
         }
     }
 }

@@ -228,6 +228,7 @@ impl<R: RouteSelect> Switch<R> {
         if !call.accepted {
             self.answered(call.root.port);
         }
+        self.forget_held(call.root, None);
         self.part_call(&call);
         let text = format!("call to {} ended: {cause}", call.info.called);
         self.trace(Trace::detail("switch.call.end", text).with("call", id.0));

@@ -76,6 +76,8 @@ impl<R: RouteSelect> Switch<R> {
                 Output::Event(Event::Up { version }) => {
                     let done = self.feed(number, interface::Input::Version(version), now);
                     debug_assert!(done.is_ok(), "only requests are refused");
+                    // Signalling may have started over.
+                    self.await_signalling(number, now);
                 }
                 Output::Event(Event::Link(link)) => self.linked(number, link, now),
                 // Calls live on: if the host has restarted, its signalling says so.
@@ -97,6 +99,7 @@ impl<R: RouteSelect> Switch<R> {
             port.config.kind = kind;
             port.config.interface.uni.side = side;
         }
+        self.await_signalling(number, now);
         for input in [interface::Input::Side(side), interface::Input::Start] {
             let done = self.feed(number, input, now);
             debug_assert!(done.is_ok(), "only requests are refused");

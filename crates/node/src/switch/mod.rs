@@ -13,10 +13,17 @@
 //! **States.** Of a leg: its half-call's, in the interface; here only whether it is joined to a call, and for
 //! a branch whether it is connected. A leg without a call waits for the end of its release.
 //!
-//! **Timers.** None of its own; those of the interfaces clear what peers forget.
+//! **Timers.** [`PortConfig::patience`]: how long calls wait for a port. All others are those of the interfaces, which clear
+//! what peers forget.
 //!
 //! **Start and restart.** Each interface is restarted as its link comes up without calls, so peers forget the
-//! calls of an earlier life of the switch; a call to a port that is not ready is refused with cause 38.
+//! calls of an earlier life of the switch.
+//!
+//! **Calls that wait** (`held.rs`). Before a call can be offered, the signalling link has to be established (Q.2931 §5.1); a
+//! host's manager waits for its own link in the same way. So a call whose port has a line, but no signalling yet, is answered with
+//! CALL PROCEEDING and waits; the caller's T310 bounds that, and so does the port's patience. A call to a port whose
+//! signalling was up and is lost is refused at once: cause 27 (destination out of order) towards a host, cause 38 (network
+//! out of order) towards another switch.
 //!
 //! **Management** (`management.rs`). A port may have an ILMI entity. Addresses that its host registers there are routes to
 //! the port; the version that both ends speak becomes the version of its signalling.
@@ -55,6 +62,9 @@ mod bare;
 mod calls;
 #[cfg(test)]
 mod flood_tests;
+mod held;
+#[cfg(test)]
+mod held_tests;
 mod inspect;
 mod legs;
 mod management;
@@ -88,7 +98,7 @@ use crate::interface;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};
 pub use port::{PortConfig, PortKind};
-pub use route::{RouteSelect, StaticRoutes};
+pub use route::{RouteSelect, StaticRoutes, Way};
 
 use port::{Port, Reservation};
 
@@ -213,6 +223,8 @@ pub struct Switch<R = StaticRoutes> {
     receivers: Vec<[RunReassembler; 2]>,
     calls: BTreeMap<SwitchCallId, Call>,
     legs: BTreeMap<LegKey, Leg>,
+    /// Calls and parties that wait until signalling towards them is up, oldest first.
+    held: VecDeque<held::Held>,
     permanent: Vec<Permanent>,
     /// Permanent connections, or the lines that they use, have changed, and ILMI does not know yet.
     unmanaged: bool,
@@ -242,6 +254,7 @@ impl<R: RouteSelect> Switch<R> {
             receivers: Vec::new(),
             calls: BTreeMap::new(),
             legs: BTreeMap::new(),
+            held: VecDeque::new(),
             permanent: Vec::new(),
             unmanaged: true,
             busy: BTreeSet::new(),
@@ -378,12 +391,16 @@ impl<R: RouteSelect> Switch<R> {
         if up {
             self.start_signalling(port, now)
         } else {
-            self.feed(port, interface::Input::LinkDown, now)
+            self.stop_waiting(port);
+            let done = self.feed(port, interface::Input::LinkDown, now);
+            self.try_held(now);
+            done
         }
     }
 
     /// Starts signalling at a port, unless it is to be found out first what is at its other end.
     fn start_signalling(&mut self, port: PortNo, now: Instant) -> Result<(), Refused> {
+        self.await_signalling(port, now);
         if self.port(port).is_some_and(Port::waits_for_ilmi) {
             return Ok(());
         }
@@ -447,6 +464,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
                 for call in calls {
                     self.end_call(call, Cause::NETWORK_OUT_OF_ORDER.into(), None, now);
                 }
+                self.refuse_held(now);
                 Ok(())
             }
         };
@@ -462,6 +480,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
             }
         }
         self.manage_timeouts(now);
+        self.waited(now);
         self.drain(now);
     }
 
@@ -474,6 +493,7 @@ impl<R: RouteSelect> Machine for Switch<R> {
         let management = self.ports.iter().filter_map(|port| port.ime.as_ref());
         interfaces
             .chain(management.map(Machine::poll_timeout))
+            .chain(self.ports.iter().map(|port| port.awaited))
             .flatten()
             .min()
     }

@@ -10,6 +10,7 @@ use aerostat_proto::{Cause, Instant, PartyId};
 use aerostat_wire::q2931::Element;
 
 use super::calls::Role;
+use super::held::{Next, What};
 use super::legs::LOCATION;
 use super::{Branch, Call, LegKey, PartyLeg, PortKind, RouteSelect, Switch, SwitchCallId};
 
@@ -67,6 +68,30 @@ impl<R: RouteSelect> Switch<R> {
         let done = screened
             .and_then(|port| port.screen(&mut info))
             .and_then(|()| self.add_party(id, root_id, info, now));
+        self.party_answered(key, root_id, done, now);
+    }
+
+    /// A party that has waited for signalling towards it is tried again.
+    pub(super) fn party_again(
+        &mut self,
+        key: LegKey,
+        root_id: PartyId,
+        info: SetupInfo,
+        now: Instant,
+    ) {
+        if let Some((id, Role::Root)) = self.role(key) {
+            let done = self.add_party(id, root_id, info, now);
+            self.party_answered(key, root_id, done, now);
+        }
+    }
+
+    fn party_answered(
+        &mut self,
+        key: LegKey,
+        root_id: PartyId,
+        done: Result<(), Cause>,
+        now: Instant,
+    ) {
         if let Err(cause) = done {
             self.counters.parties_refused += 1;
             let request = Request::RejectParty {
@@ -90,14 +115,16 @@ impl<R: RouteSelect> Switch<R> {
         info.multipoint = true;
         info.qos = call.info.qos;
         let root = call.root;
-        let to = self.route(&info, root.port)?;
+        let shared = self.shared_branch(call, &info);
+        let to = match shared.map_or_else(
+            || self.route(&info, root.port),
+            |branch| Ok(Next::Port(branch.port)),
+        )? {
+            Next::Port(to) => to,
+            Next::Wait => return self.put_aside(root, What::Party(root_id), info),
+        };
         self.hand_on(root, to, &info.elements, now)?;
-        let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
-        let trunk = self
-            .port(to)
-            .is_some_and(|port| port.config.kind == PortKind::Trunk);
-        let shared = call.branches.keys().find(|key| trunk && key.port == to);
-        let Some(branch) = shared.copied() else {
+        let Some(branch) = shared else {
             let branch = self.set_up(id, to, &info, now)?;
             let call = self.calls.get_mut(&id).ok_or(Cause::TEMPORARY)?;
             call.first_party(branch, root_id);
@@ -127,6 +154,19 @@ impl<R: RouteSelect> Switch<R> {
             return Err(Cause::RESOURCES);
         }
         Ok(())
+    }
+
+    /// The branch of a call over which a new party is reached too: one to another switch, by a way that no other is shorter than.
+    fn shared_branch(&self, call: &Call, info: &SetupInfo) -> Option<LegKey> {
+        let ways = self.shortest(&info.called).ok()?;
+        let trunk = |port| {
+            let port = self.port(port);
+            port.is_some_and(|port| port.config.kind == PortKind::Trunk)
+        };
+        let mut branches = call.branches.keys();
+        branches
+            .find(|key| trunk(key.port) && ways.iter().any(|way| way.port == key.port))
+            .copied()
     }
 
     /// Removes a party of a branch from the call; returns its root's id and whether it was active.
@@ -260,7 +300,8 @@ impl<R: RouteSelect> Switch<R> {
             return;
         };
         let Some(&PartyLeg { branch, party, .. }) = call.parties.get(&root_id) else {
-            return;
+            let root = call.root;
+            return self.forget_held(root, Some(root_id));
         };
         let waiting = call
             .branches

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aerostat_proto::Cause;
 use aerostat_proto::ilmi::{self, Ime};
 use aerostat_proto::uni::{CallId, SetupInfo, Side};
+use aerostat_proto::{Cause, Duration, Instant};
 use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
@@ -42,6 +42,8 @@ pub struct PortConfig {
     pub max_pending: usize,
     /// Largest VCI handed out; the smallest is [`Vc::FIRST_USER_VCI`].
     pub max_vci: u16,
+    /// How long, from the moment that the line is alive, calls wait for the signalling of this port to come up.
+    pub patience: Duration,
     /// Police the contracts of CBR and VBR calls that come in here.
     pub police: bool,
     /// Line rate.
@@ -52,6 +54,8 @@ pub struct PortConfig {
 
 impl PortConfig {
     const CALLS: usize = 2048;
+    /// A peer that does not know RESTART is waited for 3 s; T310 of the caller is 10 s.
+    const PATIENCE: Duration = Duration::from_secs(5);
 
     /// What connections with guarantees may reserve of a line rate unless the port says otherwise, cells/s.
     #[must_use]
@@ -73,6 +77,7 @@ impl PortConfig {
                 PortKind::Trunk => Self::CALLS,
             },
             max_vci: 4095,
+            patience: Self::PATIENCE,
             police: false,
             rate,
             buffers: PortLimits::SWITCH,
@@ -138,6 +143,8 @@ pub(super) struct Port {
     pub(super) held: usize,
     /// Calls that came in here and are not answered yet.
     pub(super) pending: usize,
+    /// Until when its signalling, which is down, may come up and calls wait for it.
+    pub(super) awaited: Option<Instant>,
     /// How often calls here ended, by cause.
     pub(super) causes: BTreeMap<Cause, u64>,
     /// Labels of calls and of permanent channels.
@@ -162,6 +169,7 @@ impl Port {
             reserved: Reservation::default(),
             held: 0,
             pending: 0,
+            awaited: None,
             causes: BTreeMap::new(),
             labels: BTreeSet::new(),
             paths: BTreeSet::new(),

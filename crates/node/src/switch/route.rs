@@ -7,13 +7,29 @@ use aerostat_wire::AtmAddress;
 
 use super::PortNo;
 
-/// Chooses output ports. Static routes do; a routing protocol can.
+/// One way towards a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The output port.
+    pub port: PortNo,
+    /// Links to the destination over this port, 1 and up; `None`: no link that could be used leads there at present.
+    pub hops: Option<u16>,
+}
+
+impl Way {
+    /// What ways are sorted by: the shortest first, those that lead nowhere last.
+    fn rank(&self) -> (bool, Option<u16>, PortNo) {
+        (self.hops.is_none(), self.hops, self.port)
+    }
+}
+
+/// Knows output ports. Static routes do; a routing protocol can.
 pub trait RouteSelect {
-    /// The output port for a call to `called` that came in at `from`.
+    /// The ways for a call to `called`, shortest first; at least one. The switch takes a way that no other is shorter than.
     ///
     /// # Errors
     /// The cause to clear the call with.
-    fn select(&self, called: &AtmAddress, from: PortNo) -> Result<PortNo, Cause>;
+    fn select(&self, called: &AtmAddress) -> Result<&[Way], Cause>;
     /// A host at `port` has registered `address` (its selector does not matter).
     fn register(&mut self, address: AtmAddress, port: PortNo);
     /// The host at `port` has withdrawn `address`.
@@ -26,9 +42,9 @@ type EndSystem = [u8; 19];
 /// Routes from configuration: registered hosts first, then the longest prefix.
 #[derive(Clone, Debug, Default)]
 pub struct StaticRoutes {
-    hosts: BTreeMap<EndSystem, PortNo>,
-    /// By prefix; at most 20 octets.
-    prefixes: BTreeMap<Vec<u8>, PortNo>,
+    hosts: BTreeMap<EndSystem, Way>,
+    /// By prefix of at most 20 octets: ways in order, at least one.
+    prefixes: BTreeMap<Vec<u8>, Vec<Way>>,
 }
 
 fn end_system(address: &AtmAddress) -> EndSystem {
@@ -43,38 +59,52 @@ impl StaticRoutes {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Sends calls whose address starts with `prefix` (0..=20 octets) to `port`.
+    /// Sends calls whose address starts with `prefix` (0..=20 octets) to `port` only.
     pub fn add_prefix(&mut self, prefix: &[u8], port: PortNo) {
+        let hops = Some(1);
+        self.set_prefix(prefix, vec![Way { port, hops }]);
+    }
+    /// Sends calls whose address starts with `prefix` (0..=20 octets) by one of `ways`, in whatever order they are given;
+    /// without ways the prefix is forgotten.
+    pub fn set_prefix(&mut self, prefix: &[u8], mut ways: Vec<Way>) {
         let prefix = prefix.get(..20).unwrap_or(prefix);
-        self.prefixes.insert(prefix.to_vec(), port);
+        ways.sort_by_key(Way::rank);
+        if ways.is_empty() {
+            self.prefixes.remove(prefix);
+        } else {
+            self.prefixes.insert(prefix.to_vec(), ways);
+        }
     }
-    /// Prefixes and ports, for display.
-    pub fn prefixes(&self) -> impl Iterator<Item = (&[u8], PortNo)> {
-        self.prefixes.iter().map(|(p, port)| (p.as_slice(), *port))
+    /// Prefixes and their ways in order, for display.
+    pub fn prefixes(&self) -> impl Iterator<Item = (&[u8], &[Way])> {
+        let prefixes = self.prefixes.iter();
+        prefixes.map(|(prefix, ways)| (prefix.as_slice(), ways.as_slice()))
     }
-    /// Registered end systems (19 octets) and ports, for display.
-    pub fn hosts(&self) -> impl Iterator<Item = (&EndSystem, PortNo)> {
-        self.hosts.iter().map(|(host, port)| (host, *port))
+    /// Registered end systems (19 octets) and the way to each, for display.
+    pub fn hosts(&self) -> impl Iterator<Item = (&[u8], &[Way])> {
+        let hosts = self.hosts.iter();
+        hosts.map(|(host, way)| (host.as_slice(), core::slice::from_ref(way)))
     }
 }
 
 impl RouteSelect for StaticRoutes {
-    fn select(&self, called: &AtmAddress, _from: PortNo) -> Result<PortNo, Cause> {
-        if let Some(port) = self.hosts.get(&end_system(called)) {
-            return Ok(*port);
+    fn select(&self, called: &AtmAddress) -> Result<&[Way], Cause> {
+        if let Some(way) = self.hosts.get(&end_system(called)) {
+            return Ok(core::slice::from_ref(way));
         }
         (0..=called.0.len())
             .rev()
             .find_map(|len| self.prefixes.get(&called.0[..len]))
-            .copied()
+            .map(Vec::as_slice)
             .ok_or(Cause::NO_ROUTE)
     }
     fn register(&mut self, address: AtmAddress, port: PortNo) {
-        self.hosts.insert(end_system(&address), port);
+        let hops = Some(1);
+        self.hosts.insert(end_system(&address), Way { port, hops });
     }
     fn unregister(&mut self, address: AtmAddress, port: PortNo) {
         let key = end_system(&address);
-        if self.hosts.get(&key) == Some(&port) {
+        if self.hosts.get(&key).is_some_and(|way| way.port == port) {
             self.hosts.remove(&key);
         }
     }
@@ -90,7 +120,8 @@ mod tests {
         let address: AtmAddress = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00"
             .parse()
             .unwrap();
-        let select = |routes: &StaticRoutes| routes.select(&address, PortNo(9));
+        let first = |ways: &[Way]| ways[0].port;
+        let select = |routes: &StaticRoutes| routes.select(&address).map(first);
         assert_eq!(select(&routes), Err(Cause::NO_ROUTE));
         routes.add_prefix(&[], PortNo(0));
         routes.add_prefix(&address.0[..13], PortNo(2));
@@ -107,9 +138,25 @@ mod tests {
         routes.unregister(address, PortNo(3));
         assert_eq!(select(&routes), Ok(PortNo(2)));
         assert_eq!(
-            routes.select(&AtmAddress::LECS, PortNo(9)),
+            routes.select(&AtmAddress::LECS).map(first),
             Ok(PortNo(0)),
             "default route"
         );
+    }
+
+    #[test]
+    fn the_shortest_way_stands_first_and_one_that_leads_nowhere_last() {
+        let mut routes = StaticRoutes::new();
+        let way = |port, hops| Way {
+            port: PortNo(port),
+            hops,
+        };
+        let given = [(4, None), (3, Some(3)), (2, Some(1)), (1, Some(3))];
+        routes.set_prefix(&[], given.map(|(port, hops)| way(port, hops)).into());
+        let ways = routes.select(&AtmAddress::LECS).unwrap();
+        let order: Vec<u16> = ways.iter().map(|way| way.port.0).collect();
+        assert_eq!(order, [2, 1, 3, 4]);
+        routes.set_prefix(&[], Vec::new());
+        assert_eq!(routes.select(&AtmAddress::LECS), Err(Cause::NO_ROUTE));
     }
 }

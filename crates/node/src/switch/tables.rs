@@ -2,7 +2,7 @@
 
 use super::{Permanent, PortNo, RouteSelect, StaticRoutes, Switch};
 use crate::atm::fabric::ConnectionView;
-use crate::inspect::{Table, text};
+use crate::inspect::{Table, Value, text};
 use crate::interface::Interface;
 use aerostat_wire::Vc;
 
@@ -77,11 +77,27 @@ impl Switch<StaticRoutes> {
     }
 
     fn route_table(&self) -> Table {
-        let mut table = Table::new("routes", &["prefix", "length_octets", "port"]);
-        let hosts = self.routes().hosts().map(|(host, port)| (&host[..], port));
-        for (prefix, port) in hosts.chain(self.routes().prefixes()) {
+        let columns = &["prefix", "length_octets", "port", "order", "hops", "state"];
+        let mut table = Table::new("routes", columns);
+        let routes = self.routes();
+        for (prefix, ways) in routes.hosts().chain(routes.prefixes()) {
             let hex: String = prefix.iter().map(|octet| format!("{octet:02x}")).collect();
-            table.row(vec![hex.into(), prefix.len().into(), port.0.into()]);
+            let mut order = 0;
+            let mut before = None;
+            for way in ways {
+                if before != Some(way.hops) {
+                    order += 1;
+                    before = Some(way.hops);
+                }
+                table.row(vec![
+                    hex.clone().into(),
+                    prefix.len().into(),
+                    way.port.0.into(),
+                    order.into(),
+                    way.hops.map(Value::from).into(),
+                    self.way_state(way, order).into(),
+                ]);
+            }
         }
         table
     }

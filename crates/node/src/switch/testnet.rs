@@ -116,6 +116,8 @@ pub(crate) struct Net {
     /// How long such a frame takes.
     pub(crate) crossing: Duration,
     frames: usize,
+    /// A switch's end of a link that carries no signalling until then.
+    deaf: Option<((usize, PortNo), Instant)>,
     lives: u8,
     /// Trunks find out by ILMI which end plays the network side.
     find_out: bool,
@@ -180,6 +182,7 @@ impl Net {
             pipes: BTreeMap::new(),
             crossing: Duration::from_micros(120),
             frames: 0,
+            deaf: None,
             lives: 0,
             find_out,
         };
@@ -416,6 +419,11 @@ impl Net {
         self.ask(root, request).unwrap();
     }
 
+    /// Signalling on the link of a port of a switch is lost until then.
+    pub(crate) fn cut_signalling(&mut self, end: (usize, PortNo), until: Instant) {
+        self.deaf = Some((end, until));
+    }
+
     fn carry(&mut self, from: End, run: CellRun, at: Instant) {
         let Some(to) = self.links.get(&from).copied() else {
             return;
@@ -479,6 +487,13 @@ impl Net {
     }
 
     fn arrive(&mut self, end: End, run: CellRun) {
+        if run.vc == Vc::SIGNALLING
+            && let Some(((k, port), until)) = self.deaf
+            && self.now < until
+            && [Some(&end), self.links.get(&end)].contains(&Some(&End::Switch(k, port)))
+        {
+            return;
+        }
         match end {
             End::Switch(k, port) => {
                 let now = self.now;
