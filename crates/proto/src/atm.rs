@@ -55,6 +55,17 @@ impl Cause {
     pub const INCOMPATIBLE: Self = Self(88);
     /// Recovery on timer expiry.
     pub const TIMER: Self = Self(102);
+
+    /// True if the same call may succeed soon without anybody changing it: the way, the other end or a resource was not there.
+    /// An address without a route (1, 3) and an end where nobody listens (88) count, as either may just be starting: a host's
+    /// address has a route only once it is registered. Source: Q.850 §2.2.7.
+    #[must_use]
+    pub const fn is_temporary(self) -> bool {
+        matches!(
+            self.0,
+            1 | 3 | 17 | 18 | 19 | 27 | 31 | 32 | 34..=47 | 51 | 88 | 102
+        )
+    }
 }
 
 impl fmt::Display for Cause {

@@ -11,6 +11,7 @@ pub mod machine;
 mod mix;
 pub mod mpoa;
 pub mod nhrp;
+mod retry;
 pub mod saal;
 pub mod sigd;
 pub mod split;

@@ -115,12 +115,10 @@ impl<R: RouteSelect> Switch<R> {
         now: Instant,
     ) {
         self.counters.offered += 1;
-        let done = self
-            .admit_root(key, vc)
-            .and_then(|()| {
-                let port = self.port(key.port).ok_or(Cause::TEMPORARY)?;
-                port.screen(&mut info)
-            });
+        let done = self.admit_root(key, vc).and_then(|()| {
+            let port = self.port(key.port).ok_or(Cause::TEMPORARY)?;
+            port.screen(&mut info)
+        });
         match done {
             Ok(()) => self.find_way(key, info, party, true, now),
             Err(cause) => self.refuse(key, &info, cause, now),

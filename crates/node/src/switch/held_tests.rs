@@ -24,7 +24,13 @@ fn a_call_waits_for_a_trunk_that_comes_up_and_goes_on_at_once() {
     let mut net = slow_trunk(900);
     net.call(0, 1, 1);
     net.run_ms(500);
-    assert_eq!(net.switches[0].port_infos().map(|p| p.pending).sum::<usize>(), 1);
+    assert_eq!(
+        net.switches[0]
+            .port_infos()
+            .map(|p| p.pending)
+            .sum::<usize>(),
+        1
+    );
     assert_eq!(net.hosts[0].released(ConnId(1)), None);
     // SSCOP asks again after a second; the call needs a few round trips of 100 us then.
     net.run_to(net.now + Duration::from_millis(500));
@@ -52,7 +58,11 @@ fn a_leaf_waits_for_a_trunk_too() {
         conn: ConnId(1),
         party: PartyId(7),
     };
-    assert!(net.hosts[0].events.contains(&added), "{:?}", net.hosts[0].events);
+    assert!(
+        net.hosts[0].events.contains(&added),
+        "{:?}",
+        net.hosts[0].events
+    );
     net.release(0, ConnId(1));
     net.run_ms(100);
     net.assert_clean();
@@ -69,7 +79,11 @@ fn a_call_does_not_wait_longer_than_the_patience_of_the_port() {
     assert_eq!(net.hosts[0].released(ConnId(1)), cause);
     net.call(0, 1, 2);
     net.run_ms(1);
-    assert_eq!(net.hosts[0].released(ConnId(2)), cause, "at once from then on");
+    assert_eq!(
+        net.hosts[0].released(ConnId(2)),
+        cause,
+        "at once from then on"
+    );
     net.run_ms(100);
     net.assert_clean();
 }
@@ -82,7 +96,13 @@ fn a_caller_that_gives_up_while_its_call_waits_leaves_nothing_behind() {
     net.run_ms(10);
     net.release(0, ConnId(1));
     net.run_ms(10);
-    assert_eq!(net.switches[0].port_infos().map(|p| p.pending).sum::<usize>(), 1);
+    assert_eq!(
+        net.switches[0]
+            .port_infos()
+            .map(|p| p.pending)
+            .sum::<usize>(),
+        1
+    );
     net.run_ms(1000);
     assert!(net.hosts[0].connected(ConnId(2)));
     assert_eq!(net.hosts[1].manager.calls().count(), 1);

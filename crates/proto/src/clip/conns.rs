@@ -1,7 +1,7 @@
 //! Connections: to servers, to next hops, and permanent ones.
 
 use super::{Clip, Config, Encapsulation, Output, Permanent, sized};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::net::Ipv4Addr;
@@ -167,7 +167,7 @@ impl Clip {
             },
         );
         if let Some(ip) = ip {
-            let mut entry = super::Entry::fixed(AtmAddress::ZERO);
+            let mut entry = super::Entry::fixed(AtmAddress::ZERO, self.config.address);
             (entry.atm, entry.conn) = (None, Some(conn));
             self.entries.insert(ip, entry);
         }
@@ -266,6 +266,11 @@ impl Clip {
         };
         known.vc = Some(vc);
         known.used = now;
+        for entry in self.entries.values_mut() {
+            if entry.conn == Some(conn) {
+                entry.backoff.reset();
+            }
+        }
         let (role, encapsulation) = (known.role, known.encapsulation);
         match role {
             Role::Server => self.register(now),
@@ -315,7 +320,7 @@ impl Clip {
             } else {
                 let text = format!("no connection with {ip}: {cause}");
                 self.trace(Trace::detail("clip.call-failed", text).with("ip", ip));
-                self.give_up(ip, now);
+                self.call_failed(ip, cause, now);
             }
         }
         match known.role {
@@ -448,6 +453,7 @@ impl Clip {
         if !core::mem::replace(&mut self.server.registered, true) {
             let text = format!("{} is registered with the ATMARP server", self.config.ip);
             self.trace(Trace::milestone("clip.registered", text).with("ip", self.config.ip));
+            self.server.backoff.reset();
             self.set_ready(true);
             // Questions that were asked while there was no server.
             let open = self.entries.iter();
@@ -480,6 +486,8 @@ impl Clip {
         self.server.registered = false;
         self.server.tries = 0;
         self.server.index = (self.server.index + 1) % self.config.servers.len().max(1);
-        self.server.at = Some(now + self.config.params.server_retry);
+        let most = self.config.params.server_retry;
+        let wait = self.server.backoff.wait(Some(cause), Duration::ZERO, most);
+        self.server.at = Some(now + wait);
     }
 }

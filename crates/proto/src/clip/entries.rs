@@ -1,7 +1,8 @@
 //! Next hops: who they are, and the packets that wait for them.
 
 use super::{Clip, Conn, Role};
-use crate::{ConnId, Instant};
+use crate::retry::Backoff;
+use crate::{Cause, ConnId, Duration, Instant};
 use aerostat_wire::AtmAddress;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -30,14 +31,16 @@ pub(super) struct Entry {
     pub(super) queue: VecDeque<Vec<u8>>,
     /// Its calls with VC multiplexing were refused: LLC/SNAP.
     pub(super) plain: bool,
-    /// Known for ever, but could not be called: not again before.
+    /// Known, but could not be called: not again before.
     pub(super) hold: Option<Instant>,
+    /// Waits before it is called again.
+    pub(super) backoff: Backoff,
     /// Sent or received since it was made or renewed.
     pub(super) used: bool,
 }
 
 impl Entry {
-    fn new(state: State) -> Self {
+    fn new(state: State, own: AtmAddress) -> Self {
         Self {
             atm: None,
             state,
@@ -45,13 +48,14 @@ impl Entry {
             queue: VecDeque::new(),
             plain: false,
             hold: None,
+            backoff: Backoff::of(&own),
             used: false,
         }
     }
-    pub(super) fn fixed(atm: AtmAddress) -> Self {
+    pub(super) fn fixed(atm: AtmAddress, own: AtmAddress) -> Self {
         Self {
             atm: Some(atm),
-            ..Self::new(State::Static)
+            ..Self::new(State::Static, own)
         }
     }
     /// When it has to be looked at.
@@ -118,7 +122,7 @@ impl Clip {
             self.counters.unreachable += 1;
             return;
         }
-        let mut entry = Entry::new(state);
+        let mut entry = Entry::new(state, self.config.address);
         entry.used = true;
         if asked {
             entry.queue.push_back(packet);
@@ -178,7 +182,11 @@ impl Clip {
         let permanent = |conn: &Conn| conn.role == Role::Permanent;
         let shared = self.contract(ip).is_none();
         let conn = conn.filter(|conn| shared || self.conns.get(conn).is_some_and(permanent));
-        let entry = self.entries.entry(ip).or_insert_with(|| Entry::new(state));
+        let address = self.config.address;
+        let entry = self
+            .entries
+            .entry(ip)
+            .or_insert_with(|| Entry::new(state, address));
         if entry.state != State::Static {
             let moved = entry.atm.is_some() && atm.is_some() && entry.atm != atm;
             entry.state = state;
@@ -212,6 +220,22 @@ impl Clip {
             Some(_) => {}
             None if !entry.queue.is_empty() && entry.atm.is_some() => self.connect(ip, now),
             None => {}
+        }
+    }
+
+    /// A call to a known next hop was refused: it is called again after a while. If that does not help, its address is asked for
+    /// anew, as it may have changed.
+    pub(super) fn call_failed(&mut self, ip: Ipv4Addr, cause: Cause, now: Instant) {
+        const TRIES: u32 = 8;
+        let most = self.config.params.negative;
+        match self.entries.get_mut(&ip) {
+            Some(entry) if cause.is_temporary() && entry.backoff.tries() < TRIES => {
+                let wait = entry.backoff.wait(Some(cause), Duration::ZERO, most);
+                self.counters.unreachable += entry.queue.len() as u64;
+                entry.queue.clear();
+                (entry.conn, entry.hold) = (None, Some(now + wait));
+            }
+            _ => self.give_up(ip, now),
         }
     }
 

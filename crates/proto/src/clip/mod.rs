@@ -46,6 +46,7 @@ mod tests;
 
 pub use snapshot::{ConnRow, EntryRow, Snapshot};
 
+use crate::retry::Backoff;
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use conns::{Conn, Role};
@@ -75,7 +76,7 @@ pub struct Params {
     pub negative: Duration,
     /// Idle time after which a connection is released; zero is never.
     pub idle: Duration,
-    /// Pause before a server is called again.
+    /// Longest pause before a server is called again.
     pub server_retry: Duration,
 }
 
@@ -280,13 +281,15 @@ pub struct Counters {
 }
 
 /// The way to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Server {
     /// Which of [`Config::servers`].
     index: usize,
     conn: Option<ConnId>,
     registered: bool,
     tries: u32,
+    /// Waits before it is called again.
+    backoff: Backoff,
     /// The next call, request or refresh.
     at: Option<Instant>,
 }
@@ -311,6 +314,7 @@ impl Clip {
     /// A member that is stopped.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let backoff = Backoff::of(&config.address);
         Self {
             config,
             running: false,
@@ -323,6 +327,7 @@ impl Clip {
                 conn: None,
                 registered: false,
                 tries: 0,
+                backoff,
                 at: None,
             },
             next_conn: 0,
@@ -359,7 +364,7 @@ impl Clip {
             });
         }
         for (ip, atm) in self.config.fixed.clone() {
-            self.entries.insert(ip, Entry::fixed(atm));
+            self.entries.insert(ip, Entry::fixed(atm, address));
         }
         for permanent in self.config.permanent.clone() {
             self.open_permanent(permanent, now);

@@ -24,7 +24,6 @@ pub mod lec;
 pub mod lecs;
 pub mod les;
 pub mod params;
-mod rng;
 #[cfg(test)]
 mod scenarios;
 pub mod split;

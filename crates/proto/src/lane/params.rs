@@ -34,13 +34,15 @@ pub struct LecParams {
     pub connection_completion: Duration,
     /// C33, forward disconnect time-out, 10..=300 s.
     pub forward_disconnect: Duration,
-    /// C37, least reconfigure delay, 1..=10000 ms.
+    /// C37, least reconfigure delay, 1..=10000 ms. The delay after a failure that may pass by itself is short at first and
+    /// doubles up to C38.
     pub min_reconfigure_delay: Duration,
     /// C38, greatest reconfigure delay, 1..=10000 ms.
     pub max_reconfigure_delay: Duration,
     /// C39, repetitions of the BUS connection, 0..=2.
     pub max_bus_retries: u32,
-    /// How long a refused data direct call is not tried again. Not a variable of the standard.
+    /// Longest time that a refused data direct call is not tried again; short at first after a cause that may pass by itself.
+    /// Not a variable of the standard.
     pub call_retry: Duration,
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod clip;
 mod faults;
 mod hostile;
+mod joins;
 mod labs;
 mod lane;
 mod nhrp;

@@ -148,7 +148,7 @@ fn known_addresses_need_no_server() {
     finish(w);
 }
 
-/// Who is known and cannot be called is called every few seconds, not for every packet.
+/// Who is known and cannot be called is called soon again, then less and less often: not for every packet.
 #[test]
 fn calls_to_a_known_address_are_not_hurried() {
     let mut one = client(1);
@@ -160,7 +160,8 @@ fn calls_to_a_known_address_are_not_hurried() {
         w.run_for(Duration::from_millis(100));
     }
     let seen = counters(&w, 0);
-    assert_eq!((seen.calls, seen.unreachable), (2, 100));
+    assert_eq!(seen.unreachable, 100);
+    assert!((6..=11).contains(&seen.calls), "{} calls", seen.calls);
     let late = w.add(Clip::new(client(9)));
     start(&mut w, late);
     w.run_for(Duration::from_secs(5));

@@ -5,7 +5,7 @@ use super::groups::Groups;
 use super::messages::{ToControl, ToData};
 use super::{Input, LecConfig, LecState, Output};
 use crate::lane::LecParams;
-use crate::lane::rng::Rng;
+use crate::retry::Backoff;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, TimerTable, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control as Pdu, ControlFrame, ElanName, LanType, MaxFrameSize, OpCode, Tlv,
@@ -113,7 +113,9 @@ pub(super) struct Control {
     /// Variables as configured and as the LECS changed them.
     pub(super) params: LecParams,
     pub(super) state: LecState,
-    rng: Rng,
+    pub(super) backoff: Backoff,
+    /// Peers whose data direct calls were refused.
+    pub(super) refusals: BTreeMap<AtmAddress, Backoff>,
     pub(super) timers: TimerTable<TIMERS>,
     pub(super) next_conn: u32,
     pub(super) transaction: u32,
@@ -158,7 +160,8 @@ impl Control {
         Self {
             params: config.params.clone(),
             state: LecState::Stopped,
-            rng: Rng::new(config.seed),
+            backoff: Backoff::new(config.seed),
+            refusals: BTreeMap::new(),
             timers: TimerTable::default(),
             next_conn: 0,
             transaction: 0,
@@ -329,7 +332,7 @@ impl Control {
             Role::ControlDirect => {
                 self.control_direct = None;
                 let why = format!("control direct connection: {cause}");
-                self.fail(&why, now);
+                self.fail_with(&why, Some(cause), now);
             }
             // A client that is a member relies on control distribute; see LUNI 2.0 clause 5.4.
             Role::Distribute => {
@@ -342,7 +345,7 @@ impl Control {
                 self.bus_lost(now);
             }
             Role::MulticastForward => self.forward_lost(now),
-            Role::SelectiveSend => self.group_released(&gone, now),
+            Role::SelectiveSend => self.group_released(&gone, cause, now),
             Role::DataDirect => self.direct_released(conn, &gone, cause, now),
         }
     }
@@ -523,11 +526,6 @@ impl Control {
     }
     pub(super) fn max_sdu(&self) -> u16 {
         self.max_frame.octets().unwrap_or(1516)
-    }
-    pub(super) fn random_delay(&mut self) -> Duration {
-        let params = &self.params;
-        self.rng
-            .between(params.min_reconfigure_delay, params.max_reconfigure_delay)
     }
 
     // ---- frames ----

@@ -6,6 +6,7 @@ use super::LecState;
 use super::arp::Path;
 use super::control::{Conn, Control, Role, Verdict};
 use super::messages::ToData;
+use crate::retry::Backoff;
 use crate::{Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{Control as Pdu, ControlFrame, OpCode, Status, TlvType};
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -31,6 +32,7 @@ impl Control {
             return;
         };
         let (peer, outgoing, vc, mux) = (known.peer, known.outgoing, known.vc, known.mux);
+        self.refusals.remove(&peer);
         self.to_data.push_back(ToData::Open {
             conn,
             idle,
@@ -108,7 +110,7 @@ impl Control {
         };
         self.hang_up(conn);
         if known.role == Role::SelectiveSend {
-            return self.group_released(&known, now);
+            return self.group_released(&known, Cause::NORMAL, now);
         }
         let text = format!("data direct connection with {} was idle", known.peer);
         self.trace(Trace::detail("lane.direct-idle", text).with("peer", known.peer));
@@ -124,7 +126,7 @@ impl Control {
         now: Instant,
     ) {
         let refused = gone.outgoing && gone.vc.is_none();
-        let until = now + self.params.call_retry;
+        let until = now + self.wait_to_call(gone.peer, cause);
         let macs: Vec<MacAddr> = (self.cache.iter())
             .filter(|(_, entry)| entry.atm == Some(gone.peer))
             .map(|(mac, _)| *mac)
@@ -166,6 +168,18 @@ impl Control {
                 self.lose_path(mac);
             }
         }
+    }
+
+    /// How long a peer that refused a call is not called again. One that there is no room to remember waits longest.
+    pub(super) fn wait_to_call(&mut self, peer: AtmAddress, cause: Cause) -> Duration {
+        let most = self.params.call_retry;
+        let known = self.refusals.contains_key(&peer);
+        if !known && self.refusals.len() >= self.config.limits.cache {
+            return most;
+        }
+        let new = || Backoff::of(&self.config.address);
+        let backoff = self.refusals.entry(peer).or_insert_with(new);
+        backoff.wait(Some(cause), Duration::ZERO, most)
     }
 
     pub(super) fn direct_timeout(&mut self, now: Instant) {

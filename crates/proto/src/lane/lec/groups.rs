@@ -7,7 +7,7 @@ use super::control::{Conn, Control, Role};
 use super::messages::ToData;
 use super::{LecConfig, LecState};
 use crate::lane::LecLimits;
-use crate::{ConnId, Instant, Trace};
+use crate::{Cause, ConnId, Instant, Trace};
 use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{ControlFrame, LanDestination, OpCode, Status};
 use std::collections::BTreeSet;
@@ -183,8 +183,8 @@ impl Control {
     }
 
     /// The connection with a selective multicast server is gone, or could not be opened: the BUS carries its groups.
-    pub(super) fn group_released(&mut self, gone: &Conn, now: Instant) {
-        let until = now + self.params.call_retry;
+    pub(super) fn group_released(&mut self, gone: &Conn, cause: Cause, now: Instant) {
+        let until = now + self.wait_to_call(gone.peer, cause);
         for mac in self.groups_of(gone.peer) {
             if gone.vc.is_some() {
                 self.lose_path(mac);

@@ -5,7 +5,7 @@
 use super::control::{Control, MUX_HEADER, Role, Timer};
 use super::messages::ToData;
 use super::{LecState, Output};
-use crate::{AtmRequest, ConnId, Duration, Instant, Trace};
+use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, ControlFrame, Flags, LanDestination, LanType, MaxFrameSize, OpCode, Status, Tlv,
     TlvType,
@@ -140,7 +140,7 @@ impl Control {
         }
         if frame.status != Status::SUCCESS {
             let why = format!("the LECS refuses: {}", frame.status);
-            return self.fail(&why, now);
+            return self.fail_with(&why, Some(Cause::REJECTED), now);
         }
         let ethernet = matches!(frame.lan_type, LanType::UNSPECIFIED | LanType::ETHERNET);
         if frame.target_atm.is_zero() || !ethernet {
@@ -194,7 +194,7 @@ impl Control {
         }
         if frame.status != Status::SUCCESS {
             let why = format!("the LES refuses: {}", frame.status);
-            return self.fail(&why, now);
+            return self.fail_with(&why, Some(Cause::REJECTED), now);
         }
         let octets = frame.max_frame.octets();
         if !(1..=0xfeff).contains(&frame.lecid)
@@ -371,6 +371,7 @@ impl Control {
             return;
         }
         self.joined = true;
+        self.backoff.reset();
         self.to_register.clear();
         self.counters.joins += 1;
         self.out.push_back(Output::Joined {
@@ -435,8 +436,13 @@ impl Control {
         }
     }
 
-    /// Back to initial; starts over after a random time.
+    /// Back to initial; starts over after a time between C37 and C38, short at first.
     pub(super) fn fail(&mut self, why: &str, now: Instant) {
+        self.fail_with(why, None, now);
+    }
+
+    /// The same, because of a call that was released with `cause`, or of a server that has refused (cause 21).
+    pub(super) fn fail_with(&mut self, why: &str, cause: Option<Cause>, now: Instant) {
         if matches!(self.state, LecState::Stopped | LecState::Initial) {
             return;
         }
@@ -449,7 +455,11 @@ impl Control {
         let milestone = self.joined;
         self.leave();
         self.state = LecState::Initial;
-        let delay = self.random_delay();
+        let (least, most) = (
+            self.params.min_reconfigure_delay,
+            self.params.max_reconfigure_delay,
+        );
+        let delay = self.backoff.wait(cause, least, most.max(least));
         self.timers.start(Timer::Restart as usize, now, delay);
         let trace = Trace::detail(name, text).with("delay_ms", delay.as_millis());
         self.trace(Trace { milestone, ..trace });
@@ -463,6 +473,7 @@ impl Control {
         self.to_data.push_back(ToData::Reset);
         self.clear_cache();
         self.plain.clear();
+        self.refusals.clear();
         self.release_all();
         (self.lecid, self.v2, self.elan_id) = (0, false, 0);
         (self.les, self.bus) = (AtmAddress::ZERO, AtmAddress::ZERO);

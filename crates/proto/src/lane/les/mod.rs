@@ -234,7 +234,7 @@ impl Les {
         let params = &config.params;
         Self {
             tree: Tree::new(config.address, Sap::LANE_CONTROL, CONTROL_SDU, params),
-            standby: config.lecs.map(Standby::new),
+            standby: config.lecs.map(|lecs| Standby::new(lecs, config.address)),
             config,
             running: false,
             clients: BTreeMap::new(),

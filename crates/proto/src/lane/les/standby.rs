@@ -2,13 +2,14 @@
 
 use super::Les;
 use crate::lane::lecs::REPORT;
+use crate::retry::Backoff;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{CONTROL_SDU, Control, ControlFrame, OpCode, Status};
 use aerostat_wire::{AtmAddress, Qos, Sap};
 
 /// The connection with the LECS; a LES makes no other calls but those of its tree, which count from 0.
 const CONN: ConnId = ConnId(ConnId::INCOMING - 1);
-/// Time from a failed call to the next.
+/// Longest time from a failed call to the next.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// The report to the LECS.
@@ -16,6 +17,7 @@ const RETRY: Duration = Duration::from_secs(5);
 pub(super) struct Standby {
     lecs: AtmAddress,
     link: Link,
+    backoff: Backoff,
     /// The next call or report.
     pub(super) due: Option<Instant>,
 }
@@ -28,10 +30,12 @@ enum Link {
 }
 
 impl Standby {
-    pub(super) fn new(lecs: AtmAddress) -> Self {
+    /// `own` is the address of the LES.
+    pub(super) fn new(lecs: AtmAddress, own: AtmAddress) -> Self {
         Self {
             lecs,
             link: Link::Down,
+            backoff: Backoff::of(&own),
             due: None,
         }
     }
@@ -88,11 +92,13 @@ impl Les {
         match *event {
             AtmEvent::Connected { conn: CONN, .. } => {
                 standby.link = Link::Up;
+                standby.backoff.reset();
                 self.report(now);
             }
-            AtmEvent::Released { conn: CONN, .. } => {
+            AtmEvent::Released { conn: CONN, cause } => {
                 standby.link = Link::Down;
-                standby.due = self.running.then_some(now + RETRY);
+                let wait = standby.backoff.wait(Some(cause), Duration::ZERO, RETRY);
+                standby.due = self.running.then_some(now + wait);
             }
             AtmEvent::Received { conn: CONN, sdu } => match Control::decode(sdu) {
                 Ok(Control::Frame(frame)) if frame.op == OpCode::CONFIGURE.response() => {

@@ -48,6 +48,7 @@ pub use entries::Refusal;
 pub use snapshot::{EntryRow, EntryState, NhcSnapshot};
 
 use super::{Expired, RequestTable, RetryRule, Station, auth};
+use crate::retry::Backoff;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
 use entries::Entry;
 
@@ -248,6 +249,9 @@ pub struct Nhc {
     entries: BTreeMap<Ipv4Addr, Entry>,
     conns: BTreeMap<ConnId, Conn>,
     requests: RequestTable<Asked>,
+    /// The server could not be called: when to do so again for what waits, and the waits so far.
+    again_at: Option<Instant>,
+    backoff: Backoff,
     next_conn: u32,
     counters: Counters,
     out: VecDeque<Output>,
@@ -259,6 +263,8 @@ impl Nhc {
     pub fn new(config: Config) -> Self {
         Self {
             requests: RequestTable::new(config.first_request_id, config.limits.entries + 1),
+            again_at: None,
+            backoff: Backoff::of(&config.address),
             config,
             running: false,
             registered: None,
@@ -320,7 +326,7 @@ impl Nhc {
         }
         self.entries.clear();
         self.requests.clear();
-        (self.registered, self.register_at) = (None, None);
+        (self.registered, self.register_at, self.again_at) = (None, None, None);
         self.request(AtmRequest::Unlisten {
             address: self.config.address,
             sap: Sap::LLC,
@@ -409,6 +415,10 @@ impl Nhc {
         };
         (known.vc, known.used) = (Some(vc), now);
         let (peer, control) = (known.peer, known.control);
+        if control {
+            self.again_at = None;
+            self.backoff.reset();
+        }
         for sdu in core::mem::take(&mut known.queue) {
             self.request(AtmRequest::Send { conn, sdu });
         }
@@ -418,11 +428,23 @@ impl Nhc {
     }
 
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
-        // What waited for the server is sent again by the retries.
-        if let Some(known) = self.conns.remove(&conn)
-            && !known.control
-        {
-            self.way_lost(conn, &known, cause, now);
+        match self.conns.remove(&conn) {
+            Some(known) if !known.control => self.way_lost(conn, &known, cause, now),
+            // What waited for the server is sent again by the retries, and before them if the server may just be coming.
+            Some(known) if known.vc.is_none() && cause.is_temporary() => {
+                let most = self.config.retry.initial;
+                let wait = self.backoff.wait(Some(cause), Duration::ZERO, most);
+                self.again_at = Some(now + wait);
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn send_again(&mut self, id: u32, now: Instant) {
+        match self.requests.get(id).copied() {
+            Some(Asked::Registration) => self.send_registration(id, now),
+            Some(Asked::Resolution(destination)) => self.send_request(id, destination, now),
+            None => {}
         }
     }
 
@@ -457,13 +479,16 @@ impl Nhc {
         }
         self.entries_due(now);
         self.conns_due(now);
+        if self.again_at.is_some_and(|at| at <= now) {
+            self.again_at = None;
+            let ids: Vec<u32> = self.requests.iter().map(|(id, ..)| id).collect();
+            for id in ids.into_iter().take(self.config.limits.queue) {
+                self.send_again(id, now);
+            }
+        }
         while let Some(expired) = self.requests.expire(now) {
             match expired {
-                Expired::Retry(id) => match self.requests.get(id).copied() {
-                    Some(Asked::Registration) => self.send_registration(id, now),
-                    Some(Asked::Resolution(destination)) => self.send_request(id, destination, now),
-                    None => {}
-                },
+                Expired::Retry(id) => self.send_again(id, now),
                 Expired::GivenUp(_, asked) => self.unanswered(asked, now),
             }
         }
@@ -513,7 +538,12 @@ impl Machine for Nhc {
         if !self.running {
             return None;
         }
-        let own = [self.registered, self.register_at, self.requests.deadline()];
+        let own = [
+            self.registered,
+            self.register_at,
+            self.again_at,
+            self.requests.deadline(),
+        ];
         let entries = self.entries.values().filter_map(Entry::due);
         let conns = self.conns.values().filter_map(|conn| self.idle_at(conn));
         own.into_iter().flatten().chain(entries).chain(conns).min()
