@@ -117,8 +117,14 @@ impl Watcher for Joined {
 ///
 /// LANE: the bound of the standard's many steps (LECS, LES, BUS, each with a call and a question). Classical IP and NHRP: BGN and
 /// BGAK, RESTART and its answer on the trunk; SETUP and CONNECT; the registration and its answer.
-fn bounds((lane, clip): (Duration, Duration)) -> [(&'static str, Duration, Duration); 3] {
-    let spare = Duration::from_millis(10);
+///
+/// Who has called in vain waits again about as long as it has waited until then: where nodes are switched on within `spread`,
+/// that comes on top.
+fn bounds(
+    (lane, clip): (Duration, Duration),
+    spread: Duration,
+) -> [(&'static str, Duration, Duration); 3] {
+    let spare = Duration::from_millis(10) + spread * 2;
     [
         ("lane.joined", lane, lane * 10 + Duration::from_millis(100)),
         ("clip.registered", clip, clip * 4 + spare),
@@ -151,7 +157,10 @@ fn seeds() -> u64 {
 
 /// Holds what was seen since `since` against the bounds; prints a row for each kind of membership.
 fn check(name: &str, lab: &Lab, trunk: Duration, since: Duration, joined: &Joined) {
-    for ((what, trip, bound), count) in bounds(round_trips(lab)).into_iter().zip(members(lab)) {
+    for ((what, trip, bound), count) in bounds(round_trips(lab), since)
+        .into_iter()
+        .zip(members(lab))
+    {
         let empty = Vec::new();
         let list = joined.0.get(what).unwrap_or(&empty);
         let last = list.iter().fold(0.0, |last: f64, (at, _)| last.max(*at));
@@ -186,7 +195,7 @@ fn heading() {
 }
 
 fn end(lab: &Lab) -> Duration {
-    let bounds = bounds(round_trips(lab)).map(|(.., bound)| bound);
+    let bounds = bounds(round_trips(lab), Duration::from_millis(50)).map(|(.., bound)| bound);
     bounds.into_iter().max().unwrap_or_default() + Duration::from_millis(100)
 }
 
