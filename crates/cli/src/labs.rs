@@ -8,12 +8,18 @@ use std::path::Path;
 
 /// Reads and checks; findings go to standard error.
 pub(crate) fn read(args: &LabArgs) -> Result<Checked, Failure> {
-    read_with(&args.lab, &args.set)
+    let read = aerostat_lab::read(&args.lab, &args.set);
+    told(&args.lab, read)
 }
 
-/// The same with overrides that do not all come from `--set`.
-pub(crate) fn read_with(path: &Path, overrides: &[String]) -> Result<Checked, Failure> {
-    match aerostat_lab::read(path, overrides) {
+/// The same for a run in virtual time, with overrides that do not all come from `--set`.
+pub(crate) fn read_for_run(path: &Path, overrides: &[String]) -> Result<Checked, Failure> {
+    let read = aerostat_lab::read(path, overrides);
+    told(path, read.map(Checked::in_virtual_time))
+}
+
+fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failure> {
+    match read {
         Ok(checked) => {
             tell(&checked.warnings);
             Ok(checked)
@@ -33,6 +39,15 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
         return failure.hint("a lab file is called NAME.atm.yml; see the folder 'labs'");
     }
     failure
+}
+
+/// How a command ends that would end with `exit`, if there were these warnings.
+pub(crate) fn exit(exit: Exit, warnings: &Diagnostics) -> Exit {
+    match warnings.count(Severity::Warning) {
+        0 => exit,
+        _ if exit == Exit::Ok => Exit::Warnings,
+        _ => exit,
+    }
 }
 
 /// Shows findings.

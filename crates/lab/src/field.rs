@@ -202,30 +202,60 @@ pub(crate) fn entries<'a>(tree: &'a Tree, d: &mut Diagnostics) -> Option<&'a [(K
     }
 }
 
+/// Keys that were renamed: the section (as [`section!`] calls it), the former name, the name. The former name still works, with a
+/// warning that gives the new one.
+const RENAMED: &[(&str, &str, &str)] = &[
+    #[cfg(test)]
+    ("Renaming", "colour", "paint"),
+];
+
 /// Reads the fields of one section and reports keys that it does not have.
 pub(crate) struct Fields<'a> {
-    entries: &'a [(Key, Tree)],
+    /// By their present names.
+    entries: Vec<(&'a str, &'a Tree)>,
     at: Span,
 }
 
 impl<'a> Fields<'a> {
-    /// Opens a section with these keys.
-    pub(crate) fn open(tree: &'a Tree, known: &[&str], d: &mut Diagnostics) -> Option<Self> {
-        let entries = entries(tree, d)?;
-        for (key, _) in entries {
-            if !known.contains(&key.text.as_str()) {
-                d.error(key.at, format!("unknown key '{}'", key.text))
-                    .suggest(&key.text, known.iter().copied());
+    /// Opens a section with these keys; `section` is its name in [`RENAMED`].
+    pub(crate) fn open(
+        tree: &'a Tree,
+        section: &str,
+        known: &[&str],
+        d: &mut Diagnostics,
+    ) -> Option<Self> {
+        let all = entries(tree, d)?;
+        let mut entries = Vec::new();
+        for (key, value) in all {
+            let text = key.text.as_str();
+            if known.contains(&text) {
+                entries.push((text, value));
+                continue;
+            }
+            let renamed = RENAMED
+                .iter()
+                .find(|(of, was, _)| *of == section && *was == text);
+            match renamed {
+                Some((_, _, now)) if all.iter().any(|(other, _)| other.text == *now) => {
+                    let text = format!("'{text}' is called '{now}' now, which stands here, too");
+                    d.error(key.at, text);
+                }
+                Some((_, _, now)) => {
+                    d.warning(key.at, format!("'{text}' is called '{now}' now"));
+                    entries.push((now, value));
+                }
+                None => {
+                    d.error(key.at, format!("unknown key '{text}'"))
+                        .suggest(text, known.iter().copied());
+                }
             }
         }
-        Some(Self {
-            entries,
-            at: tree.at,
-        })
+        let at = tree.at;
+        Some(Self { entries, at })
     }
     /// Reads one field.
     pub(crate) fn field<T: FromTree>(&self, name: &str, d: &mut Diagnostics) -> Option<T> {
-        match self.entries.iter().find(|(key, _)| key.text == name) {
+        match self.entries.iter().find(|(key, _)| *key == name) {
             Some((_, value)) => T::from_tree(value, d),
             None => T::absent(name, self.at, d),
         }
@@ -251,7 +281,7 @@ macro_rules! section {
                 tree: &crate::tree::Tree,
                 d: &mut crate::diag::Diagnostics,
             ) -> Option<Self> {
-                let fields = crate::field::Fields::open(tree, &[$( stringify!($field) ),*], d)?;
+                let fields = crate::field::Fields::open(tree, stringify!($name), &[$( stringify!($field) ),*], d)?;
                 // Every field is read before the first missing one ends it.
                 $( let $field = fields.field(stringify!($field), d); )*
                 Some(Self { $( $field: $field?, )* place: tree.at })
@@ -286,3 +316,49 @@ macro_rules! scalar {
     };
 }
 pub(crate) use scalar;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    section! {
+        /// A section of which a key was renamed.
+        Renaming {
+            /// Once `colour`.
+            paint: Option<At<u64>>,
+        }
+    }
+
+    fn read(text: &str) -> (Option<u64>, String) {
+        let tree = Tree::of(text).unwrap();
+        let mut d = Diagnostics::new("t", text);
+        let read = Renaming::from_tree(&tree, &mut d);
+        let all = d
+            .iter()
+            .map(|one| format!("{:?}: {}", one.severity, one.message));
+        let all: Vec<String> = all.collect();
+        (
+            read.and_then(|read| Some(read.paint?.value)),
+            all.join("; "),
+        )
+    }
+
+    #[test]
+    fn a_key_of_before_works_and_says_its_new_name() {
+        assert_eq!(read("{ paint: 7 }"), (Some(7), String::new()));
+        let said = "Warning: 'colour' is called 'paint' now".to_owned();
+        assert_eq!(read("{ colour: 7 }"), (Some(7), said));
+        let said = "Error: 'colour' is called 'paint' now, which stands here, too".to_owned();
+        assert_eq!(read("{ colour: 7, paint: 8 }"), (Some(8), said));
+        let said = "Error: unknown key 'color'".to_owned();
+        assert_eq!(read("{ color: 7 }"), (None, said));
+    }
+
+    #[test]
+    fn renamed_keys_lead_to_keys_that_are_there() {
+        let schema = crate::schema().to_string();
+        for (_, was, now) in RENAMED.iter().filter(|(of, ..)| *of != "Renaming") {
+            assert!(schema.contains(&format!("\"{now}\":")), "{was} -> {now}");
+        }
+    }
+}

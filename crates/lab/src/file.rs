@@ -19,8 +19,11 @@ use std::borrow::Cow;
 section! {
     /// A lab: nodes, links, traffic.
     LabFile {
+        /// Version of the format of this file; default: that which is read.
+        #[allow(dead_code, reason = "it is checked when it is read")]
+        schema: Option<At<FormatVersion>>,
         /// Name of the lab; default: the name of the file.
-        name: Option<At<Name>>,
+        name: Option<At<LabName>>,
         /// What the lab shows.
         description: Option<At<String>>,
         /// Seed of all random streams; default 1.

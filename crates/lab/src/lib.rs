@@ -40,6 +40,21 @@ pub struct Checked {
     pub lab: Lab,
     /// Warnings; no errors.
     pub warnings: Diagnostics,
+    /// Warnings that only a run in virtual time has.
+    virtual_time: Vec<(diag::Span, String)>,
+}
+
+impl Checked {
+    /// The same lab, with warnings about what a run in virtual time leaves out.
+    #[must_use]
+    pub fn in_virtual_time(mut self) -> Self {
+        for (at, text) in self.virtual_time.drain(..) {
+            self.warnings
+                .warning(at, text)
+                .hint("'aerostat up' runs it as it is");
+        }
+        self
+    }
 }
 
 /// Why there is no lab.
@@ -106,23 +121,31 @@ pub fn read_from(
 /// All mistakes that were found.
 pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Checked, Diagnostics> {
     let mut d = Diagnostics::new(name, text);
-    let lab = check(name, text, overrides, &mut d);
-    match lab {
-        Some(lab) if !d.has_errors() => Ok(Checked { lab, warnings: d }),
+    match check(name, text, overrides, &mut d) {
+        Some((lab, virtual_time)) if !d.has_errors() => Ok(Checked {
+            lab,
+            warnings: d,
+            virtual_time,
+        }),
         _ => Err(d),
     }
 }
 
-fn check(name: &str, text: &str, overrides: &[String], d: &mut Diagnostics) -> Option<Lab> {
+/// The lab, and the warnings that only a run in virtual time has.
+fn check(
+    name: &str,
+    text: &str,
+    overrides: &[String],
+    d: &mut Diagnostics,
+) -> Option<(Lab, Vec<(diag::Span, String)>)> {
     let mut root = tree::parse(text, 0, 0, d)?;
     for option in overrides {
         overrides::apply(&mut root, option, d);
     }
+    // A key that nobody knows is told, but the rest is checked all the same.
     let file = file::LabFile::from_tree(&root, d)?;
-    if d.has_errors() {
-        return None;
-    }
-    resolve::resolve(&file, lab_name(name), d)
+    let lab = resolve::resolve(&file, lab_name(name), d)?;
+    Some((lab, resolve::kernels(&file)))
 }
 
 /// `labs/campus.atm.yml` is `campus`.
@@ -133,13 +156,23 @@ fn lab_name(path: &str) -> &str {
         .or_else(|| file.strip_suffix(".yml"))
         .or_else(|| file.strip_suffix(".yaml"))
         .unwrap_or(file);
-    if stem.is_empty() { "lab" } else { stem }
+    // Standard input and the like have no name.
+    if stem.is_empty() || stem == "-" {
+        "lab"
+    } else {
+        stem
+    }
 }
 
-/// The JSON Schema of lab files (draft 2020-12).
+/// Name and version of the format of lab files. The version grows when a file that was good would no longer be.
+pub const SCHEMA: &str = "aerostat.lab.v1";
+
+/// The JSON Schema of lab files (draft 2020-12); its `$id` ends with [`SCHEMA`].
 #[must_use]
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(file::LabFile).to_value()
+    let mut schema = schemars::schema_for!(file::LabFile).to_value();
+    schema["$id"] = format!("urn:aerostat:{SCHEMA}").into();
+    schema
 }
 
 #[cfg(test)]

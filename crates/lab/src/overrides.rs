@@ -3,8 +3,8 @@
 use crate::diag::{Diagnostics, Span};
 use crate::tree::{self, Key, Tree, Value};
 
-/// Applies one option, `path=value`. The value is YAML. A step of the path is a key, the name of a list entry that
-/// has a `name:`, or the number of a list entry from 0. Missing mappings are made.
+/// Applies one option, `path=value`. The value is YAML. A step of the path is a key, the name of a list entry (its default name,
+/// too, if it has such: `traffic.urku-sello`, `links.s1-s2`), or the number of a list entry from 0. Missing mappings are made.
 pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
     let source = d.add_source(format!("--set {option}"), option.to_owned());
     let Some((path, value)) = option.split_once('=') else {
@@ -20,30 +20,87 @@ pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
     let Some(value) = tree::parse(value, source, path.len() + 1, d) else {
         return;
     };
-    let mut start = 0;
+    let Some(steps) = steps(path, source, d) else {
+        return;
+    };
+    let steps = of_end_system(root, steps);
     let mut at = root;
-    for step in path.split('.') {
-        let place = Span {
-            source,
-            start,
-            end: start + step.len(),
-        };
-        start += step.len() + 1;
-        if step.is_empty() {
-            d.error(place, "an empty step in the path");
-            return;
-        }
-        match descend(at, step, place, d) {
+    // The list in which we are: its entries may have names by default.
+    let mut list = "";
+    for (step, place) in &steps {
+        let in_list = matches!(at.value, Value::List(_));
+        match descend(at, (list, step), *place, d) {
             Some(next) => at = next,
             None => return,
         }
+        // In an entry of `links`, the next step is an option.
+        list = if in_list && list == "links" {
+            "link"
+        } else {
+            step
+        };
     }
     *at = value;
 }
 
+/// The steps of a path with their places.
+fn steps<'a>(path: &'a str, source: usize, d: &mut Diagnostics) -> Option<Vec<(&'a str, Span)>> {
+    let mut start = 0;
+    let mut steps = Vec::new();
+    for step in path.split('.') {
+        let end = start + step.len();
+        let place = Span { source, start, end };
+        start = end + 1;
+        if step.is_empty() {
+            d.error(place, "an empty step in the path");
+            return None;
+        }
+        steps.push((step, place));
+    }
+    Some(steps)
+}
+
+/// `links.x-s1` is the link of an end system, unless a link between switches is called so: `hosts.x.link`.
+fn of_end_system<'a>(root: &Tree, steps: Vec<(&'a str, Span)>) -> Vec<(&'a str, Span)> {
+    let [("links", _), (name, place), rest @ ..] = &steps[..] else {
+        return steps;
+    };
+    let (name, place) = (*name, *place);
+    let links = field(root, "links").map_or(&[][..], items);
+    if names("links", links)
+        .iter()
+        .flatten()
+        .any(|known| known == name)
+    {
+        return steps;
+    }
+    let attached = |node: &str, section: &Tree| {
+        text(section, "on").is_some_and(|on| name == format!("{node}-{on}"))
+    };
+    for kind in ["hosts", "routers"] {
+        let Some(Value::Map(nodes)) = field(root, kind).map(|nodes| &nodes.value) else {
+            continue;
+        };
+        let mut nodes = nodes.iter();
+        if let Some((node, _)) = nodes.find(|(node, section)| attached(&node.text, section)) {
+            // The name of the node is what the name of the link begins with.
+            let node = &name[..node.text.len()];
+            let way = [(kind, place), (node, place), ("link", place)];
+            return way.iter().chain(rest).copied().collect();
+        }
+    }
+    let lane =
+        field(root, "lane").filter(|lane| attached(text(lane, "name").unwrap_or("lane"), lane));
+    if lane.is_some() {
+        let way = [("lane", place), ("link", place)];
+        return way.iter().chain(rest).copied().collect();
+    }
+    steps
+}
+
 fn descend<'a>(
     at: &'a mut Tree,
-    step: &str,
+    (list, step): (&str, &str),
     place: Span,
     d: &mut Diagnostics,
 ) -> Option<&'a mut Tree> {
@@ -69,14 +126,21 @@ fn descend<'a>(
             entries.get_mut(index).map(|(_, value)| value)
         }
         Value::List(items) => {
-            let names: Vec<String> = items.iter().filter_map(entry_name).collect();
-            let by_name = items
+            let number = || step.parse().ok().filter(|n| *n < items.len());
+            if list == "link" && number().is_none() {
+                return descend(options(items, place), ("", step), place, d);
+            }
+            let names = names(list, items);
+            // A name before a second name of a link, from its other end.
+            let first = names
                 .iter()
-                .position(|item| entry_name(item).as_deref() == Some(step));
-            let index = by_name.or_else(|| step.parse().ok().filter(|n| *n < items.len()));
+                .position(|all| all.first().is_some_and(|n| n == step));
+            let any = || names.iter().position(|all| all.iter().any(|n| n == step));
+            let index = first.or_else(any).or_else(number);
             if index.is_none() {
+                let known = names.iter().filter_map(|all| all.first());
                 d.error(place, format!("there is no entry '{step}'"))
-                    .suggest(step, names.iter().map(String::as_str));
+                    .suggest(step, known.map(String::as_str));
             }
             items.get_mut(index?)
         }
@@ -87,15 +151,94 @@ fn descend<'a>(
     }
 }
 
-/// The `name:` of a list entry.
-fn entry_name(item: &Tree) -> Option<String> {
+/// The options of a link, `[a, b, { options }]`; they are made if there are none.
+fn options(items: &mut Vec<Tree>, place: Span) -> &mut Tree {
+    let there = items
+        .iter()
+        .rposition(|item| matches!(item.value, Value::Map(_)));
+    let index = there.unwrap_or_else(|| {
+        items.push(Tree {
+            at: place,
+            value: Value::Map(Vec::new()),
+        });
+        items.len() - 1
+    });
+    &mut items[index]
+}
+
+/// The value of a key.
+fn field<'a>(item: &'a Tree, name: &str) -> Option<&'a Tree> {
     let Value::Map(entries) = &item.value else {
         return None;
     };
-    entries.iter().find_map(|(key, value)| match &value.value {
-        Value::Text(text) if key.text == "name" => Some(text.clone()),
+    let found = entries.iter().find(|(key, _)| key.text == name);
+    found.map(|(_, value)| value)
+}
+
+/// The text of a key.
+fn text<'a>(item: &'a Tree, name: &str) -> Option<&'a str> {
+    scalar(field(item, name)?)
+}
+
+fn scalar(item: &Tree) -> Option<&str> {
+    match &item.value {
+        Value::Text(text) => Some(text),
         _ => None,
-    })
+    }
+}
+
+fn items(list: &Tree) -> &[Tree] {
+    match &list.value {
+        Value::List(items) => items,
+        _ => &[],
+    }
+}
+
+/// What each entry of the list under `key` can be called: the name that it has or gets first.
+fn names(key: &str, entries: &[Tree]) -> Vec<Vec<String>> {
+    let mut outside = 0;
+    let mut taken: Vec<String> = Vec::new();
+    let name = |(n, item): (usize, &Tree)| -> Vec<String> {
+        if key == "links" {
+            return link_names(items(item), &mut outside, &mut taken);
+        }
+        if let Some(name) = text(item, "name") {
+            return vec![name.to_owned()];
+        }
+        match key {
+            "traffic" => text(item, "from")
+                .zip(text(item, "to"))
+                .map(|(from, to)| format!("{from}-{to}"))
+                .into_iter()
+                .collect(),
+            "sockets" => vec![format!("socket{}", n + 1)],
+            "standby" => vec![format!("lane{}", n + 2)],
+            _ => Vec::new(),
+        }
+    };
+    entries.iter().enumerate().map(name).collect()
+}
+
+/// Names of a link: its own, or those of its ends; from either end. A link out of the lab also by the name of the far end.
+fn link_names(parts: &[Tree], outside: &mut u32, taken: &mut Vec<String>) -> Vec<String> {
+    let ends: Vec<&str> = parts.iter().filter_map(scalar).collect();
+    let own = parts.last().and_then(|options| text(options, "name"));
+    match ends[..] {
+        [on] => {
+            *outside += 1;
+            let far = own.map_or_else(|| format!("outside{outside}"), str::to_owned);
+            vec![format!("{far}-{on}"), far]
+        }
+        [a, b] => {
+            let base = own.map_or_else(|| format!("{a}-{b}"), str::to_owned);
+            let numbered = (2..).map(|n| format!("{base}-{n}"));
+            let mut all = std::iter::once(base.clone()).chain(numbered);
+            let name = all.find(|name| !taken.contains(name)).unwrap_or(base);
+            taken.push(name.clone());
+            vec![name, format!("{b}-{a}")]
+        }
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -140,5 +283,72 @@ mod tests {
                 .unwrap_err()
                 .contains("--set seed=[1: error: not valid YAML")
         );
+    }
+
+    #[test]
+    fn links_and_flows_have_the_names_that_they_get_by_default() {
+        let text = SMALL.replace(
+            "links: [[s1, s2]]",
+            "links: [[s1, s2], [s1, s2, { rate: ds3 }], [s2, s1, { name: back }], [s1, { udp: { local: '127.0.0.1:7', peer: '127.0.0.1:8' } }]]",
+        );
+        let text = format!("{text}traffic: [{{ from: x, to: y, kind: udp, rate: 1Mbps }}]\n");
+        let set = |options: &[&str]| {
+            let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+            crate::parse("t.atm.yml", &text, &options)
+                .map(|checked| checked.lab)
+                .map_err(|d| d.to_string())
+        };
+        let ms = Duration::from_millis;
+        let lab = set(&[
+            "links.s1-s2.delay=1ms",
+            "links.s1-s2-2.delay=2ms",
+            "links.back.delay=3ms",
+            "links.outside1.rate=25.6",
+            "links.x-s1.delay=4ms",
+            "links.r-s2.delay=5ms",
+            "links.lane-s1.delay=6ms",
+            "traffic.x-y.duration=7s",
+        ])
+        .unwrap();
+        let delay = |name: &str| {
+            lab.links
+                .iter()
+                .find(|link| link.name == name)
+                .unwrap()
+                .delay
+        };
+        for (name, delay_ms) in [
+            ("s1-s2", 1),
+            ("s1-s2-2", 2),
+            ("back", 3),
+            ("x-s1", 4),
+            ("r-s2", 5),
+            ("lane-s1", 6),
+        ] {
+            assert_eq!(delay(name), ms(delay_ms), "{name}");
+        }
+        let outside = lab.links.iter().find(|link| link.name == "outside1-s1");
+        assert_eq!(
+            outside.unwrap().rate,
+            aerostat_node::atm::CellRate::named("25.6").unwrap()
+        );
+        assert_eq!(lab.traffic[0].duration, Some(Duration::from_secs(7)));
+        // From the other end, and by its number with a part.
+        assert_eq!(
+            set(&["links.s2-s1.delay=9ms"]).unwrap().links[0].delay,
+            ms(9)
+        );
+        let lab = set(&["links.0.2={ delay: 8ms }"]);
+        assert!(
+            lab.unwrap_err().contains("unknown key '2'"),
+            "no options yet"
+        );
+        let lab = set(&["links.1.2.delay=8ms"]).unwrap();
+        assert_eq!(lab.links[1].delay, ms(8));
+        let said = set(&["links.s1-s3.delay=1ms"]).unwrap_err();
+        assert!(said.contains("there is no entry 's1-s3'"), "{said}");
+        assert!(said.contains("did you mean 's1-s2'?"), "{said}");
+        let said = set(&["links.s1-s2.dealy=1ms"]).unwrap_err();
+        assert!(said.contains("did you mean 'delay'?"), "{said}");
     }
 }

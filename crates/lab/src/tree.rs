@@ -221,6 +221,11 @@ fn report(
     if let Some(cut) = message.find(" at line ") {
         message.truncate(cut);
     }
+    // What the reader could be told otherwise is of no use here.
+    let twice = message.strip_prefix("duplicate mapping key: ");
+    if let Some((key, _)) = twice.and_then(|rest| rest.rsplit_once(", set ")) {
+        message = format!("the key '{key}' stands twice in one mapping");
+    }
     diagnostics.error(
         at,
         format!("not valid YAML: {}", message.trim_end_matches('.')),
@@ -344,6 +349,7 @@ mod tests {
             let finding = d.iter().next().unwrap().clone();
             assert!(d.locate(finding.at).1 >= line, "{d}");
             assert!(finding.message.starts_with("not valid YAML"), "{d}");
+            assert!(!finding.message.contains("Policy"), "{d}");
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let mut overrides = args.lab.set.clone();
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
     overrides.extend(args.until.as_ref().map(|until| format!("until={until}")));
-    let checked = labs::read_with(&args.lab.lab, &overrides)?;
+    let checked = labs::read_for_run(&args.lab.lab, &overrides)?;
     let outside = checked.lab.outside().next();
     if let Some((_, node, _)) = outside {
         let text = format!(
@@ -34,7 +34,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         );
         return Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"));
     }
-    simulate(&checked.lab, args)
+    let end = simulate(&checked.lab, args)?;
+    Ok(labs::exit(end, &checked.warnings))
 }
 
 /// Runs the lab: the story to standard error unless `quiet`, the flows to standard output.

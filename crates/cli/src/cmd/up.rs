@@ -43,10 +43,9 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         }
     });
     cut?;
-    finish(
-        &report.map_err(|error| failure(&error, &checked.lab.name))?,
-        &checked.lab,
-    )
+    let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
+    let end = finish(&report, &checked.lab)?;
+    Ok(labs::exit(end, &checked.warnings))
 }
 
 /// Starts this command again in the background, and returns when the lab is ready.
@@ -65,7 +64,9 @@ fn detach(args: &UpArgs) -> Outcome {
             say(format_args!(
                 "ready; the lab goes on as process {process}, 'aerostat down' stops it"
             ));
-            Ok(Exit::Ok)
+            // The child has told the warnings.
+            let checked = aerostat_lab::read(&args.lab.lab, &args.lab.set);
+            Ok(checked.map_or(Exit::Ok, |checked| labs::exit(Exit::Ok, &checked.warnings)))
         }
         // The child has told why.
         Detached::Ended(code) => {

@@ -35,10 +35,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     if lab.is_none() {
         return Err(Failure::usage(labs::summary(path, &findings)));
     }
-    Ok(match findings.count(Severity::Warning) {
-        0 => Exit::Ok,
-        _ => Exit::Warnings,
-    })
+    Ok(labs::exit(Exit::Ok, &findings))
 }
 
 /// `campus: 3 switches, 5 ELANs, 2 routers, 4 hosts, 4 flows`.

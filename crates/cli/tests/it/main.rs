@@ -212,6 +212,55 @@ fn warnings_alone_are_3() {
 }
 
 #[test]
+fn runs_with_warnings_end_with_3_as_validate_does() {
+    let text = std::fs::read_to_string(root().join("labs/two-hosts.atm.yml")).unwrap();
+    let early = lab_file("early.atm.yml", &format!("{text}until: 0s\n"));
+    for verb in ["validate", "run"] {
+        let ran = run(&[verb, &early]);
+        assert_eq!(ran.code, 3, "{verb}: {}", ran.err);
+        assert!(ran.err.contains("the run ends before anything happens"));
+    }
+    let text = text
+        .replacen("kernel: false", "", 9)
+        .replacen("ip: 10", "kernel: true, ip: 10", 1);
+    let kernel = lab_file("kernel.atm.yml", &text);
+    assert_eq!(run(&["validate", &kernel]).code, 0);
+    let ran = run(&["run", "-q", &kernel, "--until", "10ms"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("is no Linux kernel"), "{}", ran.err);
+    assert!(
+        ran.err.contains("'aerostat up' runs it as it is"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn what_writes_without_end_is_not_read_without_end() {
+    let ran = run(&["validate", "/dev/zero"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    let says = "more than 4194304 octets: too large for a lab file";
+    assert!(ran.err.contains(says), "{}", ran.err);
+}
+
+#[test]
+fn a_lab_whose_name_no_command_could_take_is_refused() {
+    let text = std::fs::read_to_string(root().join("labs/two-hosts.atm.yml")).unwrap();
+    let text = text.replace("name: two-hosts\n", "");
+    for file in ["..atm.yml", &format!("{}.atm.yml", "long".repeat(30))] {
+        let ran = run(&["up", "--embedded", &lab_file(file, &text)]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("a lab's name has"), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains(":2:1: error: the lab is called after its file"),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+#[test]
 fn set_is_checked_like_the_file() {
     let lab = "labs/campus.atm.yml";
     assert_eq!(run(&["validate", lab, "--set", "mpoa=false"]).code, 0);

@@ -281,6 +281,75 @@ impl JsonSchema for Name {
     }
 }
 
+/// A lab's name: part of the paths of its sockets when it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabName(pub(crate) String);
+
+impl LabName {
+    /// Longest name, octets. A socket's path has at most 107, and the directory of running labs and the socket's own name
+    /// are part of it.
+    pub(crate) const MAX: usize = 64;
+}
+
+impl FromText for LabName {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let max = Self::MAX;
+        if text.len() > max {
+            let length = text.len();
+            return Err(format!(
+                "{length} octets: a lab's name has at most {max}, since it is part of a socket's path"
+            ));
+        }
+        let ok = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.'));
+        if ok {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!(
+            "a lab's name has 1 to {max} letters, digits, '-', '_' and '.', and starts with a letter or digit"
+        ))
+    }
+}
+
+impl JsonSchema for LabName {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "LabName".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$" })
+    }
+}
+
+/// The version of the format of lab files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FormatVersion;
+
+impl FromText for FormatVersion {
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == crate::SCHEMA {
+            return Ok(Self);
+        }
+        Err(format!("this version reads {}", crate::SCHEMA))
+    }
+}
+
+impl JsonSchema for FormatVersion {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "FormatVersion".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [crate::SCHEMA] })
+    }
+}
+
 fn mtu(text: &str) -> Result<MaxFrameSize, String> {
     text.parse()
         .ok()

@@ -46,7 +46,7 @@ section! {
 #[derive(Clone, Debug)]
 pub(crate) enum MpoaFile {
     /// true or false.
-    Switch(bool),
+    Switch(At<bool>),
     /// Parameters.
     Params(Box<MpoaParams>),
 }
@@ -54,7 +54,10 @@ pub(crate) enum MpoaFile {
 impl FromTree for MpoaFile {
     fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self> {
         match &tree.value {
-            Value::Bool(on) => Some(Self::Switch(*on)),
+            Value::Bool(on) => Some(Self::Switch(At {
+                value: *on,
+                at: tree.at,
+            })),
             Value::Map(_) => Some(Self::Params(Box::new(MpoaParams::from_tree(tree, d)?))),
             other => {
                 let found = match other {

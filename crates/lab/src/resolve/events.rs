@@ -63,11 +63,6 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
     let kind = kind?;
     warn_about_fragments(section, kind, lab, from, to, d);
     let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
-    if let (Some(given), Some(until)) = (&section.start, lab.until)
-        && start >= until
-    {
-        d.warning(given.at, "this flow starts when the run is over");
-    }
     Some(Flow {
         name,
         from,

@@ -11,16 +11,18 @@ mod ip;
 mod lane;
 mod limits;
 mod mpoa;
+mod never;
 mod nhrp;
 mod nodes;
 mod outside;
 mod permanent;
+pub(crate) use never::kernels;
 pub(crate) use permanent::label;
 mod sockets;
 
-use crate::diag::{Diagnostics, Span};
-use crate::field::At;
-use crate::file::{LabFile, Name};
+use crate::diag::{Diagnostics, Severity, Span};
+use crate::field::{At, FromText as _};
+use crate::file::{LabFile, LabName, Name};
 use crate::model::{Lab, NodeId};
 use std::collections::BTreeMap;
 
@@ -169,13 +171,12 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     if !limits::check(file, d) {
         return None;
     }
+    // Keys that nobody knows are mistakes of their own.
+    let before = d.count(Severity::Error);
+    let wrong = |d: &Diagnostics| d.count(Severity::Error) > before;
     let names = Names::collect(file, d);
     let mut lab = Lab {
-        name: file
-            .name
-            .as_ref()
-            .map_or(default_name, |name| &name.value.0)
-            .to_owned(),
+        name: name(file, default_name, d),
         description: file.description.as_ref().map(|text| text.value.clone()),
         seed: file.seed.as_ref().map_or(1, At::get),
         until: file.until.as_ref().map(|time| time.value.0),
@@ -192,18 +193,38 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     lane::check_foreign(file, &lab, d);
     clip::members(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
-    if d.has_errors() {
+    if wrong(d) {
         return None;
     }
     sockets::build(file, &names, &mut lab, d);
     atm::route(file, &mut lab, d);
     ip::route(file, &mut lab, d);
     nhrp::build(file, &names, &mut lab, d);
-    if d.has_errors() {
+    if wrong(d) {
         return None;
     }
     events::build(file, &names, &mut lab, d);
-    (!d.has_errors()).then_some(lab)
+    never::too_late(file, d);
+    if wrong(d) {
+        return None;
+    }
+    never::warn(file, &lab, d);
+    Some(lab)
+}
+
+/// The lab's name: its own, or else that of its file.
+fn name(file: &LabFile, default: &str, d: &mut Diagnostics) -> String {
+    if let Some(name) = &file.name {
+        return name.value.0.clone();
+    }
+    if let Err(why) = LabName::from_text(default) {
+        d.error(
+            file.place,
+            format!("the lab is called after its file, '{default}': {why}"),
+        )
+        .hint("give it a 'name:', or rename the file");
+    }
+    default.to_owned()
 }
 
 #[cfg(test)]
@@ -298,5 +319,64 @@ hosts:
         assert!(error(&list(&twice)).contains("two entries for 0.0.0.0:0 10.2.0.10:9 udp"));
         let wrong = own.replace("tx=5", "tx=0");
         assert!(error(&list(&wrong)).contains("no traffic at 0 cells/s"));
+    }
+
+    #[test]
+    fn an_unknown_key_hides_no_other_mistake() {
+        let text = SMALL
+            .replace("ip: 10.2.0.10", "ip: 10.3.0.10, gatway: 10.2.0.1")
+            .replace("links:", "trafic: []\nlinks:");
+        let text = format!("{text}traffic: [{{ from: x, to: z, kind: tcp }}]\n");
+        let said = error(&text.replace("10.3.0.10", "10.2.0.10"));
+        for mistake in [
+            "unknown key 'trafic'",
+            "unknown key 'gatway'",
+            "there is no host 'z'",
+        ] {
+            assert!(said.contains(mistake), "{said}");
+        }
+        assert!(error(&text).contains("10.3.0.10 is outside"));
+    }
+
+    #[test]
+    fn a_lab_has_a_name_that_sockets_and_commands_can_take() {
+        let long = "n".repeat(65);
+        for (file, says) in [
+            ("..atm.yml", "'.': a lab's name has 1 to 64 letters"),
+            ("-x.atm.yml", "starts with a letter or digit"),
+            ("a b.atm.yml", "letters, digits, '-', '_' and '.'"),
+            (
+                &format!("{long}.atm.yml"),
+                "65 octets: a lab's name has at most 64",
+            ),
+        ] {
+            let found = crate::parse(&format!("labs/{file}"), SMALL, &[]);
+            let said = found.expect_err(file).to_string();
+            assert!(said.contains(says), "{said}");
+            assert!(
+                said.contains("give it a 'name:', or rename the file"),
+                "{said}"
+            );
+            // A name of its own is as good as a file's.
+            let named = format!("name: good\n{SMALL}");
+            assert_eq!(
+                crate::parse(file, &named, &[]).expect("a lab").lab.name,
+                "good"
+            );
+        }
+        let long = format!("name: {long}\n{SMALL}");
+        assert!(error(&long).contains("t.atm.yml:1:7: error: 'nnn"));
+        for (file, name) in [("v1.2.atm.yml", "v1.2"), ("-", "lab"), ("/dev/fd/63", "63")] {
+            assert_eq!(crate::parse(file, SMALL, &[]).expect(file).lab.name, name);
+        }
+    }
+
+    #[test]
+    fn the_version_of_the_format_can_be_told() {
+        let good = format!("schema: aerostat.lab.v1\n{SMALL}");
+        assert!(crate::parse("t.atm.yml", &good, &[]).is_ok());
+        let later = format!("schema: aerostat.lab.v2\n{SMALL}");
+        assert!(error(&later).contains("'aerostat.lab.v2': this version reads aerostat.lab.v1"));
+        assert_eq!(crate::schema()["$id"], "urn:aerostat:aerostat.lab.v1");
     }
 }

@@ -19,9 +19,9 @@ fn blocks<'a>(
     node: Option<&'a MpoaFile>,
 ) -> Option<Vec<&'a MpoaParams>> {
     let on = match (node, lab) {
-        (Some(MpoaFile::Switch(on)), _) => *on,
+        (Some(MpoaFile::Switch(on)), _) => on.value,
         (Some(MpoaFile::Params(_)), None) | (_, Some(MpoaFile::Params(_))) => true,
-        (_, Some(MpoaFile::Switch(on))) => *on,
+        (_, Some(MpoaFile::Switch(on))) => on.value,
         (None, None) => false,
     };
     let params = |file: Option<&'a MpoaFile>| match file {

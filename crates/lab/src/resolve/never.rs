@@ -1,0 +1,241 @@
+//! Warnings about what stands in a file and will never happen.
+
+use super::outside;
+use crate::diag::{Diagnostics, Span};
+use crate::field::At;
+use crate::file::{FaultFile, HostFile, LabFile, MpoaFile, Time};
+use crate::model::{Elan, ElanId, Lab};
+use aerostat_proto::Duration;
+use std::net::SocketAddr;
+
+/// Looks for what comes after the end of the run.
+pub(super) fn too_late(file: &LabFile, d: &mut Diagnostics) {
+    // Who ends a run early by an option knows that something is left out.
+    if let Some(until) = file.until.as_ref().filter(|until| until.at.source == 0) {
+        after_the_end(file, until, d);
+    }
+}
+
+/// Looks for other things in a lab that is good.
+pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    no_shortcuts(file, lab, d);
+    for (n, elan) in lab.elans.iter().enumerate() {
+        no_way(file, lab, (ElanId(n), elan), d);
+    }
+    one_port(file, d);
+}
+
+/// Places of `kernel: true`: a run in virtual time has no kernels.
+pub(crate) fn kernels(file: &LabFile) -> Vec<(Span, String)> {
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let routers = routers.map(|(name, router)| (name, &router.kernel));
+    let hosts = file.hosts.0.iter().map(|(name, host)| (name, &host.kernel));
+    let wanted = routers.chain(hosts).filter_map(|(name, kernel)| {
+        let kernel = kernel.as_ref().filter(|kernel| kernel.value)?;
+        let text = format!("in virtual time {} is no Linux kernel", name.value.0);
+        Some((kernel.at, text))
+    });
+    wanted.collect()
+}
+
+fn after_the_end(file: &LabFile, until: &At<Time>, d: &mut Diagnostics) {
+    let end = until.value.0;
+    if end == Duration::ZERO {
+        d.warning(until.at, "the run ends before anything happens");
+        return;
+    }
+    let mut late = |time: Option<&At<Time>>, what: &str| {
+        if let Some(time) = time.filter(|time| time.value.0 >= end) {
+            d.warning(time.at, format!("{what} when the run is over"));
+        }
+    };
+    for flow in file.traffic.iter().flatten() {
+        late(flow.start.as_ref(), "this flow starts");
+    }
+    for FaultFile { at, .. } in file.faults.iter().flatten() {
+        late(Some(at), "this happens");
+    }
+    let hosts = || file.hosts.0.iter().map(|(_, host)| host);
+    for socket in hosts().flat_map(|host| host.sockets.iter().flatten()) {
+        late(socket.start.as_ref(), "this program starts");
+    }
+    let routers = file.routers.iter().flat_map(|table| &table.0);
+    let of_routers = routers.map(|(_, router)| &router.mpoa);
+    let of_hosts = hosts().map(|HostFile { mpoa, .. }| mpoa);
+    for mpoa in of_routers.chain(of_hosts).chain([&file.mpoa]).flatten() {
+        if let MpoaFile::Params(params) = mpoa {
+            late(params.start.as_ref(), "MPOA starts");
+        }
+    }
+}
+
+/// MPOA clients need a server.
+fn no_shortcuts(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let clients = lab.hosts().any(|(_, _, host)| host.mpoa.is_some());
+    let servers = lab.routers().any(|(_, _, router)| router.mpoa.is_some());
+    let elsewhere = lab.outside().next().is_some();
+    if !clients || servers || elsewhere {
+        return;
+    }
+    let hosts = file
+        .hosts
+        .0
+        .iter()
+        .filter_map(|(_, host)| host.mpoa.as_ref());
+    let place = |mpoa: &MpoaFile| match mpoa {
+        MpoaFile::Switch(on) => on.value.then_some(on.at),
+        MpoaFile::Params(params) => Some(params.place),
+    };
+    let Some(at) = file.mpoa.iter().chain(hosts).find_map(place) else {
+        return;
+    };
+    d.warning(
+        at,
+        "MPOA without a router with MPOA: there will be no shortcuts",
+    )
+    .hint("a router with MPOA between two ELANs answers for what is behind it");
+}
+
+/// Members of a Classical IP subnet find each other by a server, by what is known beforehand, or by permanent connections.
+fn no_way(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagnostics) {
+    let Some(lis) = &elan.clip else {
+        return;
+    };
+    let on_it = |node: &crate::model::Node| node.lecs().iter().any(|lec| lec.elan == id);
+    let members = lab.nodes.iter().filter(|node| on_it(node)).count();
+    let known = lis.next_hops.iter().any(|hop| hop.address.is_some());
+    let mut ends = lab.pvcs.iter().flat_map(|pvc| pvc.ends);
+    let permanent = ends.any(|(node, _)| on_it(lab.node(node)));
+    if members < 2 || !lis.servers.is_empty() || known || permanent {
+        return;
+    }
+    let mut table = file.clip.iter().flat_map(|table| &table.0);
+    if let Some((name, _)) = table.find(|(name, _)| name.value.0 == elan.name) {
+        let text = format!("the members of {} have no way to each other", elan.name);
+        d.warning(name.at, text).hint(
+            "give it a 'server:', 'next_hops:' with addresses, or 'pvcs:' between its members",
+        );
+    }
+}
+
+/// Only one link out of the lab can have a local port.
+fn one_port(file: &LabFile, d: &mut Diagnostics) {
+    let mut taken: Vec<(bool, SocketAddr, Span)> = Vec::new();
+    for link in outside::links(file) {
+        let udp = link.options.udp.as_ref().map(|udp| &udp.local);
+        let tcp = link
+            .options
+            .atmtcp
+            .as_ref()
+            .and_then(|tcp| tcp.listen.as_ref());
+        let both = [(true, udp), (false, tcp)];
+        for (udp, local) in both.into_iter().filter_map(|(udp, at)| Some((udp, at?))) {
+            let (own, at) = (local.value.0, local.at);
+            if own.port() == 0 {
+                continue;
+            }
+            let same = |other: &&(bool, SocketAddr, Span)| {
+                let any = own.ip().is_unspecified() || other.1.ip().is_unspecified();
+                other.0 == udp && other.1.port() == own.port() && (any || other.1.ip() == own.ip())
+            };
+            if let Some((_, _, first)) = taken.iter().find(same) {
+                d.warning(at, "another link of this lab has this local port")
+                    .see(*first, "the first is here");
+            }
+            taken.push((udp, own, at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::resolve::tests::SMALL;
+
+    fn warnings(text: &str, set: &[&str]) -> Vec<String> {
+        let set: Vec<String> = set.iter().map(|one| (*one).to_owned()).collect();
+        let checked = crate::parse("t.atm.yml", text, &set).unwrap_or_else(|d| panic!("{d}"));
+        let texts = checked.warnings.iter().map(|one| one.message.clone());
+        texts.collect()
+    }
+
+    #[test]
+    fn what_never_happens_is_told() {
+        let faults = "faults: [{ at: 5s, link_down: s1-s2 }, { at: 6s, link_up: s1-s2 }]\n";
+        let program = SMALL.replace(
+            "ip: 10.1.0.10",
+            "ip: 10.1.0.10, sockets: [{ call: y, start: 7s }]",
+        );
+        let clip = "switches: { s: {} }\nclip: { w: { subnet: 10.5.0.0/24 } }\n\
+            hosts: { p: { on: s, elan: w, ip: 10.5.0.1 }, q: { on: s, elan: w, ip: 10.5.0.2 } }\n";
+        let no_router = SMALL.replace(
+            "routers: { r: { on: s2, elans: { a: 10.1.0.1, b: 10.2.0.1 } } }\n",
+            "",
+        );
+        let links = |way: &str| SMALL.replace("[[s1, s2]]", &format!("[[s1, s2], {way}]"));
+        let udp = "[s1, { udp: { local: '127.0.0.1:7', peer: '127.0.0.1:8' } }], \
+            [s2, { udp: { local: '0.0.0.0:7', peer: '127.0.0.1:9' } }]";
+        let tcp = "[s1, { atmtcp: { listen: '127.0.0.1:7' } }], [s2, { atmtcp: { listen: '127.0.0.1:7' } }]";
+        for (text, says) in [
+            (
+                format!("{SMALL}until: 0s\n"),
+                "the run ends before anything happens",
+            ),
+            (
+                format!("{SMALL}{faults}until: 6s\n"),
+                "this happens when the run is over",
+            ),
+            (
+                format!("{program}until: 7s\n"),
+                "this program starts when the run is over",
+            ),
+            (
+                format!("{SMALL}mpoa: {{ start: 6s }}\nuntil: 6s\n"),
+                "MPOA starts when the run is over",
+            ),
+            (
+                format!("{no_router}mpoa: true\n"),
+                "MPOA without a router with MPOA: there will be no shortcuts",
+            ),
+            (
+                clip.to_owned(),
+                "the members of w have no way to each other",
+            ),
+            (links(udp), "another link of this lab has this local port"),
+            (links(tcp), "another link of this lab has this local port"),
+        ] {
+            assert_eq!(warnings(&text, &[]), [says], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_happen_is_not_warned_of() {
+        let faults = "faults: [{ at: 5s, link_down: s1-s2 }, { at: 6s, link_up: s1-s2 }]\n";
+        let ports = "[s1, { udp: { local: '127.0.0.1:7', peer: '127.0.0.1:8' } }], \
+            [s2, { atmtcp: { listen: '127.0.0.1:7' } }], \
+            [s2, { udp: { local: '127.0.0.2:7', peer: '127.0.0.1:8' } }]";
+        for text in [
+            format!("{SMALL}{faults}until: 7s\n"),
+            format!("{SMALL}mpoa: true\n"),
+            SMALL.replace("[[s1, s2]]", &format!("[[s1, s2], {ports}]")),
+        ] {
+            assert_eq!(warnings(&text, &[]), [""; 0], "{text}");
+        }
+        // Who ends a run early by an option means it.
+        assert_eq!(
+            warnings(&format!("{SMALL}{faults}"), &["until=1s"]),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_run_in_virtual_time_says_that_it_has_no_kernels() {
+        let text = SMALL.replace("ip: 10.1.0.10", "ip: 10.1.0.10, kernel: true");
+        let checked = crate::parse("t.atm.yml", &text, &[]).expect("a lab");
+        assert_eq!(checked.warnings.iter().count(), 0);
+        let said = checked.in_virtual_time().warnings.to_string();
+        assert!(
+            said.contains("warning: in virtual time x is no Linux kernel"),
+            "{said}"
+        );
+    }
+}
