@@ -271,7 +271,7 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 17] = [
+pub(crate) const INSPECT: [&str; 18] = [
     "vc",
     "call",
     "lec",
@@ -289,6 +289,7 @@ pub(crate) const INSPECT: [&str; 17] = [
     "qos",
     "processes",
     "bridge",
+    "arp",
 ];
 
 #[derive(Debug, Args)]
@@ -305,7 +306,7 @@ WHAT is one of:
   saal   signalling links, their errors by code
   sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
   processes  daemons in processes of their own (up --split)
-  bridge Ethernet segments behind hosts
+  bridge Ethernet segments behind hosts  arp    neighbours of embedded hosts, routers
 
 Examples:
   aerostat inspect lec

@@ -27,10 +27,12 @@ use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::net::Ipv6Addr;
 
 mod flows;
+mod ip;
 mod lane;
 
 use flows::flow_specs;
 pub use flows::programs;
+use ip::{host_routes, static_neighbours};
 use lane::{bus_config, elan_name, lecs_config, les_config, pair};
 
 /// Selector of the address where an MPOA server ends shortcuts itself; its control address has 0x52.
@@ -250,7 +252,8 @@ impl<'a> Builder<'a> {
                 mac: model.lec.mac.0,
                 address: model.lec.ip,
                 prefix: elan.subnet.length,
-                gateway: model.routes.first().map(|route| route.via),
+                routes: host_routes(model),
+                neighbours: static_neighbours(model),
                 mtu: elan.ip_mtu().into(),
                 tcp: TcpOptions {
                     congestion: match model.tcp.congestion {
@@ -401,7 +404,8 @@ impl<'a> Builder<'a> {
                 mac: host.mac.0,
                 address: host.ip,
                 prefix: elan.subnet.length,
-                gateway: model.routes.first().map(|route| route.via),
+                routes: host_routes(model),
+                neighbours: Vec::new(),
                 mtu: usize::from(elan.ip_mtu()).min(1500),
                 tcp: TcpOptions::default(),
                 seed: self.seed_of(&host.name, "stack", life),

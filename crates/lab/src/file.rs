@@ -264,6 +264,8 @@ section! {
         gateway: Option<At<Ip>>,
         /// Routes (network: next hop) besides the default one.
         routes: Option<Table<Net, At<Ip>>>,
+        /// Neighbours (address: MAC address) on its subnet that it never asks for by ARP.
+        neighbours: Option<Table<Ip, At<Mac>>>,
         /// Its MPOA client; default: as the lab's.
         mpoa: Option<MpoaFile>,
         /// Its NHRP client, where it differs from the lab's.

@@ -242,6 +242,8 @@ pub struct Host {
     pub lec: Lec,
     /// Routes beyond its own subnet: usually one default route; empty if its ELAN has no router.
     pub routes: Vec<IpRoute>,
+    /// Neighbours on its subnet that it never asks for.
+    pub neighbours: Vec<(Ipv4Addr, MacAddr)>,
     /// Its MPOA client; `None` if MPOA is off.
     pub mpoa: Option<Mpc>,
     /// Its NHRP client without MPOA.

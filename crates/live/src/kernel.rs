@@ -6,7 +6,7 @@
 use crate::namespace::{NetNs, ip};
 use crate::routes::{KernelRoutes, Lan};
 use crate::tap::{Tap, TapConfig};
-use aerostat_lab::model::{IpRoute, Lab, NodeId, NodeKind};
+use aerostat_lab::model::{Host, IpRoute, Lab, NodeId, NodeKind};
 use std::io;
 
 /// The bridge of a host with stations behind it.
@@ -77,6 +77,13 @@ impl KernelNode {
             }
             Ok(())
         })?;
+        if let NodeKind::Host(host) = &node.kind
+            && let Some(lec) = node.lecs().first()
+        {
+            let lan = lab.interface_name(lec);
+            let dev = if bridges { BRIDGE } else { &lan };
+            namespace.run(|| static_neighbours(host, dev))?;
+        }
         let lans = node.lecs().iter().map(|lec| Lan {
             name: lab.interface_name(lec),
             ip: lec.ip,
@@ -104,6 +111,15 @@ fn bridge(tap: &TapConfig, address: &str) -> io::Result<()> {
     let make = ["address", "add", address, "broadcast", "+", "dev", BRIDGE];
     ip(&make)?;
     ip(&["link", "set", "dev", BRIDGE, "up"])
+}
+
+/// The neighbours of the lab file, which the kernel never asks for.
+fn static_neighbours(host: &Host, dev: &str) -> io::Result<()> {
+    host.neighbours.iter().try_for_each(|(address, mac)| {
+        let (address, mac) = (address.to_string(), mac.to_string());
+        let entry = ["neigh", "replace", &address, "lladdr", &mac, "dev", dev];
+        ip(&entry)
+    })
 }
 
 fn ipv6_of_bridge(address: &str) -> io::Result<()> {

@@ -11,6 +11,7 @@ mod ip;
 mod lane;
 mod limits;
 mod mpoa;
+mod neighbours;
 mod never;
 mod nhrp;
 mod nodes;
@@ -199,6 +200,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     sockets::build(file, &names, &mut lab, d);
     atm::route(file, &mut lab, d);
     ip::route(file, &mut lab, d);
+    neighbours::neighbours(file, &mut lab, d);
     nhrp::build(file, &names, &mut lab, d);
     if wrong(d) {
         return None;

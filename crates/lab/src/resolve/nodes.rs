@@ -387,6 +387,7 @@ impl Builder<'_> {
                 groups: lane::groups(host.lec.as_ref(), host.bridge.is_some(), d),
             },
             routes: Vec::new(),
+            neighbours: Vec::new(),
             // MPOA needs LANE.
             mpoa: mpoa::client(file.mpoa.as_ref(), host.mpoa.as_ref(), address, d)
                 .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none())),

@@ -1,6 +1,6 @@
 //! The IP side of a host: what stands above its interfaces.
 
-use super::{Host, HostOutput, Part, Service};
+use super::{Host, HostOutput, Part, Path, Service};
 use crate::ip::apps::AppCommand;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
 use crate::ip::stack::{Stack, StackInput, StackOutput};
@@ -124,6 +124,13 @@ impl Host {
                 Some(Moved::Stack(StackOutput::Finished(app, result))) => {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
+                Some(Moved::Stack(StackOutput::Discarded { frame, .. })) => {
+                    // The host offered it, and nobody will receive it.
+                    if let Some(sample) = self.meter.sent(&frame, Path::Lane, now) {
+                        self.out.push_back(HostOutput::Sample(sample));
+                    }
+                }
+                Some(Moved::Stack(StackOutput::Trace(trace))) => self.trace(trace),
                 Some(Moved::Router(output)) => self.router_output(output, now),
                 None => break,
             }

@@ -95,6 +95,10 @@ impl Segment {
         }
     }
 
+    pub(super) fn hosts(&self) -> &[SegmentHost] {
+        &self.hosts
+    }
+
     fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) {
         if self.cable.len() >= WAITING {
             self.dropped += 1;
@@ -165,6 +169,8 @@ fn address(frame: &[u8], at: usize) -> Option<MacAddr> {
 enum Moved {
     Frame(Vec<u8>),
     Finished(AppId, AppResult),
+    Discarded(Vec<u8>),
+    Trace(Trace),
 }
 
 impl Host {
@@ -225,6 +231,8 @@ impl Host {
                 Some(match host.stack.poll_output()? {
                     StackOutput::Frame(frame) => (n, Moved::Frame(frame)),
                     StackOutput::Finished(app, result) => (n, Moved::Finished(app, result)),
+                    StackOutput::Discarded { frame, .. } => (n, Moved::Discarded(frame)),
+                    StackOutput::Trace(trace) => (n, Moved::Trace(trace)),
                 })
             });
             match moved {
@@ -235,6 +243,12 @@ impl Host {
                 Some((_, Moved::Finished(app, result))) => {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
+                Some((n, Moved::Discarded(frame))) => {
+                    // The host offered it, and nobody will receive it.
+                    let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
+                    self.out.extend(sample.map(HostOutput::Sample));
+                }
+                Some((_, Moved::Trace(trace))) => self.trace(trace),
                 None => break,
             }
         }

@@ -1,9 +1,13 @@
 //! An embedded IPv4 host: one Ethernet interface, TCP, UDP and ICMP by smoltcp, and programs on
 //! top.
 //!
-//! **Objects.** [`Stack`] owns the smoltcp interface and sockets and the programs
-//! ([`super::apps`]). The node owns the stack, gives it the frames that reach the interface and
-//! carries away those that it sends. The stack answers ARP and ping by itself.
+//! **Objects.** [`Stack`] owns the smoltcp interface and sockets, the programs ([`super::apps`]) and the Ethernet side
+//! (`link`): routes, ARP and the packets that wait for it. smoltcp knows IP packets only. The node owns the stack, gives it the
+//! frames that reach the interface and carries away those that it sends. The stack answers ARP and ping by itself.
+//!
+//! **Path of a packet.** Program → smoltcp → route (subnet, the host's routes, default router) → ARP → frame. A packet that the
+//! host gives up on this way is returned with the [`Place`]: `packets = frames of packets + looped + discarded + waiting` at any
+//! time. A packet to the host's own address comes back to it.
 //!
 //! **Time.** smoltcp counts microseconds; a time is rounded down on the way in, so that a deadline
 //! on the way out is always in the future. Should smoltcp ask to be polled at once after it has
@@ -17,16 +21,25 @@
 //! see smoltcp for details. **Not implemented**: IP fragments (datagrams above the MTU are refused
 //! where they are made, fragments received are dropped), IPv6, TCP time stamps, sending of
 //! selective acknowledgements' retransmissions (smoltcp goes back to the first hole).
-//! **Deviations**: at most one ARP request per second for the whole interface.
+//! **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are given up.
+
+mod device;
+mod link;
+
+pub use link::Place;
 
 use super::apps::{App, AppCommand, AppId, AppResult, Net};
+use super::neighbours::{NeighbourCounters, NeighbourView};
+use super::packet::ETHERNET_HEADER;
 use super::random;
-use aerostat_proto::{Duration, Instant, Machine, Refused};
+use super::routes::StaticRoute;
+use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
+use device::Queues;
+use link::{Link, LinkOutput};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp;
 use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, IpCidr, Ipv4Cidr, Ipv4Packet,
+    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, Ipv4Cidr, Ipv4Packet,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -37,8 +50,6 @@ pub const STALL_RETRY: Duration = Duration::from_millis(1);
 const ROUNDS: usize = 64;
 /// Programs that one host may run.
 const MAX_APPS: usize = 1024;
-/// Octets of an Ethernet header.
-const ETHERNET_HEADER: usize = 14;
 
 /// Which rule governs the congestion window of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,8 +95,11 @@ pub struct StackConfig {
     pub address: Ipv4Addr,
     /// Prefix length of the subnet, 0–32.
     pub prefix: u8,
-    /// Default gateway.
-    pub gateway: Option<Ipv4Addr>,
+    /// Routes besides that to the subnet; the longest prefix wins, and of equals the first. One with prefix length 0 leads to the
+    /// default router.
+    pub routes: Vec<StaticRoute>,
+    /// Neighbours that are never asked for: addresses on the subnet, and their hardware addresses, unicast.
+    pub neighbours: Vec<(Ipv4Addr, [u8; 6])>,
     /// Largest IP datagram, octets; 576–65521 (LANE ends at 18174, Classical IP later).
     pub mtu: usize,
     /// Options of TCP sockets.
@@ -110,6 +124,15 @@ pub enum StackOutput {
     Frame(Vec<u8>),
     /// A program has ended with this result.
     Finished(AppId, AppResult),
+    /// The host gives up a packet of its own.
+    Discarded {
+        /// Where.
+        place: Place,
+        /// As it would have been sent: an Ethernet header whose destination is unknown (0), and the packet.
+        frame: Vec<u8>,
+    },
+    /// Something to tell.
+    Trace(Trace),
 }
 
 /// What the interface has seen.
@@ -125,6 +148,16 @@ pub struct StackCounters {
     pub octets_out: u64,
     /// Frames not given to the stack: cut short, or from an impossible source.
     pub malformed: u64,
+    /// Frames not given to the stack: for another station, or neither IPv4 nor ARP.
+    pub ignored: u64,
+    /// IP packets made here.
+    pub packets: u64,
+    /// Of these, packets to the host itself.
+    pub looped: u64,
+    /// Of these, packets given up at [`Place::Arp`]; [`Stack::arp`] says why.
+    pub discarded_arp: u64,
+    /// Of these, packets given up at [`Place::Route`].
+    pub discarded_route: u64,
     /// Times that the stack had to be kept from spinning; see [`STALL_RETRY`].
     pub stalls: u64,
 }
@@ -135,6 +168,7 @@ pub struct Stack {
     interface: Interface,
     sockets: SocketSet<'static>,
     queues: Queues,
+    link: Link,
     apps: BTreeMap<AppId, App>,
     /// Sockets whose program has let go of them; removed once closed.
     retired: Vec<SocketHandle>,
@@ -151,28 +185,22 @@ impl Stack {
     /// If the addresses or the MTU make no sense.
     pub fn new(config: StackConfig, now: Instant) -> Result<Self, Refused> {
         check(&config)?;
-        let mut queues = Queues::new(config.mtu + ETHERNET_HEADER);
-        let mut hardware = Config::new(EthernetAddress(config.mac).into());
+        let link = Link::new(&config)?;
+        let mut queues = Queues::new(config.mtu);
+        let mut hardware = Config::new(HardwareAddress::Ip);
         hardware.random_seed = random::derived_seed(config.seed, &config.name, "ip-stack");
         let mut interface = Interface::new(hardware, &mut queues, to_smoltcp(now));
         let cidr = IpCidr::Ipv4(Ipv4Cidr::new(config.address, config.prefix));
         let mut fits = true;
         interface.update_ip_addrs(|table| fits = table.push(cidr).is_ok());
         debug_assert!(fits, "an empty table has room for one address");
-        if let Some(gateway) = config.gateway
-            && interface
-                .routes_mut()
-                .add_default_ipv4_route(gateway)
-                .is_err()
-        {
-            return Err(Refused("no room for a default route"));
-        }
         Ok(Self {
             next_ident: hardware_ident(&config),
             config,
             interface,
             sockets: SocketSet::new(Vec::new()),
             queues,
+            link,
             apps: BTreeMap::new(),
             retired: Vec::new(),
             output: VecDeque::new(),
@@ -191,6 +219,12 @@ impl Stack {
     #[must_use]
     pub fn counters(&self) -> &StackCounters {
         &self.counters
+    }
+
+    /// The table of neighbours, and what it has done.
+    #[must_use]
+    pub fn arp(&self) -> (Vec<NeighbourView>, NeighbourCounters) {
+        self.link.arp()
     }
 
     /// The result of a program so far; final once it has ended. `None` if there is no such program.
@@ -225,26 +259,47 @@ impl Stack {
         Ok(())
     }
 
-    /// A frame goes to smoltcp unless no host could have sent it: smoltcp asserts that it never
+    /// A packet goes to smoltcp unless no host could have sent it: smoltcp asserts that it never
     /// answers to the unspecified address.
-    fn accept(&mut self, frame: &[u8]) {
+    fn accept(&mut self, bytes: &[u8], now: Instant) {
         self.counters.frames_in += 1;
-        self.counters.octets_in += frame.len() as u64;
-        if possible(frame) {
-            self.queues.received.push_back(frame.to_vec());
-        } else {
+        self.counters.octets_in += bytes.len() as u64;
+        let Ok(frame) = EthernetFrame::new_checked(bytes) else {
             self.counters.malformed += 1;
-        }
+            return;
+        };
+        let to = frame.dst_addr();
+        let good = match frame.ethertype() {
+            _ if !to.is_broadcast() && !to.is_multicast() && to.0 != self.config.mac => {
+                self.counters.ignored += 1;
+                true
+            }
+            EthernetProtocol::Arp => self.link.hear_arp(frame.payload(), now),
+            EthernetProtocol::Ipv4 => {
+                let good = possible(frame.payload(), self.config.address);
+                if good {
+                    self.queues.received.push_back(bytes.to_vec());
+                }
+                good
+            }
+            _ => {
+                self.counters.ignored += 1;
+                true
+            }
+        };
+        self.counters.malformed += u64::from(!good);
     }
 
     /// Serves network and programs until neither has anything left to do at `now`.
     fn run(&mut self, now: Instant) {
         let at = to_smoltcp(now);
         let mut settled = false;
+        self.link.timeout(now);
         for _ in 0..ROUNDS {
             let changed = self.interface.poll(at, &mut self.queues, &mut self.sockets);
+            let looped = self.take_packets(now);
             self.take_frames();
-            let moved = self.run_apps(now);
+            let moved = self.run_apps(now) || looped;
             if !moved && changed == PollResult::None {
                 settled = true;
                 break;
@@ -256,7 +311,10 @@ impl Stack {
             .poll_at(at, &self.sockets)
             .map(|at| Instant::from_nanos(u64::try_from(at.total_micros()).unwrap_or(0) * 1000));
         let programs = self.apps.values().filter_map(App::deadline).min();
-        let next = [network, programs].into_iter().flatten().min();
+        let next = [network, programs, self.link.deadline()]
+            .into_iter()
+            .flatten()
+            .min();
         self.deadline = match next {
             Some(at) if at > now && settled => Some(at),
             None if settled => None,
@@ -298,24 +356,47 @@ impl Stack {
         });
     }
 
-    fn take_frames(&mut self) {
+    /// Hands smoltcp's packets to the Ethernet side; true if some came back.
+    fn take_packets(&mut self, now: Instant) -> bool {
+        let mut looped = false;
         while let Some(mut frame) = self.queues.sent.pop_front() {
             self.number(&mut frame);
-            self.counters.frames_out += 1;
-            self.counters.octets_out += frame.len() as u64;
-            self.output.push_back(StackOutput::Frame(frame));
+            self.counters.packets += 1;
+            if let Some(own) = self.link.send(frame, now) {
+                self.counters.looped += 1;
+                self.queues.received.push_back(own);
+                looped = true;
+            }
+        }
+        looped
+    }
+
+    fn take_frames(&mut self) {
+        while let Some(output) = self.link.poll_output() {
+            self.output.push_back(match output {
+                LinkOutput::Frame(frame) => {
+                    self.counters.frames_out += 1;
+                    self.counters.octets_out += frame.len() as u64;
+                    StackOutput::Frame(frame)
+                }
+                LinkOutput::Discarded(place, frame) => {
+                    *match place {
+                        Place::Arp => &mut self.counters.discarded_arp,
+                        Place::Route => &mut self.counters.discarded_route,
+                    } += 1;
+                    StackOutput::Discarded { place, frame }
+                }
+                LinkOutput::Trace(trace) => StackOutput::Trace(trace),
+            });
         }
     }
 
     /// Gives an IPv4 datagram its identification.
     fn number(&mut self, frame: &mut [u8]) {
-        let mut frame = EthernetFrame::new_unchecked(frame);
-        if frame.ethertype() == EthernetProtocol::Ipv4 {
-            let mut packet = Ipv4Packet::new_unchecked(frame.payload_mut());
-            packet.set_ident(self.next_ident);
-            packet.fill_checksum();
-            self.next_ident = self.next_ident.wrapping_add(1);
-        }
+        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
+        packet.set_ident(self.next_ident);
+        packet.fill_checksum();
+        self.next_ident = self.next_ident.wrapping_add(1);
     }
 }
 
@@ -325,7 +406,7 @@ impl Machine for Stack {
 
     fn handle_input(&mut self, input: StackInput<'_>, now: Instant) -> Result<(), Refused> {
         match input {
-            StackInput::Frame(frame) => self.accept(frame),
+            StackInput::Frame(frame) => self.accept(frame, now),
             StackInput::App(command) => self.command(command, now)?,
         }
         self.run(now);
@@ -354,10 +435,8 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
     if config.prefix > 32 {
         return Err(Refused("an IPv4 prefix has at most 32 bits"));
     }
-    if !is_unicast(config.address) || config.gateway.is_some_and(|g| !is_unicast(g)) {
-        return Err(Refused(
-            "the addresses of a host and of its gateway are unicast",
-        ));
+    if !is_unicast(config.address) {
+        return Err(Refused("the address of a host is unicast"));
     }
     if !(576..=65_521).contains(&config.mtu) {
         return Err(Refused("the MTU is between 576 and 65521 octets"));
@@ -379,80 +458,12 @@ fn hardware_ident(config: &StackConfig) -> u16 {
     random::derived_seed(config.seed, &config.name, "ip-ident") as u16
 }
 
-/// Whether some host could have sent this frame to a host.
-fn possible(frame: &[u8]) -> bool {
-    let Ok(frame) = EthernetFrame::new_checked(frame) else {
-        return false;
-    };
-    match frame.ethertype() {
-        EthernetProtocol::Ipv4 => Ipv4Packet::new_checked(frame.payload())
-            .is_ok_and(|packet| is_unicast(packet.src_addr())),
-        _ => true,
-    }
+/// Whether some other host could have sent this packet to the host with the address `own`.
+fn possible(packet: &[u8], own: Ipv4Addr) -> bool {
+    Ipv4Packet::new_checked(packet)
+        .is_ok_and(|packet| is_unicast(packet.src_addr()) && packet.src_addr() != own)
 }
 
 fn to_smoltcp(now: Instant) -> smoltcp::time::Instant {
     smoltcp::time::Instant::from_micros(i64::try_from(now.as_nanos() / 1000).unwrap_or(i64::MAX))
-}
-
-/// The network card as smoltcp sees it: one queue each way.
-#[derive(Debug)]
-struct Queues {
-    received: VecDeque<Vec<u8>>,
-    sent: VecDeque<Vec<u8>>,
-    frame_size: usize,
-}
-
-impl Queues {
-    /// Frames that may wait to be taken away. Every run ends with an empty queue, so this bounds
-    /// one burst.
-    const MAX_SENT: usize = 4096;
-
-    fn new(frame_size: usize) -> Self {
-        Self {
-            received: VecDeque::new(),
-            sent: VecDeque::new(),
-            frame_size,
-        }
-    }
-}
-
-impl Device for Queues {
-    type RxToken<'a> = Received;
-    type TxToken<'a> = Sender<'a>;
-
-    fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Received, Sender<'_>)> {
-        let frame = self.received.pop_front()?;
-        Some((Received(frame), Sender(&mut self.sent)))
-    }
-
-    fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<Sender<'_>> {
-        (self.sent.len() < Self::MAX_SENT).then_some(Sender(&mut self.sent))
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = self.frame_size;
-        capabilities
-    }
-}
-
-struct Received(Vec<u8>);
-
-impl RxToken for Received {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
-        f(&self.0)
-    }
-}
-
-struct Sender<'a>(&'a mut VecDeque<Vec<u8>>);
-
-impl TxToken for Sender<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
-        let mut frame = vec![0; len];
-        let result = f(&mut frame);
-        self.0.push_back(frame);
-        result
-    }
 }

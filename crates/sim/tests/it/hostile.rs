@@ -10,7 +10,7 @@ use crate::faults::{SMALL, all, far, passes, shortcuts, shut_down};
 use aerostat_node::host::ServiceKind;
 use aerostat_node::inspect::{Table, Value};
 use aerostat_node::ip::meter::Path;
-use aerostat_proto::Duration;
+use aerostat_proto::{Duration, Instant};
 use aerostat_wire::lane::{ControlFrame, DataFrame, LanDestination, OpCode};
 use aerostat_wire::mpoa::{self, DeviceType, EgressPurge, Imposition};
 use aerostat_wire::nhrp::{Body, Cie, Common, Packet, op};
@@ -131,6 +131,8 @@ fn settled(seed: u64, set: &[&str]) -> (Bench, Foe) {
     let mut bench = Bench::new(lab_of("small", SMALL, &set), seed).watch_routers();
     bench.log.recording = true;
     shortcuts(&mut bench, "at first", 50.0);
+    // The foe calls at 7 s.
+    bench.run(Instant::from_secs(8).since(bench.now()));
     let foe = Foe::new(&bench);
     (bench, foe)
 }

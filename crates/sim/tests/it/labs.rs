@@ -6,14 +6,16 @@ use crate::bench::{Bench, repository_lab};
 use crate::check;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::Lab;
-use aerostat_node::ip::flow_stats::FlowStats;
+use aerostat_node::ip::flow_stats::{FlowStats, PathReport};
 use aerostat_node::ip::meter::Path;
 use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, and how each is shortened for the tests.
-const LABS: [(&str, &[&str]); 10] = [
+const LABS: [(&str, &[&str]); 12] = [
     ("two-hosts", &[]),
+    ("star", &[]),
+    ("dead-destination", &[]),
     ("nhrp", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
@@ -88,6 +90,13 @@ fn table(bench: &Bench) -> String {
     text
 }
 
+/// Packets that each flow of a lab lost, with the lab's faults.
+fn losses(name: &str, set: &[&str]) -> Vec<u64> {
+    let report = aerostat_sim::run::run(&repository_lab(name, set), None, &mut ()).unwrap();
+    let lost = |paths: &[PathReport]| paths.iter().map(|path| path.lost).sum();
+    report.flows.iter().map(|flow| lost(&flow.paths)).collect()
+}
+
 /// Compares `text` with a file, or writes the file if asked to.
 fn expect(name: &str, text: &str) {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tables");
@@ -140,7 +149,7 @@ fn examine(name: &str) {
     // Two hosts without errors need no dice, nor do pings one after the other.
     assert_eq!(
         same,
-        ["two-hosts", "nhrp"].contains(&name),
+        ["two-hosts", "nhrp", "star", "dead-destination"].contains(&name),
         "{name}: what another seed changes"
     );
     expect(name, &table(&bench));
@@ -165,8 +174,24 @@ fn two_hosts() {
 }
 
 #[test]
+fn star_all_of_19_neighbours_answer_every_ping() {
+    examine("star");
+    let lost = losses("star", &[]);
+    assert_eq!((lost.len(), lost.iter().sum::<u64>()), (19, 0), "{lost:?}");
+}
+
+#[test]
+fn dead_destination_costs_the_other_nothing() {
+    examine("dead-destination");
+    // Six seconds at 50 packets/s: two rows of three requests, and the host is back half a second before the third.
+    assert_eq!(losses("dead-destination", &[]), [300, 0]);
+}
+
+#[test]
 fn one_elan() {
     examine("one-elan");
+    let set = ["traffic.bulk.duration=300ms"];
+    assert_eq!(losses("one-elan", &set), [0, 0, 0]);
 }
 
 #[test]

@@ -14,6 +14,7 @@ macro_rules! counts {
     };
 }
 
+mod arp;
 mod clip;
 mod lane;
 mod linux;
@@ -175,6 +176,7 @@ impl Host {
             "call" => tables.push(self.call_table()),
             "saal" => tables.extend(self.signalling.saal_tables()),
             "route" => tables.extend(self.route_table()),
+            "arp" => tables.extend(self.arp_tables(now)),
             "bridge" => {
                 tables.extend((self.segment.iter()).flat_map(|segment| segment.tables(now)))
             }

@@ -2,7 +2,8 @@
 //! its tail.
 
 use super::Origin;
-use super::packet::ETHERNET_HEADER;
+use crate::ip::neighbours::Waiting;
+use crate::ip::packet::ETHERNET_HEADER;
 use aerostat_proto::{Duration, Instant, Refused};
 use std::collections::VecDeque;
 
@@ -24,6 +25,12 @@ pub enum Forwarding {
 pub(super) struct Job {
     pub(super) frame: Vec<u8>,
     pub(super) origin: Origin,
+}
+
+impl Waiting for Job {
+    fn octets(&self) -> usize {
+        self.frame.len()
+    }
 }
 
 /// See the module.

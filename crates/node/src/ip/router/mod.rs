@@ -1,6 +1,6 @@
 //! An embedded IPv4 router: Ethernet interfaces, static routes, ARP, and a forwarding rate.
 //!
-//! **Objects.** [`Router`] owns the routes (`routes`), one ARP table per interface (`arp`) and the
+//! **Objects.** [`Router`] owns the routes (`super::routes`), one ARP table per interface ([`super::neighbours`]) and the
 //! forwarding engine (`engine`). The node owns the router, gives it the frames that reach each
 //! interface (one per emulated LAN) and carries away those that it sends. An MPOA server on the
 //! same node asks [`Router::lookup`] and [`RouterInput::Resolve`], hears of
@@ -19,25 +19,23 @@
 //! (packets to its addresses other than echo requests are answered with protocol or port
 //! unreachable).
 
-mod arp;
 mod engine;
 mod icmp;
-mod packet;
-mod routes;
 mod six;
 
-pub use arp::ArpParams;
+pub use super::neighbours::ArpParams;
+pub use super::routes::{RouteResult, StaticRoute};
 pub use engine::Forwarding;
-pub use routes::{RouteResult, StaticRoute};
 pub use six::StaticRoute6;
 pub(crate) use six::is_advertisement;
 
+use super::arp::{self, Own};
+use super::neighbours::{ArpEvent, NeighbourCounters, NeighbourView, Neighbours};
+use super::packet::{self, Class, ETHERNET_HEADER};
+use super::routes::Routes;
 use aerostat_proto::{Instant, Machine, Refused, Trace};
-use arp::{ArpEvent, Neighbours};
 use engine::{Engine, Job};
 use icmp::{Answer, Limiter};
-use packet::{Class, ETHERNET_HEADER};
-use routes::Routes;
 use six::Six;
 use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet};
 use std::collections::{BTreeMap, VecDeque};
@@ -216,8 +214,18 @@ enum Origin {
 
 struct Port {
     config: RouterInterface,
-    neighbours: Neighbours,
+    neighbours: Neighbours<Job>,
     counters: InterfaceCounters,
+}
+
+impl Port {
+    fn own(&self) -> Own {
+        Own {
+            mac: self.config.mac,
+            address: self.config.address,
+            prefix: self.config.prefix,
+        }
+    }
 }
 
 /// An embedded router.
@@ -307,6 +315,12 @@ impl Router {
             .get(interface)
             .into_iter()
             .flat_map(|port| port.neighbours.known())
+    }
+
+    /// The table of neighbours of an interface, and what it has done.
+    pub fn arp(&self, interface: usize) -> Option<(Vec<NeighbourView>, NeighbourCounters)> {
+        let neighbours = &self.ports.get(interface)?.neighbours;
+        Some((neighbours.views().collect(), neighbours.counters()))
     }
 
     fn drop_packet(&mut self, origin: Origin, reason: DropReason) {
@@ -497,24 +511,19 @@ impl Router {
     }
 
     fn arp_in(&mut self, interface: usize, payload: &[u8], now: Instant) {
-        let Some(arp) = arp::parse(payload) else {
-            return self.drop_packet(Origin::Interface(interface), DropReason::Malformed);
-        };
         let port = &mut self.ports[interface];
-        let own = port.config.address;
-        let on_subnet = packet::in_subnet(arp.sender, own, port.config.prefix);
-        if !on_subnet || arp.sender == own {
-            return;
-        }
-        // RFC 826: an entry is made only by those who talk to us; others may still update one.
-        port.neighbours
-            .learn(arp.sender, arp.sender_mac, arp.target == own, now);
-        if arp.is_request && arp.target == own {
-            let bytes = arp::reply(port.config.mac, own, arp.sender_mac, arp.sender);
-            port.counters.out_frames += 1;
-            port.counters.out_octets += bytes.len() as u64;
-            self.output
-                .push_back(RouterOutput::Frame { interface, bytes });
+        let own = port.own();
+        match arp::hear(&mut port.neighbours, own, payload, now) {
+            Ok(Some(bytes)) => {
+                port.counters.out_frames += 1;
+                port.counters.out_octets += bytes.len() as u64;
+                self.output
+                    .push_back(RouterOutput::Frame { interface, bytes });
+            }
+            Ok(None) => {}
+            Err(arp::Impossible) => {
+                self.drop_packet(Origin::Interface(interface), DropReason::Malformed);
+            }
         }
         self.arp_events(now);
     }
@@ -532,12 +541,11 @@ impl Router {
         self.in_arp_events = false;
     }
 
-    fn arp_event(&mut self, interface: usize, event: ArpEvent, now: Instant) {
+    fn arp_event(&mut self, interface: usize, event: ArpEvent<Job>, now: Instant) {
         let output = match event {
             ArpEvent::Ask { address, known } => {
                 let port = &mut self.ports[interface];
-                let (mac, own) = (port.config.mac, port.config.address);
-                let bytes = arp::request(mac, own, known, address);
+                let bytes = arp::request(port.own(), known, address);
                 port.counters.out_frames += 1;
                 port.counters.out_octets += bytes.len() as u64;
                 RouterOutput::Frame { interface, bytes }
@@ -560,36 +568,29 @@ impl Router {
             ArpEvent::Release {
                 job,
                 mac: Some(mac),
-                ..
             } => {
                 return self.transmit(job.origin, interface, mac, job.frame);
             }
-            ArpEvent::Release {
-                address,
-                job,
-                mac: None,
-            } => {
-                return self.unreachable(address, interface, job, now);
+            ArpEvent::Release { job, mac: None } => {
+                self.drop_packet(job.origin, DropReason::NoNeighbour);
+                let answer = Answer::HostUnreachable;
+                return self.complain(job.origin, &job.frame, answer, None, now);
+            }
+            ArpEvent::Failed { address } => {
+                let name = &self.ports[interface].config.name;
+                let trace = Trace::detail(
+                    "router.arp.failed",
+                    format!("{address} on {name} does not answer"),
+                )
+                .with("address", address)
+                .with("interface", name);
+                RouterOutput::Trace(trace)
             }
             ArpEvent::Overflow(job) => {
                 return self.drop_packet(job.origin, DropReason::ArpQueueFull);
             }
         };
         self.output.push_back(output);
-    }
-
-    /// A packet whose next hop does not answer.
-    fn unreachable(&mut self, address: Ipv4Addr, interface: usize, job: Job, now: Instant) {
-        self.drop_packet(job.origin, DropReason::NoNeighbour);
-        let name = &self.ports[interface].config.name;
-        let trace = Trace::detail(
-            "router.arp.failed",
-            format!("{address} on {name} does not answer"),
-        )
-        .with("address", address)
-        .with("interface", name);
-        self.output.push_back(RouterOutput::Trace(trace));
-        self.complain(job.origin, &job.frame, Answer::HostUnreachable, None, now);
     }
 
     fn routes_changed(&mut self, changed: bool) {

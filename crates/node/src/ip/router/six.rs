@@ -1,12 +1,12 @@
 //! IPv6 beside a kernel router: what its MPOA server asks about ways and neighbours (RFC 4861).
 //!
 //! The kernel forwards; nothing here does. Ways are the interfaces' own prefixes and static routes. A neighbour is asked
-//! for by Neighbour Solicitations from the router's address, and lives in the table of `arp`; its advertisement comes
+//! for by Neighbour Solicitations from the router's address, and lives in the table of [`crate::ip::neighbours`]; its advertisement comes
 //! to the router's MAC address, and the driver shows it to both. **Not implemented**: router advertisements, redirects,
 //! duplicate address detection, answers to solicitations: all that is the kernel's.
 
-use super::arp::{ArpEvent, ArpParams, Neighbours};
 use super::{Router, RouterOutput};
+use crate::ip::neighbours::{ArpEvent, ArpParams, Neighbours};
 use aerostat_proto::Instant;
 use aerostat_proto::mpoa::mps::RouteResult;
 use aerostat_wire::ipv6::{ICMPV6, Ipv6View};
@@ -37,7 +37,7 @@ pub struct StaticRoute6 {
 #[derive(Debug)]
 struct SixPort {
     own: Option<(Ipv6Addr, u8)>,
-    neighbours: Neighbours<Ipv6Addr>,
+    neighbours: Neighbours<Vec<u8>, Ipv6Addr>,
 }
 
 /// Addresses, routes and neighbours.
@@ -163,7 +163,9 @@ impl Router {
                         mac,
                     },
                     // No packets wait here.
-                    ArpEvent::Release { .. } | ArpEvent::Overflow(_) => continue,
+                    ArpEvent::Release { .. } | ArpEvent::Overflow(_) | ArpEvent::Failed { .. } => {
+                        continue;
+                    }
                 };
                 self.output.push_back(output);
             }

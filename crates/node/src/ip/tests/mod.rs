@@ -1,5 +1,6 @@
 //! Hosts and routers in virtual time, joined by wires that lose, delay and reorder.
 
+mod arp;
 mod hosts;
 mod routers;
 mod wire;

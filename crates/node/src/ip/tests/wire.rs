@@ -4,7 +4,7 @@ use crate::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
 use crate::ip::flow_stats::FlowStats;
 use crate::ip::meter::{FlowSpec, Meter, Path, Sample};
 use crate::ip::random;
-use crate::ip::stack::{Stack, StackConfig, StackInput, StackOutput, TcpOptions};
+use crate::ip::stack::{Place, Stack, StackConfig, StackInput, StackOutput, TcpOptions};
 use aerostat_proto::machine::settle;
 use aerostat_proto::{Duration, Instant, Machine};
 use rand_pcg::Pcg32;
@@ -18,7 +18,8 @@ pub(super) fn config(name: &str, last: u8, seed: u64) -> StackConfig {
         mac: [2, 0, 0, 0, 0, last],
         address: Ipv4Addr::new(10, 1, 0, last),
         prefix: 24,
-        gateway: None,
+        routes: Vec::new(),
+        neighbours: Vec::new(),
         mtu: 1500,
         tcp: TcpOptions::default(),
         seed,
@@ -42,6 +43,7 @@ pub(super) struct World {
     pub(super) stats: FlowStats,
     pub(super) samples: Vec<Sample>,
     pub(super) finished: Vec<(usize, AppId, AppResult)>,
+    pub(super) discarded: Vec<(usize, Place)>,
     /// Every frame that a host sent, when `record` is set.
     pub(super) frames: Vec<Vec<u8>>,
     pub(super) record: bool,
@@ -68,6 +70,7 @@ impl World {
             stats: FlowStats::new(flows),
             samples: Vec::new(),
             finished: Vec::new(),
+            discarded: Vec::new(),
             frames: Vec::new(),
             record: false,
             path: Path::Lane,
@@ -103,6 +106,8 @@ impl World {
             match output {
                 StackOutput::Finished(id, result) => self.finished.push((host, id, result)),
                 StackOutput::Frame(frame) => self.carry(host, frame),
+                StackOutput::Discarded { place, .. } => self.discarded.push((host, place)),
+                StackOutput::Trace(_) => {}
             }
         }
     }

@@ -91,10 +91,10 @@ fn arp_asks_waits_forwards_and_answers() {
 fn nobody_answers_arp() {
     let mut bench = Bench::new();
     bench.frame(0, &arp(true, HOST_A, GATE[0]));
-    for _ in 0..20 {
+    for _ in 0..105 {
         bench.frame(0, &udp(B, 64, 10));
     }
-    assert_eq!(bench.dropped(0, DropReason::ArpQueueFull), 4, "16 wait");
+    assert_eq!(bench.dropped(0, DropReason::ArpQueueFull), 4, "101 wait");
     let question = RouterInput::Resolve {
         token: 5,
         interface: 1,
@@ -116,7 +116,8 @@ fn nobody_answers_arp() {
         .count();
     assert_eq!(
         (unreachable, bench.dropped(0, DropReason::NoNeighbour)),
-        (16, 16)
+        (100, 101),
+        "the router complains 100 times at one moment"
     );
     let answer = RouterOutput::Resolved {
         token: 5,

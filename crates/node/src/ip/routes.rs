@@ -1,7 +1,7 @@
 //! Routes: connected subnets and static ones; the longest prefix wins.
 
-use super::RouterInterface;
 use super::packet::{Class, class, in_subnet, mask};
+use super::router::RouterInterface;
 use aerostat_proto::Refused;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

@@ -1,0 +1,21 @@
+//! What the IP stack of an embedded host is told.
+
+use crate::model::Host as HostModel;
+use aerostat_node::ip::router::StaticRoute;
+use std::net::Ipv4Addr;
+
+/// The routes of a host and of the embedded hosts behind it.
+pub(super) fn host_routes(model: &HostModel) -> Vec<StaticRoute> {
+    let routes = model.routes.iter().map(|route| StaticRoute {
+        destination: route.to.network,
+        prefix: route.to.length,
+        next_hop: route.via,
+    });
+    routes.collect()
+}
+
+/// The neighbours that a host is told, and never asks for.
+pub(super) fn static_neighbours(model: &HostModel) -> Vec<(Ipv4Addr, [u8; 6])> {
+    let neighbours = model.neighbours.iter();
+    neighbours.map(|(address, mac)| (*address, mac.0)).collect()
+}

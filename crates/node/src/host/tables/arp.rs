@@ -1,0 +1,74 @@
+//! Neighbours of embedded hosts and routers: who is where, who is asked, and what waits.
+
+use super::{Host, Ip};
+use crate::inspect::{Table, Value, text};
+use crate::ip::neighbours::{NeighbourCounters, NeighbourView};
+use aerostat_proto::Instant;
+use aerostat_wire::MacAddr;
+
+impl Host {
+    /// The neighbours on every interface, and those of the embedded hosts on its segment; empty if a kernel has them.
+    pub(super) fn arp_tables(&self, now: Instant) -> Vec<Table> {
+        let columns = &[
+            "interface",
+            "address",
+            "mac",
+            "state",
+            "queued",
+            "dropped",
+            "heard_s",
+        ];
+        let mut rows = Table::new("neighbours", columns);
+        let mut all = Vec::new();
+        let mut show = |name: String, (views, counters): (Vec<NeighbourView>, _)| {
+            views
+                .iter()
+                .for_each(|view| rows.row(row(&name, view, now)));
+            all.push(counters);
+        };
+        match &self.ip {
+            Ip::Stack(stack) => show("lec0".into(), stack.arp()),
+            Ip::Router(router) | Ip::KernelRouter(router) => {
+                for (number, _) in router.interfaces().enumerate() {
+                    if let Some(arp) = router.arp(number) {
+                        show(format!("lec{number}"), arp);
+                    }
+                }
+            }
+            Ip::None | Ip::Kernel => {}
+        }
+        for host in self.segment.iter().flat_map(|segment| segment.hosts()) {
+            show(host.name.clone(), host.stack.arp());
+        }
+        if all.is_empty() {
+            return Vec::new();
+        }
+        vec![rows, Table::counters("counters", &sum(&all))]
+    }
+}
+
+fn row(interface: &str, view: &NeighbourView, now: Instant) -> Vec<Value> {
+    vec![
+        interface.into(),
+        text(view.address),
+        view.mac.map(|mac| text(MacAddr(mac))).into(),
+        view.state.as_str().into(),
+        view.queued.into(),
+        view.dropped.into(),
+        view.heard.map(|heard| now.since(heard).as_secs()).into(),
+    ]
+}
+
+fn sum(all: &[NeighbourCounters]) -> Vec<(&'static str, u64)> {
+    let mut sum: Vec<(&'static str, u64)> = Vec::new();
+    for of in all {
+        let counts: &[_] = counts!(of; requests, failures, overflows, unanswered, refused, evicted);
+        for (place, (name, value)) in counts.iter().enumerate() {
+            match sum.get_mut(place) {
+                Some((_, total)) => *total += value,
+                None => sum.push((name, *value)),
+            }
+        }
+    }
+    sum
+}

@@ -1,0 +1,503 @@
+//! The neighbours of one interface: who is where, who is being asked, and what waits for the answer.
+//!
+//! States ([`NeighbourState`]): *incomplete* (asked by broadcast until an answer or [`ArpParams::attempts`]), *reachable* (until
+//! [`ArpParams::ageing`] after it was last heard), *probe* (used in that time, so it is asked again by unicast, and stays in use
+//! meanwhile), *failed* (it did not answer; the next packet asks again at once) and *permanent* (given by the lab, never asked,
+//! never changed). Hosts and routers have the same table, and neighbours of IPv6 (`router::six`) live by it, too.
+//!
+//! **As Linux does** (`net/core/neighbour.c`): 3 requests 1 s apart, then everything that waits is dropped; 101 packets or 212992
+//! octets wait for one neighbour, and beyond that the oldest is dropped (`unres_qlen`, `unres_qlen_bytes`); a table of 1024
+//! (`gc_thresh3`). **Deviations**: there is no state *stale*: a neighbour is reachable for 5 minutes and not for about 30 s, and a
+//! question of its own confirms it, never TCP. A full table always makes room for a new neighbour (see `make_room`); in Linux it
+//! refuses.
+
+use aerostat_proto::{Duration, Instant};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// How long a neighbour that did not answer is still shown.
+const FAILED_SHOWN: Duration = Duration::from_secs(60);
+
+/// Timers and limits of ARP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArpParams {
+    /// Time between requests (RFC 1122 §2.3.2.1: at most one per second); not 0.
+    pub retry: Duration,
+    /// Requests before a neighbour counts as unreachable, at least 1.
+    pub attempts: u32,
+    /// How long a neighbour is known after it was last heard; not 0.
+    pub ageing: Duration,
+    /// Packets that may wait for one neighbour; beyond that the oldest is dropped.
+    pub pending: usize,
+    /// Octets of these packets; beyond that the oldest is dropped, but a single packet always waits.
+    pub pending_octets: usize,
+    /// Neighbours of one interface, known, asked or failed.
+    pub neighbours: usize,
+    /// Questions of the MPOA server that may wait for one neighbour.
+    pub questions: usize,
+}
+
+impl Default for ArpParams {
+    /// One second, 3 requests, 5 minutes; 101 packets of 212992 octets, 1024 neighbours, 64 questions.
+    fn default() -> Self {
+        Self {
+            retry: Duration::from_secs(1),
+            attempts: 3,
+            ageing: Duration::from_secs(300),
+            pending: 101,
+            pending_octets: 212_992,
+            neighbours: 1024,
+            questions: 64,
+        }
+    }
+}
+
+/// What is known of a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NeighbourState {
+    /// It is asked for the first time; packets wait.
+    Incomplete,
+    /// It has been heard.
+    Reachable,
+    /// It is in use, and asked whether it is still there.
+    Probe,
+    /// It did not answer.
+    Failed,
+    /// It was given by the lab.
+    Permanent,
+}
+
+impl NeighbourState {
+    /// The word of `ip neighbour`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Incomplete => "incomplete",
+            Self::Reachable => "reachable",
+            Self::Probe => "probe",
+            Self::Failed => "failed",
+            Self::Permanent => "permanent",
+        }
+    }
+}
+
+/// One row of the table, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeighbourView {
+    /// Its IPv4 address.
+    pub address: Ipv4Addr,
+    /// Its hardware address, if known.
+    pub mac: Option<[u8; 6]>,
+    /// What is known of it.
+    pub state: NeighbourState,
+    /// Packets that wait for its answer.
+    pub queued: usize,
+    /// Packets for it that were dropped since it is in the table.
+    pub dropped: u64,
+    /// When it was last heard.
+    pub heard: Option<Instant>,
+}
+
+/// What the table has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NeighbourCounters {
+    /// Requests sent, by broadcast and by unicast.
+    pub requests: u64,
+    /// Neighbours that did not answer any request of a row.
+    pub failures: u64,
+    /// Packets dropped because too many waited for one neighbour already, or because the neighbour had to make room.
+    pub overflows: u64,
+    /// Packets dropped because their neighbour did not answer.
+    pub unanswered: u64,
+    /// Packets dropped because the table had no room for their neighbour.
+    pub refused: u64,
+    /// Neighbours that made room for others.
+    pub evicted: u64,
+}
+
+/// What can wait for a neighbour.
+pub(super) trait Waiting {
+    /// Octets that it occupies.
+    fn octets(&self) -> usize;
+}
+
+impl Waiting for Vec<u8> {
+    fn octets(&self) -> usize {
+        self.len()
+    }
+}
+
+/// What the table wants done.
+#[derive(Debug)]
+pub(super) enum ArpEvent<J, A = Ipv4Addr> {
+    /// Send a request: by broadcast, or to the address known so far.
+    Ask { address: A, known: Option<[u8; 6]> },
+    /// Tell of a change.
+    Changed { address: A, mac: Option<[u8; 6]> },
+    /// A neighbour did not answer.
+    Failed { address: A },
+    /// Send a packet that has waited, or drop it.
+    Release { job: J, mac: Option<[u8; 6]> },
+    /// Drop a packet: too many wait.
+    Overflow(J),
+    /// Answer a question.
+    Answer {
+        token: u64,
+        address: A,
+        mac: Option<[u8; 6]>,
+    },
+}
+
+#[derive(Debug)]
+struct Neighbour<J> {
+    mac: Option<[u8; 6]>,
+    /// Given by the lab.
+    permanent: bool,
+    /// A known neighbour that is not asked: when it ages. One that is asked: when to ask again or give up. One that failed: when
+    /// it is forgotten. `None`: never.
+    due: Option<Instant>,
+    /// When it was last heard.
+    heard: Option<Instant>,
+    /// Requests sent without an answer.
+    asked: u32,
+    failed: bool,
+    /// Since it was last heard.
+    used: bool,
+    dropped: u64,
+    pending: VecDeque<J>,
+    /// Of these.
+    octets: usize,
+    questions: Vec<u64>,
+}
+
+impl<J> Neighbour<J> {
+    fn new(due: Option<Instant>) -> Self {
+        Self {
+            mac: None,
+            permanent: false,
+            due,
+            heard: None,
+            asked: 0,
+            failed: false,
+            used: false,
+            dropped: 0,
+            pending: VecDeque::new(),
+            octets: 0,
+            questions: Vec::new(),
+        }
+    }
+
+    fn state(&self) -> NeighbourState {
+        match (self.permanent, self.failed, self.mac) {
+            (true, _, _) => NeighbourState::Permanent,
+            (_, true, _) => NeighbourState::Failed,
+            (_, _, None) => NeighbourState::Incomplete,
+            _ if self.asked > 0 => NeighbourState::Probe,
+            _ => NeighbourState::Reachable,
+        }
+    }
+}
+
+/// The neighbours of one interface; packets of kind `J` wait for them.
+#[derive(Debug)]
+pub(super) struct Neighbours<J, A = Ipv4Addr> {
+    params: ArpParams,
+    table: BTreeMap<A, Neighbour<J>>,
+    events: VecDeque<ArpEvent<J, A>>,
+    counters: NeighbourCounters,
+    /// Not later than the earliest due time; saves walking the table.
+    next: Option<Instant>,
+}
+
+impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
+    pub(super) fn new(mut params: ArpParams) -> Self {
+        // Zero would ask without end at one instant.
+        params.retry = params.retry.max(Duration::from_millis(1));
+        params.ageing = params.ageing.max(Duration::from_millis(1));
+        Self {
+            params,
+            table: BTreeMap::new(),
+            events: VecDeque::new(),
+            counters: NeighbourCounters::default(),
+            next: None,
+        }
+    }
+
+    /// Puts a neighbour there for good.
+    pub(super) fn fix(&mut self, address: A, mac: [u8; 6]) {
+        let mut neighbour = Neighbour::new(None);
+        (neighbour.mac, neighbour.permanent) = (Some(mac), true);
+        self.table.insert(address, neighbour);
+    }
+
+    pub(super) fn known(&self) -> impl Iterator<Item = (A, [u8; 6])> {
+        self.table
+            .iter()
+            .filter_map(|(address, n)| n.mac.map(|mac| (*address, mac)))
+    }
+
+    pub(super) fn counters(&self) -> NeighbourCounters {
+        self.counters
+    }
+
+    /// Packets that wait, over all neighbours.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.table.values().map(|n| n.pending.len()).sum()
+    }
+
+    /// The hardware address, if known; the entry then counts as used.
+    pub(super) fn lookup(&mut self, address: A) -> Option<[u8; 6]> {
+        let neighbour = self.table.get_mut(&address)?;
+        neighbour.used = true;
+        neighbour.mac
+    }
+
+    /// Lets a packet wait for a neighbour that is not known; `Err` if the table is full.
+    pub(super) fn wait(&mut self, address: A, job: J, now: Instant) -> Result<(), J> {
+        let params = self.params;
+        if !self.begin(address, now) {
+            self.counters.refused += 1;
+            return Err(job);
+        }
+        let Some(neighbour) = self.table.get_mut(&address) else {
+            return Err(job);
+        };
+        neighbour.octets += job.octets();
+        neighbour.pending.push_back(job);
+        while neighbour.pending.len() > params.pending.max(1)
+            || neighbour.pending.len() > 1 && neighbour.octets > params.pending_octets
+        {
+            let Some(oldest) = neighbour.pending.pop_front() else {
+                break;
+            };
+            neighbour.octets -= oldest.octets();
+            neighbour.dropped += 1;
+            self.counters.overflows += 1;
+            self.events.push_back(ArpEvent::Overflow(oldest));
+        }
+        Ok(())
+    }
+
+    /// A question of the MPOA server.
+    pub(super) fn ask(&mut self, token: u64, address: A, now: Instant) {
+        if let Some(mac) = self.lookup(address) {
+            return self.events.push_back(ArpEvent::Answer {
+                token,
+                address,
+                mac: Some(mac),
+            });
+        }
+        let limit = self.params.questions;
+        if self.begin(address, now)
+            && let Some(neighbour) = self.table.get_mut(&address)
+            && neighbour.questions.len() < limit
+        {
+            neighbour.questions.push(token);
+        } else {
+            self.events.push_back(ArpEvent::Answer {
+                token,
+                address,
+                mac: None,
+            });
+        }
+    }
+
+    /// Makes sure that a neighbour is being asked; false if there is no room for it.
+    fn begin(&mut self, address: A, now: Instant) -> bool {
+        let due = Some(now + self.params.retry);
+        match self.table.get_mut(&address) {
+            Some(neighbour) if !neighbour.failed => return true,
+            Some(neighbour) => (neighbour.failed, neighbour.due) = (false, due),
+            None => {
+                if !self.make_room(true) {
+                    return false;
+                }
+                self.table.insert(address, Neighbour::new(due));
+            }
+        }
+        if let Some(neighbour) = self.table.get_mut(&address) {
+            (neighbour.asked, neighbour.used) = (1, true);
+        }
+        self.note(due);
+        self.counters.requests += 1;
+        self.events.push_back(ArpEvent::Ask {
+            address,
+            known: None,
+        });
+        true
+    }
+
+    /// Somebody says where `address` is; `create`: an entry may be made for it.
+    pub(super) fn learn(&mut self, address: A, mac: [u8; 6], create: bool, now: Instant) {
+        if !self.table.contains_key(&address) && (!create || !self.make_room(false)) {
+            return;
+        }
+        let due = Some(now + self.params.ageing);
+        let neighbour = (self.table.entry(address)).or_insert_with(|| Neighbour::new(due));
+        if neighbour.permanent {
+            return;
+        }
+        let changed = neighbour.mac.replace(mac) != Some(mac);
+        (neighbour.due, neighbour.heard) = (due, Some(now));
+        (neighbour.asked, neighbour.failed) = (0, false);
+        let pending = core::mem::take(&mut neighbour.pending);
+        neighbour.octets = 0;
+        let questions = core::mem::take(&mut neighbour.questions);
+        neighbour.used = !pending.is_empty() || !questions.is_empty();
+        self.note(due);
+        if changed {
+            self.events.push_back(ArpEvent::Changed {
+                address,
+                mac: Some(mac),
+            });
+        }
+        self.release(address, pending, questions, Some(mac));
+    }
+
+    /// Whether there is room for one more: in a full table a neighbour makes way. That is one that has failed; or, for a
+    /// neighbour that is only `heard of` (not `wanted`), one that nobody used; or, for one that is wanted, the oldest of those
+    /// that are asked once these are a quarter of the table, and before that a known one, if possible one that nobody used.
+    /// So a scan of addresses costs at most a quarter of the known neighbours, a flood of forged ARP packets no neighbour in use,
+    /// and a neighbour that is there is found through both.
+    fn make_room(&mut self, wanted: bool) -> bool {
+        if self.table.len() < self.params.neighbours {
+            return true;
+        }
+        let asked = self.table.values();
+        let asked = asked.filter(|n| n.state() == NeighbourState::Incomplete);
+        let crowded = wanted && asked.count() * 4 >= self.params.neighbours;
+        let rank = |n: &Neighbour<J>| match n.state() {
+            NeighbourState::Failed => Some(0),
+            NeighbourState::Incomplete => crowded.then_some(1),
+            NeighbourState::Reachable if !n.used => Some(2),
+            NeighbourState::Reachable | NeighbourState::Probe => wanted.then_some(3),
+            NeighbourState::Permanent => None,
+        };
+        let ranked = self.table.iter();
+        let ranked = ranked.filter_map(|(address, n)| {
+            Some((rank(n)?, Reverse(n.asked), n.heard, n.due, *address))
+        });
+        let Some((.., victim)) = ranked.min() else {
+            return false;
+        };
+        self.counters.evicted += 1;
+        if let Some(gone) = self.table.remove(&victim) {
+            self.forget(victim, gone.mac);
+            self.counters.overflows += gone.pending.len() as u64;
+            (self.events).extend(gone.pending.into_iter().map(ArpEvent::Overflow));
+            self.release(victim, VecDeque::new(), gone.questions, None);
+        }
+        true
+    }
+
+    /// Tells that a neighbour with this address is not known any more.
+    fn forget(&mut self, address: A, mac: Option<[u8; 6]>) {
+        if mac.is_some() {
+            self.events
+                .push_back(ArpEvent::Changed { address, mac: None });
+        }
+    }
+
+    fn release(
+        &mut self,
+        address: A,
+        pending: VecDeque<J>,
+        questions: Vec<u64>,
+        mac: Option<[u8; 6]>,
+    ) {
+        let packets = pending
+            .into_iter()
+            .map(|job| ArpEvent::Release { job, mac });
+        self.events.extend(packets);
+        let answers = questions.into_iter().map(|token| ArpEvent::Answer {
+            token,
+            address,
+            mac,
+        });
+        self.events.extend(answers);
+    }
+
+    /// Asks again, ages, and gives up.
+    pub(super) fn timeout(&mut self, now: Instant) {
+        if self.next.is_none_or(|next| next > now) {
+            return;
+        }
+        let due = |n: &Neighbour<J>| n.due.is_some_and(|due| due <= now);
+        let due = self.table.iter().filter(|(_, n)| due(n));
+        let due: Vec<A> = due.map(|(address, _)| *address).collect();
+        for address in due {
+            self.overdue(address, now);
+        }
+        self.next = self.table.values().filter_map(|n| n.due).min();
+    }
+
+    fn overdue(&mut self, address: A, now: Instant) {
+        let params = self.params;
+        let Some(neighbour) = self.table.get_mut(&address) else {
+            return;
+        };
+        let idle = neighbour.mac.is_some() && !neighbour.used && neighbour.asked == 0;
+        if idle || neighbour.failed {
+            let gone = self.table.remove(&address);
+            self.forget(address, gone.and_then(|gone| gone.mac));
+        } else if neighbour.asked < params.attempts {
+            neighbour.asked += 1;
+            neighbour.due = Some(now + params.retry);
+            let known = neighbour.mac;
+            self.counters.requests += 1;
+            self.events.push_back(ArpEvent::Ask { address, known });
+        } else {
+            self.fail(address, now);
+        }
+    }
+
+    /// A neighbour has not answered. It stays in the table for people to see.
+    fn fail(&mut self, address: A, now: Instant) {
+        let Some(neighbour) = self.table.get_mut(&address) else {
+            return;
+        };
+        let mac = neighbour.mac.take();
+        let pending = core::mem::take(&mut neighbour.pending);
+        let questions = core::mem::take(&mut neighbour.questions);
+        (neighbour.octets, neighbour.asked) = (0, 0);
+        neighbour.failed = true;
+        neighbour.due = Some(now + FAILED_SHOWN);
+        neighbour.dropped += pending.len() as u64;
+        self.counters.failures += 1;
+        self.counters.unanswered += pending.len() as u64;
+        self.forget(address, mac);
+        self.events.push_back(ArpEvent::Failed { address });
+        self.release(address, pending, questions, None);
+    }
+
+    fn note(&mut self, due: Option<Instant>) {
+        self.next = [self.next, due].into_iter().flatten().min();
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.next
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<ArpEvent<J, A>> {
+        self.events.pop_front()
+    }
+}
+
+impl<J: Waiting> Neighbours<J> {
+    /// The whole table, by address.
+    pub(super) fn views(&self) -> impl Iterator<Item = NeighbourView> {
+        self.table.iter().map(|(address, n)| NeighbourView {
+            address: *address,
+            mac: n.mac,
+            state: n.state(),
+            queued: n.pending.len(),
+            dropped: n.dropped,
+            heard: n.heard,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! The network card as smoltcp sees it: IP packets, one queue each way.
+
+use crate::ip::packet::ETHERNET_HEADER;
+use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use std::collections::VecDeque;
+
+/// Every packet has room for an Ethernet header before it.
+#[derive(Debug)]
+pub(super) struct Queues {
+    pub(super) received: VecDeque<Vec<u8>>,
+    pub(super) sent: VecDeque<Vec<u8>>,
+    mtu: usize,
+}
+
+impl Queues {
+    /// Packets that may wait to be taken away. Every run ends with an empty queue, so this bounds one burst.
+    const MAX_SENT: usize = 4096;
+
+    pub(super) fn new(mtu: usize) -> Self {
+        Self {
+            received: VecDeque::new(),
+            sent: VecDeque::new(),
+            mtu,
+        }
+    }
+}
+
+impl Device for Queues {
+    type RxToken<'a> = Received;
+    type TxToken<'a> = Sender<'a>;
+
+    fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Received, Sender<'_>)> {
+        let packet = self.received.pop_front()?;
+        Some((Received(packet), Sender(&mut self.sent)))
+    }
+
+    fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<Sender<'_>> {
+        (self.sent.len() < Self::MAX_SENT).then_some(Sender(&mut self.sent))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ip;
+        capabilities.max_transmission_unit = self.mtu;
+        capabilities
+    }
+}
+
+pub(super) struct Received(Vec<u8>);
+
+impl RxToken for Received {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
+        f(self.0.get(ETHERNET_HEADER..).unwrap_or_default())
+    }
+}
+
+pub(super) struct Sender<'a>(&'a mut VecDeque<Vec<u8>>);
+
+impl TxToken for Sender<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
+        let mut packet = vec![0; ETHERNET_HEADER + len];
+        let result = f(&mut packet[ETHERNET_HEADER..]);
+        self.0.push_back(packet);
+        result
+    }
+}
