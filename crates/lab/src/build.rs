@@ -1,9 +1,9 @@
 //! From a resolved lab to machines: the same for both drivers.
 
 use crate::model::{
-    Attachment, Congestion, Forwarding, Host as HostModel, Lab, LaneServer, Lec as LecModel, Lis,
-    Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId, NodeKind,
-    Router as RouterModel, Side, Switch as SwitchModel,
+    Attachment, Congestion, ElanId, Forwarding, Host as HostModel, Lab, LaneServer,
+    Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
+    NodeKind, Router as RouterModel, Side, Switch as SwitchModel,
 };
 use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::{Role, Sockets};
@@ -24,7 +24,7 @@ use aerostat_proto::{Duration, Instant, ilmi, uni};
 use aerostat_wire::lane::ElanName;
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 mod flows;
 mod ip;
@@ -491,10 +491,9 @@ impl<'a> Builder<'a> {
             if programs_use(self.lab.node(id), pvc.ends[own].1) {
                 continue;
             }
-            let inside = self.lab.node(pvc.ends[1 - own].0).lecs().iter();
-            let inside = inside.map(|lec| (lec, self.lab.elan(lec.elan)));
-            let there = inside.filter(|(_, elan)| elan.clip.as_ref() == Some(lis));
-            let ip = pvc.peer.or(there.map(|(lec, _)| lec.ip).next());
+            let (far, label) = pvc.ends[1 - own];
+            let ip = self.uses_permanent(far, label, model.elan).or(pvc.peer);
+            let ip = ip.filter(|ip| *ip != model.ip);
             config.permanent.push(clip::Permanent {
                 vc: pvc.ends[own].1,
                 qos: if own == 0 {
@@ -507,12 +506,20 @@ impl<'a> Builder<'a> {
                 } else {
                     clip::Encapsulation::Llc
                 },
-                // With LLC/SNAP, InATMARP asks.
-                ip: ip.filter(|_| pvc.mux || pvc.peer.is_some()),
+                // Where nobody says who is there, InATMARP asks.
+                ip,
             });
         }
         let make = move |_| Service::Clip(Clip::new(config.clone()));
         host.add_interface(model.mac, Box::new(make));
+    }
+
+    /// IP address of the node whose member of this subnet uses the permanent connection at `label`.
+    fn uses_permanent(&self, id: NodeId, label: Vc, elan: ElanId) -> Option<Ipv4Addr> {
+        let node = self.lab.node(id);
+        let mut lecs = node.lecs().iter();
+        let first = lecs.find(|lec| self.lab.elan(lec.elan).clip.is_some())?;
+        (first.elan == elan && !programs_use(node, label)).then_some(first.ip)
     }
 
     fn add_mpc(&self, host: &mut Host, name: &str, model: &MpcModel, life: u32) {

@@ -1,6 +1,6 @@
 //! Connections: to servers, to next hops, and permanent ones.
 
-use super::{Clip, Config, Encapsulation, Output, Permanent, sized};
+use super::{Clip, Config, Encapsulation, Entry, Output, Permanent, sized};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -167,9 +167,13 @@ impl Clip {
             },
         );
         if let Some(ip) = ip {
-            let mut entry = super::Entry::fixed(AtmAddress::ZERO, self.config.address);
-            (entry.atm, entry.conn) = (None, Some(conn));
-            self.entries.insert(ip, entry);
+            let own = self.config.address;
+            let entry = self.entries.entry(ip);
+            let entry = entry.or_insert_with(|| Entry::permanent(own));
+            // Of several to one next hop, the first one carries the packets.
+            if !entry.bound {
+                entry.bind(conn);
+            }
         }
         self.request(AtmRequest::OpenPermanent { conn, vc, qos });
     }

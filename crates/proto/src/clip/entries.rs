@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub(super) backoff: Backoff,
     /// Sent or received since it was made or renewed.
     pub(super) used: bool,
+    /// It has a permanent connection from the configuration, and gets no other.
+    pub(super) bound: bool,
 }
 
 impl Entry {
@@ -50,13 +52,22 @@ impl Entry {
             hold: None,
             backoff: Backoff::of(&own),
             used: false,
+            bound: false,
         }
+    }
+    /// The permanent connection `conn` leads to it, from the start and for ever.
+    pub(super) fn bind(&mut self, conn: ConnId) {
+        (self.state, self.conn, self.bound) = (State::Static, Some(conn), true);
     }
     pub(super) fn fixed(atm: AtmAddress, own: AtmAddress) -> Self {
         Self {
             atm: Some(atm),
             ..Self::new(State::Static, own)
         }
+    }
+    /// To be bound to a permanent connection; its ATM address is not known.
+    pub(super) fn permanent(own: AtmAddress) -> Self {
+        Self::new(State::Static, own)
     }
     /// When it has to be looked at.
     pub(super) fn due(&self) -> Option<Instant> {
@@ -86,7 +97,8 @@ impl Clip {
         };
         entry.used = true;
         let held = entry.hold.is_some_and(|until| until > now);
-        if held || matches!(entry.state, State::Unknown { .. }) {
+        let lost = entry.bound && entry.conn.is_none();
+        if held || lost || matches!(entry.state, State::Unknown { .. }) {
             self.counters.unreachable += 1;
             return;
         }
@@ -179,9 +191,17 @@ impl Clip {
             until: now + life,
         };
         // A contract holds on connections that were opened for it.
-        let permanent = |conn: &Conn| conn.role == Role::Permanent;
+        let is_permanent = |conn: &ConnId| {
+            let known = self.conns.get(conn);
+            known.is_some_and(|known| known.role == Role::Permanent)
+        };
+        let permanent = conn.is_some_and(|conn| is_permanent(&conn));
         let shared = self.contract(ip).is_none();
-        let conn = conn.filter(|conn| shared || self.conns.get(conn).is_some_and(permanent));
+        let conn = conn.filter(|_| shared || permanent);
+        let held = self.entries.get(&ip).and_then(|entry| entry.conn);
+        // Who is reached by a permanent connection is reached by that, whoever calls from there.
+        let better = permanent && !held.is_some_and(|held| is_permanent(&held));
+        let keeps = !permanent && held.is_some_and(|held| is_permanent(&held));
         let address = self.config.address;
         let entry = self
             .entries
@@ -191,13 +211,17 @@ impl Clip {
             let moved = entry.atm.is_some() && atm.is_some() && entry.atm != atm;
             entry.state = state;
             entry.atm = atm.or(entry.atm);
-            if moved {
+            if moved && !keeps {
                 entry.conn = None;
             }
+        } else if entry.bound {
+            // A server tells others who this is.
+            entry.atm = atm.or(entry.atm);
         }
         entry.used = false;
         if let Some(conn) = conn
-            && (entry.conn.is_none() || entry.conn == Some(conn))
+            && !entry.bound
+            && (entry.conn.is_none() || entry.conn == Some(conn) || better)
         {
             entry.conn = Some(conn);
         }
@@ -218,6 +242,7 @@ impl Clip {
                 }
             }
             Some(_) => {}
+            None if entry.bound => self.give_up(ip, now),
             None if !entry.queue.is_empty() && entry.atm.is_some() => self.connect(ip, now),
             None => {}
         }

@@ -2,7 +2,8 @@
 //!
 //! **Purpose.** Sends IP packets to next hops of the LIS over connections that it opens on demand, one per next hop, and
 //! releases when they have been idle. Whose ATM address an IP address has, it asks the ATMARP server; or it is the server.
-//! Permanent connections are used as they are: InATMARP tells who is at their other end.
+//! Permanent connections are used as they are: the configuration or InATMARP tells who is at their other end, and packets
+//! for that next hop go there, also where calls come from it. Calls are accepted all the same.
 //!
 //! **Encapsulation** is LLC/SNAP. Where [`Config::mux`] says so, calls to other members offer VC multiplexing by their
 //! B-LLI: packets stand alone. Who does not know that refuses (cause 88) and is called again with LLC/SNAP. ATMARP needs
@@ -141,7 +142,8 @@ pub struct Permanent {
     pub qos: Qos,
     /// How packets stand in it.
     pub encapsulation: Encapsulation,
-    /// Who is at the other end; `None`: InATMARP asks.
+    /// Who is at the other end: this next hop is reached by this connection alone. `None`: InATMARP asks, and from the
+    /// answer on the connection is preferred to those by signalling.
     pub ip: Option<Ipv4Addr>,
 }
 

@@ -1,6 +1,7 @@
 //! A subnet in virtual time: a server, clients, loss, crashes, peers that follow the older standard or none.
 
 mod any;
+mod permanent;
 mod recovery;
 mod ways;
 

@@ -93,3 +93,37 @@ fn a_member_without_multiplexing() {
     let wanted = "cbr:max_pcr=3000,sdu=9188".to_owned();
     assert!(traffic.contains(&wanted), "{traffic:?}");
 }
+
+/// A permanent connection of 2 Mb/s beside a server, and traffic of 16 Mb/s that could call instead.
+#[test]
+fn a_permanent_connection_carries_what_its_contract_says_and_no_call_does() {
+    let lab = "
+switches: { west: {}, east: {} }
+links: [[west, east]]
+clip: { wan: { subnet: 10.5.0.0/24, server: hub } }
+hosts:
+  hub: { on: west, elan: wan, ip: 10.5.0.1 }
+  one: { on: west, elan: wan, ip: 10.5.0.11 }
+  two: { on: east, elan: wan, ip: 10.5.0.12 }
+pvcs: [{ from: one, vc: 0.100, to: two, pcr: 4717 }]
+traffic:
+  - { name: there, from: one, to: two, kind: udp, rate: 2000pps, size: 1000, start: 0s, duration: 30s }
+  - { name: back, from: two, to: one, kind: udp, rate: 2000pps, size: 1000, start: 2s, duration: 30s }
+";
+    let mut bench = Bench::new(lab_of("permanent", lab, &[]), 1);
+    let flows = ["there", "back"].map(|name| bench.flow(name));
+    bench.until("traffic", 10.0, |bench| bench.all_pass(&flows));
+    bench.run(Duration::from_secs(5));
+    let start = bench.now();
+    bench.run(Duration::from_secs(10));
+    for flow in flows {
+        // 22 cells for each packet.
+        let received = bench.received(flow, start)[0];
+        assert!((2140..=2150).contains(&received), "{received} in 10 s");
+    }
+    for host in ["one", "two"] {
+        let mut roles = column(&bench, host, ("clip", "connections", "role"));
+        roles.sort();
+        assert_eq!(roles, ["permanent", "server"], "{host}");
+    }
+}
