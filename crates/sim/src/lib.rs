@@ -6,11 +6,13 @@
 //! - [`nodes`]: the hosts, routers, servers and switches of a lab as such nodes.
 //! - [`lab_world`]: the world of a lab.
 //! - [`run`]: a lab from start to end.
+//! - [`circuits`]: connections end to end, queues, policers and links at the end of a run.
 //! - [`capture`]: what passes a link end, as pcapng.
 //!
 //! The same world with the same seed gives the same outputs, byte for byte.
 
 pub mod capture;
+pub mod circuits;
 pub mod event;
 pub mod lab_world;
 pub mod link;

@@ -1,6 +1,7 @@
 //! A lab from its first event to its last: what `aerostat run` does.
 
 use crate::capture::Capture;
+use crate::circuits::{self, Circuits};
 use crate::lab_world;
 use crate::node::{Observer, Packet};
 use crate::nodes::{LabEvent, LabNode};
@@ -54,6 +55,8 @@ pub struct RunReport {
     pub flows: Vec<FlowReport>,
     /// What the lab's programs said when they ended, by flow and role (`from` or `to`).
     pub programs: Vec<(usize, &'static str, AppResult)>,
+    /// Connections end to end, queues, policers and links at the end.
+    pub circuits: Circuits,
     /// State of every node at the end: name, and the tables of each kind that it has.
     pub nodes: Vec<NodeState>,
 }
@@ -62,7 +65,10 @@ pub struct RunReport {
 pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
 
 /// State that the report shows of each node.
-const SHOWN: [&str; 4] = ["port", "lec", "mpc", "mps"];
+const SHOWN: [&str; 13] = [
+    "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "mps", "clip", "nhrp", "sockets",
+    "bridge",
+];
 
 /// A lab being run.
 pub struct LabRun<'a> {
@@ -322,6 +328,7 @@ impl<'a> LabRun<'a> {
         Ok(RunReport {
             end,
             flows: self.seen.stats.report(end),
+            circuits: circuits::read(self.lab, &self.world),
             nodes: nodes.collect(),
             programs: self.seen.finished,
         })

@@ -71,6 +71,8 @@ struct Travel {
     on_the_way: VecDeque<(Instant, CellRun)>,
     /// Source of its events.
     source: u32,
+    /// The sender is an end system: transfer delays count from here.
+    first: bool,
     impairment: Option<Impairment>,
     counters: LinkCounters,
     up: bool,
@@ -171,12 +173,14 @@ impl<N: Node> World<N> {
             let rng = random::stream(self.seed, name, way);
             let number = self.travels.len() as u32;
             let source = self.add_source(Event::Way(number));
+            let first = !self.slots[from.node.0].switch;
             self.travels.push(Travel {
                 from,
                 to,
                 delay: config.delay,
                 on_the_way: VecDeque::new(),
                 source,
+                first,
                 impairment: Impairment::new(&config, form, rng),
                 counters: LinkCounters::default(),
                 up: false,
@@ -272,6 +276,17 @@ impl<N: Node> World<N> {
     #[must_use]
     pub fn node(&self, node: NodeId) -> Option<&N> {
         self.slots[node.0].node.as_ref()
+    }
+    /// Cells on a link, by the VC that they have there: from end 0 to end 1, then back.
+    #[must_use]
+    pub fn on_the_way(&self, link: LinkId) -> [BTreeMap<Vc, u64>; 2] {
+        [0, 1].map(|way| {
+            let mut cells = BTreeMap::new();
+            for (_, run) in &self.travels[2 * link.0 + way].on_the_way {
+                *cells.entry(run.vc).or_default() += u64::from(run.count);
+            }
+            cells
+        })
     }
     /// Counters of a link: from end 0 to end 1, then back.
     #[must_use]
@@ -542,6 +557,12 @@ impl<N: Node> World<N> {
             run, start, finish, ..
         } = departure;
         travel.counters.sent += 1;
+        if travel.first
+            && run.ends_pdu()
+            && let Some(pdu) = run.pdu()
+        {
+            pdu.last_cell_leaves(start);
+        }
         if travel.taps[0].is_some() {
             tap(travel, false, &run, finish, observer);
         }

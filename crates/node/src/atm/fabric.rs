@@ -171,6 +171,8 @@ pub struct ConnectionView {
     pub local: bool,
     /// The contract.
     pub traffic: TrafficParams,
+    /// Cells are held to the contract.
+    pub policed: bool,
     /// Cells in, cells policed; queues count the rest.
     pub counters: CellCounters,
 }
@@ -257,6 +259,7 @@ impl Fabric {
             whole_path: c.whole_path,
             local: c.local,
             traffic: c.traffic,
+            policed: c.policer.is_some(),
             counters: c.counters,
         })
     }
@@ -525,13 +528,20 @@ impl Fabric {
             let port = connection.from.port;
             return self.segment_oam(port, &run, now, touched);
         }
-        connection.counters.cells_out += u64::from(run.count);
+        let cells = u64::from(run.count);
         if connection.local {
+            connection.counters.cells_out += cells;
             return Switched::Local(run);
         }
+        // A point-to-multipoint connection may stand without leaves for a while.
         let Some((last, others)) = connection.leaves.split_last() else {
-            return Switched::Queued;
+            connection
+                .counters
+                .dropped
+                .add(DropReason::UnknownVc, cells);
+            return Switched::Dropped(DropReason::UnknownVc);
         };
+        connection.counters.cells_out += cells;
         for leaf in others {
             let output = &mut self.ports[usize::from(leaf.to.port)].output;
             if output.enqueue(leaf.queue, run.clone(), now).accepted > 0 {

@@ -10,6 +10,7 @@ use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::reassembly::{Received, RunReassembler};
 use super::table::VcTable;
+use crate::ip::stats::Distribution;
 use aerostat_proto::Instant;
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
 use aerostat_wire::oam::{LoopbackPoint, Oam};
@@ -20,6 +21,10 @@ struct OpenVc {
     vc: Vc,
     queue: Option<QueueId>,
     receiver: RunReassembler,
+    /// Cells received, OAM among them.
+    cells: u64,
+    /// Transfer delays of last cells, where the driver knows them.
+    transfer: Option<Box<Distribution>>,
 }
 
 /// What cells that came in have led to.
@@ -63,8 +68,12 @@ pub struct NicVcView {
     pub queued: u32,
     /// Sending side.
     pub sent: CellCounters,
+    /// The VC is open for sending.
+    pub sends: bool,
     /// Receiving side.
     pub received: ReassemblyCounters,
+    /// Cells received, OAM among them.
+    pub cells_received: u64,
 }
 
 /// A host's adapter. See the module's text.
@@ -117,6 +126,8 @@ impl Nic {
             vc,
             queue,
             receiver: RunReassembler::new(max_sdu),
+            cells: 0,
+            transfer: None,
         });
         let index = match self.free.pop() {
             Some(index) => {
@@ -220,8 +231,15 @@ impl Nic {
                 .add(DropReason::UnknownVc, run.count.into());
             return NicEvent::Dropped(DropReason::UnknownVc);
         };
+        open.cells += u64::from(run.count);
         if !run.is_user() {
             return self.oam(&run, now);
+        }
+        if run.ends_pdu()
+            && let Some(left) = run.pdu().and_then(Pdu::last_cell_left)
+        {
+            let transfer = open.transfer.get_or_insert_default();
+            transfer.record(now.since(left));
         }
         self.counters.cells_out += u64::from(run.count);
         match open.receiver.push(run) {
@@ -268,8 +286,16 @@ impl Nic {
                 sent: queue
                     .and_then(|queue| self.output.counters(queue))
                     .unwrap_or_default(),
+                sends: queue.is_some(),
                 received: open.receiver.counters,
+                cells_received: open.cells,
             }
         })
+    }
+
+    /// Transfer delays of the last cells of PDUs that came on a VC; `None` if none did, or the driver does not know.
+    #[must_use]
+    pub fn transfer(&self, vc: Vc) -> Option<&Distribution> {
+        self.vc(vc)?.transfer.as_deref()
     }
 }

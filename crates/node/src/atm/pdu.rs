@@ -4,10 +4,12 @@
 //! link that damages bits, a receiver whose cells do not fit together.
 
 use super::timing::Timing;
+use aerostat_proto::Instant;
 use aerostat_wire::Vc;
 use aerostat_wire::aal5::{self, cells_for};
 use aerostat_wire::cell::{Cell, CellHeader, PAYLOAD_LEN, Pti};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug)]
 struct Inner {
@@ -15,7 +17,13 @@ struct Inner {
     cells: u16,
     uu: u8,
     clp: bool,
+    /// When its last cell began to leave its sender, in nanoseconds; [`NOT_LEFT`] before. No other memory depends on
+    /// this number, so its accesses are relaxed.
+    left: AtomicU64,
 }
+
+/// No driver gets this far: 584 years.
+const NOT_LEFT: u64 = u64::MAX;
 
 /// An AAL5 SDU with its UU octet and CLP; cheap to clone.
 #[derive(Clone, Debug)]
@@ -46,7 +54,19 @@ impl Pdu {
             cells,
             uu,
             clp,
+            left: AtomicU64::new(NOT_LEFT),
         }))
+    }
+    /// Notes that the first bit of the last cell leaves the sender's adapter: the cell exit event of I.356, from which
+    /// the transfer delay of that cell counts. Only a driver that knows exact times says so.
+    pub fn last_cell_leaves(&self, at: Instant) {
+        self.0.left.store(at.as_nanos(), Ordering::Relaxed);
+    }
+    /// When the last cell left; `None` if no driver said so.
+    #[must_use]
+    pub fn last_cell_left(&self) -> Option<Instant> {
+        let left = self.0.left.load(Ordering::Relaxed);
+        (left != NOT_LEFT).then(|| Instant::from_nanos(left))
     }
     /// The SDU.
     #[must_use]

@@ -108,6 +108,9 @@ fn is_guaranteed(traffic: &TrafficParams) -> bool {
 
 const CLASSES: usize = 5;
 
+/// Names of the classes, in order of service.
+const CLASS_NAMES: [&str; CLASSES] = ["cbr", "rt-vbr", "nrt-vbr", "abr", "ubr"];
+
 fn class_of(traffic: &TrafficParams) -> u8 {
     match traffic.category {
         Some(ServiceCategory::Cbr) => 0,
@@ -313,6 +316,19 @@ impl OutputPort {
             let queue = queue.as_ref()?;
             Some((QueueId(index), queue.vc, queue.cells, queue.counters))
         })
+    }
+
+    /// Scheduling class of a queue: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` (GFR too) or `ubr`.
+    #[must_use]
+    pub fn class_name(&self, id: QueueId) -> Option<&'static str> {
+        let class = self.queue(id)?.class;
+        CLASS_NAMES.get(usize::from(class)).copied()
+    }
+
+    /// Most cells that a queue ever held, and most that it may hold.
+    #[must_use]
+    pub fn peak(&self, id: QueueId) -> Option<(u32, u32)> {
+        self.queue(id).map(|queue| (queue.peak, queue.limits.max))
     }
 
     fn queue(&self, id: QueueId) -> Option<&VcQueue> {

@@ -75,6 +75,8 @@ pub(super) struct VcQueue {
     pub(super) frame_discard: bool,
     pub(super) shaper: Option<Shaper>,
     pub(super) cells: u32,
+    /// Most cells at a time so far.
+    pub(super) peak: u32,
     pub(super) counters: CellCounters,
     /// The PDU that was last noted in the port's log of drops.
     pub(super) logged: Option<Pdu>,
@@ -93,6 +95,7 @@ impl VcQueue {
             frame_discard: false,
             shaper: None,
             cells: 0,
+            peak: 0,
             counters: CellCounters::default(),
             logged: None,
             runs: VecDeque::new(),
@@ -142,6 +145,7 @@ impl VcQueue {
     fn append(&mut self, run: CellRun) -> Admission {
         let accepted = run.count;
         self.cells += u32::from(accepted);
+        self.peak = self.peak.max(self.cells);
         self.runs.push_back(run);
         Admission {
             accepted,

@@ -76,6 +76,16 @@ impl CellRate {
             _ => return None,
         })
     }
+    /// Cells per second are this number by [`Self::denominator`].
+    #[must_use]
+    pub const fn numerator(self) -> u64 {
+        self.numerator
+    }
+    /// See [`Self::numerator`].
+    #[must_use]
+    pub const fn denominator(self) -> u64 {
+        self.denominator
+    }
     /// Cells per second, rounded down.
     #[must_use]
     pub const fn cells_per_second(self) -> u32 {

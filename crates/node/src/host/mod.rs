@@ -44,6 +44,7 @@ pub use ip::Ip;
 pub use segment::{Segment, SegmentHost};
 pub use service::{Factory, Service, ServiceKind};
 pub use station::{Station, StationEvent};
+pub use tables::VcUser;
 
 use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::meter::{Meter, Path, Sample};

@@ -17,4 +17,5 @@ mod random;
 mod registering;
 mod schedules;
 mod sockets;
+mod theory;
 mod versions;

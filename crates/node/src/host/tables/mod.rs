@@ -5,6 +5,8 @@ use crate::inspect::{Table, Value, text};
 use aerostat_proto::Instant;
 use aerostat_proto::lane::split::ServerSnapshot;
 use aerostat_wire::mpoa::QosEntry;
+use aerostat_wire::{AtmAddress, Vc};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Names and values of counter fields.
@@ -132,6 +134,40 @@ impl Station {
             self.nic().output().queued_total().into(),
         ]);
         table
+    }
+}
+
+/// Whose a VC of an end system is.
+#[derive(Clone, Debug)]
+pub struct VcUser {
+    /// The service that has it, such as `lec0`; `None` if its owner is gone.
+    pub user: Option<String>,
+    /// The other end system, as this one knows it.
+    pub peer: Option<AtmAddress>,
+    /// The call is a point-to-multipoint one.
+    pub multipoint: bool,
+}
+
+impl Station {
+    /// Who uses each VC that calls and permanent connections have; signalling and ILMI are not among them.
+    #[must_use]
+    pub fn vc_users(&self) -> BTreeMap<Vc, VcUser> {
+        let calls = self.host().signalling.calls();
+        let users = calls.filter_map(|call| {
+            let user = VcUser {
+                user: call
+                    .owner
+                    .and_then(|(user, _)| self.host().user_name(user.0.into())),
+                peer: if call.outgoing {
+                    Some(call.called)
+                } else {
+                    call.calling
+                },
+                multipoint: call.multipoint,
+            };
+            Some((call.vc?, user))
+        });
+        users.collect()
     }
 }
 

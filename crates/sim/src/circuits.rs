@@ -1,0 +1,475 @@
+//! What the end of a run says of cells: connections end to end, queues, policers and links.
+//!
+//! A connection is followed from its sending adapter through the tables of the switches to each adapter that it leads
+//! to, and the counters met on the way are put together. For each way, always:
+//!
+//! ```text
+//! offered = refused + waiting + sent              at the sender's adapter
+//! sent    = delivered + lost + under way          between the adapters; under way: in queues of switches or on links
+//! ```
+//!
+//! Connections are those that stand at the end. A connection of which a part is missing, because it is being released,
+//! ends where the part is missing.
+
+use crate::link::LinkCounters;
+use crate::nodes::LabNode;
+use crate::world::{LinkEnd, LinkId, NodeId, World};
+use aerostat_lab::model::{self, Lab};
+use aerostat_node::atm::fabric::ConnectionView;
+use aerostat_node::atm::nic::NicVcView;
+use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc, QueueId};
+use aerostat_node::host::VcUser;
+use aerostat_node::ip::stats::Distribution;
+use aerostat_proto::{Duration, Instant};
+use aerostat_wire::{TrafficParams, Vc};
+use std::collections::BTreeMap;
+
+/// A VC at one end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The node.
+    pub node: model::NodeId,
+    /// Its port.
+    pub port: u16,
+    /// The VC on the link there.
+    pub vc: Vc,
+}
+
+/// Where cells were lost, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The node that dropped them, or whose link lost them on the way from it.
+    pub node: model::NodeId,
+    /// Port of the node: that of the queue, of the link, or where a policer stands.
+    pub port: u16,
+    /// Why; `None` if the link lost them.
+    pub reason: Option<DropReason>,
+    /// Cells.
+    pub cells: u64,
+}
+
+/// One direction of a connection, from the adapter that sends to one adapter that receives.
+#[derive(Clone, Debug)]
+pub struct Circuit {
+    /// The sending adapter.
+    pub from: Place,
+    /// The receiving end: an adapter, or the control plane of a switch. `None` if the way ends before one.
+    pub to: Option<Place>,
+    /// Service class: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` or `ubr`.
+    pub class: &'static str,
+    /// Who uses it at the sender; `None` for signalling and ILMI.
+    pub user: Option<VcUser>,
+    /// Switches on the way.
+    pub switches: usize,
+    /// Cells that were given to the sending adapter.
+    pub offered: u64,
+    /// Of these, cells for which the adapter's queue had no room, or that it dropped with its link.
+    pub refused: u64,
+    /// Cells that wait in the sending adapter.
+    pub waiting: u64,
+    /// Cells that left the sending adapter.
+    pub sent: u64,
+    /// Cells that the receiving end took.
+    pub delivered: u64,
+    /// Cells lost after they left the sending adapter, by place.
+    pub lost: Vec<Loss>,
+    /// Cells in queues of switches and on links.
+    pub under_way: u64,
+    /// SDUs that the receiving adapter put together.
+    pub sdus: u64,
+    /// PDUs that it had to throw away.
+    pub bad_pdus: u64,
+    /// Transfer delays of the last cells of PDUs: from the first bit's leaving the sending adapter to the last bit's
+    /// arrival at the receiving one (I.356 §6.1, cell exit to cell entry).
+    pub transfer: Distribution,
+}
+
+impl Circuit {
+    /// Cells lost.
+    #[must_use]
+    pub fn lost_cells(&self) -> u64 {
+        self.lost.iter().map(|loss| loss.cells).sum()
+    }
+    /// Lost cells among those whose fate is known (I.356 §6.3); `None` without any.
+    #[must_use]
+    pub fn loss_ratio(&self) -> Option<f64> {
+        let (lost, known) = (self.lost_cells(), self.lost_cells() + self.delivered);
+        (known > 0).then(|| lost as f64 / known as f64)
+    }
+}
+
+/// A queue of an output port that is open at the end.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// Where it is; the VC is that on the outgoing link.
+    pub place: Place,
+    /// Service class.
+    pub class: &'static str,
+    /// Cells that wait.
+    pub waiting: u32,
+    /// Most cells that waited at a time.
+    pub peak: u32,
+    /// Most cells that it holds.
+    pub limit: u32,
+    /// Cells in, out and dropped.
+    pub counters: CellCounters,
+}
+
+/// A policer of a switch.
+#[derive(Clone, Debug)]
+pub struct PolicerState {
+    /// The port and VC where the cells come in.
+    pub place: Place,
+    /// The contract.
+    pub traffic: TrafficParams,
+    /// Cells in, out, dropped and tagged.
+    pub counters: CellCounters,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct LinkWay {
+    /// The link.
+    pub link: model::LinkId,
+    /// The sending end, then the receiving one.
+    pub ends: [LinkEnd; 2],
+    /// What became of its cells.
+    pub counters: LinkCounters,
+    /// Cells on it.
+    pub on_the_way: u64,
+    /// Share of the run in which the line was busy, 0..=1.
+    pub utilisation: f64,
+}
+
+/// Everything about cells at the end of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Circuits {
+    /// Connections end to end, by sender.
+    pub circuits: Vec<Circuit>,
+    /// Queues, by node and port.
+    pub queues: Vec<Queue>,
+    /// Policers, by switch.
+    pub policers: Vec<PolicerState>,
+    /// Links, both directions of each.
+    pub links: Vec<LinkWay>,
+}
+
+/// Reads everything about cells from a world.
+#[must_use]
+pub fn read(lab: &Lab, world: &World<LabNode>) -> Circuits {
+    let reader = Reader::new(lab, world);
+    let mut all = Circuits {
+        links: reader.links(),
+        ..Circuits::default()
+    };
+    for (id, node) in lab.nodes() {
+        let Some(running) = world.node(NodeId(id.0)) else {
+            continue;
+        };
+        if let Some(switch) = running.as_switch() {
+            for port in 0..switch.fabric().ports() {
+                if let Some(output) = switch.fabric().output(port) {
+                    all.queues.extend(queues(id, port, output));
+                }
+            }
+            all.policers.extend(reader.policers(id));
+        } else if let Some(station) = running.as_station() {
+            all.queues.extend(queues(id, 0, station.nic().output()));
+            if node.attachment().is_some() {
+                reader.circuits_of(id, &mut all.circuits);
+            }
+        }
+    }
+    all
+}
+
+fn queues(
+    node: model::NodeId,
+    port: u16,
+    output: &OutputPort,
+) -> impl Iterator<Item = Queue> + use<'_> {
+    output.queues().map(move |(id, vc, waiting, counters)| {
+        let (peak, limit) = output.peak(id).unwrap_or_default();
+        Queue {
+            place: Place { node, port, vc },
+            class: output.class_name(id).unwrap_or_default(),
+            waiting,
+            peak,
+            limit,
+            counters,
+        }
+    })
+}
+
+/// A world with what has to be looked up again and again.
+struct Reader<'a> {
+    lab: &'a Lab,
+    world: &'a World<LabNode>,
+    /// Far end of each link end, and the cells between by their VC.
+    ways: BTreeMap<LinkEnd, (LinkEnd, BTreeMap<Vc, u64>)>,
+    /// Connections of the switches by incoming label.
+    connections: BTreeMap<(NodeId, PortVc), ConnectionView>,
+    /// VCs of the adapters.
+    adapters: BTreeMap<(NodeId, Vc), NicVcView>,
+}
+
+/// A way that is being followed.
+#[derive(Clone)]
+struct Walk {
+    at: LinkEnd,
+    vc: Vc,
+    /// Cells that left the queue before `at`.
+    left: u64,
+    circuit: Circuit,
+}
+
+impl<'a> Reader<'a> {
+    fn new(lab: &'a Lab, world: &'a World<LabNode>) -> Self {
+        let mut ways = BTreeMap::new();
+        for link in (0..lab.links.len()).map(LinkId) {
+            let [a, b] = world.ends(link);
+            let [forth, back] = world.on_the_way(link);
+            ways.insert(a, (b, forth));
+            ways.insert(b, (a, back));
+        }
+        let mut connections = BTreeMap::new();
+        let mut adapters = BTreeMap::new();
+        for id in (0..lab.nodes.len()).map(NodeId) {
+            if let Some(switch) = world.node(id).and_then(LabNode::as_switch) {
+                let views = switch.fabric().connections();
+                connections.extend(views.map(|view| ((id, view.from), view)));
+            } else if let Some(station) = world.node(id).and_then(LabNode::as_station) {
+                let views = station.nic().vcs();
+                adapters.extend(views.map(|view| ((id, view.vc), view)));
+            }
+        }
+        Self {
+            lab,
+            world,
+            ways,
+            connections,
+            adapters,
+        }
+    }
+
+    fn links(&self) -> Vec<LinkWay> {
+        let mut all = Vec::new();
+        let run = self.world.now().since(Instant::ZERO);
+        for (link, number) in self.lab.links.iter().zip(0..) {
+            let ends = self.world.ends(LinkId(number));
+            let counters = self.world.link_counters(LinkId(number));
+            for (ends, counters) in [ends, [ends[1], ends[0]]].into_iter().zip(counters) {
+                let cells = self.ways.get(&ends[0]).map(|way| way.1.values().sum());
+                let busy = link.rate.time_of(counters.sent);
+                all.push(LinkWay {
+                    link: model::LinkId(number),
+                    ends,
+                    counters,
+                    on_the_way: cells.unwrap_or_default(),
+                    utilisation: share(busy, run),
+                });
+            }
+        }
+        all
+    }
+
+    fn policers(&self, id: model::NodeId) -> impl Iterator<Item = PolicerState> {
+        let first = PortVc::new(0, Vc::new(0, 0));
+        let own = self.connections.range((NodeId(id.0), first)..);
+        let own = own.take_while(move |((node, _), _)| node.0 == id.0);
+        own.filter(|(_, view)| view.policed)
+            .map(move |((_, from), view)| PolicerState {
+                place: Place {
+                    node: id,
+                    port: from.port,
+                    vc: from.vc,
+                },
+                traffic: view.traffic,
+                counters: view.counters,
+            })
+    }
+
+    /// Follows every connection on which this end system sends.
+    fn circuits_of(&self, id: model::NodeId, all: &mut Vec<Circuit>) {
+        let Some(station) = self.world.node(NodeId(id.0)).and_then(LabNode::as_station) else {
+            return;
+        };
+        let mut users = station.vc_users();
+        let output = station.nic().output();
+        let (node, first) = (NodeId(id.0), Vc::new(0, 0));
+        let own = self.adapters.range((node, first)..);
+        let own = own.take_while(|((other, _), _)| *other == node);
+        for (_, view) in own.filter(|(_, view)| view.sends) {
+            let counters = view.sent;
+            let class = output
+                .queue_of(view.vc)
+                .and_then(|queue| output.class_name(queue));
+            let place = Place {
+                node: id,
+                port: 0,
+                vc: view.vc,
+            };
+            let circuit = Circuit {
+                from: place,
+                to: None,
+                class: class.unwrap_or_default(),
+                user: users.remove(&view.vc),
+                switches: 0,
+                offered: counters.cells_in,
+                refused: counters.dropped.total(),
+                waiting: view.queued.into(),
+                sent: counters.cells_out,
+                delivered: 0,
+                lost: Vec::new(),
+                under_way: 0,
+                sdus: 0,
+                bad_pdus: 0,
+                transfer: Distribution::default(),
+            };
+            self.follow(circuit, all);
+        }
+    }
+
+    fn follow(&self, circuit: Circuit, all: &mut Vec<Circuit>) {
+        let first = Walk {
+            at: LinkEnd {
+                node: NodeId(circuit.from.node.0),
+                port: 0,
+            },
+            vc: circuit.from.vc,
+            left: circuit.sent,
+            circuit,
+        };
+        let mut walks = vec![first];
+        while let Some(mut walk) = walks.pop() {
+            // Longer than any way without a loop.
+            if walk.circuit.switches > self.lab.nodes.len() {
+                continue;
+            }
+            let Some((far, cells)) = self.ways.get(&walk.at) else {
+                continue;
+            };
+            let on_the_way = cells.get(&walk.vc).copied().unwrap_or_default();
+            let Some(next) = self.world.node(far.node) else {
+                all.push(walk.ends_here());
+                continue;
+            };
+            match next {
+                LabNode::Station(_) => {
+                    let circuit = self.arrive(walk, *far, on_the_way);
+                    all.push(circuit);
+                }
+                LabNode::Switch(switch) => {
+                    let label = PortVc::new(far.port, walk.vc);
+                    let Some(view) = self.connections.get(&(far.node, label)) else {
+                        all.push(walk.ends_here());
+                        continue;
+                    };
+                    walk.cross(on_the_way, view.counters.cells_in);
+                    walk.circuit.switches += 1;
+                    if view.local {
+                        walk.circuit.to = Some(place(*far, walk.vc));
+                        walk.circuit.delivered = view.counters.cells_out;
+                        all.push(walk.circuit);
+                        continue;
+                    }
+                    walk.lose(*far, &view.counters);
+                    if view.to.is_empty() {
+                        // The connection has counted as lost what came.
+                        all.push(walk.circuit);
+                        continue;
+                    }
+                    // The last leaf is followed first, so the stack gives them in order.
+                    for leaf in view.to.iter().rev() {
+                        let mut walk = walk.clone();
+                        walk.at = LinkEnd {
+                            node: far.node,
+                            port: leaf.port,
+                        };
+                        walk.vc = leaf.vc;
+                        let output = switch.fabric().output(leaf.port);
+                        walk.queue(output, output.and_then(|output| output.queue_of(leaf.vc)));
+                        walks.push(walk);
+                    }
+                }
+            }
+        }
+    }
+
+    fn arrive(&self, mut walk: Walk, far: LinkEnd, on_the_way: u64) -> Circuit {
+        let station = self.world.node(far.node).and_then(LabNode::as_station);
+        let view = self.adapters.get(&(far.node, walk.vc));
+        let (Some(station), Some(view)) = (station, view) else {
+            return walk.ends_here();
+        };
+        walk.cross(on_the_way, view.cells_received);
+        let received = &view.received;
+        let circuit = &mut walk.circuit;
+        circuit.to = Some(place(far, view.vc));
+        circuit.delivered = view.cells_received;
+        circuit.sdus = received.sdus;
+        circuit.bad_pdus =
+            received.crc + received.length + received.cpi + received.too_long + received.aborted;
+        if let Some(transfer) = station.nic().transfer(view.vc) {
+            circuit.transfer = transfer.clone();
+        }
+        walk.circuit
+    }
+}
+
+impl Walk {
+    /// The link from here to an end that has counted `arrived` cells.
+    fn cross(&mut self, on_the_way: u64, arrived: u64) {
+        self.circuit.under_way += on_the_way;
+        let lost = self.left.saturating_sub(on_the_way + arrived);
+        self.note(self.at, None, lost);
+    }
+    /// Cells that a switch's connection has dropped.
+    fn lose(&mut self, at: LinkEnd, counters: &CellCounters) {
+        for (reason, cells) in counters.dropped.iter() {
+            self.note(at, Some(reason), cells);
+        }
+    }
+    /// The queue before the next link.
+    fn queue(&mut self, output: Option<&OutputPort>, queue: Option<QueueId>) {
+        let (Some(output), Some(queue)) = (output, queue) else {
+            return;
+        };
+        let counters = output.counters(queue).unwrap_or_default();
+        self.circuit.under_way += u64::from(output.queued(queue));
+        self.left = counters.cells_out;
+        self.lose(self.at, &counters);
+    }
+    fn note(&mut self, at: LinkEnd, reason: Option<DropReason>, cells: u64) {
+        if cells > 0 {
+            self.circuit.lost.push(Loss {
+                node: model::NodeId(at.node.0),
+                port: at.port,
+                reason,
+                cells,
+            });
+        }
+    }
+    /// Nobody is at the other end: what left the last queue is lost there.
+    fn ends_here(mut self) -> Circuit {
+        self.note(self.at, Some(DropReason::UnknownVc), self.left);
+        self.circuit
+    }
+}
+
+fn place(end: LinkEnd, vc: Vc) -> Place {
+    Place {
+        node: model::NodeId(end.node.0),
+        port: end.port,
+        vc,
+    }
+}
+
+/// Busy time of a run.
+fn share(busy: Duration, run: Duration) -> f64 {
+    if run.is_zero() {
+        0.0
+    } else {
+        busy.as_secs_f64() / run.as_secs_f64()
+    }
+}
