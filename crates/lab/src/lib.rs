@@ -19,6 +19,7 @@ pub mod model;
 mod overrides;
 pub mod plan;
 mod resolve;
+pub mod settings;
 #[doc(hidden)]
 pub mod tree;
 pub mod units;
@@ -28,6 +29,7 @@ pub use event::Event;
 pub use model::{ElanId, Lab, LinkId, NodeId};
 
 use crate::field::FromTree as _;
+use sha2::Digest as _;
 use std::path::Path;
 
 /// Largest lab file, octets. Who writes without end, such as `/dev/zero`, is not read without end.
@@ -42,6 +44,8 @@ pub struct Checked {
     pub warnings: Diagnostics,
     /// Warnings that only a run in virtual time has.
     virtual_time: Vec<(diag::Span, String)>,
+    /// What was read: see [`digest`].
+    pub digest: String,
 }
 
 impl Checked {
@@ -55,6 +59,20 @@ impl Checked {
         }
         self
     }
+}
+
+/// SHA-256 of a lab file's octets, in hexadecimal, as `sha256sum` prints it. Overrides follow the file: an octet 0 and the
+/// text of each.
+#[must_use]
+pub fn digest(text: &str, overrides: &[String]) -> String {
+    let mut sum = sha2::Sha256::new();
+    sum.update(text);
+    for option in overrides {
+        sum.update([0]);
+        sum.update(option);
+    }
+    let octets = sum.finalize();
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 /// Why there is no lab.
@@ -126,6 +144,7 @@ pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Checked, Di
             lab,
             warnings: d,
             virtual_time,
+            digest: digest(text, overrides),
         }),
         _ => Err(d),
     }
