@@ -135,17 +135,24 @@ pub(crate) struct OutputArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The story of the run goes to standard error, the traffic results to standard output.
+The story of the run goes to standard error, the results to standard output: two short tables for people; with -o json
+one document with everything; with -o jsonl a row of any table on each line; with -o csv one table.
 
 Examples:
   aerostat run labs/campus.atm.yml
   aerostat run labs/campus.atm.yml --set mpoa=false --until 20s
+  aerostat run labs/campus.atm.yml --table vcs
+  aerostat run labs/campus.atm.yml -q -o csv --out results
   aerostat run labs/campus.atm.yml --seed 7 -o json
   aerostat run labs/two-hosts.atm.yml --pcap captures --quiet
   aerostat run labs/two-hosts.atm.yml --trace --until 1s")]
 pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub(crate) lab: LabArgs,
+    /// Lab file (NAME.atm.yml)
+    #[arg(required_unless_present = "schema")]
+    pub(crate) lab: Option<PathBuf>,
+    /// Change a value of the file, for example mpoa=false; checked like the file
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Seed of all random streams, instead of the file's
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -157,6 +164,15 @@ pub(crate) struct RunArgs {
     pub(crate) pcap: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Only this table of the results, such as flows, vcs or queues (docs/results.md has them all)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Write all results into this directory: a file per table with -o csv and -o jsonl
+    #[arg(long, value_name = "DIR", conflicts_with = "table")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the JSON Schema of the results
+    #[arg(long, conflicts_with_all = ["lab", "set"])]
+    pub(crate) schema: bool,
     /// Show the messages of all protocols on all links too, as a ladder between the lines of the story
     #[arg(long)]
     pub(crate) trace: bool,

@@ -141,6 +141,11 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// One table as CSV.
+pub(crate) fn write_csv_table(out: &mut impl Write, rows: &Rows) -> io::Result<()> {
+    write_csv(out, std::slice::from_ref(rows))
+}
+
 fn write_csv(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
     let mut last: Option<Vec<&str>> = None;
     for rows in tables {

@@ -1,0 +1,225 @@
+//! All tables of the results with their columns: the one list from which come the published schema, the columns of CSV
+//! files, and the test that holds docs/results.md to it.
+
+mod lab;
+mod nodes;
+
+use serde_json::{Map, Value, json};
+
+/// A table of the results.
+pub(super) struct TableInfo {
+    /// Its name; those of nodes are `KIND.TITLE`.
+    pub(super) name: &'static str,
+    /// What a row is.
+    pub(super) what: &'static str,
+    /// Its columns, in the order of CSV.
+    pub(super) columns: &'static [Column],
+}
+
+/// A column.
+pub(super) struct Column {
+    /// Its name; the unit is part of it.
+    pub(super) name: &'static str,
+    /// What values it has.
+    pub(super) kind: Kind,
+    /// It may be empty: `null`.
+    pub(super) null: bool,
+    /// What it says.
+    pub(super) what: &'static str,
+}
+
+/// The values of a column.
+pub(super) enum Kind {
+    /// Text.
+    Text,
+    /// A whole number, at least 0.
+    Count,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Flag,
+    /// Columns of their own, which CSV has as `NAME_SUB`.
+    Group(&'static [Column]),
+}
+
+pub(super) const fn text(name: &'static str, what: &'static str) -> Column {
+    column(name, Kind::Text, what)
+}
+pub(super) const fn count(name: &'static str, what: &'static str) -> Column {
+    column(name, Kind::Count, what)
+}
+pub(super) const fn number(name: &'static str, what: &'static str) -> Column {
+    column(name, Kind::Number, what)
+}
+pub(super) const fn flag(name: &'static str, what: &'static str) -> Column {
+    column(name, Kind::Flag, what)
+}
+pub(super) const fn group(
+    name: &'static str,
+    columns: &'static [Column],
+    what: &'static str,
+) -> Column {
+    column(name, Kind::Group(columns), what)
+}
+const fn column(name: &'static str, kind: Kind, what: &'static str) -> Column {
+    Column {
+        name,
+        kind,
+        null: false,
+        what,
+    }
+}
+
+impl Column {
+    /// The column may be empty.
+    pub(super) const fn or_null(self) -> Self {
+        Self { null: true, ..self }
+    }
+
+    fn schema(&self, null: bool) -> Value {
+        let kind = match self.kind {
+            Kind::Text => "string",
+            Kind::Count => "integer",
+            Kind::Number => "number",
+            Kind::Flag => "boolean",
+            Kind::Group(_) => "object",
+        };
+        let mut schema = json!({ "description": self.what });
+        schema["type"] = if null || self.null {
+            json!([kind, "null"])
+        } else {
+            kind.into()
+        };
+        match self.kind {
+            Kind::Count => schema["minimum"] = 0.into(),
+            Kind::Group(columns) => describe(&mut schema, columns, false),
+            _ => {}
+        }
+        schema
+    }
+}
+
+/// Adds the columns to the schema of an object. With `open` any of them may be missing or empty.
+fn describe(schema: &mut Value, columns: &[Column], open: bool) {
+    let names: Vec<_> = columns.iter().map(|column| column.name).collect();
+    let properties = columns
+        .iter()
+        .map(|column| (column.name.to_owned(), column.schema(open)));
+    schema["properties"] = Value::Object(properties.collect());
+    if !open {
+        schema["required"] = json!(names);
+    }
+    schema["additionalProperties"] = false.into();
+}
+
+impl TableInfo {
+    /// True for state of nodes. A kind of node may lack columns that another one has, and any value may be missing.
+    fn of_nodes(&self) -> bool {
+        self.name.contains('.')
+    }
+
+    /// Its name on the command line and in names of files: without blanks.
+    pub(super) fn flat_name(&self) -> String {
+        flat_name(self.name)
+    }
+
+    /// The schema of a list of rows.
+    pub(super) fn schema(&self) -> Value {
+        let mut row = json!({ "type": "object" });
+        describe(&mut row, self.columns, self.of_nodes());
+        json!({ "type": "array", "description": self.what, "items": row })
+    }
+
+    /// The columns of a CSV file, each as its path in a row.
+    pub(super) fn flat_columns(&self) -> Vec<Vec<&'static str>> {
+        let mut all = Vec::new();
+        if self.of_nodes() {
+            all.push(vec!["node"]);
+        }
+        for column in self.columns {
+            match column.kind {
+                Kind::Group(inner) => {
+                    all.extend(inner.iter().map(|inner| vec![column.name, inner.name]));
+                }
+                _ => all.push(vec![column.name]),
+            }
+        }
+        all
+    }
+}
+
+/// All tables: those about the lab first, then state of nodes.
+pub(super) fn tables() -> impl Iterator<Item = &'static TableInfo> {
+    lab::TABLES.iter().chain(nodes::TABLES)
+}
+
+/// The table that CSV shows unless another one is asked for.
+pub(super) const fn flows() -> &'static TableInfo {
+    &lab::TABLES[0]
+}
+
+/// A table's name without blanks.
+pub(super) fn flat_name(name: &str) -> String {
+    name.replace(' ', "_")
+}
+
+/// The table of this name on the command line.
+pub(super) fn find(name: &str) -> Option<&'static TableInfo> {
+    tables().find(|table| table.flat_name() == name)
+}
+
+/// What stands before the tables, with its schema.
+pub(super) fn head() -> Map<String, Value> {
+    let entries = [
+        (
+            "schema",
+            json!({ "const": super::SCHEMA, "description": "Name and version of this form." }),
+        ),
+        (
+            "version",
+            json!({ "type": "string", "description": "Version of the program." }),
+        ),
+        (
+            "lab",
+            json!({ "type": "string", "description": "Name of the lab." }),
+        ),
+        (
+            "lab_sha256",
+            json!({
+                "type": "string",
+                "pattern": "^[0-9a-f]{64}$",
+                "description": "SHA-256 of the lab file's octets; each of the overrides follows after an octet 0.",
+            }),
+        ),
+        (
+            "overrides",
+            json!({
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "Changes of the file that were given on the command line, in order.",
+            }),
+        ),
+        (
+            "seed",
+            json!({ "type": "integer", "minimum": 0, "description": "Seed of all random streams." }),
+        ),
+        (
+            "end_s",
+            json!({ "type": "number", "description": "Virtual time at the end of the run, seconds." }),
+        ),
+        (
+            "settings",
+            json!({
+                "type": "object",
+                "description": "Effective parameters: what the lab file says, and what it leaves to defaults.",
+            }),
+        ),
+    ];
+    entries
+        .into_iter()
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Everything that a run has found, as named tables of objects under one head.
+
+use super::columns::flat_name;
+use super::{flows, network};
+use crate::args::RunArgs;
+use aerostat_lab::{Checked, settings};
+use aerostat_node::inspect::{Table, Value as Cell};
+use aerostat_sim::run::RunReport;
+use serde_json::{Map, Value, json};
+
+/// Name and version of the document. Columns may be added within a version; what is renamed or removed makes the next one.
+pub(crate) const SCHEMA: &str = "aerostat.run.v1";
+
+/// A table: its name, and its rows as objects with the columns as keys.
+pub(super) type Named = (String, Vec<Value>);
+
+/// The results of a run.
+pub(super) struct Document {
+    /// What the results are of.
+    pub(super) head: Map<String, Value>,
+    /// Tables about the whole lab.
+    pub(super) tables: Vec<Named>,
+    /// State of each node at the end: its name, kinds of state, tables.
+    pub(super) nodes: Map<String, Value>,
+}
+
+impl Document {
+    pub(super) fn new(checked: &Checked, args: &RunArgs, report: &RunReport) -> Self {
+        let lab = &checked.lab;
+        let circuits = &report.circuits;
+        let head = json!({
+            "schema": SCHEMA,
+            "version": env!("CARGO_PKG_VERSION"),
+            "lab": lab.name,
+            "lab_sha256": checked.digest,
+            "overrides": super::overrides(args),
+            "seed": lab.seed,
+            "end_s": report.end.as_secs_f64(),
+            "settings": settings::settings(lab),
+        });
+        let table = |name: &str, rows| (name.to_owned(), rows);
+        Self {
+            head: head.as_object().cloned().unwrap_or_default(),
+            tables: vec![
+                table("flows", flows::objects(&report.flows, lab)),
+                table("shortcuts", shortcuts(report)),
+                table("vcs", network::vcs(lab, circuits)),
+                table("losses", network::losses(lab, circuits)),
+                table("queues", network::queues(lab, circuits)),
+                table("policers", network::policers(lab, circuits)),
+                table("links", network::links(lab, circuits)),
+            ],
+            nodes: nodes(report),
+        }
+    }
+
+    /// All of it as one JSON value.
+    pub(super) fn json(self) -> Value {
+        let mut all = self.head;
+        let tables = self.tables.into_iter();
+        all.extend(tables.map(|(name, rows)| (name, Value::Array(rows))));
+        all.insert("nodes".into(), Value::Object(self.nodes));
+        Value::Object(all)
+    }
+
+    /// All tables, also those of nodes: these are called `KIND.TITLE` (without blanks) and have a column `node`.
+    pub(super) fn flat(&self) -> Vec<Named> {
+        let mut all = self.tables.clone();
+        let mut states: Vec<Named> = Vec::new();
+        for (node, kinds) in &self.nodes {
+            for (kind, tables) in kinds.as_object().into_iter().flatten() {
+                for (title, rows) in tables.as_object().into_iter().flatten() {
+                    let name = flat_name(&format!("{kind}.{title}"));
+                    let at = states.iter().position(|state| state.0 == name);
+                    let at = at.unwrap_or_else(|| {
+                        states.push((name, Vec::new()));
+                        states.len() - 1
+                    });
+                    for row in rows.as_array().into_iter().flatten() {
+                        let mut object = Map::new();
+                        object.insert("node".into(), node.clone().into());
+                        object.extend(row.as_object().cloned().unwrap_or_default());
+                        states[at].1.push(Value::Object(object));
+                    }
+                }
+            }
+        }
+        states.sort_by(|a, b| a.0.cmp(&b.0));
+        all.extend(states);
+        all
+    }
+}
+
+fn nodes(report: &RunReport) -> Map<String, Value> {
+    let nodes = report.nodes.iter().map(|(name, states)| {
+        let states = states.iter().map(|(what, tables)| {
+            let tables = tables.iter().map(|table| {
+                let rows: Vec<_> = objects(table).map(Value::Object).collect();
+                (table.title.to_owned(), Value::Array(rows))
+            });
+            ((*what).to_owned(), Value::Object(merged(tables)))
+        });
+        (name.clone(), Value::Object(states.collect()))
+    });
+    nodes.collect()
+}
+
+/// Tables of the same title (one per LANE client, say) follow each other in one list.
+fn merged(tables: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
+    let mut all: Map<String, Value> = Map::new();
+    for (title, rows) in tables {
+        match (all.get_mut(&title), rows) {
+            (Some(Value::Array(list)), Value::Array(rows)) => list.extend(rows),
+            (_, rows) => {
+                all.insert(title, rows);
+            }
+        }
+    }
+    all
+}
+
+fn objects(table: &Table) -> impl Iterator<Item = Map<String, Value>> + '_ {
+    table.rows.iter().map(|row| {
+        let keys = table.columns.iter().map(|column| (*column).to_owned());
+        keys.zip(row.iter().map(json_of)).collect()
+    })
+}
+
+fn json_of(cell: &Cell) -> Value {
+    match cell {
+        Cell::Text(text) => text.clone().into(),
+        Cell::Number(number) => (*number).into(),
+        Cell::None => Value::Null,
+    }
+}
+
+/// The shortcuts that stand at the end: the ingress caches of MPOA clients, and the ways of NHRP clients.
+fn shortcuts(report: &RunReport) -> Vec<Value> {
+    let mut all = Vec::new();
+    for (node, states) in &report.nodes {
+        for (what, tables) in states {
+            for table in tables {
+                match (*what, table.title) {
+                    ("mpc", "ingress") => all.extend(objects(table).map(|row| {
+                        let mut row = row;
+                        row.insert("from".into(), node.clone().into());
+                        row.insert("by".into(), "mpoa".into());
+                        Value::Object(row)
+                    })),
+                    ("nhrp", "ways") => all.extend(objects(table).map(|row| of_way(node, &row))),
+                    _ => {}
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What an NHRP client knows of a destination, in the columns of an MPOA client's ingress cache.
+fn of_way(node: &str, way: &Map<String, Value>) -> Value {
+    let field = |name: &str| way.get(name).cloned().unwrap_or(Value::Null);
+    let vc = field("vc");
+    let label = |at: usize| -> Option<u64> { vc.as_str()?.split('.').nth(at)?.parse().ok() };
+    json!({
+        "from": node,
+        "by": "nhrp",
+        "destination": field("destination"),
+        "state": field("state"),
+        "holding_s": field("left_s"),
+        "packets": field("packets"),
+        "vpi": label(0),
+        "vci": label(1),
+        "egress": field("atm"),
+        "tag": null,
+        "mps": null,
+        "last_code": null,
+        "last_cause": null,
+        "protocol": null,
+        "port": null,
+        "traffic": null,
+        "fallback": null,
+    })
+}

@@ -1,0 +1,189 @@
+//! The results of cells: connections end to end, losses, queues, policers and links.
+
+use aerostat_lab::Lab;
+use aerostat_lab::model::NodeId;
+use aerostat_node::atm::{CellCounters, DropReason};
+use aerostat_node::ip::stats::Distribution;
+use aerostat_sim::circuits::{Circuit, Circuits, LinkWay, PolicerState, Queue};
+use serde_json::{Value, json};
+
+/// One object per direction of a connection and receiver.
+pub(super) fn vcs(lab: &Lab, circuits: &Circuits) -> Vec<Value> {
+    let all = circuits.circuits.iter();
+    all.map(|circuit| {
+        let from = name(lab, circuit.from.node);
+        json!({
+            "from": from,
+            "from_vc": circuit.from.vc.to_string(),
+            "to": circuit.to.map(|to| name(lab, to.node)),
+            "to_vc": circuit.to.map(|to| to.vc.to_string()),
+            "user": circuit.user.as_ref().map_or(Some("signalling"), |user| user.user.as_deref()),
+            "multipoint": circuit.user.as_ref().is_some_and(|user| user.multipoint),
+            "class": circuit.class,
+            "switches": circuit.switches,
+            "cells_offered": circuit.offered,
+            "cells_refused": circuit.refused,
+            "cells_waiting": circuit.waiting,
+            "cells_sent": circuit.sent,
+            "cells_delivered": circuit.delivered,
+            "cells_lost": circuit.lost_cells(),
+            "cells_under_way": circuit.under_way,
+            "clr": circuit.loss_ratio(),
+            "pdus_delivered": circuit.sdus,
+            "pdus_bad": circuit.bad_pdus,
+            "ctd_us": ctd(circuit),
+            "cdv_us": cdv(circuit),
+        })
+    })
+    .collect()
+}
+
+/// One object per place where a connection lost cells.
+pub(super) fn losses(lab: &Lab, circuits: &Circuits) -> Vec<Value> {
+    let all = circuits.circuits.iter();
+    all.flat_map(|circuit| {
+        circuit.lost.iter().map(|loss| {
+            json!({
+                "from": name(lab, circuit.from.node),
+                "from_vc": circuit.from.vc.to_string(),
+                "to": circuit.to.map(|to| name(lab, to.node)),
+                "to_vc": circuit.to.map(|to| to.vc.to_string()),
+                "node": name(lab, loss.node),
+                "port": loss.port,
+                "reason": loss.reason.map_or("link", DropReason::text),
+                "cells": loss.cells,
+            })
+        })
+    })
+    .collect()
+}
+
+fn name(lab: &Lab, node: NodeId) -> &str {
+    &lab.node(node).name
+}
+
+/// A percentile of a distribution, in microseconds.
+fn percentile(of: &Distribution, per_mille: u64) -> f64 {
+    of.percentile_ns(per_mille) as f64 / 1e3
+}
+
+fn ctd(circuit: &Circuit) -> Value {
+    let of = &circuit.transfer;
+    let summary = of.summary();
+    if summary.count == 0 {
+        return Value::Null;
+    }
+    json!({
+        "cells": summary.count,
+        "min": summary.min_us,
+        "mean": summary.mean_us,
+        "p50": percentile(of, 500),
+        "p99": percentile(of, 990),
+        "p99_9": percentile(of, 999),
+        "max": summary.max_us,
+        "standard_deviation": summary.std_dev_us,
+    })
+}
+
+/// Delay variation is what a cell takes longer than the fastest one.
+fn cdv(circuit: &Circuit) -> Value {
+    let of = &circuit.transfer;
+    let summary = of.summary();
+    if summary.count == 0 {
+        return Value::Null;
+    }
+    let above = |us: f64| us - summary.min_us;
+    json!({
+        "mean": above(summary.mean_us),
+        "p50": above(percentile(of, 500)),
+        "p99": above(percentile(of, 990)),
+        "p99_9": above(percentile(of, 999)),
+        "max": above(summary.max_us),
+    })
+}
+
+/// Lost among known, or nothing where no cell came.
+fn ratio(counters: &CellCounters) -> Option<f64> {
+    let lost = counters.dropped.total();
+    let known = counters.cells_out + lost;
+    (known > 0).then(|| lost as f64 / known as f64)
+}
+
+/// One object per queue of an output port.
+pub(super) fn queues(lab: &Lab, circuits: &Circuits) -> Vec<Value> {
+    circuits.queues.iter().map(|one| queue(lab, one)).collect()
+}
+
+fn queue(lab: &Lab, queue: &Queue) -> Value {
+    let counters = &queue.counters;
+    let dropped = |reason| counters.dropped.of(reason);
+    json!({
+        "node": name(lab, queue.place.node),
+        "port": queue.place.port,
+        "vc": queue.place.vc.to_string(),
+        "class": queue.class,
+        "cells_in": counters.cells_in,
+        "cells_out": counters.cells_out,
+        "pdus_out": counters.pdus_out,
+        "cells_waiting": queue.waiting,
+        "cells_peak": queue.peak,
+        "cells_limit": queue.limit,
+        "dropped_overflow": dropped(DropReason::Overflow),
+        "dropped_early_discard": dropped(DropReason::EarlyDiscard),
+        "dropped_partial_discard": dropped(DropReason::PartialDiscard),
+        "dropped_low_priority": dropped(DropReason::LowPriority),
+        "dropped_link_down": dropped(DropReason::LinkDown),
+        "clr": ratio(counters),
+    })
+}
+
+/// One object per policer.
+pub(super) fn policers(lab: &Lab, circuits: &Circuits) -> Vec<Value> {
+    let all = circuits.policers.iter();
+    all.map(|policer| of_policer(lab, policer)).collect()
+}
+
+fn of_policer(lab: &Lab, policer: &PolicerState) -> Value {
+    let PolicerState {
+        place,
+        traffic,
+        counters,
+    } = policer;
+    json!({
+        "node": name(lab, place.node),
+        "port": place.port,
+        "vc": place.vc.to_string(),
+        "contract": traffic.to_string(),
+        "cells_in": counters.cells_in,
+        "cells_passed": counters.cells_in - counters.dropped.of(DropReason::Policed),
+        "cells_tagged": counters.tagged,
+        "cells_discarded": counters.dropped.of(DropReason::Policed),
+    })
+}
+
+/// One object per direction of a link.
+pub(super) fn links(lab: &Lab, circuits: &Circuits) -> Vec<Value> {
+    circuits.links.iter().map(|one| link(lab, one)).collect()
+}
+
+fn link(lab: &Lab, way: &LinkWay) -> Value {
+    let link = lab.link(way.link);
+    let [from, to] = way.ends.map(|end| name(lab, NodeId(end.node.0)));
+    let counters = &way.counters;
+    json!({
+        "link": link.name,
+        "from": from,
+        "to": to,
+        "rate_cps": link.rate.numerator() as f64 / link.rate.denominator() as f64,
+        "delay_us": link.delay.as_nanos() as f64 / 1e3,
+        "cells_sent": counters.sent,
+        "cells_delivered": counters.delivered,
+        "cells_lost": counters.lost,
+        "cells_discarded": counters.discarded,
+        "cells_down": counters.down,
+        "cells_under_way": way.on_the_way,
+        "cells_damaged": counters.damaged,
+        "headers_corrected": counters.corrected,
+        "utilisation": way.utilisation,
+    })
+}

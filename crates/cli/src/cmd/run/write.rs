@@ -1,0 +1,221 @@
+//! The results in the form asked for, to standard output or into a directory.
+
+use super::columns::{self, TableInfo};
+use super::document::{Document, SCHEMA};
+use crate::args::RunArgs;
+use crate::exit::Failure;
+use crate::output::{self, Format, Rows};
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// The table that is asked for. Refuses what makes no sense, before the lab runs.
+pub(super) fn check(args: &RunArgs) -> Result<Option<&'static TableInfo>, Failure> {
+    if args.out.is_some() && args.output.output == Format::Table {
+        let text = "--out needs a form for programs";
+        return Err(Failure::usage(text).hint("-o csv, -o jsonl or -o json"));
+    }
+    let Some(wanted) = &args.table else {
+        return Ok(None);
+    };
+    let info = columns::find(wanted).ok_or_else(|| {
+        let names: Vec<_> = columns::tables().map(TableInfo::flat_name).collect();
+        Failure::usage(format!("results have no table '{wanted}'"))
+            .hint(format!("tables are {}", names.join(", ")))
+    })?;
+    Ok(Some(info))
+}
+
+/// Writes the results, or one table of them. `short` are the tables for people.
+pub(super) fn write(
+    args: &RunArgs,
+    only: Option<&'static TableInfo>,
+    document: Document,
+    short: &[Rows],
+) -> Result<(), Failure> {
+    let format = args.output.output;
+    if let Some(directory) = &args.out {
+        return into_directory(directory, format, document).map_err(|error| {
+            Failure::failed(format!("{}: {error}", directory.display()))
+                .hint("--out takes a directory; it is made if it does not exist")
+        });
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match (format, only) {
+        (Format::Table, None) => {
+            drop(out);
+            return output::write(format, SCHEMA, short);
+        }
+        (Format::Table, Some(info)) => {
+            drop(out);
+            let rows = flat_rows(info, &rows_of(&document, info));
+            return output::write(format, SCHEMA, &[rows]);
+        }
+        (Format::Json, None) => writeln!(out, "{:#}", document.json())?,
+        (Format::Json, Some(info)) => {
+            let rows = rows_of(&document, info);
+            let mut all = document.head;
+            all.insert(info.flat_name(), rows.into());
+            writeln!(out, "{:#}", Value::Object(all))?;
+        }
+        (Format::Jsonl, Some(info)) => {
+            jsonl(&mut out, &info.flat_name(), &rows_of(&document, info))?;
+        }
+        (Format::Jsonl, None) => {
+            for (name, rows) in document.flat() {
+                jsonl(&mut out, &name, &rows)?;
+            }
+        }
+        (Format::Csv, only) => {
+            let info = only.unwrap_or(columns::flows());
+            csv(&mut out, info, &rows_of(&document, info))?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The rows of a table; no rows if this lab has no such table.
+fn rows_of(document: &Document, info: &TableInfo) -> Vec<Value> {
+    let name = info.flat_name();
+    let found = document.flat().into_iter().find(|table| table.0 == name);
+    found.map(|table| table.1).unwrap_or_default()
+}
+
+fn into_directory(directory: &Path, format: Format, document: Document) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    let file = |name: &str, extension: &str| {
+        let path = directory.join(format!("{name}.{extension}"));
+        File::create(path).map(BufWriter::new)
+    };
+    if format == Format::Json {
+        let mut out = file("results", "json")?;
+        writeln!(out, "{:#}", document.json())?;
+        return out.flush();
+    }
+    for (name, rows) in document.flat() {
+        let Some(info) = columns::find(&name) else {
+            continue;
+        };
+        if format == Format::Csv {
+            let mut out = file(&name, "csv")?;
+            csv(&mut out, info, &rows)?;
+            out.flush()?;
+        } else {
+            let mut out = file(&name, "jsonl")?;
+            jsonl(&mut out, &name, &rows)?;
+            out.flush()?;
+        }
+    }
+    let mut out = file("run", "json")?;
+    writeln!(out, "{:#}", Value::Object(document.head))?;
+    out.flush()
+}
+
+fn jsonl(out: &mut impl Write, name: &str, rows: &[Value]) -> io::Result<()> {
+    for row in rows {
+        let mut object = Map::new();
+        object.insert("table".into(), name.into());
+        object.extend(row.as_object().cloned().unwrap_or_default());
+        writeln!(out, "{}", Value::Object(object))?;
+    }
+    Ok(())
+}
+
+/// One table with a line of column names, and nothing else.
+fn csv(out: &mut impl Write, info: &TableInfo, rows: &[Value]) -> io::Result<()> {
+    let rows = flat_rows(info, rows);
+    output::write_csv_table(out, &rows)
+}
+
+/// Objects as rows; an object inside, such as `delay_us`, becomes columns of its own, such as `delay_us_mean`.
+fn flat_rows(info: &TableInfo, rows: &[Value]) -> Rows {
+    let columns = info.flat_columns();
+    let mut flat = Rows {
+        columns: columns.iter().map(|path| path.join("_")).collect(),
+        ..Rows::default()
+    };
+    for row in rows {
+        flat.push(columns.iter().map(|path| value_at(row, path)).collect());
+    }
+    flat
+}
+
+fn value_at(row: &Value, path: &[&str]) -> Value {
+    let mut value = row;
+    for step in path {
+        value = value.get(step).unwrap_or(&Value::Null);
+    }
+    value.clone()
+}
+
+/// The shortcuts for people.
+pub(super) fn shortcut_rows(document: &Document) -> Rows {
+    let mut rows = Rows::new(&[
+        "from",
+        "destination",
+        "state",
+        "vpi",
+        "vci",
+        "packets",
+        "holding_s",
+    ]);
+    rows.title = "shortcuts".into();
+    let shortcuts = document.tables.iter().find(|table| table.0 == "shortcuts");
+    for shortcut in shortcuts.into_iter().flat_map(|table| &table.1) {
+        let field = |name: &String| shortcut.get(name).cloned().unwrap_or(Value::Null);
+        rows.push(rows.columns.iter().map(field).collect());
+    }
+    rows
+}
+
+/// The JSON Schema of the document.
+pub(super) fn print_schema() -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{:#}", schema())
+}
+
+/// The JSON Schema of the document (draft 2020-12).
+pub(super) fn schema() -> Value {
+    let mut properties = Map::new();
+    for (name, value) in columns::head() {
+        properties.insert(name.into(), value);
+    }
+    let mut kinds: Map<String, Value> = Map::new();
+    for table in columns::tables() {
+        let rows = table.schema();
+        match table.name.split_once('.') {
+            None => {
+                properties.insert(table.name.into(), rows);
+            }
+            Some((kind, title)) => {
+                let entry = kinds.entry(kind).or_insert_with(
+                    || json!({ "type": "object", "additionalProperties": false, "properties": {} }),
+                );
+                entry["properties"][title] = rows;
+            }
+        }
+    }
+    let required: Vec<Value> = properties.keys().map(|key| key.as_str().into()).collect();
+    properties.insert(
+        "nodes".into(),
+        json!({
+            "type": "object",
+            "description": "State of each node at the end of the run: its name, kinds of state, tables.",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": kinds,
+            },
+        }),
+    );
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Results of aerostat run",
+        "description": "What 'aerostat run -o json' writes. docs/results.md says where each value is measured.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": required,
+        "properties": properties,
+    })
+}
