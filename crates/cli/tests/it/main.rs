@@ -13,6 +13,7 @@ mod pvc;
 mod qos;
 mod results;
 mod running;
+mod schema;
 mod split;
 mod tidy;
 mod wireshark;

@@ -179,7 +179,7 @@ pub(super) fn print_schema() -> io::Result<()> {
 pub(super) fn schema() -> Value {
     let mut properties = Map::new();
     for (name, value) in columns::head() {
-        properties.insert(name.into(), value);
+        properties.insert(name, value);
     }
     let mut kinds: Map<String, Value> = Map::new();
     for table in columns::tables() {

@@ -1,0 +1,258 @@
+//! The results of all labs against the published schema, and the books of their connections.
+
+use super::{root, run};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// What is wrong with `value` by the part of JSON Schema that the published schema uses; any other keyword is an error.
+fn violations(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+    let empty = Map::new();
+    let rules = schema.as_object().unwrap_or(&empty);
+    for (rule, wanted) in rules {
+        match rule.as_str() {
+            "$schema" | "title" | "description" => {}
+            "const" if value == wanted => {}
+            "type" if has_type(value, wanted) => {}
+            "minimum" => {
+                if value.as_f64().is_some_and(|v| v < wanted.as_f64().unwrap()) {
+                    found.push(format!("{at}: {value} is below {wanted}"));
+                }
+            }
+            "pattern" => {
+                // The one pattern is that of a digest.
+                assert_eq!(wanted, "^[0-9a-f]{64}$");
+                let text = value.as_str().unwrap_or_default();
+                if text.len() != 64 || text.contains(|c: char| !c.is_ascii_hexdigit()) {
+                    found.push(format!("{at}: {value} is no digest"));
+                }
+            }
+            "items" => {
+                for (number, item) in value.as_array().into_iter().flatten().enumerate() {
+                    violations(wanted, item, &format!("{at}[{number}]"), found);
+                }
+            }
+            "required" => {
+                for key in wanted.as_array().into_iter().flatten() {
+                    if value.is_object() && value.get(key.as_str().unwrap()).is_none() {
+                        found.push(format!("{at}: {key} is missing"));
+                    }
+                }
+            }
+            "properties" | "additionalProperties" => {}
+            _ => found.push(format!("{at}: {value} is not {rule} {wanted}")),
+        }
+    }
+    let properties = rules.get("properties").and_then(Value::as_object);
+    for (key, inner) in value.as_object().into_iter().flatten() {
+        let at = format!("{at}/{key}");
+        match (
+            properties.and_then(|all| all.get(key)),
+            rules.get("additionalProperties"),
+        ) {
+            (Some(schema), _) => violations(schema, inner, &at, found),
+            (None, Some(Value::Bool(false))) => found.push(format!("{at} is not in the schema")),
+            (None, Some(schema)) => violations(schema, inner, &at, found),
+            (None, None) => {}
+        }
+    }
+}
+
+fn has_type(value: &Value, wanted: &Value) -> bool {
+    match wanted {
+        Value::Array(any) => any.iter().any(|one| has_type(value, one)),
+        Value::String(name) => match name.as_str() {
+            "null" => value.is_null(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_u64() || value.is_i64(),
+            "number" => value.is_number(),
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn number(row: &Value, column: &str) -> u64 {
+    row[column]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{column} of {row}"))
+}
+
+/// `offered = refused + waiting + sent`, `sent = delivered + lost + under way`, and the losses have their places.
+fn balance(lab: &str, document: &Value) {
+    for row in document["vcs"].as_array().expect("connections") {
+        let at = |columns: &[&str]| columns.iter().map(|c| number(row, c)).sum::<u64>();
+        assert_eq!(
+            number(row, "cells_offered"),
+            at(&["cells_refused", "cells_waiting", "cells_sent"]),
+            "{lab}: {row}"
+        );
+        // Without a receiver the rest of the way is not known.
+        if row["to"].is_null() {
+            continue;
+        }
+        assert_eq!(
+            number(row, "cells_sent"),
+            at(&["cells_delivered", "cells_lost", "cells_under_way"]),
+            "{lab}: {row}"
+        );
+        let key = ["from", "from_vc", "to", "to_vc"];
+        let losses = document["losses"].as_array().expect("losses").iter();
+        let losses = losses.filter(|loss| key.iter().all(|c| loss[c] == row[c]));
+        let lost: u64 = losses.map(|loss| number(loss, "cells")).sum();
+        assert_eq!(number(row, "cells_lost"), lost, "{lab}: {row}");
+    }
+    for row in document["links"].as_array().expect("links") {
+        let ends = [
+            "cells_delivered",
+            "cells_lost",
+            "cells_discarded",
+            "cells_down",
+            "cells_under_way",
+        ];
+        let sum: u64 = ends.iter().map(|column| number(row, column)).sum();
+        assert_eq!(number(row, "cells_sent"), sum, "{lab}: {row}");
+    }
+}
+
+/// Labs are short here; what takes long in them is not their start, which brings every table.
+#[test]
+fn the_results_of_every_lab_are_as_the_published_schema_says_and_their_books_balance() {
+    let schema = std::fs::read_to_string(root().join("docs/results.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(run(&["run", "--schema"]).out, format!("{schema:#}\n"));
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for entry in std::fs::read_dir(root().join("labs")).unwrap() {
+        let lab = format!("labs/{}", entry.unwrap().file_name().to_string_lossy());
+        let ran = run(&["run", &lab, "-q", "-o", "json", "--until", "2200ms"]);
+        let document: Value = serde_json::from_str(&ran.out)
+            .unwrap_or_else(|error| panic!("{lab}: {error}\n{}", ran.err));
+        let mut found = Vec::new();
+        violations(&schema, &document, "", &mut found);
+        assert!(
+            found.is_empty(),
+            "{lab}: what is new belongs into crates/cli/src/cmd/run/columns\n{}",
+            found[..found.len().min(20)].join("\n")
+        );
+        balance(&lab, &document);
+        for (node, kinds) in document["nodes"].as_object().unwrap() {
+            for (kind, tables) in kinds.as_object().unwrap_or_else(|| panic!("{node}")) {
+                seen.extend(
+                    tables
+                        .as_object()
+                        .unwrap()
+                        .keys()
+                        .map(|title| format!("{kind}.{title}")),
+                );
+            }
+        }
+    }
+    // And the other way round: nothing stands in the schema that no lab has.
+    let kinds = &schema["properties"]["nodes"]["additionalProperties"]["properties"];
+    for (kind, tables) in kinds.as_object().unwrap() {
+        for title in tables["properties"].as_object().unwrap().keys() {
+            assert!(
+                seen.contains(&format!("{kind}.{title}")),
+                "no lab has {kind}.{title}"
+            );
+        }
+    }
+}
+
+/// One tidy table per file: a line of names, as many fields in every line, and what JSON says, not rounded.
+#[test]
+fn csv_has_one_table_per_file_with_all_columns_and_all_digits() {
+    let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("results-csv");
+    let _ = std::fs::remove_dir_all(&dir);
+    let (lab, out) = ("labs/sockets.atm.yml", dir.to_str().unwrap());
+    let ran = run(&["run", lab, "-q", "-o", "csv", "--out", out]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+    let json = run(&["run", lab, "-q", "-o", "json"]);
+    let document: Value = serde_json::from_str(&json.out).unwrap();
+    for name in ["flows", "vcs", "losses", "queues", "links", "sockets.calls"] {
+        let text = std::fs::read_to_string(dir.join(format!("{name}.csv"))).unwrap();
+        let mut lines = text.lines();
+        let fields = lines.next().expect("names").split(',').count();
+        assert!(
+            lines.all(|line| line.split(',').count() == fields),
+            "{name}:\n{text}"
+        );
+        let one = run(&["run", lab, "-q", "-o", "csv", "--table", name]);
+        assert_eq!(one.out, text, "--table {name}");
+    }
+    let vcs = std::fs::read_to_string(dir.join("vcs.csv")).unwrap();
+    let names: Vec<&str> = vcs.lines().next().unwrap().split(',').collect();
+    let column = names
+        .iter()
+        .position(|name| *name == "ctd_us_mean")
+        .expect("ctd_us_mean");
+    let rows = document["vcs"].as_array().unwrap();
+    for (line, row) in vcs.lines().skip(1).zip(rows) {
+        let field = line.split(',').nth(column).unwrap();
+        let wanted = &row["ctd_us"]["mean"];
+        let wanted = if wanted.is_null() {
+            String::new()
+        } else {
+            wanted.to_string()
+        };
+        assert_eq!(field, wanted);
+    }
+    assert_eq!(vcs.lines().count(), rows.len() + 1);
+    let links = std::fs::read_to_string(dir.join("links.csv")).unwrap();
+    let line = links.lines().nth(1).expect("a link");
+    let utilisation = line.rsplit(',').next().unwrap();
+    assert!(utilisation.len() > 12, "{utilisation} looks rounded");
+    let head: Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.join("run.json")).unwrap()).unwrap();
+    assert_eq!(head["lab_sha256"], document["lab_sha256"]);
+}
+
+#[test]
+fn results_say_what_they_are_of() {
+    let document = |more: &[&str]| -> Value {
+        let mut args = vec![
+            "run",
+            "labs/two-hosts.atm.yml",
+            "-q",
+            "-o",
+            "json",
+            "--until",
+            "100ms",
+        ];
+        args.extend(more);
+        serde_json::from_str(&run(&args).out).unwrap()
+    };
+    let (plain, changed) = (
+        document(&[]),
+        document(&["--set", "hosts.urku.link={rate: ds3}"]),
+    );
+    assert_eq!(plain["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(plain["overrides"], serde_json::json!(["until=100ms"]));
+    assert_ne!(plain["lab_sha256"], changed["lab_sha256"]);
+    assert_eq!(plain["settings"]["links"]["urku-s1"]["delay_s"], 5e-6);
+    assert_eq!(
+        changed["settings"]["links"]["urku-s1"]["rate_cps"],
+        96_000.0
+    );
+    // Defaults are effective parameters, too.
+    assert_eq!(
+        plain["settings"]["nodes"]["urku"]["tcp"]["congestion"],
+        "cubic"
+    );
+}
+
+#[test]
+fn a_table_that_results_do_not_have_is_refused_with_those_that_they_have() {
+    let ran = run(&["run", "labs/two-hosts.atm.yml", "--table", "vc"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(
+        ran.err.contains("no table 'vc'") && ran.err.contains("vcs"),
+        "{}",
+        ran.err
+    );
+    let ran = run(&["run", "labs/two-hosts.atm.yml", "--out", "x"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("-o csv"), "{}", ran.err);
+}
