@@ -10,6 +10,7 @@ fn main() {
         "machine_nhrp" => aerostat_fuzz::nhrp::run,
         "machine_sscop" => aerostat_fuzz::sscop::run,
         "machine_uni" => aerostat_fuzz::uni::run,
+        "mutants" => aerostat_fuzz::mutants::run,
         "sequences" => aerostat_fuzz::sequences,
         "split" => aerostat_fuzz::split::run,
         _ => panic!("no target {target:?}"),

@@ -7,6 +7,7 @@ pub mod decode;
 pub mod feed;
 pub mod lane;
 pub mod mpoa;
+pub mod mutants;
 pub mod nhrp;
 pub mod split;
 pub mod sscop;

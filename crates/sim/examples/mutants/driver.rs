@@ -30,13 +30,10 @@ pub(crate) enum Fate {
 /// If they are not there.
 #[must_use]
 pub(crate) fn labs() -> Vec<String> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let root = std::path::Path::new(root);
-    let root = if root.join("labs").is_dir() {
-        root.to_owned()
-    } else {
-        root.join("..")
-    };
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut above = here.ancestors();
+    let root = above.find(|dir| dir.join("interop/labs").is_dir());
+    let root = root.expect("the repository's folder");
     let mut files: Vec<_> = ["labs", "interop/labs"]
         .iter()
         .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("labs"))

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# What takes too long for ci.sh: fuzz targets for minutes each with a kept corpus, mutants of the labs, random schedules,
+# the long variants of tests. Exit code 0 only if all hold; what fails does not stop the rest.
+set -uo pipefail
+cd "$(dirname "$0")"
+
+usage() {
+    cat <<'TEXT'
+usage: ./nightly.sh [--short] [--only PART,...] [--fuzz-seconds N] [--mutants N] [--schedules N] [--seeds N]
+                    [--from SEED] [--corpus DIR]
+
+Parts: fuzz, mutants, schedules, tests. Without options each fuzz target runs 300 s, then 100000 mutants, 10000
+schedules, and tests with 20 seeds: some hours. --short takes about ten minutes: 10 s, 2000, 100, 2.
+--from is the first seed of mutants and schedules (default: the number of today, so that each night tries others).
+--corpus is where inputs of the fuzz targets are kept from night to night (default: fuzz/corpus), and what failed
+(in DIR/failed).
+TEXT
+}
+
+fuzz_seconds=300 mutants=100000 schedules=10000 seeds=20
+from=$(($(date +%s) / 86400 * 1000000)) corpus=fuzz/corpus parts=fuzz,mutants,schedules,tests
+# A target that is known to fail, and the words of its failure; other words are a failure like any other. None: "".
+known_target=split known_words="${NIGHTLY_KNOWN_WORDS:-src/split.rs}"
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --short) fuzz_seconds=10 mutants=2000 schedules=100 seeds=2 ;;
+        --only) parts=${2:?$(usage)}; shift ;;
+        --fuzz-seconds) fuzz_seconds=${2:?$(usage)}; shift ;;
+        --mutants) mutants=${2:?$(usage)}; shift ;;
+        --schedules) schedules=${2:?$(usage)}; shift ;;
+        --seeds) seeds=${2:?$(usage)}; shift ;;
+        --from) from=${2:?$(usage)}; shift ;;
+        --corpus) corpus=${2:?$(usage)}; shift ;;
+        -h | --help) usage; exit 0 ;;
+        *) usage >&2; exit 2 ;;
+    esac
+    shift
+done
+case ,$parts, in
+    *,fuzz,* | *,mutants,* | *,schedules,* | *,tests,*) ;;
+    *) usage >&2; exit 2 ;;
+esac
+mkdir -p "$corpus/failed"
+corpus=$(cd "$corpus" && pwd)
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+summary=() failed=0
+
+wanted() { case ,$parts, in *,"$1",*) return 0 ;; esac; return 1; }
+say() { printf '%s %s\n' "$(date +%H:%M:%S)" "$*"; }
+# result NAME WORD TEXT: one line of the summary.
+result() {
+    summary+=("$(printf '%-28s %-14s %s' "$1" "$2" "$3")")
+    say "$1: $2 $3"
+    if [ "$2" = FAILED ]; then failed=$((failed + 1)); fi
+}
+# attempt NAME COMMAND...: its output goes to a log, of which the end is shown if it fails.
+attempt() {
+    local name=$1 log="$logs/$1" begin=$SECONDS
+    shift
+    say "$name: $*"
+    if "$@" > >(tee "$log" | grep --line-buffered -E ' of [0-9]+ (mutants|schedules)|^#[0-9]+.*pulse|FAILED|PANIC' || true) 2>&1; then
+        result "$name" ok "$((SECONDS - begin)) s"
+        return 0
+    fi
+    wait
+    tail -n 25 "$log"
+    cp "$log" "$corpus/failed/$name.log"
+    result "$name" FAILED "$((SECONDS - begin)) s; all of its output: $corpus/failed/$name.log"
+    return 1
+}
+
+fuzz() {
+    if ! cargo +nightly --version > /dev/null 2>&1 || ! cargo fuzz --version > /dev/null 2>&1; then
+        result fuzz FAILED "needs a nightly toolchain and cargo-fuzz (see fuzz/README.md)"
+        return
+    fi
+    (cd fuzz && cargo +nightly fuzz build --sanitizer none) || { result fuzz FAILED "does not build"; return; }
+    local target begin log words
+    for target in $(cd fuzz && cargo +nightly fuzz list); do
+        mkdir -p "$corpus/$target" "$corpus/failed/$target"
+        begin=$SECONDS log="$logs/fuzz-$target"
+        say "fuzz target $target: $fuzz_seconds s"
+        (
+            cd fuzz && cargo +nightly fuzz run --sanitizer none "$target" "$corpus/$target" "seeds/$target" -- \
+                -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=60 -print_final_stats=1 \
+                -artifact_prefix="$corpus/failed/$target/"
+        ) > "$log" 2>&1
+        local code=$? runs
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
+        runs="${runs:-?} inputs, $((SECONDS - begin)) s"
+        words=$(grep -m 1 'panicked at' "$log" || true)
+        if [ $code -eq 0 ]; then
+            result "fuzz-$target" ok "$runs"
+        elif [ -n "$known_target" ] && [ "$target" = "$known_target" ] && [[ $words == *"$known_words"* ]]; then
+            result "fuzz-$target" "known failure" "$runs; $words"
+        else
+            tail -n 25 "$log"
+            cp "$log" "$corpus/failed/$target.log"
+            result "fuzz-$target" FAILED "$runs; $words; inputs in $corpus/failed/$target"
+        fi
+    done
+}
+
+# Checks of overflow and debug assertions, at the speed of a release.
+export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
+wanted fuzz && fuzz
+wanted mutants && attempt mutants cargo run -q --release -p aerostat-sim --example mutants -- \
+    --from "$from" --count "$mutants" --keep "$corpus/failed/mutants"
+wanted schedules && attempt schedules cargo run -q --release -p aerostat-sim --example schedules -- \
+    --from "$from" --count "$schedules"
+if wanted tests; then
+    # Tests that take more seeds, or more cases, if these variables say so.
+    AEROSTAT_SEEDS=$seeds PROPTEST_CASES=$((seeds * 200)) \
+        attempt tests cargo test -q --release --workspace --exclude aerostat-cli --exclude aerostat-live
+    # Each time one schedule that nobody has tried.
+    for n in $(seq "$seeds"); do
+        AEROSTAT_SEED=$((from + n)) attempt "seed-$((from + n))" \
+            cargo test -q --release -p aerostat-sim --test it one_seed || break
+    done
+fi
+
+printf '\nSummary\n'
+printf '  %s\n' "${summary[@]}"
+if [ "$failed" -gt 0 ]; then
+    echo "$failed failed"
+    exit 1
+fi
+echo "all held"
