@@ -18,6 +18,7 @@ use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoute
 use aerostat_proto::clip::{self, Clip};
 use aerostat_proto::lane::split::{Away, ServerConfig};
 use aerostat_proto::lane::{Bus, Lec, LecConfig, LecParams, Lecs, Les};
+use aerostat_proto::mpoa::mpc::StaticMps;
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::nhrp::client::{self, Nhc};
 use aerostat_proto::{Duration, Instant, ilmi, uni};
@@ -30,6 +31,7 @@ mod flows;
 mod ip;
 mod lane;
 
+pub(crate) use flows::flow_ports;
 use flows::flow_specs;
 pub use flows::programs;
 use ip::{host_routes, static_neighbours};
@@ -143,6 +145,7 @@ impl<'a> Builder<'a> {
             let interface = interface::Params::new(side, version).incarnation(life as u8);
             let rate = self.lab.link(port.link).rate;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate);
+            config.police = model.police && kind == PortKind::Host;
             config.ilmi = managed.then(|| ilmi::Config {
                 detect: outside.is_some_and(|outside| outside.trunk.is_some()),
                 line_rate: rate.cells_per_second(),
@@ -529,6 +532,13 @@ impl<'a> Builder<'a> {
         config.params.retry_initial = model.initial_retry;
         config.params.retry_max = model.retry_max;
         config.params.hold_down = model.hold_down;
+        [config.params.ipv4, config.params.ipv6] = model.protocols;
+        let known = model.static_mps.iter().map(|&(mac, control)| StaticMps {
+            itf: 0,
+            mac,
+            control,
+        });
+        config.static_mps = known.collect();
         config.tag = model.tag;
         config.split = self.split;
         config.qos.clone_from(&model.qos);

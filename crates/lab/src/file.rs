@@ -64,6 +64,8 @@ section! {
     SwitchFile {
         /// Network prefix of its addresses; default: 47.0091.8100.0000 and the switch's MAC address.
         prefix: Option<At<Prefix>>,
+        /// It discards what exceeds the contracts of CBR and VBR calls that come in from end systems; default false.
+        police: Option<At<bool>>,
     }
 }
 section! {
@@ -347,6 +349,12 @@ section! {
         rate: Option<At<FlowRate>>,
         /// Exponential gaps instead of equal ones (udp); default false.
         poisson: Option<At<bool>>,
+        /// Port of the receiver (udp, voice, tcp, rr), 1 to 65535; default: 5001 and the number of the flow in this list, from 0.
+        port: Option<At<u64>>,
+        /// The sender's timer ticks so coarsely (udp): what has become due is sent at the next tick; default: it is exact.
+        tick: Option<At<Time>>,
+        /// With tick: time between datagrams of one tick; default 0s.
+        spacing: Option<At<Time>>,
         /// Octets of payload: of a datagram, echo, write or request; default: tcp 8192, udp 1000, ping 56, rr 1.
         size: Option<At<Octets>>,
         /// When it starts; default 0s.

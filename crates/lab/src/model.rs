@@ -20,7 +20,7 @@ mod traffic;
 
 pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
-pub use traffic::{Fault, FaultKind, Flow, FlowKind, SendRate, Service};
+pub use traffic::{Fault, FaultKind, Flow, FlowKind, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
@@ -120,6 +120,8 @@ pub struct Switch {
     pub ports: Vec<Port>,
     /// Static call routes: the longest matching prefix wins; complete for the whole lab.
     pub routes: Vec<CallRoute>,
+    /// It discards what exceeds the contracts of CBR and VBR calls that come in from end systems.
+    pub police: bool,
 }
 
 /// One port of a switch.
@@ -331,6 +333,10 @@ pub struct Mpc {
     pub tag: bool,
     /// Packets that get shortcuts of their own with guaranteed traffic.
     pub qos: Vec<QosEntry>,
+    /// p3: whether flows of IPv4 and of IPv6 are detected.
+    pub protocols: [bool; 2],
+    /// MPOA servers that do not announce themselves: MAC address on the ELAN, and control address.
+    pub static_mps: Vec<(MacAddr, AtmAddress)>,
 }
 
 /// An NHRP client without MPOA.

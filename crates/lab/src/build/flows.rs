@@ -1,6 +1,6 @@
 //! The flows of a lab: what is measured, and the programs that make it.
 
-use crate::model::{FlowKind, Lab, NodeId, SendRate};
+use crate::model::{Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
 use aerostat_node::ip::meter::{FlowSpec, Protocol};
 use aerostat_proto::Instant;
@@ -19,7 +19,7 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
             FlowKind::Udp { .. } => Protocol::Udp,
             FlowKind::Ping { .. } => Protocol::Icmp,
         };
-        let ports = protocol != Protocol::Icmp;
+        let ports = flow_ports(flow, index);
         FlowSpec {
             name: flow.name.clone(),
             source: match lab.behind(flow.from, flow.segment[0]) {
@@ -28,12 +28,19 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
             },
             destination: flow.destination,
             protocol,
-            source_port: ports.then(|| port(FIRST_SOURCE_PORT, index)),
-            destination_port: ports.then(|| port(FIRST_SINK_PORT, index)),
+            source_port: ports.map(|[source, _]| source),
+            destination_port: ports.map(|[_, sink]| sink),
             voice: flow.voice,
         }
     });
     flows.collect()
+}
+
+/// Ports of the flow's sender and receiver, if it has such; `index` is its place in the list.
+pub(crate) fn flow_ports(flow: &Flow, index: usize) -> Option<[u16; 2]> {
+    let default = port(FIRST_SINK_PORT, index);
+    let both = [port(FIRST_SOURCE_PORT, index), flow.port.unwrap_or(default)];
+    (!matches!(flow.kind, FlowKind::Ping { .. })).then_some(both)
 }
 
 fn port(first: u16, index: usize) -> u16 {
@@ -54,8 +61,8 @@ fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
 pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
     let mut all = Vec::new();
     for (index, flow) in lab.traffic.iter().enumerate() {
-        let (to, sink) = (flow.destination, port(FIRST_SINK_PORT, index));
-        let local_port = Some(port(FIRST_SOURCE_PORT, index));
+        let [source, sink] = flow_ports(flow, index).unwrap_or_default();
+        let (to, local_port) = (flow.destination, Some(source));
         let (sender, receiver) = match flow.kind {
             FlowKind::Tcp { .. } => (
                 AppKind::TcpSource {
@@ -76,10 +83,10 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
                     port: sink,
                     local_port,
                     rate: packets_per_second(rate, size),
-                    pattern: if poisson {
-                        Pattern::Poisson
-                    } else {
-                        Pattern::Constant
+                    pattern: match flow.ticks {
+                        Some(Ticks { tick, spacing }) => Pattern::Ticked { tick, spacing },
+                        None if poisson => Pattern::Poisson,
+                        None => Pattern::Constant,
                     },
                     size,
                 },

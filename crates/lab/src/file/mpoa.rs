@@ -1,6 +1,6 @@
 //! `mpoa:` in a lab file.
 
-use super::{FlowDetect, Time};
+use super::{Atm, FlowDetect, Mac, Time};
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, scalar, section};
 use crate::tree::{Tree, Value};
@@ -13,6 +13,24 @@ scalar!(
     ShortcutQos(QosEntry), |text: &str| text.parse::<QosEntry>().map_err(|error| error.to_string()),
     { "type": "string", "description": "[SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx", "examples": ["10.2.0.10 tx=80000,1600 rx=tx", "0.0.0.0:0 10.2.0.10:5004 udp tx=240,300 rx=tx"] }
 );
+scalar!(
+    /// A protocol of flows: true is IPv6.
+    FlowProtocol(bool), |text: &str| match text {
+        "ipv4" => Ok(false),
+        "ipv6" => Ok(true),
+        _ => Err("expected ipv4 or ipv6".to_owned()),
+    },
+    { "enum": ["ipv4", "ipv6"] }
+);
+section! {
+    /// An MPOA server that does not announce itself.
+    StaticMpsFile {
+        /// Its MAC address on the ELAN of the client.
+        mac: At<Mac>,
+        /// Its control address.
+        address: At<Atm>,
+    }
+}
 section! {
     /// Parameters of MPOA.
     MpoaParams {
@@ -22,6 +40,10 @@ section! {
         flow_detect: Option<At<FlowDetect>>,
         /// Client: packets that get shortcuts of their own with guaranteed traffic; see "QoS" in docs/lab-file.md.
         qos: Option<Vec<At<ShortcutQos>>>,
+        /// Client: protocols of which flows are detected (p3); default [ipv4, ipv6].
+        protocols: Option<Vec<At<FlowProtocol>>>,
+        /// Client: MPOA servers that do not announce themselves.
+        static_mps: Option<Vec<StaticMpsFile>>,
         /// Client: ask for tags on incoming shortcuts; default false.
         tag: Option<At<bool>>,
         /// Client and server: wait before the first retry (p4); default 5s.

@@ -20,12 +20,25 @@ pub struct Flow {
     pub destination: Ipv4Addr,
     /// What is sent.
     pub kind: FlowKind,
+    /// TCP or UDP port of the receiver; `None`: 5001 and the flow's place in the list.
+    pub port: Option<u16>,
+    /// UDP: the sender's timer ticks.
+    pub ticks: Option<Ticks>,
     /// One direction of a telephone call, to be rated as such.
     pub voice: bool,
     /// When it starts.
     pub start: Duration,
     /// How long it sends; `None`: to the end of the run.
     pub duration: Option<Duration>,
+}
+
+/// A sender whose timer ticks coarsely: what has become due is sent at the next tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    /// Time between ticks, not zero.
+    pub tick: Duration,
+    /// Time between datagrams of one tick; all of a tick fit before the next.
+    pub spacing: Duration,
 }
 
 /// What a flow sends.

@@ -1,6 +1,6 @@
 //! What happens during a run: traffic, faults, captures.
 
-use super::{Class, Names, ip};
+use super::{Class, Names, ip, ports};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
@@ -20,6 +20,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             lab.traffic.push(flow);
         }
     }
+    ports::collisions(file, lab, d);
     for section in file.faults.iter().flatten() {
         if let Some(fault) = fault(section, names, lab, d) {
             lab.faults.push(fault);
@@ -61,6 +62,7 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
         check_path(section, lab, from, to, d);
     }
     let kind = kind?;
+    let (port, ticks) = (ports::port(section, d), ports::ticks(section, kind, d));
     warn_about_fragments(section, kind, lab, from, to, d);
     let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
     Some(Flow {
@@ -70,6 +72,8 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
         segment: [near, far],
         destination,
         kind,
+        port,
+        ticks,
         voice: section.kind.value.0 == Kind::Voice,
         start,
         duration: section.duration.as_ref().map(|t| t.value.0),

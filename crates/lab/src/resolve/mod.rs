@@ -19,6 +19,7 @@ mod outside;
 mod permanent;
 pub(crate) use never::kernels;
 pub(crate) use permanent::label;
+mod ports;
 mod sockets;
 
 use crate::diag::{Diagnostics, Severity, Span};

@@ -10,8 +10,8 @@ use crate::model::{Mpc, Mps};
 use crate::plan;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mpc::MpcLimits;
-use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::QosEntry;
+use aerostat_wire::{AtmAddress, MacAddr};
 
 /// The blocks that apply to one node, the node's own first; `None` if MPOA is off there.
 fn blocks<'a>(
@@ -71,6 +71,16 @@ fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
         ("tag", p.tag.as_ref().map(|v| v.at)),
         ("qos", p.qos.as_ref().and_then(|all| Some(all.first()?.at))),
         ("hold_down", p.hold_down.as_ref().map(|v| v.at)),
+        (
+            "protocols",
+            p.protocols.as_ref().and_then(|all| Some(all.first()?.at)),
+        ),
+        (
+            "static_mps",
+            p.static_mps
+                .as_ref()
+                .and_then(|all| Some(all.first()?.place)),
+        ),
     ];
     let server_only = [
         ("holding", p.holding.as_ref().map(|v| v.at)),
@@ -115,6 +125,37 @@ fn qos(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<QosEntry> {
     entries
 }
 
+/// The protocols of which flows are detected: IPv4 and IPv6.
+fn protocols(blocks: &[&MpoaParams]) -> [bool; 2] {
+    let given = blocks.iter().find_map(|block| block.protocols.as_ref());
+    let Some(given) = given else {
+        return [true; 2];
+    };
+    [false, true].map(|six| given.iter().any(|one| one.value.0 == six))
+}
+
+/// The servers of the first block that has any.
+fn static_mps(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<(MacAddr, AtmAddress)> {
+    let given = blocks.iter().find_map(|block| block.static_mps.as_ref());
+    let most = MpcLimits::default().mps;
+    let mut servers: Vec<(MacAddr, AtmAddress)> = Vec::new();
+    for (n, one) in given.into_iter().flatten().enumerate() {
+        let (mac, at) = (one.mac.value.0, one.mac.at);
+        let told = d.iter().any(|finding| finding.at == at);
+        if (mac.is_group() || mac.0 == [0; 6]) && !told {
+            d.error(at, "this is no station's MAC address");
+        } else if servers.iter().any(|known| known.0 == mac) && !told {
+            d.error(at, format!("{mac} stands here twice"));
+        } else if n == most && !told {
+            d.error(at, format!("a client knows at most {most} MPOA servers"));
+        }
+        if n < most {
+            servers.push((mac, one.address.value.0));
+        }
+    }
+    servers
+}
+
 /// The MPOA client of a host whose address (selector 0) is `address`.
 pub(super) fn client(
     lab: Option<&MpoaFile>,
@@ -154,6 +195,7 @@ pub(super) fn client(
         d,
     );
     let qos = qos(&blocks, d);
+    let static_mps = static_mps(&blocks, d);
     Some(Mpc {
         start: start(&blocks),
         control: address.with_selector(plan::SELECTOR_MPC_CONTROL),
@@ -168,6 +210,8 @@ pub(super) fn client(
             .find_map(|block| block.tag.as_ref())
             .is_some_and(|tag| tag.value),
         qos,
+        protocols: protocols(&blocks),
+        static_mps,
     })
 }
 

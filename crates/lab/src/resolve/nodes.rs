@@ -83,6 +83,7 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
                 prefix,
                 ports: Vec::new(),
                 routes: Vec::new(),
+                police: switch.police.as_ref().is_some_and(At::get),
             }),
         });
     }

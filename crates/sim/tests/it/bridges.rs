@@ -26,7 +26,12 @@ fn bench(traffic: &[&str]) -> Bench {
 }
 
 /// Rows of a table of a node, by column.
-fn rows(bench: &Bench, node: &str, what: &str, title: &str) -> Vec<BTreeMap<&'static str, String>> {
+pub(crate) fn rows(
+    bench: &Bench,
+    node: &str,
+    what: &str,
+    title: &str,
+) -> Vec<BTreeMap<&'static str, String>> {
     let id = bench.lab.find(node).expect("a node of the lab");
     let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
     let tables = node.inspect(what, bench.now()).expect("such state");

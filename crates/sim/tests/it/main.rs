@@ -9,6 +9,7 @@ mod clip;
 mod faults;
 mod hostile;
 mod joins;
+mod keys;
 mod labs;
 mod lane;
 mod nhrp;

@@ -1,0 +1,201 @@
+//! Ports of flows, and senders whose timers tick.
+
+use crate::build::flow_ports;
+use crate::diag::Diagnostics;
+use crate::field::At;
+use crate::file::{Kind, LabFile, TrafficFile};
+use crate::model::{Flow, FlowKind, Lab, NodeId, Ticks};
+use aerostat_proto::Duration;
+use std::collections::BTreeMap;
+
+/// The port that the file gives to the flow's receiver.
+pub(super) fn port(section: &TrafficFile, d: &mut Diagnostics) -> Option<u16> {
+    let given = section.port.as_ref()?;
+    if section.kind.value.0 == Kind::Ping {
+        d.error(given.at, "a ping has no port");
+        return None;
+    }
+    let port = u16::try_from(given.value).ok().filter(|port| *port > 0);
+    if port.is_none() {
+        d.error(given.at, "a port is a number from 1 to 65535");
+    }
+    port
+}
+
+/// How the sender's timer ticks, if it does.
+pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) -> Option<Ticks> {
+    let Some(tick) = &section.tick else {
+        if let Some(spacing) = &section.spacing {
+            d.error(spacing.at, "'spacing' is between datagrams of one 'tick:'");
+        }
+        return None;
+    };
+    let FlowKind::Udp {
+        size,
+        rate,
+        poisson,
+    } = kind
+    else {
+        d.error(tick.at, "tick is for udp");
+        return None;
+    };
+    if section.kind.value.0 == Kind::Voice || poisson {
+        d.error(tick.at, "tick is for udp at even distances");
+        return None;
+    }
+    let spacing = section
+        .spacing
+        .as_ref()
+        .map_or(Duration::ZERO, |t| t.value.0);
+    let ticks = Ticks {
+        tick: tick.value.0,
+        spacing,
+    };
+    let seconds = ticks.tick.as_secs_f64();
+    let most = seconds / rate.gap(size).as_secs_f64() + 1.0;
+    if ticks.tick.is_zero() || spacing.as_secs_f64() * most > seconds {
+        d.error(tick.at, "the datagrams of a tick must fit before the next")
+            .hint("a longer tick, a shorter spacing, or a lower rate");
+        return None;
+    }
+    Some(ticks)
+}
+
+/// Refuses ports that two programs of one host would have.
+pub(super) fn collisions(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    type Place = (NodeId, Option<usize>, bool, u16);
+    let mut taken: BTreeMap<Place, &Flow> = BTreeMap::new();
+    let sections = file.traffic.as_deref().unwrap_or_default();
+    // With a mistake in a flow, flows and sections do not go together; the mistake is told.
+    for (index, flow) in lab.traffic.iter().enumerate() {
+        let Some([source, sink]) = flow_ports(flow, index) else {
+            continue;
+        };
+        let udp = matches!(flow.kind, FlowKind::Udp { .. });
+        let ends = [
+            (flow.from, flow.segment[0], source),
+            (flow.to, flow.segment[1], sink),
+        ];
+        for (node, behind, port) in ends {
+            let Some(other) = taken.insert((node, behind, udp, port), flow) else {
+                continue;
+            };
+            let given = sections
+                .get(index)
+                .and_then(|section| section.port.as_ref());
+            let first = lab.traffic.iter().position(|one| one.name == other.name);
+            let theirs = first.and_then(|first| sections.get(first)?.port.as_ref());
+            let Some(At { at, .. }) = given.or(theirs) else {
+                continue;
+            };
+            let text = format!(
+                "port {port} is that of flow {} at this host, too",
+                other.name
+            );
+            d.error(*at, text)
+                .hint("flows without 'port:' have 5001 and up there, and 40001 and up where they are sent");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::build::{Builder, Flavour, programs};
+    use crate::resolve::tests::{SMALL, lab};
+    use aerostat_node::ip::apps::{AppKind, Pattern};
+    use aerostat_proto::Duration;
+
+    fn with(flows: &str) -> String {
+        format!("{SMALL}traffic: [{flows}]\n")
+    }
+
+    #[test]
+    fn flows_have_the_ports_that_the_file_gives() {
+        let lab = lab(&with(
+            "{ from: x, to: y, kind: voice, port: 5004 }, { from: x, to: y, name: t, kind: tcp, port: 80 }, \
+             { from: x, to: y, name: u, kind: udp, rate: 5pps }",
+        ));
+        let builder = Builder::new(&lab, 1, Flavour::Embedded);
+        let ports = builder.flows().iter().map(|flow| flow.destination_port);
+        assert_eq!(
+            ports.collect::<Vec<_>>(),
+            [Some(5004), Some(80), Some(5003)]
+        );
+        let mut sinks = Vec::new();
+        for (_, _, program) in programs(&lab) {
+            match program.kind {
+                AppKind::UdpSink { port } | AppKind::TcpSink { port } => sinks.push(port),
+                AppKind::UdpSource { port, .. } | AppKind::TcpSource { port, .. } => {
+                    sinks.push(port);
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(sinks, [5004, 5004, 80, 80, 5003, 5003]);
+    }
+
+    #[test]
+    fn a_sender_ticks_as_the_file_says() {
+        let lab = lab(&with(
+            "{ from: x, to: y, kind: udp, rate: 450pps, tick: 10ms, spacing: 76us }",
+        ));
+        let pattern = programs(&lab)
+            .into_iter()
+            .find_map(|(_, _, program)| match program.kind {
+                AppKind::UdpSource { pattern, .. } => Some(pattern),
+                _ => None,
+            });
+        let (tick, spacing) = (Duration::from_millis(10), Duration::from_micros(76));
+        assert_eq!(pattern, Some(Pattern::Ticked { tick, spacing }));
+    }
+
+    #[test]
+    fn mistakes() {
+        for (flow, at, says) in [
+            ("kind: ping, port: 5", "5 }", "a ping has no port"),
+            ("kind: tcp, port: 0", "0 }", "1 to 65535"),
+            ("kind: tcp, port: 65536", "65536", "1 to 65535"),
+            ("kind: tcp, tick: 10ms", "10ms", "tick is for udp"),
+            ("kind: voice, tick: 10ms", "10ms", "at even distances"),
+            (
+                "kind: udp, rate: 5pps, poisson: true, tick: 1s",
+                "1s",
+                "even",
+            ),
+            ("kind: udp, rate: 5pps, spacing: 1s", "1s", "of one 'tick:'"),
+            ("kind: udp, rate: 5pps, tick: 0s", "0s", "must fit"),
+            (
+                "kind: udp, rate: 900pps, tick: 10ms, spacing: 2ms",
+                "10ms",
+                "must fit",
+            ),
+            (
+                "kind: tcp, port: 80 }, { from: x, to: y, name: o, kind: rr, port: 80",
+                "80 }]",
+                "flow x-y",
+            ),
+            (
+                "kind: tcp, port: 5002 }, { from: x, to: y, name: o, kind: rr",
+                "5002",
+                "flow x-y",
+            ),
+            (
+                "kind: tcp }, { from: y, to: x, name: o, kind: rr, port: 40001",
+                "40001",
+                "flow x-y",
+            ),
+        ] {
+            let text = with(&format!("{{ from: x, to: y, {flow} }}"));
+            let said = crate::parse("t.atm.yml", &text, &[])
+                .expect_err(flow)
+                .to_string();
+            assert!(said.contains(says), "{flow}: {said}");
+            let line = text.lines().last().expect("a line");
+            let column = line.find(at).expect("a place") + 1;
+            assert!(
+                said.contains(&format!(":{column}: error")),
+                "{flow}: {said}"
+            );
+        }
+    }
+}

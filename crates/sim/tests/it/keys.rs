@@ -1,0 +1,93 @@
+//! Keys of the lab file have their effect in a run.
+
+use crate::bench::{Bench, repository_lab};
+use crate::bridges::rows;
+use aerostat_node::ip::meter::Side;
+use aerostat_proto::Duration;
+
+/// Enough of the transfer to be a flow.
+const SHORT: &str = "traffic.bulk.duration=200ms";
+
+/// The two subnets, with these changes, after eight seconds.
+fn after(set: &[&str]) -> Bench {
+    let mut bench = Bench::new(repository_lab("two-subnets", set), 1);
+    bench.run(Duration::from_secs(8));
+    bench
+}
+
+/// Destination, port and traffic of the shortcuts of the sender.
+fn shortcuts(bench: &Bench) -> Vec<[String; 3]> {
+    let rows = rows(bench, "urku", "mpc", "ingress");
+    let with = rows
+        .iter()
+        .filter(|row| !row["vci"].is_empty() && row["vci"] != "-");
+    with.map(|row| ["destination", "port", "traffic"].map(|name| row[name].clone()))
+        .collect()
+}
+
+#[test]
+fn an_entry_with_a_port_is_for_the_flow_with_that_port() {
+    let entry = "0.0.0.0:0 10.2.0.10:5004 udp tx=3000,1600 rx=tx";
+    let set = |port: &str| {
+        let flow = format!(
+            "traffic.bulk={{ name: bulk, from: urku, to: sello, kind: udp, rate: 100pps, start: 4s, {port} }}"
+        );
+        let entry = format!("hosts.urku.mpoa.qos=[\"{entry}\"]");
+        after(&[&flow, &entry])
+    };
+    let guaranteed = |bench: &Bench| {
+        let all = shortcuts(bench);
+        all.iter()
+            .filter(|[.., traffic]| traffic.contains("cbr"))
+            .count()
+    };
+    let with = set("port: 5004");
+    assert_eq!(guaranteed(&with), 1, "{:?}", shortcuts(&with));
+    let without = set("size: 1000");
+    assert_eq!(guaranteed(&without), 0, "{:?}", shortcuts(&without));
+}
+
+#[test]
+fn flows_of_protocols_that_are_not_watched_get_no_shortcuts() {
+    assert_eq!(shortcuts(&after(&[SHORT])).len(), 1);
+    assert!(shortcuts(&after(&[SHORT, "mpoa.protocols=[ipv6]"])).is_empty());
+    assert_eq!(
+        shortcuts(&after(&[SHORT, "mpoa.protocols=[ipv4]"])).len(),
+        1
+    );
+}
+
+#[test]
+fn a_server_that_does_not_announce_itself_is_known_if_the_file_names_it() {
+    let address = "47.0005.80ffe1000000f21a26d8.0020ea0000b0.34";
+    let known = format!(
+        "hosts.urku.mpoa.static_mps=[{{ mac: '02:00:00:00:00:07', address: '{address}' }}]"
+    );
+    for (set, count) in [(vec![], 0), (vec![SHORT, &known], 1)] {
+        let mut bench = Bench::new(repository_lab("two-subnets", &set), 1);
+        bench.run(Duration::from_secs(3));
+        let id = bench.lab.find("urku").expect("a host");
+        let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
+        let tables = node.inspect("mpc", bench.now()).expect("a client");
+        let text = format!("{tables:?}");
+        assert_eq!(text.matches("02:00:00:00:00:07").count(), count, "{text}");
+    }
+}
+
+#[test]
+fn a_sender_whose_timer_ticks_sends_in_bursts() {
+    let flow = "traffic.bulk={ name: bulk, from: urku, to: sello, kind: udp, rate: 450pps, start: 4s, tick: 10ms, spacing: 76us }";
+    let bench = after(&[flow]);
+    let flow = bench.flow("bulk");
+    let sent = bench.log.samples.iter();
+    let sent: Vec<_> = sent
+        .filter(|s| s.flow.0 == flow && s.side == Side::Sent)
+        .map(|s| s.at.as_nanos())
+        .collect();
+    assert!(sent.len() > 1700, "{}", sent.len());
+    let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
+    let within = gaps.filter(|gap| *gap == 76_000).count();
+    // Of 4.5 datagrams of a tick all but the first follow another.
+    let share = within as f64 / sent.len() as f64;
+    assert!((0.75..0.80).contains(&share), "{share}");
+}
