@@ -1,8 +1,10 @@
 //! What can be typed. The examples in the help texts are tests.
 
 mod manage;
+mod measure;
 
 pub(crate) use manage::*;
+pub(crate) use measure::*;
 
 use crate::output::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -87,6 +89,12 @@ pub(crate) enum Command {
     Exec(ExecArgs),
     /// Open a shell inside a host of a running lab
     Shell(ShellArgs),
+    /// Ping from one host of a running lab to another
+    Ping(PingArgs),
+    /// Ping from every host of a running lab to every other one
+    Pingall(PingallArgs),
+    /// Measure the TCP throughput between two hosts of a running lab
+    Iperf(IperfArgs),
     /// Check what this system lacks for live labs
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
@@ -467,7 +475,7 @@ pub(crate) struct ValidateArgs {
 The exit code is that of the command.
 
 Examples:
-  aerostat exec urku -- ping -c 3 10.2.0.10
+  aerostat exec urku -- ping -c 3 sello
   aerostat exec --lab two-subnets sello -- iperf3 -s")]
 pub(crate) struct ExecArgs {
     /// Kernel host or router

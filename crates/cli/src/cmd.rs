@@ -13,6 +13,7 @@ mod inspect;
 mod linux_atm;
 mod ls;
 mod man;
+mod measure;
 mod mount;
 mod move_station;
 mod pvc;
@@ -54,6 +55,9 @@ pub(crate) fn dispatch(cli: Cli) -> Outcome {
         Command::Validate(args) => validate::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Shell(args) => exec::shell(&args),
+        Command::Ping(args) => measure::ping(&args),
+        Command::Pingall(args) => measure::pingall(&args),
+        Command::Iperf(args) => measure::iperf(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completion(args) => completion::run(&args),
         Command::Man(args) => man::run(&args),

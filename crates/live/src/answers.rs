@@ -3,7 +3,9 @@
 use crate::control::{Answer, FaultAction, Reply, Request};
 use crate::driver::Driver;
 use crate::ladder::Wanted;
+use crate::names;
 use crate::outside;
+use crate::programs;
 use crate::pvc;
 use crate::qos;
 use crate::world::Machine;
@@ -71,6 +73,13 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         // It is done elsewhere, see `move_station`.
         Request::Move { .. } => Reply::Answer(Answer::error("not now", "")),
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
+        Request::Hosts => Reply::Answer(programs::hosts(driver)),
+        Request::ProgramStart { node, program } => {
+            Reply::Answer(programs::start(driver, node, program, now).unwrap_or_else(|e| e))
+        }
+        Request::ProgramReport { node, id, forget } => {
+            Reply::Answer(programs::report(driver, (node, *id), *forget, now).unwrap_or_else(|e| e))
+        }
         Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),
         Request::Trace { links, data, story } => {
             trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer)
@@ -351,7 +360,7 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
         .collect::<Result<Vec<_>, _>>();
     let copies = copies.map_err(|error| Answer::error(error.to_string(), ""))?;
     Ok(Reply::Descriptors(
-        Answer::Ok(json!({ "node": name })),
+        Answer::Ok(json!({ "node": name, "hosts": names::text(driver.lab) })),
         copies,
     ))
 }

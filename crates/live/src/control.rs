@@ -5,6 +5,7 @@
 //! to the lab's loop and waits. The loop itself never blocks on a client: streams go through bounded
 //! channels, and what a slow client does not take is dropped and counted.
 
+use crate::programs::Program;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
@@ -114,6 +115,24 @@ pub enum Request {
     Exec {
         /// Node name.
         node: String,
+    },
+    /// All hosts, with their kinds and addresses.
+    Hosts,
+    /// Start a program on an embedded host. The answer is its number.
+    ProgramStart {
+        /// Host name, also of one on a segment.
+        node: String,
+        /// What it does.
+        program: Program,
+    },
+    /// What a program that `ProgramStart` began has found so far.
+    ProgramReport {
+        /// As in `ProgramStart`.
+        node: String,
+        /// The number that was answered.
+        id: u32,
+        /// End it if it runs, and forget it.
+        forget: bool,
     },
     /// A pcapng stream of links, until the client closes.
     Capture {

@@ -13,6 +13,7 @@ use crate::control::{self, Pending, Request};
 use crate::daemons::{self, Daemons};
 use crate::namespace::NetNs;
 use crate::outside;
+use crate::programs::Commanded;
 use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
@@ -94,6 +95,8 @@ pub(crate) struct Driver<'a> {
     tap_of: BTreeMap<(usize, usize), usize>,
     /// Links out of the lab.
     pub(crate) outside: Vec<outside::Link>,
+    /// Programs that clients of the control socket began.
+    pub(crate) commanded: Commanded,
     /// Daemons in processes of their own.
     pub(crate) daemons: Option<Daemons>,
     /// Routes of kernel routers.
@@ -203,6 +206,7 @@ impl<'a> Driver<'a> {
             signals,
             directory: claim.directory().to_owned(),
             story: Story::default(),
+            commanded: Commanded::default(),
             names: Names::new(lab),
             stats: FlowStats::new(builder.flows()),
             faults: lab.faults.iter().cloned().collect(),

@@ -8,6 +8,7 @@
 //! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When
 //! PID 1 of a namespace dies, the kernel kills every process in it: that is the whole clean-up.
 
+use crate::names::Identity;
 use crate::namespace::{enter, unshare_pids_and_mounts};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal};
@@ -153,16 +154,30 @@ pub fn run_init() -> io::Result<()> {
 
 /// Runs `argv` inside a lab and returns its exit code (128 + signal if one killed it).
 ///
-/// `lab` are the descriptors of [`LabProcesses::descriptors`], `net` the host's network namespace. The
+/// `identity` gives it the names of the lab; what the kernel refuses of that is told on standard error, and the command runs all the
+/// same. `lab` are the descriptors of [`LabProcesses::descriptors`], `net` the host's network namespace. The
 /// terminal is passed on as it is; Ctrl-C reaches the command, not the caller. Single-threaded callers only.
 ///
 /// # Errors
 /// When a namespace cannot be entered or the command cannot be started.
-pub fn enter_and_run(lab: &[OwnedFd], net: &OwnedFd, argv: &[String]) -> io::Result<i32> {
+pub fn enter_and_run(
+    lab: &[OwnedFd],
+    net: &OwnedFd,
+    identity: &Identity,
+    argv: &[String],
+) -> io::Result<i32> {
+    enter_lab(lab, net, identity)?;
+    run_inside(argv)
+}
+
+/// Moves the calling process, and its children's processes, into a host of a lab. Single-threaded callers only.
+///
+/// # Errors
+/// When a namespace cannot be entered.
+pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Result<()> {
     let [pid_ns, mount_ns, user_ns] = lab else {
         return Err(io::Error::other("the lab sent too few descriptors"));
     };
-    let directory = std::env::current_dir().ok();
     // A lab of root lives in our own user namespace, which cannot be entered again.
     let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
     let own = rustix::fs::stat("/proc/self/ns/user")?;
@@ -171,7 +186,18 @@ pub fn enter_and_run(lab: &[OwnedFd], net: &OwnedFd, argv: &[String]) -> io::Res
     }
     enter(net.as_fd(), LinkNameSpaceType::Network)?;
     enter(pid_ns.as_fd(), LinkNameSpaceType::ProcessID)?;
+    let directory = std::env::current_dir().ok();
     enter(mount_ns.as_fd(), LinkNameSpaceType::Mount)?;
+    if let Err(error) = identity.assume() {
+        eprintln!("warning: names of the lab are missing: {error}");
+    }
+    if let Some(directory) = directory.filter(|d| d.is_dir()) {
+        let _ = std::env::set_current_dir(directory);
+    }
+    Ok(())
+}
+
+fn run_inside(argv: &[String]) -> io::Result<i32> {
     let [program, arguments @ ..] = argv else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -180,9 +206,6 @@ pub fn enter_and_run(lab: &[OwnedFd], net: &OwnedFd, argv: &[String]) -> io::Res
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    if let Some(directory) = directory.filter(|d| d.is_dir()) {
-        command.current_dir(directory);
-    }
     let ignore = ignore_interrupts()?;
     let mut child = command
         .spawn()

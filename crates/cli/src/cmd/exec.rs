@@ -4,6 +4,8 @@ use crate::args::{ExecArgs, RunningLab, ShellArgs};
 use crate::client;
 use crate::exit::{Failure, Outcome};
 use aerostat_live::control::Request;
+use aerostat_live::names::Identity;
+use aerostat_live::runtime_dir;
 use aerostat_live::supervisor::enter_and_run;
 
 /// Runs a command in a host; the exit code is the command's own.
@@ -18,18 +20,25 @@ pub(crate) fn shell(args: &ShellArgs) -> Outcome {
 }
 
 fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
+    let lab = client::choose(which)?.name;
     let mut client = client::connect(which)?;
     let request = Request::Exec {
         node: node.to_owned(),
     };
     // The lab's own namespaces come first, that of the host's network last.
-    let (_, mut descriptors) = client::ask_with_descriptors(&mut client, &request)?;
+    let (answer, mut descriptors) = client::ask_with_descriptors(&mut client, &request)?;
     let Some(net) = descriptors.pop() else {
         return Err(Failure::failed(format!(
             "the lab sent no namespace of {node}"
         )));
     };
-    let code = enter_and_run(&descriptors, &net, argv)?;
+    let scratch = runtime_dir::socket_of(&lab).with_file_name("");
+    let identity = Identity {
+        host: node.to_owned(),
+        hosts: answer["hosts"].as_str().unwrap_or_default().to_owned(),
+        scratch,
+    };
+    let code = enter_and_run(&descriptors, &net, &identity, argv)?;
     // The codes of a foreign command are not ours to interpret.
     std::process::exit(code);
 }

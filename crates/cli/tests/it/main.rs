@@ -7,6 +7,7 @@ mod joined;
 mod linux_atm;
 mod live;
 mod mount;
+mod names;
 mod nhrp;
 mod policing;
 mod pvc;

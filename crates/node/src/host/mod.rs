@@ -32,6 +32,7 @@ mod clip;
 mod ip;
 mod management;
 mod moves;
+mod programs;
 mod segment;
 mod service;
 pub mod sockets;

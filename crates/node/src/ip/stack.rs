@@ -233,6 +233,12 @@ impl Stack {
         self.apps.get(&app).map(App::result)
     }
 
+    /// Whether a program has ended; `None` if there is no such program.
+    #[must_use]
+    pub fn is_over(&self, app: AppId) -> Option<bool> {
+        self.apps.get(&app).map(App::is_over)
+    }
+
     /// The results of all programs so far.
     pub fn reports(&self) -> impl Iterator<Item = (AppId, AppResult)> {
         self.apps.iter().map(|(id, app)| (*id, app.result()))
@@ -253,6 +259,11 @@ impl Stack {
             }
             AppCommand::Stop(id) => match self.apps.get_mut(&id) {
                 Some(app) => app.stop(now),
+                None => return Err(Refused("no such program")),
+            },
+            AppCommand::Forget(id) => match self.apps.get(&id) {
+                Some(app) if app.is_over() => drop(self.apps.remove(&id)),
+                Some(_) => return Err(Refused("this program has not ended")),
                 None => return Err(Refused("no such program")),
             },
         }

@@ -46,6 +46,8 @@ pub enum AppCommand {
     Start(AppSpec),
     /// Ends a program as if its duration were over.
     Stop(AppId),
+    /// Forgets a program that has ended, with its result.
+    Forget(AppId),
 }
 
 /// A program to run.

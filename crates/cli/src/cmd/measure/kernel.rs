@@ -1,0 +1,108 @@
+//! The system's programs inside kernel hosts, with an end to their time.
+
+use crate::exit::Failure;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Fails with a hint if a program is not installed.
+pub(super) fn need(program: &str, package: &str) -> Result<(), Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    if found || Path::new("/usr/sbin").join(program).is_file() {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "kernel hosts run the system's {program}, which is not installed"
+    ))
+    .hint(format!(
+        "Debian package {package}; or start the lab with --embedded"
+    )))
+}
+
+/// A program that runs inside a kernel host.
+pub(super) struct Inside {
+    child: Child,
+    out: Option<JoinHandle<String>>,
+    err: Option<JoinHandle<String>>,
+    deadline: Instant,
+}
+
+/// How it ended.
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) out: String,
+    pub(super) err: String,
+}
+
+impl Inside {
+    /// Starts `argv` inside `node` of the lab; it ends after `longest` at the latest.
+    pub(super) fn start(
+        lab: &str,
+        node: &str,
+        argv: &[String],
+        longest: Duration,
+    ) -> io::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["exec", "--lab", lab, node, "--"])
+            .args(argv)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let out = child.stdout.take().map(|mut pipe: ChildStdout| {
+            std::thread::spawn(move || {
+                let mut text = String::new();
+                let _ = pipe.read_to_string(&mut text);
+                text
+            })
+        });
+        let err = child.stderr.take().map(|mut pipe: ChildStderr| {
+            std::thread::spawn(move || {
+                let mut text = String::new();
+                let _ = pipe.read_to_string(&mut text);
+                text
+            })
+        });
+        let deadline = Instant::now() + longest;
+        Ok(Self {
+            child,
+            out,
+            err,
+            deadline,
+        })
+    }
+
+    /// How it ended; `None` while it runs.
+    pub(super) fn poll(&mut self) -> io::Result<Option<Ended>> {
+        let code = match self.child.try_wait()? {
+            Some(status) => status.code(),
+            None if Instant::now() < self.deadline => return Ok(None),
+            None => {
+                self.child.kill()?;
+                self.child.wait()?;
+                // Whatever it started keeps the pipes: nobody waits for that.
+                (self.out, self.err) = (None, None);
+                None
+            }
+        };
+        let text = |reader: Option<JoinHandle<String>>| {
+            reader
+                .and_then(|reader| reader.join().ok())
+                .unwrap_or_default()
+        };
+        let (out, err) = (text(self.out.take()), text(self.err.take()));
+        Ok(Some(Ended { code, out, err }))
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `aerostat ping`, `pingall` and `iperf`: what hosts of a running lab, of either kind, find out about each other.
+
+mod iperf;
+mod kernel;
+mod ping;
+
+pub(crate) use iperf::iperf;
+pub(crate) use ping::{ping, pingall};
+
+use crate::client;
+use crate::exit::Failure;
+use aerostat_live::control::{Client, Request};
+use serde::Deserialize;
+use serde_json::Value;
+use std::net::Ipv4Addr;
+
+/// A host or router of the lab.
+#[derive(Clone, Debug, Deserialize)]
+struct Host {
+    name: String,
+    /// `host` or `router`.
+    what: String,
+    /// `kernel` or `embedded`.
+    kind: String,
+    address: Ipv4Addr,
+}
+
+impl Host {
+    fn is_kernel(&self) -> bool {
+        self.kind == "kernel"
+    }
+}
+
+/// What the lab answers.
+fn understood<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Failure> {
+    serde_json::from_value(value)
+        .map_err(|error| Failure::failed(format!("the lab's answer makes no sense: {error}")))
+}
+
+/// The hosts and routers of the lab.
+fn hosts(client: &mut Client) -> Result<Vec<Host>, Failure> {
+    #[derive(Deserialize)]
+    struct Answer {
+        hosts: Vec<Host>,
+    }
+    let answer: Answer = understood(client::ask(client, &Request::Hosts)?)?;
+    Ok(answer.hosts)
+}
+
+/// The one of this name.
+fn find<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
+    hosts.iter().find(|host| host.name == name).ok_or_else(|| {
+        let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+        Failure::failed(format!("there is no host '{name}'"))
+            .hint(format!("hosts: {}", names.join(", ")))
+    })
+}
+
+/// One that can run programs.
+fn runner<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
+    let host = find(hosts, name)?;
+    if host.what == "router" && !host.is_kernel() {
+        return Err(
+            Failure::failed(format!("{name} is an embedded router: it runs no programs"))
+                .hint("name a host, or start the lab with kernel hosts"),
+        );
+    }
+    Ok(host)
+}

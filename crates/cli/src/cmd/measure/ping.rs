@@ -1,0 +1,286 @@
+//! `aerostat ping` and `pingall`.
+
+use super::kernel::{self, Inside};
+use super::{Host, find, hosts, runner, understood};
+use crate::args::{PingArgs, PingHow, PingallArgs};
+use crate::client;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, Format, Rows};
+use aerostat_live::control::{Client, Request};
+use aerostat_live::programs::Program;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+/// Pairs that are asked at a time.
+const AT_ONCE: usize = 64;
+/// Most pairs of `pingall`.
+const MOST_PAIRS: usize = 10_000;
+/// How often running pings are looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long answers are waited for after the last request, in kernel hosts.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+/// What starting a program may take.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// Who asks whom.
+struct Pair {
+    from: Host,
+    to: String,
+    address: Ipv4Addr,
+}
+
+/// What one pair has found.
+struct Found {
+    pair: Pair,
+    sent: u64,
+    received: u64,
+    /// Least, mean, most, ms.
+    rtt: Option<[f64; 3]>,
+}
+
+/// One host asks another.
+pub(crate) fn ping(args: &PingArgs) -> Outcome {
+    let lab = client::choose(&args.which)?.name;
+    let mut client = client::connect(&args.which)?;
+    let hosts = hosts(&mut client)?;
+    let from = runner(&hosts, &args.from)?.clone();
+    let address = match args.to.parse() {
+        Ok(address) => address,
+        Err(_) => find(&hosts, &args.to)?.address,
+    };
+    let to = args.to.clone();
+    let pair = Pair { from, to, address };
+    let found = ask(&mut client, &lab, vec![pair], &args.how)?;
+    tell(&found, args.output.output)
+}
+
+/// Every host asks every other one.
+pub(crate) fn pingall(args: &PingallArgs) -> Outcome {
+    let lab = client::choose(&args.which)?.name;
+    let mut client = client::connect(&args.which)?;
+    let hosts = hosts(&mut client)?;
+    let hosts: Vec<Host> = hosts
+        .into_iter()
+        .filter(|host| host.what == "host")
+        .collect();
+    let count = hosts.len() * hosts.len().saturating_sub(1);
+    if count > MOST_PAIRS {
+        let text = format!(
+            "{} hosts are {count} pairs: more than {MOST_PAIRS}",
+            hosts.len()
+        );
+        return Err(Failure::failed(text).hint("'aerostat ping A B' asks one"));
+    }
+    let mut pairs = Vec::new();
+    for from in &hosts {
+        for to in hosts.iter().filter(|to| to.name != from.name) {
+            let (from, address, to) = (from.clone(), to.address, to.name.clone());
+            pairs.push(Pair { from, to, address });
+        }
+    }
+    let found = ask(&mut client, &lab, pairs, &args.how)?;
+    tell(&found, args.output.output)
+}
+
+/// A ping on its way.
+enum Running {
+    Kernel(Inside),
+    Embedded { id: u32, deadline: Instant },
+}
+
+fn ask(
+    client: &mut Client,
+    lab: &str,
+    pairs: Vec<Pair>,
+    how: &PingHow,
+) -> Result<Vec<Found>, Failure> {
+    if pairs.iter().any(|pair| pair.from.is_kernel()) {
+        kernel::need("ping", "iputils-ping")?;
+    }
+    let mut waiting: VecDeque<(usize, Pair)> = pairs.into_iter().enumerate().collect();
+    let mut running: VecDeque<(usize, Pair, Running)> = VecDeque::new();
+    let mut found = BTreeMap::new();
+    while !waiting.is_empty() || !running.is_empty() {
+        while running.len() < AT_ONCE
+            && let Some((place, pair)) = waiting.pop_front()
+        {
+            let began = begin(client, lab, &pair, how)?;
+            running.push_back((place, pair, began));
+        }
+        std::thread::sleep(LOOK);
+        for _ in 0..running.len() {
+            let Some((place, pair, mut ping)) = running.pop_front() else {
+                break;
+            };
+            match look(client, &pair, &mut ping)? {
+                Some((sent, received, rtt)) => {
+                    let one = Found {
+                        pair,
+                        sent,
+                        received,
+                        rtt,
+                    };
+                    found.insert(place, one);
+                }
+                None => running.push_back((place, pair, ping)),
+            }
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+fn begin(client: &mut Client, lab: &str, pair: &Pair, how: &PingHow) -> Result<Running, Failure> {
+    let sending = Duration::from_secs_f64(f64::from(how.count) * how.interval);
+    if pair.from.is_kernel() {
+        let argv = [
+            "ping".to_owned(),
+            "-n".to_owned(),
+            format!("-c{}", how.count),
+            format!("-i{}", how.interval),
+            format!("-s{}", how.size),
+            format!("-W{}", LAST_WAIT.as_secs()),
+            pair.address.to_string(),
+        ];
+        let longest = sending + LAST_WAIT + SLACK;
+        let inside = Inside::start(lab, &pair.from.name, &argv, longest)?;
+        return Ok(Running::Kernel(inside));
+    }
+    #[derive(Deserialize)]
+    struct Began {
+        id: u32,
+    }
+    let program = Program::Ping {
+        to: pair.address,
+        count: how.count,
+        interval_ms: ((how.interval * 1000.0) as u64).max(1),
+        size: how.size.into(),
+    };
+    let node = pair.from.name.clone();
+    let began = client::ask(client, &Request::ProgramStart { node, program })?;
+    let Began { id } = understood(began)?;
+    let deadline = Instant::now() + sending + SLACK;
+    Ok(Running::Embedded { id, deadline })
+}
+
+type Result3 = (u64, u64, Option<[f64; 3]>);
+
+fn look(client: &mut Client, pair: &Pair, ping: &mut Running) -> Result<Option<Result3>, Failure> {
+    match ping {
+        Running::Kernel(inside) => {
+            let Some(ended) = inside.poll()? else {
+                return Ok(None);
+            };
+            let said = || format!("ping at {}: {}", pair.from.name, ended.err.trim());
+            summary(&ended.out)
+                .map(Some)
+                .ok_or_else(|| Failure::failed(said()))
+        }
+        Running::Embedded { id, deadline } => {
+            #[derive(Deserialize)]
+            struct Report {
+                over: bool,
+                sent: u64,
+                received: u64,
+                rtt_min_us: f64,
+                rtt_mean_us: f64,
+                rtt_max_us: f64,
+            }
+            let forget = Instant::now() > *deadline;
+            let mut report = |forget| -> Result<Report, Failure> {
+                let (node, id) = (pair.from.name.clone(), *id);
+                let request = Request::ProgramReport { node, id, forget };
+                understood(client::ask(client, &request)?)
+            };
+            let seen = report(forget)?;
+            if !seen.over && !forget {
+                return Ok(None);
+            }
+            if !forget {
+                report(true)?;
+            }
+            let rtt = [seen.rtt_min_us, seen.rtt_mean_us, seen.rtt_max_us].map(|us| us / 1000.0);
+            let rtt = (seen.received > 0).then_some(rtt);
+            Ok(Some((seen.sent, seen.received, rtt)))
+        }
+    }
+}
+
+/// What the system's ping says at its end.
+fn summary(text: &str) -> Option<Result3> {
+    let line = text
+        .lines()
+        .find(|line| line.contains("packets transmitted"))?;
+    let mut numbers = line
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|word| !word.is_empty());
+    let sent = numbers.next()?.parse().ok()?;
+    let received = numbers.next()?.parse().ok()?;
+    let times = text
+        .lines()
+        .find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
+    let rtt = times.and_then(|times| {
+        let mut times = times.split(['/', ' ']).map(str::parse);
+        Some([
+            times.next()?.ok()?,
+            times.next()?.ok()?,
+            times.next()?.ok()?,
+        ])
+    });
+    Some((sent, received, rtt))
+}
+
+fn tell(found: &[Found], format: Format) -> Outcome {
+    let mut rows = Rows::new(&[
+        "from",
+        "to",
+        "sent",
+        "received",
+        "lost",
+        "rtt_min_ms",
+        "rtt_mean_ms",
+        "rtt_max_ms",
+    ]);
+    let ms = |value: f64| json!((value * 1000.0).round() / 1000.0);
+    for one in found {
+        let rtt = one
+            .rtt
+            .map_or([Value::Null, Value::Null, Value::Null], |rtt| rtt.map(ms));
+        let [min, mean, max] = rtt;
+        rows.push(vec![
+            json!(one.pair.from.name),
+            json!(one.pair.to),
+            json!(one.sent),
+            json!(one.received),
+            json!(one.sent.saturating_sub(one.received)),
+            min,
+            mean,
+            max,
+        ]);
+    }
+    output::write(format, "aerostat.ping.v1", &[rows])?;
+    if found.iter().any(|one| one.received == 0) {
+        return Ok(Exit::Failed);
+    }
+    let whole = found.iter().all(|one| one.received == one.sent);
+    Ok(if whole { Exit::Ok } else { Exit::Warnings })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_iputils_ping_says_is_understood() {
+        let good = "PING 10.1.0.20 (10.1.0.20) 56(84) bytes of data.\n\n--- 10.1.0.20 ping statistics ---\n\
+            3 packets transmitted, 2 received, 33.3333% packet loss, time 402ms\n\
+            rtt min/avg/max/mdev = 0.101/0.202/0.303/0.040 ms\n";
+        assert_eq!(summary(good), Some((3, 2, Some([0.101, 0.202, 0.303]))));
+        let dead = "--- 10.1.0.77 ping statistics ---\n\
+            3 packets transmitted, 0 received, +3 errors, 100% packet loss, time 2030ms\npipe 3\n";
+        assert_eq!(summary(dead), Some((3, 0, None)));
+        assert_eq!(summary("ping: connect: Network is unreachable\n"), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! Programs that a client of the control socket runs on embedded hosts: what `aerostat ping` and `iperf` need there.
+
+use crate::control::Answer;
+use crate::driver::Driver;
+use crate::world::Machine;
+use aerostat_lab::model::{NodeId, NodeKind};
+use aerostat_node::host::{Host, HostCommand};
+use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
+use aerostat_proto::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// First number of such programs; those of the lab file count from 0.
+///
+/// Own ports and identifiers of a program follow from its number, modulo 16384: these stay away from the first 8192.
+const FIRST: u32 = (1 << 24) + 8192;
+/// Such programs at a time, over all hosts; beyond that the oldest is ended and forgotten.
+const MOST: usize = 4096;
+/// Longest time of a program, s; most pings of one, and their least interval, ms.
+const LONGEST: u64 = 3600;
+const MOST_PINGS: u32 = 1_000_000;
+const LEAST_INTERVAL: u64 = 1;
+
+/// What a program does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// ICMP echo requests.
+    Ping {
+        /// The host asked.
+        to: Ipv4Addr,
+        /// Requests, 1 to 1000000.
+        count: u32,
+        /// Between them, ms, at least 1.
+        interval_ms: u64,
+        /// Octets of data in a request.
+        size: usize,
+    },
+    /// Sends as fast as TCP allows.
+    TcpSource {
+        /// The sink's host.
+        to: Ipv4Addr,
+        /// The sink's port.
+        port: u16,
+        /// For so long, 1 to 3600 s.
+        seconds: u64,
+    },
+    /// Takes what `TcpSource` sends.
+    TcpSink {
+        /// Port to listen on.
+        port: u16,
+        /// For so long, 1 to 3600 s.
+        seconds: u64,
+    },
+}
+
+/// The programs that clients began.
+#[derive(Debug, Default)]
+pub(crate) struct Commanded {
+    next: u32,
+    /// Oldest first.
+    all: VecDeque<(NodeId, Option<usize>, AppId)>,
+}
+
+/// A host by name: the node, and the number of a station behind it.
+fn place(driver: &Driver<'_>, name: &str) -> Option<(NodeId, Option<usize>)> {
+    if let Some(id) = driver.lab.find(name) {
+        return Some((id, None));
+    }
+    driver.lab.nodes().find_map(|(id, node)| match &node.kind {
+        NodeKind::Host(host) => {
+            let behind = host
+                .bridge
+                .iter()
+                .position(|station| station.name == name)?;
+            Some((id, Some(behind)))
+        }
+        _ => None,
+    })
+}
+
+fn host<'a>(driver: &'a Driver<'_>, id: NodeId) -> Option<&'a Host> {
+    let mut machines = driver.world.machines();
+    match machines.find(|(node, ..)| *node == id) {
+        Some((_, _, Some(Machine::Station(station)))) => Some(station.host()),
+        _ => None,
+    }
+}
+
+/// All hosts and routers: name, kind (`embedded`, `kernel`) and first IPv4 address.
+pub(crate) fn hosts(driver: &Driver<'_>) -> Answer {
+    let mut all: Vec<Value> = Vec::new();
+    for (id, node) in driver.lab.nodes() {
+        let what = match &node.kind {
+            NodeKind::Host(_) => "host",
+            NodeKind::Router(_) => "router",
+            _ => continue,
+        };
+        let kind = if driver.namespaces.contains_key(&id.0) {
+            "kernel"
+        } else {
+            "embedded"
+        };
+        if let Some(lec) = node.lecs().first() {
+            all.push(json!({ "name": node.name, "what": what, "kind": kind, "address": lec.ip }));
+        }
+        if let NodeKind::Host(host) = &node.kind {
+            for station in &host.bridge {
+                let (name, ip) = (&station.name, station.ip);
+                all.push(json!({ "name": name, "what": "host", "kind": kind, "address": ip }));
+            }
+        }
+    }
+    Answer::Ok(json!({ "hosts": all, "ready": driver.ready }))
+}
+
+fn spec(driver: &Driver<'_>, program: &Program, now: Instant) -> Result<AppSpec, Answer> {
+    let out_of = |what: &str| Answer::error(what, "");
+    let id = AppId(FIRST + driver.commanded.next % (1 << 24));
+    let (kind, duration) = match *program {
+        Program::Ping {
+            to,
+            count,
+            interval_ms,
+            size,
+        } => {
+            if !(1..=MOST_PINGS).contains(&count) || interval_ms < LEAST_INTERVAL {
+                return Err(out_of(
+                    "a ping has 1 to 1000000 requests, 1 ms apart or more",
+                ));
+            }
+            let interval = Duration::from_millis(interval_ms.min(LONGEST * 1000));
+            let kind = AppKind::Ping {
+                to,
+                count: Some(count),
+                interval,
+                size,
+                ttl: None,
+            };
+            (kind, None)
+        }
+        Program::TcpSource { to, port, seconds } => {
+            let kind = AppKind::TcpSource {
+                to,
+                port,
+                local_port: None,
+                octets: None,
+            };
+            (kind, Some(seconds))
+        }
+        Program::TcpSink { port, seconds } => (AppKind::TcpSink { port }, Some(seconds)),
+    };
+    if duration.is_some_and(|seconds| !(1..=LONGEST).contains(&seconds)) {
+        return Err(out_of("a transfer takes 1 to 3600 seconds"));
+    }
+    Ok(AppSpec {
+        id,
+        start: now,
+        duration: duration.map(Duration::from_secs),
+        kind,
+    })
+}
+
+/// Starts a program on an embedded host.
+pub(crate) fn start(
+    driver: &mut Driver<'_>,
+    name: &str,
+    program: &Program,
+    now: Instant,
+) -> Result<Answer, Answer> {
+    let Some((node, behind)) = place(driver, name) else {
+        return Err(Answer::error(format!("there is no host '{name}'"), ""));
+    };
+    match host(driver, node) {
+        None => return Err(Answer::error(format!("{name} is down"), "")),
+        Some(host) if !host.runs_programs(behind) => {
+            return Err(Answer::error(format!("{name} is no embedded host"), ""));
+        }
+        Some(_) => {}
+    }
+    let spec = spec(driver, program, now)?;
+    let id = spec.id;
+    let command = HostCommand::app(behind, AppCommand::Start(spec));
+    driver.world.command(node, command, now);
+    let began = host(driver, node).and_then(|host| host.program(behind, id));
+    if began.is_none() {
+        let text = format!("{name} does not run this program");
+        return Err(Answer::error(text, "is the packet larger than its MTU?"));
+    }
+    driver.commanded.next = driver.commanded.next.wrapping_add(1);
+    driver.commanded.all.push_back((node, behind, id));
+    if driver.commanded.all.len() > MOST
+        && let Some(oldest) = driver.commanded.all.pop_front()
+    {
+        forget(driver, oldest, now);
+    }
+    Ok(Answer::Ok(json!({ "id": id.0 })))
+}
+
+fn forget(
+    driver: &mut Driver<'_>,
+    (node, behind, id): (NodeId, Option<usize>, AppId),
+    now: Instant,
+) {
+    for command in [AppCommand::Stop(id), AppCommand::Forget(id)] {
+        let command = HostCommand::app(behind, command);
+        driver.world.command(node, command, now);
+    }
+}
+
+/// What a program has found so far.
+pub(crate) fn report(
+    driver: &mut Driver<'_>,
+    (name, id): (&str, u32),
+    forget_it: bool,
+    now: Instant,
+) -> Result<Answer, Answer> {
+    let known = |(node, behind)| {
+        let mut all = driver.commanded.all.iter();
+        all.position(|one| *one == (node, behind, AppId(id)))
+    };
+    let (Some((node, behind)), Some(at)) =
+        (place(driver, name), place(driver, name).and_then(known))
+    else {
+        let text = format!("{name} runs no program of this number");
+        return Err(Answer::error(text, ""));
+    };
+    let found = host(driver, node).and_then(|host| host.program(behind, AppId(id)));
+    if forget_it || found.is_none() {
+        driver.commanded.all.remove(at);
+        forget(driver, (node, behind, AppId(id)), now);
+    }
+    let Some((result, over)) = found else {
+        return Err(Answer::error(format!("{name} was restarted meanwhile"), ""));
+    };
+    Ok(Answer::Ok(in_json(&result, over)))
+}
+
+fn in_json(result: &AppResult, over: bool) -> Value {
+    match result {
+        AppResult::Ping(ping) => json!({
+            "over": over,
+            "sent": ping.sent,
+            "received": ping.received,
+            "duplicates": ping.duplicates,
+            "rtt_min_us": ping.rtt.min_us,
+            "rtt_mean_us": ping.rtt.mean_us,
+            "rtt_max_us": ping.rtt.max_us,
+        }),
+        AppResult::TcpSource(source) => json!({
+            "over": over,
+            "octets": source.octets,
+            "seconds": source.elapsed.as_secs_f64(),
+            "throughput_mbps": source.throughput_mbps,
+            "failed": source.failed,
+        }),
+        AppResult::TcpSink(sink) => json!({
+            "over": over,
+            "octets": sink.octets,
+            "wrong": sink.wrong,
+            "connections": sink.connections,
+        }),
+        _ => json!({ "over": over }),
+    }
+}
