@@ -12,8 +12,9 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, and how each is shortened for the tests.
-const LABS: [(&str, &[&str]); 12] = [
+const LABS: [(&str, &[&str]); 13] = [
     ("two-hosts", &[]),
+    ("cbr-beside-ubr", &[]),
     ("star", &[]),
     ("dead-destination", &[]),
     ("nhrp", &[]),
@@ -149,7 +150,14 @@ fn examine(name: &str) {
     // Two hosts without errors need no dice, nor do pings one after the other.
     assert_eq!(
         same,
-        ["two-hosts", "nhrp", "star", "dead-destination"].contains(&name),
+        [
+            "two-hosts",
+            "cbr-beside-ubr",
+            "nhrp",
+            "star",
+            "dead-destination"
+        ]
+        .contains(&name),
         "{name}: what another seed changes"
     );
     expect(name, &table(&bench));
@@ -185,6 +193,11 @@ fn dead_destination_costs_the_other_nothing() {
     examine("dead-destination");
     // Six seconds at 50 packets/s: two rows of three requests, and the host is back half a second before the third.
     assert_eq!(losses("dead-destination", &[]), [300, 0]);
+}
+
+#[test]
+fn cbr_beside_ubr() {
+    examine("cbr-beside-ubr");
 }
 
 #[test]
