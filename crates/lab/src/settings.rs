@@ -265,6 +265,9 @@ fn of_flow(lab: &Lab, flow: &Flow) -> Value {
         "size_octets": size,
         "rate": rate,
         "poisson": poisson,
+        "port": flow.port,
+        "tick_s": flow.ticks.map(|ticks| seconds(ticks.tick)),
+        "spacing_s": flow.ticks.map(|ticks| seconds(ticks.spacing)),
         "start_s": seconds(flow.start),
         "duration_s": flow.duration.map(seconds),
     })
