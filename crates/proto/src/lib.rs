@@ -5,6 +5,7 @@
 
 pub mod atm;
 pub mod clip;
+pub mod deadlines;
 pub mod ilmi;
 pub mod lane;
 pub mod machine;
@@ -24,6 +25,7 @@ pub mod trace;
 pub mod uni;
 
 pub use atm::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
+pub use deadlines::Deadlines;
 pub use machine::{Machine, Refused};
 pub use time::{Duration, Instant};
 pub use timers::TimerTable;

@@ -24,7 +24,7 @@ use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
 use aerostat_wire::cell::HeaderForm;
 use aerostat_wire::pcapng::Direction;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Number of a node, in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +60,8 @@ struct Slot<N> {
     deadline: u32,
     /// Direction that each port sends into; `u32::MAX` where no link is plugged in.
     directions: Vec<u32>,
+    /// Ports where cells wait.
+    waiting: BTreeSet<u16>,
 }
 
 /// One direction of a link.
@@ -149,6 +151,7 @@ impl<N: Node> World<N> {
             switch,
             deadline,
             directions: vec![NO_DIRECTION; ports],
+            waiting: BTreeSet::new(),
         });
         NodeId(self.slots.len() - 1)
     }
@@ -341,8 +344,10 @@ impl<N: Node> World<N> {
         act: impl FnOnce(&mut N, Instant),
     ) {
         let now = self.now;
-        for port in 0..self.slots[node.0].directions.len() {
-            self.port_touched(node, port as u16, observer);
+        // A port without cells has no past to catch up with.
+        let waiting: Vec<u16> = self.slots[node.0].waiting.iter().copied().collect();
+        for port in waiting {
+            self.port_touched(node, port, observer);
         }
         if let Some(machine) = &mut self.slots[node.0].node {
             act(machine, now);
@@ -522,6 +527,13 @@ impl<N: Node> World<N> {
         let (from, now) = (self.travels[way as usize].from, self.now);
         while let Some(departure) = self.output(from).and_then(|output| output.pop(now, 1)) {
             self.transmit(way, departure, observer);
+        }
+        let idle = self.output(from).is_none_or(|output| output.is_idle());
+        let waiting = &mut self.slots[from.node.0].waiting;
+        if idle {
+            waiting.remove(&from.port);
+        } else {
+            waiting.insert(from.port);
         }
         self.reschedule(way);
     }

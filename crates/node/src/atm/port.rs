@@ -444,6 +444,12 @@ impl OutputPort {
         self.waiting.peek().map(|Reverse((at, _, _))| free.max(*at))
     }
 
+    /// True if no cell waits here, and no departure is still to be taken.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.departed.is_empty() && self.queued_total() == 0
+    }
+
     /// Sends up to `max` cells of one run, if a departure is due at `now`.
     pub fn pop(&mut self, now: Instant, max: u16) -> Option<Departure> {
         if let Some(departure) = self.departed.pop_front() {

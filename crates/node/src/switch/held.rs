@@ -151,6 +151,7 @@ impl<R: RouteSelect> Switch<R> {
 
     /// The line of a port is alive: its signalling may come up.
     pub(super) fn await_signalling(&mut self, port: PortNo, now: Instant) {
+        self.changed.insert(port);
         if let Some(port) = self.port_mut(port)
             && port.interface.phase() != Phase::Ready
         {
@@ -160,15 +161,19 @@ impl<R: RouteSelect> Switch<R> {
 
     /// Signalling of a port is up, or cannot come up.
     pub(super) fn stop_waiting(&mut self, port: PortNo) {
+        self.changed.insert(port);
         if let Some(port) = self.port_mut(port) {
             port.awaited = None;
         }
     }
 
     /// Gives ports up whose signalling did not come in time.
-    pub(super) fn waited(&mut self, now: Instant) {
+    pub(super) fn waited(&mut self, due: &[PortNo], now: Instant) {
         let mut late = false;
-        for port in &mut self.ports {
+        for number in due {
+            let Some(port) = self.port_mut(*number) else {
+                continue;
+            };
             if port.awaited.is_some_and(|until| until <= now) {
                 port.awaited = None;
                 late = true;

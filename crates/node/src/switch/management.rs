@@ -42,6 +42,7 @@ impl<R: RouteSelect> Switch<R> {
 
     fn tell_ime(&mut self, port: PortNo, input: Input<'_>, now: Instant) {
         self.manage_permanent(now);
+        self.changed.insert(port);
         if let Some(ime) = self.port_mut(port).and_then(|port| port.ime.as_mut()) {
             let done = ime.handle_input(input, now);
             debug_assert!(done.is_ok(), "a network side takes all of these");
@@ -49,13 +50,13 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    pub(super) fn manage_timeouts(&mut self, now: Instant) {
+    pub(super) fn manage_timeouts(&mut self, due: &[PortNo], now: Instant) {
         self.manage_permanent(now);
-        for number in 0..self.ports.len() as u16 {
-            let due = self.ports[usize::from(number)].ime.as_mut();
-            if let Some(ime) = due.filter(|ime| ime.poll_timeout().is_some_and(|at| at <= now)) {
+        for number in due {
+            let ime = self.port_mut(*number).and_then(|port| port.ime.as_mut());
+            if let Some(ime) = ime.filter(|ime| ime.poll_timeout().is_some_and(|at| at <= now)) {
                 ime.handle_timeout(now);
-                self.drain_ime(PortNo(number), now);
+                self.drain_ime(*number, now);
             }
         }
     }
@@ -116,6 +117,7 @@ impl<R: RouteSelect> Switch<R> {
             if let Some(ime) = self.port_mut(number).and_then(|port| port.ime.as_mut()) {
                 let done = ime.handle_input(Input::SetPvcs(pvcs), now);
                 debug_assert!(done.is_ok(), "any side takes this");
+                self.changed.insert(number);
                 self.drain_ime(number, now);
             }
         }

@@ -89,7 +89,7 @@ use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aerostat_proto::uni::{CallId, SetupInfo};
-use aerostat_proto::{Cause, Instant, Machine, PartyId, Refused, Trace};
+use aerostat_proto::{Cause, Deadlines, Instant, Machine, PartyId, Refused, Trace};
 use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
 
 use crate::atm::fabric::{Fabric, PortVc, Switched};
@@ -230,6 +230,9 @@ pub struct Switch<R = StaticRoutes> {
     unmanaged: bool,
     /// Ports whose interface may have output.
     busy: BTreeSet<PortNo>,
+    /// When something is due at a port, and the ports where that may have changed.
+    deadlines: Deadlines<PortNo>,
+    changed: BTreeSet<PortNo>,
     next_call: u64,
     outputs: VecDeque<Output>,
     counters: Counters,
@@ -258,6 +261,8 @@ impl<R: RouteSelect> Switch<R> {
             permanent: Vec::new(),
             unmanaged: true,
             busy: BTreeSet::new(),
+            deadlines: Deadlines::default(),
+            changed: BTreeSet::new(),
             next_call: 0,
             outputs: VecDeque::new(),
             counters: Counters::default(),
@@ -342,6 +347,7 @@ impl<R: RouteSelect> Switch<R> {
         now: Instant,
     ) -> Result<(), Refused> {
         self.busy.insert(port);
+        self.changed.insert(port);
         match self.port_mut(port) {
             Some(port) => port.interface.handle_input(input, now),
             None => Err(Refused("no such port")),
@@ -418,6 +424,14 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
+    /// After each step: when something is due at the ports that it concerned.
+    fn reckon(&mut self) {
+        for number in core::mem::take(&mut self.changed) {
+            let at = self.port(number).and_then(Port::deadline);
+            self.deadlines.set(number, at);
+        }
+    }
+
     /// Moves on what the interfaces put out, until all are quiet.
     fn drain(&mut self, now: Instant) {
         while let Some(&port) = self.busy.first() {
@@ -427,6 +441,7 @@ impl<R: RouteSelect> Switch<R> {
             match output {
                 None => {
                     self.busy.remove(&port);
+                    self.changed.insert(port);
                 }
                 Some(interface::Output::Lower(sdu)) => {
                     self.transmit(port, Vc::SIGNALLING, sdu, now);
@@ -469,19 +484,26 @@ impl<R: RouteSelect> Machine for Switch<R> {
             }
         };
         self.drain(now);
+        self.reckon();
         done
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        for (number, port) in self.ports.iter_mut().enumerate() {
+        let due = self.deadlines.due(now);
+        for number in &due {
+            let Some(port) = self.port_mut(*number) else {
+                continue;
+            };
             if port.interface.poll_timeout().is_some_and(|at| at <= now) {
                 port.interface.handle_timeout(now);
-                self.busy.insert(PortNo(number as u16));
+                self.busy.insert(*number);
             }
         }
-        self.manage_timeouts(now);
-        self.waited(now);
+        self.changed.extend(&due);
+        self.manage_timeouts(&due, now);
+        self.waited(&due, now);
         self.drain(now);
+        self.reckon();
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -489,12 +511,6 @@ impl<R: RouteSelect> Machine for Switch<R> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let interfaces = self.ports.iter().map(|port| port.interface.poll_timeout());
-        let management = self.ports.iter().filter_map(|port| port.ime.as_ref());
-        interfaces
-            .chain(management.map(Machine::poll_timeout))
-            .chain(self.ports.iter().map(|port| port.awaited))
-            .flatten()
-            .min()
+        self.deadlines.next()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aerostat_proto::ilmi::{self, Ime};
 use aerostat_proto::uni::{CallId, SetupInfo, Side};
-use aerostat_proto::{Cause, Duration, Instant};
+use aerostat_proto::{Cause, Duration, Instant, Machine};
 use aerostat_wire::q2931::Screening;
 use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 
@@ -180,6 +180,14 @@ impl Port {
     /// True if signalling waits until it is known what is at the other end.
     pub(super) fn waits_for_ilmi(&self) -> bool {
         self.config.ilmi.as_ref().is_some_and(|ilmi| ilmi.detect)
+    }
+    /// When signalling or management has something to do next.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let management = self.ime.as_ref().and_then(Machine::poll_timeout);
+        [self.interface.poll_timeout(), management, self.awaited]
+            .into_iter()
+            .flatten()
+            .min()
     }
     /// True if it takes no more half-calls.
     pub(super) const fn is_full(&self) -> bool {

@@ -112,6 +112,8 @@ impl LecParams {
 pub struct LecLimits {
     /// Entries of the LE_ARP cache, and destinations of the data plane.
     pub cache: usize,
+    /// Of these, MPOA servers that announced themselves.
+    pub servers: usize,
     /// Frames that wait for one destination.
     pub queue: usize,
     /// Data direct connections.
@@ -123,9 +125,10 @@ pub struct LecLimits {
 impl Default for LecLimits {
     fn default() -> Self {
         Self {
-            cache: 1024,
+            cache: 8192,
+            servers: 64,
             queue: 32,
-            vccs: 512,
+            vccs: 8192,
             groups: 64,
         }
     }

@@ -5,7 +5,7 @@
 //! point-to-point connection of its own and a copy of each frame, as Linux servers do for all.
 
 use super::ServerParams;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, PartyId};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -45,6 +45,56 @@ pub(super) enum TreeEvent {
 /// Connection ids of a tree: its number, and this many bits for the connection.
 const ID_BITS: u32 = 24;
 
+/// The leaves by client. Each event is about one of them: they are found by party and by connection, and who waits by time, without
+/// a walk over all.
+#[derive(Default)]
+struct Leaves {
+    map: BTreeMap<AtmAddress, Leaf>,
+    by_party: BTreeMap<PartyId, AtmAddress>,
+    /// Copies, set up or being set up.
+    by_conn: BTreeMap<ConnId, AtmAddress>,
+    waiting: Deadlines<AtmAddress>,
+    /// Leaves of the point-to-multipoint connection that are up.
+    up: usize,
+}
+
+impl Leaves {
+    fn get(&self, client: AtmAddress) -> Option<Leaf> {
+        self.map.get(&client).copied()
+    }
+    /// Sets or removes the leaf of a client. Returns what it was.
+    fn set(&mut self, client: AtmAddress, leaf: Option<Leaf>) -> Option<Leaf> {
+        let before = match leaf {
+            Some(leaf) => self.map.insert(client, leaf),
+            None => self.map.remove(&client),
+        };
+        match before {
+            Some(Leaf::Up(party) | Leaf::Joining { party, .. }) => {
+                self.by_party.remove(&party);
+            }
+            Some(Leaf::Copy(conn) | Leaf::CopyCalling(conn)) => {
+                self.by_conn.remove(&conn);
+            }
+            Some(Leaf::Waiting { .. }) | None => {}
+        }
+        self.up -= usize::from(matches!(before, Some(Leaf::Up(_))));
+        let mut at = None;
+        match leaf {
+            Some(Leaf::Up(party) | Leaf::Joining { party, .. }) => {
+                self.by_party.insert(party, client);
+            }
+            Some(Leaf::Copy(conn) | Leaf::CopyCalling(conn)) => {
+                self.by_conn.insert(conn, client);
+            }
+            Some(Leaf::Waiting { at: when, .. }) => at = Some(when),
+            None => {}
+        }
+        self.up += usize::from(matches!(leaf, Some(Leaf::Up(_))));
+        self.waiting.set(client, at);
+        before
+    }
+}
+
 pub(super) struct Tree {
     /// Sets the connections of several trees of one server apart, 0..=127.
     number: u32,
@@ -55,7 +105,7 @@ pub(super) struct Tree {
     next_conn: u32,
     next_party: u16,
     root: Root,
-    leaves: BTreeMap<AtmAddress, Leaf>,
+    leaves: Leaves,
     /// Parties whose client left while ADD PARTY was out.
     doomed: BTreeSet<PartyId>,
     pub(super) out: VecDeque<AtmRequest>,
@@ -73,7 +123,7 @@ impl Tree {
             next_conn: 0,
             next_party: 0,
             root: Root::None,
-            leaves: BTreeMap::new(),
+            leaves: Leaves::default(),
             doomed: BTreeSet::new(),
             out: VecDeque::new(),
             events: VecDeque::new(),
@@ -93,23 +143,25 @@ impl Tree {
     }
     /// Clients that are reached, or on the way.
     pub(super) fn clients(&self) -> impl Iterator<Item = AtmAddress> + '_ {
-        self.leaves.keys().copied()
+        self.leaves.map.keys().copied()
     }
     /// True if `client` gets what is sent.
     pub(super) fn reaches(&self, client: AtmAddress) -> bool {
-        matches!(self.leaves.get(&client), Some(Leaf::Up(_) | Leaf::Copy(_)))
+        matches!(self.leaves.get(client), Some(Leaf::Up(_) | Leaf::Copy(_)))
     }
     /// True if `client` has a point-to-point copy.
     pub(super) fn copies(&self, client: AtmAddress) -> bool {
-        matches!(self.leaves.get(&client), Some(Leaf::Copy(_)))
+        matches!(self.leaves.get(client), Some(Leaf::Copy(_)))
     }
     pub(super) fn add(&mut self, client: AtmAddress, now: Instant) {
         let waiting = Leaf::Waiting { tries: 0, at: now };
-        self.leaves.entry(client).or_insert(waiting);
+        if self.leaves.get(client).is_none() {
+            self.leaves.set(client, Some(waiting));
+        }
         self.advance(now);
     }
     pub(super) fn remove(&mut self, client: AtmAddress, now: Instant) {
-        match self.leaves.remove(&client) {
+        match self.leaves.set(client, None) {
             None | Some(Leaf::Waiting { .. }) => {}
             Some(Leaf::Copy(conn) | Leaf::CopyCalling(conn)) => self.release(conn),
             Some(Leaf::Up(party)) => self.drop_party(party, true),
@@ -119,21 +171,20 @@ impl Tree {
     }
     /// Releases everything.
     pub(super) fn clear(&mut self, now: Instant) {
-        for client in self.leaves.keys().copied().collect::<Vec<_>>() {
+        for client in self.clients().collect::<Vec<_>>() {
             self.remove(client, now);
         }
     }
     /// Sends an SDU to all clients that are reached.
     pub(super) fn send(&mut self, sdu: &[u8]) {
-        let mut up = self.leaves.values();
         if let Root::Up(conn) = self.root
-            && up.any(|leaf| matches!(leaf, Leaf::Up(_)))
+            && self.leaves.up > 0
         {
             let sdu = sdu.to_vec();
             self.out.push_back(AtmRequest::Send { conn, sdu });
         }
-        for leaf in self.leaves.values() {
-            if let Leaf::Copy(conn) = *leaf {
+        for client in self.leaves.by_conn.values() {
+            if let Some(Leaf::Copy(conn)) = self.leaves.get(*client) {
                 let sdu = sdu.to_vec();
                 self.out.push_back(AtmRequest::Send { conn, sdu });
             }
@@ -143,11 +194,7 @@ impl Tree {
         if matches!(self.root, Root::Calling { .. }) {
             return None; // Whoever waits, waits for the root.
         }
-        let waiting = self.leaves.values().filter_map(|leaf| match leaf {
-            Leaf::Waiting { at, .. } => Some(*at),
-            _ => None,
-        });
-        waiting.min()
+        self.leaves.waiting.next()
     }
     pub(super) fn timeout(&mut self, now: Instant) {
         self.advance(now);
@@ -176,8 +223,7 @@ impl Tree {
         matches!(self.root, Root::Up(root) | Root::Calling { conn: root, .. } if root == conn)
     }
     fn is_copy(&self, conn: ConnId) -> bool {
-        let mut leaves = self.leaves.values();
-        leaves.any(|leaf| matches!(leaf, Leaf::Copy(c) | Leaf::CopyCalling(c) if *c == conn))
+        self.leaves.by_conn.contains_key(&conn)
     }
 
     fn connected(&mut self, conn: ConnId) {
@@ -185,14 +231,16 @@ impl Tree {
             && root == conn
         {
             self.root = Root::Up(conn);
-            self.leaves.insert(first, Leaf::Up(PartyId(0)));
+            self.leaves.set(first, Some(Leaf::Up(PartyId(0))));
             self.events.push_back(TreeEvent::Up(first));
             return;
         }
-        let mut leaves = self.leaves.iter_mut();
-        if let Some((client, leaf)) = leaves.find(|(_, leaf)| **leaf == Leaf::CopyCalling(conn)) {
-            *leaf = Leaf::Copy(conn);
-            self.events.push_back(TreeEvent::Up(*client));
+        let client = self.leaves.by_conn.get(&conn).copied();
+        if let Some(client) = client
+            && self.leaves.get(client) == Some(Leaf::CopyCalling(conn))
+        {
+            self.leaves.set(client, Some(Leaf::Copy(conn)));
+            self.events.push_back(TreeEvent::Up(client));
         }
     }
 
@@ -205,22 +253,19 @@ impl Tree {
             Root::Up(root) if root == conn => {
                 self.root = Root::None;
                 self.doomed.clear();
-                for (client, leaf) in self.leaves.clone() {
+                for (client, leaf) in self.leaves.map.clone() {
                     match leaf {
                         Leaf::Up(_) => self.down(client),
                         Leaf::Joining { tries, .. } => {
                             let waiting = Leaf::Waiting { tries, at: now };
-                            self.leaves.insert(client, waiting);
+                            self.leaves.set(client, Some(waiting));
                         }
                         Leaf::Waiting { .. } | Leaf::CopyCalling(_) | Leaf::Copy(_) => {}
                     }
                 }
             }
             _ => {
-                let copy =
-                    |leaf: &Leaf| *leaf == Leaf::Copy(conn) || *leaf == Leaf::CopyCalling(conn);
-                let mut leaves = self.leaves.iter();
-                if let Some(client) = leaves.find(|(_, leaf)| copy(leaf)).map(|(c, _)| *c) {
+                if let Some(client) = self.leaves.by_conn.get(&conn).copied() {
                     self.down(client);
                 }
             }
@@ -232,8 +277,8 @@ impl Tree {
             self.drop_party(party, true);
             return;
         }
-        if let Some((client, leaf)) = self.by_party(party) {
-            *leaf = Leaf::Up(party);
+        if let Some(client) = self.leaves.by_party.get(&party).copied() {
+            self.leaves.set(client, Some(Leaf::Up(party)));
             self.events.push_back(TreeEvent::Up(client));
         }
     }
@@ -242,32 +287,24 @@ impl Tree {
         if self.doomed.remove(&party) {
             return;
         }
-        let Some((client, leaf)) = self.by_party(party) else {
+        let Some(client) = self.leaves.by_party.get(&party).copied() else {
             return;
         };
-        if matches!(leaf, Leaf::Up(_)) {
+        if matches!(self.leaves.get(client), Some(Leaf::Up(_))) {
             self.down(client);
         } else {
             self.leaf_failed(client, now);
         }
     }
 
-    fn by_party(&mut self, wanted: PartyId) -> Option<(AtmAddress, &mut Leaf)> {
-        self.leaves.iter_mut().find_map(|(client, leaf)| {
-            let hit =
-                matches!(*leaf, Leaf::Up(party) | Leaf::Joining { party, .. } if party == wanted);
-            hit.then_some((*client, leaf))
-        })
-    }
-
     fn down(&mut self, client: AtmAddress) {
-        self.leaves.remove(&client);
+        self.leaves.set(client, None);
         self.events.push_back(TreeEvent::Down(client));
     }
 
     /// A leaf was refused: later again, or a copy of its own.
     fn leaf_failed(&mut self, client: AtmAddress, now: Instant) {
-        let Some(Leaf::Joining { tries, .. }) = self.leaves.get(&client).copied() else {
+        let Some(Leaf::Joining { tries, .. }) = self.leaves.get(client) else {
             return;
         };
         let tries = tries + 1;
@@ -277,19 +314,18 @@ impl Tree {
         } else {
             Leaf::CopyCalling(self.call(client, false))
         };
-        self.leaves.insert(client, next);
+        self.leaves.set(client, Some(next));
     }
 
     /// Calls who waits and may be called.
     fn advance(&mut self, now: Instant) {
-        loop {
-            let mut leaves = self.leaves.iter();
-            let due = leaves.find_map(|(client, leaf)| match *leaf {
-                Leaf::Waiting { tries, at } if at <= now => Some((*client, tries)),
-                _ => None,
-            });
-            let Some((client, tries)) = due else {
-                return;
+        let nobody = self.leaves.waiting.next().is_none_or(|at| at > now);
+        if nobody || matches!(self.root, Root::Calling { .. }) {
+            return;
+        }
+        for client in self.leaves.waiting.due(now) {
+            let Some(Leaf::Waiting { tries, .. }) = self.leaves.get(client) else {
+                continue;
             };
             let party = match self.root {
                 Root::Calling { .. } => return,
@@ -310,7 +346,8 @@ impl Tree {
                     party
                 }
             };
-            self.leaves.insert(client, Leaf::Joining { tries, party });
+            self.leaves
+                .set(client, Some(Leaf::Joining { tries, party }));
         }
     }
 
@@ -347,7 +384,8 @@ impl Tree {
         loop {
             self.next_party = self.next_party % 32767 + 1;
             let party = PartyId(self.next_party);
-            if self.by_party(party).is_none() && !self.doomed.contains(&party) {
+            let used = self.leaves.by_party.contains_key(&party);
+            if !used && !self.doomed.contains(&party) {
                 return party;
             }
         }
@@ -360,8 +398,7 @@ impl Tree {
 
     /// The client of `party` is no leaf any more. Without leaves the connection ends.
     fn drop_party(&mut self, party: PartyId, added: bool) {
-        let used = |leaf: &Leaf| matches!(leaf, Leaf::Up(_) | Leaf::Joining { .. });
-        let alone = !self.leaves.values().any(used);
+        let alone = self.leaves.by_party.is_empty();
         match self.root {
             Root::None => {}
             Root::Calling { conn, .. } => {

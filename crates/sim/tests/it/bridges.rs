@@ -192,5 +192,7 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
     assert!(gain, "{routed:?} {cbr:?}");
     let ubr = ["bertta-borje", "borje-bertta"].map(|flow| rating(flow, Path::Shortcut));
     assert!(ubr.iter().any(|ubr| *ubr < 70.0), "{ubr:?}");
-    assert!(ubr.iter().all(|ubr| *ubr < cbr[0]), "{ubr:?} {cbr:?}");
+    // The direction against the load has nothing to wait for, and is as good as CBR.
+    let worse = |both: [f64; 2]| both[0].min(both[1]);
+    assert!(worse(ubr) < worse(cbr), "{ubr:?} {cbr:?}");
 }

@@ -48,6 +48,11 @@ impl Groups {
         rows.map(|(mac, clients)| (*mac, clients.len())).collect()
     }
 
+    /// Somebody chose when the plan was made last.
+    pub(super) const fn is_selective(&self) -> bool {
+        self.selective
+    }
+
     /// Who is connected now, and wants what; `None`: all.
     pub(super) fn plan<'a>(
         &mut self,

@@ -128,6 +128,10 @@ pub struct Bus {
     running: bool,
     members: BTreeMap<AtmAddress, Member>,
     clients: BTreeMap<ConnId, Client>,
+    /// Connections of the clients, by address.
+    by_address: BTreeMap<AtmAddress, ConnId>,
+    /// Members that want frames of some groups only.
+    selective: usize,
     /// Multicast forward to all.
     tree: Tree,
     /// Multicast forward by group.
@@ -183,6 +187,8 @@ impl Bus {
             running: false,
             members: BTreeMap::new(),
             clients: BTreeMap::new(),
+            by_address: BTreeMap::new(),
+            selective: 0,
             counters: BusCounters::default(),
             out: VecDeque::new(),
         }
@@ -230,6 +236,7 @@ impl Bus {
         }
         self.tree.clear(now);
         self.members.clear();
+        self.selective = 0;
         self.plan(now);
         self.request(AtmRequest::Unlisten {
             address: self.config.address,
@@ -248,26 +255,30 @@ impl Bus {
         if joined {
             let known = self.members.contains_key(&address);
             if known || self.members.len() < self.config.params.clients {
-                self.members.insert(address, Member { lecid, groups });
-                let mut clients = self.clients.values_mut();
-                if let Some(client) = clients.find(|client| client.address == address) {
+                self.selective += usize::from(groups.is_some());
+                let before = self.members.insert(address, Member { lecid, groups });
+                self.forget_choice(before.as_ref());
+                let conn = self.by_address.get(&address);
+                if let Some(client) = conn.and_then(|conn| self.clients.get_mut(conn)) {
                     client.lecid = lecid;
                 }
             }
             self.plan(now);
             return;
         }
-        self.members.remove(&address);
+        let before = self.members.remove(&address);
+        self.forget_choice(before.as_ref());
         if let Some(conn) = self.conn_of(address) {
             self.drop_client(conn, true, now);
         }
     }
 
     fn conn_of(&self, address: AtmAddress) -> Option<ConnId> {
-        let mut clients = self.clients.iter();
-        clients
-            .find(|(_, client)| client.address == address)
-            .map(|(conn, _)| *conn)
+        self.by_address.get(&address).copied()
+    }
+
+    fn forget_choice(&mut self, gone: Option<&Member>) {
+        self.selective -= usize::from(gone.is_some_and(|member| member.groups.is_some()));
     }
 
     fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
@@ -304,6 +315,7 @@ impl Bus {
             Some(lecid) => {
                 let vc = None;
                 self.clients.insert(conn, Client { address, lecid, vc });
+                self.by_address.insert(address, conn);
                 self.request(AtmRequest::Accept { conn });
             }
             None => {
@@ -322,12 +334,16 @@ impl Bus {
             let cause = Cause::NORMAL;
             self.request(AtmRequest::Release { conn, cause });
         }
+        self.by_address.remove(&client.address);
         self.tree.remove(client.address, now);
         self.plan(now);
     }
 
-    /// Who gets which frames may have changed.
+    /// Who gets which frames may have changed. As long as nobody chooses, all get all.
     fn plan(&mut self, now: Instant) {
+        if self.selective == 0 && !self.groups.is_selective() {
+            return;
+        }
         let connected = self.clients.values().filter(|client| client.vc.is_some());
         let wants = connected.filter_map(|client| {
             let member = self.members.get(&client.address)?;

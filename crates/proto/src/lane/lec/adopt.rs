@@ -141,7 +141,7 @@ impl Told {
             }
             stays
         });
-        for (mac, entry) in &control.cache {
+        for (mac, entry) in control.cache.iter() {
             let told = self.entries.get(mac);
             let current = told.is_some_and(|(row, verified)| {
                 row.describes(entry) && entry.verified.since(*verified) < VERIFIED_AGAIN
@@ -206,6 +206,7 @@ impl Control {
         self.lecs_tlvs = lecs_tlvs;
         self.groups.stand(groups, &self.config.limits);
         self.params = params;
+        self.cache.touch_all();
     }
 
     /// What a mirror knows, for the one that goes on from there.

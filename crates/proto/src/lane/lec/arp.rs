@@ -3,6 +3,7 @@
 //! Source: LUNI 2.0 clause 7; facts book "LANE" §11.
 
 use super::control::{Control, Role, Timer};
+use super::devices::is_server;
 use super::messages::ToData;
 use super::{ArpStatus, LecState, Output};
 use crate::{ConnId, Duration, Instant, Trace};
@@ -11,6 +12,8 @@ use aerostat_wire::{AtmAddress, MacAddr};
 
 /// After this time without an answer the data plane is asked again for the last use of a destination.
 const USE_PATIENCE: Duration = Duration::from_secs(1);
+/// An owner that said nothing of itself is asked again by the user, but not more often than this.
+const SILENT: Duration = Duration::from_secs(1);
 
 /// Where frames for an entry go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +63,8 @@ pub(super) struct Entry {
     user_waits: bool,
     /// Last sign that the binding holds.
     pub(super) verified: Instant,
+    /// Last word of LE_ARP about the owner, or when the entry was made.
+    told: Instant,
     /// The data plane is asked for its last use until then.
     use_asked: Option<Instant>,
 }
@@ -77,6 +82,7 @@ impl Entry {
             wanted: false,
             user_waits: false,
             verified: now,
+            told: now,
             use_asked: None,
         }
     }
@@ -88,6 +94,39 @@ impl Entry {
             Path::None if self.asking.is_some() => ArpStatus::ArpPending,
             Path::None => ArpStatus::Unknown,
         }
+    }
+}
+
+/// How long entries live.
+#[derive(Clone, Copy, Debug)]
+struct Ageing {
+    aging_time: Duration,
+    forward_delay: Duration,
+    topology_change: bool,
+}
+
+impl Ageing {
+    const fn of(self, entry: &Entry) -> Duration {
+        if entry.remote && self.topology_change {
+            self.forward_delay
+        } else {
+            self.aging_time
+        }
+    }
+    /// When something is to be done about an entry.
+    fn due(self, entry: &Entry) -> Instant {
+        let path = match entry.path {
+            Path::Flushing { at, .. } | Path::Refused(at) => Some(at),
+            Path::None | Path::Calling | Path::Switching | Path::Direct(_) => None,
+        };
+        let arp = match entry.asking {
+            Some(asking) => asking.at,
+            None => {
+                let old = entry.verified + self.of(entry);
+                entry.use_asked.map_or(old, |at| at.max(old))
+            }
+        };
+        path.map_or(arp, |at| at.min(arp))
     }
 }
 
@@ -135,8 +174,10 @@ impl Control {
         let Some(entry) = self.cache.get_mut(&mac) else {
             return;
         };
+        // Clients do not announce what they are when they join: one that has joined anew may have more to say.
+        let silent = self.v2 && entry.tlvs.is_empty() && now.since(entry.told) >= SILENT;
         match entry.atm {
-            Some(atm) if !entry.from_data && entry.asking.is_none() => {
+            Some(atm) if !entry.from_data && entry.asking.is_none() && !silent => {
                 let owner = Some((atm, entry.tlvs.clone()));
                 self.out.push_back(Output::Resolved { mac, owner });
             }
@@ -211,7 +252,7 @@ impl Control {
         entry.atm = Some(atm);
         entry.remote = remote;
         entry.from_data = false;
-        entry.verified = now;
+        (entry.verified, entry.told) = (now, now);
         entry.asking = None;
         if mac.is_group() {
             // Of its server nobody needs to know more.
@@ -307,12 +348,13 @@ impl Control {
         self.learn_from_request(frame, now);
     }
 
-    /// A request says who its sender is. Without TLVs only a known entry is brought up to date.
+    /// A request says who its sender is. It brings a known entry up to date; a new one is made of a request with TLVs if it
+    /// asks for this client, or if its sender is a server that this client must know without asking.
     fn learn_from_request(&mut self, frame: &ControlFrame, now: Instant) {
         let Some(mac) = frame.source.as_mac() else {
             return;
         };
-        let teaches = self.v2 && !frame.tlvs.list.is_empty();
+        let says = self.v2 && !frame.tlvs.list.is_empty();
         if frame.source_atm.is_zero() || mac.is_group() || self.is_local(mac) {
             return;
         }
@@ -321,7 +363,14 @@ impl Control {
         if targetless {
             self.claimed(mac);
         }
-        if !(known && targetless || teaches && self.entry(mac, now, false)) {
+        let for_us = |asked: MacAddr| self.is_local(asked) || self.remote.contains(&asked);
+        let keep = if known {
+            targetless || says
+        } else {
+            let asks = frame.target.as_mac().is_some_and(for_us);
+            says && (asks || self.takes_server(&frame.tlvs.list)) && self.entry(mac, now, false)
+        };
+        if !keep {
             return;
         }
         let remote = frame.flags.contains(Flags::REMOTE);
@@ -362,7 +411,7 @@ impl Control {
         if frame.lecid == self.lecid {
             return;
         }
-        self.topology_change = frame.flags.contains(Flags::TOPOLOGY_CHANGE);
+        self.set_topology(frame.flags.contains(Flags::TOPOLOGY_CHANGE));
         if self.topology_change {
             self.start_topology_timer(now);
         } else {
@@ -377,7 +426,7 @@ impl Control {
     }
 
     pub(super) fn send_topology(&mut self, on: bool) {
-        self.topology_change = on;
+        self.set_topology(on);
         let mut frame = self.frame(OpCode::TOPOLOGY);
         if on {
             frame.flags = Flags::TOPOLOGY_CHANGE;
@@ -440,38 +489,33 @@ impl Control {
     // ---- time ----
 
     fn lifetime(&self, entry: &Entry) -> Duration {
-        if entry.remote && self.topology_change {
-            self.params.forward_delay
-        } else {
-            self.params.aging_time
+        self.ageing().of(entry)
+    }
+
+    const fn ageing(&self) -> Ageing {
+        Ageing {
+            aging_time: self.params.aging_time,
+            forward_delay: self.params.forward_delay,
+            topology_change: self.topology_change,
         }
     }
 
-    fn due(&self, entry: &Entry) -> Instant {
-        let path = match entry.path {
-            Path::Flushing { at, .. } | Path::Refused(at) => Some(at),
-            Path::None | Path::Calling | Path::Switching | Path::Direct(_) => None,
-        };
-        let arp = match entry.asking {
-            Some(asking) => asking.at,
-            None => {
-                let old = entry.verified + self.lifetime(entry);
-                entry.use_asked.map_or(old, |at| at.max(old))
-            }
-        };
-        path.map_or(arp, |at| at.min(arp))
+    /// The cache's next deadline is true after this.
+    pub(super) fn cache_reckon(&mut self) {
+        let ageing = self.ageing();
+        self.cache.reckon(|entry| ageing.due(entry));
     }
 
-    pub(super) fn cache_deadline(&self) -> Option<Instant> {
-        self.cache.values().map(|entry| self.due(entry)).min()
+    /// A topology change begins or is over: entries age faster, or slower.
+    pub(super) fn set_topology(&mut self, change: bool) {
+        if core::mem::replace(&mut self.topology_change, change) != change {
+            self.cache.touch_all();
+        }
     }
 
     pub(super) fn cache_timeout(&mut self, now: Instant) {
-        let due: Vec<MacAddr> = (self.cache.iter())
-            .filter(|(_, entry)| self.due(entry) <= now)
-            .map(|(mac, _)| *mac)
-            .collect();
-        for mac in due {
+        self.cache_reckon();
+        for mac in self.cache.due(now) {
             self.path_timeout(mac, now);
             let Some(entry) = self.cache.get(&mac) else {
                 continue;
@@ -486,7 +530,7 @@ impl Control {
                     self.stop_asking(mac);
                 }
                 Some(_) => self.arp_failed(mac),
-                None if self.due(entry) > now => {}
+                None if self.ageing().due(entry) > now => {}
                 None => self.ask_use(mac, now),
             }
         }
@@ -524,7 +568,7 @@ impl Control {
             return;
         }
         let used = ago.is_some_and(|ago| ago < lifetime);
-        if used || !entry.tlvs.is_empty() {
+        if used || is_server(&entry.tlvs) {
             if let Some(entry) = self.cache.get_mut(&mac) {
                 entry.from_data = false;
             }

@@ -1,8 +1,8 @@
 //! Control part of a client: its connections, the request that is pending, and who may call.
 
-use super::arp::Entry;
 use super::groups::Groups;
 use super::messages::{ToControl, ToData};
+use super::rows::Rows;
 use super::{Input, LecConfig, LecState, Output};
 use crate::lane::LecParams;
 use crate::retry::Backoff;
@@ -129,6 +129,12 @@ pub(super) struct Control {
     pub(super) bus_tries: u32,
     /// How often the own TLVs have been announced again since they changed, or the client joined.
     pub(super) announced: u32,
+    /// The TLVs that the LES has of this client.
+    pub(super) told: Vec<Tlv>,
+    /// The own TLVs before the last change were a server's.
+    pub(super) was_server: bool,
+    /// The LES does not keep TLVs: its answers count them and have none.
+    pub(super) les_forgets: bool,
     pub(super) joined: bool,
     pub(super) les: AtmAddress,
     pub(super) bus: AtmAddress,
@@ -146,7 +152,7 @@ pub(super) struct Control {
     pub(super) topology_change: bool,
     /// Peers that refused LLC-multiplexed calls.
     pub(super) plain: BTreeSet<AtmAddress>,
-    pub(super) cache: BTreeMap<MacAddr, Entry>,
+    pub(super) cache: Rows,
     /// Calls whose caller the LES is asked about: transaction to call and caller.
     verify: BTreeMap<u32, (ConnId, AtmAddress)>,
     deadline: Option<Instant>,
@@ -173,6 +179,9 @@ impl Control {
             lecs_index: 0,
             bus_tries: 0,
             announced: 0,
+            told: Vec::new(),
+            was_server: false,
+            les_forgets: false,
             joined: false,
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
@@ -188,7 +197,7 @@ impl Control {
             groups: Groups::new(&config),
             topology_change: false,
             plain: BTreeSet::new(),
-            cache: BTreeMap::new(),
+            cache: Rows::default(),
             verify: BTreeMap::new(),
             deadline: None,
             counters: ControlCounters::default(),
@@ -248,7 +257,7 @@ impl Control {
                 t if t == Timer::Forward as usize => self.bus_lost(now),
                 t if t == Timer::Verify as usize => self.drop_unverified(),
                 t if t == Timer::Announce as usize => self.announce_again(now),
-                _ => self.topology_change = false,
+                _ => self.set_topology(false),
             }
         }
         self.direct_timeout(now);
@@ -260,7 +269,8 @@ impl Control {
     pub(super) fn reckon(&mut self) {
         let fixed = self.timers.next();
         let ready = self.conns.values().filter_map(|conn| conn.query_at).min();
-        let cache = self.cache_deadline();
+        self.cache_reckon();
+        let cache = self.cache.next();
         self.deadline = [fixed, ready, cache].into_iter().flatten().min();
     }
 

@@ -3,6 +3,7 @@
 //! Source: LUNI 2.0 clause 5; facts book "LANE" §10.
 
 use super::control::{Control, MUX_HEADER, Role, Timer};
+use super::devices::is_server;
 use super::messages::ToData;
 use super::{LecState, Output};
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
@@ -12,9 +13,11 @@ use aerostat_wire::lane::{
 };
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
 
-/// How often new TLVs are announced again, after twice as long each time, from a second on: longer than a line is dead before
-/// signalling notices, and all who are behind it join anew.
+/// How often new TLVs of a server are announced again, after twice as long each time, from a second on: longer than a line is
+/// dead before signalling notices, and all who are behind it join anew.
 const ANNOUNCEMENTS: u32 = 4;
+/// The same for a client. All members hear it, so each more costs as much as there are members; and who wants to know asks the LES.
+const ANNOUNCEMENTS_OF_A_CLIENT: u32 = 1;
 
 impl Control {
     pub(super) fn start(&mut self, now: Instant) {
@@ -174,6 +177,7 @@ impl Control {
         frame.source = LanDestination::mac(self.config.mac);
         self.describe(&mut frame);
         frame.tlvs.list.extend(self.mux_tlv());
+        self.told.clone_from(&frame.tlvs.list);
         if self.config.proxy {
             frame.flags = frame.flags.with(Flags::PROXY);
         }
@@ -234,7 +238,8 @@ impl Control {
         if self.config.tlvs == tlvs {
             return;
         }
-        self.config.tlvs = tlvs;
+        let before = core::mem::replace(&mut self.config.tlvs, tlvs);
+        self.was_server = is_server(&before);
         if self.v2 && self.state == LecState::Operational {
             self.announce(now);
         }
@@ -245,6 +250,25 @@ impl Control {
         self.announced = 0;
         self.tell_tlvs(now);
         self.register_next(now);
+    }
+
+    /// Member of the ELAN. The LES has the TLVs from the join and gives them to whoever asks; so an announcement, which all members
+    /// hear, is only made of a server, which its clients must know before they ask, and where the LES does not keep TLVs.
+    fn introduce(&mut self, now: Instant) {
+        let own = self.own_tlvs();
+        if self.v2 && !own.is_empty() && self.unasked() {
+            self.announce(now);
+        } else if self.v2 && own != self.told {
+            self.to_register = self.config.macs().collect();
+            self.register_next(now);
+        } else if self.pending.is_none() {
+            self.register_next(now);
+        }
+    }
+
+    /// True if others must hear the own TLVs without asking for them.
+    fn unasked(&self) -> bool {
+        self.les_forgets || self.was_server || is_server(&self.config.tlvs)
     }
 
     /// Nobody answers a targetless LE_ARP, so whoever missed it, or was not there, hears it again.
@@ -266,7 +290,12 @@ impl Control {
         for mac in self.remote.clone() {
             self.claim(mac);
         }
-        if self.announced < ANNOUNCEMENTS {
+        let most = if self.unasked() {
+            ANNOUNCEMENTS
+        } else {
+            ANNOUNCEMENTS_OF_A_CLIENT
+        };
+        if self.announced < most {
             let wait = Duration::from_secs(1 << self.announced);
             self.timers.start(Timer::Announce as usize, now, wait);
         }
@@ -315,7 +344,11 @@ impl Control {
             self.fail(&why, now);
         } else {
             // A member whose TLVs are refused is known without them.
+            self.les_forgets |= frame.tlvs.missing > 0;
             self.register_next(now);
+            if self.state == LecState::Operational && self.pending.is_none() {
+                self.told = self.own_tlvs();
+            }
         }
     }
 
@@ -343,6 +376,7 @@ impl Control {
         if frame.status != Status::SUCCESS || frame.target_atm.is_zero() {
             return self.bus_lost(now);
         }
+        self.les_forgets |= frame.tlvs.missing > 0;
         self.bus = frame.target_atm;
         self.multicast_send = Some(self.call(self.bus, Role::MulticastSend));
         let wait = self.params.control_timeout;
@@ -363,12 +397,7 @@ impl Control {
         self.state = LecState::Operational;
         if self.joined {
             // Only the BUS was away; a registration may have been given up for the search.
-            if self.v2 && !self.config.tlvs.is_empty() {
-                self.announce(now);
-            } else if self.pending.is_none() {
-                self.register_next(now);
-            }
-            return;
+            return self.introduce(now);
         }
         self.joined = true;
         self.backoff.reset();
@@ -386,11 +415,7 @@ impl Control {
         let trace = Trace::milestone("lane.joined", text);
         let trace = trace.with("elan", self.elan).with("lecid", self.lecid);
         self.trace(trace.with("version", version).with("bus", self.bus));
-        if self.v2 && !self.config.tlvs.is_empty() {
-            self.announce(now);
-        } else {
-            self.register_next(now);
-        }
+        self.introduce(now);
     }
 
     /// The multicast send connection is gone, refused, or no multicast forward connection came.
@@ -477,8 +502,10 @@ impl Control {
         self.release_all();
         (self.lecid, self.v2, self.elan_id) = (0, false, 0);
         (self.les, self.bus) = (AtmAddress::ZERO, AtmAddress::ZERO);
-        self.topology_change = false;
+        self.set_topology(false);
         self.lecs_tlvs.clear();
+        self.told.clear();
+        self.les_forgets = false;
         self.groups.forget();
         if core::mem::take(&mut self.joined) {
             self.counters.losses += 1;

@@ -30,7 +30,7 @@ mod requests;
 mod standby;
 use super::ServerParams;
 use super::tree::{Tree, TreeEvent};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
 };
@@ -141,7 +141,7 @@ pub struct LesCounters {
 }
 
 enum State {
-    Connected { until: Instant },
+    Connected,
     Joining { response: Box<ControlFrame> },
     Joined,
 }
@@ -181,6 +181,16 @@ pub struct Les {
     running: bool,
     clients: BTreeMap<ConnId, Client>,
     lecids: BTreeMap<u16, ConnId>,
+    /// No LECID below it is free.
+    lowest: u16,
+    /// Connections of the clients that have a LECID, by address.
+    members: BTreeMap<AtmAddress, ConnId>,
+    /// Clients that joined and are not reached by control distribute.
+    apart: BTreeSet<ConnId>,
+    /// S4 of those that have not joined.
+    late: Deadlines<ConnId>,
+    /// How many of those each end system has.
+    waiting: BTreeMap<AtmAddress, usize>,
     macs: BTreeMap<MacAddr, Registration>,
     tree: Tree,
     standby: Option<Standby>,
@@ -239,6 +249,11 @@ impl Les {
             running: false,
             clients: BTreeMap::new(),
             lecids: BTreeMap::new(),
+            lowest: 1,
+            members: BTreeMap::new(),
+            apart: BTreeSet::new(),
+            late: Deadlines::default(),
+            waiting: BTreeMap::new(),
             macs: BTreeMap::new(),
             deadline: None,
             counters: LesCounters::default(),
@@ -252,7 +267,7 @@ impl Les {
             lecid: client.lecid,
             address: client.address,
             state: match client.state {
-                State::Connected { .. } => "connected",
+                State::Connected => "connected",
                 State::Joining { .. } => "joining",
                 State::Joined => "joined",
             },
@@ -342,7 +357,7 @@ impl Les {
         let client = Client {
             address: calling.unwrap_or_default(),
             vc: None,
-            state: State::Connected { until },
+            state: State::Connected,
             lecid: 0,
             proxy: false,
             v2: false,
@@ -352,17 +367,31 @@ impl Les {
             groups: BTreeSet::new(),
             response: None,
         };
+        *self
+            .waiting
+            .entry(client.address.with_selector(0))
+            .or_default() += 1;
+        self.late.set(conn, Some(until));
         self.clients.insert(conn, client);
         self.request(AtmRequest::Accept { conn });
     }
 
     /// Connections of an end system that has not joined on them yet.
     fn waiting(&self, caller: AtmAddress) -> usize {
-        let connected = |client: &Client| matches!(client.state, State::Connected { .. });
-        let clients = self.clients.values();
-        let of_caller = |client: &&Client| client.address.same_end_system(&caller);
-        let waiting = clients.filter(|client| connected(client));
-        waiting.filter(of_caller).count()
+        let known = self.waiting.get(&caller.with_selector(0));
+        known.copied().unwrap_or_default()
+    }
+
+    /// A connection waits for a join no more: it came, or the connection is gone.
+    fn waits_no_more(&mut self, conn: ConnId, caller: AtmAddress) {
+        self.late.set(conn, None);
+        let caller = caller.with_selector(0);
+        if let Some(count) = self.waiting.get_mut(&caller) {
+            *count -= 1;
+            if *count == 0 {
+                self.waiting.remove(&caller);
+            }
+        }
     }
 
     /// Forgets a client and all that it registered.
@@ -377,10 +406,13 @@ impl Les {
         for mac in &client.macs {
             self.macs.remove(mac);
         }
+        self.apart.remove(&conn);
         if client.lecid == 0 {
-            return;
+            return self.waits_no_more(conn, client.address);
         }
         self.lecids.remove(&client.lecid);
+        self.lowest = self.lowest.min(client.lecid);
+        self.members.remove(&client.address);
         self.tree.remove(client.address, now);
         if matches!(client.state, State::Joined) {
             self.tell_member(client.address, client.lecid, false, None);
@@ -427,9 +459,10 @@ impl Les {
                 TreeEvent::Up(address) => (address, true),
                 TreeEvent::Down(address) => (address, false),
             };
-            let mut clients = self.clients.iter();
-            let found = clients.find(|(_, client)| client.address == address && client.lecid != 0);
-            let Some((&conn, client)) = found else {
+            let Some(&conn) = self.members.get(&address) else {
+                continue;
+            };
+            let Some(client) = self.clients.get(&conn) else {
                 continue;
             };
             match client.state {
@@ -437,7 +470,7 @@ impl Les {
                 State::Joining { .. } => self.finish_join(conn),
                 // It sees its control distribute connection go, and will join again.
                 State::Joined if !up => self.drop_client(conn, true, now),
-                State::Joined | State::Connected { .. } => {}
+                State::Joined | State::Connected => {}
             }
         }
     }
@@ -452,6 +485,9 @@ impl Les {
             return;
         };
         client.response = Some((*response).clone());
+        if !self.tree.reaches(client.address) {
+            self.apart.insert(conn);
+        }
         let (address, lecid, groups) = (client.address, client.lecid, client.wanted());
         self.counters.joins += 1;
         // The BUS must know before the client can call it.
@@ -469,14 +505,7 @@ impl Les {
         self.counters.forwarded += 1;
         self.tree.send(&frame.encode());
         self.flush_tree();
-        let apart = |client: &Client| {
-            matches!(client.state, State::Joined) && !self.tree.reaches(client.address)
-        };
-        let conns: Vec<ConnId> = (self.clients.iter())
-            .filter(|(_, client)| apart(client))
-            .map(|(conn, _)| *conn)
-            .collect();
-        for conn in conns {
+        for conn in self.apart.iter().copied().collect::<Vec<_>>() {
             self.send(conn, frame);
         }
     }
@@ -499,15 +528,9 @@ impl Les {
             }
             self.tree_events(now);
         }
-        let s4 = self
-            .clients
-            .values()
-            .filter_map(|client| match client.state {
-                State::Connected { until } => Some(until),
-                State::Joining { .. } | State::Joined => None,
-            });
         let report = self.standby.as_ref().and_then(|standby| standby.due);
-        self.deadline = s4.chain(self.tree.next()).chain(report).min();
+        let next = [self.late.next(), self.tree.next(), report];
+        self.deadline = next.into_iter().flatten().min();
     }
 }
 
@@ -538,13 +561,7 @@ impl Machine for Les {
         if self.deadline.is_none_or(|at| at > now) {
             return;
         }
-        let late: Vec<ConnId> = (self.clients.iter())
-            .filter(
-                |(_, client)| matches!(client.state, State::Connected { until } if until <= now),
-            )
-            .map(|(conn, _)| *conn)
-            .collect();
-        for conn in late {
+        for conn in self.late.due(now) {
             self.counters.join_timeouts += 1;
             self.drop_client(conn, true, now);
         }

@@ -81,7 +81,7 @@ impl Les {
                 }
                 return;
             }
-            State::Connected { .. } => {}
+            State::Connected => {}
         }
         let lecid = match self.judge_join(client, frame) {
             Ok(lecid) => lecid,
@@ -106,7 +106,10 @@ impl Les {
             response: Box::new(response),
         };
         let address = client.address;
+        self.waits_no_more(conn, address);
         self.lecids.insert(lecid, conn);
+        self.lowest = lecid + 1;
+        self.members.insert(address, conn);
         if let Some(mac) = mac {
             let tlvs = frame.tlvs.list.clone();
             let registration = Registration {
@@ -152,11 +155,10 @@ impl Les {
         if mac.is_some_and(|mac| self.macs.contains_key(&mac)) {
             return Err(Status::DUPLICATE_LAN);
         }
-        let mut members = self.clients.values().filter(|other| other.lecid != 0);
-        if members.any(|other| other.address == client.address) {
+        if self.members.contains_key(&client.address) {
             return Err(Status::DUPLICATE_ATM);
         }
-        let mut free = (1..=0xfeff).filter(|lecid| !self.lecids.contains_key(lecid));
+        let mut free = (self.lowest..=0xfeff).filter(|lecid| !self.lecids.contains_key(lecid));
         free.next().ok_or(Status::RESOURCES)
     }
 

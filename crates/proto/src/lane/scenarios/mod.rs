@@ -8,6 +8,7 @@ mod joining;
 mod mux;
 mod process;
 mod recorded;
+mod scale;
 mod servers;
 mod states;
 mod traffic;

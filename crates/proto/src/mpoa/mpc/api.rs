@@ -32,12 +32,13 @@ pub struct MpcLimits {
 impl Default for MpcLimits {
     fn default() -> Self {
         Self {
-            ingress: 1024,
-            egress: 1024,
-            shortcuts: 256,
+            ingress: 8192,
+            egress: 8192,
+            shortcuts: 8192,
             control: 32,
             mps: 32,
-            queue: 64,
+            // As many requests as there can be flows: what is dropped here waits for its retry, 5 s later.
+            queue: 8192,
             qos: 1000,
         }
     }

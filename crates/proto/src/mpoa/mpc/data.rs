@@ -8,7 +8,7 @@ use super::egress::{self, Egress, EgressState};
 use super::flows::QosTable;
 use super::ingress::{self, Ingress, IngressState, Path};
 use super::packet::{self, IpPacket};
-use super::shortcuts::{LINGER, Shortcut};
+use super::shortcuts::{Shortcut, Shortcuts};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
 use crate::{AtmRequest, ConnId, Duration, Instant, Refused, Trace};
@@ -66,7 +66,7 @@ pub(super) struct DataPlane {
     pub(super) lecs: BTreeMap<usize, Lec>,
     pub(super) ingress: Ingress,
     pub(super) egress: Egress,
-    pub(super) shortcuts: BTreeMap<ConnId, Shortcut>,
+    pub(super) shortcuts: Shortcuts,
     pub(super) qos: QosTable,
     /// MPSs that said something that is in a cache.
     pub(super) active: BTreeSet<AtmAddress>,
@@ -92,7 +92,7 @@ impl DataPlane {
             lecs: BTreeMap::new(),
             ingress: Ingress::default(),
             egress: Egress::default(),
-            shortcuts: BTreeMap::new(),
+            shortcuts: Shortcuts::default(),
             qos,
             active: BTreeSet::new(),
             orphan_until: None,
@@ -138,7 +138,7 @@ impl DataPlane {
         let about = (view.source(), packet.len());
         let bounds = (&self.params, &self.limits);
         let path = self.ingress.frame(key, about, qos, now, bounds, bus);
-        self.note_deadline(key);
+        self.note_deadline();
         let Path::Shortcut { conn, tag, first } = path else {
             return None;
         };
@@ -219,7 +219,7 @@ impl DataPlane {
                 if self.params.detects(destination) {
                     self.ingress
                         .trigger(key, qos, now, (&self.params, &self.limits), bus);
-                    self.note_deadline(key);
+                    self.note_deadline();
                 }
             }
             ToKernel::ResolutionReply(info) => self.resolved(&info, now, bus),
@@ -292,7 +292,7 @@ impl DataPlane {
             info.mtu = self.unknown_mtu;
         }
         let changed = self.ingress.reply(&info, qos, now, &self.params, bus);
-        self.note_deadline(key);
+        self.note_deadline();
         let bound = self
             .ingress
             .entries
@@ -317,9 +317,9 @@ impl DataPlane {
         let dead = self.egress.entries.values().filter(|e| e.info.mps == mps);
         let dead: Vec<EgressInfo> = dead.map(|e| e.info.clone()).collect();
         for info in dead {
-            let conn = self.shortcuts.iter().find(|(_, s)| s.peer == info.ingress);
-            if let Some((conn, _)) = conn {
-                let (conn, destination, prefix) = (*conn, info.destination, info.prefix);
+            let conn = self.shortcuts.of(info.ingress).next();
+            if let Some(conn) = conn {
+                let (destination, prefix) = (info.destination, info.prefix);
                 bus.daemon(ToDaemon::DataPlanePurge {
                     conn,
                     destination,
@@ -334,7 +334,7 @@ impl DataPlane {
     /// 109 and 301: forget ingress entries, purge egress entries, then say so.
     fn clean_up(&mut self, then: ToDaemon, now: Instant, bus: &mut Bus) {
         self.set_tlvs(bus, &[]);
-        self.ingress = Ingress::default();
+        self.ingress.remove(|_, _| true);
         let usable = EgressState::Purging { usable: true };
         for info in self.egress.start_purge(usable, |_| true) {
             bus.daemon(ToDaemon::SendEgressPurge(info));
@@ -597,13 +597,9 @@ impl DataPlane {
     pub(super) fn note(&mut self, at: Option<Instant>) {
         self.wake = [self.wake, at].into_iter().flatten().min();
     }
-    fn note_deadline(&mut self, key: ingress::Key) {
-        self.note(
-            self.ingress
-                .entries
-                .get(&key)
-                .and_then(ingress::Entry::deadline),
-        );
+    fn note_deadline(&mut self) {
+        let next = self.ingress.entries.next();
+        self.note(next);
     }
     pub(super) const fn next_timeout(&self) -> Option<Instant> {
         self.wake
@@ -617,24 +613,20 @@ impl DataPlane {
             return self.reset(bus);
         }
         let mut changed = self.ingress.expire(now, &self.params, bus);
-        let over = |entry: &egress::Entry| entry.expires <= now;
-        changed |= self.egress.entries.values().any(over);
-        self.purge_egress(bus, over);
-        let idle = |s: &Shortcut| s.idle_since.is_some_and(|at| at + LINGER <= now);
-        if changed || self.shortcuts.values().any(idle) {
+        let over = self
+            .egress
+            .expire(EgressState::Purging { usable: false }, now);
+        changed |= !over.is_empty() | self.shortcuts.expire(now);
+        for info in over {
+            bus.daemon(ToDaemon::SendEgressPurge(info));
+        }
+        if changed {
             self.collect(now, bus);
         }
-        let lingering = self.shortcuts.values().filter_map(|s| s.idle_since).min();
-        let entries = self
-            .ingress
-            .entries
-            .values()
-            .filter_map(ingress::Entry::deadline)
-            .min();
         self.wake = None;
-        self.note(entries);
+        self.note_deadline();
         self.note(self.egress.deadline());
-        self.note(lingering.map(|at| at + LINGER));
+        self.note(self.shortcuts.lingers_until());
         self.note(self.orphan_until);
     }
 }

@@ -3,13 +3,14 @@
 //! Source: MPOA 1.1 appendix I.5; facts book "MPOA" §9. An entry is named by the MPS that imposed it and its cache
 //! id. Tagged packets find it by tag; untagged ones by the data address at the other end and the destination.
 
+use super::entries::{Left, Tally};
 use crate::mpoa::messages::EgressInfo;
-use crate::{ConnId, Duration, Instant};
+use crate::{ConnId, Deadlines, Duration, Instant};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::mpoa::{LLC_IPV4, LLC_IPV6};
 use aerostat_wire::prefix::{masked, width};
 use core::net::IpAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Name of an entry: control address of the MPS, cache id.
 pub(super) type Key = (AtmAddress, u32);
@@ -66,6 +67,11 @@ pub(super) struct Egress {
     pub(super) entries: BTreeMap<Key, Entry>,
     by_tag: BTreeMap<u32, Key>,
     by_route: BTreeMap<Route, Key>,
+    by_ingress: BTreeSet<(AtmAddress, Key)>,
+    servers: Tally,
+    /// Ends of the holding times of active entries.
+    deadlines: Deadlines<Key>,
+    left: Left,
 }
 
 impl Egress {
@@ -80,6 +86,10 @@ impl Egress {
         };
         let (packets, latest_source, conn) =
             old.map_or((0, None, None), |e| (e.packets, e.latest_source, e.conn));
+        self.by_ingress.insert((info.ingress, key));
+        self.servers.add(info.mps);
+        self.deadlines.set(key, Some(expires));
+        self.left.peers.insert(info.ingress);
         let state = EgressState::Active;
         let entry = Entry {
             info,
@@ -95,6 +105,11 @@ impl Egress {
     /// Removes an entry and its indexes.
     pub(super) fn remove(&mut self, key: Key) -> Option<Entry> {
         let entry = self.entries.remove(&key)?;
+        self.by_ingress.remove(&(entry.info.ingress, key));
+        self.servers.sub(entry.info.mps);
+        self.deadlines.set(key, None);
+        self.left.peers.insert(entry.info.ingress);
+        self.left.servers.insert(entry.info.mps);
         if let Some(tag) = entry.info.tag {
             if self.by_tag.get(&tag) == Some(&key) {
                 self.by_tag.remove(&tag);
@@ -147,23 +162,61 @@ impl Egress {
         state: EgressState,
         which: impl Fn(&Entry) -> bool,
     ) -> Vec<EgressInfo> {
+        let hit = self.entries.iter().filter(|(_, entry)| which(entry));
+        let keys: Vec<Key> = hit.map(|(key, _)| *key).collect();
+        self.purge_these(state, keys)
+    }
+
+    /// Marks these entries as purging. Returns what is to be sent to their MPSs.
+    fn purge_these(&mut self, state: EgressState, keys: Vec<Key>) -> Vec<EgressInfo> {
         let mut purged = Vec::new();
-        for entry in self.entries.values_mut() {
-            if entry.state == EgressState::Active && which(entry) {
+        for key in keys {
+            let entry = self.entries.get_mut(&key);
+            if let Some(entry) = entry.filter(|entry| entry.state == EgressState::Active) {
                 entry.state = state;
                 purged.push(entry.info.clone());
+                self.deadlines.set(key, None);
             }
         }
         purged
     }
 
+    /// Marks the entries as purging whose holding time is over. Returns what is to be sent to their MPSs.
+    pub(super) fn expire(&mut self, state: EgressState, now: Instant) -> Vec<EgressInfo> {
+        let due = self.deadlines.due(now);
+        self.purge_these(state, due)
+    }
+
     /// The earliest end of a holding time.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let active = self
-            .entries
-            .values()
-            .filter(|e| e.state == EgressState::Active);
-        active.map(|e| e.expires).min()
+        self.deadlines.next()
+    }
+
+    fn of(&self, ingress: AtmAddress) -> impl Iterator<Item = Key> {
+        let first = (ingress, (AtmAddress([0; 20]), 0));
+        let all = self.by_ingress.range(first..);
+        let of = all.take_while(move |(of, _)| *of == ingress);
+        of.map(|(_, key)| *key)
+    }
+    /// True if there are entries for packets from `ingress`.
+    pub(super) fn has_ingress(&self, ingress: AtmAddress) -> bool {
+        self.of(ingress).next().is_some()
+    }
+    /// True if something that this MPS said is here.
+    pub(super) fn has_server(&self, mps: &AtmAddress) -> bool {
+        self.servers.has(mps)
+    }
+    /// A connection with `peer` went down.
+    pub(super) fn detach(&mut self, conn: ConnId, peer: AtmAddress) {
+        for key in self.of(peer).collect::<Vec<_>>() {
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.conn = entry.conn.filter(|known| *known != conn);
+            }
+        }
+    }
+    /// Whose last entry may have gone since the last call.
+    pub(super) fn take_left(&mut self) -> Left {
+        core::mem::take(&mut self.left)
     }
 }
 

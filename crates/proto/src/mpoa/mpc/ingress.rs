@@ -5,6 +5,7 @@
 
 use super::api::{Bus, MpcLimits};
 use super::daemon::category_bits;
+use super::entries::Entries;
 use super::why::WhyReason;
 use crate::mpoa::messages::{FlowName, IngressInfo, PurgeScope, ToDaemon};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry};
@@ -13,7 +14,6 @@ use aerostat_wire::mpoa::code_name;
 use aerostat_wire::prefix::within;
 use aerostat_wire::{AtmAddress, Qos};
 use core::net::{IpAddr, Ipv4Addr};
-use std::collections::BTreeMap;
 
 /// How long an entry that only counts is kept without a frame.
 const IDLE: Duration = Duration::from_secs(1200);
@@ -230,7 +230,7 @@ pub(super) enum Path {
 /// Ingress cache entries by name.
 #[derive(Debug, Default)]
 pub(super) struct Ingress {
-    pub(super) entries: BTreeMap<Key, Entry>,
+    pub(super) entries: Entries,
     /// No sweep for room before this time.
     next_sweep: Option<Instant>,
 }
@@ -250,12 +250,19 @@ impl Ingress {
             bus.counters.ingress_limit += 1;
             return Path::Lane;
         }
-        let entry = self
-            .entries
-            .entry(key)
-            .or_insert_with(|| Entry::new(source, now));
+        if !self.entries.contains_key(&key) {
+            self.entries.insert(key, Entry::new(source, now));
+        }
+        let Some(mut entry) = self.entries.count_mut(&key) else {
+            return Path::Lane;
+        };
         let flow = entry.count_frame(now, params);
         if flow && matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
+            self.entries.touch(key);
+            let Some(asking) = self.entries.count_mut(&key) else {
+                return Path::Lane;
+            };
+            entry = asking;
             entry.source = source;
             let text = format!("a flow to {} reached {} frames", name(&key), entry.count);
             let trace = Trace::milestone("mpc.flow.detected", text).with("destination", key.1);
@@ -284,8 +291,13 @@ impl Ingress {
             bus.counters.ingress_limit += 1;
             return;
         }
-        let new = || Entry::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), now);
-        let entry = self.entries.entry(key).or_insert_with(new);
+        if !self.entries.contains_key(&key) {
+            let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+            self.entries.insert(key, Entry::new(nobody, now));
+        }
+        let Some(entry) = self.entries.get_mut(&key) else {
+            return;
+        };
         if matches!(entry.state, IngressState::Cached | IngressState::Refresh) {
             query(key, entry, qos, now, params, bus);
         }
@@ -366,7 +378,8 @@ impl Ingress {
 
     /// Asks for the shortcut of an entry that has none, unless it was asked for.
     pub(super) fn open(&mut self, key: Key, now: Instant, bus: &mut Bus) {
-        if let Some(binding) = self.entries.get_mut(&key).and_then(|e| e.binding.as_mut()) {
+        let entry = self.entries.count_mut(&key);
+        if let Some(binding) = entry.and_then(|entry| entry.binding.as_mut()) {
             open(key, binding, now, bus);
         }
     }
@@ -374,15 +387,19 @@ impl Ingress {
     /// Fires everything that is due. Returns true if a binding was dropped.
     pub(super) fn expire(&mut self, now: Instant, params: &MpcParams, bus: &mut Bus) -> bool {
         let mut dropped = false;
-        self.entries.retain(|key, entry| {
-            while entry.deadline().is_some_and(|at| at <= now) {
+        for key in self.entries.due(now) {
+            let mut stays = true;
+            while stays
+                && let Some(entry) = self.entries.get_mut(&key)
+                && entry.deadline().is_some_and(|at| at <= now)
+            {
                 dropped |= entry.binding.is_some();
-                if !step(*key, entry, now, params, bus) {
-                    return false;
-                }
+                stays = step(key, entry, now, params, bus);
             }
-            true
-        });
+            if !stays {
+                self.entries.remove(&key);
+            }
+        }
         dropped
     }
 
@@ -397,7 +414,10 @@ impl Ingress {
     pub(super) fn orphan(&mut self) {
         self.entries
             .retain(|_, entry| entry.state != IngressState::Query || entry.binding.is_some());
-        for entry in self.entries.values_mut() {
+        for key in self.entries.keys_now() {
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
             if entry.state == IngressState::Query {
                 (entry.state, entry.retry, entry.count) = (IngressState::Refresh, None, 0);
             }
@@ -443,9 +463,12 @@ impl Ingress {
         }
     }
 
-    /// A connection went down: its entries go on over LANE and may ask for another after `wait`.
-    pub(super) fn detach(&mut self, conn: ConnId, cause: Cause, wait: Instant) {
-        for entry in self.entries.values_mut() {
+    /// A connection with `peer` went down: its entries go on over LANE and may ask for another after `wait`.
+    pub(super) fn detach(&mut self, conn: ConnId, peer: AtmAddress, cause: Cause, wait: Instant) {
+        for key in self.entries.of(peer) {
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
             let Some(binding) = entry.binding.as_mut() else {
                 continue;
             };
@@ -461,8 +484,11 @@ impl Ingress {
 
     /// A call for best effort failed: its entries stay, and ask again after `wait`.
     pub(super) fn open_failed(&mut self, egress: AtmAddress, cause: Cause, wait: Instant) {
-        for entry in self.entries.values_mut() {
-            let Some(binding) = entry.binding.as_mut().filter(|b| b.egress == egress) else {
+        for key in self.entries.of(egress) {
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
+            let Some(binding) = entry.binding.as_mut() else {
                 continue;
             };
             let spare = binding.spare.as_mut().map(|spare| &mut spare.call);

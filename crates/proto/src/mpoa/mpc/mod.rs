@@ -51,6 +51,7 @@ mod control;
 mod daemon;
 mod data;
 mod egress;
+mod entries;
 mod flows;
 mod ingress;
 mod packet;

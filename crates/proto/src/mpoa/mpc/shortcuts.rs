@@ -7,11 +7,13 @@
 
 use super::api::Bus;
 use super::data::DataPlane;
+use super::entries::Left;
 use super::ingress::Call;
 use crate::mpoa::messages::{FlowName, ToDaemon};
-use crate::{Cause, ConnId, Duration, Instant, Trace};
+use crate::{Cause, ConnId, Deadlines, Duration, Instant, Trace};
 use aerostat_wire::{AtmAddress, Qos, Vc};
 use core::net::IpAddr;
+use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a shortcut that the other end opened stays without entries; its opener normally closes it.
@@ -77,6 +79,76 @@ impl Shortcut {
     }
 }
 
+/// The shortcuts by connection, found by their other end, too.
+#[derive(Debug, Default)]
+pub(super) struct Shortcuts {
+    map: BTreeMap<ConnId, Shortcut>,
+    by_peer: BTreeSet<(AtmAddress, ConnId)>,
+    /// When those without entries have lingered for long enough.
+    lingering: Deadlines<ConnId>,
+    /// Other ends of shortcuts that nobody has looked at.
+    new: BTreeSet<AtmAddress>,
+}
+
+impl Deref for Shortcuts {
+    type Target = BTreeMap<ConnId, Shortcut>;
+    fn deref(&self) -> &Self::Target {
+        &self.map
+    }
+}
+
+impl Shortcuts {
+    /// The shortcut; its other end does not change.
+    pub(super) fn get_mut(&mut self, conn: &ConnId) -> Option<&mut Shortcut> {
+        self.map.get_mut(conn)
+    }
+    fn insert(&mut self, conn: ConnId, shortcut: Shortcut) {
+        self.by_peer.insert((shortcut.peer, conn));
+        self.new.insert(shortcut.peer);
+        self.map.insert(conn, shortcut);
+    }
+    fn remove(&mut self, conn: &ConnId) -> Option<Shortcut> {
+        let gone = self.map.remove(conn)?;
+        self.by_peer.remove(&(gone.peer, *conn));
+        self.lingering.set(*conn, None);
+        Some(gone)
+    }
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+    /// The connections with `peer`.
+    pub(super) fn of(&self, peer: AtmAddress) -> impl Iterator<Item = ConnId> {
+        let all = self.by_peer.range((peer, ConnId(0))..);
+        let of = all.take_while(move |(of, _)| *of == peer);
+        of.map(|(_, conn)| *conn)
+    }
+    /// Whether a shortcut is used; true if it is to be closed.
+    fn judge(&mut self, conn: ConnId, used: bool, now: Instant) -> bool {
+        let Some(shortcut) = self.map.get_mut(&conn) else {
+            return false;
+        };
+        if used {
+            shortcut.idle_since = None;
+            self.lingering.set(conn, None);
+            return false;
+        }
+        let since = *shortcut.idle_since.get_or_insert(now);
+        self.lingering.set(conn, Some(since + LINGER));
+        shortcut.opened || now.since(since) >= LINGER
+    }
+    /// When the first has lingered for long enough.
+    pub(super) fn lingers_until(&self) -> Option<Instant> {
+        self.lingering.next()
+    }
+    /// Looks again at those that have lingered for long enough; true if there are some.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        let due = self.lingering.due(now);
+        let peers = due.iter().filter_map(|conn| self.map.get(conn));
+        self.new.extend(peers.map(|shortcut| shortcut.peer));
+        !due.is_empty()
+    }
+}
+
 impl DataPlane {
     pub(super) fn attach(
         &mut self,
@@ -114,7 +186,8 @@ impl DataPlane {
     pub(super) fn adopt(&mut self, peer: AtmAddress) {
         let shortcuts = &self.shortcuts;
         let guaranteed = |conn: &ConnId| shortcuts.get(conn).is_some_and(|s| s.qos.is_some());
-        let entries = self.ingress.entries.values();
+        let keys = self.ingress.entries.of(peer);
+        let entries = keys.iter().filter_map(|key| self.ingress.entries.get(key));
         let bindings = entries.filter_map(|entry| entry.binding.as_ref());
         let mut taken: BTreeSet<ConnId> = bindings
             .filter_map(|binding| binding.conn)
@@ -123,8 +196,11 @@ impl DataPlane {
         let pick = |qos, destination, taken: &BTreeSet<ConnId>| {
             pick(shortcuts, peer, (qos, destination), taken)
         };
-        for (key, entry) in &mut self.ingress.entries {
-            let Some(binding) = entry.binding.as_mut().filter(|b| b.egress == peer) else {
+        for key in keys {
+            let Some(entry) = self.ingress.entries.get_mut(&key) else {
+                continue;
+            };
+            let Some(binding) = entry.binding.as_mut() else {
                 continue;
             };
             // A flow that has asked for its own connection waits for that.
@@ -171,48 +247,40 @@ impl DataPlane {
         let Some(gone) = self.shortcuts.remove(&conn) else {
             return;
         };
-        self.ingress
-            .detach(conn, cause, now + self.params.retry_initial);
-        for entry in self.egress.entries.values_mut() {
-            entry.conn = entry.conn.filter(|c| *c != conn);
-        }
+        let wait = now + self.params.retry_initial;
+        self.ingress.detach(conn, gone.peer, cause, wait);
+        self.egress.detach(conn, gone.peer);
         // Another connection to the same place takes over at once.
         self.adopt(gone.peer);
         down(&gone, &format!("{cause}"), bus);
     }
 
-    /// Closes shortcuts without entries and stops the keep-alive check of MPSs without entries.
+    /// Closes shortcuts without entries and stops the keep-alive check of MPSs without entries: of those that something has
+    /// happened to since the last time.
     pub(super) fn collect(&mut self, now: Instant, bus: &mut Bus) {
-        let mut used = BTreeSet::new();
-        let mut peers = BTreeSet::new();
-        let mut servers = BTreeSet::new();
-        for (key, entry) in &self.ingress.entries {
-            if let Some(binding) = &entry.binding {
-                used.extend(binding.conn);
-                if binding.qos.is_none() || binding.spare.is_some() {
-                    peers.insert(binding.egress);
+        let Left {
+            mut peers,
+            mut servers,
+        } = self.ingress.entries.take_left();
+        let left = self.egress.take_left();
+        peers.extend(left.peers);
+        peers.append(&mut self.shortcuts.new);
+        servers.extend(left.servers);
+        for mps in servers {
+            let known = self.ingress.entries.has_server(&mps) || self.egress.has_server(&mps);
+            if !known && self.active.remove(&mps) {
+                bus.daemon(ToDaemon::StopKeepAlive { mps });
+            }
+        }
+        let mut idle = BTreeSet::new();
+        for peer in peers {
+            let (shared, used) = self.uses(peer);
+            for conn in self.shortcuts.of(peer).collect::<Vec<_>>() {
+                let own = self.shortcuts.get(&conn).is_some_and(|s| s.flow.is_some());
+                let used = shared && !own || used.contains(&conn);
+                if self.shortcuts.judge(conn, used, now) {
+                    idle.insert(conn);
                 }
-                servers.insert(key.0);
-            }
-        }
-        for entry in self.egress.entries.values() {
-            peers.insert(entry.info.ingress);
-            servers.insert(entry.info.mps);
-        }
-        for mps in self.active.difference(&servers) {
-            bus.daemon(ToDaemon::StopKeepAlive { mps: *mps });
-        }
-        self.active = &self.active & &servers;
-        let mut idle = Vec::new();
-        for (conn, shortcut) in &mut self.shortcuts {
-            let shared = shortcut.flow.is_none() && peers.contains(&shortcut.peer);
-            if shared || used.contains(conn) {
-                shortcut.idle_since = None;
-                continue;
-            }
-            let since = *shortcut.idle_since.get_or_insert(now);
-            if shortcut.opened || now.since(since) >= LINGER {
-                idle.push(*conn);
             }
         }
         for conn in idle {
@@ -221,22 +289,35 @@ impl DataPlane {
                 down(&shortcut, "no entry uses it", bus);
             }
         }
-        let next = self.shortcuts.values().filter_map(|s| s.idle_since).min();
-        self.note(next.map(|at| at + LINGER));
+        self.note(self.shortcuts.lingers_until());
+    }
+
+    /// Whether entries use any connection with `peer`, and the connections that they use in particular.
+    fn uses(&mut self, peer: AtmAddress) -> (bool, BTreeSet<ConnId>) {
+        let mut shared = self.egress.has_ingress(peer);
+        let mut used = BTreeSet::new();
+        for key in self.ingress.entries.of(peer) {
+            let entry = self.ingress.entries.get(&key);
+            if let Some(binding) = entry.and_then(|entry| entry.binding.as_ref()) {
+                used.extend(binding.conn);
+                shared |= binding.qos.is_none() || binding.spare.is_some();
+            }
+        }
+        (shared, used)
     }
 }
 
 /// The shortcut for what wants `qos` to a destination behind `peer`: best effort before what is more.
 fn pick(
-    shortcuts: &BTreeMap<ConnId, Shortcut>,
+    shortcuts: &Shortcuts,
     peer: AtmAddress,
     (qos, destination): (Option<Qos>, IpAddr),
     taken: &BTreeSet<ConnId>,
 ) -> Option<ConnId> {
-    let suitable = shortcuts
-        .iter()
-        .filter(|(conn, s)| s.peer == peer && s.suits(qos, destination) && !taken.contains(conn));
-    let mut suitable = suitable.map(|(conn, s)| (s.qos.is_some(), *conn));
+    let all = shortcuts.of(peer).filter(|conn| !taken.contains(conn));
+    let suitable = all.filter_map(|conn| Some((conn, shortcuts.get(&conn)?)));
+    let suitable = suitable.filter(|(_, s)| s.suits(qos, destination));
+    let mut suitable = suitable.map(|(conn, s)| (s.qos.is_some(), conn));
     let first = suitable.next()?;
     Some(suitable.fold(first, core::cmp::min).1)
 }

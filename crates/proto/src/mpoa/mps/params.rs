@@ -181,19 +181,20 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            ingress: 1024,
-            ingress_per_mpc: 256,
-            egress: 1024,
+            ingress: 32768,
+            ingress_per_mpc: 8192,
+            egress: 32768,
             router_bindings: 1024,
             registrations: 256,
             kept: 512,
             requesters: 256,
-            requests: 2048,
-            queries: 4096,
-            connections: 1024,
+            requests: 65536,
+            queries: 65536,
+            connections: 16384,
             connections_per_peer: 8,
-            queue: 32,
-            devices: 1024,
+            // As many packets as one client can have asked for: what is dropped here waits for its retry, 5 s later.
+            queue: 8192,
+            devices: 16384,
         }
     }
 }

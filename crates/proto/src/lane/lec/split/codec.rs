@@ -121,6 +121,7 @@ split_record!(LecParams {
 });
 split_record!(LecLimits {
     cache,
+    servers,
     queue,
     vccs,
     groups

@@ -84,28 +84,34 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     // It has as many calls as the limits allow, and tells of as many MAC addresses.
     let limits = lec_config(0).limits;
     let (mut calls, mut macs) = (0, 0);
-    with(&mut w, LEC0, |m, now| {
-        for n in 0..2000_u32 {
-            let octets = n.to_be_bytes();
-            let mac = MacAddr([2, 9, octets[0], octets[1], octets[2], octets[3]]);
-            let (atm, tlvs) = (address(9), Vec::new());
-            let told = FromLecd::Associate { mac, atm, tlvs };
-            m.input(lec::Input::Lecd(told), now);
-        }
-        macs = m.associated.len();
-        for n in 0..2000 {
-            let conn = ConnId(10_000 + n);
-            let request = FromLecd::Connect {
-                conn,
-                called: address(0x70),
-                sap,
-                max_sdu: 1500,
-            };
-            let before = m.out.len();
-            m.input(lec::Input::Lecd(request), now);
-            calls += m.out.len() - before;
-        }
-    });
+    for batch in 0..(limits.cache as u32 / 1000) + 1 {
+        with(&mut w, LEC0, |m, now| {
+            for n in batch * 1000..(batch + 1) * 1000 {
+                let octets = n.to_be_bytes();
+                let mac = MacAddr([2, 9, octets[0], octets[1], octets[2], octets[3]]);
+                let (atm, tlvs) = (address(9), Vec::new());
+                let told = FromLecd::Associate { mac, atm, tlvs };
+                m.input(lec::Input::Lecd(told), now);
+            }
+            macs = m.associated.len();
+        });
+    }
+    for batch in 0..(limits.vccs as u32 / 1000) + 1 {
+        with(&mut w, LEC0, |m, now| {
+            for n in batch * 1000..(batch + 1) * 1000 {
+                let conn = ConnId(10_000 + n);
+                let request = FromLecd::Connect {
+                    conn,
+                    called: address(0x70),
+                    sap,
+                    max_sdu: 1500,
+                };
+                let before = m.out.len();
+                m.input(lec::Input::Lecd(request), now);
+                calls += m.out.len() - before;
+            }
+        });
+    }
     assert_eq!(macs, limits.cache);
     assert!(calls < limits.vccs + 16, "{calls}");
     with(&mut w, LEC0, Split::kill);

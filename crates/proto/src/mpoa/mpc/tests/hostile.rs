@@ -91,7 +91,7 @@ fn some_qos(which: u8) -> Qos {
 fn check_connections(rig: &Rig) -> Result<(), TestCaseError> {
     let data = &rig.mpc.data;
     let mut alone = std::collections::BTreeSet::new();
-    for (key, entry) in &data.ingress.entries {
+    for (key, entry) in data.ingress.entries.iter() {
         let Some(binding) = &entry.binding else {
             continue;
         };

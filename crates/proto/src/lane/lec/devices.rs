@@ -1,0 +1,31 @@
+//! Which devices a client keeps unasked.
+//!
+//! LE_ARP tells the TLVs of whom one asks for. Of those who announce themselves to all members (a targetless LE_ARP), a client keeps only
+//! the servers, MPOA's: few, and to be known before a frame goes to them. Of the others it keeps what it asked for. So the rows of a
+//! client do not grow with the members of its ELAN.
+//!
+//! Source: af-mpoa-0114 §4.2 (device discovery); facts book "LANE" §11 (targetless LE_ARP).
+
+use super::control::Control;
+use aerostat_wire::lane::{Tlv, TlvType};
+
+/// True if the TLVs are those of an MPOA server (device types 1 and 3).
+pub(super) fn is_server(tlvs: &[Tlv]) -> bool {
+    let device = tlvs.iter().find(|tlv| tlv.kind == TlvType::DEVICE_TYPE);
+    device.is_some_and(|tlv| matches!(tlv.value.first(), Some(1 | 3)))
+}
+
+impl Control {
+    /// True if these are a server's TLVs and one more server may be kept unasked.
+    pub(super) fn takes_server(&mut self, tlvs: &[Tlv]) -> bool {
+        if !is_server(tlvs) {
+            return false;
+        }
+        let known = self.cache.values().filter(|entry| is_server(&entry.tlvs));
+        let room = known.count() < self.config.limits.servers;
+        if !room {
+            self.counters.cache_full += 1;
+        }
+        room
+    }
+}

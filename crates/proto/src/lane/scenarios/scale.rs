@@ -1,0 +1,91 @@
+//! What many members cost each of them: rows, and frames heard.
+
+use super::*;
+use aerostat_wire::lane::Tlv;
+
+/// What `n` MPOA clients and a router on one ELAN have after `joined` and `until`: rows of each client, and the most control
+/// frames that one of them heard.
+fn cost(n: u8, until: Duration) -> (Vec<usize>, u64) {
+    let device = |n: u8, tlv: Tlv| LecConfig {
+        tlvs: vec![tlv],
+        ..lec_config(n)
+    };
+    let mut configs = vec![device(0, mps(0).to_tlv())];
+    configs.extend((1..=n).map(|n| {
+        let control = address(n + 1);
+        device(n, DeviceType::Mpc { control }.to_tlv())
+    }));
+    let mut w = world(configs);
+    let all = LEC0..=LEC0 + usize::from(n);
+    for who in all.clone() {
+        start(&mut w, who);
+    }
+    w.run_for(until);
+    let clients: Vec<_> = all.map(|who| lec_of(&w, who).snapshot()).collect();
+    assert!(
+        clients
+            .iter()
+            .all(|c| c.state == lec::LecState::Operational)
+    );
+    // The router answered no question, so it knows nobody; the clients know the router.
+    assert_eq!(clients[0].cache.len(), 0);
+    let rows = clients[1..].iter().map(|c| c.cache.len()).collect();
+    let heard = clients.iter().map(|c| c.control.received).max();
+    finish(w);
+    (rows, heard.unwrap_or_default())
+}
+
+/// Each client remembers the router and not the other clients, for as long as it ages, and hears as much among a hundred as among
+/// ten.
+#[test]
+fn rows_and_control_frames_of_a_member_do_not_grow_with_the_members() {
+    let until = Duration::from_secs(700);
+    let (few, heard_by_few) = cost(10, until);
+    let (many, heard_by_many) = cost(100, until);
+    assert_eq!(few, [1; 10]);
+    assert_eq!(many, [1; 100]);
+    assert!(
+        heard_by_many <= heard_by_few + 2,
+        "{heard_by_few} frames among ten, {heard_by_many} among a hundred"
+    );
+}
+
+/// A router that asks for a client learns what it is from the LES, though the client has announced nothing; also if the client was
+/// something else before.
+#[test]
+fn what_is_not_announced_can_be_asked_for() {
+    let control = address(2);
+    let device = DeviceType::Mpc { control }.to_tlv();
+    let mut w = world(vec![lec_config(0), lec_config(1)]);
+    for who in [LEC0, LEC0 + 1] {
+        start(&mut w, who);
+    }
+    w.run_for(Duration::from_secs(1));
+    let ask = |w: &mut World<Node>| {
+        w.take_notes();
+        tell(w, LEC0, lec::Input::Resolve { mac: mac(2) });
+        w.run_for(Duration::from_millis(100));
+        let mut notes = w.take_notes().into_iter();
+        let owner = notes.find_map(|(_, who, note)| match note {
+            Note::Lec(lec::Output::Resolved { owner, .. }) if who == LEC0 => Some(owner),
+            _ => None,
+        });
+        owner.flatten().expect("it is there").1
+    };
+    assert_eq!(ask(&mut w), []);
+    // It goes, and comes back as an MPOA client; it says so in its join alone.
+    stop(&mut w, LEC0 + 1);
+    w.run_for(Duration::from_secs(2));
+    w.with(LEC0 + 1, |node, now| {
+        let config = LecConfig {
+            tlvs: vec![device.clone()],
+            ..lec_config(1)
+        };
+        *node = Node::Lec(Box::new(Lec::new(config)));
+        let Node::Lec(client) = node else { return };
+        client.handle_input(lec::Input::Start, now).unwrap();
+    });
+    w.run_for(Duration::from_secs(2));
+    assert_eq!(ask(&mut w), [device]);
+    finish(w);
+}
