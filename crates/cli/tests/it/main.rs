@@ -13,6 +13,7 @@ mod policing;
 mod pvc;
 mod qos;
 mod results;
+mod rfc1483;
 mod running;
 mod schema;
 mod split;

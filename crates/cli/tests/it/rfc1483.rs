@@ -1,0 +1,168 @@
+//! An IP station with a codec of its own (`interop/rfc1483`) at the far end of a link of cells over UDP, and the ATM
+//! switch of Dynamips between the two where it is at hand.
+
+use crate::live::{Runtime, can_run, has};
+use crate::root;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const LAB: &str = "interop/labs/rfc1483.atm.yml";
+/// Longest ICMP data in one piece: MTU 4470 of the lab less the headers of IP and ICMP.
+const LONGEST: &str = "4442";
+
+/// Addresses on loopback that nobody uses at this moment, all different.
+fn free_ports<const N: usize>() -> [String; N] {
+    let sockets = [(); N].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    sockets.map(|socket| socket.local_addr().unwrap().to_string())
+}
+
+/// The lab, with its link between these addresses.
+fn up(lab: &Runtime, [local, peer]: [&str; 2], more: &[&str]) {
+    let link = format!("links.0.1.udp={{ local: '{local}', peer: '{peer}' }}");
+    lab.ok(&[&["up", "-d", "-q", LAB, "--set", &link], more].concat());
+}
+
+/// The station, with these arguments.
+fn station([local, peer]: [&str; 2], vc: &str, more: &[&str]) -> Command {
+    let mut station = Command::new("python3");
+    station
+        .arg(root().join("interop/rfc1483"))
+        .args(["--local", local, "--peer", peer, "--vc", vc])
+        .args(["--ip", "10.20.0.9"])
+        .args(more);
+    station
+}
+
+/// What it printed; each of its requests must have had an answer.
+fn all_answered(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{errors}");
+    for fault in ["bad_length=0", "bad_hec=0", "oam=0", "bad_pdu=0"] {
+        assert!(said.contains(fault), "{said}");
+    }
+    said
+}
+
+/// A process that ends with its owner.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_station_of_rfc_1483_behind_cells_over_udp_reaches_a_host() {
+    if !has("python3") {
+        return;
+    }
+    let lab = Runtime::new("rfc1483");
+    let [here, there] = free_ports();
+    let (ours, theirs) = ([&*here, &*there], [&*there, &*here]);
+    up(&lab, ours, &["--embedded"]);
+    for size in ["0", "56", LONGEST] {
+        let pings = ["--ping", "10.20.0.10", "--size", size, "--interval", "0.05"];
+        let said = all_answered(&station(theirs, "1.100", &pings).output().unwrap());
+        assert!(said.contains("the other end is 10.20.0.10"), "{said}");
+        assert!(said.contains("5 requests, 5 answers"), "{said}");
+    }
+    lab.ok(&["down"]);
+    // Packets alone on the connection.
+    up(&lab, ours, &["--embedded", "--set", "pvcs.0.mux=true"]);
+    let pings = ["--mux", "--ping", "10.20.0.10", "--size", LONGEST];
+    all_answered(&station(theirs, "1.100", &pings).output().unwrap());
+    lab.ok(&["down"]);
+}
+
+#[test]
+fn a_kernel_host_pings_a_station_of_rfc_1483() {
+    if !has("python3") || !has("ping") || !can_run() {
+        return;
+    }
+    let lab = Runtime::new("rfc1483-kernel");
+    let [here, there] = free_ports();
+    up(&lab, [&here, &there], &[]);
+    let mut listening = station([&there, &here], "1.100", &["--for", "60"]);
+    let mut listening = Running(listening.stdout(Stdio::piped()).spawn().unwrap());
+    let mut said = BufReader::new(listening.0.stdout.take().unwrap()).lines();
+    assert_eq!(said.next().unwrap().unwrap(), "ready");
+    for size in ["56", LONGEST] {
+        let ping = ["ping", "-c", "5", "-i", "0.1", "-s", size, "-M", "do"];
+        let out = lab.ok(&[&["exec", "h1", "--"], &ping[..], &["10.20.0.9"]].concat());
+        assert!(out.contains(" 0% packet loss"), "{out}");
+    }
+    lab.ok(&["down"]);
+}
+
+/// Dynamips as a hypervisor, with commands over TCP; `None`, with the reason printed, where it is not at hand.
+fn dynamips() -> Option<(Running, BufReader<TcpStream>)> {
+    let program = std::env::var("AEROSTAT_DYNAMIPS").unwrap_or_else(|_| "dynamips".into());
+    if !has(&program) {
+        return None;
+    }
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = free.local_addr().unwrap();
+    drop(free);
+    let mut dynamips = Command::new(program);
+    let (out, err) = (Stdio::null(), Stdio::null());
+    dynamips.args(["-H", &place.to_string()]);
+    dynamips.current_dir(std::env::temp_dir());
+    let child = dynamips.stdin(Stdio::null()).stdout(out).stderr(err);
+    let mut running = Running(child.spawn().unwrap());
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Ok(stream) = TcpStream::connect(place) {
+            return Some((running, BufReader::new(stream)));
+        }
+        assert!(running.0.try_wait().unwrap().is_none(), "dynamips ended");
+        assert!(Instant::now() < until, "dynamips does not listen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn the_switch_of_dynamips_carries_cells_between_both() {
+    if !has("python3") {
+        return;
+    }
+    let Some((_running, mut hypervisor)) = dynamips() else {
+        return;
+    };
+    let [lab_end, switch_lab, switch_far, far_end] = free_ports();
+    let port = |place: &str| place.rsplit(':').next().unwrap().to_owned();
+    let nio = |name: &str, local: &str, peer: &str| {
+        format!(
+            "nio create_udp {name} {} 127.0.0.1 {}",
+            port(local),
+            port(peer)
+        )
+    };
+    for command in [
+        nio("lab", &switch_lab, &lab_end),
+        nio("far", &switch_far, &far_end),
+        "atmsw create S".into(),
+        "atmsw create_vcc S lab 1 100 far 0 32".into(),
+        "atmsw create_vcc S far 0 32 lab 1 100".into(),
+    ] {
+        writeln!(hypervisor.get_mut(), "{command}").unwrap();
+        let mut answer = String::new();
+        hypervisor.read_line(&mut answer).unwrap();
+        assert!(answer.starts_with("100-"), "{command}: {answer}");
+    }
+    let lab = Runtime::new("dynamips");
+    up(&lab, [&lab_end, &switch_lab], &["--embedded"]);
+    for size in ["56", LONGEST] {
+        let pings = ["--ping", "10.20.0.10", "--size", size];
+        all_answered(
+            &station([&far_end, &switch_far], "0.32", &pings)
+                .output()
+                .unwrap(),
+        );
+    }
+    lab.ok(&["down"]);
+}
