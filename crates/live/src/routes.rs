@@ -148,7 +148,9 @@ impl KernelRoutes {
     }
     /// When [`Self::turn`] is next needed if nothing is ready.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.read_at.filter(|_| self.asked.is_none())
+        // The poller does not speak again of what a turn has left unread.
+        let unread = self.ready.then_some(Instant::ZERO);
+        unread.or(self.read_at.filter(|_| self.asked.is_none()))
     }
     /// The router has started anew and knows nothing of what was read.
     pub(crate) fn forget(&mut self, now: Instant) {
@@ -173,7 +175,8 @@ impl KernelRoutes {
             }
             self.buffer = buffer;
         }
-        if self.poll_timeout().is_some_and(|at| at <= now) {
+        let due = self.read_at.filter(|_| self.asked.is_none());
+        if due.is_some_and(|at| at <= now) {
             self.ask();
         }
         let routes = read?;

@@ -85,10 +85,14 @@ impl Tap {
     /// # Errors
     /// What the kernel answered.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
-        match rustix::io::read(&self.fd, &mut *buffer) {
-            Ok(len) => Ok(buffer.get(..len)),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
-            Err(error) => Err(error.into()),
+        loop {
+            return match rustix::io::read(&self.fd, &mut *buffer) {
+                Ok(len) => Ok(buffer.get(..len)),
+                Err(rustix::io::Errno::AGAIN) => Ok(None),
+                // A signal is no end of what waits: the poller would not speak of it again.
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => Err(error.into()),
+            };
         }
     }
 

@@ -41,9 +41,20 @@ impl Door {
         Ok(Self(door))
     }
     /// The next who came.
-    pub(super) fn accept(&self) -> Option<Frames> {
+    ///
+    /// # Errors
+    /// If the operating system has no descriptor or memory for them: they still wait.
+    pub(super) fn accept(&self) -> io::Result<Option<Frames>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        accept_with(&self.0, flags).ok().map(Frames)
+        loop {
+            return match accept_with(&self.0, flags) {
+                Ok(socket) => Ok(Some(Frames(socket))),
+                Err(Errno::AGAIN) => Ok(None),
+                // Gone again; the next may be good.
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(error) => Err(error.into()),
+            };
+        }
     }
 }
 

@@ -27,6 +27,10 @@ const QUEUE: usize = 4096;
 /// Who has not greeted may stay so long, and so many of them.
 const PATIENCE: Duration = Duration::from_secs(2);
 const NEWCOMERS: usize = 16;
+/// Connections taken in one turn.
+const TAKEN: usize = 64;
+/// When the door is looked at again after the operating system had no descriptor for a connection.
+const BREATH: Duration = Duration::from_millis(250);
 /// Wait before the first new start, and the longest; one that lived for as long as the latter starts over.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -98,6 +102,10 @@ pub(crate) struct Daemons {
     door: Door,
     token: Token,
     newcomers: Vec<(Frames, u32, Instant)>,
+    /// Somebody waits at the door for whom there was no descriptor: look again at this time.
+    again_at: Option<Instant>,
+    /// How often there was none.
+    exhausted: u64,
     seats: Vec<Seat>,
     /// The poller spoke of any of them.
     ready: bool,
@@ -140,6 +148,8 @@ impl Daemons {
             socket,
             token: Token(usize::MAX - 1),
             newcomers: Vec::new(),
+            again_at: None,
+            exhausted: 0,
             seats: seats.collect(),
             ready: true,
             buffer: buffer(),
@@ -165,7 +175,7 @@ impl Daemons {
             Plan::Watch | Plan::Leave => None,
         });
         let silent = self.newcomers.iter().map(|(_, _, since)| *since + PATIENCE);
-        starts.chain(silent).min()
+        starts.chain(silent).chain(self.again_at).min()
     }
 
     /// Nodes that wait for a daemon.
@@ -186,11 +196,8 @@ impl Daemons {
         if !due && !core::mem::take(&mut self.ready) {
             return false;
         }
-        while let Some(frames) = self.door.accept() {
-            self.came(frames, registry, now);
-        }
+        let mut more = self.take_newcomers(registry, now);
         self.greet(now, told);
-        let mut more = false;
         for seat in &mut self.seats {
             more |= seat.hear(&mut self.buffer, now, told);
             seat.look_after(now, told);
@@ -203,6 +210,31 @@ impl Daemons {
         more
     }
 
+    /// Takes who waits at the door; true if more may wait.
+    fn take_newcomers(&mut self, registry: &Registry, now: Instant) -> bool {
+        if self.again_at.is_some_and(|at| now < at) {
+            return false;
+        }
+        self.again_at = None;
+        for _ in 0..TAKEN {
+            match self.door.accept() {
+                Ok(Some(frames)) => self.came(frames, registry, now),
+                Ok(None) => return false,
+                Err(_) => {
+                    self.exhausted += 1;
+                    self.again_at = Some(now + BREATH);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// How often a daemon could not be taken for want of descriptors.
+    pub(crate) fn exhausted(&self) -> u64 {
+        self.exhausted
+    }
+
     fn came(&mut self, frames: Frames, registry: &Registry, now: Instant) {
         let Some(pid) = frames.peer() else {
             return;
@@ -210,7 +242,11 @@ impl Daemons {
         let fd = frames.as_fd().as_raw_fd();
         let both = Interest::READABLE | Interest::WRITABLE;
         let known = registry.register(&mut SourceFd(&fd), self.token, both);
-        if known.is_ok() && self.newcomers.len() < NEWCOMERS {
+        if known.is_ok() {
+            // Who has been silent for longest gives way: a daemon that greets must not wait for others.
+            if self.newcomers.len() >= NEWCOMERS {
+                self.newcomers.remove(0);
+            }
             self.newcomers.push((frames, pid, now));
         }
     }

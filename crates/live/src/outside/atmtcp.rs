@@ -7,8 +7,12 @@
 //!
 //! **Peers that are slow, or wrong.** What the peer does not take waits in a buffer of `BUFFER` octets; whole SDUs
 //! that do not fit are dropped, as in any queue. A length over 65535 or a VPI that no cell can carry cannot be
-//! skipped: the connection is closed. One connection at a time, and only from the address that the lab allows; TCP's
-//! keep-alive finds peers that have died without a word.
+//! skipped: the connection is closed. One connection at a time, and only from the address that the lab allows
+//! (`atmtcp/door.rs`); TCP's keep-alive finds peers that have died without a word.
+//!
+//! **Peers that are silent.** A connection that has never said anything gives way to another one of an allowed address
+//! after `GIVES_WAY`, and is closed after `SILENCE` if this end has sent to it: whoever answers nothing is no
+//! ATM peer. Two ends that only listen to each other (permanent connections without traffic) may be silent for ever.
 //!
 //! **Peers that are fast.** What comes counts as cells, and is read no faster than the link's rate, after a burst
 //! (`bucket.rs`); what the peer sends beyond that waits at its own end of the connection. Pauses are counted.
@@ -18,6 +22,8 @@
 //!
 //! **Not implemented.** The name that a peer of linux-atm's virtual switch sends first (it looks like a bad VPI).
 
+pub(crate) mod door;
+
 use super::Event;
 use super::bucket::Bucket;
 use aerostat_lab::model::OutsideWay;
@@ -25,11 +31,12 @@ use aerostat_node::atm::{CellRate, CellRun, Pdu};
 use aerostat_node::inspect::{Table, Value};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::{Vc, aal5};
+use door::Door;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use rustix::net::sockopt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{SocketAddr, ToSocketAddrs as _};
 
 /// Octets that wait for a slow peer at most.
 const BUFFER: usize = 1 << 20;
@@ -47,6 +54,10 @@ const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(8);
 /// How long one attempt may take.
 const CONNECTING: Duration = Duration::from_secs(5);
+/// A connection that has said nothing for so long gives way to another one.
+const GIVES_WAY: Duration = Duration::from_secs(5);
+/// It is closed after so long, if it was sent something.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// One message of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +144,8 @@ pub fn encode(out: &mut Vec<u8>, vc: Vc, sdu: &[u8]) {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     connections: u64,
-    refused: u64,
+    /// Connections closed because they never said anything.
+    silent: u64,
     sdus_in: u64,
     octets_in: u64,
     sdus_out: u64,
@@ -150,12 +162,7 @@ struct Counters {
 }
 
 enum Way {
-    Listen {
-        listener: TcpListener,
-        from: Option<IpAddr>,
-        /// Somebody may wait to be taken.
-        waiting: bool,
-    },
+    Listen(Door),
     Connect {
         to: Vec<SocketAddr>,
         attempts: usize,
@@ -170,8 +177,26 @@ struct Connection {
     peer: SocketAddr,
     established: bool,
     readable: bool,
+    since: Instant,
+    /// It has sent something.
+    heard: bool,
+    /// Something was sent to it.
+    spoken: bool,
     parser: Parser,
     unsent: Vec<u8>,
+}
+
+impl Connection {
+    /// True if it must leave its place to another one.
+    fn gives_way(&self, now: Instant) -> bool {
+        !self.heard && now >= self.since + GIVES_WAY
+    }
+
+    /// Until when it may stay silent; `None`: for ever.
+    fn patience(&self) -> Option<Instant> {
+        let asked = self.established && self.spoken && !self.heard;
+        asked.then(|| self.since + SILENCE)
+    }
 }
 
 /// One link out of the lab.
@@ -202,11 +227,7 @@ impl Link {
                 let mut listener = TcpListener::bind(*at)
                     .map_err(|error| io::Error::new(error.kind(), format!("{at}: {error}")))?;
                 registry.register(&mut listener, token, Interest::READABLE)?;
-                Way::Listen {
-                    listener,
-                    from: *from,
-                    waiting: false,
-                }
+                Way::Listen(Door::new(listener, *from))
             }
             OutsideWay::AtmTcpConnect { to } => {
                 let found = to
@@ -237,7 +258,7 @@ impl Link {
     /// The poller spoke of token `which` (0 or 1) of this link.
     pub(crate) fn ready(&mut self, which: usize) {
         match (&mut self.way, &mut self.connection) {
-            (Way::Listen { waiting, .. }, _) if which == 0 => *waiting = true,
+            (Way::Listen(door), _) if which == 0 => door.ready(),
             (_, Some(connection)) => connection.readable = true,
             _ => {}
         }
@@ -247,9 +268,13 @@ impl Link {
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let call = match &self.way {
             Way::Connect { at, .. } => *at,
-            Way::Listen { .. } => None,
+            Way::Listen(door) => door.poll_timeout(),
         };
-        call.into_iter().chain(self.paused_until).min()
+        let silent = self.connection.as_ref().and_then(Connection::patience);
+        call.into_iter()
+            .chain(self.paused_until)
+            .chain(silent)
+            .min()
     }
 
     /// Does a bounded amount of what can be done; true if more may be left.
@@ -259,48 +284,49 @@ impl Link {
         now: Instant,
         told: &mut Vec<Event>,
     ) -> bool {
-        self.accept(registry, told);
+        let more = self.accept(registry, now, told);
         self.connect(registry, now);
-        self.establish(told);
-        let more = self.receive(now, told);
+        self.establish(now, told);
+        let more = self.receive(now, told) || more;
         self.flush(now, told);
+        let patience = self.connection.as_ref().and_then(Connection::patience);
+        if patience.is_some_and(|until| until <= now) {
+            self.counters.silent += 1;
+            self.lost("it never said anything", now, told);
+        }
         more
     }
 
-    /// Takes whoever waits at the listener, if it may come and nobody is there.
-    fn accept(&mut self, registry: &Registry, told: &mut Vec<Event>) {
-        let Way::Listen {
-            listener,
-            from,
-            waiting,
-        } = &mut self.way
-        else {
-            return;
+    /// Takes who waits at the listener, if they may come and nobody is there; true if more may wait.
+    fn accept(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) -> bool {
+        let Way::Listen(door) = &mut self.way else {
+            return false;
         };
-        if !*waiting {
-            return;
+        let mut traces = Vec::new();
+        let (came, more) = door.take(now, &mut traces);
+        for (stream, peer) in came {
+            let present = self.connection.as_ref();
+            if present.is_some_and(|present| present.gives_way(now)) {
+                self.counters.silent += 1;
+                self.lost("it never said anything and another one came", now, told);
+            }
+            if self.connection.is_none() {
+                self.begin(stream, peer, registry, now);
+            } else if let Way::Listen(door) = &mut self.way {
+                door.refuse(peer, "there is a connection already", now, &mut traces);
+            }
         }
-        let Ok((stream, peer)) = listener.accept() else {
-            *waiting = false;
-            return;
-        };
-        let address = peer.ip().to_canonical();
-        let allowed = from.map_or(address.is_loopback(), |from| from.to_canonical() == address);
-        if !allowed || self.connection.is_some() {
-            self.counters.refused += 1;
-            let why = if allowed {
-                "there is a connection already"
-            } else {
-                "the lab does not allow this address"
-            };
-            let text = format!("refused {peer}: {why}");
-            told.push(Event::Trace(Trace::milestone("atmtcp.refused", text)));
-            return;
-        }
-        self.begin(stream, peer, registry);
+        told.extend(traces.into_iter().map(Event::Trace));
+        more
     }
 
-    fn begin(&mut self, mut stream: TcpStream, peer: SocketAddr, registry: &Registry) -> bool {
+    fn begin(
+        &mut self,
+        mut stream: TcpStream,
+        peer: SocketAddr,
+        registry: &Registry,
+        now: Instant,
+    ) -> bool {
         let interest = Interest::READABLE | Interest::WRITABLE;
         if registry
             .register(&mut stream, self.token, interest)
@@ -313,6 +339,9 @@ impl Link {
             peer,
             established: false,
             readable: true,
+            since: now,
+            heard: false,
+            spoken: false,
             parser: Parser::default(),
             unsent: Vec::new(),
         });
@@ -340,7 +369,8 @@ impl Link {
         };
         *attempts += 1;
         *at = Some(now + CONNECTING);
-        let begun = TcpStream::connect(peer).is_ok_and(|stream| self.begin(stream, peer, registry));
+        let begun =
+            TcpStream::connect(peer).is_ok_and(|stream| self.begin(stream, peer, registry, now));
         if !begun {
             self.retry(now);
         }
@@ -354,7 +384,7 @@ impl Link {
     }
 
     /// Looks whether a new connection stands.
-    fn establish(&mut self, told: &mut Vec<Event>) {
+    fn establish(&mut self, now: Instant, told: &mut Vec<Event>) {
         let Some(connection) = &mut self.connection else {
             return;
         };
@@ -363,6 +393,7 @@ impl Link {
             return;
         }
         connection.established = true;
+        connection.since = now;
         connection.readable = true;
         // Without these it works too, only worse.
         let _ = connection.stream.set_nodelay(true);
@@ -412,6 +443,7 @@ impl Link {
             match connection.stream.read(&mut self.octets) {
                 Ok(0) => self.lost("closed by the peer", now, told),
                 Ok(count) => {
+                    connection.heard = true;
                     let octets = self.octets.get(..count).unwrap_or_default();
                     connection.parser.push(octets);
                     if let Err(garbled) = self.messages(now, told) {
@@ -480,6 +512,7 @@ impl Link {
         let established = self.connection.as_mut().filter(|c| c.established);
         match established {
             Some(connection) if connection.unsent.len() + HEADER + sdu.len() <= BUFFER => {
+                connection.spoken = true;
                 encode(&mut connection.unsent, vc, sdu);
                 self.counters.sdus_out += 1;
                 self.counters.octets_out += sdu.len() as u64;
@@ -521,6 +554,8 @@ impl Link {
                 "peer",
                 "connections",
                 "refused",
+                "silent",
+                "exhausted",
                 "sdus_in",
                 "octets_in",
                 "sdus_out",
@@ -536,15 +571,21 @@ impl Link {
         let up = self.connection.as_ref().filter(|c| c.established);
         let state = match (&self.way, &self.connection) {
             (_, Some(connection)) if connection.established => "connected",
-            (Way::Listen { .. }, _) => "listening",
+            (Way::Listen(_), _) => "listening",
             (Way::Connect { .. }, _) => "connecting",
+        };
+        let door = match &self.way {
+            Way::Listen(door) => Some(door),
+            Way::Connect { .. } => None,
         };
         let counters = &self.counters;
         table.row(vec![
             state.into(),
             up.map(|connection| connection.peer.to_string()).into(),
             counters.connections.into(),
-            counters.refused.into(),
+            door.map_or(0, Door::refused).into(),
+            counters.silent.into(),
+            door.map_or(0, |door| door.exhausted).into(),
             counters.sdus_in.into(),
             counters.octets_in.into(),
             counters.sdus_out.into(),

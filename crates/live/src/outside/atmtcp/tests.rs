@@ -139,7 +139,7 @@ impl Loop {
 
     fn address(&self) -> SocketAddr {
         match &self.link.way {
-            Way::Listen { listener, .. } => listener.local_addr().unwrap(),
+            Way::Listen(door) => door.local_addr().unwrap(),
             Way::Connect { .. } => panic!("it does not listen"),
         }
     }
@@ -319,4 +319,117 @@ fn a_fast_peer_is_slowed_to_the_rate_of_the_link() {
     run.until(|run| run.told("atmtcp.down") == 1);
     run.link.paused(run.clock.now());
     assert_eq!(run.link.paused_until, None);
+}
+
+/// As the driver does it: the link gets a turn only when the poller speaks of it, when its time has come, or when it
+/// said itself that more is left.
+fn turns_as_the_driver_gives(run: &mut Loop, done: impl Fn(&Loop) -> bool) -> usize {
+    let end = run.clock.now() + Duration::from_secs(10);
+    let (mut events, mut turns, mut more) = (Events::with_capacity(16), 0, true);
+    while !done(run) {
+        let now = run.clock.now();
+        assert!(now < end, "{turns} turns in vain; told: {:?}", run.told);
+        if more || run.link.poll_timeout().is_some_and(|at| at <= now) {
+            let mut told = Vec::new();
+            more = run.link.turn(run.poll.registry(), now, &mut told);
+            turns += 1;
+            let traces = told.into_iter().filter_map(|event| match event {
+                Event::Trace(trace) => Some(trace.name.to_owned()),
+                _ => None,
+            });
+            run.told.extend(traces);
+        }
+        let wait = if more { 0 } else { 5 };
+        let wait = Duration::from_millis(wait);
+        run.poll.poll(&mut events, Some(wait)).unwrap();
+        for event in &events {
+            run.link.ready(event.token().0);
+            more = true;
+        }
+    }
+    turns
+}
+
+#[test]
+fn a_crowd_at_the_listener_is_taken_in_one_go_and_costs_one_line_of_the_story() {
+    let mut run = Loop::new("listen: '127.0.0.1:0'");
+    let address = run.address();
+    // The listener knows of them all before the poller is asked once: one edge for fifty connections.
+    let crowd: Vec<_> = (0..50)
+        .map(|_| StdStream::connect(address).unwrap())
+        .collect();
+    let turns = turns_as_the_driver_gives(&mut run, |run| match &run.link.way {
+        Way::Listen(door) => door.refused() == 49,
+        Way::Connect { .. } => false,
+    });
+    assert!(turns <= 10, "{turns} turns");
+    assert_eq!(run.told("atmtcp.refused"), 1, "{:?}", run.told);
+    drop(crowd);
+}
+
+#[test]
+fn strangers_do_not_keep_the_allowed_peer_out() {
+    // Nobody of this machine has the address that the lab allows.
+    let mut run = Loop::new("listen: '0.0.0.0:0', from: 192.0.2.1");
+    let port = run.address().port();
+    let strangers: Vec<_> = (0..40)
+        .map(|_| StdStream::connect(("127.0.0.1", port)).unwrap())
+        .collect();
+    turns_as_the_driver_gives(&mut run, |run| match &run.link.way {
+        Way::Listen(door) => door.refused() == 40,
+        Way::Connect { .. } => false,
+    });
+    for mut stranger in strangers {
+        assert!(matches!(stranger.read(&mut [0; 8]), Ok(0) | Err(_)));
+    }
+    // The peer is this machine now: what was refused before costs it nothing.
+    if let Way::Listen(door) = &mut run.link.way {
+        door.allow("127.0.0.1".parse().unwrap());
+    }
+    let _peer = StdStream::connect(("127.0.0.1", port)).unwrap();
+    turns_as_the_driver_gives(&mut run, |run| run.told("atmtcp.up") == 1);
+}
+
+#[test]
+fn a_connection_that_says_nothing_gives_way_and_is_closed_at_last() {
+    let mut run = Loop::new("listen: '127.0.0.1:0'");
+    let address = run.address();
+    let mut silent = StdStream::connect(address).unwrap();
+    run.until(|run| run.told("atmtcp.up") == 1);
+    let began = run.link.connection.as_ref().unwrap().since;
+    // A moment later another one is refused; after a while it takes the place.
+    let later = |by| began + by;
+    let turn = |run: &mut Loop, now| {
+        let mut told = Vec::new();
+        run.poll
+            .poll(
+                &mut Events::with_capacity(4),
+                Some(Duration::from_millis(20)),
+            )
+            .unwrap();
+        run.link.ready(0);
+        run.link.turn(run.poll.registry(), now, &mut told);
+        told.len()
+    };
+    let mut early = StdStream::connect(address).unwrap();
+    turn(&mut run, later(GIVES_WAY / 2));
+    assert!(matches!(early.read(&mut [0; 8]), Ok(0) | Err(_)));
+    let _heir = StdStream::connect(address).unwrap();
+    let now = later(GIVES_WAY);
+    turn(&mut run, now);
+    assert_eq!(
+        (run.link.counters.connections, run.link.counters.silent),
+        (2, 1)
+    );
+    silent.set_nonblocking(false).unwrap();
+    let mut rest = Vec::new();
+    assert!(silent.read_to_end(&mut rest).is_ok() || !rest.is_empty());
+    // The heir was sent something and answers nothing.
+    run.link
+        .send(&CellRun::whole(Pdu::new(vec![1]), Vc::SIGNALLING));
+    let until = run.link.poll_timeout().unwrap();
+    assert_eq!(until, now + SILENCE);
+    turn(&mut run, until);
+    assert!(run.link.connection.is_none());
+    assert_eq!(run.link.counters.silent, 2);
 }
