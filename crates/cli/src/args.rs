@@ -15,7 +15,7 @@ Exit codes:
   0  done
   1  failed
   2  wrong usage, or a lab file with errors
-  3  done, with warnings
+  3  done, with warnings (also of the lab file); 'run' was interrupted and shows what it has so far
   4  no such lab is running
   5  missing privilege: see 'aerostat doctor'
 
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Mount(MountArgs),
     /// Plug a station into another bridging host of a running lab
     Move(MoveArgs),
-    /// Record the cells of links of a running lab as pcapng
+    /// Record the PDUs, or the cells, of links of a running lab as pcapng
     Capture(CaptureArgs),
     /// Show the messages on the links of a running lab as a ladder
     Trace(TraceArgs),
@@ -108,7 +108,7 @@ pub(crate) enum Command {
 /// A lab file with changes.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
-    /// Lab file (NAME.atm.yml)
+    /// Lab file (NAME.atm.yml), - for standard input
     pub(crate) lab: PathBuf,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
@@ -118,7 +118,7 @@ pub(crate) struct LabArgs {
 /// One of the running labs.
 #[derive(Debug, Args)]
 pub(crate) struct RunningLab {
-    /// Name of the lab, if several are running
+    /// Name of the lab, if several are running; may stand before the verb too
     #[arg(long, value_name = "NAME")]
     pub(crate) lab: Option<String>,
 }
@@ -144,7 +144,9 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The story of the run goes to standard error, the results to standard output: two short tables for people; with -o json
-one document with everything; with -o jsonl a row of any table on each line; with -o csv one table.
+one document with everything; with -o jsonl a row of any table on each line; with -o csv one table. Ctrl-C ends the run
+and shows the results so far; the exit code is 3 then. Links under 'capture:' in the lab file are recorded in LAB.pcapng in
+the current directory, or in the directory of --pcap.
 
 Examples:
   aerostat run labs/campus.atm.yml
@@ -153,9 +155,10 @@ Examples:
   aerostat run labs/campus.atm.yml -q -o csv --out results
   aerostat run labs/campus.atm.yml --seed 7 -o json
   aerostat run labs/two-hosts.atm.yml --pcap captures --quiet
-  aerostat run labs/two-hosts.atm.yml --trace --until 1s")]
+  aerostat run labs/two-hosts.atm.yml --trace --until 1s
+  aerostat run - < labs/two-hosts.atm.yml")]
 pub(crate) struct RunArgs {
-    /// Lab file (NAME.atm.yml)
+    /// Lab file (NAME.atm.yml), - for standard input
     #[arg(required_unless_present = "schema")]
     pub(crate) lab: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file
@@ -191,7 +194,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C stops the lab and cleans up.
+Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C stops the lab, shows the results of its
+traffic and cleans up. Links under 'capture:' in the lab file are recorded in LAB.pcapng in the current directory.
 
 Examples:
   aerostat up labs/two-subnets.atm.yml
@@ -221,16 +225,25 @@ pub(crate) struct UpArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Shows the results of the traffic between embedded hosts, as 'aerostat run' does. A lab that does not answer gets SIGTERM
+and then SIGKILL; the exit code is 3 then.
+
 Examples:
   aerostat down
-  aerostat down --lab campus
+  aerostat down campus
+  aerostat down -o csv campus
   aerostat down --all")]
 pub(crate) struct DownArgs {
+    /// Names of labs; can be left out if one is running
+    #[arg(value_name = "NAME", conflicts_with = "lab")]
+    pub(crate) labs: Vec<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
     /// Stop all running labs
-    #[arg(long, conflicts_with = "lab")]
+    #[arg(long, conflicts_with_all = ["lab", "labs"])]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -295,7 +308,7 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 18] = [
+pub(crate) const INSPECT: [&str; 19] = [
     "vc",
     "call",
     "lec",
@@ -314,13 +327,14 @@ pub(crate) const INSPECT: [&str; 18] = [
     "processes",
     "bridge",
     "arp",
+    "lab",
 ];
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "aerostat inspect [OPTIONS] [NODE] <WHAT>",
+    override_usage = "aerostat inspect [OPTIONS] [NODE]... [WHAT]...",
     after_help = "\
-WHAT is one of:
+Without WHAT it shows everything that the nodes have. WHAT is one of:
   vc     virtual connections        mpc    MPOA client: ingress and egress cache
   call   signalling calls           mps    MPOA server
   lec    LANE clients               nhrp   next hop resolution cache
@@ -331,10 +345,13 @@ WHAT is one of:
   sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
   processes  daemons in processes of their own (up --split)
   bridge Ethernet segments behind hosts  arp    neighbours of embedded hosts, routers
+  lab    the lab's own process: clients and what it had no room for
 
 Examples:
   aerostat inspect lec
   aerostat inspect urku mpc
+  aerostat inspect urku sello lec mpc
+  aerostat inspect urku
   aerostat inspect ls1010 vc -o json
   aerostat inspect --watch urku mpc
   aerostat inspect urku mpc -o proc
@@ -343,9 +360,9 @@ Examples:
   aerostat inspect processes"
 )]
 pub(crate) struct InspectArgs {
-    /// Node (all nodes if left out) and kind of state
-    #[arg(value_name = "[NODE] WHAT", num_args = 1..=2, required = true)]
-    pub(crate) node_and_what: Vec<String>,
+    /// Nodes (all if left out) and kinds of state
+    #[arg(value_name = "NODE or WHAT", required = true)]
+    pub(crate) nodes_and_kinds: Vec<String>,
     /// With nhrp: why packets for this address take a shortcut or not
     #[arg(long, value_name = "ADDR")]
     pub(crate) why: Option<std::net::IpAddr>,
@@ -390,8 +407,13 @@ impl InspectFormat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Every packet is recorded once, where it enters the link; its direction is seen from the link's first node. With
+--both-ends each end is an interface of its own: a packet that arrives is there twice, and what a switch or host discards
+on arrival can be seen.
+
 Examples:
   aerostat capture -w campus.pcapng
+  aerostat capture --cells urku-asx200 -w cells.pcapng
   aerostat capture urku-asx200 ls1010-asx200 -w urku.pcapng
   aerostat capture -w - | wireshark -k -i -")]
 pub(crate) struct CaptureArgs {
@@ -400,16 +422,24 @@ pub(crate) struct CaptureArgs {
     /// File to write, - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) write: PathBuf,
+    /// Record both ends of each link
+    #[arg(long)]
+    pub(crate) both_ends: bool,
+    /// Record single cells, those of OAM too, instead of whole PDUs
+    #[arg(long)]
+    pub(crate) cells: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("a_story").args(["story", "no_follow"]).multiple(true))]
 #[command(after_help = "\
 Examples:
   aerostat trace
   aerostat trace urku-asx200 --data
   aerostat trace -o jsonl
+  aerostat trace --no-follow
   aerostat trace --story --node urku --no-follow")]
 pub(crate) struct TraceArgs {
     /// Names of links (see 'aerostat graph'); all if left out
@@ -425,10 +455,10 @@ pub(crate) struct TraceArgs {
     #[arg(long, conflicts_with = "output")]
     pub(crate) story: bool,
     /// Only the steps of this node
-    #[arg(long, value_name = "NODE", requires = "story")]
+    #[arg(long, value_name = "NODE", requires = "a_story")]
     pub(crate) node: Option<String>,
-    /// Show what happened so far and return
-    #[arg(long, requires = "story")]
+    /// Show what happened so far and return; messages of the past are not kept, so this shows the story
+    #[arg(long, conflicts_with_all = ["links", "data", "output"])]
     pub(crate) no_follow: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -453,18 +483,19 @@ Every mistake is shown with its line; the exit code is 2 for errors and 3 for wa
 
 Examples:
   aerostat validate labs/campus.atm.yml
+  aerostat validate labs/campus.atm.yml labs/one-elan.atm.yml
   aerostat validate labs/campus.atm.yml --set routers.c4700.forwarding=wire
   aerostat validate labs/campus.atm.yml -o json
   aerostat validate --schema")]
 pub(crate) struct ValidateArgs {
-    /// Lab file (NAME.atm.yml)
-    #[arg(required_unless_present = "schema")]
-    pub(crate) lab: Option<PathBuf>,
+    /// Lab files (NAME.atm.yml), - for standard input
+    #[arg(value_name = "LAB", required_unless_present = "schema")]
+    pub(crate) labs: Vec<PathBuf>,
     /// Change a value of the file before the check
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
     /// Print the JSON Schema of lab files
-    #[arg(long, conflicts_with_all = ["lab", "set"])]
+    #[arg(long, conflicts_with_all = ["labs", "set"])]
     pub(crate) schema: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -472,16 +503,22 @@ pub(crate) struct ValidateArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The exit code is that of the command.
+The exit code is that of the command. Options of 'exec' itself stand before the node; everything behind the node belongs
+to the command, with or without --.
 
 Examples:
-  aerostat exec urku -- ping -c 3 sello
+  aerostat exec urku ping -c 3 sello
   aerostat exec --lab two-subnets sello -- iperf3 -s")]
 pub(crate) struct ExecArgs {
     /// Kernel host or router
     pub(crate) node: String,
     /// Command with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "COMMAND"
+    )]
     pub(crate) argv: Vec<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,

@@ -5,6 +5,11 @@ use crate::exit::{Exit, Failure};
 use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::runtime_dir::{self, LabState};
 use serde_json::Value;
+use std::io::ErrorKind;
+
+/// What to do about a lab whose socket is there and that says nothing.
+const STUCK: &str =
+    "its process may be stopped (SIGSTOP) or stuck; 'aerostat down' ends it all the same";
 
 /// Which of the running labs is meant: the named one, or the only one.
 pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
@@ -40,13 +45,12 @@ pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
 pub(crate) fn connect(which: &RunningLab) -> Result<Client, Failure> {
     let lab = choose(which)?;
     Client::connect(&runtime_dir::socket_of(&lab.name)).map_err(|error| {
-        Failure::new(
-            Exit::NotRunning,
-            format!(
-                "lab '{}' (process {}) does not answer: {error}",
-                lab.name, lab.pid
-            ),
-        )
+        let (name, pid) = (&lab.name, lab.pid);
+        let text = format!("lab '{name}' (process {pid}) does not answer: {error}");
+        match error.kind() {
+            ErrorKind::TimedOut => Failure::failed(text).hint(STUCK),
+            _ => Failure::new(Exit::NotRunning, text),
+        }
     })
 }
 
@@ -60,9 +64,13 @@ pub(crate) fn ask_with_descriptors(
     client: &mut Client,
     request: &Request,
 ) -> Result<(Value, Vec<std::os::fd::OwnedFd>), Failure> {
-    let (answer, descriptors) = client
-        .ask(request)
-        .map_err(|error| Failure::failed(format!("the lab does not answer: {error}")))?;
+    let (answer, descriptors) = client.ask(request).map_err(|error| {
+        let failure = Failure::failed(format!("the lab does not answer: {error}"));
+        match error.kind() {
+            ErrorKind::TimedOut => failure.hint(STUCK),
+            _ => failure,
+        }
+    })?;
     match answer {
         Answer::Ok(value) => Ok((value, descriptors)),
         Answer::Error { message, hint } => Err(Failure::failed(message).hint(hint)),

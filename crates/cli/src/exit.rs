@@ -73,6 +73,16 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl Exit {
+    /// The same, but with warnings if there were some.
+    pub(crate) fn with_warnings(self, warnings: bool) -> Self {
+        match self {
+            Self::Ok if warnings => Self::Warnings,
+            other => other,
+        }
+    }
+}
+
 /// What every subcommand returns.
 pub(crate) type Outcome = Result<Exit, Failure>;
 
@@ -87,7 +97,8 @@ pub(crate) fn report(outcome: Outcome) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-fn complain(failure: &Failure) {
+/// Tells a failure, and what to do about it.
+pub(crate) fn complain(failure: &Failure) {
     let mut err = io::stderr().lock();
     let (on, off) = if colours() {
         ("\x1b[1;31m", "\x1b[0m")

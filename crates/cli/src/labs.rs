@@ -4,17 +4,18 @@ use crate::args::LabArgs;
 use crate::exit::{Exit, Failure, say};
 use aerostat_lab::diag::Severity;
 use aerostat_lab::{Checked, Diagnostics, ReadError};
+use std::io::Read as _;
 use std::path::Path;
 
 /// Reads and checks; findings go to standard error.
 pub(crate) fn read(args: &LabArgs) -> Result<Checked, Failure> {
-    let read = aerostat_lab::read(&args.lab, &args.set);
+    let read = load(&args.lab, &args.set);
     told(&args.lab, read)
 }
 
 /// The same for a run in virtual time, with overrides that do not all come from `--set`.
 pub(crate) fn read_for_run(path: &Path, overrides: &[String]) -> Result<Checked, Failure> {
-    let read = aerostat_lab::read(path, overrides);
+    let read = load(path, overrides);
     told(path, read.map(Checked::in_virtual_time))
 }
 
@@ -32,6 +33,24 @@ fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failur
     }
 }
 
+/// Longest lab on standard input, octets.
+const MAX_INPUT: u64 = 4 << 20;
+
+/// Reads and checks a lab file; `-` is standard input, and that lab is called `stdin` unless it has a name.
+pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
+    if path != Path::new("-") {
+        return aerostat_lab::read(path, overrides);
+    }
+    let mut text = String::new();
+    let input = std::io::stdin().lock().take(MAX_INPUT + 1);
+    let read = { input }.read_to_string(&mut text).map_err(ReadError::Io)?;
+    if read as u64 > MAX_INPUT {
+        let text = format!("more than {MAX_INPUT} octets are too large for a lab file");
+        return Err(ReadError::Io(std::io::Error::other(text)));
+    }
+    aerostat_lab::parse("stdin", &text, overrides).map_err(ReadError::Bad)
+}
+
 /// A file that cannot be read at all.
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let failure = Failure::usage(format!("{}: {error}", path.display()));
@@ -43,11 +62,12 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 
 /// How a command ends that would end with `exit`, if there were these warnings.
 pub(crate) fn exit(exit: Exit, warnings: &Diagnostics) -> Exit {
-    match warnings.count(Severity::Warning) {
-        0 => exit,
-        _ if exit == Exit::Ok => Exit::Warnings,
-        _ => exit,
-    }
+    exit.with_warnings(warnings.count(Severity::Warning) > 0)
+}
+
+/// How a command ends that did all its work on this lab.
+pub(crate) fn done(checked: &Checked) -> Exit {
+    exit(Exit::Ok, &checked.warnings)
 }
 
 /// Shows findings.

@@ -6,6 +6,7 @@
 //! exit.rs    exit codes and failures         output.rs  tables, JSON, CSV
 //! linux_text.rs  the texts of linux-atm's tools
 //! client.rs  talking to a running lab        labs.rs    reading a lab file
+//! words.rs   options that may stand before the verb
 //! ```
 //!
 //! Data goes to standard output, talk to standard error. A closed pipe is no failure.
@@ -17,6 +18,7 @@ mod exit;
 mod labs;
 mod linux_text;
 mod output;
+mod words;
 
 use clap::Parser as _;
 use std::ffi::OsString;
@@ -30,7 +32,8 @@ fn main() -> ExitCode {
     if let Some(code) = hidden_roles() {
         return code;
     }
-    let cli = args::Cli::parse_from(with_subcommand(std::env::args_os()));
+    let typed = words::lab_behind_the_verb(with_subcommand(std::env::args_os()));
+    let cli = args::Cli::parse_from(typed);
     let result = cmd::dispatch(cli);
     exit::report(result)
 }

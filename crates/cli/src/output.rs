@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ pub(crate) enum Format {
 
 /// Rows under named columns, of one node or of a whole lab. This is also the shape in which a running lab
 /// answers `inspect`: a JSON list of such objects.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rows {
     /// The node; empty if the rows are not about one.
     #[serde(default)]

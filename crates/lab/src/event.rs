@@ -1,6 +1,6 @@
 //! One event of a run as a line: of JSON for programs, of text for people. Both drivers write these.
 
-use crate::model::Lab;
+use crate::model::{FaultKind, Lab, NodeId, Service};
 use aerostat_proto::{Instant, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +60,41 @@ impl Event {
             time, node, text, ..
         } = self;
         format!("{time:>12.6}  {node:<12}  {text}")
+    }
+}
+
+/// What the story tells of a fault that is about to happen: the node (that of a link's first end) and the words.
+#[must_use]
+pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
+    let service = |service: Service| match service {
+        Service::Mpc => "mpc",
+        Service::Mps => "mps",
+        Service::Lecs => "lecs",
+        Service::Les => "les",
+        Service::Bus => "bus",
+    };
+    let victim = |name, node, of: Option<Service>, whole: &str, part: &str| {
+        let trace = match of {
+            None => Trace::milestone(name, whole),
+            Some(of) => Trace::milestone(name, format!("its {} {part}", service(of)))
+                .with("service", service(of)),
+        };
+        (node, trace)
+    };
+    let link = |name, id, how: &str| {
+        let link = lab.link(id);
+        let there = &lab.node(link.ends[1].node).name;
+        let text = format!("link {} to {there} {how}", link.name);
+        let trace = Trace::milestone(name, text).with("link", &link.name);
+        (link.ends[0].node, trace)
+    };
+    match what {
+        FaultKind::Crash(node, of) => victim("fault.crash", node, of, "crashes", "crashes"),
+        FaultKind::Restart(node, of) => {
+            victim("fault.restart", node, of, "starts again", "starts again")
+        }
+        FaultKind::LinkDown(id) => link("fault.link-down", id, "is cut"),
+        FaultKind::LinkUp(id) => link("fault.link-up", id, "is mended"),
     }
 }
 

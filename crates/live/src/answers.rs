@@ -1,6 +1,8 @@
 //! What a running lab answers on its control socket.
 
+use crate::capture::Form;
 use crate::control::{Answer, FaultAction, Reply, Request};
+use crate::daemons::Daemons;
 use crate::driver::Driver;
 use crate::ladder::Wanted;
 use crate::names;
@@ -8,7 +10,7 @@ use crate::outside;
 use crate::programs;
 use crate::pvc;
 use crate::qos;
-use crate::world::Machine;
+use crate::world::{Machine, kind_of};
 use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
 use aerostat_node::host::Station;
@@ -23,10 +25,6 @@ use std::sync::mpsc::SyncSender;
 pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -> Reply {
     match request {
         Request::Status => Reply::Answer(status(driver, now)),
-        Request::Stop => {
-            driver.stop_asked = true;
-            Reply::Answer(Answer::Ok(json!({})))
-        }
         Request::Inspect { node, what } => {
             Reply::Answer(inspect(driver, node.as_deref(), what, now).unwrap_or_else(|error| error))
         }
@@ -70,8 +68,8 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
                 find(driver, node).and_then(|id| qos::remove(driver, (id, node), filter, now));
             Reply::Answer(one_table(node, table))
         }
-        // It is done elsewhere, see `move_station`.
-        Request::Move { .. } => Reply::Answer(Answer::error("not now", "")),
+        // The loop itself does these.
+        Request::Move { .. } | Request::Stop => Reply::Answer(Answer::error("not now", "")),
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
         Request::Hosts => Reply::Answer(programs::hosts(driver)),
         Request::ProgramStart { node, program } => {
@@ -80,7 +78,14 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         Request::ProgramReport { node, id, forget } => {
             Reply::Answer(programs::report(driver, (node, *id), *forget, now).unwrap_or_else(|e| e))
         }
-        Request::Capture { links } => capture(driver, links).unwrap_or_else(Reply::Answer),
+        Request::Capture {
+            links,
+            both_ends,
+            cells,
+        } => {
+            let (both_ends, cells) = (*both_ends, *cells);
+            capture(driver, links, Form { both_ends, cells }).unwrap_or_else(Reply::Answer)
+        }
         Request::Trace { links, data, story } => {
             trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer)
         }
@@ -112,6 +117,36 @@ fn status(driver: &Driver<'_>, now: Instant) -> Answer {
         "capture_dropped": driver.world.captures.dropped(),
         "events_missed": driver.story.missed(),
     }))
+}
+
+/// The lab's own process: what it serves and what it had no room for.
+fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
+    let clients = driver.connections.counters();
+    let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
+    let rows: [(&str, u64); 14] = [
+        ("seconds up", now.as_secs_f64() as u64),
+        ("calls", driver.world.calls() as u64),
+        ("kernel nodes", driver.namespaces.len() as u64),
+        ("clients", driver.connections.open() as u64),
+        ("clients accepted", clients.accepted),
+        ("clients of other users", clients.strangers),
+        ("idle clients closed for others", clients.gave_way),
+        ("clients closed that asked nothing", clients.silent),
+        ("clients served without a place", clients.in_reserve),
+        ("no descriptor for a client", clients.exhausted),
+        ("no descriptor for a daemon", daemons),
+        ("frames with a bad offload header", driver.frames.bad),
+        ("frames that the kernel refused", driver.frames.refused),
+        (
+            "packets and events that slow clients missed",
+            driver.world.captures.dropped() + driver.story.missed(),
+        ),
+    ];
+    let mut table = Table::new("lab", &["what", "count"]);
+    for (what, count) in rows {
+        table.row(vec![what.to_owned().into(), count.into()]);
+    }
+    in_json(&driver.lab.name, &table)
 }
 
 fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
@@ -159,14 +194,51 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
             Answer::error(format!("{node} has no service '{service}'"), hint)
         })
     };
-    Ok(match action {
+    let what = match action {
         FaultAction::Crash => victim().map(|(node, service)| FaultKind::Crash(node, service))?,
         FaultAction::Restart => {
             victim().map(|(node, service)| FaultKind::Restart(node, service))?
         }
         FaultAction::LinkDown => FaultKind::LinkDown(link()?),
         FaultAction::LinkUp => FaultKind::LinkUp(link()?),
-    })
+    };
+    already(driver, what).map_or(Ok(what), Err)
+}
+
+/// Why a fault would change nothing, if so.
+fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
+    let is_down = |node: NodeId| {
+        let mut machines = driver.world.machines();
+        machines.any(|(id, _, machine)| id == node && machine.is_none())
+    };
+    match what {
+        FaultKind::Crash(node, _) | FaultKind::Restart(node, Some(_)) if is_down(node) => {
+            let name = &driver.lab.node(node).name;
+            let hint = format!("'aerostat fault restart {name}' starts it again");
+            Some(Answer::error(format!("{name} is down already"), hint))
+        }
+        // Whether a process of its own runs is the daemons' to know.
+        FaultKind::Crash(node, Some(service)) if driver.daemons.is_none() => {
+            let mut machines = driver.world.machines();
+            let (_, name, machine) = machines.find(|(id, _, _)| *id == node)?;
+            let Some(Machine::Station(station)) = machine else {
+                return None;
+            };
+            if station.host().runs(kind_of(service)) {
+                return None;
+            }
+            let text = format!("the service is down already, or {name} has none");
+            Some(Answer::error(text, ""))
+        }
+        FaultKind::Crash(..) | FaultKind::Restart(..) => None,
+        FaultKind::LinkDown(link) | FaultKind::LinkUp(link) => {
+            let down = matches!(what, FaultKind::LinkDown(_));
+            let name = &driver.lab.link(link).name;
+            let how = if down { "down" } else { "up" };
+            (driver.world.is_cut(link) == down)
+                .then(|| Answer::error(format!("{name} is {how} already"), ""))
+        }
+    }
 }
 
 fn inspect(
@@ -176,6 +248,9 @@ fn inspect(
     now: Instant,
 ) -> Result<Answer, Answer> {
     let only = node.map(|name| find(driver, name)).transpose()?;
+    if what == "lab" {
+        return Ok(Answer::Ok(vec![whole_lab(driver, now)].into()));
+    }
     let mut all = Vec::new();
     let mut known = false;
     for (id, name, machine) in driver.world.machines() {
@@ -377,9 +452,12 @@ pub(crate) fn move_station(
             return Err(Answer::error(format!("{host} is no kernel host"), ""));
         };
         let there = (to, namespace);
-        driver
-            .stations
-            .plug(driver.lab, station, there, reply.clone())
+        driver.stations.plug(
+            driver.lab,
+            station,
+            there,
+            (reply.clone(), driver.when_done()),
+        )
     });
     if let Err(error) = begun {
         // The client may be gone already.
@@ -421,10 +499,13 @@ fn trace(
     Ok(Reply::Stream(Answer::Ok(answer), lines))
 }
 
-fn capture(driver: &mut Driver<'_>, names: &[String]) -> Result<Reply, Answer> {
+fn capture(driver: &mut Driver<'_>, names: &[String], form: Form) -> Result<Reply, Answer> {
     let lab = driver.lab;
     let links = links_of(lab, names)?;
-    let started = driver.world.captures.start(lab, &links, driver.epoch_ns);
+    let started = driver
+        .world
+        .captures
+        .start(lab, &links, form, driver.epoch_ns);
     let chunks = started.map_err(|error| Answer::error(error.to_string(), ""))?;
     Ok(Reply::Stream(
         Answer::Ok(json!({ "links": links.len() })),

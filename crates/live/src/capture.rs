@@ -1,11 +1,18 @@
-//! Captures while packets pass: pcapng for each client that asked, one interface per link end.
+//! Captures while packets pass: pcapng for each client that asked.
+//!
+//! **Where.** A tap stands at each link and sees every packet once, where it enters the link: its time is that of the
+//! sender, and what the sender's queue discards is seen, too. Directions are those of the link's first end. Two taps per
+//! link, one at each end, see what arrives as well, and what is discarded on arrival ([`Form::both_ends`]).
+//!
+//! **What.** Whole PDUs; or cells ([`Form::cells`]), each at its own time on the line, with those of OAM. A PDU whose cells
+//! leave in several runs (behind a switch that interleaves) is seen by a tap for cells only.
 //!
 //! What a client is too slow to take is left out, and an interface statistics block says how much that was.
 
 use aerostat_lab::model::{Lab, LinkId};
-use aerostat_node::atm::{CellRun, Content, DropReason};
-use aerostat_proto::Instant;
-use aerostat_wire::pcapng::{CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
+use aerostat_node::atm::{CellRun, DropReason};
+use aerostat_proto::{Duration, Instant};
+use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -48,10 +55,21 @@ pub struct Captures {
     dropped: u64,
 }
 
+/// What a capture looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// A tap at each end of a link instead of one.
+    pub both_ends: bool,
+    /// Single cells instead of whole PDUs.
+    pub cells: bool,
+}
+
 #[derive(Debug)]
 struct Capture {
     file: PcapNg<Vec<u8>>,
-    interfaces: Vec<(End, InterfaceId)>,
+    form: Form,
+    /// With one tap per link its first end stands for it. The time is that of one cell.
+    interfaces: Vec<(End, InterfaceId, Duration)>,
     chunks: SyncSender<Vec<u8>>,
     epoch_ns: u64,
     dropped: u64,
@@ -68,24 +86,44 @@ impl Captures {
         &mut self,
         lab: &Lab,
         links: &[LinkId],
+        form: Form,
         epoch_ns: u64,
     ) -> io::Result<Receiver<Vec<u8>>> {
         let mut file = PcapNg::new(Vec::new(), &format!("lab {}", lab.name))?;
         let mut interfaces = Vec::new();
+        let kind = match form.cells {
+            true => LinkType::ErfCells,
+            false => LinkType::SunAtm,
+        };
         for &link in links {
-            for side in [0, 1] {
-                let model = lab.link(link);
-                let [here, there] = [model.ends[side], model.ends[1 - side]]
-                    .map(|end| lab.node(end.node).name.as_str());
-                let name = format!("{}:{here}", model.name);
-                let about = format!("{here} port {} to {there}", model.ends[side].port);
-                let id = file.interface(LinkType::SunAtm, &name, &about)?;
-                interfaces.push((End { link, side }, id));
+            let model = lab.link(link);
+            let cell = model.rate.time_of(1);
+            let sides: &[usize] = if form.both_ends { &[0, 1] } else { &[0] };
+            for &side in sides {
+                let (here, there) = (model.ends[side], model.ends[1 - side]);
+                let name = |node| lab.node(node).name.as_str();
+                let (from, to) = (name(here.node), name(there.node));
+                let (called, about) = match form.both_ends {
+                    true => (
+                        format!("{}:{from}", model.name),
+                        format!("{from} port {} to {to}", here.port),
+                    ),
+                    false => (
+                        model.name.clone(),
+                        format!(
+                            "{from} port {} and {to} port {}; sent is from {from}",
+                            here.port, there.port
+                        ),
+                    ),
+                };
+                let id = file.interface(kind, &called, &about)?;
+                interfaces.push((End { link, side }, id, cell));
             }
         }
         let (chunks, receiver) = sync_channel(STREAM_DEPTH);
         let mut capture = Capture {
             file,
+            form,
             interfaces,
             chunks,
             epoch_ns,
@@ -95,6 +133,13 @@ impl Captures {
         capture.pass_on();
         self.running.push(capture);
         Ok(receiver)
+    }
+
+    /// Ends all captures: their clients get what is left, and then the end.
+    pub(crate) fn end(&mut self) {
+        for capture in self.running.drain(..) {
+            self.dropped += capture.dropped;
+        }
     }
 
     /// Starts a message ladder.
@@ -127,16 +172,15 @@ impl Captures {
         self.running.is_empty() && self.ladders.is_empty()
     }
 
-    /// True if a packet at this end would be recorded.
+    /// True if a packet that this end sends, or that it discards on arrival or receives, would be recorded.
     #[must_use]
-    pub fn watches(&self, end: End) -> bool {
-        self.running
-            .iter()
-            .any(|capture| capture.interfaces.iter().any(|(at, _)| *at == end))
+    pub fn watches(&self, end: End, direction: Direction) -> bool {
+        let mut captures = self.running.iter();
+        captures.any(|capture| capture.tap(end, direction).is_some())
             || self.ladders.iter().any(|ladder| ladder.watches(end))
     }
 
-    /// Records a PDU that passes, or is dropped at, an end. Parts of PDUs and OAM cells are left out.
+    /// Records cells that pass, or are dropped at, an end, the first of them at `now`.
     pub(crate) fn packet(
         &mut self,
         end: End,
@@ -145,33 +189,15 @@ impl Captures {
         dropped: Option<DropReason>,
         now: Instant,
     ) {
-        let Content::Pdu { pdu, first: 0 } = &run.content else {
-            return;
-        };
-        if self.is_empty() || run.count != pdu.cells() {
+        if self.is_empty() {
             return;
         }
-        self.keep_ladders(|ladder| ladder.sdu(end, direction, (run.vc, pdu.sdu()), dropped, now));
+        if let Some(pdu) = run.whole_pdu() {
+            let sdu = (run.vc, pdu.sdu());
+            self.keep_ladders(|ladder| ladder.sdu(end, direction, sdu, dropped, now));
+        }
         self.running.retain_mut(|capture| {
-            let Some(&(_, interface)) = capture.interfaces.iter().find(|(at, _)| *at == end) else {
-                return true;
-            };
-            let packet = CapturedSdu {
-                interface,
-                time_ns: capture.epoch_ns + now.as_nanos(),
-                direction,
-                vc: run.vc,
-                clp: run.clp,
-                uu: pdu.uu(),
-                sdu: pdu.sdu(),
-                dropped: dropped.map(|reason| reason.text()),
-            };
-            let missing = capture.dropped;
-            if missing > capture.told {
-                let _ = capture.file.missing(interface, packet.time_ns, missing);
-            }
-            let written = capture.file.sdu(&packet).is_ok();
-            let goes_on = written && capture.pass_on();
+            let goes_on = capture.record(end, direction, run, dropped, now);
             if !goes_on {
                 self.dropped += capture.dropped;
             }
@@ -189,6 +215,74 @@ impl Captures {
 }
 
 impl Capture {
+    /// The interface of what passes an end in a direction, with the direction that it has there.
+    fn tap(&self, end: End, direction: Direction) -> Option<(InterfaceId, Direction, Duration)> {
+        let (stands_for, seen) = match (self.form.both_ends, direction) {
+            (true, _) => (end, direction),
+            (false, Direction::Received) => return None,
+            (false, Direction::Sent) if end.side == 0 => (end, Direction::Sent),
+            (false, Direction::Sent) => (End { side: 0, ..end }, Direction::Received),
+        };
+        let mut taps = self.interfaces.iter();
+        let &(_, interface, cell) = taps.find(|(at, _, _)| *at == stands_for)?;
+        Some((interface, seen, cell))
+    }
+
+    /// Records what it is to record of a run; false if the client is gone.
+    fn record(
+        &mut self,
+        end: End,
+        direction: Direction,
+        run: &CellRun,
+        dropped: Option<DropReason>,
+        now: Instant,
+    ) -> bool {
+        let Some((interface, direction, cell)) = self.tap(end, direction) else {
+            return true;
+        };
+        let time_ns = self.epoch_ns + now.as_nanos();
+        let dropped = dropped.map(|reason| reason.text());
+        let written = if self.form.cells {
+            self.tell_missing(interface, time_ns);
+            let each = u64::try_from(cell.as_nanos()).unwrap_or(u64::MAX);
+            run.to_cells()
+                .iter()
+                .zip(0..)
+                .try_for_each(|(cell, index)| {
+                    self.file.cell(&CapturedCell {
+                        interface,
+                        time_ns: time_ns + each * index,
+                        direction,
+                        cell,
+                        dropped,
+                    })
+                })
+        } else {
+            let Some(pdu) = run.whole_pdu() else {
+                return true;
+            };
+            self.tell_missing(interface, time_ns);
+            self.file.sdu(&CapturedSdu {
+                interface,
+                time_ns,
+                direction,
+                vc: run.vc,
+                clp: run.clp,
+                uu: pdu.uu(),
+                sdu: pdu.sdu(),
+                dropped,
+            })
+        };
+        written.is_ok() && self.pass_on()
+    }
+
+    /// Lets the file say how much is missing, if that has grown.
+    fn tell_missing(&mut self, interface: InterfaceId, time_ns: u64) {
+        if self.dropped > self.told {
+            let _ = self.file.missing(interface, time_ns, self.dropped);
+        }
+    }
+
     /// Hands what is written to the client; false if the client is gone. What a slow client has no room for is lost
     /// whole, so that the stream stays readable.
     fn pass_on(&mut self) -> bool {

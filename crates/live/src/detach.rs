@@ -15,12 +15,19 @@ use std::process::{Command, Stdio};
 
 /// What the child says on standard output once the lab is ready.
 const READY: &str = "ready";
+/// The same, of a lab file with warnings.
+const READY_WITH_WARNINGS: &str = "ready with warnings";
 
 /// How the child did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detached {
     /// The lab is ready and goes on as this process.
-    Ready(u32),
+    Ready {
+        /// Its number.
+        process: u32,
+        /// Its file has warnings.
+        warnings: bool,
+    },
     /// It ended with this exit code and has said why.
     Ended(i32),
 }
@@ -30,16 +37,15 @@ pub enum Detached {
 /// # Errors
 /// If it cannot be started.
 pub fn start(command: &mut Command) -> io::Result<Detached> {
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
         BufReader::new(out).read_line(&mut line)?;
     }
-    if line.trim_end() == READY {
-        return Ok(Detached::Ready(child.id()));
+    let warnings = line.trim_end() == READY_WITH_WARNINGS;
+    if line.trim_end() == READY || warnings {
+        let process = child.id();
+        return Ok(Detached::Ready { process, warnings });
     }
     Ok(Detached::Ended(child.wait()?.code().unwrap_or(1)))
 }
@@ -55,18 +61,19 @@ pub fn end_with_parent() {
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 
-/// Ready: cuts the ties with the parent and tells it.
+/// Ready, perhaps with warnings: cuts the ties with the parent and tells it.
 ///
 /// # Errors
 /// If the lab's directory cannot be written to.
-pub fn tell_ready(directory: &Path) -> io::Result<()> {
+pub fn tell_ready(directory: &Path, warnings: bool) -> io::Result<()> {
     set_parent_process_death_signal(None)?;
     let log = File::create(directory.join("log"))?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stderr(&log)?;
     let mut out = io::stdout().lock();
     // A parent that is gone does not want to know.
-    let _ = writeln!(out, "{READY}");
+    let word = if warnings { READY_WITH_WARNINGS } else { READY };
+    let _ = writeln!(out, "{word}");
     let _ = out.flush();
     rustix::stdio::dup2_stdout(&nothing)?;
     Ok(())

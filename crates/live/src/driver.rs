@@ -9,11 +9,12 @@
 
 use crate::answers;
 use crate::clock::{Alarm, Clock};
-use crate::control::{self, Pending, Request};
+use crate::control::{self, Answer, Connections, Pending, Reply, Request};
 use crate::daemons::{self, Daemons};
 use crate::namespace::NetNs;
 use crate::outside;
 use crate::programs::Commanded;
+use crate::recorder::Recorder;
 use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
@@ -23,7 +24,7 @@ use crate::supervisor::LabProcesses;
 use crate::tap::{Tap, VNET_HEADER};
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
-use aerostat_lab::event::{Event, Names};
+use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::model::{Fault, FaultKind, Lab, NodeId};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::flow_stats::FlowStats;
@@ -36,9 +37,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
 /// Things that the network does in one turn.
 const STEP: usize = 256;
@@ -54,6 +55,10 @@ const REMIND: Duration = Duration::from_secs(2);
 const RELEASE: Duration = Duration::from_secs(3);
 /// When the switches release what the ends of calls have not released until then.
 const CLEAR: Duration = Duration::from_millis(500);
+/// Requests answered in one turn: clients that ask without a pause must not stop the network.
+const ANSWERS: usize = 64;
+/// How long those who asked for the end may take to read its results.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// Longest frame of a TAP with its header.
 const FRAME_BUFFER: usize = VNET_HEADER + 14 + 65_536;
 
@@ -63,6 +68,9 @@ const SIGNALS: Token = Token(2);
 const FIRST_TAP: usize = 3;
 const DAEMONS: Token = Token(usize::MAX - 1);
 const ROUTES: Token = Token(usize::MAX - 2);
+
+/// The story's words about a node.
+type Word = (NodeId, Trace);
 
 /// A TAP in the loop.
 struct TapPort {
@@ -106,6 +114,17 @@ pub(crate) struct Driver<'a> {
     pub(crate) stations: Stations,
     pub(crate) processes: Option<LabProcesses>,
     requests: Receiver<Pending>,
+    /// Whoever is connected with the control socket.
+    pub(crate) connections: Connections,
+    /// Times without a descriptor for a client that the story has told of.
+    exhausted: u64,
+    /// Those who asked for the end: they get its results.
+    stoppers: Vec<SyncSender<Reply>>,
+    /// What threads besides the loop have done.
+    done: (Sender<Word>, Receiver<Word>),
+    waker: Arc<Waker>,
+    /// What the lab file wants recorded.
+    recorder: Option<Recorder>,
     signals: UnixStream,
     directory: PathBuf,
     pub(crate) story: Story,
@@ -181,10 +200,11 @@ impl<'a> Driver<'a> {
             daemons.register(registry, DAEMONS)?;
         }
         let waker = Arc::new(Waker::new(registry, REQUESTS)?);
+        let for_clients = Arc::clone(&waker);
         let wake = move || {
-            let _ = waker.wake();
+            let _ = for_clients.wake();
         };
-        let requests = control::serve(&claim.socket(), wake)?;
+        let (requests, connections) = control::serve(&claim.socket(), wake)?;
         let clock = Clock::start();
         Ok(Self {
             lab,
@@ -203,6 +223,12 @@ impl<'a> Driver<'a> {
             stations,
             processes,
             requests,
+            connections,
+            exhausted: 0,
+            stoppers: Vec::new(),
+            done: channel(),
+            waker,
+            recorder: None,
             signals,
             directory: claim.directory().to_owned(),
             story: Story::default(),
@@ -220,11 +246,30 @@ impl<'a> Driver<'a> {
         })
     }
 
+    /// Records the links of `capture:` from now on.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub(crate) fn record(&mut self, path: &Path) -> io::Result<()> {
+        let captures = &mut self.world.captures;
+        self.recorder = Some(Recorder::start(self.lab, path, captures, self.epoch_ns)?);
+        Ok(())
+    }
+
+    /// Ends the recording; what went wrong, if something did.
+    fn end_recording(&mut self) -> Option<String> {
+        let recorder = self.recorder.take()?;
+        self.world.captures.end();
+        let error = recorder.finish().err()?;
+        Some(format!("the recording is not complete: {error}"))
+    }
+
     /// Runs until stopped.
     pub(crate) fn run(
         mut self,
         patience: Option<Duration>,
         tell: &mut dyn FnMut(Notice<'_>),
+        results: &dyn Fn(&Report) -> serde_json::Value,
     ) -> Result<Report, UpError> {
         let broken = |error| UpError::Io("the lab's loop".into(), error);
         self.world.start(self.clock.now());
@@ -242,7 +287,8 @@ impl<'a> Driver<'a> {
             self.routes(now, tell);
             self.drain(now, tell);
             self.flush(now, tell);
-            self.answer(now);
+            reading |= self.answer(now);
+            self.others(now, tell);
             if self.signals() {
                 self.stop_asked = true;
             }
@@ -259,6 +305,10 @@ impl<'a> Driver<'a> {
                     continue;
                 }
                 if let Some(report) = self.end(now) {
+                    if let Some(text) = self.end_recording() {
+                        tell(Notice::Note(text));
+                    }
+                    self.farewell(results(&report));
                     return Ok(report);
                 }
                 self.look(now, &mut remind_at, tell);
@@ -511,6 +561,8 @@ impl<'a> Driver<'a> {
             .faults
             .pop_front_if(|fault| Instant::ZERO + fault.at <= now)
         {
+            let (node, trace) = event::of_fault(self.lab, fault.what);
+            self.event(node, &trace, now, tell);
             if !self.daemon_fault(fault.what, now, tell) {
                 self.world.fault(self.lab, self.builder, fault.what, now);
             }
@@ -554,15 +606,63 @@ impl<'a> Driver<'a> {
         alone
     }
 
-    fn answer(&mut self, now: Instant) {
-        while let Ok(Pending { request, reply }) = self.requests.try_recv() {
-            if let Request::Move { station, host } = &request {
-                answers::move_station(self, station, host, reply);
-                continue;
+    /// Answers requests; true if more may wait.
+    fn answer(&mut self, now: Instant) -> bool {
+        for _ in 0..ANSWERS {
+            let Ok(Pending { request, reply }) = self.requests.try_recv() else {
+                return false;
+            };
+            match &request {
+                Request::Move { station, host } => {
+                    answers::move_station(self, station, host, reply);
+                }
+                Request::Stop => {
+                    self.stop_asked = true;
+                    self.stoppers.push(reply);
+                }
+                // The client may be gone already.
+                _ => drop(reply.try_send(answers::answer(self, &request, now))),
             }
-            // The client may be gone already.
-            let _ = reply.try_send(answers::answer(self, &request, now));
+            // It happens before anybody asks about it.
+            if matches!(request, Request::Fault { .. }) {
+                return true;
+            }
         }
+        true
+    }
+
+    /// What other threads want the loop to know when they are done: the story's words about a node.
+    pub(crate) fn when_done(&self) -> impl FnOnce(NodeId, Trace) + Send + 'static {
+        let (to_loop, waker) = (self.done.0.clone(), Arc::clone(&self.waker));
+        move |node, trace| {
+            // The lab may have ended meanwhile.
+            let _ = to_loop.send((node, trace));
+            let _ = waker.wake();
+        }
+    }
+
+    /// Tells what other threads have done, and that clients found no room.
+    fn others(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+        while let Ok((node, trace)) = self.done.1.try_recv() {
+            self.event(node, &trace, now, tell);
+        }
+        let exhausted = self.connections.counters().exhausted;
+        if exhausted > 0 && self.exhausted == 0 {
+            let text = "the lab's process has no file descriptor left for clients: 'ulimit -n' is too small, or there \
+                        are too many of them";
+            tell(Notice::Note(text.into()));
+        }
+        self.exhausted = exhausted;
+    }
+
+    /// Gives the results to those who asked for the end.
+    fn farewell(&mut self, results: serde_json::Value) {
+        for reply in self.stoppers.drain(..) {
+            let answer = Answer::Ok(serde_json::json!({ "results": results }));
+            // The client may be gone already.
+            let _ = reply.try_send(Reply::Answer(answer));
+        }
+        self.connections.settle(FAREWELL);
     }
 
     /// True if a signal asks to stop. The second one does not wait for anything.

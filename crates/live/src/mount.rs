@@ -119,18 +119,20 @@ struct Files {
 impl Files {
     fn ask(&self, request: &Request) -> Result<serde_json::Value, Errno> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if client.is_none() {
-            *client = Client::connect(&runtime_dir::socket_of(&self.lab)).ok();
-        }
-        let answer = client.as_mut().map(|client| client.ask(request));
-        match answer {
-            Some(Ok((Answer::Ok(value), _))) => Ok(value),
-            Some(Ok((Answer::Error { .. }, _))) => Err(Errno::EINVAL),
-            Some(Err(_)) | None => {
-                *client = None;
-                Err(Errno::EIO)
+        // An idle connection may have given way to others: once more with a new one.
+        for _ in 0..2 {
+            if client.is_none() {
+                *client = Client::connect(&runtime_dir::socket_of(&self.lab)).ok();
+            }
+            match client.as_mut().map(|client| client.ask(request)) {
+                Some(Ok((Answer::Ok(value), _))) => return Ok(value),
+                Some(Ok((Answer::Error { .. }, _))) => return Err(Errno::EINVAL),
+                Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => break,
+                Some(Err(_)) | None => *client = None,
             }
         }
+        *client = None;
+        Err(Errno::EIO)
     }
     fn texts(&self, node: Option<&str>, what: &str) -> Result<Vec<Text>, Errno> {
         let (node, what) = (node.map(str::to_owned), what.to_owned());

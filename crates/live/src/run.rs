@@ -37,6 +37,8 @@ pub struct Options {
     pub patience: Option<Duration>,
     /// Daemons in processes of their own: see [`crate::daemons`].
     pub split: bool,
+    /// Where the links of `capture:` of the lab file are recorded.
+    pub recording: PathBuf,
     /// End with the parent process until ready.
     pub end_with_parent: bool,
 }
@@ -129,7 +131,8 @@ pub(crate) struct Kernels {
     pub(crate) stations: Stations,
 }
 
-/// Runs the lab until it is stopped. Call it from the main thread, before any other thread is started.
+/// Runs the lab until it is stopped. Call it from the main thread, before any other thread is started. `results` makes of
+/// the report what `aerostat down` gets.
 ///
 /// # Errors
 /// See [`UpError`].
@@ -137,6 +140,7 @@ pub fn run(
     lab: &Lab,
     options: &Options,
     tell: &mut dyn FnMut(Notice<'_>),
+    results: &dyn Fn(&Report) -> serde_json::Value,
 ) -> Result<Report, UpError> {
     let started = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -171,8 +175,15 @@ pub fn run(
     let daemons = daemons
         .transpose()
         .map_err(|error| UpError::Io("the socket for daemons".into(), error))?;
-    let driver = Driver::new(lab, &builder, kernels, daemons, &claim, started).map_err(socket)?;
-    driver.run(options.patience, tell)
+    let mut driver =
+        Driver::new(lab, &builder, kernels, daemons, &claim, started).map_err(socket)?;
+    if !lab.capture.is_empty() {
+        let failed = |error| UpError::Io("the recording of 'capture:'".into(), error);
+        driver.record(&options.recording).map_err(failed)?;
+        let (links, path) = (lab.capture.len(), options.recording.display());
+        tell(Notice::Note(format!("recording {links} links into {path}")));
+    }
+    driver.run(options.patience, tell, results)
 }
 
 fn kernels(

@@ -12,11 +12,15 @@
 //! removes it.
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What `state.json` says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,37 +64,47 @@ pub enum ClaimError {
     Io(PathBuf, io::Error),
 }
 
+/// How often a claim is tried again while somebody removes the remains of a killed lab of this name.
+const TRIES: u32 = 50;
+/// Pause in between.
+const PAUSE: Duration = Duration::from_millis(10);
+
 impl Claim {
     /// Claims the name and writes `state.json`; remains of a killed lab of this name are removed first.
     ///
     /// # Errors
     /// If the lab runs, or the directory cannot be used.
     pub fn new(state: &LabState) -> Result<Self, ClaimError> {
-        let base = base();
+        Self::in_base(&base(), state)
+    }
+
+    fn in_base(base: &Path, state: &LabState) -> Result<Self, ClaimError> {
         let directory = base.join(&state.name);
         let io = |error| ClaimError::Io(directory.clone(), error);
-        fs::create_dir_all(&base).map_err(io)?;
-        own_and_private(&base).map_err(io)?;
-        fs::create_dir_all(&directory).map_err(io)?;
-        own_and_private(&directory).map_err(io)?;
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(directory.join("lock"))
-            .map_err(io)?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(ClaimError::Running(read_state(&directory)));
+        fs::create_dir_all(base).map_err(io)?;
+        own_and_private(base).map_err(io)?;
+        for _ in 0..TRIES {
+            let Some(lock) = take_lock(&directory).map_err(io)? else {
+                // Either it runs, or somebody sweeps the remains away at this moment.
+                match read_state(&directory) {
+                    Some(state) if is_alive(state.pid) => {
+                        return Err(ClaimError::Running(Some(state)));
+                    }
+                    _ => std::thread::sleep(PAUSE),
+                }
+                continue;
+            };
+            let _ = fs::remove_file(directory.join("control.sock"));
+            let text = serde_json::to_string(state)
+                .map_err(io::Error::other)
+                .map_err(io)?;
+            fs::write(directory.join("state.json"), text).map_err(io)?;
+            return Ok(Self {
+                directory,
+                _lock: lock,
+            });
         }
-        let _ = fs::remove_file(directory.join("control.sock"));
-        let text = serde_json::to_string(state)
-            .map_err(io::Error::other)
-            .map_err(io)?;
-        fs::write(directory.join("state.json"), text).map_err(io)?;
-        Ok(Self {
-            directory,
-            _lock: lock,
-        })
+        Err(ClaimError::Running(read_state(&directory)))
     }
 
     /// The lab's directory.
@@ -106,15 +120,59 @@ impl Claim {
     }
 }
 
+/// Makes the directory and takes its lock; `None` if somebody else has it, or the directory was swept away meanwhile.
+fn take_lock(directory: &Path) -> io::Result<Option<File>> {
+    fs::create_dir_all(directory)?;
+    let opened = own_and_private(directory).and_then(|()| {
+        File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(directory.join("lock"))
+    });
+    let lock = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let held = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    Ok((held && is_lock_of(&lock, directory)).then_some(lock))
+}
+
+/// True if this open file is the lock that stands in the directory, and not that of a directory that is gone.
+fn is_lock_of(lock: &File, directory: &Path) -> bool {
+    let here = lock.metadata().map(|file| (file.dev(), file.ino()));
+    let there = fs::metadata(directory.join("lock")).map(|file| (file.dev(), file.ino()));
+    matches!((here, there), (Ok(here), Ok(there)) if here == there)
+}
+
+/// True if there is such a process.
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
+}
+
+/// Removes the directory of a lab whose lock the caller holds. It gets another name first: in one step it is no longer
+/// the directory of any lab, so nobody finds half of it, and nothing of a lab that starts meanwhile is removed.
+fn remove(directory: &Path) {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let gone = directory.with_file_name(format!("{GONE}{}-{number}", std::process::id()));
+    if fs::rename(directory, &gone).is_ok() {
+        let _ = fs::remove_dir_all(gone);
+    }
+}
+
+/// Names of directories that are being removed begin so; no lab's name does.
+const GONE: &str = ".gone-";
+
 impl Drop for Claim {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
+        remove(&self.directory);
     }
 }
 
 /// A directory under /tmp could have been put there by somebody else: refuse it.
 fn own_and_private(directory: &Path) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
     let metadata = fs::symlink_metadata(directory)?;
     if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(
@@ -132,15 +190,24 @@ fn read_state(directory: &Path) -> Option<LabState> {
 /// The labs of this user that run. Remains of killed ones are removed on the way.
 #[must_use]
 pub fn running() -> Vec<LabState> {
+    running_in(&base())
+}
+
+fn running_in(base: &Path) -> Vec<LabState> {
     let mut labs = Vec::new();
-    for entry in fs::read_dir(base()).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let directory = entry.path();
         let Ok(lock) = File::open(directory.join("lock")) else {
             continue;
         };
-        if flock(&lock, FlockOperation::NonBlockingLockShared).is_ok() {
-            let _ = fs::remove_dir_all(&directory);
-        } else if let Some(state) = read_state(&directory) {
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Between the two calls the lab may have ended and another of its name may have started.
+            if is_lock_of(&lock, &directory) {
+                remove(&directory);
+            }
+        } else if !entry.file_name().to_string_lossy().starts_with(GONE)
+            && let Some(state) = read_state(&directory)
+        {
             labs.push(state);
         }
     }
@@ -152,4 +219,84 @@ pub fn running() -> Vec<LabState> {
 #[must_use]
 pub fn socket_of(name: &str) -> PathBuf {
     base().join(name).join("control.sock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(name: &str) -> LabState {
+        LabState {
+            name: name.into(),
+            pid: std::process::id(),
+            file: "x.atm.yml".into(),
+            started: 0,
+        }
+    }
+
+    struct Base(PathBuf);
+
+    impl Base {
+        fn new(test: &str) -> Self {
+            let name = format!("aerostat-claims-{}-{test}", std::process::id());
+            let base = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&base);
+            Self(base)
+        }
+    }
+
+    impl Drop for Base {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_list_never_removes_the_directory_of_a_lab_that_starts() {
+        let base = Base::new("race");
+        let until = std::time::Instant::now() + Duration::from_secs(2);
+        let listers: Vec<_> = (0..2)
+            .map(|_| {
+                let base = base.0.clone();
+                std::thread::spawn(move || {
+                    while std::time::Instant::now() < until {
+                        running_in(&base);
+                    }
+                })
+            })
+            .collect();
+        let mut claims = 0;
+        while std::time::Instant::now() < until {
+            // Remains of a killed lab make the listers and the claim meet.
+            let directory = base.0.join("a");
+            fs::create_dir_all(&directory).unwrap();
+            let _ = fs::write(directory.join("lock"), "");
+            let claim = Claim::in_base(&base.0, &state("a")).unwrap();
+            assert!(claim.directory().join("state.json").exists(), "{claims}");
+            let listed = running_in(&base.0);
+            assert_eq!(listed, [state("a")], "after {claims} claims");
+            // It is still there, and still its own.
+            assert!(claim.directory().join("lock").exists(), "{claims}");
+            claims += 1;
+        }
+        assert!(claims > 20, "{claims}");
+        for lister in listers {
+            lister.join().unwrap();
+        }
+        assert_eq!(running_in(&base.0), []);
+        assert_eq!(fs::read_dir(&base.0).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_lab_that_runs_is_named_and_not_claimed_twice() {
+        let base = Base::new("twice");
+        let claim = Claim::in_base(&base.0, &state("a")).unwrap();
+        let Err(ClaimError::Running(Some(known))) = Claim::in_base(&base.0, &state("a")) else {
+            panic!("claimed twice");
+        };
+        assert_eq!(known, state("a"));
+        drop(claim);
+        assert_eq!(fs::read_dir(&base.0).unwrap().count(), 0);
+        drop(Claim::in_base(&base.0, &state("a")).unwrap());
+    }
 }

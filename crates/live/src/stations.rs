@@ -16,6 +16,7 @@ use crate::control::{Answer, Reply};
 use crate::kernel::{BRIDGE, settings};
 use crate::namespace::{NetNs, ip, ip_says};
 use aerostat_lab::model::{Lab, Node, NodeId, NodeKind, SegmentHost};
+use aerostat_proto::Trace;
 use aerostat_wire::MacAddr;
 use serde_json::json;
 use std::io;
@@ -102,7 +103,10 @@ impl Stations {
         lab: &Lab,
         name: &str,
         (to, there): (NodeId, &NetNs),
-        reply: SyncSender<Reply>,
+        (reply, told): (
+            SyncSender<Reply>,
+            impl FnOnce(NodeId, Trace) + Send + 'static,
+        ),
     ) -> Result<(), Answer> {
         let Some(station) = self.0.iter().find(|station| station.name == name) else {
             let names: Vec<&str> = self.names().collect();
@@ -134,6 +138,7 @@ impl Stations {
             let hint = format!("{host} is a member of another ELAN");
             return Err(Answer::error(text, hint));
         }
+        let from = place.0;
         drop(place);
         let cable = Cable {
             port: station.port.clone(),
@@ -141,9 +146,18 @@ impl Stations {
             own,
             place: station.place.clone(),
         };
+        let (name, from) = (name.to_owned(), lab.node(from).name.clone());
         let done = move || {
             let answer = match cable.plug(to, there) {
-                Ok(took) => Answer::Ok(json!({ "plugged_ms": took.as_millis() as u64 })),
+                Ok(took) => {
+                    let took = took.as_millis() as u64;
+                    let text = format!(
+                        "{name} is plugged in here; its cable carried nothing for {took} ms"
+                    );
+                    let trace = Trace::milestone("station.moved", text);
+                    told(to, trace.with("station", &name).with("from", &from));
+                    Answer::Ok(json!({ "plugged_ms": took }))
+                }
                 Err(error) => Answer::error(error.to_string(), ""),
             };
             // The client may be gone already.

@@ -32,7 +32,7 @@ use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Duration, Instant, Machine as _, Trace};
 use aerostat_wire::pcapng::Direction;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// How far behind the driver's time the network may run.
 pub const MAX_LAG: Duration = Duration::from_millis(50);
@@ -112,6 +112,8 @@ pub struct World {
     lines: Vec<Line>,
     /// Keys: nodes, then departures of lines, then arrivals of lines.
     agenda: Agenda,
+    /// Links that faults have cut.
+    cut: BTreeSet<usize>,
     /// Never goes back.
     time: Instant,
     out: VecDeque<Output>,
@@ -162,6 +164,7 @@ impl World {
             nodes,
             lines,
             agenda,
+            cut: BTreeSet::new(),
             time: now,
             out: VecDeque::new(),
             captures: Captures::default(),
@@ -375,6 +378,12 @@ impl World {
         }
     }
 
+    /// True if a fault has cut this link.
+    #[must_use]
+    pub fn is_cut(&self, link: LinkId) -> bool {
+        self.cut.contains(&link.0)
+    }
+
     fn crash(&mut self, node: usize) {
         self.nodes[node].machine = None;
         self.settle(node);
@@ -392,6 +401,11 @@ impl World {
     }
 
     fn cut(&mut self, link: LinkId, cut: bool, now: Instant) {
+        if cut {
+            self.cut.insert(link.0);
+        } else {
+            self.cut.remove(&link.0);
+        }
         let (node, _) = self.lines[2 * link.0].from;
         let mut up = !cut;
         if let Some(Machine::Outside(outside)) = &mut self.nodes[node].machine {
@@ -615,7 +629,8 @@ fn make(lab: &Lab, builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -
     Some(Machine::Station(Box::new(station)))
 }
 
-fn kind_of(service: Service) -> ServiceKind {
+/// The node's word for a service of the lab file.
+pub(crate) const fn kind_of(service: Service) -> ServiceKind {
     match service {
         Service::Mpc => ServiceKind::Mpc,
         Service::Mps => ServiceKind::Mps,

@@ -1,8 +1,8 @@
-//! Captures of link ends as pcapng.
+//! Captures of link ends, or of whole links, as pcapng.
 
 use crate::node::Packet;
 use crate::world::LinkEnd;
-use aerostat_wire::pcapng::{CapturedSdu, InterfaceId, LinkType, PcapNg};
+use aerostat_wire::pcapng::{CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -10,7 +10,16 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     file: PcapNg<W>,
-    ends: BTreeMap<LinkEnd, InterfaceId>,
+    ends: BTreeMap<LinkEnd, (InterfaceId, Seen)>,
+}
+
+/// What a tap sees of a link end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// What it sends and what it receives.
+    Both,
+    /// What it sends, with the direction that this has at the tap of the link.
+    Sent(Direction),
 }
 
 impl<W: Write> Capture<W> {
@@ -35,7 +44,19 @@ impl<W: Write> Capture<W> {
             LinkType::SunAtm
         };
         let interface = self.file.interface(link_type, name, "")?;
-        self.ends.insert(end, interface);
+        self.ends.insert(end, (interface, Seen::Both));
+        Ok(())
+    }
+    /// Adds a link as one interface of this name: every packet once, where it enters the link. Directions are those of the
+    /// first end.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn add_link(&mut self, ends: [LinkEnd; 2], name: &str, about: &str) -> io::Result<()> {
+        let interface = self.file.interface(LinkType::SunAtm, name, about)?;
+        for (end, direction) in ends.into_iter().zip([Direction::Sent, Direction::Received]) {
+            self.ends.insert(end, (interface, Seen::Sent(direction)));
+        }
         Ok(())
     }
     /// Writes a packet, if its link end is in this file.
@@ -43,13 +64,18 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Those of the file.
     pub fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
-        let Some(interface) = self.ends.get(&packet.end) else {
+        let Some((interface, seen)) = self.ends.get(&packet.end) else {
             return Ok(());
+        };
+        let direction = match *seen {
+            Seen::Both => packet.direction,
+            Seen::Sent(direction) if packet.direction == Direction::Sent => direction,
+            Seen::Sent(_) => return Ok(()),
         };
         self.file.sdu(&CapturedSdu {
             interface: *interface,
             time_ns: packet.at.as_nanos(),
-            direction: packet.direction,
+            direction,
             vc: packet.vc,
             clp: packet.clp,
             uu: packet.pdu.uu(),

@@ -8,7 +8,7 @@ use crate::nodes::{LabEvent, LabNode};
 use crate::world::{LinkEnd, LinkId, NodeId, World};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour, programs};
-use aerostat_lab::event::{Event, Names};
+use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{self, FaultKind, Service};
 use aerostat_node::host::{HostCommand, ServiceKind};
@@ -29,6 +29,10 @@ pub trait Watcher {
     /// Virtual time has come this far; called about every tenth of a virtual second.
     fn progress(&mut self, now: Instant, end: Instant) {
         let _ = (now, end);
+    }
+    /// True to end the run before its time; asked as often as [`Self::progress`].
+    fn interrupted(&self) -> bool {
+        false
     }
     /// True to be told every [`Self::message`].
     fn wants_messages(&self) -> bool {
@@ -209,6 +213,32 @@ impl<'a> LabRun<'a> {
         Ok(())
     }
 
+    /// Records the links of `capture:` of the lab file into one pcapng file, one interface per link.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn record(&mut self, path: &Path) -> io::Result<()> {
+        let comment = format!("lab {}, seed {}", self.lab.name, self.lab.seed);
+        let file = BufWriter::new(File::create(path)?);
+        let mut capture = Capture::new(file, &comment)?;
+        for &link in &self.lab.capture {
+            let link = self.lab.link(link);
+            let ends = link.ends.map(|end| LinkEnd {
+                node: NodeId(end.node.0),
+                port: end.port as u16,
+            });
+            let [from, to] = link.ends.map(|end| &*self.lab.node(end.node).name);
+            let about = format!(
+                "{from} port {} and {to} port {}; sent is from {from}",
+                link.ends[0].port, link.ends[1].port
+            );
+            capture.add_link(ends, &link.name, &about)?;
+        }
+        self.seen.captures.push(capture);
+        self.tap();
+        Ok(())
+    }
+
     /// Watches all links, once.
     fn tap(&mut self) {
         if !std::mem::replace(&mut self.tapped, true) {
@@ -278,11 +308,16 @@ impl<'a> LabRun<'a> {
                 self.world.run_until(next, &mut self.seen);
             }
             self.seen.watcher.progress(next, until);
+            if self.seen.watcher.interrupted() {
+                return;
+            }
         }
     }
 
     /// Lets something break, or mends it, now.
     pub fn fault(&mut self, what: FaultKind) {
+        let (node, trace) = event::of_fault(self.lab, what);
+        self.seen.trace(NodeId(node.0), trace, self.world.now());
         match what {
             FaultKind::Crash(node, None) => self.world.power_off(NodeId(node.0), &mut self.seen),
             FaultKind::Restart(node, None) => {
@@ -345,14 +380,42 @@ fn service_kind(service: Service) -> ServiceKind {
     }
 }
 
-/// Runs a lab from start to end.
+/// What is recorded of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recording<'a> {
+    /// Directory for one pcapng file per node.
+    pub nodes: Option<&'a Path>,
+    /// File for the links of `capture:` of the lab file.
+    pub links: Option<&'a Path>,
+}
+
+/// Runs a lab from start to end; `captures` is a directory for one pcapng file per node.
 ///
 /// # Errors
 /// If a capture file cannot be written.
 pub fn run(lab: &Lab, captures: Option<&Path>, watcher: &mut dyn Watcher) -> io::Result<RunReport> {
+    let recording = Recording {
+        nodes: captures,
+        links: None,
+    };
+    run_and_record(lab, recording, watcher)
+}
+
+/// The same, with other recordings.
+///
+/// # Errors
+/// If a capture file cannot be written.
+pub fn run_and_record(
+    lab: &Lab,
+    recording: Recording<'_>,
+    watcher: &mut dyn Watcher,
+) -> io::Result<RunReport> {
     let mut running = LabRun::new(lab, watcher);
-    if let Some(directory) = captures {
+    if let Some(directory) = recording.nodes {
         running.capture_into(directory)?;
+    }
+    if let Some(file) = recording.links.filter(|_| !lab.capture.is_empty()) {
+        running.record(file)?;
     }
     running.start();
     running.run_until(Instant::ZERO + lab.end());

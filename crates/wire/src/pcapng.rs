@@ -1,12 +1,13 @@
 //! Captures: pcapng files that Wireshark reads, one interface per link end.
 //!
-//! Two link types. SUNATM (123): a 4-octet pseudo header and the SDU; Wireshark decodes everything
-//! above it. ERF type 4 (197): the whole CPCS-PDU with padding and trailer behind the cell header.
+//! Three forms. SUNATM (123): a 4-octet pseudo header and the SDU; Wireshark decodes everything
+//! above it. ERF type 4 (197): the whole CPCS-PDU with padding and trailer behind the cell header. ERF type 3 (197): a
+//! single cell without its HEC, as cards of the time recorded them.
 //! Times are nanoseconds. Directions, names and drop reasons are packet and interface options.
 //!
 //! Standards: draft-ietf-opsawg-pcapng; LINKTYPE_SUNATM and LINKTYPE_ERF of the libpcap registry.
 
-use crate::cell::{CellHeader, HeaderForm};
+use crate::cell::{Cell, CellHeader, HeaderForm};
 use crate::{Vc, aal5};
 use std::io::{self, Write};
 
@@ -17,6 +18,8 @@ pub enum LinkType {
     SunAtm,
     /// ERF, type AAL5: the whole PDU behind its cell header.
     ErfAal5,
+    /// ERF, type ATM: single cells.
+    ErfCells,
 }
 
 /// Direction seen from the link end that the interface stands for.
@@ -53,6 +56,21 @@ pub struct CapturedSdu<'a> {
     pub dropped: Option<&'a str>,
 }
 
+/// One cell on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct CapturedCell<'a> {
+    /// Where it was seen: an interface of [`LinkType::ErfCells`].
+    pub interface: InterfaceId,
+    /// Nanoseconds since the epoch of the capture.
+    pub time_ns: u64,
+    /// Which way it went.
+    pub direction: Direction,
+    /// The cell; its header is written in the form of the NNI.
+    pub cell: &'a Cell,
+    /// Why it was dropped here, if it was.
+    pub dropped: Option<&'a str>,
+}
+
 /// Writes a capture to `W`. Blocks are complete at every return, so a reader may follow the file.
 #[derive(Debug)]
 pub struct PcapNg<W: Write> {
@@ -72,6 +90,7 @@ const IF_TSRESOL: u16 = 9;
 const SHB_USERAPPL: u16 = 4;
 const EPB_FLAGS: u16 = 2;
 const ISB_IFDROP: u16 = 5;
+const ERF_TYPE_ATM: u8 = 3;
 const ERF_TYPE_AAL5: u8 = 4;
 const ERF_HEADER_LEN: usize = 16;
 
@@ -114,7 +133,7 @@ impl<W: Write> PcapNg<W> {
         self.begin(INTERFACE_DESCRIPTION);
         self.u16(match link_type {
             LinkType::SunAtm => 123,
-            LinkType::ErfAal5 => 197,
+            LinkType::ErfAal5 | LinkType::ErfCells => 197,
         });
         self.u16(0);
         self.u32(0);
@@ -132,40 +151,74 @@ impl<W: Write> PcapNg<W> {
     /// # Errors
     /// Those of the output; `InvalidInput` for an SDU of no valid length or an unknown interface.
     pub fn sdu(&mut self, packet: &CapturedSdu<'_>) -> io::Result<()> {
-        let link_type = self.interfaces.get(packet.interface.0 as usize).copied();
+        let link_type = self.link_type(packet.interface);
         let valid = (1..=aal5::MAX_SDU).contains(&packet.sdu.len());
         let Some(link_type) = link_type.filter(|_| valid) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        self.begin(ENHANCED_PACKET);
-        self.u32(packet.interface.0);
-        self.u32((packet.time_ns >> 32) as u32);
-        self.u32(packet.time_ns as u32);
-        let len_at = self.block.len();
-        self.u32(0);
-        self.u32(0);
-        let start = self.block.len();
+        let lengths_at = self.begin_packet(packet.interface, packet.time_ns);
         match link_type {
             LinkType::SunAtm => self.sunatm(packet),
             LinkType::ErfAal5 => self.erf(packet),
+            LinkType::ErfCells => return Err(io::ErrorKind::InvalidInput.into()),
         }
-        let len = ((self.block.len() - start) as u32).to_le_bytes();
-        if let Some(lengths) = self.block.get_mut(len_at..start) {
-            lengths.copy_from_slice(&[len, len].concat());
-        }
-        self.pad();
-        let direction: u32 = match packet.direction {
-            Direction::Received => 1,
-            Direction::Sent => 2,
-        };
-        self.option(EPB_FLAGS, &direction.to_le_bytes());
-        if let Some(reason) = packet.dropped {
-            self.option(OPT_COMMENT, format!("dropped: {reason}").as_bytes());
-        }
+        self.end_of_octets(lengths_at, packet.direction, packet.dropped);
         if link_type == LinkType::SunAtm && packet.vc.vpi > 255 {
             self.option(OPT_COMMENT, format!("VPI {}", packet.vc.vpi).as_bytes());
         }
         self.end()
+    }
+
+    /// Adds one cell.
+    ///
+    /// # Errors
+    /// Those of the output; `InvalidInput` for an interface that is not of [`LinkType::ErfCells`].
+    pub fn cell(&mut self, packet: &CapturedCell<'_>) -> io::Result<()> {
+        if self.link_type(packet.interface) != Some(LinkType::ErfCells) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let lengths_at = self.begin_packet(packet.interface, packet.time_ns);
+        let length = 4 + packet.cell.payload.len();
+        self.erf_header(ERF_TYPE_ATM, (packet.time_ns, packet.direction), length);
+        let header = packet.cell.header.to_word(HeaderForm::Nni);
+        self.block.extend_from_slice(&header.to_be_bytes());
+        self.block.extend_from_slice(&packet.cell.payload);
+        self.end_of_octets(lengths_at, packet.direction, packet.dropped);
+        self.end()
+    }
+
+    fn link_type(&self, interface: InterfaceId) -> Option<LinkType> {
+        self.interfaces.get(interface.0 as usize).copied()
+    }
+
+    /// Begins a packet's block; returns where its lengths belong.
+    fn begin_packet(&mut self, interface: InterfaceId, time_ns: u64) -> usize {
+        self.begin(ENHANCED_PACKET);
+        self.u32(interface.0);
+        self.u32((time_ns >> 32) as u32);
+        self.u32(time_ns as u32);
+        let lengths_at = self.block.len();
+        self.u32(0);
+        self.u32(0);
+        lengths_at
+    }
+
+    /// All octets of the packet are there: fills in the lengths and adds the options.
+    fn end_of_octets(&mut self, lengths_at: usize, direction: Direction, dropped: Option<&str>) {
+        let start = lengths_at + 8;
+        let len = ((self.block.len() - start) as u32).to_le_bytes();
+        if let Some(lengths) = self.block.get_mut(lengths_at..start) {
+            lengths.copy_from_slice(&[len, len].concat());
+        }
+        self.pad();
+        let direction: u32 = match direction {
+            Direction::Received => 1,
+            Direction::Sent => 2,
+        };
+        self.option(EPB_FLAGS, &direction.to_le_bytes());
+        if let Some(reason) = dropped {
+            self.option(OPT_COMMENT, format!("dropped: {reason}").as_bytes());
+        }
     }
 
     /// Says that `dropped` packets of this interface, all together, are missing from the capture itself.
@@ -220,23 +273,7 @@ impl<W: Write> PcapNg<W> {
         let pdu = aal5::encode_pdu(packet.sdu, packet.uu);
         let wire_len = pdu.len() + 4;
         let record_len = (wire_len + ERF_HEADER_LEN).min(usize::from(u16::MAX));
-        // 32.32 fixed-point seconds, little endian.
-        let (seconds, nanos) = (
-            packet.time_ns / 1_000_000_000,
-            packet.time_ns % 1_000_000_000,
-        );
-        let time = (seconds << 32) | ((nanos << 32) / 1_000_000_000);
-        self.block.extend_from_slice(&time.to_le_bytes());
-        // Flags: variable length records; the low two bits are the port, here the direction in
-        // Wireshark's sense (0 is DTE to DCE).
-        let port = match packet.direction {
-            Direction::Sent => 0,
-            Direction::Received => 1,
-        };
-        self.block.extend_from_slice(&[ERF_TYPE_AAL5, 4 | port]);
-        for value in [record_len, 0, wire_len.min(usize::from(u16::MAX))] {
-            self.block.extend_from_slice(&(value as u16).to_be_bytes());
-        }
+        self.erf_header(ERF_TYPE_AAL5, (packet.time_ns, packet.direction), wire_len);
         let header = CellHeader {
             clp: packet.clp,
             ..CellHeader::user(packet.vc, true)
@@ -246,6 +283,25 @@ impl<W: Write> PcapNg<W> {
         let kept = pdu.len().min(record_len - ERF_HEADER_LEN - 4);
         self.block
             .extend_from_slice(pdu.get(..kept).unwrap_or_default());
+    }
+
+    /// The header of an ERF record of `wire_len` octets.
+    fn erf_header(&mut self, kind: u8, (time_ns, direction): (u64, Direction), wire_len: usize) {
+        let record_len = (wire_len + ERF_HEADER_LEN).min(usize::from(u16::MAX));
+        // 32.32 fixed-point seconds, little endian.
+        let (seconds, nanos) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
+        let time = (seconds << 32) | ((nanos << 32) / 1_000_000_000);
+        self.block.extend_from_slice(&time.to_le_bytes());
+        // Flags: variable length records; the low two bits are the port, here the direction in
+        // Wireshark's sense (0 is DTE to DCE).
+        let port = match direction {
+            Direction::Sent => 0,
+            Direction::Received => 1,
+        };
+        self.block.extend_from_slice(&[kind, 4 | port]);
+        for value in [record_len, 0, wire_len.min(usize::from(u16::MAX))] {
+            self.block.extend_from_slice(&(value as u16).to_be_bytes());
+        }
     }
 
     fn begin(&mut self, block_type: u32) {

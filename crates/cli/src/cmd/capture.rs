@@ -5,7 +5,7 @@ use crate::client;
 use crate::exit::{Exit, Failure, Outcome, say};
 use aerostat_live::control::Request;
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read, Write};
 use std::path::Path;
 
 /// Copies the stream until the lab ends or the reader has enough.
@@ -16,7 +16,12 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
             .hint("give -w FILE, or pipe it: aerostat capture -w - | wireshark -k -i -"));
     }
     let mut client = client::connect(&args.which)?;
-    client::ask(&mut client, &Request::Capture { links: args.links })?;
+    let request = Request::Capture {
+        links: args.links,
+        both_ends: args.both_ends,
+        cells: args.cells,
+    };
+    client::ask(&mut client, &request)?;
     let (mut stream, interrupted) = client.into_stream_until_signal()?;
     let mut out: Box<dyn Write> = if to_stdout {
         Box::new(io::stdout().lock())
@@ -29,11 +34,81 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
         ));
         Box::new(file)
     };
-    let octets = io::copy(&mut stream, &mut out)?;
-    if interrupted.is_set() {
-        say(format_args!("{octets} octets"));
+    let seen = copy(&mut stream, &mut out)?;
+    let what = if args.cells { "cells" } else { "PDUs" };
+    let end = if interrupted.is_set() {
+        ""
     } else {
-        say(format_args!("{octets} octets; the lab has ended"));
+        "; the lab has ended"
+    };
+    say(format_args!(
+        "{} {what}, {} octets{end}",
+        seen.packets, seen.octets
+    ));
+    if seen.missing > 0 {
+        say(format_args!(
+            "warning: {} {what} are missing, because they came faster than they could be written",
+            seen.missing
+        ));
+        return Ok(Exit::Warnings);
     }
     Ok(Exit::Ok)
+}
+
+/// What a stream held.
+#[derive(Default)]
+struct Seen {
+    octets: u64,
+    packets: u64,
+    /// Packets that the lab could not get rid of.
+    missing: u64,
+}
+
+/// Blocks of pcapng. Source: draft-ietf-opsawg-pcapng.
+const ENHANCED_PACKET: u32 = 6;
+const INTERFACE_STATISTICS: u32 = 5;
+/// Longest block that the lab writes: an SDU of 65535 octets with its options.
+const MAX_BLOCK: usize = 1 << 20;
+
+/// Copies whole blocks until the stream ends, and counts them.
+fn copy(stream: &mut impl Read, out: &mut impl Write) -> io::Result<Seen> {
+    let (mut stream, mut seen) = (BufReader::new(stream), Seen::default());
+    let mut block = Vec::new();
+    loop {
+        let mut head = [0; 8];
+        match stream.read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+            other => other?,
+        }
+        let [kind, length] = [
+            [head[0], head[1], head[2], head[3]],
+            [head[4], head[5], head[6], head[7]],
+        ]
+        .map(u32::from_le_bytes);
+        let length = length as usize;
+        if !(12..=MAX_BLOCK).contains(&length) {
+            return Err(io::Error::other(format!("a block of {length} octets")));
+        }
+        block.clear();
+        block.extend(head);
+        block.resize(length, 0);
+        match stream.read_exact(&mut block[8..]) {
+            // Half a block would make the file unreadable.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+            other => other?,
+        }
+        out.write_all(&block)?;
+        out.flush()?;
+        seen.octets += length as u64;
+        match kind {
+            ENHANCED_PACKET => seen.packets += 1,
+            // The only option is the number of packets that are missing so far.
+            INTERFACE_STATISTICS => {
+                let told = block.get(24..32).and_then(|told| told.try_into().ok());
+                seen.missing = told.map_or(seen.missing, u64::from_le_bytes);
+            }
+            _ => {}
+        }
+    }
+    Ok(seen)
 }

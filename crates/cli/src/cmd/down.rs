@@ -1,54 +1,122 @@
-//! `aerostat down`: stops running labs.
+//! `aerostat down`: stops running labs and shows what their traffic has measured.
 
 use crate::args::{DownArgs, RunningLab};
 use crate::client;
-use crate::exit::{Exit, Failure, Outcome, say};
-use aerostat_live::control::Request;
-use aerostat_live::runtime_dir;
-use std::io::ErrorKind;
+use crate::exit::{self, Exit, Failure, Outcome, say};
+use crate::output::{self, Rows};
+use aerostat_live::control::{Answer, Client, Request};
+use aerostat_live::force::{self, Ended};
+use aerostat_live::runtime_dir::{self, LabState};
+use serde_json::Value;
+use std::io;
 use std::time::{Duration, Instant};
 
+/// How long a lab may take to say that it is alive.
+const ALIVE: Duration = Duration::from_secs(3);
 /// How long a lab may take to release its calls and clean up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Stops the lab that is meant, or all.
+/// Stops the labs that are meant.
 pub(crate) fn run(args: &DownArgs) -> Outcome {
     aerostat_live::mount::sweep();
-    if !args.all {
-        return stop(client::choose(&args.which)?.name);
+    let labs = wanted(args)?;
+    if let [lab] = &labs[..] {
+        return stop(lab, args);
     }
-    let labs = runtime_dir::running();
-    if labs.is_empty() {
-        return Err(Failure::new(Exit::NotRunning, "no lab is running"));
+    // A lab that cannot be stopped is no reason to leave the others running.
+    let mut worst = Exit::Ok;
+    for lab in &labs {
+        let ended = stop(lab, args).unwrap_or_else(|failure| {
+            exit::complain(&failure);
+            failure.exit
+        });
+        if worst == Exit::Ok || ended == Exit::Failed {
+            worst = ended;
+        }
     }
-    for lab in labs {
-        stop(lab.name)?;
-    }
-    Ok(Exit::Ok)
+    Ok(worst)
 }
 
-fn stop(name: String) -> Outcome {
-    let which = RunningLab {
-        lab: Some(name.clone()),
+fn wanted(args: &DownArgs) -> Result<Vec<LabState>, Failure> {
+    if args.all {
+        let labs = runtime_dir::running();
+        if labs.is_empty() {
+            return Err(Failure::new(Exit::NotRunning, "no lab is running"));
+        }
+        return Ok(labs);
+    }
+    if args.labs.is_empty() {
+        return client::choose(&args.which).map(|lab| vec![lab]);
+    }
+    let named = args.labs.iter().map(|name| {
+        client::choose(&RunningLab {
+            lab: Some(name.clone()),
+        })
+    });
+    named.collect()
+}
+
+fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
+    let name = &lab.name;
+    let (listens, asked) = match Client::connect_within(&runtime_dir::socket_of(name), ALIVE) {
+        Ok(mut client) => (client.process(), ask(&mut client)),
+        Err(error) => (None, Err(error)),
     };
-    let mut client = client::connect(&which)?;
-    // A lab without calls to release may have ended before its answer is written: whether it ends is what counts.
-    if let Err(error) = client.ask(&Request::Stop)
-        && !matches!(
-            error.kind(),
-            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
-        )
-    {
-        let text = format!("the lab does not answer: {error}");
-        return Err(Failure::failed(text));
+    match asked {
+        Ok(answer) => show(&answer, args)?,
+        // It may have ended before its answer was written, or it ends with this error.
+        Err(error) if error.kind() != io::ErrorKind::TimedOut => {}
+        Err(error) => return by_force(lab, listens, &error.to_string()),
     }
     let until = Instant::now() + PATIENCE;
-    while runtime_dir::running().iter().any(|lab| lab.name == name) {
+    while runtime_dir::running().iter().any(|other| other == lab) {
         if Instant::now() > until {
-            return Err(Failure::failed(format!("lab '{name}' does not end")));
+            let seconds = PATIENCE.as_secs();
+            return by_force(lab, listens, &format!("it has not ended after {seconds} s"));
         }
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(20));
     }
     say(format_args!("lab '{name}' stopped"));
     Ok(Exit::Ok)
+}
+
+/// The answer to the question to stop. A lab whose loop hangs is found out by a shorter one.
+fn ask(client: &mut Client) -> io::Result<Value> {
+    client.ask(&Request::Status)?;
+    client.set_patience(PATIENCE)?;
+    match client.ask(&Request::Stop)? {
+        (Answer::Ok(value), _) => Ok(value),
+        (Answer::Error { message, .. }, _) => Err(io::Error::other(message)),
+    }
+}
+
+/// The results of its embedded traffic.
+fn show(answer: &Value, args: &DownArgs) -> Result<(), Failure> {
+    let tables: Vec<Rows> = match answer.get("results") {
+        Some(results) if !results.is_null() => super::inspect::understood(results.clone())?,
+        _ => Vec::new(),
+    };
+    if tables.iter().any(|table| !table.rows.is_empty()) {
+        output::write(args.output.output, "aerostat.down.v1", &tables)?;
+    }
+    Ok(())
+}
+
+/// Ends a lab that does not answer.
+fn by_force(lab: &LabState, listens: Option<u32>, why: &str) -> Outcome {
+    let name = &lab.name;
+    say(format_args!("lab '{name}' does not answer: {why}"));
+    let ended = force::end(lab, listens, &mut |line| say(line));
+    let how = match ended {
+        Ok(Ended::Terminated) => "ended after SIGTERM; it could not give its results",
+        Ok(Ended::Killed) => "was killed; its results are lost and its calls were not released",
+        Err(_) if !runtime_dir::running().iter().any(|other| other == lab) => "has ended",
+        Err(error) => {
+            let failure = Failure::from(error);
+            let text = format!("lab '{name}' cannot be ended: {failure}");
+            return Err(Failure::new(failure.exit, text));
+        }
+    };
+    say(format_args!("lab '{name}' {how}"));
+    Ok(Exit::Warnings)
 }

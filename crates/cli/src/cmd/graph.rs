@@ -1,7 +1,7 @@
 //! `aerostat graph`: the network of a lab file, as text or for Graphviz.
 
 use crate::args::{Drawing, GraphArgs};
-use crate::exit::{Exit, Outcome};
+use crate::exit::Outcome;
 use crate::labs;
 use aerostat_lab::model::{Lab, Link, Node, NodeId, NodeKind};
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use std::io::Write as _;
 
 /// Draws it.
 pub(crate) fn run(args: &GraphArgs) -> Outcome {
-    let lab = labs::read(&args.lab)?.lab;
+    let checked = labs::read(&args.lab)?;
     let drawing = match args.format {
-        Drawing::Text => text(&lab),
-        Drawing::Dot => dot(&lab),
+        Drawing::Text => text(&checked.lab),
+        Drawing::Dot => dot(&checked.lab),
     };
     std::io::stdout().lock().write_all(drawing.as_bytes())?;
-    Ok(Exit::Ok)
+    Ok(labs::done(&checked))
 }
 
 /// Addresses of a node with their ELANs: `10.1.0.1 (a), 10.2.0.1 (b)`.

@@ -4,51 +4,142 @@ use crate::args::{INSPECT, InspectArgs};
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, Format, Rows};
-use aerostat_live::control::Request;
+use aerostat_live::control::{Client, Request};
 use std::io::{IsTerminal as _, Write as _};
+use std::net::IpAddr;
 use std::time::Duration;
 
-/// Asks the lab and shows the tables of its answer.
+/// Asks the lab and shows the tables of its answers.
 pub(crate) fn run(args: &InspectArgs) -> Outcome {
-    let (node, what) = match &args.node_and_what[..] {
-        [what] => (None, what),
-        [node, what] => (Some(node), what),
-        _ => return Err(Failure::usage("expected [NODE] WHAT")),
-    };
-    if !INSPECT.contains(&what.as_str()) {
-        return Err(Failure::usage(format!("there is no state '{what}'"))
-            .hint(format!("one of: {}", INSPECT.join(", "))));
-    }
-    if args.why.is_some() && (what != "nhrp" || args.output.of_tables().is_none()) {
-        return Err(Failure::usage("--why is for the tables of nhrp"));
-    }
-    let (node, what) = (node.cloned(), what.clone());
+    let wanted = Wanted::new(args)?;
     let mut client = client::connect(&args.which)?;
     let Some(format) = args.output.of_tables() else {
-        if what != "mpc" && what != "lec" {
-            return Err(Failure::usage(format!("Linux has no file for '{what}'"))
-                .hint("-o proc is for lec and mpc: /proc/net/atm/lec and mpc"));
-        }
-        let request = Request::Proc { node, what };
         return repeat(args.watch, true, || {
-            let texts: Vec<ProcText> = understood(client::ask(&mut client, &request)?)?;
+            let mut texts: Vec<ProcText> = Vec::new();
+            for request in wanted.proc_requests() {
+                texts.extend(understood::<Vec<ProcText>>(client::ask(
+                    &mut client,
+                    &request,
+                )?)?);
+            }
             show_texts(&texts)
         });
     };
-    let (schema, request) = match args.why {
-        None => (
-            format!("aerostat.inspect.{what}.v1"),
-            Request::Inspect { node, what },
-        ),
-        Some(address) => (
-            "aerostat.inspect.why.v1".to_owned(),
-            Request::Why { node, address },
-        ),
-    };
     repeat(args.watch, format == Format::Table, || {
-        let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
-        output::write(format, &schema, &tables)
+        let tables = wanted.tables(&mut client)?;
+        output::write(format, &wanted.schema(), &tables)
     })
+}
+
+/// What of which nodes is wanted.
+struct Wanted {
+    /// By name; `None`: all.
+    nodes: Vec<Option<String>>,
+    /// Empty: everything that the nodes have.
+    kinds: Vec<String>,
+    why: Option<IpAddr>,
+}
+
+impl Wanted {
+    /// Takes the words apart: kinds of state stand behind the nodes.
+    fn new(args: &InspectArgs) -> Result<Self, Failure> {
+        let words = &args.nodes_and_kinds;
+        let is_kind = |word: &String| INSPECT.contains(&word.as_str());
+        let nodes = words
+            .iter()
+            .rposition(|word| !is_kind(word))
+            .map_or(0, |last| last + 1);
+        let (nodes, kinds) = words.split_at(nodes);
+        let one_kind = match kinds {
+            [kind] => Some(kind.as_str()),
+            _ => None,
+        };
+        if args.why.is_some() && (one_kind != Some("nhrp") || args.output.of_tables().is_none()) {
+            return Err(Failure::usage("--why is for the tables of nhrp"));
+        }
+        if args.output.of_tables().is_none() && !matches!(one_kind, Some("mpc" | "lec")) {
+            let what = match kinds {
+                [] => "all state",
+                [kind, ..] => kind,
+            };
+            return Err(Failure::usage(format!("Linux has no file for '{what}'"))
+                .hint("-o proc is for lec and mpc: /proc/net/atm/lec and mpc"));
+        }
+        let nodes: Vec<_> = nodes.iter().cloned().map(Some).collect();
+        Ok(Self {
+            nodes: if nodes.is_empty() { vec![None] } else { nodes },
+            kinds: kinds.to_vec(),
+            why: args.why,
+        })
+    }
+
+    fn schema(&self) -> String {
+        match (&self.kinds[..], self.why) {
+            (_, Some(_)) => "aerostat.inspect.why.v1".to_owned(),
+            ([kind], None) => format!("aerostat.inspect.{kind}.v1"),
+            _ => "aerostat.inspect.v1".to_owned(),
+        }
+    }
+
+    fn proc_requests(&self) -> impl Iterator<Item = Request> + '_ {
+        let what = self.kinds.concat();
+        self.nodes.iter().map(move |node| Request::Proc {
+            node: node.clone(),
+            what: what.clone(),
+        })
+    }
+
+    fn tables(&self, client: &mut Client) -> Result<Vec<Rows>, Failure> {
+        let mut tables = Vec::new();
+        for node in &self.nodes {
+            if let Some(address) = self.why {
+                let node = node.clone();
+                let answer = client::ask(client, &Request::Why { node, address })?;
+                tables.extend(understood::<Vec<Rows>>(answer)?);
+            } else if self.kinds.is_empty() {
+                tables.extend(everything(client, node.as_ref())?);
+            } else {
+                for kind in &self.kinds {
+                    let of_kind = of_kind(client, node.as_ref(), kind)?;
+                    let several = self.kinds.len() > 1;
+                    tables.extend(of_kind.into_iter().map(|rows| named(rows, kind, several)));
+                }
+            }
+        }
+        Ok(tables)
+    }
+}
+
+fn of_kind(client: &mut Client, node: Option<&String>, kind: &str) -> Result<Vec<Rows>, Failure> {
+    let (node, what) = (node.cloned(), kind.to_owned());
+    understood(client::ask(client, &Request::Inspect { node, what })?)
+}
+
+/// All that a node has; an error if there is nothing at all.
+fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, Failure> {
+    let (mut tables, mut first) = (Vec::new(), None);
+    for kind in INSPECT.into_iter().filter(|kind| *kind != "lab") {
+        match of_kind(client, node, kind) {
+            Ok(found) => tables.extend(found.into_iter().map(|rows| named(rows, kind, true))),
+            // A node that has no such state is no mistake here.
+            Err(failure) => drop(first.get_or_insert(failure)),
+        }
+    }
+    match first {
+        Some(failure) if tables.is_empty() => Err(failure),
+        _ => Ok(tables),
+    }
+}
+
+/// Among tables of several kinds the kind stands in front of the title.
+fn named(mut rows: Rows, kind: &str, several: bool) -> Rows {
+    if several && rows.title != kind {
+        rows.title = match rows.title.as_str() {
+            "" => kind.to_owned(),
+            title => format!("{kind} {title}"),
+        };
+    }
+    rows
 }
 
 /// The text of a file under /proc, of one node.

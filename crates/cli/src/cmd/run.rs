@@ -15,12 +15,16 @@ use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab};
 use aerostat_proto::Instant;
-use aerostat_sim::run::Watcher;
+use aerostat_sim::run::{Recording, Watcher};
 use columns::TableInfo;
 use document::Document;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads the lab and runs it, or prints the schema of results.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -53,9 +57,19 @@ fn overrides(args: &RunArgs) -> Vec<String> {
 /// Runs the lab: the story to standard error unless `quiet`, the results to standard output.
 fn simulate(checked: &Checked, args: &RunArgs, only: Option<&'static TableInfo>) -> Outcome {
     let lab = &checked.lab;
-    let mut teller = Teller::new(args, lab);
+    let mut teller = Teller::new(args, lab)?;
+    let directory = args.pcap.clone().unwrap_or_default();
+    let links = directory.join(format!("{}.pcapng", lab.name));
+    if !lab.capture.is_empty() {
+        let (count, path) = (lab.capture.len(), links.display());
+        exit::say(format_args!("recording {count} links into {path}"));
+    }
+    let recording = Recording {
+        nodes: args.pcap.as_deref(),
+        links: Some(&links),
+    };
     let report =
-        aerostat_sim::run::run(lab, args.pcap.as_deref(), &mut teller).map_err(|error| {
+        aerostat_sim::run::run_and_record(lab, recording, &mut teller).map_err(|error| {
             Failure::failed(format!("captures cannot be written: {error}"))
                 .hint("--pcap takes a directory; it is made if it does not exist")
         })?;
@@ -67,12 +81,21 @@ fn simulate(checked: &Checked, args: &RunArgs, only: Option<&'static TableInfo>)
         write::shortcut_rows(&document),
     ];
     write::write(args, only, document, &short)?;
+    if teller.interrupted() {
+        let (now, end) = (report.end.as_secs_f64(), lab.end().as_secs_f64());
+        exit::say(format_args!(
+            "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
+        ));
+        return Ok(Exit::Warnings);
+    }
     Ok(Exit::Ok)
 }
 
 /// Tells the story as it happens, with a progress bar below it on a terminal.
 struct Teller {
     quiet: bool,
+    /// Ctrl-C or SIGTERM has come; the second one ends the command at once.
+    interrupted: Arc<AtomicBool>,
     names: Names,
     bar: ProgressBar,
     /// Room for node names in a ladder, if one is wanted.
@@ -83,7 +106,7 @@ struct Teller {
 }
 
 impl Teller {
-    fn new(args: &RunArgs, lab: &Lab) -> Self {
+    fn new(args: &RunArgs, lab: &Lab) -> std::io::Result<Self> {
         let (quiet, names) = (args.quiet, Names::new(lab));
         let bar = if quiet || !std::io::stderr().is_terminal() {
             ProgressBar::hidden()
@@ -93,13 +116,19 @@ impl Teller {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
             bar.set_style(style);
         }
-        Self {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
+            flag::register_conditional_shutdown(signal, code, Arc::clone(&interrupted))?;
+            flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        Ok(Self {
             quiet,
+            interrupted,
             names,
             bar,
             ladder: args.trace.then(|| ladder::width(lab)),
             waiting: Vec::new(),
-        }
+        })
     }
 
     /// Says what waits and belongs to times up to `now`, in order.
@@ -128,6 +157,9 @@ impl Watcher for Teller {
             let line = self.names.in_text(&event.story());
             self.bar.suspend(|| exit::say(line));
         }
+    }
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
     fn wants_messages(&self) -> bool {
         self.ladder.is_some()

@@ -10,7 +10,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 
 /// Shows what is asked for.
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
-    if args.story {
+    if args.story || args.no_follow {
         story(args)
     } else {
         messages(args)

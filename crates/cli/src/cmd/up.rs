@@ -9,7 +9,8 @@ use aerostat_lab::Lab;
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
 use std::io::Write as _;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long `up -d` waits for the lab to get ready.
@@ -29,19 +30,25 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         file: args.lab.lab.display().to_string(),
         embedded: args.embedded,
         program: std::env::current_exe()?,
+        recording: format!("{}.pcapng", checked.lab.name).into(),
         patience: args.in_background.then_some(PATIENCE),
         end_with_parent: args.in_background,
     };
     let mut cut = Ok(());
-    let report = run::run(&checked.lab, &options, &mut |notice| {
-        if let Notice::Ready { directory } = notice
-            && args.in_background
-        {
-            cut = detach::tell_ready(directory);
-        } else {
-            tell(&notice, args.quiet);
-        }
-    });
+    let report = run::run(
+        &checked.lab,
+        &options,
+        &mut |notice| {
+            if let Notice::Ready { directory } = notice
+                && args.in_background
+            {
+                cut = detach::tell_ready(directory, labs::done(&checked) != Exit::Ok);
+            } else {
+                tell(&notice, args.quiet);
+            }
+        },
+        &|report| results(report, &checked.lab),
+    );
     cut?;
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
     let end = finish(&report, &checked.lab)?;
@@ -59,14 +66,16 @@ fn detach(args: &UpArgs) -> Outcome {
         command.arg("--set").arg(change);
     }
     command.arg("--").arg(&args.lab.lab);
+    // Only a lab that comes from there needs standard input.
+    if args.lab.lab != Path::new("-") {
+        command.stdin(Stdio::null());
+    }
     match detach::start(&mut command)? {
-        Detached::Ready(process) => {
+        Detached::Ready { process, warnings } => {
             say(format_args!(
                 "ready; the lab goes on as process {process}, 'aerostat down' stops it"
             ));
-            // The child has told the warnings.
-            let checked = aerostat_lab::read(&args.lab.lab, &args.lab.set);
-            Ok(checked.map_or(Exit::Ok, |checked| labs::exit(Exit::Ok, &checked.warnings)))
+            Ok(Exit::Ok.with_warnings(warnings))
         }
         // The child has told why.
         Detached::Ended(code) => {
@@ -100,6 +109,11 @@ fn tell(notice: &Notice<'_>, quiet: bool) {
         Notice::Event(_) => {}
         Notice::Stopping(calls) => say(format_args!("releasing {calls} calls")),
     }
+}
+
+/// What `aerostat down` shows: tables as for `inspect`.
+fn results(report: &Report, lab: &Lab) -> serde_json::Value {
+    serde_json::to_value([flows::rows(&report.flows, lab)]).unwrap_or_default()
 }
 
 /// What was measured, and whether the end was in good order.

@@ -1,7 +1,7 @@
 //! `aerostat validate`: checks a lab file.
 
 use crate::args::ValidateArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{self, Exit, Failure, Outcome};
 use crate::labs;
 use crate::output::{self, Format, Rows};
 use aerostat_lab::diag::Severity;
@@ -9,33 +9,44 @@ use aerostat_lab::{Diagnostics, Lab, ReadError};
 use serde_json::Value;
 use std::io::Write as _;
 
-/// Checks the file, or prints the schema.
+/// Checks the files, or prints the schema.
 pub(crate) fn run(args: &ValidateArgs) -> Outcome {
-    let Some(path) = &args.lab else {
+    if args.schema {
         writeln!(std::io::stdout().lock(), "{:#}", aerostat_lab::schema())?;
         return Ok(Exit::Ok);
-    };
-    let (findings, lab) = match aerostat_lab::read(path, &args.set) {
-        Ok(checked) => (checked.warnings, Some(checked.lab)),
-        Err(ReadError::Bad(findings)) => (findings, None),
-        Err(ReadError::Io(error)) => return Err(labs::unreadable(path, &error)),
-    };
-    if args.output.output == Format::Table {
-        labs::tell(&findings);
-        if let Some(lab) = &lab {
-            writeln!(std::io::stdout().lock(), "{}", describe(lab))?;
+    }
+    let people = args.output.output == Format::Table;
+    let (mut tables, mut warnings, mut bad) = (Vec::new(), 0, Vec::new());
+    for path in &args.labs {
+        let (findings, lab) = match labs::load(path, &args.set) {
+            Ok(checked) => (checked.warnings, Some(checked.lab)),
+            Err(ReadError::Bad(findings)) => (findings, None),
+            // The others are still worth a look.
+            Err(ReadError::Io(error)) => {
+                bad.push(labs::unreadable(path, &error));
+                continue;
+            }
+        };
+        if people {
+            labs::tell(&findings);
+            if let Some(lab) = &lab {
+                writeln!(std::io::stdout().lock(), "{}", describe(lab))?;
+            }
         }
-    } else {
-        output::write(
-            args.output.output,
-            "aerostat.validate.v1",
-            &[table(&findings)],
-        )?;
+        tables.push(table(&findings));
+        match lab {
+            Some(_) => warnings += findings.count(Severity::Warning),
+            None => bad.push(Failure::usage(labs::summary(path, &findings))),
+        }
     }
-    if lab.is_none() {
-        return Err(Failure::usage(labs::summary(path, &findings)));
+    if !people {
+        output::write(args.output.output, "aerostat.validate.v1", &tables)?;
     }
-    Ok(labs::exit(Exit::Ok, &findings))
+    let Some(last) = bad.pop() else {
+        return Ok(Exit::Ok.with_warnings(warnings > 0));
+    };
+    bad.iter().for_each(exit::complain);
+    Err(last)
 }
 
 /// `campus: 3 switches, 5 ELANs, 2 routers, 4 hosts, 4 flows`.

@@ -1,6 +1,7 @@
 //! The command as its users meet it: what it prints where, and how it ends.
 
 mod bridges;
+mod captures;
 mod clip;
 mod fault;
 mod joined;
@@ -10,6 +11,7 @@ mod mount;
 mod names;
 mod nhrp;
 mod policing;
+mod promises;
 mod pvc;
 mod qos;
 mod results;
@@ -17,6 +19,7 @@ mod rfc1483;
 mod running;
 mod schema;
 mod split;
+mod stuck;
 mod tidy;
 mod wireshark;
 
@@ -135,7 +138,9 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
 fn wrong_usage_is_2() {
     assert_eq!(run(&[]).code, 2);
     assert_eq!(run(&["fly"]).code, 2);
-    assert_eq!(run(&["inspect", "urku", "weather"]).code, 2);
+    assert_eq!(run(&["inspect"]).code, 2);
+    assert_eq!(run(&["trace", "--no-follow", "urku-s1"]).code, 2);
+    assert_eq!(run(&["down", "--all", "campus"]).code, 2);
     let missing = run(&["validate", "labs/nowhere.atm.yml"]);
     assert_eq!(missing.code, 2);
     assert!(

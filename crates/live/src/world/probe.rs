@@ -28,7 +28,7 @@ impl World {
         let (node, port) = self.lines[line].to;
         let input = self
             .captures
-            .watches(End::receiver(line))
+            .watches(End::receiver(line), Direction::Received)
             .then(|| self.drops_at_input(node, port, run.vc));
         let outputs = self.drops_at_outputs(node);
         (input.is_some() || !outputs.is_empty()).then(|| Probe {
@@ -94,7 +94,8 @@ impl World {
             return Vec::new();
         };
         let lines = self.nodes[node].lines.iter().zip(0..);
-        let watched = lines.filter(|(line, _)| self.captures.watches(End::sender(**line)));
+        let watched =
+            lines.filter(|(line, _)| self.captures.watches(End::sender(**line), Direction::Sent));
         let drops = watched.filter_map(|(line, port)| {
             let output = switch.fabric().output(port)?;
             Some((*line, port, output.totals().dropped))

@@ -5,6 +5,7 @@ mod policing;
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, LinkId, NodeId};
+use aerostat_live::capture::Form;
 use aerostat_live::world::{Machine, Output, World};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::flow_stats::FlowStats;
@@ -204,7 +205,11 @@ fn a_capture_tells_what_passed_and_why_something_was_dropped() {
     let mut run = Run::start(&lab, &builder, Duration::ZERO);
     run.until(seconds(3));
     let links: Vec<LinkId> = (0..lab.links.len()).map(LinkId).collect();
-    let chunks = run.world.captures.start(&lab, &links, 0).unwrap();
+    let both = Form {
+        both_ends: true,
+        cells: false,
+    };
+    let chunks = run.world.captures.start(&lab, &links, both, 0).unwrap();
     run.until(Instant::from_millis(4300));
     assert!(
         run.world.captures.dropped() > 0,
@@ -215,16 +220,7 @@ fn a_capture_tells_what_passed_and_why_something_was_dropped() {
     run.fault(FaultKind::LinkDown(LinkId(0)));
     run.until(Instant::from_millis(4600));
     file.extend(chunks.try_iter().flatten());
-    let mut kinds = [0; 7];
-    let mut rest = &file[..];
-    while let Some((head, _)) = rest.split_first_chunk::<8>() {
-        let [kind, length] =
-            [0, 4].map(|at| u32::from_le_bytes(head[at..at + 4].try_into().unwrap()));
-        if let Some(count) = kinds.get_mut(kind as usize) {
-            *count += 1;
-        }
-        rest = &rest[length as usize..];
-    }
+    let kinds = blocks(&file);
     let [_, interfaces, _, _, _, statistics, packets] = kinds;
     assert_eq!(interfaces, 2 * lab.links.len());
     assert!(packets > 100 && statistics > 0, "{kinds:?}");
@@ -240,4 +236,49 @@ fn a_capture_tells_what_passed_and_why_something_was_dropped() {
         run.world.captures.is_empty(),
         "a client that left costs nothing"
     );
+}
+
+/// Blocks of a pcapng file by kind.
+fn blocks(file: &[u8]) -> [usize; 7] {
+    let (mut kinds, mut rest) = ([0; 7], file);
+    while let Some((head, _)) = rest.split_first_chunk::<8>() {
+        let [kind, length] =
+            [0, 4].map(|at| u32::from_le_bytes(head[at..at + 4].try_into().unwrap()));
+        if let Some(count) = kinds.get_mut(kind as usize) {
+            *count += 1;
+        }
+        rest = &rest[length as usize..];
+    }
+    kinds
+}
+
+#[test]
+fn one_tap_sees_each_packet_once_and_as_many_as_both_ends_sent() {
+    let lab = lab();
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    let links: Vec<LinkId> = (0..lab.links.len()).map(LinkId).collect();
+    let mut start = |both_ends, cells| {
+        let form = Form { both_ends, cells };
+        run.world.captures.start(&lab, &links, form, 0).unwrap()
+    };
+    let [once, twice, cells] = [(false, false), (true, false), (false, true)]
+        .map(|(both_ends, cells)| start(both_ends, cells));
+    // Joining alone: nothing is lost, and the streams have room for it all.
+    run.until(Instant::from_millis(900));
+    assert_eq!(run.world.captures.dropped(), 0);
+    let [once, twice, cells] =
+        [once, twice, cells].map(|chunks| chunks.try_iter().flatten().collect::<Vec<u8>>());
+    let packets = |file: &[u8]| blocks(file)[6];
+    assert_eq!(blocks(&once)[1], lab.links.len());
+    assert_eq!(blocks(&twice)[1], 2 * lab.links.len());
+    assert!(packets(&once) > 100, "{}", packets(&once));
+    // What was sent has arrived, but for the little that is still under way.
+    let arrived = packets(&twice) - packets(&once);
+    assert!(
+        arrived <= packets(&once) && arrived + 20 >= packets(&once),
+        "{arrived} of {}",
+        packets(&once)
+    );
+    assert!(packets(&cells) > packets(&once));
 }

@@ -359,9 +359,12 @@ impl Host {
                     .map(|(_, counters)| counters),
                 _ => None,
             };
+            let clip = self.slots[itf.slot].kind == ServiceKind::Clip;
+            let name = if clip { "atm" } else { "lec" };
             table.row(vec![
-                text(format_args!("lec{number}")),
-                text(itf.mac),
+                text(format_args!("{name}{number}")),
+                // Classical IP has no MAC addresses.
+                if clip { Value::None } else { text(itf.mac) },
                 if itf.up { "yes" } else { "no" }.into(),
                 itf.mtu.into(),
                 counters.lane_out.into(),

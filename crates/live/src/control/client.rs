@@ -1,0 +1,184 @@
+//! The client's side of the control socket.
+//!
+//! A lab may hang, or be stopped (SIGSTOP), while its socket still takes connections: no question waits for longer than
+//! the client's patience.
+
+use super::{Answer, Request};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, socket_with,
+};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::{self, ErrorKind, IoSliceMut, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a lab may take to answer. Its loop answers within milliseconds; a machine that is far too busy may take a
+/// second or two.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a socket whose queue is full is tried again.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// A client's connection to a running lab.
+#[derive(Debug)]
+pub struct Client {
+    stream: UnixStream,
+    patience: Duration,
+}
+
+impl Client {
+    /// Connects to the lab's socket.
+    ///
+    /// # Errors
+    /// If nobody listens there, or nobody takes connections for [`PATIENCE`].
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        Self::connect_within(path, PATIENCE)
+    }
+
+    /// The same with another patience, for the connection and for each answer.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn connect_within(path: &Path, patience: Duration) -> io::Result<Self> {
+        let until = Instant::now() + patience;
+        // A connection that may block would do so for ever once the queue of a stopped process is full.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let address = SocketAddrUnix::new(path)?;
+        loop {
+            match connect(&socket, &address) {
+                Ok(()) => break,
+                Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(AGAIN),
+                Err(Errno::AGAIN) => return Err(late(patience)),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let stream = UnixStream::from(socket);
+        stream.set_nonblocking(false)?;
+        let mut client = Self { stream, patience };
+        client.set_patience(patience)?;
+        Ok(client)
+    }
+
+    #[cfg(test)]
+    pub(super) fn say(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.stream.write_all(octets)
+    }
+
+    /// From now on, waits so long for an answer.
+    ///
+    /// # Errors
+    /// If it is zero.
+    pub fn set_patience(&mut self, patience: Duration) -> io::Result<()> {
+        self.patience = patience;
+        self.stream.set_read_timeout(Some(patience))?;
+        self.stream.set_write_timeout(Some(patience))
+    }
+
+    /// The process that listens, as the kernel knows it; `None` if it is in a PID namespace that cannot be seen.
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
+        Some(peer.pid.as_raw_pid().unsigned_abs())
+    }
+
+    /// Asks; returns the answer and the descriptors that came with it.
+    ///
+    /// # Errors
+    /// If the lab ends, answers nonsense, or does not answer in time (`TimedOut`).
+    pub fn ask(&mut self, request: &Request) -> io::Result<(Answer, Vec<OwnedFd>)> {
+        self.ask_slow(request).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => late(self.patience),
+            _ => error,
+        })
+    }
+
+    fn ask_slow(&mut self, request: &Request) -> io::Result<(Answer, Vec<OwnedFd>)> {
+        let mut line = serde_json::to_vec(request).map_err(io::Error::other)?;
+        line.push(b'\n');
+        self.stream.write_all(&line)?;
+        let (mut got, mut fds) = (Vec::new(), Vec::new());
+        // One octet at a time: what follows the line belongs to the stream, not to us.
+        loop {
+            let mut octet = [0_u8];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let read = rustix::net::recvmsg(
+                &self.stream,
+                &mut [IoSliceMut::new(&mut octet)],
+                &mut control,
+                RecvFlags::CMSG_CLOEXEC,
+            )?;
+            for message in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(rights) = message {
+                    fds.extend(rights);
+                }
+            }
+            if read.bytes == 0 {
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, "the lab ended"));
+            }
+            if octet == *b"\n" {
+                break;
+            }
+            got.extend(octet);
+        }
+        Ok((serde_json::from_slice(&got).map_err(io::Error::other)?, fds))
+    }
+
+    /// What follows a streaming answer; it may be silent for any time.
+    #[must_use]
+    pub fn into_stream(self) -> UnixStream {
+        // Neither fails for a socket and no time at all.
+        let _ = self.stream.set_read_timeout(None);
+        let _ = self.stream.set_write_timeout(None);
+        self.stream
+    }
+
+    /// The same, until SIGINT or SIGTERM: then the stream ends behind what has come. A shell's background command
+    /// ignores SIGINT from birth; who asks for a stream means to be able to end it.
+    ///
+    /// # Errors
+    /// The operating system's, when the signals cannot be caught.
+    pub fn into_stream_until_signal(self) -> io::Result<(UnixStream, Interrupted)> {
+        let (mut caught, signal) = UnixStream::pair()?;
+        for number in [SIGINT, SIGTERM] {
+            signal_hook::low_level::pipe::register(number, signal.try_clone()?)?;
+        }
+        let ours = self.into_stream();
+        let stream = ours.try_clone()?;
+        let interrupted = Interrupted::default();
+        let told = Arc::clone(&interrupted.0);
+        std::thread::spawn(move || {
+            if caught.read_exact(&mut [0]).is_ok() {
+                told.store(true, Ordering::Relaxed);
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        });
+        Ok((ours, interrupted))
+    }
+}
+
+/// Whether a signal ended a stream.
+#[derive(Debug, Default)]
+pub struct Interrupted(Arc<AtomicBool>);
+
+impl Interrupted {
+    /// It did.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn late(patience: Duration) -> io::Error {
+    let text = format!("no answer within {} s", patience.as_secs_f64());
+    io::Error::new(ErrorKind::TimedOut, text)
+}

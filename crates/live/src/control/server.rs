@@ -1,0 +1,409 @@
+//! The lab's side of the control socket.
+//!
+//! **Crowds.** [`MAX_CONNECTIONS`] are served at once, each by a thread. When there is no room the connection that has
+//! been idle for longest gives way; if all are busy, or the process has no descriptor or thread left, the accepting
+//! thread itself serves the newcomer, a few short requests ([`is_short`]) and no stream: `aerostat down` always gets in.
+//! Whoever says nothing at all for [`FIRST_WORD`] is closed. Everything of this is counted ([`Counters`]).
+
+use super::{Answer, MAX_REQUEST, Pending, Reply, Request};
+use crate::outside::atmtcp::door::is_exhausted;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, IoSlice, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Connections served at once.
+const MAX_CONNECTIONS: usize = 64;
+/// A connection that has asked nothing is closed after so long.
+const FIRST_WORD: Duration = Duration::from_secs(10);
+/// So long for a connection that the accepting thread serves itself.
+const SHORT_WORD: Duration = Duration::from_secs(1);
+/// So many requests at most.
+const SHORT_REQUESTS: usize = 4;
+/// A client may take so long to read an answer.
+const READING: Duration = Duration::from_secs(10);
+/// How often a quiet stream looks whether its client is still there.
+const LOOK_AFTER_CLIENT: Duration = Duration::from_secs(1);
+/// Pause of the accepting thread when the operating system has nothing left to give.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// What has come to the socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections that were let in.
+    pub accepted: u64,
+    /// Connections of other users.
+    pub strangers: u64,
+    /// Idle connections that were closed for others.
+    pub gave_way: u64,
+    /// Connections that were closed because they asked nothing.
+    pub silent: u64,
+    /// Connections that the accepting thread served because there was no room.
+    pub in_reserve: u64,
+    /// How often the process had no descriptor for a connection.
+    pub exhausted: u64,
+}
+
+/// What a connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    /// Nothing: it may ask.
+    Idle,
+    /// It waits for its answer.
+    Asking,
+    /// It takes a stream.
+    Streaming,
+}
+
+struct Place {
+    stream: Arc<UnixStream>,
+    doing: Doing,
+    since: Instant,
+}
+
+#[derive(Default)]
+struct Table {
+    places: BTreeMap<u64, Place>,
+    next: u64,
+    /// The accepting thread serves somebody.
+    at_the_door: bool,
+    counters: Counters,
+}
+
+impl Table {
+    /// Closes the connection that has been idle for longest, and at least so long; false if there is none.
+    fn give_way(&mut self, at_least: Duration) -> bool {
+        let idle = self
+            .places
+            .iter()
+            .filter(|(_, p)| p.doing == Doing::Idle && p.since.elapsed() >= at_least);
+        let longest = idle.min_by_key(|(_, place)| place.since).map(|(id, _)| *id);
+        let Some(gone) = longest.and_then(|id| self.places.remove(&id)) else {
+            return false;
+        };
+        // Its thread wakes up and ends.
+        let _ = gone.stream.shutdown(Shutdown::Both);
+        self.counters.gave_way += 1;
+        true
+    }
+}
+
+/// All connections of the socket.
+#[derive(Clone, Default)]
+pub struct Connections(Arc<(Mutex<Table>, Condvar)>);
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.counters())
+    }
+}
+
+impl Connections {
+    /// What has come so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.table().counters
+    }
+
+    /// Connections that are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.table().places.len()
+    }
+
+    /// Waits until all answers that were given are written, at most for `patience`.
+    pub fn settle(&self, patience: Duration) {
+        let busy = |table: &mut Table| {
+            table.at_the_door || table.places.values().any(|p| p.doing == Doing::Asking)
+        };
+        let (_, changed) = &*self.0;
+        // Whether it was in time or not: the lab ends.
+        let _ = changed.wait_timeout_while(self.table(), patience, busy);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing panics while it holds the table; if something did, the numbers are still good.
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, what: impl FnOnce(&mut Counters)) {
+        what(&mut self.table().counters);
+    }
+
+    /// Gives a place to a connection, that of the longest idle one if there is no other; `None` if all are busy.
+    fn enter(&self, stream: &Arc<UnixStream>) -> Option<u64> {
+        let mut table = self.table();
+        if table.places.len() >= MAX_CONNECTIONS && !table.give_way(Duration::ZERO) {
+            return None;
+        }
+        let id = table.next;
+        table.next += 1;
+        table.counters.accepted += 1;
+        let place = Place {
+            stream: Arc::clone(stream),
+            doing: Doing::Idle,
+            since: Instant::now(),
+        };
+        table.places.insert(id, place);
+        Some(id)
+    }
+
+    fn set(&self, id: u64, doing: Doing) {
+        if let Some(place) = self.table().places.get_mut(&id) {
+            (place.doing, place.since) = (doing, Instant::now());
+        }
+        self.0.1.notify_all();
+    }
+
+    fn leave(&self, id: u64) {
+        self.table().places.remove(&id);
+        self.0.1.notify_all();
+    }
+}
+
+/// What every conversation needs.
+#[derive(Clone)]
+struct Desk<W> {
+    connections: Connections,
+    to_loop: SyncSender<Pending>,
+    wake: W,
+}
+
+/// Listens on `path`; requests come out of the returned channel, and `wake` is called for each.
+///
+/// # Errors
+/// If the socket cannot be made.
+pub fn serve(
+    path: &Path,
+    wake: impl Fn() + Send + Clone + 'static,
+) -> io::Result<(Receiver<Pending>, Connections)> {
+    let listener = UnixListener::bind(path)?;
+    let (to_loop, requests) = sync_channel(MAX_CONNECTIONS);
+    let connections = Connections::default();
+    let desk = Desk {
+        connections: connections.clone(),
+        to_loop,
+        wake,
+    };
+    std::thread::Builder::new()
+        .name("control".into())
+        .spawn(move || accept(&listener, &desk))?;
+    Ok((requests, connections))
+}
+
+/// Takes connections for ever. One descriptor is held in reserve: without any, `accept` fails at once and for ever.
+fn accept(listener: &UnixListener, desk: &Desk<impl Fn() + Send + Clone + 'static>) {
+    let spare = || File::open("/dev/null").ok();
+    let mut reserve = spare();
+    let mut exhausted = false;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) if exhausted => {
+                desk.serve_at_the_door(&Arc::new(stream));
+                reserve = spare();
+                exhausted = reserve.is_none();
+            }
+            Ok((stream, _)) => desk.admit(stream),
+            Err(error) if is_exhausted(&error) => {
+                let made_room = {
+                    let mut table = desk.connections.table();
+                    table.counters.exhausted += 1;
+                    // Whoever has just come is about to ask.
+                    table.give_way(SHORT_WORD)
+                };
+                // The thread of the connection that gave way closes it in a moment. If all are busy the reserve is
+                // given up for whoever comes next.
+                if made_room || reserve.take().is_none() {
+                    std::thread::sleep(BREATH);
+                } else {
+                    exhausted = true;
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+            Err(_) => std::thread::sleep(BREATH),
+        }
+    }
+}
+
+impl<W: Fn() + Send + Clone + 'static> Desk<W> {
+    /// A thread for the connection, or a moment of this one.
+    fn admit(&self, stream: UnixStream) {
+        if !same_user(&stream) {
+            return self.connections.count(|all| all.strangers += 1);
+        }
+        let stream = Arc::new(stream);
+        let Some(id) = self.connections.enter(&stream) else {
+            return self.serve_at_the_door(&stream);
+        };
+        let (desk, its) = (self.clone(), Arc::clone(&stream));
+        let started = std::thread::Builder::new()
+            .name("control-client".into())
+            .spawn(move || {
+                let _ = desk.converse(&its, id);
+                desk.connections.leave(id);
+            });
+        if started.is_err() {
+            self.connections.leave(id);
+            self.serve_at_the_door(&stream);
+        }
+    }
+
+    /// A few short requests, answered by the accepting thread.
+    fn serve_at_the_door(&self, stream: &UnixStream) {
+        if !same_user(stream) {
+            return self.connections.count(|all| all.strangers += 1);
+        }
+        {
+            let mut table = self.connections.table();
+            table.counters.in_reserve += 1;
+            table.at_the_door = true;
+        }
+        // A client that is too slow for this loses its turn.
+        let _ = self.short_requests(stream);
+        self.connections.table().at_the_door = false;
+        self.connections.0.1.notify_all();
+    }
+
+    fn short_requests(&self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(SHORT_WORD))?;
+        stream.set_write_timeout(Some(SHORT_WORD))?;
+        let mut lines = BufReader::new(stream);
+        for _ in 0..SHORT_REQUESTS {
+            let mut line = String::new();
+            if (&mut lines).take(MAX_REQUEST).read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let request = match serde_json::from_str(&line) {
+                Ok(request) if is_short(&request) => request,
+                _ => {
+                    let text = format!(
+                        "the lab serves {MAX_CONNECTIONS} clients at once and has no room for this request"
+                    );
+                    let hint =
+                        "end some of the commands that follow the lab (capture, trace, events)";
+                    return send_line(stream, &Answer::error(text, hint), &[]);
+                }
+            };
+            match self.ask(request) {
+                Some(Reply::Answer(answer)) => send_line(stream, &answer, &[])?,
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands a request to the loop and waits for its reply; `None` if the lab ends.
+    fn ask(&self, request: Request) -> Option<Reply> {
+        let (reply, answer) = sync_channel(1);
+        self.to_loop.send(Pending { request, reply }).ok()?;
+        (self.wake)();
+        answer.recv().ok()
+    }
+
+    fn converse(&self, stream: &UnixStream, id: u64) -> io::Result<()> {
+        stream.set_read_timeout(Some(FIRST_WORD))?;
+        stream.set_write_timeout(Some(READING))?;
+        let mut lines = BufReader::new(stream);
+        loop {
+            let mut line = String::new();
+            match (&mut lines).take(MAX_REQUEST).read_line(&mut line) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => {
+                    let late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+                    self.connections.count(|all| all.silent += u64::from(late));
+                    return Err(error);
+                }
+            }
+            let request = match serde_json::from_str(&line) {
+                Ok(request) => request,
+                Err(error) => {
+                    let answer = Answer::error(format!("bad request: {error}"), "");
+                    send_line(stream, &answer, &[])?;
+                    continue;
+                }
+            };
+            // Who has asked once may take its time: it only gives way to others.
+            stream.set_read_timeout(None)?;
+            self.connections.set(id, Doing::Asking);
+            match self.ask(request) {
+                Some(Reply::Answer(answer)) => send_line(stream, &answer, &[])?,
+                Some(Reply::Descriptors(answer, fds)) => send_line(stream, &answer, &fds)?,
+                Some(Reply::Stream(answer, chunks)) => {
+                    send_line(stream, &answer, &[])?;
+                    self.connections.set(id, Doing::Streaming);
+                    return pass_on(stream, &chunks);
+                }
+                None => return Ok(()),
+            }
+            self.connections.set(id, Doing::Idle);
+        }
+    }
+}
+
+/// Requests whose answer is short and comes soon.
+fn is_short(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Status | Request::Stop | Request::Inspect { .. } | Request::Fault { .. }
+    )
+}
+
+fn same_user(stream: &UnixStream) -> bool {
+    // Inside a user namespace the peer's uid is seen through the same map as our own.
+    rustix::net::sockopt::socket_peercred(stream)
+        .is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+}
+
+/// Writes chunks until either side ends. A client that goes away while nothing happens is noticed too: it
+/// would keep one of the connections otherwise. A client that only pauses loses nothing but what does not fit.
+fn pass_on(mut stream: &UnixStream, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
+    stream.set_write_timeout(None)?;
+    loop {
+        match chunks.recv_timeout(LOOK_AFTER_CLIENT) {
+            Ok(chunk) => stream.write_all(&chunk)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) => {
+                let mut fds = [PollFd::new(stream, PollFlags::empty())];
+                rustix::event::poll(&mut fds, Some(&Timespec::default()))?;
+                if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+fn send_line(stream: &UnixStream, answer: &Answer, fds: &[OwnedFd]) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer).map_err(io::Error::other)?;
+    line.push(b'\n');
+    if fds.is_empty() {
+        return (&mut &*stream).write_all(&line);
+    }
+    let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+        return Err(io::Error::other("too many descriptors"));
+    }
+    let sent = rustix::net::sendmsg(
+        stream,
+        &[IoSlice::new(&line)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )?;
+    (&mut &*stream).write_all(line.get(sent..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;
