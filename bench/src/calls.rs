@@ -45,7 +45,7 @@ pub struct Host {
     signalling: Signalling,
     nic: Nic,
     address: AtmAddress,
-    out: VecDeque<NodeOutput<Told>>,
+    out: VecDeque<NodeOutput<Told, ()>>,
 }
 
 /// What the user of a host is told.
@@ -110,6 +110,12 @@ impl Host {
 
 impl Node for Party {
     type Event = Told;
+    type Plant = ();
+    type Report = ();
+    fn report((): &mut (), _from: NodeId, (): ()) -> bool {
+        false
+    }
+    fn managed(&mut self, _me: NodeId, (): &(), _now: Instant) {}
     fn start(&mut self, now: Instant) {
         match self {
             Self::Host(host) => {
@@ -169,7 +175,7 @@ impl Node for Party {
             Self::Switch(switch) => switch.handle_timeout(now),
         }
     }
-    fn poll_output(&mut self) -> Option<NodeOutput<Told>> {
+    fn poll_output(&mut self) -> Option<NodeOutput<Told, ()>> {
         match self {
             Self::Host(host) => host.out.pop_front(),
             Self::Switch(switch) => loop {

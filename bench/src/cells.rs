@@ -32,6 +32,12 @@ const CHANNEL: u16 = 100;
 
 impl Node for Plane {
     type Event = ();
+    type Plant = ();
+    type Report = ();
+    fn report((): &mut (), _from: NodeId, (): ()) -> bool {
+        false
+    }
+    fn managed(&mut self, _me: NodeId, (): &(), _now: Instant) {}
     fn start(&mut self, _now: Instant) {}
     fn forward(
         &mut self,
@@ -69,7 +75,7 @@ impl Node for Plane {
             }
         }
     }
-    fn poll_output(&mut self) -> Option<NodeOutput<()>> {
+    fn poll_output(&mut self) -> Option<NodeOutput<(), ()>> {
         let Self::Source { touched, .. } = self else {
             return None;
         };

@@ -5,6 +5,7 @@ use crate::model::{
     Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
     NodeKind, Router as RouterModel, Side, Switch as SwitchModel,
 };
+use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
 use aerostat_node::host::sockets::{Role, Sockets};
 use aerostat_node::host::{Factory, Host, Ip, Segment, SegmentHost, Service};
@@ -61,6 +62,7 @@ pub struct Builder<'a> {
     flavour: Flavour,
     flows: Vec<FlowSpec>,
     split: bool,
+    routing: Routing,
 }
 
 impl<'a> Builder<'a> {
@@ -73,6 +75,7 @@ impl<'a> Builder<'a> {
             flavour,
             flows: flow_specs(lab),
             split: false,
+            routing: Routing::new(lab),
         }
     }
 
@@ -80,6 +83,12 @@ impl<'a> Builder<'a> {
     #[must_use]
     pub fn split(self, split: bool) -> Self {
         Self { split, ..self }
+    }
+
+    /// The routes of the switches while all links can be used, for the driver to keep.
+    #[must_use]
+    pub fn routing(&self) -> &Routing {
+        &self.routing
     }
 
     /// The flows that are measured, in the order of [`Lab::traffic`].
@@ -122,8 +131,8 @@ impl<'a> Builder<'a> {
             return None;
         };
         let mut routes = StaticRoutes::new();
-        for route in &model.routes {
-            routes.add_prefix(&route.prefix, PortNo(route.port as u16));
+        for (prefix, ways) in self.routing.routes(id) {
+            routes.set_prefix(&prefix, ways);
         }
         let mut location = [0; 16];
         location[..13].copy_from_slice(&model.prefix);

@@ -19,6 +19,7 @@ pub mod model;
 mod overrides;
 pub mod plan;
 mod resolve;
+pub mod routing;
 pub mod settings;
 #[doc(hidden)]
 pub mod tree;

@@ -22,6 +22,7 @@ use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
 use aerostat_lab::model::{FaultKind, Lab, Link, LinkId, NodeId, NodeKind, Service};
+use aerostat_lab::routing::Routing;
 use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
 use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent};
 use aerostat_node::interface::Phase;
@@ -117,6 +118,7 @@ pub struct World {
     /// Never goes back.
     time: Instant,
     out: VecDeque<Output>,
+    routing: Routing,
     /// Who records.
     pub captures: Captures,
 }
@@ -167,6 +169,7 @@ impl World {
             cut: BTreeSet::new(),
             time: now,
             out: VecDeque::new(),
+            routing: builder.routing().clone(),
             captures: Captures::default(),
         }
     }
@@ -366,6 +369,7 @@ impl World {
                 self.nodes[node.0].life = life;
                 self.nodes[node.0].machine = make(lab, builder, node, life, now);
                 self.start_node(node.0, now);
+                self.reroute();
             }
             FaultKind::Crash(node, Some(service)) => {
                 self.command(node, HostCommand::Crash(kind_of(service)), now);
@@ -451,7 +455,7 @@ impl World {
             self.lines[line].lost += way as u64;
             let (node, port) = self.lines[line].from;
             match &mut self.nodes[node].machine {
-                Some(Machine::Station(station)) => station.nic_mut().set_link(up),
+                Some(Machine::Station(station)) => station.set_link(up, now),
                 Some(Machine::Switch(switch)) => {
                     // Refused only for a port that does not exist.
                     let _ = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
@@ -476,6 +480,7 @@ impl World {
     fn settle(&mut self, node: usize) {
         let (id, time) = (NodeId(node), self.time);
         let mut touched = Vec::new();
+        let mut news = false;
         let deadline = match &mut self.nodes[node].machine {
             Some(Machine::Outside(_)) | None => None,
             Some(Machine::Station(station)) => {
@@ -499,6 +504,9 @@ impl World {
                 while let Some(output) = switch.poll_output() {
                     match output {
                         switch::Output::Touched(port) => touched.push(port.0),
+                        switch::Output::Usable(port, usable) => {
+                            news |= self.routing.report(id, port, usable);
+                        }
                         switch::Output::Trace(trace) => {
                             self.out.push_back(Output::Trace(id, time, trace));
                         }
@@ -510,6 +518,26 @@ impl World {
         self.agenda.set(node, deadline);
         for port in touched {
             self.look_at_port(node, port);
+        }
+        if news {
+            self.reroute();
+        }
+    }
+
+    /// Gives every switch the routes that hold now.
+    fn reroute(&mut self) {
+        let time = self.time;
+        for id in self.routing.switches().collect::<Vec<_>>() {
+            let routes = self.routing.routes(id);
+            let Some(switch) = self.switch_mut(id) else {
+                continue;
+            };
+            for (prefix, ways) in routes {
+                switch.routes_mut().set_prefix(&prefix, ways);
+            }
+            // A switch refuses this never.
+            let _ = switch.handle_input(switch::Input::Rerouted, time);
+            self.settle(id.0);
         }
     }
 

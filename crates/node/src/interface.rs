@@ -12,6 +12,10 @@
 //! the order, an end that has its answer also has the peer's RESTART behind it: calls made from then on
 //! are not cleared by it. [`Indication::Up`] is passed on only then.
 //!
+//! **A dead line** ends all calls at once, with cause 27 (destination out of order), as management reports it. T309 is for a
+//! signalling link that is lost while the line is alive: then data still pass, and active calls wait for the link for 10 s. Source:
+//! Q.2931 §5.6.10, which starts T309 at the loss of the signalling link and leaves the failure of the line to management.
+//!
 //! **Timers.** [`Params::restart_wait`] ends the wait for an answer to RESTART (a peer may not know it);
 //! [`Params::reestablish`] is the pause before a lost or refused link is asked for again, for ever.
 //!
@@ -427,6 +431,7 @@ impl Machine for Interface {
             }
             Input::LinkDown => {
                 self.link_down(now);
+                self.tell_uni(uni::Input::LineDown, now);
                 Ok(())
             }
             // Not started, or the line is dead: there is nobody here.

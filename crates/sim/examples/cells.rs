@@ -23,6 +23,12 @@ enum Simple {
 
 impl Node for Simple {
     type Event = ();
+    type Plant = ();
+    type Report = ();
+    fn report((): &mut (), _from: NodeId, (): ()) -> bool {
+        false
+    }
+    fn managed(&mut self, _me: NodeId, (): &(), _now: Instant) {}
     fn start(&mut self, now: Instant) {
         if let Self::Source(_, _, next, _) = self {
             *next = now + Duration::from_nanos(1);
@@ -56,7 +62,7 @@ impl Node for Simple {
             *sent = true;
         }
     }
-    fn poll_output(&mut self) -> Option<NodeOutput<()>> {
+    fn poll_output(&mut self) -> Option<NodeOutput<(), ()>> {
         let Self::Source(_, _, _, sent) = self else {
             return None;
         };

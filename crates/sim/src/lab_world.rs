@@ -6,6 +6,7 @@ use crate::nodes::{LabEvent, LabNode};
 use crate::world::{LinkEnd, NodeId, World};
 use aerostat_lab::build::{Builder, programs};
 use aerostat_lab::model::{self, Lab, NodeKind};
+use aerostat_lab::routing::Routing;
 use aerostat_node::host::{HostCommand, Station};
 use aerostat_node::ip::apps::AppCommand;
 use aerostat_proto::Instant;
@@ -14,6 +15,7 @@ use aerostat_proto::Instant;
 #[must_use]
 pub fn build(lab: &Lab, seed: u64) -> World<LabNode> {
     let mut world = World::new(seed);
+    *world.plant_mut() = Routing::new(lab);
     for (_, node) in lab.nodes() {
         match &node.kind {
             NodeKind::Switch(switch) => world.add_switch(&node.name, switch.ports.len() as u16),

@@ -14,6 +14,14 @@ use aerostat_wire::pcapng::Direction;
 pub trait Node {
     /// What it tells the experimenter besides traces: samples, results.
     type Event;
+    /// What management of the whole network knows; nodes report to it, and hear when it has changed.
+    type Plant: Default;
+    /// What a node reports to management.
+    type Report;
+    /// Takes a report in; true if nodes have to hear what management knows now.
+    fn report(plant: &mut Self::Plant, from: NodeId, report: Self::Report) -> bool;
+    /// Hears what management knows now.
+    fn managed(&mut self, me: NodeId, plant: &Self::Plant, now: Instant);
     /// Power is on.
     fn start(&mut self, now: Instant);
     /// Cells came from the link at `port`: moves them on if nothing but output queues and counters is
@@ -33,7 +41,7 @@ pub trait Node {
     /// Fires every timer that is due.
     fn handle_timeout(&mut self, now: Instant);
     /// The next effect.
-    fn poll_output(&mut self) -> Option<NodeOutput<Self::Event>>;
+    fn poll_output(&mut self) -> Option<NodeOutput<Self::Event, Self::Report>>;
     /// When [`Self::handle_timeout`] is next needed.
     fn poll_timeout(&self) -> Option<Instant>;
     /// The transmitter of a port.
@@ -42,13 +50,15 @@ pub trait Node {
 
 /// What a node wants done.
 #[derive(Debug)]
-pub enum NodeOutput<E> {
+pub enum NodeOutput<E, R> {
     /// Cells may have been queued at this port: look at its next departure again.
     Touched(u16),
     /// The story.
     Trace(Trace),
     /// For the experimenter.
     Event(E),
+    /// For management.
+    Report(R),
 }
 
 /// An SDU that passed, or should have passed, a link end that is watched.

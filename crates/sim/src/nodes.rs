@@ -1,6 +1,9 @@
 //! The nodes of a lab as nodes of a world: end systems and switches.
 
 use crate::node::{Node, NodeOutput};
+use crate::world::NodeId;
+use aerostat_lab::model;
+use aerostat_lab::routing::Routing;
 use aerostat_node::atm::{CellRun, OutputPort, Pdu, PortVc};
 use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
 use aerostat_node::inspect::Table;
@@ -9,6 +12,10 @@ use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::Vc;
+
+/// Whether a switch can send calls out at a port.
+#[derive(Clone, Copy, Debug)]
+pub struct Usable(PortNo, bool);
 
 /// What the nodes of a lab tell the experimenter.
 #[derive(Debug)]
@@ -117,7 +124,7 @@ impl StationNode {
         self.touched = true;
     }
 
-    fn poll_output(&mut self) -> Option<NodeOutput<LabEvent>> {
+    fn poll_output(&mut self) -> Option<NodeOutput<LabEvent, Usable>> {
         if std::mem::take(&mut self.touched) {
             return Some(NodeOutput::Touched(0));
         }
@@ -147,6 +154,21 @@ fn feed(switch: &mut Switch, input: switch::Input, now: Instant) {
 
 impl Node for LabNode {
     type Event = LabEvent;
+    type Plant = Routing;
+    type Report = Usable;
+
+    fn report(plant: &mut Routing, from: NodeId, Usable(port, usable): Usable) -> bool {
+        plant.report(model::NodeId(from.0), port, usable)
+    }
+
+    fn managed(&mut self, me: NodeId, plant: &Routing, now: Instant) {
+        if let Self::Switch(switch) = self {
+            for (prefix, ways) in plant.routes(model::NodeId(me.0)) {
+                switch.routes_mut().set_prefix(&prefix, ways);
+            }
+            feed(switch, switch::Input::Rerouted, now);
+        }
+    }
 
     fn start(&mut self, now: Instant) {
         match self {
@@ -211,11 +233,12 @@ impl Node for LabNode {
         }
     }
 
-    fn poll_output(&mut self) -> Option<NodeOutput<LabEvent>> {
+    fn poll_output(&mut self) -> Option<NodeOutput<LabEvent, Usable>> {
         match self {
             Self::Station(node) => node.poll_output(),
             Self::Switch(switch) => Some(match switch.poll_output()? {
                 switch::Output::Touched(PortNo(port)) => NodeOutput::Touched(port),
+                switch::Output::Usable(port, usable) => NodeOutput::Report(Usable(port, usable)),
                 switch::Output::Trace(trace) => NodeOutput::Trace(trace),
             }),
         }

@@ -21,7 +21,7 @@ struct Script {
     links: Vec<(Instant, bool)>,
     wakes: usize,
     sent: u8,
-    out: VecDeque<NodeOutput<(Vc, usize)>>,
+    out: VecDeque<NodeOutput<(Vc, usize), ()>>,
 }
 
 enum Plane {
@@ -86,6 +86,12 @@ fn contents(len: usize, number: u8) -> Vec<u8> {
 
 impl Node for Script {
     type Event = (Vc, usize);
+    type Plant = ();
+    type Report = ();
+    fn report((): &mut (), _from: NodeId, (): ()) -> bool {
+        false
+    }
+    fn managed(&mut self, _me: NodeId, (): &(), _now: Instant) {}
     fn start(&mut self, _now: Instant) {}
     fn forward(
         &mut self,
@@ -142,7 +148,7 @@ impl Node for Script {
             self.out.push_back(NodeOutput::Touched(0));
         }
     }
-    fn poll_output(&mut self) -> Option<NodeOutput<(Vc, usize)>> {
+    fn poll_output(&mut self) -> Option<NodeOutput<(Vc, usize), ()>> {
         self.out.pop_front()
     }
     fn poll_timeout(&self) -> Option<Instant> {

@@ -109,6 +109,7 @@ pub struct World<N: Node> {
     touched: Vec<u16>,
     /// Directions that are watched.
     tapped: Vec<u32>,
+    plant: N::Plant,
 }
 
 const NO_DIRECTION: u32 = u32::MAX;
@@ -130,7 +131,13 @@ impl<N: Node> World<N> {
             seed,
             touched: Vec::new(),
             tapped: Vec::new(),
+            plant: N::Plant::default(),
         }
+    }
+
+    /// What management of the network knows, to be given before the first node is switched on.
+    pub fn plant_mut(&mut self) -> &mut N::Plant {
+        &mut self.plant
     }
 
     /// Adds an end system with one port; off until [`Self::power_on`].
@@ -392,6 +399,7 @@ impl<N: Node> World<N> {
             .filter(|t| started.contains(&t.from.node));
         changed.extend(starters.filter(|t| !t.up).map(|t| (t.from, false)));
         for node in started {
+            self.manage(node, observer);
             self.with_node(node, observer, |machine, now| machine.start(now));
         }
         self.tell_links(&changed, observer);
@@ -496,7 +504,23 @@ impl<N: Node> World<N> {
                 NodeOutput::Touched(port) => self.port_touched(node, port, observer),
                 NodeOutput::Trace(trace) => observer.trace(node, trace, now),
                 NodeOutput::Event(event) => observer.event(node, event, now),
+                NodeOutput::Report(report) => {
+                    if N::report(&mut self.plant, node, report) {
+                        for node in 0..self.slots.len() {
+                            self.manage(NodeId(node), observer);
+                        }
+                    }
+                }
             }
+        }
+    }
+
+    /// Tells a node what management knows.
+    fn manage(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
+        let now = self.now;
+        if let Some(machine) = &mut self.slots[node.0].node {
+            machine.managed(node, &self.plant, now);
+            self.serve(node, observer);
         }
     }
 

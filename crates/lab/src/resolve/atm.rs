@@ -2,31 +2,32 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{CallRoute, Lab, NodeId, NodeKind, Outside};
-use aerostat_wire::AtmAddress;
+use crate::model::{CallRoute, Lab, NodeId, NodeKind};
+use crate::routing::{self, Route, Routing};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Fills the routes of every switch; reports switches that cannot reach each other.
 pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     let ids: Vec<NodeId> = lab.switches().map(|(id, _, _)| id).collect();
-    // Where the LANE services are attached, or the trunk to them: switch and port.
-    let services = lab.lane_server().map(|(_, _, server)| &server.attachment);
-    let elsewhere = || {
-        let with = |outside: &Outside| outside.trunk.as_ref().is_some_and(|trunk| trunk.lane);
-        let found = lab.outside().find(|(_, _, outside)| with(outside));
-        found.map(|(_, _, outside)| &outside.attachment)
-    };
-    let lane = services.or_else(elsewhere).map(|a| (a.switch, a.port));
+    let lane = routing::lane(lab);
     let Some(middle) = lane.map(|(switch, _)| switch).or(ids.first().copied()) else {
         return;
     };
     let mut cut_off = Vec::new();
+    let routing = Routing::new(lab);
     for &from in &ids {
-        let ways = ways(lab, from);
-        if !ways.contains_key(&middle) && from != middle {
+        if from != middle && !ways(lab, from).contains_key(&middle) {
             cut_off.push(from);
         }
-        let routes = routes(lab, from, &ways, lane);
+        let best = |(prefix, ways): Route| {
+            let way = ways.first()?;
+            Some(CallRoute {
+                prefix,
+                port: way.port.0.into(),
+                hops: way.hops?.into(),
+            })
+        };
+        let routes = routing.routes(from).into_iter().filter_map(best).collect();
         if let NodeKind::Switch(switch) = &mut lab.nodes[from.0].kind {
             switch.routes = routes;
         }
@@ -66,78 +67,6 @@ pub(super) fn ways(lab: &Lab, from: NodeId) -> BTreeMap<NodeId, (usize, usize)> 
         }
     }
     ways
-}
-
-fn routes(
-    lab: &Lab,
-    from: NodeId,
-    ways: &BTreeMap<NodeId, (usize, usize)>,
-    lane: Option<(NodeId, usize)>,
-) -> Vec<CallRoute> {
-    let NodeKind::Switch(switch) = &lab.node(from).kind else {
-        return Vec::new();
-    };
-    let mut routes = Vec::new();
-    for (port, end) in switch.ports.iter().enumerate() {
-        // Who registers its own addresses has none before that.
-        let by_itself = lab.node(end.peer).kind.registers();
-        if let Some(station) = end.station.filter(|_| !by_itself) {
-            routes.push(CallRoute {
-                prefix: station.0[..19].to_vec(),
-                port,
-                hops: 1,
-            });
-        }
-    }
-    for (to, &(port, hops)) in ways {
-        if let NodeKind::Switch(other) = &lab.node(*to).kind {
-            routes.push(CallRoute {
-                prefix: other.prefix.to_vec(),
-                port,
-                hops,
-            });
-        }
-    }
-    // Addresses of peers outside need not have their switch's prefix.
-    for (_, _, outside) in lab.outside() {
-        let attachment = &outside.attachment;
-        let way = if attachment.switch == from {
-            Some((attachment.port, 1))
-        } else {
-            ways.get(&attachment.switch)
-                .map(|&(port, hops)| (port, hops + 1))
-        };
-        let Some((port, hops)) = way else {
-            continue;
-        };
-        let addresses = outside.addresses.iter().map(|a| a.0[..19].to_vec());
-        let trunk = outside
-            .trunk
-            .iter()
-            .flat_map(|trunk| trunk.prefixes.clone());
-        for prefix in addresses.chain(trunk) {
-            if !routes.iter().any(|route| route.prefix == prefix) {
-                routes.push(CallRoute { prefix, port, hops });
-            }
-        }
-    }
-    // The well-known addresses of the LECS lead to the LANE server.
-    let to_lane = lane.and_then(|(switch, port)| {
-        if from == switch {
-            return Some((port, 1));
-        }
-        ways.get(&switch).map(|&(port, hops)| (port, hops + 1))
-    });
-    if let Some((port, hops)) = to_lane {
-        for lecs in [AtmAddress::LECS, AtmAddress::LECS_ANYCAST] {
-            routes.push(CallRoute {
-                prefix: lecs.0[..19].to_vec(),
-                port,
-                hops,
-            });
-        }
-    }
-    routes
 }
 
 #[cfg(test)]

@@ -21,10 +21,12 @@ impl<R: RouteSelect> Switch<R> {
             Indication::Up => {
                 self.port_is(port, "up");
                 self.stop_waiting(port);
+                self.tell_usable(port, true);
                 self.try_held(now);
             }
             Indication::Down => {
                 self.port_is(port, "down");
+                self.tell_usable(port, false);
                 self.try_held(now);
             }
             Indication::Setup {

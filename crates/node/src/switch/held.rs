@@ -14,7 +14,7 @@ use aerostat_proto::{Cause, Instant, PartyId};
 use aerostat_wire::AtmAddress;
 
 use super::port::{Port, Reservation};
-use super::{LegKey, PortKind, PortNo, RouteSelect, Switch, Way};
+use super::{LegKey, Output, PortKind, PortNo, RouteSelect, Switch, Way};
 use crate::interface::Phase;
 
 /// Calls and parties of a switch that wait for signalling.
@@ -167,19 +167,26 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
+    /// Whether calls can go out at a port matters to others if a switch is behind it.
+    pub(super) fn tell_usable(&mut self, number: PortNo, usable: bool) {
+        let port = self.port(number);
+        if port.is_some_and(|port| port.config.kind == PortKind::Trunk) {
+            self.outputs.push_back(Output::Usable(number, usable));
+        }
+    }
+
     /// Gives ports up whose signalling did not come in time.
     pub(super) fn waited(&mut self, due: &[PortNo], now: Instant) {
-        let mut late = false;
-        for number in due {
-            let Some(port) = self.port_mut(*number) else {
-                continue;
-            };
-            if port.awaited.is_some_and(|until| until <= now) {
-                port.awaited = None;
-                late = true;
-            }
+        let late = |number: &&PortNo| {
+            let port = self.port(**number);
+            port.is_some_and(|port| port.awaited.is_some_and(|until| until <= now))
+        };
+        let late: Vec<PortNo> = due.iter().filter(late).copied().collect();
+        for port in &late {
+            self.stop_waiting(*port);
+            self.tell_usable(*port, false);
         }
-        if late {
+        if !late.is_empty() {
             self.try_held(now);
         }
     }

@@ -25,6 +25,10 @@
 //! signalling was up and is lost is refused at once: cause 27 (destination out of order) towards a host, cause 38 (network
 //! out of order) towards another switch.
 //!
+//! **Failures.** A dead line ends all calls of its port at once, and they are released towards their other sides with cause 27, which
+//! is what the end of T309 means, too (see [`crate::interface`]). Each port towards another switch says whether it can be used
+//! ([`Output::Usable`]); the routes that follow come from outside, so that no alternate makes a loop.
+//!
 //! **Management** (`management.rs`). A port may have an ILMI entity. Addresses that its host registers there are routes to
 //! the port; the version that both ends speak becomes the version of its signalling.
 //!
@@ -181,6 +185,8 @@ pub enum Input {
     Link(PortNo, bool),
     /// The switch is about to stop: release all calls, cause 38 (network out of order).
     Clear,
+    /// The routes were changed through [`Switch::routes_mut`]: calls that wait are tried again.
+    Rerouted,
 }
 
 /// What comes out of [`Switch`]. Cells do not: they wait at [`Fabric::output_mut`].
@@ -188,6 +194,9 @@ pub enum Input {
 pub enum Output {
     /// Cells were queued at this port: look at its next departure again.
     Touched(PortNo),
+    /// Calls can go out at this port towards another switch, or not any more. Whoever gives the switches their routes has to
+    /// reckon them anew if that is news.
+    Usable(PortNo, bool),
     /// For the story.
     Trace(Trace),
 }
@@ -398,6 +407,7 @@ impl<R: RouteSelect> Switch<R> {
             self.start_signalling(port, now)
         } else {
             self.stop_waiting(port);
+            self.tell_usable(port, false);
             let done = self.feed(port, interface::Input::LinkDown, now);
             self.try_held(now);
             done
@@ -480,6 +490,10 @@ impl<R: RouteSelect> Machine for Switch<R> {
                     self.end_call(call, Cause::NETWORK_OUT_OF_ORDER.into(), None, now);
                 }
                 self.refuse_held(now);
+                Ok(())
+            }
+            Input::Rerouted => {
+                self.try_held(now);
                 Ok(())
             }
         };

@@ -462,6 +462,8 @@ pub enum Input<'a> {
     SaalUp,
     /// The link is lost.
     SaalDown,
+    /// The line below the link is dead, which management has seen: no call can live on, so none waits for T309.
+    LineDown,
     /// The owner wants something.
     Request(Request),
 }

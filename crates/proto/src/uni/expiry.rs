@@ -24,8 +24,8 @@ impl Uni {
         }
     }
 
-    /// T309: the link did not come back in time.
-    fn link_given_up(&mut self) {
+    /// T309: the link did not come back in time. Or its line is dead.
+    pub(super) fn link_given_up(&mut self) {
         let keys: Vec<CallKey> = self.calls.keys().copied().collect();
         for key in keys {
             self.counters.lost_with_link += 1;

@@ -393,6 +393,11 @@ impl Machine for Uni {
         match input {
             Input::SaalUp => self.link_up(now),
             Input::SaalDown => self.link_down(now),
+            Input::LineDown => {
+                self.link_down(now);
+                self.timers.stop(TimerKey::link(Timer::T309));
+                self.link_given_up();
+            }
             Input::SaalData(octets) => self.receive(octets, now),
             Input::Request(request) => {
                 let result = self.request(request, now);

@@ -6,6 +6,7 @@ mod bench;
 mod bridges;
 mod check;
 mod clip;
+mod cuts;
 mod faults;
 mod hostile;
 mod joins;

@@ -1,0 +1,390 @@
+//! Call routes of all switches over the links that can be used at present.
+//!
+//! **Purpose.** Switches have static routes, as IISP (ATM Forum af-pnni-0026) has; nothing in its messages keeps a call from going
+//! round in a circle, and there is no crankback. So an alternate that a switch takes by itself can be a loop: in a ring, the way
+//! round the other side begins with a neighbour whose own shortest way leads back. Therefore the alternates are not chosen by
+//! each switch for itself. Whoever runs the lab (its management, `sim` or `live`) keeps one table of the links that cannot be used,
+//! as the switches at their ends report them, and gives every switch the distances that hold now. A switch uses only ways that no
+//! other is shorter than, so with each switch that a call passes the distance falls by one: no loop can form, whatever is cut.
+//!
+//! **When.** A link is left out from the moment that one of its ends reports it: a dead line at once, a dead peer when SSCOP gives up
+//! (some seconds), a signalling link that does not come up when the port's patience is over. It is back once both ends have
+//! signalling again. At the start all links count as usable; calls wait for those that come up.
+//!
+//! **Order.** For display every way is given, also those that are longer than the best one: their distance is that of the
+//! shortest way which does not come back through the switch itself.
+//!
+//! **Trunks out of the lab** lead to what the lab file says (`routes:`), and nothing is known of the links behind them. Two of them
+//! with one prefix are alternates of each other.
+//!
+//! **Not implemented.** Weights of links: the distance is the number of links.
+
+use crate::model::{Lab, NodeId, NodeKind, Outside};
+use aerostat_node::switch::{PortNo, Way};
+use aerostat_wire::AtmAddress;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// An end of a link: a switch and its port.
+type End = (NodeId, u16);
+
+/// A prefix and the ways to it, best first.
+pub type Route = (Vec<u8>, Vec<Way>);
+
+/// A link between two switches, as one of them sees it.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    port: u16,
+    peer: NodeId,
+    /// The port at the other end.
+    far: u16,
+}
+
+/// Where addresses with a prefix are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    switch: NodeId,
+    /// The port there; `None`: the switch itself, whose hosts it knows.
+    port: Option<u16>,
+    /// Other switches reach it by a shorter prefix.
+    local: bool,
+}
+
+/// Which links can be used, and the routes that follow. Empty by default.
+#[derive(Clone, Debug, Default)]
+pub struct Routing {
+    edges: BTreeMap<NodeId, Vec<Edge>>,
+    places: BTreeMap<Vec<u8>, Vec<Place>>,
+    /// Ends that cannot be used.
+    lost: BTreeSet<End>,
+}
+
+impl Routing {
+    /// All links of `lab` can be used.
+    #[must_use]
+    pub fn new(lab: &Lab) -> Self {
+        let mut edges: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
+        for (id, _, switch) in lab.switches() {
+            let trunks = switch.ports.iter().enumerate();
+            let trunks = trunks.filter(|(_, port)| port.station.is_none());
+            let of = edges.entry(id).or_default();
+            for (number, port) in trunks {
+                let ends = lab.link(port.link).ends;
+                let here = ends
+                    .iter()
+                    .position(|end| end.node == id && end.port == number);
+                let far = ends[1 - here.unwrap_or(0)];
+                if matches!(lab.node(far.node).kind, NodeKind::Switch(_)) && far.node != id {
+                    of.push(Edge {
+                        port: number as u16,
+                        peer: far.node,
+                        far: far.port as u16,
+                    });
+                }
+            }
+        }
+        Self {
+            edges,
+            places: places(lab),
+            lost: BTreeSet::new(),
+        }
+    }
+
+    /// A switch reports whether calls can go out at one of its ports; true if that was not known.
+    pub fn report(&mut self, switch: NodeId, port: PortNo, usable: bool) -> bool {
+        let end = (switch, port.0);
+        if usable {
+            self.lost.remove(&end)
+        } else {
+            self.lost.insert(end)
+        }
+    }
+
+    /// The switches.
+    pub fn switches(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.edges.keys().copied()
+    }
+
+    /// The routes of a switch, with all ways that lead somewhere while nothing is lost.
+    #[must_use]
+    pub fn routes(&self, from: NodeId) -> Vec<Route> {
+        let nothing = BTreeSet::new();
+        let nominal = self.ways(from, &nothing);
+        if self.lost.is_empty() {
+            return in_order(nominal);
+        }
+        let now = self.ways(from, &self.lost);
+        let merged = nominal.into_iter().map(|(prefix, ways)| {
+            let known = now.get(&prefix);
+            let ports = ways.into_keys();
+            let hops = |port: &u16| known.and_then(|now| now.get(port).copied().flatten());
+            let ways = ports.map(|port| (port, hops(&port)));
+            (prefix, ways.collect())
+        });
+        in_order(merged.collect())
+    }
+
+    /// By prefix and port: the distance, if there is any.
+    fn ways(&self, from: NodeId, lost: &BTreeSet<End>) -> Distances {
+        let usable = |end: &End| !lost.contains(end);
+        let edges = self.edges.get(&from).map_or(&[][..], Vec::as_slice);
+        // By neighbour: the distances from there without coming back.
+        let mut beyond: BTreeMap<NodeId, BTreeMap<NodeId, u16>> = BTreeMap::new();
+        for edge in edges {
+            let reach = || self.reach(edge.peer, from, lost);
+            beyond.entry(edge.peer).or_insert_with(reach);
+        }
+        let mut all = Distances::new();
+        for (prefix, places) in &self.places {
+            let mut ways: BTreeMap<u16, Option<u16>> = BTreeMap::new();
+            for place in places {
+                if place.switch == from {
+                    if let Some(port) = place.port {
+                        let hops = usable(&(from, port)).then_some(1);
+                        ways.insert(port, hops);
+                    }
+                    continue;
+                }
+                if place.local {
+                    continue;
+                }
+                let last = place.port.map(|port| (place.switch, port));
+                let there = last.is_none_or(|end| usable(&end));
+                for edge in edges {
+                    let up = usable(&(from, edge.port)) && usable(&(edge.peer, edge.far));
+                    let rest = beyond[&edge.peer].get(&place.switch).copied();
+                    let hops = rest.filter(|_| up && there);
+                    let hops = hops.map(|rest| rest + 1 + u16::from(last.is_some()));
+                    if hops.is_some() {
+                        let known = ways.entry(edge.port).or_insert(None);
+                        *known = [*known, hops].into_iter().flatten().min();
+                    }
+                }
+            }
+            if !ways.is_empty() {
+                all.insert(prefix.clone(), ways);
+            }
+        }
+        all
+    }
+
+    /// Links from `start` to every switch that is reached without passing `without`.
+    fn reach(&self, start: NodeId, without: NodeId, lost: &BTreeSet<End>) -> BTreeMap<NodeId, u16> {
+        let mut reached = BTreeMap::from([(start, 0)]);
+        let mut queue = VecDeque::from([(start, 0)]);
+        while let Some((at, hops)) = queue.pop_front() {
+            for edge in self.edges.get(&at).into_iter().flatten() {
+                let up = !lost.contains(&(at, edge.port)) && !lost.contains(&(edge.peer, edge.far));
+                if up && edge.peer != without && !reached.contains_key(&edge.peer) {
+                    reached.insert(edge.peer, hops + 1);
+                    queue.push_back((edge.peer, hops + 1));
+                }
+            }
+        }
+        reached
+    }
+}
+
+/// By prefix, then by port.
+type Distances = BTreeMap<Vec<u8>, BTreeMap<u16, Option<u16>>>;
+
+fn in_order(distances: Distances) -> Vec<Route> {
+    let routes = distances.into_iter().map(|(prefix, ways)| {
+        let mut ways: Vec<Way> = ways
+            .into_iter()
+            .map(|(port, hops)| Way {
+                port: PortNo(port),
+                hops,
+            })
+            .collect();
+        ways.sort_by_key(|way| (way.hops.is_none(), way.hops, way.port));
+        (prefix, ways)
+    });
+    routes.collect()
+}
+
+/// Where every address of a lab is.
+fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
+    let mut places: BTreeMap<Vec<u8>, Vec<Place>> = BTreeMap::new();
+    let mut add = |prefix: Vec<u8>, place: Place| {
+        let known = places.entry(prefix).or_default();
+        if !known.contains(&place) {
+            known.push(place);
+        }
+    };
+    for (id, _, switch) in lab.switches() {
+        let itself = Place {
+            switch: id,
+            port: None,
+            local: false,
+        };
+        add(switch.prefix.to_vec(), itself);
+        for (number, port) in switch.ports.iter().enumerate() {
+            // Who registers its own addresses has none before that.
+            let by_itself = lab.node(port.peer).kind.registers();
+            if let Some(station) = port.station.filter(|_| !by_itself) {
+                let place = Place {
+                    switch: id,
+                    port: Some(number as u16),
+                    local: true,
+                };
+                add(station.0[..19].to_vec(), place);
+            }
+        }
+    }
+    // Addresses of peers outside need not have their switch's prefix.
+    for (_, _, outside) in lab.outside() {
+        let attachment = &outside.attachment;
+        let addresses = outside.addresses.iter().map(|a| a.0[..19].to_vec());
+        let trunk = outside.trunk.iter();
+        let trunk = trunk.flat_map(|trunk| trunk.prefixes.clone());
+        for prefix in addresses.chain(trunk) {
+            let place = Place {
+                switch: attachment.switch,
+                port: Some(attachment.port as u16),
+                local: false,
+            };
+            add(prefix, place);
+        }
+    }
+    // The well-known addresses of the LECS lead to the LANE server.
+    if let Some((switch, port)) = lane(lab) {
+        for lecs in [AtmAddress::LECS, AtmAddress::LECS_ANYCAST] {
+            let place = Place {
+                switch,
+                port: Some(port as u16),
+                local: false,
+            };
+            add(lecs.0[..19].to_vec(), place);
+        }
+    }
+    places
+}
+
+/// Where the LANE services are attached, or the trunk to them: switch and port.
+pub(crate) fn lane(lab: &Lab) -> Option<(NodeId, usize)> {
+    let own = lab.lane_server().map(|(_, _, server)| &server.attachment);
+    let with = |outside: &Outside| outside.trunk.as_ref().is_some_and(|trunk| trunk.lane);
+    let elsewhere = || {
+        let found = lab.outside().find(|(_, _, outside)| with(outside));
+        found.map(|(_, _, outside)| &outside.attachment)
+    };
+    own.or_else(elsewhere).map(|a| (a.switch, a.port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::tests::{SMALL, lab};
+    use proptest::prelude::*;
+
+    /// A lab with these links among `count` switches; one host at the last of them.
+    fn meshed(count: usize, links: &[(usize, usize)]) -> Lab {
+        let switches: Vec<_> = (1..=count).map(|n| format!("s{n}: {{}}")).collect();
+        let links: Vec<_> = links
+            .iter()
+            .map(|(a, b)| format!("[s{}, s{}]", a + 1, b + 1))
+            .collect();
+        let text = SMALL
+            .replace("s1: {}, s2: {}", &switches.join(", "))
+            .replace("[[s1, s2]]", &format!("[{}]", links.join(", ")));
+        lab(&text)
+    }
+
+    fn ways_to(routing: &Routing, lab: &Lab, from: &str, to: &str) -> Vec<(u16, Option<u16>)> {
+        let NodeKind::Switch(switch) = &lab.node(lab.find(to).unwrap()).kind else {
+            panic!("{to} is no switch");
+        };
+        let routes = routing.routes(lab.find(from).unwrap());
+        let found = routes.iter().find(|(prefix, _)| *prefix == switch.prefix);
+        let ways = &found.expect("a route").1;
+        ways.iter().map(|way| (way.port.0, way.hops)).collect()
+    }
+
+    /// Port of `from` whose link leads to `to`, the `n`th of them.
+    fn port(lab: &Lab, from: &str, to: &str, n: usize) -> PortNo {
+        let (from, to) = (lab.find(from).unwrap(), lab.find(to).unwrap());
+        let NodeKind::Switch(switch) = &lab.node(from).kind else {
+            panic!("no switch");
+        };
+        let ports = switch.ports.iter().enumerate();
+        let mut ports = ports.filter(|(_, port)| port.peer == to);
+        PortNo(ports.nth(n).unwrap().0 as u16)
+    }
+
+    #[test]
+    fn a_ring_has_the_other_way_round_as_its_alternate() {
+        let lab = meshed(4, &[(0, 1), (1, 2), (2, 3), (3, 0)]);
+        let mut routing = Routing::new(&lab);
+        let (near, round) = (port(&lab, "s1", "s2", 0).0, port(&lab, "s1", "s4", 0).0);
+        let ways = |routing: &Routing| ways_to(routing, &lab, "s1", "s2");
+        assert_eq!(ways(&routing), [(near, Some(1)), (round, Some(3))]);
+        let s2 = lab.find("s2").unwrap();
+        assert!(routing.report(s2, port(&lab, "s2", "s1", 0), false));
+        assert!(!routing.report(s2, port(&lab, "s2", "s1", 0), false));
+        assert_eq!(ways(&routing), [(round, Some(3)), (near, None)]);
+        // s4 does not send back what comes round.
+        let onwards = port(&lab, "s4", "s3", 0).0;
+        let ways_of_s4 = ways_to(&routing, &lab, "s4", "s2");
+        assert_eq!(ways_of_s4[0], (onwards, Some(2)));
+        assert!(routing.report(s2, port(&lab, "s2", "s1", 0), true));
+        assert_eq!(ways(&routing), [(near, Some(1)), (round, Some(3))]);
+    }
+
+    #[test]
+    fn parallel_links_are_equal_and_a_leaf_is_no_alternate() {
+        let lab = meshed(3, &[(0, 1), (0, 1), (0, 2)]);
+        let routing = Routing::new(&lab);
+        let both = [0, 1].map(|n| (port(&lab, "s1", "s2", n).0, Some(1)));
+        assert_eq!(ways_to(&routing, &lab, "s1", "s2"), both);
+    }
+
+    proptest! {
+        /// Whatever is cut, each step of a call leads nearer, and a call arrives exactly if the network is not parted.
+        #[test]
+        fn no_call_goes_round_in_a_circle(
+            count in 2_usize..8,
+            more in proptest::collection::vec((0_usize..8, 0_usize..8), 0..10),
+            cuts in proptest::collection::vec(0_usize..18, 0..8),
+        ) {
+            // s2 has hosts of the lab; a chain keeps the lab in one piece.
+            let mut links: Vec<_> = (1..count).map(|n| (n - 1, n)).collect();
+            links.extend(more.into_iter().filter(|(a, b)| a != b && *a < count && *b < count));
+            let lab = meshed(count, &links);
+            let mut routing = Routing::new(&lab);
+            let switch = |n: usize| lab.find(&format!("s{}", n + 1)).unwrap();
+            let mut up = vec![true; links.len()];
+            for cut in cuts.into_iter().filter(|cut| *cut < links.len()) {
+                up[cut] = false;
+                let end = lab.links[cut].ends[cut % 2];
+                routing.report(end.node, PortNo(end.port as u16), false);
+            }
+            let mut parts: Vec<usize> = (0..count).collect();
+            for _ in 0..count {
+                for (link, (a, b)) in links.iter().enumerate() {
+                    if up[link] {
+                        let least = parts[*a].min(parts[*b]);
+                        (parts[*a], parts[*b]) = (least, least);
+                    }
+                }
+            }
+            for from in 0..count {
+                for to in (0..count).filter(|to| *to != from) {
+                    let name = |n: usize| format!("s{}", n + 1);
+                    let mut at = from;
+                    let mut left = None;
+                    while at != to {
+                        let ways = ways_to(&routing, &lab, &name(at), &name(to));
+                        let best = ways[0];
+                        let Some(hops) = best.1 else { break };
+                        prop_assert!(left.is_none_or(|left| hops + 1 == left), "{hops} after {left:?}");
+                        left = Some(hops);
+                        let NodeKind::Switch(model) = &lab.node(switch(at)).kind else { unreachable!() };
+                        let peer = model.ports[usize::from(best.0)].peer;
+                        at = (0..count).find(|n| switch(*n) == peer).unwrap();
+                    }
+                    prop_assert_eq!(at == to, parts[from] == parts[to], "{} to {}", from, to);
+                }
+            }
+        }
+    }
+}
