@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, repository_lab};
 use crate::check;
+use aerostat_lab::model::FaultKind;
 use aerostat_node::ip::meter::Side;
 use aerostat_proto::{Duration, Instant};
 
@@ -61,7 +62,12 @@ fn examine(name: &str, cuts: &[u64]) {
     for fault in bench.lab.faults.clone() {
         bench.run((Instant::ZERO + fault.at).since(passed));
         passed = Instant::ZERO + fault.at;
-        bench.fault(fault.what);
+        let (link, cut) = match fault.what {
+            FaultKind::LinkDown(link) => (link, true),
+            FaultKind::LinkUp(link) => (link, false),
+            other => panic!("{name} is about links, not {other:?}"),
+        };
+        bench.cut(aerostat_sim::LinkId(link.0), cut);
     }
     bench.run((Instant::ZERO + end).since(passed));
     println!("{name}: each flow has 100 packets/s");

@@ -15,8 +15,12 @@ impl Control {
     // ---- connections ----
 
     pub(super) fn judge_direct(&self, caller: AtmAddress) -> Verdict {
-        if self.state < LecState::BusConnect || caller.is_zero() {
+        if caller.is_zero() {
             return Verdict::Refuse(Cause::REJECTED);
+        }
+        // It will be a member soon, and then take the call.
+        if self.state < LecState::BusConnect {
+            return Verdict::Refuse(Cause::TEMPORARY);
         }
         if self.count(Role::DataDirect) >= self.config.limits.vccs {
             return Verdict::Refuse(Cause::RESOURCES);
