@@ -21,10 +21,10 @@ mod probe;
 use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
-use aerostat_lab::model::{FaultKind, Lab, Link, LinkId, NodeId, NodeKind, Service};
+use aerostat_lab::model::{self, FaultKind, Lab, Link, LinkId, NodeId, NodeKind, Service};
 use aerostat_lab::routing::Routing;
 use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
-use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent};
+use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent, Waits};
 use aerostat_node::interface::Phase;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
 use aerostat_node::ip::meter::Sample;
@@ -91,6 +91,10 @@ struct Node {
     /// And which host on the segment behind it runs each, if it is not the node itself.
     programs: Vec<(Option<usize>, AppSpec)>,
     life: u32,
+    /// Interfaces on Classical IP subnets whose ATMARP server is in the lab.
+    servers_inside: BTreeSet<usize>,
+    /// The server of its NHRP client is in the lab.
+    nhs_inside: bool,
 }
 
 /// One direction of a cable.
@@ -135,6 +139,8 @@ impl World {
                 lines: Vec::new(),
                 programs: Vec::new(),
                 life: 0,
+                servers_inside: servers_inside(lab, node),
+                nhs_inside: nhs_inside(lab, node),
             })
             .collect();
         let mut lines = Vec::new();
@@ -348,8 +354,18 @@ impl World {
                     );
                 }
                 Some(Machine::Station(station)) => {
-                    let down = station.host().interfaces_down();
-                    missing.extend(down.map(|n| format!("lec{n} of {name} to join its ELAN")));
+                    let waits = station.host().waits().into_iter();
+                    missing.extend(waits.filter_map(|waits| match waits {
+                        Waits::Elan(n) => Some(format!("lec{n} of {name} to join its ELAN")),
+                        Waits::Clip(n) if node.servers_inside.contains(&n) => Some(format!(
+                            "lec{n} of {name} to register with its ATMARP server"
+                        )),
+                        Waits::Nhrp if node.nhs_inside => {
+                            Some(format!("{name} to register with its NHRP server"))
+                        }
+                        // Whether a server outside is there is not the lab's to say.
+                        Waits::Clip(_) | Waits::Nhrp => None,
+                    }));
                 }
                 // Whether somebody is there is not the lab's to say.
                 Some(Machine::Outside(_)) => {}
@@ -642,6 +658,25 @@ impl Line {
 /// Probability that one cell gets through: not lost, and none of its bits inverted.
 fn intact(link: &Link) -> f64 {
     (1.0 - link.loss) * (1.0 - link.bit_errors).powi(aerostat_wire::cell::CELL_BITS as i32)
+}
+
+/// Numbers of the interfaces of a node that are on a Classical IP subnet with a server in the lab.
+fn servers_inside(lab: &Lab, node: &model::Node) -> BTreeSet<usize> {
+    let lecs = node.lecs().iter().enumerate();
+    let with_server = lecs.filter(|(_, lec)| {
+        let lis = lab.elan(lec.elan).clip.as_ref();
+        lis.is_some_and(|lis| lis.server.is_some())
+    });
+    with_server.map(|(n, _)| n).collect()
+}
+
+fn nhs_inside(lab: &Lab, node: &model::Node) -> bool {
+    let NodeKind::Host(host) = &node.kind else {
+        return false;
+    };
+    let server = host.nhrp.as_ref().map(|nhc| nhc.server.0);
+    let mut lecs = lab.nodes().flat_map(|(_, node)| node.lecs());
+    lecs.any(|lec| Some(lec.ip) == server)
 }
 
 fn make(lab: &Lab, builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -> Option<Machine> {

@@ -260,6 +260,17 @@ pub struct Host {
     out: VecDeque<HostOutput>,
 }
 
+/// What a host still waits for before it can send to everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Interface `lecN` is no member of its ELAN.
+    Elan(usize),
+    /// Interface `lecN` is not registered with its ATMARP server.
+    Clip(usize),
+    /// The NHRP client is not registered with its server.
+    Nhrp,
+}
+
 impl Host {
     /// A host with nothing on it but signalling.
     #[must_use]
@@ -361,13 +372,20 @@ impl Host {
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter()
     }
-    /// Numbers of the LANE interfaces that are not members of their ELAN yet. Classical IP is not waited for: its server may
-    /// be outside.
-    pub fn interfaces_down(&self) -> impl Iterator<Item = usize> + '_ {
+    /// What its interfaces and its NHRP client wait for.
+    #[must_use]
+    pub fn waits(&self) -> Vec<Waits> {
         let all = self.interfaces.iter().enumerate();
-        let lane = |itf: &Interface| self.slots[itf.slot].kind == ServiceKind::Lec;
-        all.filter(move |(_, itf)| !itf.up && lane(itf))
-            .map(|(n, _)| n)
+        let interfaces = all.filter_map(|(n, itf)| match &self.slots[itf.slot].service {
+            Some(Service::Clip(clip)) => (!clip.is_ready()).then_some(Waits::Clip(n)),
+            _ => (!itf.up).then_some(Waits::Elan(n)),
+        });
+        let client = self.nhc.and_then(|slot| self.slots[slot].service.as_ref());
+        let client = match client {
+            Some(Service::Nhc(client)) if !client.is_registered() => Some(Waits::Nhrp),
+            _ => None,
+        };
+        interfaces.chain(client).collect()
     }
     /// The signalling manager: calls, listeners, counters.
     #[must_use]

@@ -45,7 +45,7 @@ fn call_gap(bench: &Bench, at: Instant) -> Duration {
         lines.filter_map(time).find(|time| *time >= from)
     };
     let at = at.as_secs_f64();
-    match after("call with", at).filter(|lost| *lost < at + 0.1) {
+    match after("call with", at).filter(|lost| *lost < at + 0.01) {
         None => Duration::ZERO,
         Some(lost) => {
             let back = after("tone: connected", lost).expect("the call comes back");

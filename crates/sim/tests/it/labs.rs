@@ -12,7 +12,7 @@ use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
 /// The labs, and how each is shortened for the tests.
-const LABS: [(&str, &[&str]); 13] = [
+const LABS: [(&str, &[&str]); 15] = [
     ("two-hosts", &[]),
     ("cbr-beside-ubr", &[]),
     ("star", &[]),
@@ -20,6 +20,9 @@ const LABS: [(&str, &[&str]); 13] = [
     ("nhrp", &[]),
     // Tested in `sockets`.
     ("sockets", &[]),
+    // Tested in `cuts`.
+    ("ring", &[]),
+    ("parallel-links", &[]),
     ("one-elan", &["traffic.bulk.duration=300ms"]),
     ("wan-detour", &["traffic.bulk.duration=200ms"]),
     ("telephony", &[]),

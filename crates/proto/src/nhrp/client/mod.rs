@@ -286,6 +286,11 @@ impl Nhc {
     pub const fn config(&self) -> &Config {
         &self.config
     }
+    /// True while its server knows it, or if it does not register.
+    #[must_use]
+    pub const fn is_registered(&self) -> bool {
+        self.registered.is_some() || self.config.holding_s == 0
+    }
     /// The events so far.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
