@@ -2,9 +2,9 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{CallRoute, Lab, NodeId, NodeKind};
+use crate::model::{CallRoute, Lab, Node, NodeId, NodeKind};
 use crate::routing::{self, Route, Routing};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Fills the routes of every switch; reports switches that cannot reach each other.
 pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
@@ -32,11 +32,41 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
             switch.routes = routes;
         }
     }
+    if cut_off.is_empty() {
+        warn_of_dead_ends(file, lab, d);
+    }
     for id in cut_off {
         let (name, middle) = (&lab.node(id).name, &lab.node(middle).name);
         let at = place(file, name);
         d.error(at, format!("no path between switches {middle} and {name}"))
             .hint(format!("add a link to {name} under 'links:'"));
+    }
+}
+
+/// Warns of switches that no call can ever pass: nothing is attached to them, and they lead to no other switch that is of use.
+fn warn_of_dead_ends(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let mut useful: BTreeMap<NodeId, BTreeSet<NodeId>> = BTreeMap::new();
+    for (id, _, switch) in lab.switches() {
+        let trunks = switch.ports.iter().filter(|port| port.station.is_none());
+        useful.insert(id, trunks.map(|port| port.peer).collect());
+    }
+    let attached = |id: NodeId| {
+        let here = |node: &Node| node.attachment().is_some_and(|at| at.switch == id);
+        lab.nodes.iter().any(here)
+    };
+    loop {
+        let idle = |(id, peers): &(&NodeId, &BTreeSet<NodeId>)| peers.len() < 2 && !attached(**id);
+        let Some(id) = useful.iter().find(idle).map(|(id, _)| *id) else {
+            return;
+        };
+        useful.remove(&id);
+        for peers in useful.values_mut() {
+            peers.remove(&id);
+        }
+        let name = &lab.node(id).name;
+        let text = format!("no call can ever use switch {name} or its links");
+        d.warning(place(file, name), text)
+            .hint("attach a host to it, or link it to a second switch");
     }
 }
 
@@ -117,6 +147,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn switches_that_no_call_can_use_are_told() {
+        let warnings = |switches: &str, links: &str| {
+            let text = SMALL
+                .replace("s2: {} }", switches)
+                .replace("[[s1, s2]]", links);
+            let checked = crate::parse("t.atm.yml", &text, &[]).unwrap_or_else(|d| panic!("{d}"));
+            let text = checked.warnings.to_string();
+            text.matches("no call can ever use switch").count()
+        };
+        assert_eq!(warnings("s2: {} }", "[[s1, s2], [s1, s2]]"), 0);
+        let ring = "[[s1, s2], [s2, s3], [s3, s1]]";
+        assert_eq!(warnings("s2: {}, s3: {} }", ring), 0, "a ring has a use");
+        assert_eq!(warnings("s2: {}, s3: {} }", "[[s1, s2], [s2, s3]]"), 1);
+        let tail = "[[s1, s2], [s2, s3], [s3, s4], [s3, s4]]";
+        assert_eq!(warnings("s2: {}, s3: {}, s4: {} }", tail), 2);
     }
 
     #[test]
