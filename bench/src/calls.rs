@@ -181,6 +181,8 @@ impl Node for Party {
             Self::Switch(switch) => loop {
                 return Some(match switch.poll_output()? {
                     NodeOutput::Touched(port) => NodeOutput::Touched(port),
+                    // All links are up for good.
+                    NodeOutput::Report(_) => continue,
                     NodeOutput::Trace(_) | NodeOutput::Event(_) => continue,
                 });
             },

@@ -9,7 +9,7 @@ use aerostat_proto::{Duration, Instant};
 /// When packets of a flow were sent, and when they came, from `from` on.
 fn times(bench: &Bench, flow: usize, from: Instant, side: Side) -> Vec<Instant> {
     let samples = bench.log.samples.iter();
-    let hit = samples.filter(|s| s.flow.0 as usize == flow && s.side == side && s.at >= from);
+    let hit = samples.filter(|s| s.flow.0 == flow && s.side == side && s.at >= from);
     hit.map(|s| s.at).collect()
 }
 
