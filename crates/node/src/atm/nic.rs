@@ -3,6 +3,10 @@
 //! The adapter answers loopback requests on its open VCs, as the end point of both flows. OAM never
 //! reaches the receivers. A VC may be open for sending, receiving or both.
 
+mod write;
+
+pub use write::Written;
+
 use super::counters::{CellCounters, DropReason};
 use super::fabric::{answer_loopback, loopback_request};
 use super::pdu::{CellRun, Content, Pdu};

@@ -11,6 +11,8 @@
 //!
 //! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
 
+mod room;
+
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Pdu};
 use super::queue::VcQueue;

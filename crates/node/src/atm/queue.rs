@@ -246,6 +246,12 @@ impl VcQueue {
         Some(run)
     }
 
+    /// PDUs of which the last cell waits.
+    pub(super) fn pdus(&self) -> u64 {
+        let last = |run: &&CellRun| run.is_user() && run.ends_pdu();
+        self.runs.iter().filter(last).count() as u64
+    }
+
     /// Drops what waits; gives the number of cells.
     pub(super) fn flush(&mut self, reason: DropReason) -> u32 {
         let cells = self.cells;

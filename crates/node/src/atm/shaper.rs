@@ -42,6 +42,14 @@ impl Shaper {
             }),
         })
     }
+    /// The rate of a queue that never runs empty: the sustainable rate of VBR, the peak rate of others.
+    #[must_use]
+    pub const fn mean_rate(&self) -> CellRate {
+        match self.sustained {
+            Some(_) => self.sustained_rate,
+            None => self.peak_rate,
+        }
+    }
     /// The VC was empty and gets a cell at `now`: when may it leave?
     pub fn wake(&mut self, now: Instant) -> Instant {
         self.peak.not_before(now);

@@ -40,6 +40,8 @@ mod station;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod writers;
+mod writes;
 
 pub use ip::Ip;
 pub use segment::{Segment, SegmentHost};
@@ -134,6 +136,18 @@ pub enum HostOutput {
         vc: Vc,
         /// The SDU.
         sdu: Vec<u8>,
+    },
+    /// A program writes an AAL5 SDU, and waits for [`Host::written`].
+    Write {
+        /// Its label.
+        vc: Vc,
+        /// The SDU.
+        sdu: Vec<u8>,
+    },
+    /// A program waits until nothing of its VC waits in the adapter, for [`Host::room`].
+    Flush {
+        /// Its label.
+        vc: Vc,
     },
     /// A connection was opened: what this host may send on it.
     OpenVc {

@@ -174,9 +174,12 @@ impl Host {
                 Some(Moved::Les(les::Output::Atm(request)))
                 | Some(Moved::Bus(bus::Output::Atm(request)))
                 | Some(Moved::Lecs(lecs::Output::Atm(request)))
-                | Some(Moved::Away(AwayOutput::Atm(request)))
-                | Some(Moved::Sockets(sockets::Output::Atm(request))) => {
-                    self.request(slot, request, now)
+                | Some(Moved::Away(AwayOutput::Atm(request))) => self.request(slot, request, now),
+                Some(Moved::Sockets(sockets::Output::Atm(request))) => {
+                    self.request_of_program(slot, request, now);
+                }
+                Some(Moved::Sockets(sockets::Output::Flush(vc))) => {
+                    self.out.push_back(HostOutput::Flush { vc });
                 }
                 Some(Moved::Les(les::Output::Trace(trace)))
                 | Some(Moved::Bus(bus::Output::Trace(trace)))
@@ -597,7 +600,13 @@ impl Host {
         use signalling::Output as Out;
         while let Some(output) = self.signalling.poll_output() {
             match output {
-                Out::Send { vc, sdu } => self.out.push_back(HostOutput::Send { vc, sdu }),
+                Out::Send { vc, sdu } => {
+                    let output = match self.writer(vc) {
+                        Some(_) => HostOutput::Write { vc, sdu },
+                        None => HostOutput::Send { vc, sdu },
+                    };
+                    self.out.push_back(output);
+                }
                 Out::OpenVc { vc, tx, .. } => {
                     self.out.push_back(HostOutput::OpenVc { vc, traffic: tx });
                 }

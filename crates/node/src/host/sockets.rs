@@ -13,6 +13,16 @@
 //! open, waits `hold` after the last one, for what is on its way, and releases. A permanent connection is open from
 //! the start to the end of the host.
 //!
+//! **Writing.** A program writes one PDU at a time, and waits while the adapter has no room for it, as a blocking
+//! `write` does. A PDU that is not written at its time is late; the times of those behind it stay, so a program that was held up
+//! catches up when there is room. An echo keeps what it has to send back, up to [`ECHO_OCTETS`] a call; what comes on top
+//! is refused. Before its release a caller waits until the adapter has sent everything. For each call, always:
+//!
+//! ```text
+//! offered = sent + refused + waiting              sent: taken by the adapter; waiting: in the program
+//! sent    = left the adapter + unsent             unsent: dropped there, as the call ended or the link went down
+//! ```
+//!
 //! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. What is sent and
 //! what is received is summed by the CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and
 //! `zlib.crc32` compute it.
@@ -26,6 +36,10 @@
 //!
 //! **Deviations.** None known.
 
+mod write;
+
+use self::write::Writer;
+use crate::atm::Written;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_proto::{Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -33,8 +47,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Calls that are remembered after their end; the oldest is forgotten.
 pub const ENDED: usize = 256;
-/// PDUs that a late caller sends at once.
+/// PDUs that a program writes on a connection at once; it goes on after [`REST`].
 const BURST: u32 = 64;
+/// Shorter than the time of [`BURST`] cells on any line, so it costs no rate.
+const REST: Duration = Duration::from_micros(1);
+/// Octets that an echo keeps for one call while it cannot send them back.
+const ECHO_OCTETS: usize = 256 * 1024;
+/// PDUs that it keeps at most.
+const ECHO_PDUS: usize = 4096;
 /// Octets of a PDU that [`Answer::Read`] tells.
 const TOLD: usize = 64;
 
@@ -135,6 +155,32 @@ pub enum Input<'a> {
     Start,
     /// From the ATM service.
     Atm(AtmEvent<'a>),
+    /// What became of the PDU that was sent last on this connection. The next one is not sent before.
+    Written {
+        /// The connection.
+        conn: ConnId,
+        /// What became of it.
+        written: Written,
+    },
+    /// The adapter may have room again, or nothing waits there any more ([`Output::Flush`]).
+    Room {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// A PDU came with cells missing or damaged.
+    Damaged {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// The adapter dropped PDUs that it had taken.
+    Unsent {
+        /// The label.
+        vc: Vc,
+        /// How many.
+        pdus: u64,
+        /// The label is closed; otherwise its link went down.
+        closed: bool,
+    },
 }
 
 /// What comes out of [`Sockets`].
@@ -142,6 +188,8 @@ pub enum Input<'a> {
 pub enum Output {
     /// To the ATM service.
     Atm(AtmRequest),
+    /// Say [`Input::Room`] when nothing of this label waits in the adapter any more.
+    Flush(Vc),
     /// The story.
     Trace(Trace),
 }
@@ -204,19 +252,41 @@ pub struct Record {
     pub vc: Option<Vc>,
     /// From the request, or the offer, to the open connection.
     pub setup: Option<Duration>,
-    /// What was sent.
+    /// PDUs that the program began to write, or had to send back.
+    pub offered: u64,
+    /// PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with the call.
+    pub refused: u64,
+    /// PDUs of its own that were written after their time.
+    pub late: u64,
+    /// What was sent: what the adapter has taken.
     pub sent: Sum,
+    /// PDUs of these that the adapter dropped, as the call ended or the link went down before they left.
+    pub unsent: u64,
     /// What was received.
     pub received: Sum,
+    /// PDUs that came with cells missing or damaged.
+    pub damaged: u64,
     /// Why it ended.
     pub cause: Option<Cause>,
     /// True if this end released or refused it.
     pub by_us: bool,
     since: Instant,
     qos: Qos,
+    /// When the next PDU of its own is due, or the release.
     next: Option<Instant>,
     /// PDUs of its own that it has still to send; what it sends back is not among them.
     left: u64,
+    writer: Writer,
+    /// The adapter has said what it dropped when the label was closed.
+    closed: bool,
+}
+
+impl Record {
+    /// PDUs that the program has begun to write, or has to send back, and that the adapter has not taken.
+    #[must_use]
+    pub const fn waiting(&self) -> u64 {
+        self.offered - self.sent.pdus - self.refused
+    }
 }
 
 /// All socket programs of a host.
@@ -370,26 +440,22 @@ impl Sockets {
         self.trace(trace);
     }
 
-    fn received(&mut self, conn: ConnId, sdu: &[u8]) {
+    fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
         };
         call.received.add(sdu);
+        let answer = self.programs[call.program].role.answer();
+        if answer == Some(Answer::Echo) {
+            call.offer_back(sdu);
+            return self.write(conn, now);
+        }
         let program = &self.programs[call.program];
-        let Some(answer) = program.role.answer() else {
+        let Some(answer) = answer else {
             return;
         };
         match answer {
-            Answer::Sink => {}
-            Answer::Echo => {
-                let tx = call.qos.tx;
-                let fits = tx.max_sdu == 0 || sdu.len() <= usize::from(tx.max_sdu);
-                if tx.category.is_some() && fits {
-                    call.sent.add(sdu);
-                    let sdu = sdu.to_vec();
-                    self.ask(AtmRequest::Send { conn, sdu });
-                }
-            }
+            Answer::Sink | Answer::Echo => {}
             Answer::Read => {
                 let told = sdu.get(..TOLD).unwrap_or(sdu);
                 let text = String::from_utf8_lossy(told).escape_debug().to_string();
@@ -434,6 +500,8 @@ impl Sockets {
                 call.sent.pdus, call.sent.octets, call.received.pdus, call.received.octets
             ),
         };
+        call.give_up();
+        let text = format!("{text}{}", call.troubles());
         let event = match call.vc {
             None => "socket.refused",
             Some(_) => "socket.ended",
@@ -447,6 +515,7 @@ impl Sockets {
             .with("received_octets", call.received.octets)
             .with("received_crc32", format!("{:08x}", call.received.crc32));
         self.trace(trace);
+        call.closed = call.vc.is_none();
         call.state = State::Ended;
         call.cause = Some(cause);
         call.next = None;
@@ -454,44 +523,6 @@ impl Sockets {
             self.ended.pop_front();
         }
         self.ended.push_back(call);
-    }
-
-    /// A sender's next step: PDUs that are due, or the release.
-    fn step(&mut self, conn: ConnId, now: Instant) {
-        let Some(call) = self.calls.get_mut(&conn) else {
-            return;
-        };
-        let role = self.programs[call.program].role;
-        let Some(Sending { size, gap, .. }) = role.sending() else {
-            call.next = None;
-            return;
-        };
-        for _ in 0..BURST {
-            let Some(at) = call.next.filter(|at| *at <= now) else {
-                return;
-            };
-            if call.left == 0 {
-                self.ask(refusal(conn, Cause::NORMAL));
-                if let Some(mut call) = self.calls.remove(&conn) {
-                    call.by_us = true;
-                    self.over(call, Cause::NORMAL, now);
-                }
-                return;
-            }
-            let sdu = pattern(size);
-            call.sent.add(&sdu);
-            call.left -= 1;
-            call.next = match role {
-                _ if call.left > 0 => Some(at + gap),
-                Role::Call { hold, .. } => Some(now + hold),
-                // What is permanent stays.
-                _ => None,
-            };
-            self.out
-                .push_back(Output::Atm(AtmRequest::Send { conn, sdu }));
-        }
-        // Too late for its rate: the rest goes on from now.
-        call.next = Some(now + gap.max(Duration::from_micros(1)));
     }
 }
 
@@ -517,8 +548,16 @@ impl Machine for Sockets {
                 self.ask(refusal(conn, Cause::INCOMPATIBLE));
             }
             Input::Atm(AtmEvent::Connected { conn, vc }) => self.connected(conn, vc, now),
-            Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu),
+            Input::Atm(AtmEvent::Received { conn, sdu }) => self.received(conn, sdu, now),
             Input::Atm(AtmEvent::Released { conn, cause }) => self.released(conn, cause, now),
+            Input::Written { conn, written } => self.written(conn, written, now),
+            Input::Room { conn } => self.room(conn, now),
+            Input::Damaged { conn } => {
+                if let Some(call) = self.calls.get_mut(&conn) {
+                    call.damaged += 1;
+                }
+            }
+            Input::Unsent { vc, pdus, closed } => self.unsent(vc, pdus, closed),
             // A call that is made while signalling is down waits there.
             Input::Atm(
                 AtmEvent::Up
@@ -538,10 +577,10 @@ impl Machine for Sockets {
             }
         }
         let due = self.calls.iter();
-        let due = due.filter(|(_, call)| call.next.is_some_and(|at| at <= now));
+        let due = due.filter(|(_, call)| call.wake().is_some_and(|at| at <= now));
         let due: Vec<ConnId> = due.map(|(conn, _)| *conn).collect();
         for conn in due {
-            self.step(conn, now);
+            self.write(conn, now);
         }
     }
 
@@ -551,7 +590,7 @@ impl Machine for Sockets {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let starts = self.starts.iter().flatten().copied();
-        let steps = self.calls.values().filter_map(|call| call.next);
+        let steps = self.calls.values().filter_map(Record::wake);
         starts.chain(steps).min()
     }
 }
@@ -570,14 +609,21 @@ impl Record {
             peer,
             vc: None,
             setup: None,
+            offered: 0,
+            refused: 0,
+            late: 0,
             sent: Sum::default(),
+            unsent: 0,
             received: Sum::default(),
+            damaged: 0,
             cause: None,
             by_us: false,
             since,
             qos,
             next: None,
             left: 0,
+            writer: Writer::default(),
+            closed: false,
         }
     }
 }

@@ -1,10 +1,12 @@
 //! A host with its adapter: what a driver connects to a link.
 
+use super::writers::Writers;
 use super::{Host, HostInput, HostOutput, Sample};
-use crate::atm::{CellRate, CellRun, Nic, NicEvent, Pdu};
+use crate::atm::{CellRate, CellRun, Nic, NicEvent, Pdu, Written};
 use crate::ip::apps::{AppId, AppResult};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
+use aerostat_wire::Vc;
 use std::collections::VecDeque;
 
 /// What a station tells its driver; what it sends is taken from its adapter's output port.
@@ -34,6 +36,8 @@ pub struct Station {
     events: VecDeque<StationEvent>,
     /// SDUs that the adapter refused, because the VC was closed meanwhile.
     late: u64,
+    /// Programs that wait for the adapter.
+    writers: Writers,
 }
 
 impl Station {
@@ -45,6 +49,7 @@ impl Station {
             nic: Nic::new(rate),
             events: VecDeque::new(),
             late: 0,
+            writers: Writers::default(),
         }
     }
     /// The host.
@@ -75,25 +80,33 @@ impl Station {
 
     /// Takes cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) {
-        if let NicEvent::Sdu { vc, sdu } = self.nic.receive(run, now) {
-            let input = HostInput::Sdu {
-                vc,
-                sdu: sdu.pdu.sdu(),
-            };
-            self.host.handle_input(input, now);
-            self.drain(now);
+        match self.nic.receive(run, now) {
+            NicEvent::Sdu { vc, sdu } => {
+                let input = HostInput::Sdu {
+                    vc,
+                    sdu: sdu.pdu.sdu(),
+                };
+                self.host.handle_input(input, now);
+                self.drain(now);
+            }
+            NicEvent::Lost { vc, .. } => self.host.damaged(vc, now),
+            _ => {}
         }
     }
 
     /// The link went down or came up.
     pub fn set_link(&mut self, up: bool, now: Instant) {
-        self.nic.set_link(up);
+        self.set_line(up, now);
         self.host.line(up, now);
         self.drain(now);
     }
 
     /// Fires whatever is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(vc) = self.writers.due(&mut self.nic, now) {
+            self.host.room(vc, now);
+            self.drain(now);
+        }
         self.host.handle_timeout(now);
         self.drain(now);
     }
@@ -107,7 +120,8 @@ impl Station {
     /// When [`Self::handle_timeout`] is next needed. Departures have their own time: ask the adapter's port.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.host.poll_timeout()
+        let (host, writers) = (self.host.poll_timeout(), self.writers.next());
+        host.into_iter().chain(writers).min()
     }
 
     fn drain(&mut self, now: Instant) {
@@ -119,12 +133,23 @@ impl Station {
                     }
                     continue;
                 }
+                HostOutput::Write { vc, sdu } => {
+                    self.write(vc, sdu, now);
+                    continue;
+                }
+                HostOutput::Flush { vc } => {
+                    self.writers.flush(vc, &mut self.nic, now);
+                    continue;
+                }
                 HostOutput::OpenVc { vc, traffic } => {
                     self.nic.open(vc, traffic, 0);
                     continue;
                 }
                 HostOutput::CloseVc { vc } => {
+                    let pdus = self.nic.unsent(vc, now);
+                    self.writers.forget(vc);
                     self.nic.close(vc);
+                    self.host.unsent(vc, pdus, true, now);
                     continue;
                 }
                 HostOutput::Frame { itf, frame } => StationEvent::Frame { itf, frame },
@@ -135,5 +160,34 @@ impl Station {
             };
             self.events.push_back(event);
         }
+    }
+
+    /// A program writes. What was written for a connection that is gone by now goes with it.
+    fn write(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) {
+        if !self.host.is_written(vc) {
+            self.late += 1;
+            return;
+        }
+        let written = self.nic.write(vc, sdu, now);
+        if matches!(written, Written::Full(_)) {
+            self.writers.full(vc, &mut self.nic, now);
+        }
+        self.host.written(vc, written, now);
+    }
+
+    /// The state of the link for the adapter, and for the programs that write to it.
+    fn set_line(&mut self, up: bool, now: Instant) {
+        if up {
+            self.nic.set_link(up);
+            return self.writers.link_up(now);
+        }
+        let vcs: Vec<Vc> = self.nic.vcs().map(|view| view.vc).collect();
+        for vc in vcs {
+            if self.host.is_written(vc) {
+                let pdus = self.nic.unsent(vc, now);
+                self.host.unsent(vc, pdus, false, now);
+            }
+        }
+        self.nic.set_link(up);
     }
 }

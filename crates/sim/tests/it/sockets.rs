@@ -4,7 +4,10 @@ use crate::bench::{Bench, repository_lab};
 use std::collections::BTreeMap;
 
 /// The calls of a host: name of the program, then the columns of its calls in order.
-fn calls(bench: &Bench, host: &str) -> BTreeMap<String, Vec<BTreeMap<&'static str, String>>> {
+pub(crate) fn calls(
+    bench: &Bench,
+    host: &str,
+) -> BTreeMap<String, Vec<BTreeMap<&'static str, String>>> {
     let id = bench.lab.find(host).expect("a host of the lab");
     let node = bench.world.node(aerostat_sim::NodeId(id.0)).expect("on");
     let tables = node.inspect("sockets", bench.now()).expect("sockets");

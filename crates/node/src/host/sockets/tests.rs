@@ -50,9 +50,37 @@ fn incoming(conn: ConnId) -> Input<'static> {
 fn requests(outputs: Vec<Output>) -> Vec<AtmRequest> {
     let asked = outputs.into_iter().filter_map(|output| match output {
         Output::Atm(request) => Some(request),
-        Output::Trace(_) => None,
+        Output::Flush(_) | Output::Trace(_) => None,
     });
     asked.collect()
+}
+/// Everything that it puts out, with an adapter that takes every PDU and sends it at once.
+fn with_room(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
+    let mut asked = Vec::new();
+    while let Some(output) = sockets.poll_output() {
+        match output {
+            Output::Atm(request) => {
+                if let AtmRequest::Send { conn, .. } = request {
+                    let written = Written::Taken;
+                    let answer = Input::Written { conn, written };
+                    sockets.handle_input(answer, now).unwrap();
+                }
+                asked.push(request);
+            }
+            Output::Flush(vc) => {
+                let conn = sockets.calls.iter().find(|(_, call)| call.vc == Some(vc));
+                let conn = *conn.expect("open").0;
+                sockets.handle_input(Input::Room { conn }, now).unwrap();
+            }
+            Output::Trace(_) => {}
+        }
+    }
+    asked
+}
+/// The same when the time has come.
+fn fire(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
+    sockets.handle_timeout(now);
+    with_room(sockets, now)
 }
 
 #[test]
@@ -82,7 +110,7 @@ fn a_caller_sends_at_its_rate_and_releases() {
     let mut sent = Vec::new();
     let mut at = now;
     loop {
-        for request in requests(settle(&mut sockets, at)) {
+        for request in fire(&mut sockets, at) {
             sent.push((at.since(now).as_millis(), request));
         }
         let Some(next) = sockets.poll_timeout() else {
@@ -172,7 +200,7 @@ fn an_echo_and_a_busy_listener() {
     }
     // What is longer than agreed is not sent back.
     let (conn, sdu) = (CONN, pattern(10));
-    let asked = requests(settle(&mut sockets, now));
+    let asked = with_room(&mut sockets, now);
     assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
     let cause = Cause::NORMAL;
     let released = Input::Atm(AtmEvent::Released { conn, cause });
@@ -221,14 +249,14 @@ fn a_permanent_connection_is_read_and_written() {
     sockets.handle_input(connected, Instant::ZERO).unwrap();
     let received = Input::Atm(AtmEvent::Received { conn, sdu: b"ping" });
     sockets.handle_input(received, Instant::ZERO).unwrap();
-    let asked = requests(settle(&mut sockets, Instant::ZERO));
+    let asked = with_room(&mut sockets, Instant::ZERO);
     let sdu = b"ping".to_vec();
     assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
     // Two PDUs of its own from the first second on; nothing ends after them.
     let mut sent = Vec::new();
     while let Some(now) = sockets.poll_timeout() {
         sent.push(now);
-        let asked = requests(settle(&mut sockets, now));
+        let asked = fire(&mut sockets, now);
         let sdu = pattern(100);
         assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
     }
@@ -240,4 +268,110 @@ fn a_permanent_connection_is_read_and_written() {
     );
     assert_eq!((calls[1].state, calls[1].vc), (State::Open, Some(at)));
     assert_eq!((calls[1].sent.pdus, calls[1].received.pdus), (3, 1));
+}
+
+/// A caller of 5 PDUs that are 10 ms apart, open since the first second.
+fn open_caller() -> (Sockets, ConnId, Instant) {
+    let mut sockets = Sockets::new(vec![caller(5)]);
+    sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+    let now = Instant::from_secs(1);
+    settle(&mut sockets, now);
+    let conn = ConnId(0);
+    let connected = Input::Atm(AtmEvent::Connected { conn, vc: VC });
+    sockets.handle_input(connected, now).unwrap();
+    (sockets, conn, now)
+}
+
+#[test]
+fn a_write_waits_for_room_and_the_program_catches_up() {
+    let (mut sockets, conn, now) = open_caller();
+    let asked = requests(settle(&mut sockets, now));
+    let [AtmRequest::Send { sdu, .. }] = &asked[..] else {
+        panic!("{asked:?}");
+    };
+    let written = Written::Full(sdu.clone());
+    let answer = Input::Written { conn, written };
+    sockets.handle_input(answer, now).unwrap();
+    assert_eq!(
+        sockets.poll_timeout(),
+        None,
+        "it waits for the adapter alone"
+    );
+    let row = sockets.calls().next().unwrap();
+    assert_eq!((row.offered, row.waiting(), row.sent.pdus), (1, 1, 0));
+    // Room 25 ms later: the PDUs of 0, 10 and 20 ms go, and were late; the others go at their time.
+    let now = now + Duration::from_millis(25);
+    sockets.handle_input(Input::Room { conn }, now).unwrap();
+    assert_eq!(with_room(&mut sockets, now).len(), 3);
+    let next = sockets.poll_timeout().unwrap();
+    assert_eq!(next, Instant::from_millis(1030));
+    assert_eq!(fire(&mut sockets, next).len(), 1);
+    let row = sockets.calls().next().unwrap();
+    assert_eq!((row.offered, row.late, row.sent.pdus), (4, 3, 4));
+    assert_eq!(row.sent.crc32, crc32(0, &pattern(100).repeat(4)));
+}
+
+#[test]
+fn a_release_gives_up_what_waits_and_names_what_the_adapter_dropped() {
+    let (mut sockets, conn, now) = open_caller();
+    let first = now + Duration::from_millis(10);
+    assert_eq!(fire(&mut sockets, now).len(), 1);
+    let asked = requests(settle(&mut sockets, first));
+    assert_eq!(asked.len(), 1, "its second PDU waits for an answer");
+    let cause = Cause::NORMAL;
+    let released = Input::Atm(AtmEvent::Released { conn, cause });
+    sockets.handle_input(released, first).unwrap();
+    let unsent = Input::Unsent {
+        vc: VC,
+        pdus: 1,
+        closed: true,
+    };
+    sockets.handle_input(unsent, first).unwrap();
+    // The label belongs to somebody else from now on.
+    let unsent = Input::Unsent {
+        vc: VC,
+        pdus: 7,
+        closed: true,
+    };
+    sockets.handle_input(unsent, first).unwrap();
+    let row = sockets.calls().next().unwrap();
+    let books = (row.offered, row.sent.pdus, row.refused, row.waiting());
+    assert_eq!((books, row.unsent), ((2, 1, 1, 0), 1));
+}
+
+#[test]
+fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
+    let mut sockets = Sockets::new(vec![listener(Answer::Echo, 1)]);
+    let now = Instant::ZERO;
+    sockets.handle_input(Input::Start, now).unwrap();
+    sockets.handle_input(incoming(CONN), now).unwrap();
+    let connected = Input::Atm(AtmEvent::Connected { conn: CONN, vc: VC });
+    sockets.handle_input(connected, now).unwrap();
+    settle(&mut sockets, now);
+    let sdu = pattern(1000);
+    for _ in 0..1000 {
+        let received = Input::Atm(AtmEvent::Received {
+            conn: CONN,
+            sdu: &sdu,
+        });
+        sockets.handle_input(received, now).unwrap();
+    }
+    let kept = (ECHO_OCTETS / 1000) as u64 + 1;
+    let row = sockets.calls().next().unwrap();
+    assert_eq!(
+        (row.offered, row.waiting(), row.refused),
+        (1000, kept, 1000 - kept)
+    );
+    let mut now = now;
+    let mut sent = with_room(&mut sockets, now).len();
+    while let Some(next) = sockets.poll_timeout() {
+        assert!(next > now, "it stands still at {now}");
+        now = next;
+        let step = fire(&mut sockets, now).len();
+        assert!(step <= BURST as usize);
+        sent += step;
+    }
+    assert_eq!(sent as u64, kept);
+    let row = sockets.calls().next().unwrap();
+    assert_eq!((row.sent.pdus, row.waiting(), row.late), (kept, 0, 0));
 }

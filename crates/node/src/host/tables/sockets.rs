@@ -33,12 +33,18 @@ pub(super) fn tables(sockets: &Sockets) -> Vec<Table> {
         "state",
         "vc",
         "setup_us",
+        "offered_pdus",
+        "refused_pdus",
+        "waiting_pdus",
+        "late_pdus",
         "sent_pdus",
         "sent_octets",
         "sent_crc32",
+        "unsent_pdus",
         "received_pdus",
         "received_octets",
         "received_crc32",
+        "damaged_pdus",
         "cause",
         "released_by",
     ];
@@ -59,7 +65,13 @@ pub(super) fn tables(sockets: &Sockets) -> Vec<Table> {
                 .map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
                 .into(),
         ];
-        row.extend(sums.into_iter().flatten());
+        let [sent, received] = sums;
+        let before = [call.offered, call.refused, call.waiting(), call.late];
+        row.extend(before.map(Into::into));
+        row.extend(sent);
+        row.push(call.unsent.into());
+        row.extend(received);
+        row.push(call.damaged.into());
         row.push(call.cause.map(|cause| cause.0).into());
         row.push(call.cause.map(|_| by).into());
         calls.row(row);

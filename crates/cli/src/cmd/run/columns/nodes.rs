@@ -464,12 +464,36 @@ pub(super) const TABLES: &[TableInfo] = &[
             text("peer", "ATM address at the other end"),
             text("vc", "VPI.VCI"),
             count("setup_us", "time from SETUP to CONNECT at the caller"),
-            count("sent_pdus", "PDUs sent"),
+            count(
+                "offered_pdus",
+                "PDUs that the program began to write, or had to send back",
+            ),
+            count(
+                "refused_pdus",
+                "of these, PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with the call",
+            ),
+            count(
+                "waiting_pdus",
+                "of these, PDUs that wait in the program for room in the adapter: offered = sent + refused + waiting",
+            ),
+            count(
+                "late_pdus",
+                "PDUs of its own that were written after the time that its rate gives them",
+            ),
+            count("sent_pdus", "PDUs that the adapter has taken"),
             count("sent_octets", "octets of these"),
             text("sent_crc32", "CRC-32 of the octets sent, as gzip's"),
+            count(
+                "unsent_pdus",
+                "of the PDUs sent, those that the adapter dropped: the call ended, or the link went down, before they left",
+            ),
             count("received_pdus", "PDUs received"),
             count("received_octets", "octets of these"),
             text("received_crc32", "CRC-32 of the octets received"),
+            count(
+                "damaged_pdus",
+                "PDUs that came with cells missing or damaged",
+            ),
             count("cause", "cause of the release, Q.2610"),
             text("released_by", "who released the call"),
         ],

@@ -1,0 +1,50 @@
+//! What a writer has to know of a queue: how full it is, and how fast it empties.
+
+use super::super::rate::CellRate;
+use super::{OutputPort, QueueId};
+use aerostat_proto::{Duration, Instant};
+
+/// A queue at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// Cells that wait in it.
+    pub cells: u32,
+    /// Cells that wait in all queues of its pool.
+    pub pool: u32,
+    /// From this level on the pool discards new PDUs.
+    pub pool_early: u32,
+}
+
+impl OutputPort {
+    /// How full a queue is after everything that was due by `now`; `None` if it is not open.
+    pub fn level(&mut self, id: QueueId, now: Instant) -> Option<Level> {
+        if self.late {
+            self.catch_up(now);
+        }
+        let queue = self.queue(id)?;
+        let limits = [self.limits.guaranteed, self.limits.best_effort][queue.pool];
+        Some(Level {
+            cells: queue.cells,
+            pool: self.pools[queue.pool],
+            pool_early: limits.early,
+        })
+    }
+
+    /// PDUs of which at least the last cell waits in a queue after everything that was due by `now`.
+    pub fn unsent(&mut self, id: QueueId, now: Instant) -> u64 {
+        if self.late {
+            self.catch_up(now);
+        }
+        self.queue(id).map_or(0, |queue| queue.pdus())
+    }
+
+    /// The shortest time in which so many cells of a queue leave: at the rate of its shaper, or of the line.
+    #[must_use]
+    pub fn time_to_send(&self, id: QueueId, cells: u32) -> Duration {
+        let time = |rate: CellRate| rate.time_of(cells.into());
+        let shaper = self.queue(id).and_then(|queue| queue.shaper.as_ref());
+        shaper
+            .map_or(Duration::ZERO, |shaper| time(shaper.mean_rate()))
+            .max(time(self.rate))
+    }
+}

@@ -1,0 +1,228 @@
+//! How a program writes: one PDU at a time, with an answer of the adapter to each.
+
+use super::{BURST, ECHO_OCTETS, ECHO_PDUS, REST};
+use super::{Output, Record, Role, Sending, Sockets, Sum, pattern, refusal};
+use crate::atm::Written;
+use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, Trace};
+use aerostat_wire::Vc;
+use std::collections::VecDeque;
+
+/// Where the write of a connection stands.
+#[derive(Clone, Debug, Default)]
+enum Stand {
+    /// Nothing is written.
+    #[default]
+    Idle,
+    /// The adapter has been given a PDU. With it: what will have been sent when it takes the PDU.
+    Asked(Sum),
+    /// There was no room for this PDU.
+    Blocked(Vec<u8>),
+    /// All PDUs are written, and some wait in the adapter.
+    Flushing,
+}
+
+/// The writing side of a connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Writer {
+    stand: Stand,
+    /// The PDU that is written goes back to where it came from; otherwise the program made it.
+    back: bool,
+    /// What has to be sent back, in order.
+    echo: VecDeque<Vec<u8>>,
+    echo_octets: usize,
+    /// PDUs written at this instant.
+    burst: (Instant, u32),
+    /// Nothing is written before.
+    rest: Instant,
+}
+
+impl Writer {
+    /// Whether one more PDU can be written at this instant.
+    fn may_go_on(&mut self, now: Instant) -> bool {
+        if self.burst.0 != now {
+            self.burst = (now, 0);
+        }
+        if self.burst.1 >= BURST {
+            self.rest = now + REST;
+        } else {
+            self.burst.1 += 1;
+        }
+        self.rest <= now
+    }
+}
+
+impl Record {
+    /// When it has something to do.
+    pub(super) fn wake(&self) -> Option<Instant> {
+        let writer = &self.writer;
+        match writer.stand {
+            Stand::Idle if !writer.echo.is_empty() => Some(writer.rest),
+            Stand::Idle => self.next.map(|at| at.max(writer.rest)),
+            Stand::Asked(_) | Stand::Blocked(_) | Stand::Flushing => None,
+        }
+    }
+
+    /// A PDU that has to go back, if that is possible.
+    pub(super) fn offer_back(&mut self, sdu: &[u8]) {
+        let (tx, writer) = (self.qos.tx, &mut self.writer);
+        let fits = tx.max_sdu == 0 || sdu.len() <= usize::from(tx.max_sdu);
+        let room = writer.echo.len() < ECHO_PDUS && writer.echo_octets + sdu.len() <= ECHO_OCTETS;
+        self.offered += 1;
+        if tx.category.is_some() && fits && room {
+            writer.echo_octets += sdu.len();
+            writer.echo.push_back(sdu.to_vec());
+        } else {
+            self.refused += 1;
+        }
+    }
+
+    /// The call is over: what waits in the program is never sent.
+    pub(super) fn give_up(&mut self) {
+        self.refused += self.waiting();
+        self.writer = Writer::default();
+    }
+
+    /// What did not go as it should, for people; empty if everything did.
+    pub(super) fn troubles(&self) -> String {
+        let told = [
+            (self.late, "late"),
+            (self.refused, "refused"),
+            (self.damaged, "received damaged"),
+        ];
+        let told = told.iter().filter(|(pdus, _)| *pdus > 0);
+        told.map(|(pdus, what)| format!("; {pdus} {what}"))
+            .collect()
+    }
+
+    /// The PDU that was written last is dealt with, sent or not: what comes next. True if it was late.
+    fn next_write(&mut self, role: Role, now: Instant) -> bool {
+        self.writer.stand = Stand::Idle;
+        let (Some(Sending { gap, .. }), false) = (role.sending(), self.writer.back) else {
+            return false;
+        };
+        let due = self.next.unwrap_or(now);
+        self.left = self.left.saturating_sub(1);
+        self.next = (self.left > 0).then(|| due + gap);
+        now > due
+    }
+}
+
+impl Sockets {
+    /// Writes the next PDU of a connection, if there is one and its time has come; or releases.
+    pub(super) fn write(&mut self, conn: ConnId, now: Instant) {
+        let Some(call) = self.calls.get_mut(&conn) else {
+            return;
+        };
+        if call.wake().is_none_or(|at| at > now) {
+            return;
+        }
+        let send = self.programs[call.program].role.sending();
+        if call.left == 0 && call.writer.echo.is_empty() {
+            return self.finish(conn, now);
+        }
+        if !call.writer.may_go_on(now) {
+            return;
+        }
+        let sdu = match (call.writer.echo.pop_front(), send) {
+            (Some(sdu), _) => {
+                call.writer.back = true;
+                call.writer.echo_octets -= sdu.len();
+                sdu
+            }
+            (None, Some(send)) => {
+                call.writer.back = false;
+                call.offered += 1;
+                pattern(send.size)
+            }
+            (None, None) => return,
+        };
+        self.give(conn, sdu);
+    }
+
+    /// The time to release has come.
+    fn finish(&mut self, conn: ConnId, now: Instant) {
+        self.ask(refusal(conn, Cause::NORMAL));
+        if let Some(mut call) = self.calls.remove(&conn) {
+            call.by_us = true;
+            self.over(call, Cause::NORMAL, now);
+        }
+    }
+
+    fn give(&mut self, conn: ConnId, sdu: Vec<u8>) {
+        if let Some(call) = self.calls.get_mut(&conn) {
+            let mut sum = call.sent;
+            sum.add(&sdu);
+            call.writer.stand = Stand::Asked(sum);
+            self.ask(AtmRequest::Send { conn, sdu });
+        }
+    }
+
+    /// The adapter's answer.
+    pub(super) fn written(&mut self, conn: ConnId, written: Written, now: Instant) {
+        let Some(call) = self.calls.get_mut(&conn) else {
+            return;
+        };
+        let Stand::Asked(sum) = call.writer.stand else {
+            return;
+        };
+        match written {
+            Written::Taken => call.sent = sum,
+            Written::Refused => call.refused += 1,
+            Written::Full(sdu) => {
+                call.writer.stand = Stand::Blocked(sdu);
+                return;
+            }
+        }
+        let program = &self.programs[call.program];
+        let (role, own) = (program.role, !call.writer.back);
+        let late = call.next_write(role, now);
+        call.late += u64::from(late);
+        let first = (late && call.late == 1).then_some(call.offered);
+        // The release of a call waits until everything has left the adapter.
+        let flush = (own && call.left == 0).then_some(call.vc).flatten();
+        let flush = flush.filter(|_| matches!(role, Role::Call { .. }));
+        if let Some(vc) = flush {
+            call.writer.stand = Stand::Flushing;
+            self.out.push_back(Output::Flush(vc));
+        }
+        if let Some(pdu) = first {
+            let name = program.name.clone();
+            let text = format!("{name}: PDU {pdu} is late: the adapter had no room at its time");
+            self.trace(Trace::milestone("socket.late", text).with("socket", name));
+        }
+        self.write(conn, now);
+    }
+
+    /// A write that had to wait is tried again; or everything has left the adapter.
+    pub(super) fn room(&mut self, conn: ConnId, now: Instant) {
+        let Some(call) = self.calls.get_mut(&conn) else {
+            return;
+        };
+        match std::mem::take(&mut call.writer.stand) {
+            Stand::Blocked(sdu) => self.give(conn, sdu),
+            Stand::Flushing => {
+                if let Role::Call { hold, .. } = self.programs[call.program].role {
+                    call.next = Some(now + hold);
+                }
+            }
+            other => call.writer.stand = other,
+        }
+    }
+
+    /// The adapter dropped PDUs of a label.
+    pub(super) fn unsent(&mut self, vc: Vc, pdus: u64, closed: bool) {
+        let open = self.calls.values_mut().find(|call| call.vc == Some(vc));
+        let call = match open {
+            Some(open) => Some(open),
+            None => {
+                let ended = self.ended.iter_mut().rev();
+                let mut ended = ended.filter(|call| call.vc == Some(vc) && !call.closed);
+                ended.next()
+            }
+        };
+        if let Some(call) = call {
+            call.unsent += pdus;
+            call.closed |= closed;
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Programs of a host write: what the adapter says goes back to the program.
+
+use super::sockets::{self, Sockets};
+use super::{Host, Part, Service, ServiceKind, moves};
+use crate::atm::Written;
+use crate::signalling;
+use aerostat_proto::{AtmRequest, ConnId, Instant, Machine, Trace};
+use aerostat_wire::Vc;
+
+impl Host {
+    /// The program's connection that a label belongs to, and the slot of the programs; `None` if no program uses it.
+    pub(super) fn writer(&self, vc: Vc) -> Option<(usize, ConnId)> {
+        let (user, conn) = self.signalling.receiver(vc)?;
+        let slot = usize::from(user.0);
+        let programs = self.slots.get(slot)?.kind == ServiceKind::Sockets;
+        programs.then_some((slot, conn))
+    }
+
+    /// Whether a program uses this label.
+    #[must_use]
+    pub fn is_written(&self, vc: Vc) -> bool {
+        self.writer(vc).is_some()
+    }
+
+    /// The adapter's answer to [`HostOutput::Write`](super::HostOutput::Write).
+    pub fn written(&mut self, vc: Vc, written: Written, now: Instant) {
+        self.tell_writer(vc, now, |conn| sockets::Input::Written { conn, written });
+    }
+
+    /// The adapter may have room again for what a program writes on this label; or nothing of it waits any more, if the
+    /// program asked for that ([`HostOutput::Flush`](super::HostOutput::Flush)).
+    pub fn room(&mut self, vc: Vc, now: Instant) {
+        self.tell_writer(vc, now, |conn| sockets::Input::Room { conn });
+    }
+
+    /// A PDU for a program came with cells missing or damaged.
+    pub fn damaged(&mut self, vc: Vc, now: Instant) {
+        self.tell_writer(vc, now, |conn| sockets::Input::Damaged { conn });
+    }
+
+    /// The adapter dropped PDUs that it had taken from a program: the label is closed, or its link went down.
+    pub fn unsent(&mut self, vc: Vc, pdus: u64, closed: bool, now: Instant) {
+        let input = || sockets::Input::Unsent { vc, pdus, closed };
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].kind == ServiceKind::Sockets {
+                self.tell_sockets(slot, now, input());
+            }
+        }
+        self.settle(now);
+    }
+
+    fn tell_writer<'a>(
+        &mut self,
+        vc: Vc,
+        now: Instant,
+        input: impl FnOnce(ConnId) -> sockets::Input<'a>,
+    ) {
+        if let Some((slot, conn)) = self.writer(vc) {
+            self.tell_sockets(slot, now, input(conn));
+            self.settle(now);
+        }
+    }
+
+    fn tell_sockets(&mut self, slot: usize, now: Instant, input: sockets::Input<'_>) {
+        self.feed(slot, |service| match service {
+            Service::Sockets(machine) => Sockets::handle_input(machine, input, now),
+            _ => Ok(()),
+        });
+    }
+
+    /// A request of a program. A write that is refused is answered: the program waits for that.
+    pub(super) fn request_of_program(&mut self, slot: usize, request: AtmRequest, now: Instant) {
+        let AtmRequest::Send { conn, sdu } = request else {
+            return self.request(slot, request, now);
+        };
+        let request = AtmRequest::Send { conn, sdu };
+        let input = signalling::Input::Request(moves::user_of(slot), request);
+        let refused = self.signalling.handle_input(input, now).err();
+        self.touch(Part::Signalling);
+        if let Some(refused) = refused {
+            self.trace(Trace::detail(
+                "host.refused",
+                format!("signalling: {refused}"),
+            ));
+            let written = Written::Refused;
+            self.tell_sockets(slot, now, sockets::Input::Written { conn, written });
+        }
+    }
+}
