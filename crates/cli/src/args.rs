@@ -1,12 +1,13 @@
 //! What can be typed. The examples in the help texts are tests.
 
+mod groups;
 mod manage;
 mod measure;
 
 pub(crate) use manage::*;
 pub(crate) use measure::*;
 
-use crate::output::Format;
+use crate::output::{Form, Format};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ Examples:
 /// A complete ATM internetwork in user space: LANE, MPOA, signalling, switches, hosts.
 #[derive(Debug, Parser)]
 #[command(name = "aerostat", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(help_template = groups::template())]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// What to do.
@@ -39,7 +41,7 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a lab in virtual time: no root needed, the same result every time
+    /// Run a lab in virtual time: no root, the same result every time
     Run(RunArgs),
     /// Start a lab in real time, with Linux hosts in network namespaces
     Up(UpArgs),
@@ -48,28 +50,34 @@ pub(crate) enum Command {
     /// List running labs
     Ls(LsArgs),
     /// Be the MPOA daemon of a host in a lab that was started with up --split
+    #[command(hide = true)]
     Mpcd(DaemonArgs),
     /// Be the LANE daemon of a host or router in a lab that was started with up --split
+    #[command(hide = true)]
     Lecd(DaemonArgs),
     /// Be the LECS of a host of LANE servers in a lab that was started with up --split
+    #[command(hide = true)]
     Lecs(ServerArgs),
     /// Be its LAN emulation servers
+    #[command(hide = true)]
     Les(ServerArgs),
     /// Be its broadcast and unknown servers
+    #[command(hide = true)]
     Bus(ServerArgs),
     /// Be the signalling manager of a host, a router or the LANE host in a lab that was started with up --split
+    #[command(hide = true)]
     Sigd(SigdArgs),
     /// Show the state of a running lab
     Inspect(InspectArgs),
     /// Set up, take down and list permanent connections of a running lab
     Pvc(PvcArgs),
-    /// As in linux-atm: the ATMARP table of hosts of a running lab
+    /// As in linux-atm: the ATMARP table of hosts
     Atmarp(AtmarpArgs),
-    /// As in linux-atm: the ATM addresses of hosts of a running lab
+    /// As in linux-atm: the ATM addresses of hosts
     Atmaddr(AtmaddrArgs),
-    /// As in linux-atm: PDUs sent and received by hosts of a running lab
+    /// As in linux-atm: PDUs sent and received by hosts
     Atmdiag(AtmdiagArgs),
-    /// Give flows of hosts of a running lab MPOA shortcuts with guaranteed traffic
+    /// Give flows of hosts MPOA shortcuts with guaranteed traffic
     Qos(QosArgs),
     /// Break a node, a service or a link of a running lab, or mend it
     Fault(FaultArgs),
@@ -77,9 +85,9 @@ pub(crate) enum Command {
     Mount(MountArgs),
     /// Plug a station into another bridging host of a running lab
     Move(MoveArgs),
-    /// Record the PDUs, or the cells, of links of a running lab as pcapng
+    /// Record PDUs or cells on links of a running lab as pcapng
     Capture(CaptureArgs),
-    /// Show the messages on the links of a running lab as a ladder
+    /// Show the messages on links of a running lab as a ladder
     Trace(TraceArgs),
     /// The events of a running lab as JSON lines
     Events(EventsArgs),
@@ -139,6 +147,15 @@ pub(crate) struct OutputArgs {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
+    /// All columns of tables, not only those that fit 80 columns
+    #[arg(long)]
+    pub(crate) wide: bool,
+}
+
+impl OutputArgs {
+    pub(crate) const fn form(&self) -> Form {
+        Form::new(self.output, self.wide)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +169,7 @@ Examples:
   aerostat run labs/campus.atm.yml
   aerostat run labs/campus.atm.yml --set mpoa=false --until 20s
   aerostat run labs/campus.atm.yml --table vcs
+  aerostat run labs/campus.atm.yml --wide
   aerostat run labs/campus.atm.yml -q -o csv --out results
   aerostat run labs/campus.atm.yml --seed 7 -o json
   aerostat run labs/two-hosts.atm.yml --pcap captures --quiet
@@ -215,6 +233,9 @@ pub(crate) struct UpArgs {
     /// manager of a node; lecs, les and bus of LANE servers
     #[arg(long)]
     pub(crate) split: bool,
+    /// All columns of the results, not only those that fit 80 columns
+    #[arg(long)]
+    pub(crate) wide: bool,
     /// Tell no story
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -354,6 +375,7 @@ Examples:
   aerostat inspect urku
   aerostat inspect ls1010 vc -o json
   aerostat inspect --watch urku mpc
+  aerostat inspect urku mpc --wide
   aerostat inspect urku mpc -o proc
   aerostat inspect urku lec -o proc
   aerostat inspect urku nhrp --why 10.2.0.20
@@ -374,6 +396,9 @@ pub(crate) struct InspectArgs {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: InspectFormat,
+    /// All columns of tables, not only those that fit 80 columns
+    #[arg(long)]
+    pub(crate) wide: bool,
 }
 
 /// Form of what `inspect` shows.
@@ -497,8 +522,9 @@ pub(crate) struct ValidateArgs {
     /// Print the JSON Schema of lab files
     #[arg(long, conflicts_with_all = ["labs", "set"])]
     pub(crate) schema: bool,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
 }
 
 #[derive(Debug, Args)]
@@ -633,6 +659,7 @@ mod tests {
             for example in examples {
                 let words = example.split(" | ").next().unwrap_or(example);
                 let words = words.split(" > ").next().unwrap_or(words);
+                let words = words.split(" < ").next().unwrap_or(words);
                 let words = words.strip_suffix(" &").unwrap_or(words);
                 let argv = std::iter::once("aerostat").chain(words.split_whitespace());
                 if let Err(error) = Cli::try_parse_from(argv) {
