@@ -18,7 +18,7 @@ mod mount;
 mod move_station;
 mod pvc;
 mod qos;
-mod run;
+pub(crate) mod run;
 mod trace;
 mod up;
 mod validate;

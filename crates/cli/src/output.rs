@@ -2,10 +2,14 @@
 
 use crate::exit::Failure;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
+
+mod width;
+
+use width::Choice;
 
 /// Forms of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -19,6 +23,29 @@ pub(crate) enum Format {
     Jsonl,
     /// Comma-separated values with a header line
     Csv,
+}
+
+/// How wide tables for people may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// 80 columns: the most important columns of the table.
+    Narrow,
+    /// All columns of the table.
+    Wide,
+}
+
+/// The form of output, and the layout of its tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) format: Format,
+    pub(crate) layout: Layout,
+}
+
+impl Form {
+    pub(crate) const fn new(format: Format, wide: bool) -> Self {
+        let layout = if wide { Layout::Wide } else { Layout::Narrow };
+        Self { format, layout }
+    }
 }
 
 /// Rows under named columns, of one node or of a whole lab. This is also the shape in which a running lab
@@ -71,10 +98,10 @@ impl Rows {
 }
 
 /// Writes tables in the form asked for; `schema` names the JSON document.
-pub(crate) fn write(format: Format, schema: &str, tables: &[Rows]) -> Result<(), Failure> {
+pub(crate) fn write(form: Form, schema: &str, tables: &[Rows]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match format {
-        Format::Table => write_tables(&mut out, tables)?,
+    match form.format {
+        Format::Table => write_tables(&mut out, tables, form.layout)?,
         Format::Json => {
             let rows: Vec<Value> = tables.iter().flat_map(Rows::objects).collect();
             let document = json!({ "schema": schema, "rows": rows });
@@ -91,7 +118,7 @@ pub(crate) fn write(format: Format, schema: &str, tables: &[Rows]) -> Result<(),
     Ok(())
 }
 
-fn write_tables(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
+fn write_tables(out: &mut impl Write, tables: &[Rows], layout: Layout) -> io::Result<()> {
     for (number, rows) in tables.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
@@ -100,36 +127,51 @@ fn write_tables(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
         if !heading.is_empty() {
             writeln!(out, "{heading}")?;
         }
-        writeln!(out, "{}", render(rows))?;
+        writeln!(out, "{}", render(rows, layout))?;
     }
     Ok(())
 }
 
-fn render(rows: &Rows) -> String {
+fn render(rows: &Rows, layout: Layout) -> String {
+    let choice = match layout {
+        Layout::Narrow => Choice::narrow(rows),
+        Layout::Wide => Choice::all(rows),
+    };
+    let shown = |row: &[Value]| -> Vec<String> {
+        let values = choice.shown.iter().filter_map(|&at| row.get(at));
+        values.map(plain).collect()
+    };
+    let header = choice
+        .shown
+        .iter()
+        .map(|&at| rows.columns[at].to_uppercase());
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(rows.columns.iter().map(|column| column.to_uppercase()));
+        .set_header(header);
     for row in &rows.rows {
-        table.add_row(row.iter().map(plain));
+        table.add_row(shown(row));
     }
-    for (at, column) in table.column_iter_mut().enumerate() {
-        let numeric = !rows.rows.is_empty()
-            && rows
-                .rows
-                .iter()
-                .all(|row| row.get(at).is_none_or(|v| v.is_number() || v.is_null()));
-        if numeric {
+    let columns = choice.shown.iter().zip(&choice.limits);
+    for (column, (&at, limit)) in table.column_iter_mut().zip(columns) {
+        if is_numeric(rows, at) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         column.set_padding((0, 2));
+        if let Some(limit) = limit.and_then(|limit| u16::try_from(limit + width::GAP).ok()) {
+            column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(limit)));
+        }
     }
     let text = table.to_string();
-    text.lines()
-        .map(str::trim_end)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines = text.lines().map(str::trim_end).map(str::to_owned);
+    let left_out = width::left_out(rows, &choice);
+    lines.chain(left_out).collect::<Vec<_>>().join("\n")
+}
+
+fn is_numeric(rows: &Rows, at: usize) -> bool {
+    let mut values = rows.rows.iter().filter_map(|row| row.get(at));
+    !rows.rows.is_empty() && values.all(|value| value.is_number() || value.is_null())
 }
 
 /// A value as text, without quotes.
@@ -205,7 +247,7 @@ mod tests {
         let csv = String::from_utf8(csv).unwrap();
         assert!(csv.starts_with("node,name,count\nurku,\"a, \"\"b\"\"\",7\nurku,c,\n"));
         assert_eq!(csv.matches("node,name").count(), 1);
-        let text = render(&sample());
+        let text = render(&sample(), Layout::Narrow);
         assert_eq!(text, "NAME    COUNT\na, \"b\"      7\nc           -");
         let first = sample().objects().next().unwrap();
         assert_eq!(

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
             check.advice.clone().into(),
         ]);
     }
-    output::write(args.output.output, "aerostat.doctor.v1", &[rows])?;
+    output::write(args.output.form(), "aerostat.doctor.v1", &[rows])?;
     Ok(if checks.iter().any(|check| check.vital && !check.ok) {
         Exit::Privilege
     } else if checks.iter().any(|check| !check.ok) {

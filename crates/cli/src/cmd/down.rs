@@ -97,7 +97,7 @@ fn show(answer: &Value, args: &DownArgs) -> Result<(), Failure> {
         _ => Vec::new(),
     };
     if tables.iter().any(|table| !table.rows.is_empty()) {
-        output::write(args.output.output, "aerostat.down.v1", &tables)?;
+        output::write(args.output.form(), "aerostat.down.v1", &tables)?;
     }
     Ok(())
 }

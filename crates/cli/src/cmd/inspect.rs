@@ -3,7 +3,7 @@
 use crate::args::{INSPECT, InspectArgs};
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Format, Rows};
+use crate::output::{self, Form, Format, Rows};
 use aerostat_live::control::{Client, Request};
 use std::io::{IsTerminal as _, Write as _};
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &InspectArgs) -> Outcome {
     };
     repeat(args.watch, format == Format::Table, || {
         let tables = wanted.tables(&mut client)?;
-        output::write(format, &wanted.schema(), &tables)
+        output::write(Form::new(format, args.wide), &wanted.schema(), &tables)
     })
 }
 

@@ -5,7 +5,7 @@ use crate::args::{AtmaddrArgs, AtmarpArgs, AtmdiagArgs, ToolArgs, ToolFormat};
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::linux_text;
-use crate::output::{self, Format, Rows};
+use crate::output::{self, Form, Format, Rows};
 use aerostat_live::control::Request;
 use std::io::Write as _;
 
@@ -43,7 +43,11 @@ fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
         ToolFormat::Jsonl => Format::Jsonl,
         ToolFormat::Csv => Format::Csv,
     };
-    output::write(format, &format!("aerostat.{what}.v1"), &tables)?;
+    output::write(
+        Form::new(format, false),
+        &format!("aerostat.{what}.v1"),
+        &tables,
+    )?;
     Ok(Exit::Ok)
 }
 

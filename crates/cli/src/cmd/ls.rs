@@ -26,6 +26,6 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
             up.into(),
         ]);
     }
-    output::write(args.output.output, "aerostat.labs.v1", &[rows])?;
+    output::write(args.output.form(), "aerostat.labs.v1", &[rows])?;
     Ok(Exit::Ok)
 }

@@ -31,6 +31,6 @@ pub(crate) fn run(args: &PvcArgs) -> Outcome {
     };
     let mut client = client::connect(which)?;
     let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
-    output::write(output.output, "aerostat.pvc.v1", &tables)?;
+    output::write(output.form(), "aerostat.pvc.v1", &tables)?;
     Ok(Exit::Ok)
 }

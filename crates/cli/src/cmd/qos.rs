@@ -25,6 +25,6 @@ pub(crate) fn run(args: &QosArgs) -> Outcome {
     };
     let mut client = client::connect(which)?;
     let tables: Vec<Rows> = understood(client::ask(&mut client, &request)?)?;
-    output::write(output.output, "aerostat.qos.v1", &tables)?;
+    output::write(output.form(), "aerostat.qos.v1", &tables)?;
     Ok(Exit::Ok)
 }

@@ -183,3 +183,21 @@ pub(crate) fn rounded(value: f64, decimals: i32) -> Value {
     let scale = 10_f64.powi(decimals);
     ((value * scale).round() / scale).into()
 }
+
+/// The columns of all tables that people can be shown: names of tables with names of columns.
+#[cfg(test)]
+pub(crate) fn shapes() -> Vec<(String, Vec<String>)> {
+    let flat = |info: &TableInfo| {
+        let columns = info.flat_columns();
+        (
+            info.flat_name(),
+            columns.iter().map(|path| path.join("_")).collect(),
+        )
+    };
+    let mut all: Vec<_> = columns::tables().map(flat).collect();
+    let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs/two-hosts.atm.yml");
+    let checked = labs::load(lab.as_ref(), &[]).ok();
+    let people = checked.map(|checked| flows::rows(&[], &checked.lab).columns);
+    all.push(("flows for people".to_owned(), people.unwrap_or_default()));
+    all
+}

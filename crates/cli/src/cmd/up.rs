@@ -4,7 +4,7 @@ use super::run::flows;
 use crate::args::UpArgs;
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
-use crate::output::{self, Format};
+use crate::output::{self, Form, Format};
 use aerostat_lab::Lab;
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
     );
     cut?;
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
-    let end = finish(&report, &checked.lab)?;
+    let end = finish(&report, &checked.lab, args.wide)?;
     Ok(labs::exit(end, &checked.warnings))
 }
 
@@ -61,6 +61,7 @@ fn detach(args: &UpArgs) -> Outcome {
     command.arg("up").arg("--detach").arg("--in-background");
     command.args(args.embedded.then_some("--embedded"));
     command.args(args.split.then_some("--split"));
+    command.args(args.wide.then_some("--wide"));
     command.args(args.quiet.then_some("--quiet"));
     for change in &args.lab.set {
         command.arg("--set").arg(change);
@@ -117,9 +118,13 @@ fn results(report: &Report, lab: &Lab) -> serde_json::Value {
 }
 
 /// What was measured, and whether the end was in good order.
-fn finish(report: &Report, lab: &Lab) -> Outcome {
+fn finish(report: &Report, lab: &Lab, wide: bool) -> Outcome {
     if report.flows.iter().any(|flow| !flow.paths.is_empty()) {
-        output::write(Format::Table, "", &[flows::rows(&report.flows, lab)])?;
+        output::write(
+            Form::new(Format::Table, wide),
+            "",
+            &[flows::rows(&report.flows, lab)],
+        )?;
     }
     if report.calls_left > 0 {
         say(format_args!(

@@ -3,7 +3,7 @@
 use crate::args::ValidateArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::labs;
-use crate::output::{self, Format, Rows};
+use crate::output::{self, Form, Format, Rows};
 use aerostat_lab::diag::Severity;
 use aerostat_lab::{Diagnostics, Lab, ReadError};
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         writeln!(std::io::stdout().lock(), "{:#}", aerostat_lab::schema())?;
         return Ok(Exit::Ok);
     }
-    let people = args.output.output == Format::Table;
+    let people = args.output == Format::Table;
     let (mut tables, mut warnings, mut bad) = (Vec::new(), 0, Vec::new());
     for path in &args.labs {
         let (findings, lab) = match labs::load(path, &args.set) {
@@ -40,7 +40,11 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         }
     }
     if !people {
-        output::write(args.output.output, "aerostat.validate.v1", &tables)?;
+        output::write(
+            Form::new(args.output, false),
+            "aerostat.validate.v1",
+            &tables,
+        )?;
     }
     let Some(last) = bad.pop() else {
         return Ok(Exit::Ok.with_warnings(warnings > 0));

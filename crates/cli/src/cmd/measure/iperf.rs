@@ -63,7 +63,7 @@ pub(crate) fn iperf(args: &IperfArgs) -> Outcome {
         rounded(done.mbps),
         done.retransmits.map_or(Value::Null, |count| json!(count)),
     ]);
-    output::write(args.output.output, "aerostat.iperf.v1", &[rows])?;
+    output::write(args.output.form(), "aerostat.iperf.v1", &[rows])?;
     Ok(Exit::Ok)
 }
 

@@ -5,7 +5,7 @@ use super::{Host, find, hosts, runner, understood};
 use crate::args::{PingArgs, PingHow, PingallArgs};
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Format, Rows};
+use crate::output::{self, Form, Rows};
 use aerostat_live::control::{Client, Request};
 use aerostat_live::programs::Program;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ pub(crate) fn ping(args: &PingArgs) -> Outcome {
     let to = args.to.clone();
     let pair = Pair { from, to, address };
     let found = ask(&mut client, &lab, vec![pair], &args.how)?;
-    tell(&found, args.output.output)
+    tell(&found, args.output.form())
 }
 
 /// Every host asks every other one.
@@ -82,7 +82,7 @@ pub(crate) fn pingall(args: &PingallArgs) -> Outcome {
         }
     }
     let found = ask(&mut client, &lab, pairs, &args.how)?;
-    tell(&found, args.output.output)
+    tell(&found, args.output.form())
 }
 
 /// A ping on its way.
@@ -232,7 +232,7 @@ fn summary(text: &str) -> Option<Result3> {
     Some((sent, received, rtt))
 }
 
-fn tell(found: &[Found], format: Format) -> Outcome {
+fn tell(found: &[Found], form: Form) -> Outcome {
     let mut rows = Rows::new(&[
         "from",
         "to",
@@ -260,7 +260,7 @@ fn tell(found: &[Found], format: Format) -> Outcome {
             max,
         ]);
     }
-    output::write(format, "aerostat.ping.v1", &[rows])?;
+    output::write(form, "aerostat.ping.v1", &[rows])?;
     if found.iter().any(|one| one.received == 0) {
         return Ok(Exit::Failed);
     }

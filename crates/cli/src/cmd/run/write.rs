@@ -45,12 +45,12 @@ pub(super) fn write(
     match (format, only) {
         (Format::Table, None) => {
             drop(out);
-            return output::write(format, SCHEMA, short);
+            return output::write(args.output.form(), SCHEMA, short);
         }
         (Format::Table, Some(info)) => {
             drop(out);
             let rows = flat_rows(info, &rows_of(&document, info));
-            return output::write(format, SCHEMA, &[rows]);
+            return output::write(args.output.form(), SCHEMA, &[rows]);
         }
         (Format::Json, None) => writeln!(out, "{:#}", document.json())?,
         (Format::Json, Some(info)) => {

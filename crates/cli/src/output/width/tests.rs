@@ -1,0 +1,103 @@
+use super::super::{Layout, render};
+use super::*;
+use crate::cmd::run::shapes;
+use serde_json::Value;
+
+const ADDRESS: &str = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00";
+
+/// A table with values as long as a real network has them.
+fn filled(columns: &[String]) -> Rows {
+    let mut rows = Rows {
+        columns: columns.to_vec(),
+        ..Rows::default()
+    };
+    let value = |name: &String| -> Value {
+        match name.as_str() {
+            "address" | "les" | "bus" | "egress" | "mps" | "ingress_mpc" | "peer" | "calling"
+            | "called" | "nbma" | "atm" | "server" | "control" | "client" => ADDRESS.into(),
+            "meaning" | "lost_by" => "a text of many words that goes on beyond the line "
+                .repeat(2)
+                .into(),
+            name if name.contains("cells") || name.ends_with("_us") => 1_234_567.into(),
+            _ => "c4700-east-17".into(),
+        }
+    };
+    rows.push(columns.iter().map(value).collect());
+    rows
+}
+
+fn widest(text: &str) -> usize {
+    text.lines()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0)
+}
+
+#[test]
+fn every_table_of_the_results_fits_80_columns_and_its_first_column_stays() {
+    for (name, columns) in shapes() {
+        let rows = filled(&columns);
+        let text = render(&rows, Layout::Narrow);
+        assert!(widest(&text) <= NARROW, "{name}: {}\n{text}", widest(&text));
+        let first = columns[0].to_uppercase();
+        assert!(text.starts_with(&first), "{name} without {first}:\n{text}");
+        let wide = render(&rows, Layout::Wide);
+        for column in &columns {
+            assert!(wide.contains(&column.to_uppercase()), "{name}: {column}");
+            // A column is there, or the line below the table names it.
+            let told = text.contains(&column.to_uppercase()) || text.contains(column.as_str());
+            assert!(told, "{name}: nothing tells of {column}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn orders_are_of_tables_that_exist_and_name_no_column_twice() {
+    let all: Vec<String> = shapes()
+        .into_iter()
+        .flat_map(|(_, columns)| columns)
+        .collect();
+    for (mark, order) in ORDERS {
+        assert!(all.iter().any(|column| column == mark), "{mark}");
+        for (at, name) in order.iter().enumerate() {
+            assert!(!order[..at].contains(name), "{name} stands twice");
+        }
+    }
+}
+
+#[test]
+fn prose_is_broken_and_what_is_whole_stays_whole() {
+    let columns = ["check", "state", "advice"].map(str::to_owned);
+    let mut rows = filled(&columns);
+    rows.rows[0][2] = "load the module with modprobe and give the program the right to open it "
+        .repeat(3)
+        .into();
+    let text = render(&rows, Layout::Narrow);
+    assert!(widest(&text) <= NARROW, "{text}");
+    assert!(text.lines().count() > 3, "{text}");
+    assert!(!text.contains("--wide"), "{text}");
+    let one = Rows {
+        columns: vec!["address".into()],
+        rows: vec![vec![ADDRESS.repeat(2).into()]],
+        ..Rows::default()
+    };
+    assert!(render(&one, Layout::Narrow).contains(&ADDRESS.repeat(2)));
+}
+
+/// What was lost and where is never left out for the sake of jitter, whatever names flows have.
+#[test]
+fn flows_keep_what_was_lost_when_columns_must_go() {
+    let (_, columns) = shapes()
+        .into_iter()
+        .find(|(name, _)| name == "flows for people")
+        .expect("flows");
+    let text = render(&filled(&columns), Layout::Narrow);
+    let header = text.lines().next().expect("a header");
+    for column in ["FLOW", "PHASE", "LOST"] {
+        assert!(
+            header.split_whitespace().any(|word| word == column),
+            "{header}"
+        );
+    }
+    assert!(!header.contains("JITTER"), "{header}");
+}
