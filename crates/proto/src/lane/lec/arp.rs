@@ -3,7 +3,7 @@
 //! Source: LUNI 2.0 clause 7; facts book "LANE" §11.
 
 use super::control::{Control, Role, Timer};
-use super::devices::is_server;
+use super::devices::{is_device, is_server};
 use super::messages::ToData;
 use super::{ArpStatus, LecState, Output};
 use crate::{ConnId, Duration, Instant, Trace};
@@ -12,7 +12,7 @@ use aerostat_wire::{AtmAddress, MacAddr};
 
 /// After this time without an answer the data plane is asked again for the last use of a destination.
 const USE_PATIENCE: Duration = Duration::from_secs(1);
-/// An owner that said nothing of itself is asked again by the user, but not more often than this.
+/// An owner that has not said what device it is is asked again by the user, but not more often than this.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// Where frames for an entry go.
@@ -175,7 +175,7 @@ impl Control {
             return;
         };
         // Clients do not announce what they are when they join: one that has joined anew may have more to say.
-        let silent = self.v2 && entry.tlvs.is_empty() && now.since(entry.told) >= SILENT;
+        let silent = self.v2 && !is_device(&entry.tlvs) && now.since(entry.told) >= SILENT;
         match entry.atm {
             Some(atm) if !entry.from_data && entry.asking.is_none() && !silent => {
                 let owner = Some((atm, entry.tlvs.clone()));

@@ -9,6 +9,11 @@
 use super::control::Control;
 use aerostat_wire::lane::{Tlv, TlvType};
 
+/// True if the TLVs say what device their owner is. It may have others (LLC multiplexing) and become one later.
+pub(super) fn is_device(tlvs: &[Tlv]) -> bool {
+    tlvs.iter().any(|tlv| tlv.kind == TlvType::DEVICE_TYPE)
+}
+
 /// True if the TLVs are those of an MPOA server (device types 1 and 3).
 pub(super) fn is_server(tlvs: &[Tlv]) -> bool {
     let device = tlvs.iter().find(|tlv| tlv.kind == TlvType::DEVICE_TYPE);

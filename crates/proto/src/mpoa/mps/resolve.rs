@@ -7,7 +7,7 @@ use aerostat_wire::nhrp::{Cie, Extension, Packet, code, flag, op};
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 
-use super::state::{Asked, Purpose, Reach, RouterExit, count};
+use super::state::{Asked, Purpose, Reach, RouterExit, Subject, count};
 use super::{Mps, TAG_ROUTER};
 use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
@@ -192,8 +192,13 @@ impl Mps {
         let Some((key, exit)) = fitting.max_by_key(|(key, _)| key.prefix_len) else {
             return false;
         };
-        let (covers, reach) = (key.prefix_len, exit.reach.clone());
-        self.take(request, &reach, covers, now);
+        let (key, aim, reach) = (*key, exit.target, exit.reach.clone());
+        self.take(request, &reach, key.prefix_len, now);
+        // A neighbour that was no client may have become one. Clients do not announce that to all, so as long as somebody asks for
+        // the exit the neighbour is asked for, too.
+        if matches!(reach, Reach::Neighbour { mpc: None, .. }) {
+            self.find(aim, Purpose::Recheck(Subject::Exit(key)), now);
+        }
         true
     }
 
