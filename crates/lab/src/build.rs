@@ -658,7 +658,10 @@ impl<'a> Builder<'a> {
         }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = pair(elan, model);
-            let (les, bus) = (les_config(elan, (les, bus), model), bus_config(elan, bus));
+            let (les, bus) = (
+                les_config(elan, (les, bus), model),
+                bus_config(elan, bus, model),
+            );
             if self.split {
                 let les = away(host.next_slot(), ServerConfig::Les(les));
                 let bus = away(host.next_slot() + 1, ServerConfig::Bus(bus));

@@ -172,8 +172,21 @@ section! {
         policies: Option<Vec<Vec<At<CriterionText>>>>,
         /// ELAN of clients that name none and are listed nowhere; default: the first.
         default: Option<At<String>>,
+        /// What one end system may have sent to all members of an ELAN.
+        quota: Option<QuotaFile>,
         /// The emulated LANs.
         elans: Table<Name, ElanFile>,
+    }
+}
+section! {
+    /// Frames a second that a BUS takes of one end system; a second's worth at once. The rest is dropped and counted.
+    QuotaFile {
+        /// Broadcast frames, 1pps to 1000000pps; default 1000pps.
+        broadcast: Option<At<FrameRate>>,
+        /// Frames for unknown destinations, and flush requests; default 2000pps.
+        unknown: Option<At<FrameRate>>,
+        /// Multicast frames; default 12500pps.
+        multicast: Option<At<FrameRate>>,
     }
 }
 section! {

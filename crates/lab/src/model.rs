@@ -18,7 +18,7 @@ mod elan;
 mod outside;
 mod traffic;
 
-pub use elan::{Elan, ForeignServers, LaneServer, Lis, NextHop};
+pub use elan::{BusQuota, Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use traffic::{Fault, FaultKind, Flow, FlowKind, SendRate, Service, Ticks};
 

@@ -261,6 +261,18 @@ pub fn send_rate(text: &str) -> Result<crate::model::SendRate, String> {
     bit_rate(text).map(crate::model::SendRate::Bits)
 }
 
+/// Frames per second, 1 to a million: `1000pps`.
+///
+/// # Errors
+/// A sentence without the value itself.
+pub fn frame_rate(text: &str) -> Result<u32, String> {
+    const EXPECTED: &str = "expected whole frames a second, 1pps to 1000000pps";
+    let number = text.strip_suffix("pps").map(str::trim);
+    let number = number.and_then(|number| number.parse::<u32>().ok());
+    let number = number.filter(|number| (1..=1_000_000).contains(number));
+    number.ok_or_else(|| EXPECTED.into())
+}
+
 /// `10 frames per 1s`: how many frames in what time make a flow.
 ///
 /// # Errors

@@ -69,11 +69,15 @@ pub(super) fn les_config(
     }
 }
 
-pub(super) fn bus_config(elan: &Elan, bus: AtmAddress) -> BusConfig {
-    BusConfig {
-        max_frame: elan.max_frame,
-        ..BusConfig::new(elan_name(elan), bus)
-    }
+pub(super) fn bus_config(elan: &Elan, bus: AtmAddress, model: &LaneServer) -> BusConfig {
+    let mut config = BusConfig::new(elan_name(elan), bus);
+    config.max_frame = elan.max_frame;
+    let params = &mut config.params;
+    let quota = model.quota;
+    params.broadcast_rate = quota.broadcast.unwrap_or(params.broadcast_rate);
+    params.unknown_rate = quota.unknown.unwrap_or(params.unknown_rate);
+    params.multicast_rate = quota.multicast.unwrap_or(params.multicast_rate);
+    config
 }
 
 #[cfg(test)]

@@ -31,6 +31,11 @@ scalar!(
     { "type": "string", "description": "packets per second or bits of payload per second", "examples": ["450pps", "2Mbps"] }
 );
 scalar!(
+    /// A number of frames a second.
+    FrameRate(u32), units::frame_rate,
+    { "type": "string", "description": "frames per second, 1 to 1000000", "examples": ["1000pps"] }
+);
+scalar!(
     /// A number of octets.
     Octets(usize), units::octets,
     { "type": ["string", "integer"], "description": "a number of octets", "examples": [1000, "64KiB"] }

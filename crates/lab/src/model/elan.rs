@@ -29,6 +29,8 @@ pub struct LaneServer {
     pub ilmi: bool,
     /// Version of the UNI.
     pub uni: Version,
+    /// Frames a second that a BUS takes of one end system.
+    pub quota: BusQuota,
 }
 
 impl LaneServer {
@@ -42,8 +44,21 @@ impl LaneServer {
             default: None,
             ilmi: false,
             uni: crate::plan::UNI,
+            quota: BusQuota::default(),
         }
     }
+}
+
+/// Frames a second that a BUS takes of one end system; `None`: the default of
+/// [`ServerParams`](aerostat_proto::lane::ServerParams).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusQuota {
+    /// Broadcast frames.
+    pub broadcast: Option<u32>,
+    /// Frames for unknown destinations, and flush requests.
+    pub unknown: Option<u32>,
+    /// Multicast frames.
+    pub multicast: Option<u32>,
 }
 
 /// One emulated LAN (Ethernet).

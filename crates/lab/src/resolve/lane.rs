@@ -3,9 +3,9 @@
 use super::{limits, outside};
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
-use crate::file::{ElanFile, LabFile, LaneFile, LecFile, Name, StandbyFile};
+use crate::file::{ElanFile, FrameRate, LabFile, LaneFile, LecFile, Name, StandbyFile};
 use crate::ipv6;
-use crate::model::{Elan, ElanId, ForeignServers, Lab, NodeKind};
+use crate::model::{BusQuota, Elan, ElanId, ForeignServers, Lab, NodeKind};
 use crate::plan;
 use aerostat_proto::lane::lecs::Criterion;
 use aerostat_proto::lane::{LecLimits, LecsConfig};
@@ -57,6 +57,19 @@ pub(super) fn policies(section: &LaneFile) -> Vec<Vec<Criterion>> {
     };
     let level = |level: &Vec<At<_>>| level.iter().map(criterion).collect();
     levels.iter().map(level).collect()
+}
+
+/// What a BUS takes of one end system, where it is said.
+pub(super) fn quota(section: &LaneFile) -> BusQuota {
+    let Some(quota) = &section.quota else {
+        return BusQuota::default();
+    };
+    let rate = |rate: &Option<At<FrameRate>>| rate.as_ref().map(|rate| rate.value.0);
+    BusQuota {
+        broadcast: rate(&quota.broadcast),
+        unknown: rate(&quota.unknown),
+        multicast: rate(&quota.multicast),
+    }
 }
 
 fn criterion(text: &At<crate::file::CriterionText>) -> Criterion {
@@ -129,7 +142,9 @@ pub(super) fn nothing_to_serve(section: &LaneFile, d: &mut Diagnostics) {
         .flatten()
         .map(|one| one.at);
     let default = section.default.iter().map(|one| one.at);
-    if let Some(at) = standby.chain(policies).chain(default).next() {
+    let quota = section.quota.iter().map(|one| one.place);
+    let others = quota.chain(default);
+    if let Some(at) = standby.chain(policies).chain(others).next() {
         d.error(
             at,
             "the lab has no LANE servers of its own to which this could apply",

@@ -252,6 +252,7 @@ impl Builder<'_> {
             (elan.les, elan.bus) = (les, bus);
         }
         let lecs = address.with_selector(plan::SELECTOR_LECS);
+        let quota = lane::quota(section);
         let uni = section.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0);
         self.finish(NodeKind::LaneServer(LaneServer {
             lecs,
@@ -259,6 +260,7 @@ impl Builder<'_> {
             default: lane::default(section, self.lab, d),
             ilmi: section.ilmi.as_ref().is_some_and(|ilmi| ilmi.value),
             uni,
+            quota,
             ..LaneServer::at(attachment)
         }));
         for (number, standby) in (2..).zip(section.standby.iter().flatten()) {
@@ -272,6 +274,7 @@ impl Builder<'_> {
                 lecs,
                 rank: usize::from(number) - 1,
                 uni,
+                quota,
                 ..LaneServer::at(attachment)
             }));
         }

@@ -5,11 +5,15 @@
 //! meanwhile), *failed* (it did not answer; the next packet asks again at once) and *permanent* (given by the lab, never asked,
 //! never changed). Hosts and routers have the same table, and neighbours of IPv6 (`router::six`) live by it, too.
 //!
+//! **A neighbour that is said to be elsewhere** is asked at the place where it was, by unicast, twice within two seconds. If it answers
+//! there, whoever said so is not believed, and not heard again for a second; if it does not, it has moved. So one forged ARP packet changes no neighbour that
+//! is there, and one that moves is found two seconds later; meanwhile what is known is used.
+//!
 //! **As Linux does** (`net/core/neighbour.c`): 3 requests 1 s apart, then everything that waits is dropped; 101 packets or 212992
 //! octets wait for one neighbour, and beyond that the oldest is dropped (`unres_qlen`, `unres_qlen_bytes`); a table of 1024
 //! (`gc_thresh3`). **Deviations**: there is no state *stale*: a neighbour is reachable for 5 minutes and not for about 30 s, and a
 //! question of its own confirms it, never TCP. A full table always makes room for a new neighbour (see `make_room`); in Linux it
-//! refuses.
+//! refuses. Linux believes a neighbour's new address at once, but for a second after the last (`locktime`).
 
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
@@ -114,6 +118,8 @@ pub struct NeighbourCounters {
     pub refused: u64,
     /// Neighbours that made room for others.
     pub evicted: u64,
+    /// Times that a neighbour was said to be elsewhere than it is known to be.
+    pub doubts: u64,
 }
 
 /// What can wait for a neighbour.
@@ -164,6 +170,8 @@ struct Neighbour<J> {
     failed: bool,
     /// Since it was last heard.
     used: bool,
+    /// Where it is said to be, while it is asked where it was.
+    claim: Option<[u8; 6]>,
     dropped: u64,
     pending: VecDeque<J>,
     /// Of these.
@@ -181,6 +189,7 @@ impl<J> Neighbour<J> {
             asked: 0,
             failed: false,
             used: false,
+            claim: None,
             dropped: 0,
             pending: VecDeque::new(),
             octets: 0,
@@ -339,6 +348,10 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         if neighbour.permanent {
             return;
         }
+        if neighbour.mac.is_some_and(|known| known != mac) {
+            return self.doubt(address, mac, now);
+        }
+        neighbour.claim = None;
         let changed = neighbour.mac.replace(mac) != Some(mac);
         (neighbour.due, neighbour.heard) = (due, Some(now));
         (neighbour.asked, neighbour.failed) = (0, false);
@@ -354,6 +367,41 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
             });
         }
         self.release(address, pending, questions, Some(mac));
+    }
+
+    /// Somebody says that a known neighbour is elsewhere: it is asked where it was. Of several claims the last counts.
+    fn doubt(&mut self, address: A, mac: [u8; 6], now: Instant) {
+        let retry = self.params.retry;
+        self.counters.doubts += 1;
+        let Some(neighbour) = self.table.get_mut(&address) else {
+            return;
+        };
+        if neighbour.claim.replace(mac).is_some() {
+            return;
+        }
+        // One that was heard a moment ago is asked a moment later: whoever goes on claiming costs a question a second.
+        let heard = neighbour.heard.filter(|heard| now.since(*heard) < retry);
+        let (due, asked) = match heard {
+            Some(heard) => (heard + retry, 2),
+            None => (now + retry, 1),
+        };
+        // Two questions are left.
+        neighbour.asked = self.params.attempts.saturating_sub(asked);
+        neighbour.due = Some(due);
+        let known = neighbour.mac;
+        self.note(Some(due));
+        if heard.is_none() {
+            self.counters.requests += 1;
+            self.events.push_back(ArpEvent::Ask { address, known });
+        }
+    }
+
+    /// A known neighbour does not answer where it was: it is where somebody said.
+    fn moved(&mut self, address: A, mac: [u8; 6], now: Instant) {
+        if let Some(neighbour) = self.table.get_mut(&address) {
+            (neighbour.mac, neighbour.claim) = (None, None);
+            self.learn(address, mac, false, now);
+        }
     }
 
     /// Whether there is room for one more: in a full table a neighbour makes way. That is one that has failed; or, for a
@@ -438,7 +486,8 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         let Some(neighbour) = self.table.get_mut(&address) else {
             return;
         };
-        let idle = neighbour.mac.is_some() && !neighbour.used && neighbour.asked == 0;
+        let quiet = neighbour.asked == 0 && neighbour.claim.is_none();
+        let idle = neighbour.mac.is_some() && !neighbour.used && quiet;
         if idle || neighbour.failed {
             let gone = self.table.remove(&address);
             self.forget(address, gone.and_then(|gone| gone.mac));
@@ -448,6 +497,8 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
             let known = neighbour.mac;
             self.counters.requests += 1;
             self.events.push_back(ArpEvent::Ask { address, known });
+        } else if let Some(claim) = neighbour.claim {
+            self.moved(address, claim, now);
         } else {
             self.fail(address, now);
         }
@@ -459,6 +510,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
             return;
         };
         let mac = neighbour.mac.take();
+        neighbour.claim = None;
         let pending = core::mem::take(&mut neighbour.pending);
         let questions = core::mem::take(&mut neighbour.questions);
         (neighbour.octets, neighbour.asked) = (0, 0);

@@ -24,6 +24,7 @@ pub mod lec;
 pub mod lecs;
 pub mod les;
 pub mod params;
+mod quota;
 #[cfg(test)]
 mod scenarios;
 pub mod split;

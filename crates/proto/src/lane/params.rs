@@ -151,6 +151,13 @@ pub struct ServerParams {
     pub registrations: usize,
     /// Most group addresses of which the BUS sends frames to some clients only, 0..=126. Frames for more go to all.
     pub groups: usize,
+    /// Broadcast frames that the BUS takes of one end system, frames a second; a second's worth at once. 0: as many as come.
+    pub broadcast_rate: u32,
+    /// Frames for unknown destinations and flush requests that it takes, likewise. More than of broadcast frames, so that nobody
+    /// can make a router that answers him use up its own.
+    pub unknown_rate: u32,
+    /// Multicast frames that the BUS takes of one end system, frames a second, likewise.
+    pub multicast_rate: u32,
 }
 
 impl Default for ServerParams {
@@ -163,6 +170,12 @@ impl Default for ServerParams {
             clients: 1024,
             registrations: 256,
             groups: 64,
+            // ARP asks once a second for each neighbour.
+            broadcast_rate: 1000,
+            // A client sends 10 frames a second to each unknown destination (C10, C11).
+            unknown_rate: 2000,
+            // 150 Mb/s of frames of 1500 octets are 12 500.
+            multicast_rate: 12_500,
         }
     }
 }

@@ -539,3 +539,71 @@ fn nhrp_of_a_station_that_lies() {
 fn ipv4(a: u8, b: u8, c: u8, d: u8) -> IpAddr {
     Ipv4Addr::new(a, b, c, d).into()
 }
+
+/// An ARP packet in an Ethernet frame to all.
+fn arp(reply: bool, mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
+    let kind: &[u8] = &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1 + u8::from(reply)];
+    let (from, to) = (sender.octets(), target.octets());
+    let packet = [&[0xff; 6], &mac.0[..], kind, &mac.0, &from, &[0; 6], &to];
+    let mut frame = packet.concat();
+    frame.resize(60, 0);
+    frame
+}
+
+/// A member says of another's address that it is at its own place: by a request and by an answer, once, and then ten times a second.
+/// The router asks back; no packet and no shortcut is lost.
+#[test]
+fn forged_arp_interrupts_nothing() {
+    let (mut bench, foe) = settled(63, &[]);
+    let bus = foe.lane(&bench, 0xc0);
+    let (h1, router) = (Ipv4Addr::new(10, 1, 0, 10), Ipv4Addr::new(10, 1, 0, 1));
+    let lost = |bench: &Bench| count(bench, "r1", "mps", "purges_sent");
+    let before = lost(&bench);
+    let far = far(&bench);
+    for round in 0..100 {
+        let frame = arp(round % 2 == 0, foe.mac, h1, router);
+        bench.send_raw(foe.node, bus, DataFrame::encode(foe.lecid, &frame));
+        let pause = if round == 0 { 5000 } else { 100 };
+        bench.run(Duration::from_millis(pause));
+        bench
+            .all_by(&far, Path::Shortcut)
+            .unwrap_or_else(|why| bench.fail(&why));
+    }
+    for name in ["there", "back", "third", "near", "ping"] {
+        let rate = if name == "ping" { 5 } else { 25 };
+        let share = share(&bench, bench.flow(name), 10, rate);
+        assert!(share > 0.98, "{name}: {share}");
+    }
+    assert_eq!(lost(&bench), before, "no client was told to stop");
+    let doubts = count(&bench, "r1", "arp", "doubts");
+    assert!(doubts >= 50, "{doubts}");
+    finish(bench, &foe);
+}
+
+/// Five thousand ARP requests a second from senders that do not exist, to all: the BUS takes its quota of them, and the packets of the
+/// others go on.
+#[test]
+fn a_flood_of_broadcast_frames_is_held_to_its_quota() {
+    let (mut bench, foe) = settled(64, &[]);
+    let bus = foe.lane(&bench, 0xc0);
+    let router = Ipv4Addr::new(10, 1, 0, 1);
+    for n in 0..25_000_u32 {
+        let mut strange = MacAddr([2, 0x66, 0, 0, 0, 0]);
+        strange.0[2..].copy_from_slice(&n.to_be_bytes());
+        let sender = Ipv4Addr::new(10, 1, 0, 70 + (n % 180) as u8);
+        let frame = arp(false, strange, sender, router);
+        bench.send_raw(foe.node, bus, DataFrame::encode(foe.lecid, &frame));
+        bench.run(Duration::from_micros(200));
+    }
+    for name in ["there", "back", "third", "near", "ping"] {
+        let rate = if name == "ping" { 5 } else { 25 };
+        let share = share(&bench, bench.flow(name), 5, rate);
+        assert!(share > 0.95, "{name}: {share}");
+    }
+    let dropped = count(&bench, "lane", "bus", "over_broadcast");
+    // A second's worth at once, then a thousand a second for five seconds.
+    assert!((18_990..=19_010).contains(&dropped), "{dropped}");
+    // The router's answers to all those senders are within its own quota.
+    assert_eq!(count(&bench, "lane", "bus", "over_unknown"), 0);
+    finish(bench, &foe);
+}

@@ -62,7 +62,8 @@ fn row(interface: &str, view: &NeighbourView, now: Instant) -> Vec<Value> {
 fn sum(all: &[NeighbourCounters]) -> Vec<(&'static str, u64)> {
     let mut sum: Vec<(&'static str, u64)> = Vec::new();
     for of in all {
-        let counts: &[_] = counts!(of; requests, failures, overflows, unanswered, refused, evicted);
+        let counts: &[_] =
+            counts!(of; requests, failures, overflows, unanswered, refused, evicted, doubts);
         for (place, (name, value)) in counts.iter().enumerate() {
             match sum.get_mut(place) {
                 Some((_, total)) => *total += value,

@@ -116,7 +116,10 @@ pub(super) fn les_tables(les: &les::LesSnapshot) -> Vec<Table> {
 }
 
 pub(super) fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
-    let mut clients = Table::new("clients", &["elan", "lecid", "address", "forward", "vc"]);
+    let mut clients = Table::new(
+        "clients",
+        &["elan", "lecid", "address", "forward", "vc", "dropped"],
+    );
     for row in &bus.clients {
         clients.row(vec![
             text(bus.elan),
@@ -124,9 +127,11 @@ pub(super) fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
             text(row.address),
             if row.forward { "yes" } else { "no" }.into(),
             row.vc.map(text).into(),
+            row.dropped.into(),
         ]);
     }
-    let counters = counts!(bus.counters; group, selective, unicast, flushes, octets, forged, bad_length, calls_refused);
+    let counters = counts!(bus.counters; group, selective, unicast, flushes, octets, forged, bad_length, calls_refused,
+        over_broadcast, over_unknown, over_multicast);
     let mut groups = Table::new("groups", &["group", "clients"]);
     for (mac, clients) in &bus.groups {
         groups.row(vec![text(mac), (*clients as u64).into()]);

@@ -256,3 +256,62 @@ proptest! {
         }
     }
 }
+
+/// The neighbour is where it was: a thousand forged packets cost it a question a second, and change nothing.
+#[test]
+fn a_forged_address_is_asked_back_and_not_believed() {
+    let mut table = Table::new(ArpParams::default());
+    table.learn(peer(1), MAC, true, at(0));
+    events(&mut table);
+    let thief = [2, 6, 6, 6, 6, 6];
+    for second in 10..20 {
+        for _ in 0..100 {
+            table.learn(peer(1), thief, true, at(second));
+        }
+        assert_eq!(table.lookup(peer(1)), Some(MAC));
+        let asked = events(&mut table);
+        assert!(
+            matches!(
+                asked[..],
+                [ArpEvent::Ask {
+                    known: Some(MAC),
+                    ..
+                }]
+            ),
+            "{asked:?}"
+        );
+        // It answers, and nobody hears of any change.
+        table.learn(peer(1), MAC, false, at(second));
+        table.timeout(at(second));
+        assert!(events(&mut table).is_empty());
+    }
+    assert_eq!(table.counters().doubts, 1000);
+}
+
+/// It answers no more where it was: two questions and two seconds later it is where it says; what is sent meanwhile goes the old way.
+#[test]
+fn a_neighbour_that_has_moved_is_found_after_two_seconds() {
+    let mut table = Table::new(ArpParams::default());
+    table.learn(peer(1), MAC, true, at(0));
+    events(&mut table);
+    let new = [2, 7, 7, 7, 7, 7];
+    table.learn(peer(1), new, true, at(10));
+    table.timeout(at(11));
+    assert_eq!(table.lookup(peer(1)), Some(MAC));
+    let asked = |event: &ArpEvent<_>| {
+        matches!(
+            event,
+            ArpEvent::Ask {
+                known: Some(MAC),
+                ..
+            }
+        )
+    };
+    assert_eq!(events(&mut table).iter().filter(|e| asked(e)).count(), 2);
+    table.timeout(at(12));
+    assert_eq!(table.lookup(peer(1)), Some(new));
+    let told = events(&mut table);
+    let changed = |event: &ArpEvent<_>| matches!(event, ArpEvent::Changed { mac: Some(mac), .. } if *mac == new);
+    assert!(told.iter().any(changed), "{told:?}");
+    assert_eq!(state(&table, peer(1)), Some(NeighbourState::Reachable));
+}

@@ -11,6 +11,9 @@
 //! goes the same way, so that it cannot overtake data. Frames wait in the host's queues, not here; the driver keeps the
 //! maximum frame age S5 ([`super::ServerParams::max_frame_age`]).
 //!
+//! **Quota**. Of one end system it takes [`super::ServerParams::broadcast_rate`] broadcast frames a second,
+//! [`super::ServerParams::unknown_rate`] unknown and flush frames, [`super::ServerParams::multicast_rate`] multicast frames (`quota.rs`); the rest is dropped, counted and told of. The standard leaves it to the BUS whether it limits its clients.
+//!
 //! **Standards**: LUNI 2.0 clause 4.5, 5.5; facts book "LANE" §16b.
 //!
 //! **Selective multicast** (`groups.rs`). The BUS is the selective multicast server of its ELAN, too. A client that registers the
@@ -25,6 +28,7 @@
 mod groups;
 
 use super::ServerParams;
+use super::quota::{Quota, Verdict};
 use super::tree::{Tree, TreeEvent};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
@@ -108,6 +112,12 @@ pub struct BusCounters {
     pub bad_length: u64,
     /// Calls refused: no member, a second one of the same client, or a bound was met.
     pub calls_refused: u64,
+    /// Broadcast frames dropped because their sender had used up its quota.
+    pub over_broadcast: u64,
+    /// The same of frames for unknown destinations and of flush requests.
+    pub over_unknown: u64,
+    /// The same of multicast frames.
+    pub over_multicast: u64,
 }
 
 struct Member {
@@ -132,6 +142,9 @@ pub struct Bus {
     by_address: BTreeMap<AtmAddress, ConnId>,
     /// Members that want frames of some groups only.
     selective: usize,
+    broadcast: Quota,
+    unknown: Quota,
+    multicast: Quota,
     /// Multicast forward to all.
     tree: Tree,
     /// Multicast forward by group.
@@ -154,6 +167,8 @@ pub struct BusRow {
     pub forward: bool,
     /// By a copy of its own.
     pub copy: bool,
+    /// Frames of its end system dropped because they exceeded a quota.
+    pub dropped: u64,
 }
 
 /// A BUS, seen from outside.
@@ -179,6 +194,10 @@ impl Bus {
     pub fn new(config: BusConfig) -> Self {
         let sdu = config.max_frame.octets().unwrap_or(1516);
         let sap = Sap::LANE_MULTICAST_ETHERNET;
+        let params = &config.params;
+        let broadcast = Quota::new(params.broadcast_rate, params.clients);
+        let unknown = Quota::new(params.unknown_rate, params.clients);
+        let multicast = Quota::new(params.multicast_rate, params.clients);
         Self {
             tree: Tree::new(config.address, sap, sdu, &config.params),
             groups: Groups::new(config.address, sdu, &config.params),
@@ -189,6 +208,9 @@ impl Bus {
             clients: BTreeMap::new(),
             by_address: BTreeMap::new(),
             selective: 0,
+            broadcast,
+            unknown,
+            multicast,
             counters: BusCounters::default(),
             out: VecDeque::new(),
         }
@@ -202,6 +224,10 @@ impl Bus {
             vc: client.vc,
             forward: self.tree.reaches(client.address),
             copy: self.tree.copies(client.address),
+            dropped: [&self.broadcast, &self.unknown, &self.multicast]
+                .map(|quota| quota.dropped(client.address))
+                .iter()
+                .sum(),
         });
         BusSnapshot {
             elan: self.config.elan,
@@ -287,7 +313,7 @@ impl Bus {
                 conn, calling, sap, ..
             } => self.incoming(conn, calling, sap),
             AtmEvent::Received { conn, sdu } if self.clients.contains_key(&conn) => {
-                self.sdu(conn, sdu);
+                self.sdu(conn, sdu, now);
             }
             AtmEvent::Connected { conn, vc } if self.clients.contains_key(&conn) => {
                 if let Some(client) = self.clients.get_mut(&conn) {
@@ -352,13 +378,49 @@ impl Bus {
         self.groups.plan(wants, now);
     }
 
-    fn sdu(&mut self, conn: ConnId, sdu: &[u8]) {
-        let lecid = self.clients.get(&conn).map_or(0, |client| client.lecid);
+    /// Whether a frame is within the quota of its sender; `to` is `None` for a flush request.
+    fn may_send(&mut self, sender: AtmAddress, to: Option<MacAddr>, now: Instant) -> bool {
+        let counters = &mut self.counters;
+        let (quota, counter, kind) = match to {
+            Some(MacAddr::BROADCAST) => (
+                &mut self.broadcast,
+                &mut counters.over_broadcast,
+                "broadcast",
+            ),
+            Some(to) if to.is_group() => (
+                &mut self.multicast,
+                &mut counters.over_multicast,
+                "multicast",
+            ),
+            _ => (&mut self.unknown, &mut counters.over_unknown, "unknown"),
+        };
+        let verdict = quota.take(sender, now);
+        if verdict == Verdict::Pass {
+            return true;
+        }
+        *counter += 1;
+        if verdict == Verdict::Tell {
+            let text =
+                format!("{sender} sends more {kind} frames than its quota: the rest is dropped");
+            let trace = Trace::milestone("bus.over-quota", text).with("address", sender);
+            self.out.push_back(Output::Trace(trace.with("kind", kind)));
+        }
+        false
+    }
+
+    fn sdu(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
+        let client = self.clients.get(&conn);
+        let (sender, lecid) = client.map_or((AtmAddress::ZERO, 0), |client| {
+            (client.address, client.lecid)
+        });
         if is_control(sdu) {
             let flush = match Control::decode(sdu) {
                 Ok(Control::Frame(frame)) => frame.op == OpCode::FLUSH && frame.lecid == lecid,
                 Ok(_) | Err(_) => false,
             };
+            if flush && !self.may_send(sender, None, now) {
+                return;
+            }
             if flush {
                 self.counters.flushes += 1;
                 self.tree.send(sdu);
@@ -376,6 +438,9 @@ impl Bus {
         } else if data.lecid != lecid && data.lecid != 0 {
             self.counters.forged += 1;
         } else {
+            if !self.may_send(sender, Some(data.destination), now) {
+                return;
+            }
             self.counters.octets += sdu.len() as u64;
             if data.destination.is_group() {
                 self.counters.group += 1;

@@ -17,6 +17,9 @@ split_record!(ServerParams {
     clients,
     registrations,
     groups,
+    broadcast_rate,
+    unknown_rate,
+    multicast_rate,
 });
 split_record!(AddressPattern { value, mask });
 split_record!(Elan {
@@ -93,6 +96,7 @@ split_record!(BusRow {
     vc,
     forward,
     copy,
+    dropped,
 });
 split_record!(BusCounters {
     group,
@@ -103,6 +107,9 @@ split_record!(BusCounters {
     forged,
     bad_length,
     calls_refused,
+    over_broadcast,
+    over_unknown,
+    over_multicast,
 });
 split_record!(BusSnapshot {
     elan,
