@@ -368,12 +368,15 @@ section! {
         tick: Option<At<Time>>,
         /// With tick: time between datagrams of one tick; default 0s.
         spacing: Option<At<Time>>,
-        /// Octets of payload: of a datagram, echo, write or request; default: tcp 8192, udp 1000, ping 56, rr 1.
+        /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), of a
+        /// write or a request (1 to 1048576); default: tcp 8192, udp 1000, ping 56, rr 1.
         size: Option<At<Octets>>,
-        /// When it starts; default 0s.
+        /// When it starts; default: as soon as both its hosts have joined their networks.
         start: Option<At<Time>>,
         /// How long it sends; default: to the end.
         duration: Option<At<Time>>,
+        /// What this flow is there to show, if that is a failure: loss, or nothing (that arrives); it is no warning then.
+        expect: Option<At<ExpectText>>,
     }
 }
 section! {

@@ -8,6 +8,7 @@
 //! wrong and where. [`model::Lab`] is plain data: the drivers build their nodes from it alone. [`schema`] is the
 //! JSON Schema of the file, made from the same definitions as its reader.
 
+pub mod books;
 pub mod build;
 pub mod diag;
 pub mod event;
@@ -21,6 +22,7 @@ pub mod plan;
 mod resolve;
 pub mod routing;
 pub mod settings;
+pub mod starts;
 #[doc(hidden)]
 pub mod tree;
 pub mod units;

@@ -20,7 +20,7 @@ mod traffic;
 
 pub use elan::{BusQuota, Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
-pub use traffic::{Fault, FaultKind, Flow, FlowKind, SendRate, Service, Ticks};
+pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
@@ -446,6 +446,15 @@ impl Lab {
             NodeKind::Host(host) => host.bridge.get(place?),
             _ => None,
         }
+    }
+    /// IP addresses of a node's stack, and of the hosts on the Ethernet segment behind it.
+    pub fn addresses_of(&self, id: NodeId) -> impl Iterator<Item = Ipv4Addr> {
+        let behind: &[SegmentHost] = match &self.node(id).kind {
+            NodeKind::Host(host) => &host.bridge,
+            _ => &[],
+        };
+        let own = self.node(id).lecs().iter().map(|lec| lec.ip);
+        own.chain(behind.iter().map(|host| host.ip))
     }
     /// The nodes with their ids.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {

@@ -526,6 +526,8 @@ impl<'a> Driver<'a> {
                     }
                 }
                 Output::Sample(sample) => self.stats.record(&sample),
+                Output::Lost(place, at, head) => self.stats.lost(&head, place, at),
+                Output::Joined(..) => {}
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
                 Output::Finished(node, app, _) => {
                     let name = self

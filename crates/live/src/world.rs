@@ -27,6 +27,7 @@ use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
 use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent, Waits};
 use aerostat_node::interface::Phase;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
+use aerostat_node::ip::books::{Place, Spot};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{self, PortNo, Switch};
@@ -56,6 +57,10 @@ pub enum Output {
     Sample(Sample),
     /// A program of an embedded host ended.
     Finished(NodeId, AppId, AppResult),
+    /// A packet was lost, or a cell of it: an SDU, a frame or a packet, or the head of one.
+    Lost(Place, Instant, Vec<u8>),
+    /// All interfaces of an end system are members of their networks now (true), or not all any more.
+    Joined(NodeId, bool),
     /// Cells for the far end of a link out of the lab.
     Outside(NodeId, CellRun),
     /// A frame for a daemon of a node.
@@ -510,6 +515,11 @@ impl World {
                         StationEvent::Sample(sample) => Output::Sample(sample),
                         StationEvent::Finished(app, result) => Output::Finished(id, app, result),
                         StationEvent::Daemon(role, frame) => Output::Daemon(id, role, frame),
+                        StationEvent::Lost(cause, head) => {
+                            let spot = Spot::Node(id.0);
+                            Output::Lost(Place { spot, cause }, time, head)
+                        }
+                        StationEvent::Joined(joined) => Output::Joined(id, joined),
                         StationEvent::Trace(trace) => Output::Trace(id, time, trace),
                     });
                 }

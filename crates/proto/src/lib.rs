@@ -6,6 +6,7 @@
 pub mod atm;
 pub mod clip;
 pub mod deadlines;
+pub mod discard;
 pub mod ilmi;
 pub mod lane;
 pub mod machine;

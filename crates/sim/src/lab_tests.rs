@@ -25,6 +25,7 @@ impl Observer<LabEvent> for Log {
             LabEvent::Finished(app, result) => {
                 self.results.insert(app, result);
             }
+            LabEvent::Lost(..) | LabEvent::Joined(_) => {}
         }
     }
 }

@@ -57,8 +57,25 @@ pub fn machine(
     Some(LabNode::station(Station::new(host, rate)))
 }
 
-/// Switches every node on and starts the programs that make the lab's traffic.
+/// Switches every node on and starts the programs that make the lab's traffic, at their times: also those that a
+/// [`LabRun`](crate::run::LabRun) would let wait until their hosts have joined.
 pub fn start(
+    world: &mut World<LabNode>,
+    lab: &Lab,
+    builder: &Builder<'_>,
+    observer: &mut impl Observer<LabEvent>,
+) {
+    power_on(world, lab, builder, observer);
+    for (node, behind, program) in programs(lab) {
+        let command = HostCommand::app(behind, AppCommand::Start(program));
+        world.with_node(NodeId(node.0), observer, |node, now| {
+            node.command(command, now);
+        });
+    }
+}
+
+/// Switches every node on.
+pub fn power_on(
     world: &mut World<LabNode>,
     lab: &Lab,
     builder: &Builder<'_>,
@@ -70,10 +87,4 @@ pub fn start(
         .filter_map(|id| Some((id, machine(lab, builder, id, 0, now)?)));
     let machines: Vec<_> = machines.collect();
     world.power_on_all(machines, observer);
-    for (node, behind, program) in programs(lab) {
-        let command = HostCommand::app(behind, AppCommand::Start(program));
-        world.with_node(NodeId(node.0), observer, |node, now| {
-            node.command(command, now);
-        });
-    }
 }

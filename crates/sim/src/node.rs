@@ -1,7 +1,8 @@
 //! What the world asks of a node, and what it tells those who watch.
 
 use crate::world::{LinkEnd, NodeId};
-use aerostat_node::atm::{CellRun, DropReason, OutputPort, Pdu};
+use aerostat_node::atm::{CellRun, DropReason, DroppedPdu, OutputPort, Pdu};
+use aerostat_node::ip::books::Place;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
@@ -44,6 +45,16 @@ pub trait Node {
     fn poll_output(&mut self) -> Option<NodeOutput<Self::Event, Self::Report>>;
     /// When [`Self::handle_timeout`] is next needed.
     fn poll_timeout(&self) -> Option<Instant>;
+    /// From now on it remembers which packets it loses.
+    fn keep_books(&mut self) {}
+    /// The next PDU that lost cells in its fabric, and the port where it came in.
+    fn poll_discard(&mut self) -> Option<(u16, DroppedPdu)> {
+        None
+    }
+    /// Shows every packet, frame or SDU that waits in it, apart from its output ports.
+    fn held(&self, see: &mut dyn FnMut(&[u8])) {
+        let _ = see;
+    }
     /// The transmitter of a port.
     fn output_port(&mut self, port: u16) -> Option<&mut OutputPort>;
 }
@@ -88,6 +99,13 @@ pub trait Observer<E> {
     fn event(&mut self, _node: NodeId, _event: E, _now: Instant) {}
     /// An SDU passed a link end that is watched.
     fn packet(&mut self, _packet: &Packet<'_>) {}
+    /// With [`World::keep_books`](crate::World::keep_books): a packet was lost, or a cell of it. `octets` are an SDU, a frame
+    /// or a packet, or the head of one.
+    fn lost(&mut self, _place: Place, _octets: &[u8], _at: Instant) {}
+    /// True to make [`World::run_until`](crate::World::run_until) return after the present event.
+    fn interrupts(&mut self) -> bool {
+        false
+    }
 }
 
 /// Nobody watches.

@@ -4,10 +4,11 @@ use crate::node::{Node, NodeOutput};
 use crate::world::NodeId;
 use aerostat_lab::model;
 use aerostat_lab::routing::Routing;
-use aerostat_node::atm::{CellRun, OutputPort, Pdu, PortVc};
+use aerostat_node::atm::{CellRun, DroppedPdu, OutputPort, Pdu, PortVc};
 use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppId, AppResult};
+use aerostat_node::ip::books::Cause;
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Instant, Machine};
@@ -24,6 +25,10 @@ pub enum LabEvent {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
+    /// An end system lost a packet, a frame or an SDU, or the head of one.
+    Lost(Cause, Vec<u8>),
+    /// All interfaces of an end system are members of their networks now (true), or not all any more.
+    Joined(bool),
 }
 
 /// An end system in the world.
@@ -140,6 +145,8 @@ impl StationNode {
                 StationEvent::Finished(app, result) => {
                     NodeOutput::Event(LabEvent::Finished(app, result))
                 }
+                StationEvent::Lost(cause, head) => NodeOutput::Event(LabEvent::Lost(cause, head)),
+                StationEvent::Joined(joined) => NodeOutput::Event(LabEvent::Joined(joined)),
                 StationEvent::Trace(trace) => NodeOutput::Trace(trace),
             });
         }
@@ -187,7 +194,7 @@ impl Node for LabNode {
         match self {
             // Cells that neither end a PDU nor are OAM only wait in the adapter: the host need not know.
             Self::Station(node) if run.is_user() && !run.ends_pdu() => {
-                node.station.nic_mut().receive(run, now);
+                node.station.receive_middle(run, now);
                 None
             }
             Self::Station(_) => Some(run),
@@ -248,6 +255,26 @@ impl Node for LabNode {
         match self {
             Self::Station(node) => node.station.poll_timeout(),
             Self::Switch(switch) => switch.poll_timeout(),
+        }
+    }
+
+    fn keep_books(&mut self) {
+        match self {
+            Self::Station(node) => node.station.keep_books(),
+            Self::Switch(switch) => switch.fabric_mut().log_discards(),
+        }
+    }
+
+    fn poll_discard(&mut self) -> Option<(u16, DroppedPdu)> {
+        match self {
+            Self::Station(_) => None,
+            Self::Switch(switch) => switch.fabric_mut().take_discard(),
+        }
+    }
+
+    fn held(&self, see: &mut dyn FnMut(&[u8])) {
+        if let Self::Station(node) = self {
+            node.station.host().held(see);
         }
     }
 

@@ -11,10 +11,12 @@ use aerostat_lab::build::{Builder, Flavour, programs};
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{self, FaultKind, Service};
+use aerostat_lab::starts::Starts;
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppCommand, AppResult};
-use aerostat_node::ip::flow_stats::{FlowReport, FlowStats};
+use aerostat_node::ip::books::{Cause, Place, Spot};
+use aerostat_node::ip::flow_stats::{Census, FlowReport, FlowStats};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::pcapng::Direction;
 use aerostat_wire::summary;
@@ -63,6 +65,10 @@ pub struct RunReport {
     pub circuits: Circuits,
     /// State of every node at the end: name, and the tables of each kind that it has.
     pub nodes: Vec<NodeState>,
+    /// Flows that have never started, because their hosts have not joined; numbers are those of the lab.
+    pub not_started: Vec<usize>,
+    /// Nodes of which an interface has never been a member of its network.
+    pub not_joined: Vec<String>,
 }
 
 /// A node's name, and its tables by kind.
@@ -83,6 +89,7 @@ pub struct LabRun<'a> {
     lives: Vec<u32>,
     /// All links are watched.
     tapped: bool,
+    starts: Starts,
     seen: Seen<'a>,
 }
 
@@ -91,6 +98,10 @@ struct Seen<'a> {
     lab: &'a Lab,
     watcher: &'a mut dyn Watcher,
     stats: FlowStats,
+    /// By node: all its interfaces are members of their networks; and whether they ever were.
+    joined: Vec<(bool, bool)>,
+    /// Somebody has joined who has not been looked at.
+    news: bool,
     finished: Vec<(usize, &'static str, AppResult)>,
     captures: Vec<Capture<BufWriter<File>>>,
     /// If the watcher wants messages: names for their texts.
@@ -104,7 +115,7 @@ impl Observer<LabEvent> for Seen<'_> {
         self.watcher
             .event(&Event::new(now, &self.lab.nodes[node.0].name, &trace));
     }
-    fn event(&mut self, _node: NodeId, event: LabEvent, _now: Instant) {
+    fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
         match event {
             LabEvent::Sample(sample) => self.stats.record(&sample),
             LabEvent::Finished(app, result) => {
@@ -115,7 +126,22 @@ impl Observer<LabEvent> for Seen<'_> {
                 };
                 self.finished.push((app.0 as usize / 2, role, result));
             }
+            LabEvent::Lost(cause, head) => {
+                let spot = Spot::Node(node.0);
+                self.stats.lost(&head, Place { spot, cause }, now);
+            }
+            LabEvent::Joined(joined) => {
+                let known = &mut self.joined[node.0];
+                *known = (joined, known.1 || joined);
+                self.news |= joined;
+            }
         }
+    }
+    fn lost(&mut self, place: Place, octets: &[u8], at: Instant) {
+        self.stats.lost(octets, place, at);
+    }
+    fn interrupts(&mut self) -> bool {
+        self.news
     }
     fn packet(&mut self, packet: &Packet<'_>) {
         self.message(packet);
@@ -157,7 +183,10 @@ impl<'a> LabRun<'a> {
     #[must_use]
     pub fn new(lab: &'a Lab, watcher: &'a mut dyn Watcher) -> Self {
         let builder = Builder::new(lab, lab.seed, Flavour::Embedded);
-        let world = lab_world::build(lab, lab.seed);
+        let mut world = lab_world::build(lab, lab.seed);
+        if !lab.traffic.is_empty() {
+            world.keep_books();
+        }
         let stats = FlowStats::new(builder.flows());
         let (finished, captures) = (Vec::new(), Vec::new());
         let names = watcher.wants_messages().then(|| Names::new(lab));
@@ -166,6 +195,8 @@ impl<'a> LabRun<'a> {
             lab,
             watcher,
             stats,
+            joined: vec![(false, false); lab.nodes.len()],
+            news: false,
             finished,
             captures,
             names,
@@ -177,6 +208,7 @@ impl<'a> LabRun<'a> {
             world,
             lives: vec![0; lab.nodes.len()],
             tapped: false,
+            starts: Starts::new(lab),
             seen,
         };
         if traced {
@@ -267,12 +299,16 @@ impl<'a> LabRun<'a> {
 
     /// Switches all nodes on and starts the lab's programs.
     pub fn start(&mut self) {
-        lab_world::start(&mut self.world, self.lab, &self.builder, &mut self.seen);
+        lab_world::power_on(&mut self.world, self.lab, &self.builder, &mut self.seen);
+        for (id, _) in self.lab.nodes() {
+            self.start_programs(id);
+        }
+        self.start_ready();
     }
 
     fn start_programs(&mut self, id: model::NodeId) {
         for (node, behind, spec) in programs(self.lab) {
-            if node == id {
+            if node == id && !self.starts.holds_back(&spec) {
                 self.command(id, HostCommand::app(behind, AppCommand::Start(spec)));
             }
         }
@@ -301,11 +337,11 @@ impl<'a> LabRun<'a> {
                 && at <= next
             {
                 next = at;
-                self.world.run_until(next, &mut self.seen);
+                self.step(next);
                 self.fault(what);
                 fault = faults.next();
             } else {
-                self.world.run_until(next, &mut self.seen);
+                self.step(next);
             }
             self.seen.watcher.progress(next, until);
             if self.seen.watcher.interrupted() {
@@ -314,20 +350,69 @@ impl<'a> LabRun<'a> {
         }
     }
 
+    /// Runs to `until`; traffic that waits for its hosts starts at the very moment that they have joined.
+    fn step(&mut self, until: Instant) {
+        loop {
+            self.world.run_until(until, &mut self.seen);
+            if !std::mem::take(&mut self.seen.news) {
+                return;
+            }
+            self.start_ready();
+        }
+    }
+
+    /// Starts what waits for hosts that have joined now.
+    fn start_ready(&mut self) {
+        let now = self.world.now();
+        let seen = &mut self.seen;
+        seen.news = false;
+        for (node, behind, spec) in self.starts.ready(self.lab, |id| seen.joined[id.0].0, now) {
+            let flow = &self.lab.traffic[spec.id.0 as usize / 2];
+            let [from, to] = self.lab.ends_of(flow);
+            let text = format!("traffic {} starts: {from} and {to} have joined", flow.name);
+            let trace = Trace::milestone("traffic.started", text).with("flow", &flow.name);
+            let name = &self.lab.node(node).name;
+            seen.watcher.event(&Event::new(now, name, &trace));
+            let command = HostCommand::app(behind, AppCommand::Start(spec));
+            let id = NodeId(node.0);
+            self.world
+                .with_node(id, seen, |node, now| node.command(command, now));
+        }
+    }
+
+    /// When the run ends if nobody says anything else: as [`Lab::end`], counted from the time that each flow starts.
+    #[must_use]
+    pub fn end(&self) -> Instant {
+        self.starts.end(self.lab)
+    }
+
+    /// Switches a node off.
+    fn power_off(&mut self, node: model::NodeId) {
+        let (id, now) = (NodeId(node.0), self.world.now());
+        self.world.power_off(id, &mut self.seen);
+        self.seen.joined[node.0].0 = false;
+        let (spot, cause) = (Spot::Node(node.0), Cause::Off);
+        for address in self.lab.addresses_of(node) {
+            let place = Place { spot, cause };
+            self.seen.stats.host_off(address, place, now);
+        }
+    }
+
     /// Lets something break, or mends it, now.
     pub fn fault(&mut self, what: FaultKind) {
         let (node, trace) = event::of_fault(self.lab, what);
         self.seen.trace(NodeId(node.0), trace, self.world.now());
         match what {
-            FaultKind::Crash(node, None) => self.world.power_off(NodeId(node.0), &mut self.seen),
+            FaultKind::Crash(node, None) => self.power_off(node),
             FaultKind::Restart(node, None) => {
-                self.world.power_off(NodeId(node.0), &mut self.seen);
+                self.power_off(node);
                 self.lives[node.0] += 1;
                 let (id, life, now) = (NodeId(node.0), self.lives[node.0], self.world.now());
                 let fresh = lab_world::machine(self.lab, &self.builder, id, life, now);
                 if let Some(fresh) = fresh {
                     self.world.power_on(id, fresh, &mut self.seen);
                 }
+                self.starts.again(self.lab, node);
                 self.start_programs(node);
             }
             FaultKind::Crash(node, Some(service)) => {
@@ -353,6 +438,16 @@ impl<'a> LabRun<'a> {
             return Err(error);
         }
         let end = self.world.now();
+        self.world.settle_books(&mut self.seen);
+        let mut census = Census::new();
+        let stats = &self.seen.stats;
+        self.world
+            .census(&mut |octets| stats.note_held(octets, &mut census));
+        let flows = self.seen.stats.report_with(end, Some(&census));
+        let never = |id: &model::NodeId| !self.seen.joined[id.0].1;
+        let members = self.lab.nodes().filter(|(_, node)| !node.lecs().is_empty());
+        let not_joined = members.filter(|(id, _)| !self.lab.traffic.is_empty() && never(id));
+        let not_joined = not_joined.map(|(_, node)| node.name.clone()).collect();
         let nodes = self.lab.nodes().map(|(id, node)| {
             let running = self.world.node(NodeId(id.0));
             let tables = SHOWN
@@ -362,9 +457,11 @@ impl<'a> LabRun<'a> {
         });
         Ok(RunReport {
             end,
-            flows: self.seen.stats.report(end),
+            flows,
             circuits: circuits::read(self.lab, &self.world),
             nodes: nodes.collect(),
+            not_started: self.starts.missing(),
+            not_joined,
             programs: self.seen.finished,
         })
     }
@@ -418,6 +515,13 @@ pub fn run_and_record(
         running.record(file)?;
     }
     running.start();
-    running.run_until(Instant::ZERO + lab.end());
-    running.finish()
+    loop {
+        let end = running.end();
+        running.run_until(end);
+        let stopped = running.world.exhausted() || running.seen.watcher.interrupted();
+        // A flow that has started meanwhile may have moved the end.
+        if stopped || running.end() <= end {
+            return running.finish();
+        }
+    }
 }

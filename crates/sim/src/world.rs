@@ -15,6 +15,8 @@
 //! one instant happen in the order of their sources, which is that of creation. Nothing else decides
 //! anything, so a world is a function of its construction, its seed and the calls made on it.
 
+mod books;
+
 use crate::event::Schedule;
 use crate::link::{Impairment, LinkConfig, LinkCounters};
 use crate::node::{Node, NodeOutput, Observer, Packet};
@@ -110,6 +112,8 @@ pub struct World<N: Node> {
     /// Directions that are watched.
     tapped: Vec<u32>,
     plant: N::Plant,
+    /// Somebody wants to know what is lost.
+    books: bool,
 }
 
 const NO_DIRECTION: u32 = u32::MAX;
@@ -132,6 +136,7 @@ impl<N: Node> World<N> {
             touched: Vec::new(),
             tapped: Vec::new(),
             plant: N::Plant::default(),
+            books: false,
         }
     }
 
@@ -235,19 +240,7 @@ impl<N: Node> World<N> {
     /// Shows what output ports that are watched have dropped.
     fn show_drops(&mut self, observer: &mut impl Observer<N::Event>) {
         for index in 0..self.tapped.len() {
-            let end = self.travels[self.tapped[index] as usize].from;
-            let drops = self.output(end).map(|output| output.take_drops());
-            for drop in drops.into_iter().flatten() {
-                observer.packet(&Packet {
-                    end,
-                    at: drop.at,
-                    direction: Direction::Sent,
-                    vc: drop.vc,
-                    pdu: &drop.pdu,
-                    clp: drop.pdu.clp(),
-                    dropped: Some(drop.reason),
-                });
-            }
+            self.tell_drops(self.tapped[index], observer);
         }
     }
 
@@ -304,7 +297,8 @@ impl<N: Node> World<N> {
         [0, 1].map(|way| self.travels[2 * link.0 + way].counters)
     }
 
-    /// Lets everything happen up to and including `until`; the time is `until` afterwards.
+    /// Lets everything happen up to and including `until`; the time is `until` afterwards. It is earlier if the observer
+    /// interrupts.
     pub fn run_until(&mut self, until: Instant, observer: &mut impl Observer<N::Event>) {
         while let Some((at, source)) = self.schedule.next().filter(|next| next.0 <= until) {
             if self.exhausted() {
@@ -321,6 +315,9 @@ impl<N: Node> World<N> {
             }
             if !self.tapped.is_empty() {
                 self.show_drops(observer);
+            }
+            if observer.interrupts() {
+                return;
             }
         }
         self.now = self.now.max(until);
@@ -380,6 +377,7 @@ impl<N: Node> World<N> {
         for (node, machine) in machines {
             self.power_off(node, observer);
             self.slots[node.0].node = Some(machine);
+            self.keep_books_at(node);
             started.push(node);
         }
         for index in 0..self.tapped.len() {
@@ -391,7 +389,7 @@ impl<N: Node> World<N> {
                 output.allow_late();
             }
         }
-        let mut changed = self.refresh_links();
+        let mut changed = self.refresh_links(observer);
         changed.retain(|(end, _)| !started.contains(&end.node));
         let starters = self
             .travels
@@ -411,10 +409,11 @@ impl<N: Node> World<N> {
             return;
         }
         self.advance_all(observer);
+        self.lose_all_of(node, observer);
         let slot = &mut self.slots[node.0];
         slot.node = None;
         self.schedule.set(slot.deadline, None);
-        let changed = self.refresh_links();
+        let changed = self.refresh_links(observer);
         self.tell_links(&changed, observer);
     }
 
@@ -422,7 +421,7 @@ impl<N: Node> World<N> {
     pub fn set_cut(&mut self, link: LinkId, cut: bool, observer: &mut impl Observer<N::Event>) {
         self.advance_all(observer);
         self.links[link.0].cut = cut;
-        let changed = self.refresh_links();
+        let changed = self.refresh_links(observer);
         self.tell_links(&changed, observer);
     }
 
@@ -449,7 +448,7 @@ impl<N: Node> World<N> {
 
     /// Brings every link to the state that its cut and its ends ask for; gives what changed.
     /// Cells on the way of a link that goes down are gone.
-    fn refresh_links(&mut self) -> Vec<(LinkEnd, bool)> {
+    fn refresh_links(&mut self, observer: &mut impl Observer<N::Event>) -> Vec<(LinkEnd, bool)> {
         let mut changed = Vec::new();
         for way in 0..self.travels.len() {
             let travel = &mut self.travels[way];
@@ -460,11 +459,15 @@ impl<N: Node> World<N> {
             }
             travel.up = up;
             travel.counters.down += travel.on_the_way.len() as u64;
-            travel.on_the_way.clear();
+            let gone = std::mem::take(&mut travel.on_the_way);
             for tap in travel.taps.iter_mut().flatten() {
                 tap.clear();
             }
             changed.push((travel.from, up));
+            if self.books {
+                let gone = gone.into_iter().map(|(_, run)| run);
+                books::tell_gone(self.down_place(way), gone, self.now, observer);
+            }
             self.reschedule(way as u32);
         }
         changed
@@ -581,6 +584,10 @@ impl<N: Node> World<N> {
         let arrived = &mut self.travels[way as usize].on_the_way;
         let arrived = arrived.pop_front_if(|front| front.0 <= now);
         self.advance(way, observer);
+        // Not when the port is touched: the node has yet to tell of the packet that found no room.
+        if self.books {
+            self.tell_drops(way, observer);
+        }
         if let Some((_, run)) = arrived {
             self.arrive(way, run, observer);
         }
@@ -604,11 +611,23 @@ impl<N: Node> World<N> {
         }
         if !travel.up {
             travel.counters.down += 1;
+            if self.books {
+                books::tell_gone(self.down_place(way as usize), [run], finish, observer);
+            }
             return;
         }
         let run = match &mut travel.impairment {
             None => Some(run),
-            Some(impairment) => impairment.cross(run, start, finish, &mut travel.counters),
+            Some(impairment) => {
+                let pdu = run.pdu().filter(|_| self.books).cloned();
+                let lost = travel.counters.lost;
+                let run = impairment.cross(run, start, finish, &mut travel.counters);
+                let lost = travel.counters.lost > lost;
+                if let Some((place, pdu)) = books::harmed(way as usize, pdu, run.as_ref(), lost) {
+                    observer.lost(place, pdu.sdu(), finish);
+                }
+                run
+            }
         };
         let Some(run) = run else {
             return;
@@ -636,6 +655,9 @@ impl<N: Node> World<N> {
         self.touched = touched;
         if let Some(run) = kept {
             self.with_node(to.node, observer, |node, now| node.cells(to.port, run, now));
+        }
+        if self.books {
+            self.tell_discards(to.node, observer);
         }
     }
 }

@@ -86,9 +86,16 @@ fn simulate(checked: &Checked, args: &RunArgs, only: Option<&'static TableInfo>)
         exit::say(format_args!(
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
-        return Ok(Exit::Warnings);
     }
-    Ok(Exit::Ok)
+    let warnings = flows::warnings(&report, lab);
+    for warning in &warnings {
+        exit::say(format_args!("warning: {warning}"));
+    }
+    Ok(if warnings.is_empty() && !teller.interrupted() {
+        Exit::Ok
+    } else {
+        Exit::Warnings
+    })
 }
 
 /// Tells the story as it happens, with a progress bar below it on a terminal.

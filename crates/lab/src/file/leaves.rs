@@ -2,7 +2,7 @@
 
 use crate::field::{FromText, scalar};
 use crate::ipv6::Ip6Net;
-use crate::model::{Congestion, SendRate, Side};
+use crate::model::{Congestion, Expect, SendRate, Side};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::Answer;
@@ -102,6 +102,15 @@ scalar!(
     { "enum": ["tcp", "udp", "ping", "rr", "voice"] }
 );
 
+scalar!(
+    /// The failure that a flow is there to show.
+    ExpectText(Expect), |text: &str| match text {
+        "loss" => Ok(Expect::Loss),
+        "nothing" => Ok(Expect::Nothing),
+        _ => Err("expected loss or nothing".to_owned()),
+    },
+    { "enum": ["loss", "nothing"] }
+);
 scalar!(
     /// Where a LECS outside the lab is; `None` is the well-known address.
     LecsAddress(Option<AtmAddress>), |text: &str| match text {

@@ -26,10 +26,23 @@ pub struct Flow {
     pub ticks: Option<Ticks>,
     /// One direction of a telephone call, to be rated as such.
     pub voice: bool,
-    /// When it starts.
+    /// When it starts, or nothing sooner: see `waits`.
     pub start: Duration,
+    /// It starts as soon as both its hosts have joined their networks, not at a time that the file gives.
+    pub waits: bool,
     /// How long it sends; `None`: to the end of the run.
     pub duration: Option<Duration>,
+    /// The failure that it is there to show.
+    pub expect: Option<Expect>,
+}
+
+/// A failure that a flow is there to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Some of its packets are lost.
+    Loss,
+    /// None of its packets arrives.
+    Nothing,
 }
 
 /// A sender whose timer ticks coarsely: what has become due is sent at the next tick.
@@ -51,7 +64,7 @@ pub enum FlowKind {
     },
     /// UDP datagrams.
     Udp {
-        /// Octets of UDP payload, 16..=65507.
+        /// Octets of UDP payload, 24..=65507.
         size: usize,
         /// How fast.
         rate: SendRate,
@@ -60,7 +73,7 @@ pub enum FlowKind {
     },
     /// ICMP echo requests.
     Ping {
-        /// Octets of ICMP payload, 16..=65507.
+        /// Octets of ICMP payload, 0..=65507.
         size: usize,
         /// How fast; one per second unless the file says otherwise.
         rate: SendRate,

@@ -4,14 +4,17 @@ use super::{Class, Names, ip, ports};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
-use crate::model::{Fault, FaultKind, Flow, FlowKind, Lab, LinkId, NodeId, SendRate, Service};
+use crate::model::{
+    Fault, FaultKind, Flow, FlowKind, Lab, LinkId, NodeId, NodeKind, SendRate, Service,
+};
+use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
 use aerostat_proto::Duration;
 
 /// Largest UDP or ICMP payload: an IPv4 packet without its headers.
 const MAX_PAYLOAD: usize = 65_507;
-/// Smallest payload of a measured datagram: sequence number and time stamp.
-const MIN_PAYLOAD: usize = 16;
+/// Octets of the headers of IPv4 and UDP, or of IPv4 and ICMP echo.
+const HEADERS: usize = 28;
 
 /// Fills `lab.traffic`, `lab.faults` and `lab.capture`.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
@@ -63,7 +66,7 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
     }
     let kind = kind?;
     let (port, ticks) = (ports::port(section, d), ports::ticks(section, kind, d));
-    warn_about_fragments(section, kind, lab, from, to, d);
+    check_size(section, kind, lab, [(from, near), (to, far)], d);
     let start = section.start.as_ref().map_or(Duration::ZERO, |t| t.value.0);
     Some(Flow {
         name,
@@ -76,7 +79,9 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
         ticks,
         voice: section.kind.value.0 == Kind::Voice,
         start,
+        waits: section.start.is_none(),
         duration: section.duration.as_ref().map(|t| t.value.0),
+        expect: section.expect.as_ref().map(|expect| expect.value.0),
     })
 }
 
@@ -105,7 +110,9 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     }
     let size = |default: usize| section.size.as_ref().map_or(default, |size| size.value.0);
     let (min, max) = match kind {
-        Kind::Udp | Kind::Ping | Kind::Voice => (MIN_PAYLOAD, MAX_PAYLOAD),
+        // A measured datagram begins with its stamp: whose it is, its number and its time.
+        Kind::Udp | Kind::Voice => (apps::MIN_PAYLOAD, MAX_PAYLOAD),
+        Kind::Ping => (0, MAX_PAYLOAD),
         Kind::Tcp | Kind::Rr => (1, 1 << 20),
     };
     if let Some(given) = &section.size
@@ -169,31 +176,42 @@ fn check_path(section: &TrafficFile, lab: &Lab, from: NodeId, to: NodeId, d: &mu
     }
 }
 
-fn warn_about_fragments(
+/// Embedded hosts make no fragments; kernels do.
+fn check_size(
     section: &TrafficFile,
     kind: FlowKind,
     lab: &Lab,
-    from: NodeId,
-    to: NodeId,
+    ends: [(NodeId, Option<usize>); 2],
     d: &mut Diagnostics,
 ) {
     let (FlowKind::Udp { size, .. } | FlowKind::Ping { size, .. }) = kind else {
         return;
     };
-    let mtu = [from, to]
-        .into_iter()
-        .filter_map(|id| lab.node(id).lecs().first())
-        .map(|lec| lab.elan(lec.elan).ip_mtu())
-        .min();
-    if let (Some(mtu), Some(given)) = (mtu, &section.size)
-        && size + 28 > usize::from(mtu)
-    {
-        let fits = mtu - 28;
-        d.warning(
-            given.at,
-            format!("datagrams of {size} octets do not fit the MTU of {mtu}"),
-        )
-        .hint(format!("up to {fits} octets travel in one frame"));
+    let mtu = ends.into_iter().filter_map(|(id, behind)| {
+        let lec = lab.node(id).lecs().first()?;
+        let mtu = lab.elan(lec.elan).ip_mtu();
+        // An Ethernet segment has frames of its own.
+        Some(behind.map_or(mtu, |_| mtu.min(1500)))
+    });
+    let Some(mtu) = mtu.min().filter(|mtu| size + HEADERS > (*mtu).into()) else {
+        return;
+    };
+    let at = section
+        .size
+        .as_ref()
+        .map_or(section.kind.at, |size| size.at);
+    let fits = usize::from(mtu) - HEADERS;
+    let what = format!("a packet of {size} + {HEADERS} octets does not fit the MTU of {mtu}");
+    let kernel =
+        matches!(&lab.node(ends[0].0).kind, NodeKind::Host(host) if host.kernel == Some(true));
+    if kernel && ends[0].1.is_none() {
+        d.warning(at, what).hint(format!(
+            "a kernel makes fragments; up to {fits} octets travel in one frame"
+        ));
+    } else {
+        d.error(at, what).hint(format!(
+            "an embedded host makes no fragments: size: {fits} is the most here"
+        ));
     }
 }
 

@@ -70,7 +70,8 @@ impl<'a> Run<'a> {
                         .push(format!("{} {name} {}", at.as_nanos(), trace.name));
                 }
                 Output::Sample(sample) => self.stats.record(&sample),
-                Output::Finished(..) => {}
+                Output::Lost(place, at, head) => self.stats.lost(&head, place, at),
+                Output::Finished(..) | Output::Joined(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
                 // Nobody answers there.
                 Output::Outside(..) => {}

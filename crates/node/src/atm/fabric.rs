@@ -11,7 +11,7 @@
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Content, Pdu};
 use super::police::{DEFAULT_CDVT, Policer, Verdict};
-use super::port::{Admission, OutputPort, PortLimits, QueueConfig, QueueId};
+use super::port::{Admission, DroppedPdu, OutputPort, PortLimits, QueueConfig, QueueId};
 use super::rate::CellRate;
 use super::table::VcTable;
 use super::timing::Timing;
@@ -20,6 +20,7 @@ use aerostat_wire::cell::Pti;
 use aerostat_wire::oam::{Loopback, LoopbackAction, LoopbackPoint, Oam, OamFlow};
 use aerostat_wire::{TrafficParams, Vc};
 use core::fmt;
+use std::collections::VecDeque;
 
 /// A label at a port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,6 +186,8 @@ pub struct Fabric {
     free: Vec<usize>,
     /// Loopback location id of this switch.
     location: [u8; 16],
+    /// PDUs that lost cells before any queue, if somebody wants to know.
+    discards: Option<VecDeque<(u16, DroppedPdu)>>,
 }
 
 impl Fabric {
@@ -196,7 +199,18 @@ impl Fabric {
             connections: Vec::new(),
             free: Vec::new(),
             location,
+            discards: None,
         }
+    }
+
+    /// Keeps a log of PDUs that lose cells before any queue.
+    pub fn log_discards(&mut self) {
+        self.discards.get_or_insert_default();
+    }
+
+    /// The next of these: at which port it came in, and what was dropped. A PDU may be there more than once.
+    pub fn take_discard(&mut self) -> Option<(u16, DroppedPdu)> {
+        self.discards.as_mut()?.pop_front()
     }
 
     /// Adds a port, with the next number.
@@ -488,20 +502,40 @@ impl Fabric {
         input.counters.cells_in += count;
         if !input.up {
             input.counters.dropped.add(DropReason::LinkDown, count);
+            log(
+                &mut self.discards,
+                port,
+                run.pdu(),
+                DropReason::LinkDown,
+                now,
+            );
             return Switched::Dropped(DropReason::LinkDown);
         }
         let index = input.input.get(run.vc);
         let connection = index.and_then(|index| self.connections.get_mut(index));
         let (Some(index), Some(Some(connection))) = (index, connection) else {
             input.counters.dropped.add(DropReason::UnknownVc, count);
+            log(
+                &mut self.discards,
+                port,
+                run.pdu(),
+                DropReason::UnknownVc,
+                now,
+            );
             return Switched::Dropped(DropReason::UnknownVc);
         };
         connection.counters.cells_in += count;
         let Some(policer) = &mut connection.policer else {
             return self.forward(index, run, now, &mut touched);
         };
+        let policed = connection.counters.dropped.of(DropReason::Policed);
+        let pdu = run.pdu().cloned();
         let line = Timing::even(now, run.first(), input.output.rate());
         let Policed { front, last } = police(policer, run, line, &mut connection.counters);
+        if connection.counters.dropped.of(DropReason::Policed) > policed {
+            let reason = DropReason::Policed;
+            log(&mut self.discards, port, pdu.as_ref(), reason, now);
+        }
         for part in front {
             self.forward(index, part, now, &mut touched);
         }
@@ -574,6 +608,33 @@ impl Fabric {
             touched(port);
         }
         Switched::Queued
+    }
+}
+
+/// Most entries of the log of discarded PDUs between two readings.
+const LOG: usize = 1 << 16;
+
+/// Notes a PDU that loses cells, if somebody wants to know.
+fn log(
+    discards: &mut Option<VecDeque<(u16, DroppedPdu)>>,
+    port: u16,
+    pdu: Option<&Pdu>,
+    reason: DropReason,
+    at: Instant,
+) {
+    if let (Some(log), Some(pdu)) = (discards, pdu)
+        && log.len() < LOG
+    {
+        let (pdu, vc) = (pdu.clone(), Vc::default());
+        log.push_back((
+            port,
+            DroppedPdu {
+                at,
+                pdu,
+                vc,
+                reason,
+            },
+        ));
     }
 }
 

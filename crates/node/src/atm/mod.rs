@@ -25,7 +25,7 @@ pub mod timing;
 
 pub use counters::{CellCounters, DropReason, Drops};
 pub use fabric::{Fabric, FabricOp, PortVc};
-pub use nic::{Nic, NicEvent, Written};
+pub use nic::{Nic, NicDiscard, NicEvent, Written};
 pub use pdu::{CellRun, Content, Pdu};
 pub use port::{
     Admission, Departure, DroppedPdu, Limits, OutputPort, PortLimits, QueueConfig, QueueId,

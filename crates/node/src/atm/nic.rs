@@ -19,6 +19,7 @@ use aerostat_proto::Instant;
 use aerostat_wire::aal5::{PduError, ReassemblyCounters};
 use aerostat_wire::oam::{LoopbackPoint, Oam};
 use aerostat_wire::{TrafficParams, Vc};
+use std::collections::VecDeque;
 
 #[derive(Debug)]
 struct OpenVc {
@@ -63,6 +64,30 @@ pub enum NicEvent {
     Dropped(DropReason),
 }
 
+/// Why an adapter lost a PDU on arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NicDiscard {
+    /// Its VC is not open.
+    UnknownVc,
+    /// Its cells came with those of another, or it was too long.
+    Reassembly,
+}
+
+/// Most entries of the log of discarded PDUs between two readings.
+const LOG: usize = 4096;
+
+/// Notes PDUs that are lost, if somebody wants to know.
+fn log(
+    discards: &mut Option<VecDeque<(NicDiscard, Pdu)>>,
+    why: NicDiscard,
+    pdus: impl IntoIterator<Item = Pdu>,
+) {
+    if let Some(log) = discards {
+        let room = LOG.saturating_sub(log.len());
+        log.extend(pdus.into_iter().take(room).map(|pdu| (why, pdu)));
+    }
+}
+
 /// A VC of an adapter, for display.
 #[derive(Clone, Copy, Debug)]
 pub struct NicVcView {
@@ -92,6 +117,8 @@ pub struct Nic {
     /// PDUs received that were bad, on all VCs that there ever were.
     pub pdus_bad: u64,
     up: bool,
+    /// PDUs that were lost here, if somebody wants to know.
+    discards: Option<VecDeque<(NicDiscard, Pdu)>>,
 }
 
 impl Nic {
@@ -106,6 +133,7 @@ impl Nic {
             counters: CellCounters::default(),
             pdus_bad: 0,
             up: true,
+            discards: None,
         };
         for vc in [Vc::SIGNALLING, Vc::ILMI] {
             nic.open(vc, TrafficParams::ubr(0), 0);
@@ -171,6 +199,16 @@ impl Nic {
         }
     }
 
+    /// Keeps a log of PDUs that are lost on arrival.
+    pub fn log_discards(&mut self) {
+        self.discards.get_or_insert_default();
+    }
+
+    /// The next of these.
+    pub fn take_discard(&mut self) -> Option<(NicDiscard, Pdu)> {
+        self.discards.as_mut()?.pop_front()
+    }
+
     fn vc(&self, vc: Vc) -> Option<&OpenVc> {
         self.open.get(self.table.get(vc)?)?.as_ref()
     }
@@ -233,6 +271,11 @@ impl Nic {
             self.counters
                 .dropped
                 .add(DropReason::UnknownVc, run.count.into());
+            log(
+                &mut self.discards,
+                NicDiscard::UnknownVc,
+                run.pdu().cloned(),
+            );
             return NicEvent::Dropped(DropReason::UnknownVc);
         };
         open.cells += u64::from(run.count);
@@ -254,6 +297,8 @@ impl Nic {
             }
             Some(Err(error)) => {
                 self.pdus_bad += 1;
+                let failed = open.receiver.take_failed();
+                log(&mut self.discards, NicDiscard::Reassembly, failed);
                 NicEvent::Lost { vc, error }
             }
         }

@@ -137,7 +137,20 @@ pub struct DroppedPdu {
 }
 
 /// Most entries of the log of dropped PDUs between two readings.
-const DROP_LOG: usize = 4096;
+const DROP_LOG: usize = 1 << 16;
+
+/// Notes that all that waits in a queue is dropped.
+fn log_all(drops: &mut Option<Vec<DroppedPdu>>, queue: &VcQueue, reason: DropReason, at: Instant) {
+    let Some(log) = drops else { return };
+    let room = DROP_LOG.saturating_sub(log.len());
+    let gone = queue.waiting_pdus().take(room).map(|pdu| DroppedPdu {
+        at,
+        pdu: pdu.clone(),
+        vc: queue.vc,
+        reason,
+    });
+    log.extend(gone);
+}
 
 /// Cells that leave.
 #[derive(Clone, Debug)]
@@ -175,6 +188,8 @@ pub struct OutputPort {
     closed: CellCounters,
     /// PDUs that lost cells, if somebody wants to know.
     drops: Option<Vec<DroppedPdu>>,
+    /// Latest time that the port was told.
+    told: Instant,
     /// The driver may come late: see [`OutputPort::allow_late`].
     late: bool,
     /// Departures that were due before the last cells were queued, and still have to be taken.
@@ -200,6 +215,7 @@ impl OutputPort {
             rate,
             closed: CellCounters::default(),
             drops: None,
+            told: Instant::ZERO,
             late: false,
             departed: VecDeque::new(),
         }
@@ -255,6 +271,7 @@ impl OutputPort {
     /// Closes a queue; cells that wait are dropped and counted. Gives its counters.
     pub fn close(&mut self, id: QueueId) -> Option<CellCounters> {
         let mut queue = self.queues.get_mut(id.0 as usize)?.take()?;
+        log_all(&mut self.drops, &queue, DropReason::Closed, self.told);
         self.pools[queue.pool] -= queue.flush(DropReason::Closed);
         if queue.whole_path {
             self.table.set_path(queue.vc.vpi, None);
@@ -339,6 +356,7 @@ impl OutputPort {
 
     /// Offers cells to a queue. A queue that is not open takes nothing.
     pub fn enqueue(&mut self, id: QueueId, run: CellRun, now: Instant) -> Admission {
+        self.told = self.told.max(now);
         if self.late {
             self.catch_up(now);
         }
@@ -408,6 +426,19 @@ impl OutputPort {
         self.drops.get_or_insert_default();
     }
 
+    /// The PDUs of which cells wait here.
+    pub fn pdus(&self) -> impl Iterator<Item = &Pdu> {
+        let departed = self.departed.iter().filter_map(|gone| gone.run.pdu());
+        let queues = self.queues.iter().flatten();
+        queues.flat_map(VcQueue::waiting_pdus).chain(departed)
+    }
+
+    /// True if there is something in the log.
+    #[must_use]
+    pub fn has_drops(&self) -> bool {
+        self.drops.as_ref().is_some_and(|drops| !drops.is_empty())
+    }
+
     /// Takes the log. A PDU is in it once, however many cells it loses.
     pub fn take_drops(&mut self) -> Vec<DroppedPdu> {
         self.drops.as_mut().map(std::mem::take).unwrap_or_default()
@@ -461,6 +492,7 @@ impl OutputPort {
     }
 
     fn depart(&mut self, now: Instant, max: u16) -> Option<Departure> {
+        self.told = self.told.max(now);
         let start = self.next_start().filter(|start| *start <= now)?;
         while let Some(Reverse((at, _, index))) = self.waiting.peek().copied()
             && at <= start
@@ -507,6 +539,7 @@ impl OutputPort {
     /// Drops everything that waits; the queues stay open.
     pub fn flush(&mut self, reason: DropReason) {
         for queue in self.queues.iter_mut().flatten() {
+            log_all(&mut self.drops, queue, reason, self.told);
             queue.flush(reason);
         }
         for ring in &mut self.ready {

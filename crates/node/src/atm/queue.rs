@@ -252,6 +252,16 @@ impl VcQueue {
         self.runs.iter().filter(last).count() as u64
     }
 
+    /// The PDUs of which cells wait, each once.
+    pub(super) fn waiting_pdus(&self) -> impl Iterator<Item = &Pdu> {
+        let mut last: Option<&Pdu> = None;
+        self.runs.iter().filter_map(move |run| {
+            let pdu = run.pdu()?;
+            let again = last.replace(pdu).is_some_and(|last| last.is_same(pdu));
+            (!again).then_some(pdu)
+        })
+    }
+
     /// Drops what waits; gives the number of cells.
     pub(super) fn flush(&mut self, reason: DropReason) -> u32 {
         let cells = self.cells;

@@ -25,6 +25,8 @@ pub struct RunReassembler {
     cells: usize,
     max_sdu: usize,
     skipping: bool,
+    /// The PDUs whose cells were in the PDU that failed last, if it was not taken.
+    failed: Vec<Pdu>,
     /// Counters.
     pub counters: ReassemblyCounters,
 }
@@ -42,6 +44,7 @@ impl RunReassembler {
             cells: 0,
             max_sdu,
             skipping: false,
+            failed: Vec::new(),
             counters: ReassemblyCounters::default(),
         }
     }
@@ -54,6 +57,11 @@ impl RunReassembler {
     pub fn reset(&mut self) {
         self.next_pdu();
         self.skipping = false;
+    }
+
+    /// After a failure: the PDUs whose cells did not make one.
+    pub fn take_failed(&mut self) -> Vec<Pdu> {
+        std::mem::take(&mut self.failed)
     }
 
     fn next_pdu(&mut self) {
@@ -128,6 +136,12 @@ impl RunReassembler {
 
     fn fail(&mut self, error: PduError) -> Result<Received, PduError> {
         self.counters.count(error);
+        self.failed.clear();
+        for pdu in self.runs.iter().filter_map(CellRun::pdu) {
+            if !self.failed.last().is_some_and(|last| last.is_same(pdu)) {
+                self.failed.push(pdu.clone());
+            }
+        }
         self.next_pdu();
         Err(error)
     }

@@ -9,6 +9,7 @@
 
 use super::{Host, HostOutput, Path, Sample, Service};
 use aerostat_proto::clip;
+use aerostat_proto::discard::Discard;
 use aerostat_proto::nhrp::client;
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::AtmAddress;
@@ -40,6 +41,9 @@ impl Host {
             // There is no way to send to all: broadcasts and other protocols end here.
             IPV4 if header[..2] == NEXT_HOP => {
                 let next_hop = Ipv4Addr::new(header[2], header[3], header[4], header[5]);
+                if self.slots[slot].service.is_none() {
+                    return self.lost_by_service(Discard::Stopped, frame);
+                }
                 let packet = payload.to_vec();
                 self.feed(slot, |service| match service {
                     Service::Clip(machine) => {
@@ -48,7 +52,7 @@ impl Host {
                     _ => Ok(()),
                 });
             }
-            _ => {}
+            _ => self.lost_by_service(Discard::Unreachable, frame),
         }
     }
 

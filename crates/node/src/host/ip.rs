@@ -1,9 +1,10 @@
 //! The IP side of a host: what stands above its interfaces.
 
-use super::{Host, HostOutput, Part, Path, Service};
+use super::{Host, HostOutput, Part, Service};
 use crate::ip::apps::AppCommand;
+use crate::ip::books::Cause;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
-use crate::ip::stack::{Stack, StackInput, StackOutput};
+use crate::ip::stack::{self, Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
 use aerostat_proto::mpoa::mps;
 use aerostat_proto::{Instant, Machine, Refused};
@@ -121,20 +122,22 @@ impl Host {
             };
             match moved {
                 Some(Moved::Stack(StackOutput::Frame(frame))) => self.send_own(0, frame, now),
+                Some(Moved::Stack(StackOutput::Offered(app, offer))) => {
+                    self.note_offer(app, &offer, now);
+                }
                 Some(Moved::Stack(StackOutput::Finished(app, result))) => {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
-                Some(Moved::Stack(StackOutput::Discarded { frame, .. })) => {
+                Some(Moved::Stack(StackOutput::Discarded { place, frame })) => {
                     // The host offered it, and nobody will receive it.
-                    if let Some(sample) = self.meter.sent(&frame, Path::Lane, now) {
-                        self.out.push_back(HostOutput::Sample(sample));
-                    }
+                    self.measure_lost(&frame, cause_of(place), now);
                 }
                 Some(Moved::Stack(StackOutput::Trace(trace))) => self.trace(trace),
                 Some(Moved::Router(output)) => self.router_output(output, now),
                 None => break,
             }
         }
+        self.collect_from_router();
         self.ip_deadline = self.ip.poll_timeout();
     }
 
@@ -291,6 +294,14 @@ impl Host {
                 _ => Ok(()),
             });
         }
+    }
+}
+
+/// Why a host's stack gave a packet of its own up.
+pub(super) const fn cause_of(place: stack::Place) -> Cause {
+    match place {
+        stack::Place::Arp => Cause::Arp,
+        stack::Place::Route => Cause::NoRoute,
     }
 }
 

@@ -28,6 +28,7 @@
 //! cleared, everybody else goes on. What a service is made of is kept as a [`Factory`], so that a restart starts
 //! from nothing but its configuration.
 
+mod books;
 mod clip;
 mod ip;
 mod management;
@@ -50,6 +51,7 @@ pub use station::{Station, StationEvent};
 pub use tables::VcUser;
 
 use crate::ip::apps::{AppCommand, AppId, AppResult};
+use crate::ip::books::Cause;
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Manager, Seat};
@@ -174,6 +176,10 @@ pub enum HostOutput {
     Finished(AppId, AppResult),
     /// A frame for a daemon of this host in a process of its own: a message of its role, encoded.
     Daemon(Role, Vec<u8>),
+    /// A packet, frame or SDU, or the head of one, was lost in this host.
+    Lost(Cause, Vec<u8>),
+    /// All interfaces are members of their networks now (true), or not all any more.
+    Joined(bool),
     /// The story.
     Trace(Trace),
 }
@@ -271,6 +277,10 @@ pub struct Host {
     members: BTreeMap<(usize, AtmAddress), Wants>,
     /// SDUs that arrived on a label that no connection has.
     unknown_vc: u64,
+    /// Somebody wants to know what is lost here.
+    books: bool,
+    /// What was said last.
+    joined: bool,
     out: VecDeque<HostOutput>,
 }
 
@@ -310,6 +320,8 @@ impl Host {
             bus_of: BTreeMap::new(),
             members: BTreeMap::new(),
             unknown_vc: 0,
+            books: false,
+            joined: false,
             out: VecDeque::new(),
         }
     }
@@ -518,6 +530,7 @@ impl Host {
                 Part::Segment => self.drain_segment(now),
             }
         }
+        self.tell_joined();
     }
 
     fn management_deadline(&self) -> Option<Instant> {
@@ -597,6 +610,8 @@ impl Host {
     }
 
     fn crash_slot(&mut self, slot: usize, now: Instant) {
+        self.collect_discards(slot);
+        self.lose_held(slot);
         if self.slots[slot].service.take().is_none() {
             return;
         }

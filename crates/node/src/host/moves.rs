@@ -1,9 +1,11 @@
 //! The way of an output: from the machine that made it to the machine that it concerns.
 
 use super::{Host, HostOutput, Part, Path, Service, ServiceKind, Wants, sockets};
+use crate::ip::books::Cause;
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
+use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::lec::split::{ForLec, News as LecdNews};
 use aerostat_proto::lane::split::{AwayInput, AwayOutput, FromServer, News};
 use aerostat_proto::lane::{bus, lec, lecs, les};
@@ -188,7 +190,7 @@ impl Host {
                 | Some(Moved::Sockets(sockets::Output::Trace(trace))) => self.trace(trace),
                 None => {
                     self.slots[slot].deadline = service.poll_timeout();
-                    return;
+                    return self.collect_discards(slot);
                 }
             }
         }
@@ -196,11 +198,17 @@ impl Host {
 
     /// A request of the user in `slot` to the ATM service.
     pub(super) fn request(&mut self, slot: usize, request: AtmRequest, now: Instant) {
-        self.ask(signalling::Input::Request(user_of(slot), request), now);
+        let head = self.head_of(&request);
+        let input = signalling::Input::Request(user_of(slot), request);
+        if !self.ask(input, now)
+            && let Some(head) = head
+        {
+            self.lost_by_service(Discard::Closed, &head);
+        }
     }
 
-    /// Gives an input to the signalling manager.
-    pub(super) fn ask(&mut self, input: signalling::Input<'_>, now: Instant) {
+    /// Gives an input to the signalling manager; false if it is refused.
+    pub(super) fn ask(&mut self, input: signalling::Input<'_>, now: Instant) -> bool {
         let refused = self.signalling.handle_input(input, now).err();
         self.touch(Part::Signalling);
         if let Some(refused) = refused {
@@ -209,6 +217,7 @@ impl Host {
                 format!("signalling: {refused}"),
             ));
         }
+        refused.is_none()
     }
 
     /// From or about the signalling manager in a process of its own.
@@ -227,6 +236,7 @@ impl Host {
             self.ask(signalling::Input::Signalling(sdu), now);
         } else if vc != Vc::ILMI || !self.manage(sdu, now) {
             self.unknown_vc += 1;
+            self.lost_by_service(Discard::Closed, sdu);
         }
     }
 
@@ -429,6 +439,7 @@ impl Host {
         };
         if !interface.up {
             interface.counters.down += 1;
+            self.measure_lost(&frame, Cause::Service(Discard::NotJoined), now);
             return Path::Lane;
         }
         let running = |slot: &usize| self.mpoa && self.slots[*slot].service.is_some();
@@ -461,6 +472,14 @@ impl Host {
         path
     }
 
+    /// A frame of the host's own stack is lost before it leaves.
+    pub(super) fn measure_lost(&mut self, frame: &[u8], cause: Cause, now: Instant) {
+        if let Some(sample) = self.meter.sent(frame, Path::Lane, now) {
+            self.out.push_back(HostOutput::Sample(sample));
+        }
+        self.lost(cause, frame);
+    }
+
     fn measure_sent(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) {
         self.count_sent(itf, path);
         if let Some(sample) = self.meter.sent(frame, path, now) {
@@ -483,6 +502,9 @@ impl Host {
         let slot = interface.slot;
         if self.slots[slot].kind == ServiceKind::Clip {
             return self.send_on_clip(itf, slot, &frame, now);
+        }
+        if self.slots[slot].service.is_none() {
+            return self.lost_by_service(Discard::Stopped, &frame);
         }
         self.feed(slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::Transmit(frame), now),

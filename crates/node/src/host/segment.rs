@@ -13,9 +13,11 @@
 //! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented** for
 //! embedded segments: spanning tree, several ports.
 
+use super::ip::cause_of;
 use super::{Host, HostOutput, Part, Sample, Service};
 use crate::inspect::{Table, text};
-use crate::ip::apps::{AppCommand, AppId, AppResult};
+use crate::ip::apps::{AppCommand, AppId, AppResult, Offer};
+use crate::ip::books::Cause;
 use crate::ip::meter::{Meter, Path};
 use crate::ip::stack::{Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
@@ -99,10 +101,11 @@ impl Segment {
         &self.hosts
     }
 
-    fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) {
+    /// Puts a frame on the cable; gives it back if too many wait.
+    fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         if self.cable.len() >= WAITING {
             self.dropped += 1;
-            return;
+            return Some(frame);
         }
         let octets = frame.len().max(SHORTEST) as u64 + AROUND;
         let nanos = octets * 8 * 1_000_000_000 / self.rate;
@@ -111,6 +114,12 @@ impl Segment {
         self.frames += 1;
         self.octets += frame.len() as u64;
         self.cable.push_back((end, from, frame));
+        None
+    }
+
+    /// Frames that wait for the cable, or are on it.
+    pub(super) fn held(&self) -> impl Iterator<Item = &[u8]> {
+        self.cable.iter().map(|(_, _, frame)| frame.as_slice())
     }
 
     /// True if the address is new on this side.
@@ -168,8 +177,9 @@ fn address(frame: &[u8], at: usize) -> Option<MacAddr> {
 /// What a host on the segment did.
 enum Moved {
     Frame(Vec<u8>),
+    Offered(AppId, Offer),
     Finished(AppId, AppResult),
-    Discarded(Vec<u8>),
+    Discarded(Cause, Vec<u8>),
     Trace(Trace),
 }
 
@@ -230,27 +240,43 @@ impl Host {
             let moved = hosts.find_map(|(n, host)| {
                 Some(match host.stack.poll_output()? {
                     StackOutput::Frame(frame) => (n, Moved::Frame(frame)),
+                    StackOutput::Offered(app, offer) => (n, Moved::Offered(app, offer)),
                     StackOutput::Finished(app, result) => (n, Moved::Finished(app, result)),
-                    StackOutput::Discarded { frame, .. } => (n, Moved::Discarded(frame)),
+                    StackOutput::Discarded { place, frame } => {
+                        (n, Moved::Discarded(cause_of(place), frame))
+                    }
                     StackOutput::Trace(trace) => (n, Moved::Trace(trace)),
                 })
             });
             match moved {
                 Some((n, Moved::Frame(frame))) => {
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
-                    segment.send(From::Host(n, sample), frame, now);
+                    let full = segment.send(From::Host(n, sample), frame, now);
+                    self.no_room(full);
+                }
+                Some((n, Moved::Offered(app, offer))) => {
+                    let sample = segment.hosts[n].meter.offered(app, &offer, now);
+                    self.out.extend(sample.map(HostOutput::Sample));
                 }
                 Some((_, Moved::Finished(app, result))) => {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
-                Some((n, Moved::Discarded(frame))) => {
+                Some((n, Moved::Discarded(cause, frame))) => {
                     // The host offered it, and nobody will receive it.
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
                     self.out.extend(sample.map(HostOutput::Sample));
+                    self.lost(cause, &frame);
                 }
                 Some((_, Moved::Trace(trace))) => self.trace(trace),
                 None => break,
             }
+        }
+    }
+
+    /// The cable had no room for this frame.
+    fn no_room(&mut self, frame: Option<Vec<u8>>) {
+        if let Some(frame) = frame {
+            self.lost(Cause::Segment, &frame);
         }
     }
 
@@ -323,7 +349,8 @@ impl Host {
         if let (0, Some(segment), Some(to)) = (itf, &mut self.segment, to) {
             let near = segment.learned.contains_key(&to);
             if near || to.is_group() {
-                segment.send(From::Bridge(Path::Lane), frame.clone(), now);
+                let full = segment.send(From::Bridge(Path::Lane), frame.clone(), now);
+                self.no_room(full);
                 self.touch(Part::Segment);
             }
             if near {
@@ -384,7 +411,8 @@ impl Host {
         if to == own || segment.kernel {
             return true;
         }
-        segment.send(From::Bridge(path), frame.to_vec(), now);
+        let full = segment.send(From::Bridge(path), frame.to_vec(), now);
+        self.no_room(full);
         self.touch(Part::Segment);
         to.is_some_and(|to| to.is_group())
     }

@@ -2,8 +2,10 @@
 
 use super::writers::Writers;
 use super::{Host, HostInput, HostOutput, Sample};
-use crate::atm::{CellRate, CellRun, Nic, NicEvent, Pdu, Written};
+use crate::atm::{CellRate, CellRun, DropReason, Nic, NicDiscard, NicEvent, Pdu, Written};
 use crate::ip::apps::{AppId, AppResult};
+use crate::ip::books::Cause;
+use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
@@ -25,6 +27,10 @@ pub enum StationEvent {
     Finished(AppId, AppResult),
     /// A frame for a daemon of this host in a process of its own.
     Daemon(Role, Vec<u8>),
+    /// A packet, frame or SDU, or the head of one, was lost in this station.
+    Lost(Cause, Vec<u8>),
+    /// All its interfaces are members of their networks now (true), or not all any more.
+    Joined(bool),
     /// The story.
     Trace(Trace),
 }
@@ -38,6 +44,7 @@ pub struct Station {
     late: u64,
     /// Programs that wait for the adapter.
     writers: Writers,
+    books: bool,
 }
 
 impl Station {
@@ -50,6 +57,7 @@ impl Station {
             events: VecDeque::new(),
             late: 0,
             writers: Writers::default(),
+            books: false,
         }
     }
     /// The host.
@@ -80,7 +88,9 @@ impl Station {
 
     /// Takes cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) {
-        match self.nic.receive(run, now) {
+        let event = self.nic.receive(run, now);
+        self.collect_discards();
+        match event {
             NicEvent::Sdu { vc, sdu } => {
                 let input = HostInput::Sdu {
                     vc,
@@ -91,6 +101,38 @@ impl Station {
             }
             NicEvent::Lost { vc, .. } => self.host.damaged(vc, now),
             _ => {}
+        }
+    }
+
+    /// Takes cells from the link that only wait in the adapter: they neither end a PDU nor are OAM.
+    pub fn receive_middle(&mut self, run: CellRun, now: Instant) {
+        self.nic.receive(run, now);
+        self.collect_discards();
+    }
+
+    /// From now on the station says what packets it loses, and when it has joined.
+    pub fn keep_books(&mut self) {
+        self.books = true;
+        self.host.keep_books();
+        self.nic.log_discards();
+    }
+
+    fn lost(&mut self, cause: Cause, pdu: &Pdu) {
+        if self.books {
+            let sdu = pdu.sdu();
+            let head = sdu.get(..HEAD).unwrap_or(sdu).to_vec();
+            self.events.push_back(StationEvent::Lost(cause, head));
+        }
+    }
+
+    /// Takes what the adapter lost on arrival.
+    fn collect_discards(&mut self) {
+        while let Some((why, pdu)) = self.nic.take_discard() {
+            let cause = match why {
+                NicDiscard::UnknownVc => Cause::Cells(DropReason::UnknownVc),
+                NicDiscard::Reassembly => Cause::Reassembly,
+            };
+            self.lost(cause, &pdu);
         }
     }
 
@@ -128,8 +170,11 @@ impl Station {
         while let Some(output) = self.host.poll_output() {
             let event = match output {
                 HostOutput::Send { vc, sdu } => {
-                    if self.nic.send(vc, Pdu::new(sdu), now).is_none() {
+                    let pdu = Pdu::new(sdu);
+                    if self.nic.send(vc, pdu.clone(), now).is_none() {
                         self.late += 1;
+                        let why = Cause::Service(Discard::Closed);
+                        self.lost(why, &pdu);
                     }
                     continue;
                 }
@@ -156,6 +201,8 @@ impl Station {
                 HostOutput::Sample(sample) => StationEvent::Sample(sample),
                 HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
                 HostOutput::Daemon(role, frame) => StationEvent::Daemon(role, frame),
+                HostOutput::Lost(cause, head) => StationEvent::Lost(cause, head),
+                HostOutput::Joined(joined) => StationEvent::Joined(joined),
                 HostOutput::Trace(trace) => StationEvent::Trace(trace),
             };
             self.events.push_back(event);

@@ -10,13 +10,10 @@
 //! A packet is recognised at the other end by its [`PacketKey`], never by a mark that the network
 //! would carry.
 
-use super::apps::Stamp;
+use super::apps::{AppId, Offer};
+use super::books::{FlowIndex, Refusal, look};
 use aerostat_proto::Instant;
-use smoltcp::wire::{
-    EthernetFrame, EthernetProtocol, Icmpv4Message, Icmpv4Packet, IpProtocol, Ipv4Packet,
-    TcpPacket, UdpPacket,
-};
-use std::collections::BTreeMap;
+use smoltcp::wire::{EthernetFrame, EthernetProtocol, Ipv4Packet};
 use std::net::Ipv4Addr;
 
 /// By which way a packet goes.
@@ -26,6 +23,19 @@ pub enum Path {
     Lane,
     /// Over an MPOA shortcut.
     Shortcut,
+}
+
+impl FlowId {
+    /// The flow that a program sends, if it is a sender: of the flow with number N of a lab the sender has the number 2N, and
+    /// the receiver 2N + 1.
+    #[must_use]
+    pub const fn of_sender(app: AppId) -> Option<Self> {
+        if app.0.is_multiple_of(2) {
+            Some(Self(app.0 as usize / 2))
+        } else {
+            None
+        }
+    }
 }
 
 impl Path {
@@ -85,6 +95,10 @@ pub enum Side {
     Received,
     /// Its answer is back at the sending host's stack: the reply to an ICMP echo request.
     Answered,
+    /// The sending program made it, and the host's stack took it.
+    Offered,
+    /// The sending program made it, and the host's stack did not take it.
+    Refused(Refusal),
 }
 
 /// What tells one packet of a flow from the others.
@@ -142,39 +156,19 @@ pub struct Sample {
 /// Recognises the flows that begin or end at one host.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
-    flows: BTreeMap<(Ipv4Addr, Ipv4Addr, Protocol), Vec<(FlowId, Ports)>>,
+    flows: FlowIndex,
     address: Option<Ipv4Addr>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Ports {
-    source: Option<u16>,
-    destination: Option<u16>,
 }
 
 impl Meter {
     /// The meter of the host with this address, for the lab's list of flows.
     #[must_use]
     pub fn new(flows: &[FlowSpec], address: Ipv4Addr) -> Self {
-        let mut meter = Self {
+        let own = |flow: &FlowSpec| flow.source == address || flow.destination == address;
+        Self {
+            flows: FlowIndex::new(flows, own),
             address: Some(address),
-            ..Self::default()
-        };
-        for (index, flow) in flows.iter().enumerate() {
-            if flow.source == address || flow.destination == address {
-                let ports = Ports {
-                    source: flow.source_port,
-                    destination: flow.destination_port,
-                };
-                let key = (flow.source, flow.destination, flow.protocol);
-                meter
-                    .flows
-                    .entry(key)
-                    .or_default()
-                    .push((FlowId(index), ports));
-            }
         }
-        meter
     }
 
     /// Shows a frame that the host's stack sends by `path`.
@@ -189,6 +183,21 @@ impl Meter {
         self.sample(frame, Side::Received, path, now)
     }
 
+    /// Shows a packet that a program of the host wanted to send.
+    #[must_use]
+    pub fn offered(&self, app: AppId, offer: &Offer, now: Instant) -> Option<Sample> {
+        let flow = FlowId::of_sender(app).filter(|_| !self.flows.is_empty())?;
+        Some(Sample {
+            flow,
+            side: offer.refused.map_or(Side::Offered, Side::Refused),
+            path: Path::Lane,
+            at: now,
+            key: offer.key,
+            payload: offer.payload,
+            ip_octets: 0,
+        })
+    }
+
     fn sample(&self, frame: &[u8], side: Side, path: Path, at: Instant) -> Option<Sample> {
         if self.flows.is_empty() {
             return None;
@@ -198,107 +207,28 @@ impl Meter {
             return None;
         }
         let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
-        // Only the first fragment has ports, and none of them is a whole packet.
-        if packet.more_frags() || packet.frag_offset() != 0 {
-            return None;
-        }
-        let (from, to) = (packet.src_addr(), packet.dst_addr());
-        let own = if side == Side::Sent { from } else { to };
+        let own = if side == Side::Sent {
+            packet.src_addr()
+        } else {
+            packet.dst_addr()
+        };
         if self.address != Some(own) {
             return None;
         }
-        let seen = look(&packet)?;
-        let (side, ends) = match (side, seen.answer) {
-            (side, false) => (side, (from, to)),
-            (Side::Received, true) => (Side::Answered, (to, from)),
-            (Side::Sent | Side::Answered, true) => return None,
+        let seen = look(frame.payload())?;
+        let side = match (side, seen.answer) {
+            (side, false) => side,
+            (Side::Received, true) => Side::Answered,
+            (_, true) => return None,
         };
-        let flows = self.flows.get(&(ends.0, ends.1, seen.protocol))?;
-        let fits = |wanted: Option<u16>, port| wanted.is_none_or(|wanted| wanted == port);
-        let (flow, _) = flows.iter().find(|(_, ports)| {
-            fits(ports.source, seen.source_port) && fits(ports.destination, seen.destination_port)
-        })?;
         Some(Sample {
-            flow: *flow,
+            flow: self.flows.flow_of(&seen)?,
             side,
             path,
             at,
             key: seen.key,
             payload: seen.payload,
-            ip_octets: u32::from(packet.total_len()),
+            ip_octets: seen.ip_octets,
         })
-    }
-}
-
-/// The parts of a packet that matter.
-struct Seen {
-    protocol: Protocol,
-    source_port: u16,
-    destination_port: u16,
-    key: PacketKey,
-    payload: u32,
-    /// Not a packet of the flow, but the answer to one.
-    answer: bool,
-}
-
-fn look(packet: &Ipv4Packet<&[u8]>) -> Option<Seen> {
-    match packet.next_header() {
-        IpProtocol::Tcp => {
-            let tcp = TcpPacket::new_checked(packet.payload()).ok()?;
-            let length = tcp.payload().len() as u32;
-            // Acknowledgements and handshakes are no part of the stream.
-            (length > 0).then(|| Seen {
-                protocol: Protocol::Tcp,
-                source_port: tcp.src_port(),
-                destination_port: tcp.dst_port(),
-                key: PacketKey::Segment {
-                    sequence: tcp.seq_number().0 as u32,
-                    length,
-                    ident: packet.ident(),
-                },
-                payload: length,
-                answer: false,
-            })
-        }
-        IpProtocol::Udp => {
-            let udp = UdpPacket::new_checked(packet.payload()).ok()?;
-            let key = match Stamp::decode(udp.payload()) {
-                Some(stamp) => PacketKey::Stamped {
-                    sequence: stamp.sequence,
-                },
-                None => PacketKey::Datagram {
-                    ident: packet.ident(),
-                    checksum: udp.checksum(),
-                },
-            };
-            Some(Seen {
-                protocol: Protocol::Udp,
-                source_port: udp.src_port(),
-                destination_port: udp.dst_port(),
-                key,
-                payload: udp.payload().len() as u32,
-                answer: false,
-            })
-        }
-        IpProtocol::Icmp => {
-            let icmp = Icmpv4Packet::new_checked(packet.payload()).ok()?;
-            let answer = match icmp.msg_type() {
-                Icmpv4Message::EchoRequest => false,
-                Icmpv4Message::EchoReply => true,
-                _ => return None,
-            };
-            Some(Seen {
-                protocol: Protocol::Icmp,
-                source_port: 0,
-                destination_port: 0,
-                key: PacketKey::Echo {
-                    ident: icmp.echo_ident(),
-                    sequence: icmp.echo_seq_no(),
-                },
-                payload: icmp.data().len() as u32,
-                answer,
-            })
-        }
-        _ => None,
     }
 }

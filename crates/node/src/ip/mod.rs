@@ -9,6 +9,7 @@
 
 pub mod apps;
 mod arp;
+pub mod books;
 pub mod emodel;
 pub mod flow_stats;
 pub mod meter;

@@ -250,6 +250,11 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         self.counters
     }
 
+    /// The packets that wait for an answer.
+    pub(super) fn held(&self) -> impl Iterator<Item = &J> {
+        self.table.values().flat_map(|n| &n.pending)
+    }
+
     /// Packets that wait, over all neighbours.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {

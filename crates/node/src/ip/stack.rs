@@ -28,7 +28,7 @@ mod link;
 
 pub use link::Place;
 
-use super::apps::{App, AppCommand, AppId, AppResult, Net};
+use super::apps::{App, AppCommand, AppId, AppResult, Net, Offer};
 use super::neighbours::{NeighbourCounters, NeighbourView};
 use super::packet::ETHERNET_HEADER;
 use super::random;
@@ -122,6 +122,8 @@ pub enum StackInput<'a> {
 pub enum StackOutput {
     /// An Ethernet frame to send, without padding and check sequence.
     Frame(Vec<u8>),
+    /// A program wanted to send a packet; said before the packet leaves.
+    Offered(AppId, Offer),
     /// A program has ended with this result.
     Finished(AppId, AppResult),
     /// The host gives up a packet of its own.
@@ -337,16 +339,21 @@ impl Stack {
     }
 
     fn run_apps(&mut self, now: Instant) -> bool {
+        let mut offers = Vec::new();
         let mut net = Net {
             interface: &mut self.interface,
             sockets: &mut self.sockets,
             retired: &mut self.retired,
             options: &self.config.tcp,
+            offers: &mut offers,
         };
         let mut moved = false;
         for (id, app) in &mut self.apps {
             let was_over = app.is_over();
             moved |= app.run(&mut net, now);
+            let offered = net.offers.drain(..);
+            self.output
+                .extend(offered.map(|offer| StackOutput::Offered(*id, offer)));
             if app.is_over() && !was_over {
                 self.output
                     .push_back(StackOutput::Finished(*id, app.result()));

@@ -1,6 +1,7 @@
 //! Connections: to servers, to next hops, and permanent ones.
 
 use super::{Clip, Config, Encapsulation, Entry, Output, Permanent, sized};
+use crate::discard::Discard;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -181,6 +182,7 @@ impl Clip {
     /// Sends a packet on a connection that is open.
     pub(super) fn transmit(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
         let Some(known) = self.conns.get_mut(&conn) else {
+            self.discards.note(Discard::Closed, packet);
             return;
         };
         known.used = now;
@@ -340,12 +342,14 @@ impl Clip {
     fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
         let Some(known) = self.conns.get_mut(&conn) else {
             self.counters.bad += 1;
+            self.discards.note(Discard::Malformed, sdu);
             return;
         };
         known.used = now;
         let is_ip = sdu.first().is_some_and(|octet| octet >> 4 == 4);
         if known.encapsulation == Encapsulation::VcMux && !is_ip {
             self.counters.bad += 1;
+            self.discards.note(Discard::Malformed, sdu);
             return;
         }
         if known.encapsulation == Encapsulation::VcMux {
@@ -363,7 +367,10 @@ impl Clip {
                 self.out.push_back(Output::Deliver { packet, from });
             }
             Ok((LlcSnap::Arp, packet)) => self.arp(conn, packet, now),
-            Ok(_) | Err(_) => self.counters.bad += 1,
+            Ok(_) | Err(_) => {
+                self.counters.bad += 1;
+                self.discards.note(Discard::Malformed, sdu);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Next hops: who they are, and the packets that wait for them.
 
 use super::{Clip, Conn, Role};
+use crate::discard::Discard;
 use crate::retry::Backoff;
 use crate::{Cause, ConnId, Duration, Instant};
 use aerostat_wire::AtmAddress;
@@ -85,11 +86,13 @@ impl Clip {
     pub(super) fn send(&mut self, next_hop: Ipv4Addr, packet: Vec<u8>, now: Instant) {
         if packet.len() > self.config.mtu.into() || packet.is_empty() {
             self.counters.too_long += 1;
+            self.discards.note(Discard::BadLength, &packet);
             return;
         }
         // Its own address is no next hop: nobody is asked for it.
         if next_hop == self.config.ip {
             self.counters.unreachable += 1;
+            self.discards.note(Discard::Unreachable, &packet);
             return;
         }
         let Some(entry) = self.entries.get_mut(&next_hop) else {
@@ -100,6 +103,7 @@ impl Clip {
         let lost = entry.bound && entry.conn.is_none();
         if held || lost || matches!(entry.state, State::Unknown { .. }) {
             self.counters.unreachable += 1;
+            self.discards.note(Discard::Unreachable, &packet);
             return;
         }
         let open = entry.conn.filter(|conn| {
@@ -111,6 +115,7 @@ impl Clip {
         }
         if entry.queue.len() >= self.config.limits.queue {
             self.counters.queue_full += 1;
+            self.discards.note(Discard::QueueFull, &packet);
             return;
         }
         entry.queue.push_back(packet);
@@ -132,6 +137,7 @@ impl Clip {
         let asked = matches!(state, State::Resolving { .. });
         if !self.room_for(next_hop) {
             self.counters.unreachable += 1;
+            self.discards.note(Discard::Unreachable, &packet);
             return;
         }
         let mut entry = Entry::new(state, self.config.address);
@@ -140,6 +146,7 @@ impl Clip {
             entry.queue.push_back(packet);
         } else {
             self.counters.unreachable += 1;
+            self.discards.note(Discard::Unreachable, &packet);
         }
         self.entries.insert(next_hop, entry);
         if asked {
@@ -269,7 +276,9 @@ impl Clip {
         let until = now + self.config.params.negative;
         if let Some(entry) = self.entries.get_mut(&ip) {
             self.counters.unreachable += entry.queue.len() as u64;
-            entry.queue.clear();
+            for packet in entry.queue.drain(..) {
+                self.discards.note(Discard::Unreachable, &packet);
+            }
             entry.conn = None;
             if entry.state != State::Static {
                 entry.state = State::Unknown { until };
@@ -335,6 +344,9 @@ impl Clip {
     fn forget(&mut self, ip: Ipv4Addr) {
         if let Some(entry) = self.entries.remove(&ip) {
             self.counters.unreachable += entry.queue.len() as u64;
+            for packet in entry.queue {
+                self.discards.note(Discard::Unreachable, &packet);
+            }
         }
     }
 }

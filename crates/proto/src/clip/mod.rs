@@ -47,6 +47,7 @@ mod tests;
 
 pub use snapshot::{ConnRow, EntryRow, Snapshot};
 
+use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -309,6 +310,7 @@ pub struct Clip {
     server: Server,
     next_conn: u32,
     counters: Counters,
+    discards: Discards,
     out: VecDeque<Output>,
 }
 
@@ -334,6 +336,7 @@ impl Clip {
             },
             next_conn: 0,
             counters: Counters::default(),
+            discards: Discards::default(),
             out: VecDeque::new(),
         }
     }
@@ -388,6 +391,9 @@ impl Clip {
         }
         for entry in core::mem::take(&mut self.entries).into_values() {
             self.counters.unreachable += entry.queue.len() as u64;
+            for packet in entry.queue {
+                self.discards.note(Discard::Stopped, &packet);
+            }
         }
         self.server = Self::new(self.config.clone()).server;
         let address = self.config.address;
@@ -396,6 +402,17 @@ impl Clip {
             self.request(AtmRequest::Unlisten { address, sap });
         }
         self.set_ready(false);
+    }
+
+    /// Packets that wait for their next hop.
+    pub fn held(&self) -> impl Iterator<Item = &[u8]> {
+        let queues = self.entries.values().flat_map(|entry| &entry.queue);
+        queues.map(Vec::as_slice)
+    }
+
+    /// The next packet that was given up.
+    pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.discards.take()
     }
 
     /// True if it registers with a server.
@@ -461,7 +478,10 @@ impl Machine for Clip {
             // What was under way when it stopped.
             Input::Atm(_) => {}
             Input::Send { next_hop, packet } if self.running => self.send(next_hop, packet, now),
-            Input::Send { .. } => self.counters.unreachable += 1,
+            Input::Send { packet, .. } => {
+                self.counters.unreachable += 1;
+                self.discards.note(Discard::NotJoined, &packet);
+            }
         }
         self.timeouts(now);
         Ok(())

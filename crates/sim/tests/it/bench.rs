@@ -45,10 +45,14 @@ impl Observer<LabEvent> for Log {
     }
     fn event(&mut self, node: NodeId, event: LabEvent, _now: Instant) {
         match event {
+            // What a program offers is no packet on its way yet.
+            LabEvent::Sample(sample) if matches!(sample.side, Side::Offered | Side::Refused(_)) => {
+            }
             LabEvent::Sample(sample) => self.samples.push(sample),
             LabEvent::Finished(app, result) => {
                 self.results.insert((node.0, app), result);
             }
+            LabEvent::Lost(..) | LabEvent::Joined(_) => {}
         }
     }
     fn packet(&mut self, packet: &Packet<'_>) {

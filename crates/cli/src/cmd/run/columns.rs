@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Number,
     /// `true` or `false`.
     Flag,
+    /// Counts by name; CSV has them in one cell: `NAME COUNT, NAME COUNT`.
+    Counts,
     /// Columns of their own, which CSV has as `NAME_SUB`.
     Group(&'static [Column]),
 }
@@ -53,6 +55,9 @@ pub(super) const fn number(name: &'static str, what: &'static str) -> Column {
 }
 pub(super) const fn flag(name: &'static str, what: &'static str) -> Column {
     column(name, Kind::Flag, what)
+}
+pub(super) const fn counts(name: &'static str, what: &'static str) -> Column {
+    column(name, Kind::Counts, what)
 }
 pub(super) const fn group(
     name: &'static str,
@@ -82,7 +87,7 @@ impl Column {
             Kind::Count => "integer",
             Kind::Number => "number",
             Kind::Flag => "boolean",
-            Kind::Group(_) => "object",
+            Kind::Group(_) | Kind::Counts => "object",
         };
         let mut schema = json!({ "description": self.what });
         schema["type"] = if null || self.null {
@@ -92,6 +97,9 @@ impl Column {
         };
         match self.kind {
             Kind::Count => schema["minimum"] = 0.into(),
+            Kind::Counts => {
+                schema["additionalProperties"] = json!({ "type": "integer", "minimum": 0 });
+            }
             Kind::Group(columns) => describe(&mut schema, columns, false),
             _ => {}
         }

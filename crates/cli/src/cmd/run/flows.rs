@@ -5,7 +5,8 @@ use crate::output::Rows;
 use aerostat_lab::Lab;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
-use serde_json::{Value, json};
+use aerostat_sim::run::RunReport;
+use serde_json::{Map, Value, json};
 
 /// One row per flow and path, for people and CSV.
 pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
@@ -16,7 +17,13 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
         "phase",
         "seconds",
         "throughput_mbps",
+        "offered",
+        "refused",
+        "sent",
+        "delivered",
         "lost",
+        "under_way",
+        "lost_by",
         "out_of_sequence",
         "delay_mean_us",
         "delay_p99_us",
@@ -33,10 +40,16 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
                 flow.name.clone().into(),
                 lab.ends_of(model)[0].into(),
                 lab.ends_of(model)[1].into(),
-                path.path.as_str().into(),
+                lab.phase(flow.flow.0, path.path).into(),
                 rounded(path.duration.as_secs_f64(), 3),
                 rounded(path.throughput_mbps, 2),
+                path.offered.into(),
+                path.refused_packets().into(),
+                path.sent_packets.into(),
+                path.received_packets.into(),
                 path.lost.into(),
+                path.in_flight.into(),
+                places(lab, path).into(),
                 path.out_of_sequence.into(),
                 rounded(path.delay.mean_us, 1),
                 rounded(path.delay.p99_us, 1),
@@ -57,21 +70,56 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
 pub(crate) fn objects(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
     let mut objects = Vec::new();
     for (flow, model) in flows.iter().zip(&lab.traffic) {
-        let [from, to] = lab.ends_of(model);
+        let ends = lab.ends_of(model);
         let paths = flow.paths.iter();
-        objects.extend(paths.map(|path| object(&flow.name, from, to, path)));
+        objects.extend(paths.map(|path| object(lab, flow, ends, path)));
     }
     objects
 }
 
-fn object(name: &str, from: &str, to: &str, path: &PathReport) -> Value {
+/// Where packets were lost or refused, in words: `link a-s1: cell lost 12, refused (socket full) 3`.
+fn places(lab: &Lab, path: &PathReport) -> Option<String> {
+    let lost = lab.lost_by(path).into_iter();
+    let lost = lost.map(|(place, packets)| format!("{place} {packets}"));
+    let refused = path.refused.iter();
+    let refused = refused.map(|(why, packets)| format!("refused ({why}) {packets}"));
+    let all: Vec<String> = lost.chain(refused).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// What deserves a warning: flows that did not do what they are there for, and hosts that never joined.
+pub(crate) fn warnings(report: &RunReport, lab: &Lab) -> Vec<String> {
+    let joined = report.not_joined.iter();
+    let joined = joined.map(|node| format!("{node} has not joined its network"));
+    let flows = report.flows.iter().filter_map(|flow| {
+        let started = !report.not_started.contains(&flow.flow.0);
+        lab.complaint(flow, started)
+    });
+    joined.chain(flows).collect()
+}
+
+fn object(lab: &Lab, flow: &FlowReport, [from, to]: [&str; 2], path: &PathReport) -> Value {
+    let refused = path.refused.iter();
+    let refused: Map<String, Value> = refused
+        .map(|(why, packets)| (why.to_string(), (*packets).into()))
+        .collect();
     json!({
-        "name": name,
+        "name": flow.name,
         "from": from,
         "to": to,
-        "phase": path.path.as_str(),
+        "phase": lab.phase(flow.flow.0, path.path),
         "duration_s": rounded(path.duration.as_secs_f64(), 6),
         "throughput_mbps": rounded(path.throughput_mbps, 3),
+        "offered": path.offered,
+        "refused": path.refused_packets(),
+        "refused_by": refused,
+        "sent": path.sent_packets,
+        "delivered": path.received_packets,
+        "under_way": path.in_flight,
+        "lost_by": lab.lost_by(path),
+        "unexplained": path.unexplained,
+        "sent_octets": path.sent_octets,
+        "delivered_octets": path.received_octets,
         "sent_packets": path.sent_packets,
         "received_packets": path.received_packets,
         "retransmitted": path.retransmitted,
@@ -80,6 +128,7 @@ fn object(name: &str, from: &str, to: &str, path: &PathReport) -> Value {
         "out_of_sequence": path.out_of_sequence,
         "delay_us": summary(&path.delay),
         "jitter_us": summary(&path.variation),
+        "answered": (path.round_trip.count > 0).then_some(path.round_trip.count),
         "rtt_us": (path.round_trip.count > 0).then(|| summary(&path.round_trip)),
         "call": path.quality.map(|quality| json!({
             "r_factor": rounded(quality.r, 2),
@@ -96,6 +145,7 @@ fn summary(of: &Summary) -> Value {
         "mean": rounded(of.mean_us, 3),
         "p50": rounded(of.p50_us, 3),
         "p99": rounded(of.p99_us, 3),
+        "p99_9": rounded(of.p999_us, 3),
         "max": rounded(of.max_us, 3),
         "variance": rounded(of.variance_us2, 3),
         "standard_deviation": rounded(of.std_dev_us, 3),

@@ -147,7 +147,14 @@ fn value_at(row: &Value, path: &[&str]) -> Value {
     for step in path {
         value = value.get(step).unwrap_or(&Value::Null);
     }
-    value.clone()
+    match value {
+        // Counts by name.
+        Value::Object(counts) => {
+            let all = counts.iter().map(|(name, count)| format!("{name} {count}"));
+            all.collect::<Vec<_>>().join(", ").into()
+        }
+        _ => value.clone(),
+    }
 }
 
 /// The shortcuts for people.

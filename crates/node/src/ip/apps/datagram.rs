@@ -9,7 +9,9 @@
 //! +------+------+--------------+--------------+---------
 //! ```
 
-use super::{AppResult, Net, Program};
+use super::{AppResult, Net, Offer, Program};
+use crate::ip::books::Refusal;
+use crate::ip::meter::PacketKey;
 use crate::ip::random;
 use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::{Duration, Instant, Refused};
@@ -173,7 +175,7 @@ pub struct UdpSourceResult {
     pub sent: u64,
     /// Octets of payload of these.
     pub octets: u64,
-    /// Datagrams for which the socket had no room (no ARP reply yet); among `sent`, and lost.
+    /// Datagrams that the socket did not take; among `sent`, and lost.
     pub overrun: u64,
     /// When the first was made.
     pub first: Option<Instant>,
@@ -215,7 +217,7 @@ impl Source {
         }
     }
 
-    fn send(&mut self, socket: &mut udp::Socket<'static>, now: Instant) {
+    fn send(&mut self, socket: &mut udp::Socket<'static>, now: Instant) -> Offer {
         let stamp = Stamp {
             flow: self.flow,
             sequence: self.result.sent,
@@ -227,8 +229,18 @@ impl Source {
         self.result.octets += self.payload.len() as u64;
         self.result.first.get_or_insert(now);
         self.result.last = Some(now);
-        if socket.send_slice(&self.payload, self.remote).is_err() {
-            self.result.overrun += 1;
+        let refused = match socket.send_slice(&self.payload, self.remote) {
+            Ok(()) => None,
+            Err(udp::SendError::BufferFull) => Some(Refusal::SocketFull),
+            Err(udp::SendError::Unaddressable) => Some(Refusal::Address),
+        };
+        self.result.overrun += u64::from(refused.is_some());
+        Offer {
+            key: PacketKey::Stamped {
+                sequence: stamp.sequence,
+            },
+            payload: self.payload.len() as u32,
+            refused,
         }
     }
 }
@@ -258,7 +270,7 @@ impl Program for Source {
         let mut moved = false;
         let mut left = MAX_BURST;
         while self.pace.next <= now && end.is_none_or(|end| self.pace.next < end) && left > 0 {
-            self.send(socket, now);
+            net.offers.push(self.send(socket, now));
             self.pace.advance();
             left -= 1;
             moved = true;

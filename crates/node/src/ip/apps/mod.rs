@@ -16,6 +16,8 @@ pub use datagram::{MIN_PAYLOAD, Pattern, Stamp, UdpSinkResult, UdpSourceResult};
 pub use ping::PingResult;
 pub use transaction::{TransactionClientResult, TransactionServerResult};
 
+use super::books::Refusal;
+use super::meter::PacketKey;
 use super::random;
 use super::stack::{Congestion, StackConfig, TcpOptions};
 use aerostat_proto::{Duration, Instant, Refused};
@@ -158,6 +160,17 @@ pub enum AppResult {
     TransactionServer(TransactionServerResult),
 }
 
+/// A packet that a program wanted to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Which.
+    pub key: PacketKey,
+    /// Octets of UDP or ICMP payload.
+    pub payload: u32,
+    /// Why the host's stack did not take it, if it did not.
+    pub refused: Option<Refusal>,
+}
+
 /// What a program may touch of its host.
 pub(super) struct Net<'a> {
     pub(super) interface: &'a mut Interface,
@@ -165,6 +178,8 @@ pub(super) struct Net<'a> {
     /// TCP sockets to remove once they have closed.
     pub(super) retired: &'a mut Vec<SocketHandle>,
     pub(super) options: &'a TcpOptions,
+    /// Packets that programs wanted to send: the one that runs, for the stack to tell.
+    pub(super) offers: &'a mut Vec<Offer>,
 }
 
 impl Net<'_> {

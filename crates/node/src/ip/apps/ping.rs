@@ -1,6 +1,8 @@
 //! ICMP echo: is the host there, and how far away.
 
-use super::{AppResult, Net, Program};
+use super::{AppResult, Net, Offer, Program};
+use crate::ip::books::Refusal;
+use crate::ip::meter::PacketKey;
 use crate::ip::stats::{Distribution, Summary};
 use aerostat_proto::{Duration, Instant};
 use smoltcp::iface::SocketHandle;
@@ -81,7 +83,7 @@ impl Ping {
             || end.is_some_and(|end| now >= end)
     }
 
-    fn request(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) {
+    fn request(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) -> Offer {
         let sequence = self.result.sent;
         self.result.sent += 1;
         let data = vec![0x5a; self.size];
@@ -90,9 +92,24 @@ impl Ping {
             seq_no: sequence as u16,
             data: &data,
         };
-        let Ok(buffer) = socket.send(repr.buffer_len(), IpAddress::Ipv4(self.to)) else {
-            self.result.not_sent += 1;
-            return;
+        let offer = Offer {
+            key: PacketKey::Echo {
+                ident: self.ident,
+                sequence: sequence as u16,
+            },
+            payload: self.size as u32,
+            refused: None,
+        };
+        let buffer = match socket.send(repr.buffer_len(), IpAddress::Ipv4(self.to)) {
+            Ok(buffer) => buffer,
+            Err(error) => {
+                self.result.not_sent += 1;
+                let refused = Some(match error {
+                    icmp::SendError::BufferFull => Refusal::SocketFull,
+                    icmp::SendError::Unaddressable => Refusal::Address,
+                });
+                return Offer { refused, ..offer };
+            }
         };
         let mut packet = Icmpv4Packet::new_unchecked(buffer);
         repr.emit(&mut packet, &ChecksumCapabilities::default());
@@ -100,6 +117,7 @@ impl Ping {
             self.outstanding.pop_first();
         }
         self.outstanding.insert(sequence, now);
+        offer
     }
 
     fn replies(&mut self, socket: &mut icmp::Socket<'_>, now: Instant) -> bool {
@@ -159,7 +177,7 @@ impl Program for Ping {
         let socket = net.sockets.get_mut::<icmp::Socket<'static>>(handle);
         let mut moved = self.replies(socket, now);
         while now >= self.next && !self.all_sent(now, end) {
-            self.request(socket, now);
+            net.offers.push(self.request(socket, now));
             self.next += self.interval;
             if self.next <= now {
                 // Late by more than an interval (a live host was stopped): do not send a burst.

@@ -110,6 +110,11 @@ impl Engine {
         (!self.jobs.is_empty()).then_some(self.through)
     }
 
+    /// All packets in it.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter()
+    }
+
     /// Packets that wait behind the one being forwarded.
     pub(super) fn waiting(&self) -> usize {
         self.jobs.len().saturating_sub(1)

@@ -33,6 +33,7 @@ use super::arp::{self, Own};
 use super::neighbours::{ArpEvent, NeighbourCounters, NeighbourView, Neighbours};
 use super::packet::{self, Class, ETHERNET_HEADER};
 use super::routes::Routes;
+use aerostat_proto::discard::HEAD;
 use aerostat_proto::{Instant, Machine, Refused, Trace};
 use engine::{Engine, Job};
 use icmp::{Answer, Limiter};
@@ -143,6 +144,9 @@ pub enum RouterOutput {
     Trace(Trace),
 }
 
+/// Dropped packets that wait for somebody who asks which they were; those beyond this are only counted.
+const MAX_DISCARDS: usize = 4096;
+
 /// Why a packet or frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
@@ -241,6 +245,8 @@ pub struct Router {
     next_ident: u16,
     in_arp_events: bool,
     output: VecDeque<RouterOutput>,
+    /// Heads of packets that were dropped.
+    discards: VecDeque<(DropReason, Vec<u8>)>,
 }
 
 impl Router {
@@ -277,6 +283,7 @@ impl Router {
             next_ident: 1,
             in_arp_events: false,
             output: VecDeque::new(),
+            discards: VecDeque::new(),
         })
     }
 
@@ -323,6 +330,28 @@ impl Router {
         Some((neighbours.views().collect(), neighbours.counters()))
     }
 
+    /// Frames that wait for the forwarding engine, or for ARP.
+    pub fn held(&self) -> impl Iterator<Item = &[u8]> {
+        let waiting = self.ports.iter().flat_map(|port| port.neighbours.held());
+        let jobs = self.engine.jobs().chain(waiting);
+        jobs.map(|job| job.frame.as_slice())
+    }
+
+    /// The next packet that was dropped, or its head.
+    pub fn take_discard(&mut self) -> Option<(DropReason, Vec<u8>)> {
+        self.discards.pop_front()
+    }
+
+    /// Drops a packet that stands behind room for an Ethernet header.
+    fn drop_frame(&mut self, origin: Origin, reason: DropReason, frame: &[u8]) {
+        self.drop_packet(origin, reason);
+        if self.discards.len() < MAX_DISCARDS {
+            let packet = frame.get(ETHERNET_HEADER..).unwrap_or_default();
+            let head = packet.get(..HEAD).unwrap_or(packet).to_vec();
+            self.discards.push_back((reason, head));
+        }
+    }
+
     fn drop_packet(&mut self, origin: Origin, reason: DropReason) {
         *self.counters(origin).dropped.entry(reason).or_default() += 1;
     }
@@ -364,7 +393,7 @@ impl Router {
     /// A packet with room for an Ethernet header before it.
     fn packet_in(&mut self, origin: Origin, mut frame: Vec<u8>, now: Instant) {
         let Some(destination) = packet::check(&mut frame) else {
-            return self.drop_packet(origin, DropReason::Malformed);
+            return self.drop_frame(origin, DropReason::Malformed, &frame);
         };
         match self.routes.lookup(destination) {
             RouteResult::Local { .. } => self.for_us(origin, &frame, now),
@@ -372,11 +401,11 @@ impl Router {
                 self.drop_packet(origin, DropReason::Multicast);
             }
             _ if packet::class(destination) == Class::Never => {
-                self.drop_packet(origin, DropReason::Malformed);
+                self.drop_frame(origin, DropReason::Malformed, &frame);
             }
             _ => {
-                if self.engine.offer(Job { frame, origin }, now).is_err() {
-                    self.drop_packet(origin, DropReason::QueueFull);
+                if let Err(job) = self.engine.offer(Job { frame, origin }, now) {
+                    self.drop_frame(origin, DropReason::QueueFull, &job.frame);
                 }
             }
         }
@@ -404,19 +433,20 @@ impl Router {
         // Checked on arrival.
         let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
         if packet.hop_limit() <= 1 {
-            self.drop_packet(origin, DropReason::TimeToLive);
+            self.drop_frame(origin, DropReason::TimeToLive, &frame);
             return self.complain(origin, &frame, Answer::TimeExceeded, None, now);
         }
         let destination = packet.dst_addr();
         let Some((interface, next_hop)) = self.routes.lookup(destination).next_hop(destination)
         else {
-            self.drop_packet(origin, DropReason::NoRoute);
+            self.drop_frame(origin, DropReason::NoRoute, &frame);
             return self.complain(origin, &frame, Answer::NetworkUnreachable, None, now);
         };
         let mtu = self.ports[interface].config.mtu;
         if usize::from(packet.total_len()) > mtu {
-            self.drop_packet(origin, DropReason::TooBig);
-            if packet.dont_frag() {
+            let told = packet.dont_frag();
+            self.drop_frame(origin, DropReason::TooBig, &frame);
+            if told {
                 self.complain(origin, &frame, Answer::TooBig(mtu), None, now);
             }
             return;
@@ -432,18 +462,12 @@ impl Router {
         if let Some(mac) = neighbours.lookup(hop) {
             return self.transmit(from, itf, mac, frame);
         }
-        if neighbours
-            .wait(
-                hop,
-                Job {
-                    frame,
-                    origin: from,
-                },
-                now,
-            )
-            .is_err()
-        {
-            self.drop_packet(from, DropReason::ArpQueueFull);
+        let job = Job {
+            frame,
+            origin: from,
+        };
+        if let Err(job) = neighbours.wait(hop, job, now) {
+            self.drop_frame(from, DropReason::ArpQueueFull, &job.frame);
         }
         self.arp_events(now);
     }
@@ -572,7 +596,7 @@ impl Router {
                 return self.transmit(job.origin, interface, mac, job.frame);
             }
             ArpEvent::Release { job, mac: None } => {
-                self.drop_packet(job.origin, DropReason::NoNeighbour);
+                self.drop_frame(job.origin, DropReason::NoNeighbour, &job.frame);
                 let answer = Answer::HostUnreachable;
                 return self.complain(job.origin, &job.frame, answer, None, now);
             }
@@ -587,7 +611,7 @@ impl Router {
                 RouterOutput::Trace(trace)
             }
             ArpEvent::Overflow(job) => {
-                return self.drop_packet(job.origin, DropReason::ArpQueueFull);
+                return self.drop_frame(job.origin, DropReason::ArpQueueFull, &job.frame);
             }
         };
         self.output.push_back(output);

@@ -200,7 +200,9 @@ proptest! {
                     StackOutput::Frame(f) if f[12..14] == [8, 0] => released += 1,
                     StackOutput::Frame(_) => {}
                     StackOutput::Discarded { place, .. } => world.discarded.push((0, place)),
-                    StackOutput::Finished(..) | StackOutput::Trace(_) => {}
+                    StackOutput::Finished(..)
+                    | StackOutput::Offered(..)
+                    | StackOutput::Trace(_) => {}
                 }
             }
             if round % 3 == 0 {

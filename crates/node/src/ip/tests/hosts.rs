@@ -63,7 +63,7 @@ fn ping_is_answered_and_timed() {
     // The first waited for ARP: twice the round trip.
     assert_eq!((result.rtt.min_us, result.rtt.max_us), (1000.0, 2000.0));
     assert_eq!(world.finished.len(), 1);
-    let seen = world.stats.report(world.now)[0].paths[0];
+    let seen = world.stats.report(world.now)[0].paths[0].clone();
     assert_eq!((seen.received_packets, seen.round_trip.count), (5, 5));
     // From frame to frame: the meter does not see the wait for ARP here.
     assert_eq!(
@@ -136,7 +136,7 @@ fn tcp_delivers_every_octet_over_a_bad_wire() {
             (octets, false),
             "{per_mille} {source:?}"
         );
-        let path = world.stats.report(world.now)[0].paths[0];
+        let path = world.stats.report(world.now)[0].paths[0].clone();
         assert_eq!(path.received_octets, octets);
         assert_eq!(path.retransmitted > 0, per_mille > 0);
         // What the wire lost of this flow is what the samples say is missing.
@@ -169,7 +169,7 @@ fn tcp_for_a_duration_stops_and_fills_the_window() {
         (150.0..=210.0).contains(&source.throughput_mbps),
         "{source:?}"
     );
-    let path = world.stats.report(world.now)[0].paths[0];
+    let path = world.stats.report(world.now)[0].paths[0].clone();
     assert!(
         (path.throughput_mbps / source.throughput_mbps - 1.0).abs() < 0.02,
         "{path:?}"
@@ -284,7 +284,7 @@ fn datagram_figures_are_those_of_the_injected_faults() {
         ),
         (4455, 45, 45, 0)
     );
-    let path = world.stats.report(world.now)[0].paths[0];
+    let path = world.stats.report(world.now)[0].paths[0].clone();
     assert_eq!(
         (path.sent_packets, path.received_packets, path.lost),
         (4500, 4455, 45)

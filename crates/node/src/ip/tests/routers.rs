@@ -213,7 +213,7 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
         panic!("not a sink")
     };
     assert_eq!((Some(sink.octets), sink.wrong), (octets, 0));
-    let path = world.stats.report(world.now)[0].paths[0];
+    let path = world.stats.report(world.now)[0].paths[0].clone();
     let (_, incoming) = world.router.interfaces().next().expect("interface");
     let full = incoming
         .dropped

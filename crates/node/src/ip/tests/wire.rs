@@ -108,6 +108,8 @@ impl World {
                 StackOutput::Frame(frame) => self.carry(host, frame),
                 StackOutput::Discarded { place, .. } => self.discarded.push((host, place)),
                 StackOutput::Trace(_) => {}
+                // What leaves the host counts here.
+                StackOutput::Offered(..) => {}
             }
         }
     }

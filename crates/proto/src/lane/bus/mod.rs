@@ -30,6 +30,7 @@ mod groups;
 use super::ServerParams;
 use super::quota::{Quota, Verdict};
 use super::tree::{Tree, TreeEvent};
+use crate::discard::{Discard, Discards};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
 use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
@@ -151,6 +152,7 @@ pub struct Bus {
     groups: Groups,
     deadline: Option<Instant>,
     counters: BusCounters,
+    discards: Discards,
     out: VecDeque<Output>,
 }
 
@@ -212,8 +214,13 @@ impl Bus {
             unknown,
             multicast,
             counters: BusCounters::default(),
+            discards: Discards::default(),
             out: VecDeque::new(),
         }
+    }
+    /// The next frame that was given up.
+    pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.discards.take()
     }
     /// Everything that there is to see.
     #[must_use]
@@ -431,14 +438,18 @@ impl Bus {
         }
         let Ok(data) = DataFrame::decode(sdu) else {
             self.counters.bad_length += 1;
+            self.discards.note(Discard::BadLength, sdu);
             return;
         };
         if sdu.len() > self.max_sdu().into() {
             self.counters.bad_length += 1;
+            self.discards.note(Discard::BadLength, sdu);
         } else if data.lecid != lecid && data.lecid != 0 {
             self.counters.forged += 1;
+            self.discards.note(Discard::Malformed, sdu);
         } else {
             if !self.may_send(sender, Some(data.destination), now) {
+                self.discards.note(Discard::OverQuota, sdu);
                 return;
             }
             self.counters.octets += sdu.len() as u64;

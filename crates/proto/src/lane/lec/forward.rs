@@ -2,6 +2,7 @@
 
 use super::messages::{ToControl, ToData};
 use super::{LecConfig, Output, groups};
+use crate::discard::{Discard, Discards};
 use crate::lane::LecLimits;
 use crate::{AtmRequest, ConnId, Duration, Instant};
 use aerostat_wire::MacAddr;
@@ -85,6 +86,7 @@ pub(super) struct Forwarder {
     /// No timer is due before this.
     next: Option<Instant>,
     pub(super) counters: DataCounters,
+    pub(super) discards: Discards,
     pub(super) to_control: VecDeque<ToControl>,
     pub(super) out: VecDeque<Output>,
 }
@@ -106,6 +108,7 @@ impl Forwarder {
             connections: BTreeMap::new(),
             next: None,
             counters: DataCounters::default(),
+            discards: Discards::default(),
             to_control: VecDeque::new(),
             out: VecDeque::new(),
         }
@@ -145,6 +148,11 @@ impl Forwarder {
     pub(super) fn connections(&self) -> impl Iterator<Item = ConnId> {
         self.connections.keys().copied()
     }
+    /// Frames that wait.
+    pub(super) fn held(&self) -> impl Iterator<Item = &[u8]> {
+        let queues = self.destinations.values().flat_map(|d| &d.queue);
+        queues.map(Vec::as_slice)
+    }
     /// All destinations.
     pub(super) fn destinations(&self) -> impl Iterator<Item = MacAddr> {
         self.destinations.keys().copied()
@@ -171,13 +179,19 @@ impl Forwarder {
                 }
             }
             ToData::Forget(mac) => {
-                self.destinations.remove(&mac);
+                let gone = self.destinations.remove(&mac);
+                for frame in gone.iter().flat_map(|gone| &gone.queue) {
+                    self.discards.note(Discard::Unreachable, frame);
+                }
             }
             ToData::AskUse(mac) => {
                 let ago = self.destinations.get(&mac).map(|d| now.since(d.used));
                 self.to_control.push_back(ToControl::Use { mac, ago });
             }
             ToData::Reset => {
+                for frame in self.destinations.values().flat_map(|d| &d.queue) {
+                    self.discards.note(Discard::NotJoined, frame);
+                }
                 self.destinations.clear();
                 self.connections.clear();
                 self.bus = None;
@@ -192,12 +206,13 @@ impl Forwarder {
     pub(super) fn transmit(&mut self, frame: Vec<u8>, now: Instant) {
         if frame.len() < 14 || frame.len() + 2 > self.max_sdu {
             let member = self.max_sdu > 0;
-            let counter = if member {
-                &mut self.counters.bad_length
+            let (counter, why) = if member {
+                (&mut self.counters.bad_length, Discard::BadLength)
             } else {
-                &mut self.counters.no_path
+                (&mut self.counters.no_path, Discard::NotJoined)
             };
             *counter += 1;
+            self.discards.note(why, &frame);
             return;
         }
         let mut octets = [0; 6];
@@ -209,10 +224,12 @@ impl Forwarder {
         }
         if self.own.contains(&mac) {
             self.counters.no_path += 1;
+            self.discards.note(Discard::Unreachable, &frame);
             return;
         }
         if !self.destinations.contains_key(&mac) && !self.make_room(now, mac) {
             self.counters.table_full += 1;
+            self.discards.note(Discard::TableFull, &frame);
             return;
         }
         let Some(destination) = self.destinations.get_mut(&mac) else {
@@ -233,6 +250,7 @@ impl Forwarder {
         }
         if destination.queue.len() >= self.limits.queue {
             self.counters.queue_full += 1;
+            self.discards.note(Discard::QueueFull, &frame);
             return;
         }
         destination.queue.push_back(frame);
@@ -278,6 +296,7 @@ impl Forwarder {
                 }
                 Ok(_) | Err(_) => {
                     self.counters.bad_mux += 1;
+                    self.discards.note(Discard::Malformed, sdu);
                     return;
                 }
             },
@@ -290,10 +309,12 @@ impl Forwarder {
         usage.last = now;
         let Ok(data) = DataFrame::decode(sdu) else {
             self.counters.bad_length += 1;
+            self.discards.note(Discard::BadLength, sdu);
             return;
         };
         if sdu.len() > self.max_sdu.max(aerostat_wire::lane::MIN_DATA_SDU) {
             self.counters.bad_length += 1;
+            self.discards.note(Discard::BadLength, sdu);
             return;
         }
         if data.lecid == self.lecid && self.lecid != 0 {
@@ -453,6 +474,7 @@ impl Forwarder {
     fn send_bus(&mut self, frame: &[u8], now: Instant) {
         let Some(bus) = self.bus else {
             self.counters.no_path += 1;
+            self.discards.note(Discard::NotJoined, frame);
             return;
         };
         self.counters.sent_bus += 1;

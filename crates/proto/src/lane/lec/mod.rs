@@ -58,6 +58,7 @@ pub use process::{Lecd, LecdInput, LecdOutput};
 pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
 
 use super::{LecLimits, LecParams};
+use crate::discard::Discard;
 use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -279,6 +280,14 @@ impl Lec {
     #[must_use]
     pub fn mac(&self) -> MacAddr {
         self.control.config.mac
+    }
+    /// Frames that wait for their destination.
+    pub fn held(&self) -> impl Iterator<Item = &[u8]> {
+        self.data.held()
+    }
+    /// The next packet that was given up.
+    pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.data.discards.take()
     }
     /// Everything that there is to see, for `inspect`.
     #[must_use]

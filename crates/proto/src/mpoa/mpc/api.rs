@@ -1,5 +1,6 @@
 //! What a client is told and what it tells: configuration, inputs, outputs, counters.
 
+use crate::discard::Discards;
 use crate::mix::mix;
 use crate::mpoa::messages::{ToDaemon, ToKernel};
 use crate::mpoa::params::MpcParams;
@@ -382,6 +383,7 @@ pub(super) struct Bus {
     pub(super) to_kernel: VecDeque<ToKernel>,
     pub(super) to_daemon: VecDeque<ToDaemon>,
     pub(super) counters: MpcCounters,
+    pub(super) discards: Discards,
 }
 
 impl Bus {

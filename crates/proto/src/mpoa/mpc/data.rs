@@ -9,6 +9,7 @@ use super::flows::QosTable;
 use super::ingress::{self, Ingress, IngressState, Path};
 use super::packet::{self, IpPacket};
 use super::shortcuts::{Shortcut, Shortcuts};
+use crate::discard::Discard;
 use crate::mpoa::messages::{EgressInfo, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, INITIAL_KEEP_ALIVE_LIFETIME, MpcParams};
 use crate::{AtmRequest, ConnId, Duration, Instant, Refused, Trace};
@@ -162,6 +163,7 @@ impl DataPlane {
     /// An SDU on a shortcut.
     pub(super) fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant, bus: &mut Bus) {
         let Some(shortcut) = self.shortcuts.get_mut(&conn) else {
+            bus.discards.note(Discard::NoEntry, sdu);
             return;
         };
         let peer = shortcut.peer;
@@ -176,11 +178,13 @@ impl DataPlane {
             }
             ShortcutSdu::Unknown => {
                 bus.counters.bad_packets += 1;
+                bus.discards.note(Discard::Malformed, sdu);
                 return;
             }
         };
         let Some(view) = IpPacket::new(packet) else {
             bus.counters.bad_packets += 1;
+            bus.discards.note(Discard::Malformed, sdu);
             return;
         };
         let entry = match tag {
@@ -189,6 +193,7 @@ impl DataPlane {
         };
         let Some(entry) = entry else {
             bus.counters.egress_misses += 1;
+            bus.discards.note(Discard::NoEntry, sdu);
             return purge_back(conn, shortcut, view.destination(), now, bus);
         };
         entry.packets += 1;

@@ -69,6 +69,7 @@ pub use process::{Mpcd, MpcdInput, MpcdOutput};
 pub use snapshot::{EgressRow, IngressRow, MpcSnapshot, MpsRow, ShortcutRow};
 pub use why::{Why, WhyReason};
 
+use crate::discard::Discard;
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::ToMpcd;
 use crate::{AtmEvent, AtmRequest, Cause, Instant, Machine, Refused, Trace};
@@ -130,6 +131,10 @@ impl Mpc {
     #[must_use]
     pub const fn params(&self) -> &MpcParams {
         &self.params
+    }
+    /// The next packet that was given up.
+    pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.bus.discards.take()
     }
     /// Counts since the start.
     #[must_use]

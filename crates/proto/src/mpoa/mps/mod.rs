@@ -83,6 +83,7 @@ pub use snapshot::{
 };
 pub use state::{Counters, EgressState};
 
+use crate::discard::{Discard, Discards};
 use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use conns::Conns;
@@ -232,6 +233,7 @@ pub struct Mps {
     sequence: u32,
     next_cache_id: u32,
     counters: Counters,
+    discards: Discards,
     /// Where registrations came from, by the registered address.
     stations: BTreeMap<IpAddr, AtmAddress>,
     /// Requests that went on from here.
@@ -283,6 +285,7 @@ impl Mps {
             sequence: config.first_sequence,
             next_cache_id: config.first_cache_id,
             counters: Counters::default(),
+            discards: Discards::default(),
             stations: BTreeMap::new(),
             passing: Passing::new(limits.kept),
             kept: BTreeMap::new(),
@@ -296,6 +299,10 @@ impl Mps {
     #[must_use]
     pub const fn triggers(&self) -> bool {
         self.config.trigger
+    }
+    /// The next packet that was given up.
+    pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.discards.take()
     }
     /// The events so far.
     #[must_use]

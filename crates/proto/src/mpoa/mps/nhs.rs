@@ -12,13 +12,17 @@ use super::conns::{ConnUse, MAX_SDU, Sent};
 use super::resolve::requester;
 use super::state::{Asked, Collect, CollectKey, Ingress, PurgeTarget, Purpose, count};
 use super::{Mps, Output};
+use crate::discard::Discard;
 use crate::nhrp::{Expired, Fault, auth, transit};
 use crate::{ConnId, Instant, Trace};
 
 impl Mps {
     pub(super) fn received(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
         match self.conns.received(conn, now) {
-            None => self.counters.unexpected += 1,
+            None => {
+                self.counters.unexpected += 1;
+                self.discards.note(Discard::NoEntry, sdu);
+            }
             Some((ConnUse::Shortcut, _)) => self.shortcut_packet(sdu),
             Some((ConnUse::Control, peer)) => match Packet::from_sdu(sdu) {
                 Ok(packet) => self.packet(peer, packet, now),
@@ -416,6 +420,7 @@ impl Mps {
                 let whole = four.or_else(|| Ipv6View::new(packet).map(|ip| ip.packet()));
                 let Some(packet) = whole else {
                     self.counters.malformed += 1;
+                    self.discards.note(Discard::Malformed, sdu);
                     return;
                 };
                 self.counters.shortcut_packets += 1;
@@ -423,7 +428,10 @@ impl Mps {
                 self.out.push_back(Output::ForwardIp(packet.to_vec()));
             }
             ShortcutSdu::Control(_) => self.counters.unexpected += 1,
-            ShortcutSdu::Unknown => self.counters.malformed += 1,
+            ShortcutSdu::Unknown => {
+                self.counters.malformed += 1;
+                self.discards.note(Discard::Malformed, sdu);
+            }
         }
     }
 

@@ -48,6 +48,7 @@ pub use entries::Refusal;
 pub use snapshot::{EntryRow, EntryState, NhcSnapshot};
 
 use super::{Expired, RequestTable, RetryRule, Station, auth};
+use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
 use entries::Entry;
@@ -254,6 +255,7 @@ pub struct Nhc {
     backoff: Backoff,
     next_conn: u32,
     counters: Counters,
+    discards: Discards,
     out: VecDeque<Output>,
 }
 
@@ -273,6 +275,7 @@ impl Nhc {
             conns: BTreeMap::new(),
             next_conn: 0,
             counters: Counters::default(),
+            discards: Discards::default(),
             out: VecDeque::new(),
         }
     }
@@ -290,6 +293,10 @@ impl Nhc {
     #[must_use]
     pub const fn is_registered(&self) -> bool {
         self.registered.is_some() || self.config.holding_s == 0
+    }
+    /// The next packet that was given up.
+    pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.discards.take()
     }
     /// The events so far.
     #[must_use]
@@ -467,7 +474,10 @@ impl Nhc {
             }
             // A member of Classical IP asks every caller for its IP address.
             Ok((LlcSnap::Arp, _)) => {}
-            _ => self.counters.malformed += 1,
+            _ => {
+                self.counters.malformed += 1;
+                self.discards.note(Discard::Malformed, sdu);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tables about the whole lab.
 
-use super::{Column, TableInfo, count, flag, group, number, text};
+use super::{Column, TableInfo, count, counts, flag, group, number, text};
 
 /// Times of a distribution.
 const TIMES: &[Column] = &[
@@ -8,6 +8,7 @@ const TIMES: &[Column] = &[
     number("mean", "arithmetic mean"),
     number("p50", "median"),
     number("p99", "99th percentile"),
+    number("p99_9", "99.9th percentile"),
     number("max", "largest"),
     number("variance", "variance of the values measured, µs²"),
     number("standard_deviation", "square root of the variance"),
@@ -54,19 +55,30 @@ const CALL: &[Column] = &[
 pub(super) const TABLES: &[TableInfo] = &[
     TableInfo {
         name: "flows",
-        what: "One row for each flow of `traffic:` and phase in which it had packets.",
+        what: "One row for each flow of `traffic:` and phase in which it had packets; a flow that never sent has one, too. `offered = sent + refused`, `sent = delivered + lost + under_way`.",
         columns: &[
             text("name", "name of the flow"),
             text("from", "sending host"),
             text("to", "receiving host"),
-            text("phase", "the way that packets took"),
-            number("duration_s", "from the first packet sent to the last one received"),
-            number("throughput_mbps", "payload received in that time, Mbit/s"),
-            count("sent_packets", "packets that left the sender's stack"),
-            count("received_packets", "packets that reached the receiver's stack"),
+            text("phase", "the way that packets took: `direct` inside one subnet, `routed` or `shortcut`"),
+            number("duration_s", "from the first packet offered to the last one offered"),
+            number("throughput_mbps", "payload received, over the time to the last packet offered or received, Mbit/s"),
+            count("offered", "packets that the sending program made; of TCP, segments with data that its host made"),
+            count("refused", "of these, packets that the sender's stack did not take"),
+            counts("refused_by", "of these, by the reason"),
+            count("sent", "packets that the sender's stack took"),
+            count("delivered", "packets that reached the receiver's stack"),
+            count("under_way", "packets in queues, on links and in hosts at the end"),
+            counts("lost_by", "packets lost, by the place where they, or their first cells, were discarded"),
+            count("unexplained", "packets lost at no known place"),
+            count("sent_octets", "octets of payload sent"),
+            count("delivered_octets", "octets of payload that the receiver did not have yet"),
+            count("answered", "echo requests whose answer came back").or_null(),
+            count("sent_packets", "as `sent`"),
+            count("received_packets", "as `delivered`"),
             count("retransmitted", "of those sent, TCP segments sent before"),
             count("lost", "packets that did not arrive"),
-            count("in_flight", "packets on the way at the end"),
+            count("in_flight", "as `under_way`"),
             count("out_of_sequence", "packets that were overtaken"),
             group("delay_us", TIMES, "one-way delay, from stack to stack"),
             group("jitter_us", TIMES, "difference of the delays of a packet and the one before"),

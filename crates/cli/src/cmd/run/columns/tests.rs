@@ -38,6 +38,7 @@ fn rows(text: &mut String, columns: &[Column], before: &str) {
             Kind::Text => "text",
             Kind::Count => "count",
             Kind::Flag => "true, false",
+            Kind::Counts => "counts by name",
             _ => "number",
         };
         let kind = if column.null {

@@ -1,0 +1,142 @@
+//! What the books of flows say to people: places by their names in the lab, and which figures deserve a warning.
+
+use crate::model::{Expect, FlowKind, Lab, NodeKind};
+use aerostat_node::atm::DropReason;
+use aerostat_node::ip::books::{Cause, Place, Spot};
+use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
+use aerostat_node::ip::meter::Path;
+use std::collections::BTreeMap;
+
+/// A flow of datagrams that loses more than one packet in so many deserves a warning; less is what a congested network does.
+const ONE_IN: u64 = 10;
+
+impl Lab {
+    /// A place where packets are lost, in words: `s1 port 2 to s2: queue full`, `link a-s1: cell lost`, `h1: ARP`.
+    #[must_use]
+    pub fn place(&self, place: &Place) -> String {
+        let name = |id: usize| self.nodes.get(id).map_or("?", |node| &*node.name);
+        let spot = match place.spot {
+            Spot::Node(id) => name(id).to_owned(),
+            Spot::Link(id) => {
+                let link = self.links.get(id);
+                format!("link {}", link.map_or("?", |link| &*link.name))
+            }
+            Spot::Port(id, port) => match self.nodes.get(id).map(|node| &node.kind) {
+                Some(NodeKind::Switch(switch)) => {
+                    let peer = switch.ports.get(usize::from(port));
+                    let peer = peer.map_or("?", |port| name(port.peer.0));
+                    let before = match place.cause {
+                        Cause::Cells(DropReason::Policed | DropReason::UnknownVc) => "from",
+                        _ => "to",
+                    };
+                    format!("{} port {port} {before} {peer}", name(id))
+                }
+                _ => format!("{} adapter", name(id)),
+            },
+        };
+        format!("{spot}: {}", place.cause)
+    }
+
+    /// The places of a flow's losses, with their packets; what is gone without a place is `unexplained`.
+    #[must_use]
+    pub fn lost_by(&self, path: &PathReport) -> BTreeMap<String, u64> {
+        let mut all = BTreeMap::new();
+        for (place, packets) in &path.lost_by {
+            *all.entry(self.place(place)).or_default() += packets;
+        }
+        if path.unexplained > 0 {
+            all.insert("unexplained".to_owned(), path.unexplained);
+        }
+        all
+    }
+
+    /// The word for a path of the flow at this place of the lab's list: `shortcut`; `routed` over a router; `direct` inside one
+    /// subnet.
+    #[must_use]
+    pub fn phase(&self, flow: usize, path: Path) -> &'static str {
+        let subnet = |id| self.node(id).lecs().first().map(|lec| lec.elan);
+        let flow = self.traffic.get(flow);
+        match path {
+            Path::Shortcut => "shortcut",
+            Path::Lane if flow.is_some_and(|flow| subnet(flow.from) == subnet(flow.to)) => "direct",
+            Path::Lane => "routed",
+        }
+    }
+
+    /// What is wrong with a flow that `started` or did not, in words; `None` if it did what it was there to do.
+    ///
+    /// TCP fills queues until something is lost, so that loss alone is no failure of a `tcp` or `rr` flow.
+    #[must_use]
+    pub fn complaint(&self, report: &FlowReport, started: bool) -> Option<String> {
+        let flow = self.traffic.get(report.flow.0)?;
+        let name = &report.name;
+        let [offered, delivered, lost] = [
+            report.sum(|path| path.offered),
+            report.sum(|path| path.received_packets),
+            report.sum(|path| path.lost + path.refused_packets()),
+        ];
+        let answers: u64 = report.paths.iter().map(|path| path.round_trip.count).sum();
+        match flow.expect {
+            Some(Expect::Nothing) if delivered > 0 => {
+                return Some(format!(
+                    "traffic {name}: 'expect: nothing', but {delivered} of {offered} packets arrived"
+                ));
+            }
+            Some(Expect::Loss) if lost == 0 => {
+                return Some(format!(
+                    "traffic {name}: 'expect: loss', but nothing was lost"
+                ));
+            }
+            Some(_) => return None,
+            None => {}
+        }
+        let why = self.main_reason(report);
+        if !started {
+            return Some(format!(
+                "traffic {name} never started: its hosts have not joined"
+            ));
+        }
+        if offered == 0 {
+            let tcp = matches!(flow.kind, FlowKind::Tcp { .. } | FlowKind::Rr { .. });
+            let why = if tcp { ": no connection" } else { "" };
+            return Some(format!("traffic {name} never sent anything{why}"));
+        }
+        if delivered == 0 {
+            return Some(format!(
+                "traffic {name} delivered nothing of {offered} packets{why}"
+            ));
+        }
+        if matches!(flow.kind, FlowKind::Ping { .. }) && answers == 0 {
+            return Some(format!(
+                "traffic {name} got no answer to {offered} requests"
+            ));
+        }
+        let unexplained = report.sum(|path| path.unexplained);
+        if unexplained > 0 {
+            return Some(format!(
+                "traffic {name}: {unexplained} packets are gone without a trace"
+            ));
+        }
+        let elastic = matches!(flow.kind, FlowKind::Tcp { .. } | FlowKind::Rr { .. });
+        let refused = report.sum(PathReport::refused_packets);
+        (!elastic && (refused > 0 || lost * ONE_IN > offered))
+            .then(|| format!("traffic {name} lost {lost} of {offered} packets{why}"))
+    }
+
+    /// Where most of a flow's packets were lost or refused.
+    fn main_reason(&self, report: &FlowReport) -> String {
+        let mut all: BTreeMap<String, u64> = BTreeMap::new();
+        for path in &report.paths {
+            for (place, packets) in self.lost_by(path) {
+                *all.entry(place).or_default() += packets;
+            }
+            for (refusal, packets) in &path.refused {
+                *all.entry(format!("refused, {refusal}")).or_default() += packets;
+            }
+        }
+        let most = all.into_iter().max_by_key(|(_, packets)| *packets);
+        most.map_or(String::new(), |(place, packets)| {
+            format!(" ({place}: {packets})")
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! What a host knows of packets that are lost in it, and of those that still are in it.
+
+use super::{Host, HostOutput, Ip, Service};
+use crate::ip::apps::AppId;
+use crate::ip::apps::Offer;
+use crate::ip::books::Cause;
+use aerostat_proto::discard::{Discard, HEAD};
+use aerostat_proto::{AtmRequest, Instant};
+
+impl Host {
+    /// From now on the host says what packets it gives up, and when it has joined.
+    pub fn keep_books(&mut self) {
+        self.books = true;
+    }
+
+    /// True while all its interfaces are members of their networks.
+    #[must_use]
+    pub fn has_joined(&self) -> bool {
+        self.interfaces.iter().all(|itf| itf.up)
+    }
+
+    /// Shows every packet, frame or SDU that waits in this host. Those that wait in its adapter are not its own.
+    pub fn held(&self, see: &mut dyn FnMut(&[u8])) {
+        for slot in &self.slots {
+            match &slot.service {
+                Some(Service::Lec(machine)) => machine.held().for_each(&mut *see),
+                Some(Service::Clip(machine)) => machine.held().for_each(&mut *see),
+                _ => {}
+            }
+        }
+        match &self.ip {
+            Ip::Router(router) => router.held().for_each(&mut *see),
+            Ip::Stack(_) | Ip::None | Ip::Kernel | Ip::KernelRouter(_) => {}
+        }
+        if let Some(segment) = &self.segment {
+            segment.held().for_each(&mut *see);
+        }
+    }
+
+    /// A packet, frame or SDU, or the head of one, is lost here.
+    pub(super) fn lost(&mut self, cause: Cause, octets: &[u8]) {
+        if self.books {
+            let head = octets.get(..HEAD).unwrap_or(octets).to_vec();
+            self.out.push_back(HostOutput::Lost(cause, head));
+        }
+    }
+
+    pub(super) fn lost_by_service(&mut self, why: Discard, octets: &[u8]) {
+        self.lost(Cause::Service(why), octets);
+    }
+
+    /// The head of what a user wants to send, in case that it is refused.
+    pub(super) fn head_of(&self, request: &AtmRequest) -> Option<Vec<u8>> {
+        match request {
+            AtmRequest::Send { sdu, .. } if self.books => {
+                Some(sdu.get(..HEAD).unwrap_or(sdu).to_vec())
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes what a service gave up.
+    pub(super) fn collect_discards(&mut self, slot: usize) {
+        loop {
+            let discard = match &mut self.slots[slot].service {
+                Some(Service::Lec(machine)) => machine.take_discard(),
+                Some(Service::Bus(machine)) => machine.take_discard(),
+                Some(Service::Clip(machine)) => machine.take_discard(),
+                Some(Service::Mpc(machine)) => machine.take_discard(),
+                Some(Service::Mps(machine)) => machine.take_discard(),
+                Some(Service::Nhc(machine)) => machine.take_discard(),
+                _ => None,
+            };
+            let Some((why, head)) = discard else { return };
+            self.lost_by_service(why, &head);
+        }
+    }
+
+    /// Takes what the router gave up.
+    pub(super) fn collect_from_router(&mut self) {
+        while let Ip::Router(router) | Ip::KernelRouter(router) = &mut self.ip
+            && let Some((reason, head)) = router.take_discard()
+        {
+            self.lost(Cause::Router(reason), &head);
+        }
+    }
+
+    /// A service crashes with what waits in it.
+    pub(super) fn lose_held(&mut self, slot: usize) {
+        let mut heads = Vec::new();
+        let mut see = |octets: &[u8]| heads.push(octets.get(..HEAD).unwrap_or(octets).to_vec());
+        match &self.slots[slot].service {
+            Some(Service::Lec(machine)) if self.books => machine.held().for_each(&mut see),
+            Some(Service::Clip(machine)) if self.books => machine.held().for_each(&mut see),
+            _ => {}
+        }
+        for head in heads {
+            self.lost_by_service(Discard::Stopped, &head);
+        }
+    }
+
+    /// A program of the host's own stack wanted to send a packet.
+    pub(super) fn note_offer(&mut self, app: AppId, offer: &Offer, now: Instant) {
+        if let Some(sample) = self.meter.offered(app, offer, now) {
+            self.out.push_back(HostOutput::Sample(sample));
+        }
+    }
+
+    /// Tells if the host has joined, or is not a member any more.
+    pub(super) fn tell_joined(&mut self) {
+        let joined = self.has_joined();
+        if self.books && joined != self.joined {
+            self.joined = joined;
+            self.out.push_back(HostOutput::Joined(joined));
+        }
+    }
+}

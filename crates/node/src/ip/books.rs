@@ -1,0 +1,289 @@
+//! Where packets are lost, and whose they were: the words of a flow's books.
+//!
+//! For every flow `offered = sent + refused` and `sent = delivered + lost + under way`. Everything that discards a packet, a
+//! cell of it or a whole queue says so with a [`Place`] and the packet; [`FlowIndex`] recognises whose packet it was, behind any
+//! encapsulation; [`super::flow_stats::FlowStats`] keeps the books.
+
+use super::apps::Stamp;
+use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
+use super::router;
+use crate::atm::DropReason;
+use aerostat_proto::discard::Discard;
+use aerostat_wire::llc::LlcSnap;
+use core::fmt;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Octets of an Ethernet header, and of one of 802.3 with LLC and SNAP.
+const ETHERNET: usize = 14;
+const SNAP: usize = 22;
+
+/// What of a network discards packets; numbers are those of the lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Spot {
+    /// A node: its hosts, services and adapter.
+    Node(usize),
+    /// A port of a switch, or the adapter of an end system (port 0).
+    Port(usize, u16),
+    /// A link.
+    Link(usize),
+}
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// A cell of it was dropped at a port or by the fabric.
+    Cells(DropReason),
+    /// A cell of it was lost on a link.
+    CellLost,
+    /// Bits of it were inverted on a link.
+    BitErrors,
+    /// The link was cut while a cell of it was on the way.
+    Cut,
+    /// The node was switched off.
+    Off,
+    /// Its cells came together with those of another PDU whose last cell was lost, or it was too long.
+    Reassembly,
+    /// A service of a host gave it up.
+    Service(Discard),
+    /// The host that sends it gave it up: nobody answers ARP, or too many packets wait.
+    Arp,
+    /// The host that sends it has no route.
+    NoRoute,
+    /// A router gave it up.
+    Router(router::DropReason),
+    /// The cable of an Ethernet segment had no room.
+    Segment,
+    /// The receiving host took it for no packet of its own.
+    Receiver,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cells(DropReason::Policed) => "policer",
+            Self::Cells(reason) => reason.text(),
+            Self::CellLost => "cell lost",
+            Self::BitErrors => "bit errors",
+            Self::Cut => "cut",
+            Self::Off => "switched off",
+            Self::Reassembly => "reassembly",
+            Self::Service(why) => why.text(),
+            Self::Arp => "ARP",
+            Self::NoRoute => "no route",
+            Self::Router(reason) => match reason {
+                router::DropReason::Malformed => "malformed",
+                router::DropReason::NotIp => "not IP",
+                router::DropReason::Multicast => "multicast is not routed",
+                router::DropReason::QueueFull => "router queue full",
+                router::DropReason::TimeToLive => "TTL",
+                router::DropReason::NoRoute => "no route",
+                router::DropReason::TooBig => "larger than the MTU",
+                router::DropReason::NoNeighbour | router::DropReason::ArpQueueFull => "ARP",
+            },
+            Self::Segment => "Ethernet segment full",
+            Self::Receiver => "receiver",
+        })
+    }
+}
+
+/// Where and why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Where.
+    pub spot: Spot,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a host's stack did not take a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// The socket was full: packets before it could not leave yet.
+    SocketFull,
+    /// It has no room for its stamp, or does not fit the MTU.
+    Size,
+    /// The destination is no address that a host may send to.
+    Address,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SocketFull => "socket full",
+            Self::Size => "size",
+            Self::Address => "address",
+        })
+    }
+}
+
+/// The parts of a packet that matter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) protocol: Protocol,
+    pub(super) source_port: u16,
+    pub(super) destination_port: u16,
+    pub(super) key: PacketKey,
+    pub(super) payload: u32,
+    pub(super) ip_octets: u32,
+    pub(super) ends: (Ipv4Addr, Ipv4Addr),
+    /// Not a packet of the flow, but the answer to one.
+    pub(super) answer: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    source: Option<u16>,
+    destination: Option<u16>,
+}
+
+/// Finds the flow of a packet.
+#[derive(Clone, Debug, Default)]
+pub struct FlowIndex(BTreeMap<(Ipv4Addr, Ipv4Addr, Protocol), Vec<(FlowId, Ports)>>);
+
+impl FlowIndex {
+    /// The index of those of the lab's flows that `of` picks.
+    #[must_use]
+    pub fn new(flows: &[FlowSpec], of: impl Fn(&FlowSpec) -> bool) -> Self {
+        let mut index = Self::default();
+        for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| of(flow)) {
+            let ports = Ports {
+                source: flow.source_port,
+                destination: flow.destination_port,
+            };
+            let key = (flow.source, flow.destination, flow.protocol);
+            let list = index.0.entry(key).or_default();
+            list.push((FlowId(number), ports));
+        }
+        index
+    }
+
+    /// True if no flow can be found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The flow of a packet, or of the packet that it answers.
+    pub(super) fn flow_of(&self, seen: &Seen) -> Option<FlowId> {
+        let (from, to) = if seen.answer {
+            (seen.ends.1, seen.ends.0)
+        } else {
+            seen.ends
+        };
+        let flows = self.0.get(&(from, to, seen.protocol))?;
+        let fits = |wanted: Option<u16>, port| wanted.is_none_or(|wanted| wanted == port);
+        let found = flows.iter().find(|(_, ports)| {
+            fits(ports.source, seen.source_port) && fits(ports.destination, seen.destination_port)
+        });
+        found.map(|(flow, _)| *flow)
+    }
+
+    /// The packet of a flow (no answer to one) that an SDU, an Ethernet frame or an IP packet is, or begins to be: `octets`
+    /// may end after the headers.
+    #[must_use]
+    pub fn recognise(&self, octets: &[u8]) -> Option<(FlowId, PacketKey)> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let lane = |data: &[u8]| data.get(2..).and_then(|frame| self.of_frame(frame));
+        match LlcSnap::decode(octets) {
+            Ok((LlcSnap::Ipv4 | LlcSnap::MpoaTagged { .. }, packet)) => {
+                return self.of_packet(packet);
+            }
+            Ok((LlcSnap::LaneData { .. }, data)) => return lane(data),
+            _ => {}
+        }
+        let bare = self.of_packet(octets);
+        bare.or_else(|| self.of_frame(octets))
+            .or_else(|| lane(octets))
+    }
+
+    fn of_frame(&self, frame: &[u8]) -> Option<(FlowId, PacketKey)> {
+        match frame.get(12..ETHERNET)? {
+            [8, 0] => self.of_packet(&frame[ETHERNET..]),
+            _ => match LlcSnap::decode(frame.get(ETHERNET..SNAP)?) {
+                Ok((LlcSnap::Ipv4, _)) => self.of_packet(&frame[SNAP..]),
+                _ => None,
+            },
+        }
+    }
+
+    fn of_packet(&self, packet: &[u8]) -> Option<(FlowId, PacketKey)> {
+        let seen = look(packet).filter(|seen| !seen.answer)?;
+        Some((self.flow_of(&seen)?, seen.key))
+    }
+}
+
+/// Reads the head of an IPv4 packet, up to the stamp of a datagram.
+///
+/// `None` for fragments (only the first has ports, and none of them is a whole packet), other protocols, and TCP segments
+/// without payload: acknowledgements and handshakes are no part of the stream.
+pub(super) fn look(packet: &[u8]) -> Option<Seen> {
+    let header: &[u8; 20] = packet.first_chunk()?;
+    let (version, header_len) = (header[0] >> 4, usize::from(header[0] & 15) * 4);
+    let total = usize::from(u16_at(packet, 2)?);
+    if version != 4 || header_len < 20 || total < header_len || u16_at(packet, 6)? & 0x3fff != 0 {
+        return None;
+    }
+    let ident = u16_at(packet, 4)?;
+    let address =
+        |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+    let body = packet.get(header_len..)?;
+    let octets = total - header_len;
+    let mut seen = Seen {
+        protocol: Protocol::Udp,
+        source_port: u16_at(body, 0)?,
+        destination_port: u16_at(body, 2)?,
+        key: PacketKey::Stamped { sequence: 0 },
+        payload: 0,
+        ip_octets: total as u32,
+        ends: (address(12), address(16)),
+        answer: false,
+    };
+    match header[9] {
+        6 => {
+            let length = octets.checked_sub(usize::from(*body.get(12)? >> 4) * 4)? as u32;
+            seen.protocol = Protocol::Tcp;
+            seen.payload = length;
+            seen.key = PacketKey::Segment {
+                sequence: u32::from(u16_at(body, 4)?) << 16 | u32::from(u16_at(body, 6)?),
+                length,
+                ident,
+            };
+            (length > 0).then_some(seen)
+        }
+        17 => {
+            let checksum = u16_at(body, 6)?;
+            seen.payload = octets.checked_sub(8)? as u32;
+            seen.key = match Stamp::decode(&body[8..]).filter(|_| seen.payload >= 24) {
+                Some(stamp) => PacketKey::Stamped {
+                    sequence: stamp.sequence,
+                },
+                None => PacketKey::Datagram { ident, checksum },
+            };
+            Some(seen)
+        }
+        1 => {
+            seen.answer = match body[0] {
+                8 => false,
+                0 => true,
+                _ => return None,
+            };
+            seen.protocol = Protocol::Icmp;
+            (seen.source_port, seen.destination_port) = (0, 0);
+            seen.payload = octets.checked_sub(8)? as u32;
+            seen.key = PacketKey::Echo {
+                ident: u16_at(body, 4)?,
+                sequence: u16_at(body, 6)?,
+            };
+            Some(seen)
+        }
+        _ => None,
+    }
+}
+
+fn u16_at(octets: &[u8], at: usize) -> Option<u16> {
+    let two = octets.get(at..at + 2)?;
+    Some(u16::from_be_bytes([two[0], two[1]]))
+}

@@ -1,0 +1,328 @@
+//! One flow: its packets that are not delivered yet, and its books by path.
+
+use super::stream::Stream;
+use super::{Census, FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
+use crate::ip::books::{Place, Refusal};
+use crate::ip::emodel::Quality;
+use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
+use crate::ip::stats::Distribution;
+use aerostat_proto::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flow {
+    name: String,
+    pub(super) voice: bool,
+    source: Option<Ipv4Addr>,
+    /// Packets accepted, in order.
+    sent_count: u64,
+    /// Order of sending → packet, for those not received.
+    pub(super) outstanding: BTreeMap<u64, Sent>,
+    pub(super) by_key: BTreeMap<PacketKey, u64>,
+    /// Echo requests without an answer: path and time of sending.
+    asked: BTreeMap<PacketKey, (Path, Instant)>,
+    /// The packet sent last among those received.
+    newest_received: Option<u64>,
+    first: Option<Instant>,
+    /// Last packet offered.
+    last_offered: Option<Instant>,
+    last: Option<Instant>,
+    phase: Option<(Path, Instant)>,
+    sent_stream: Stream,
+    received_stream: Stream,
+    unmatched: u64,
+    pub(super) paths: BTreeMap<Path, Figures>,
+}
+
+/// A packet that the sender's stack took, and that nobody has received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    key: PacketKey,
+    /// `None`: it has not left its host.
+    path: Option<Path>,
+    at: Instant,
+    payload: u32,
+    lost: Option<(Place, Instant)>,
+}
+
+impl Sent {
+    fn path(&self) -> Path {
+        self.path.unwrap_or(Path::Lane)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Figures {
+    refused: BTreeMap<Refusal, u64>,
+    sent_packets: u64,
+    sent_octets: u64,
+    received_packets: u64,
+    received_octets: u64,
+    ip_octets: [u64; 2],
+    active: Duration,
+    pub(super) lost_by: BTreeMap<Place, u64>,
+    pub(super) unexplained: u64,
+    out_of_sequence: u64,
+    retransmitted: u64,
+    changed_path: u64,
+    last_delay: Option<Duration>,
+    delay: Distribution,
+    variation: Distribution,
+    round_trip: Distribution,
+}
+
+impl Flow {
+    pub(super) fn new(spec: &FlowSpec) -> Self {
+        Self {
+            name: spec.name.clone(),
+            voice: spec.voice,
+            source: Some(spec.source),
+            ..Self::default()
+        }
+    }
+
+    pub(super) const fn source(&self) -> Option<Ipv4Addr> {
+        self.source
+    }
+
+    fn note_offer(&mut self, at: Instant) {
+        self.first.get_or_insert(at);
+        self.last_offered = self.last_offered.max(Some(at));
+        self.last = self.last.max(Some(at));
+    }
+
+    pub(super) fn refused(&mut self, sample: &Sample, refusal: Refusal) {
+        self.note_offer(sample.at);
+        let path = self.phase.map_or(Path::Lane, |(path, _)| path);
+        let figures = self.paths.entry(path).or_default();
+        *figures.refused.entry(refusal).or_default() += 1;
+    }
+
+    /// The stack took a packet; which way it leaves is not known yet.
+    pub(super) fn offered(&mut self, sample: &Sample) {
+        self.note_offer(sample.at);
+        self.remember(sample, None);
+    }
+
+    /// A packet leaves its host.
+    pub(super) fn sent(&mut self, sample: &Sample) {
+        match self.phase {
+            Some((path, _)) if path == sample.path => {}
+            Some((path, since)) => {
+                self.paths.entry(path).or_default().active += sample.at - since;
+                self.phase = Some((sample.path, sample.at));
+            }
+            None => self.phase = Some((sample.path, self.first.unwrap_or(sample.at))),
+        }
+        let again = match sample.key {
+            PacketKey::Segment {
+                sequence, length, ..
+            } => self.sent_stream.take(sequence, length) < u64::from(length),
+            _ => false,
+        };
+        let figures = self.paths.entry(sample.path).or_default();
+        figures.retransmitted += u64::from(again);
+        figures.ip_octets[0] += u64::from(sample.ip_octets);
+        if let PacketKey::Echo { .. } = sample.key {
+            self.asked.insert(sample.key, (sample.path, sample.at));
+            if self.asked.len() > MAX_OUTSTANDING {
+                self.asked.pop_first();
+            }
+        }
+        let known = self.by_key.get(&sample.key);
+        let known = known.and_then(|index| self.outstanding.get_mut(index));
+        if let Some(waiting) = known.filter(|sent| sent.path.is_none()) {
+            (waiting.path, waiting.at) = (Some(sample.path), sample.at);
+            return;
+        }
+        // Of TCP, and of a kernel's programs, nothing is known before.
+        self.note_offer(sample.at);
+        self.remember(sample, Some(sample.path));
+    }
+
+    fn remember(&mut self, sample: &Sample, path: Option<Path>) {
+        let index = self.sent_count;
+        self.sent_count += 1;
+        let sent = Sent {
+            key: sample.key,
+            path,
+            at: sample.at,
+            payload: sample.payload,
+            lost: None,
+        };
+        self.outstanding.insert(index, sent);
+        if let Some(older) = self.by_key.insert(sample.key, index) {
+            // The same key again: a receipt can only be matched with the newer packet.
+            self.forget(older);
+        }
+        if self.outstanding.len() > MAX_OUTSTANDING
+            && let Some((&oldest, sent)) = self.outstanding.first_key_value()
+        {
+            let key = sent.key;
+            if self.by_key.get(&key) == Some(&oldest) {
+                self.by_key.remove(&key);
+            }
+            self.forget(oldest);
+        }
+    }
+
+    /// Gives a packet up as lost.
+    fn forget(&mut self, index: u64) {
+        if let Some(sent) = self.outstanding.remove(&index) {
+            let figures = self.paths.entry(sent.path()).or_default();
+            figures.note_sent(&sent);
+            figures.note_lost(&sent);
+        }
+    }
+
+    /// A packet, or a cell of it, was discarded.
+    pub(super) fn lost(&mut self, key: PacketKey, place: Place, at: Instant) {
+        let known = self.by_key.get(&key);
+        if let Some(sent) = known.and_then(|index| self.outstanding.get_mut(index))
+            && sent.lost.is_none_or(|(_, first)| at < first)
+        {
+            sent.lost = Some((place, at));
+        }
+    }
+
+    pub(super) fn source_off(&mut self, place: Place, at: Instant) {
+        let waiting = self.outstanding.values_mut();
+        for sent in waiting.filter(|sent| sent.path.is_none()) {
+            sent.lost.get_or_insert((place, at));
+        }
+    }
+
+    pub(super) fn received(&mut self, sample: &Sample) {
+        self.last = self.last.max(Some(sample.at));
+        let new_octets = match sample.key {
+            PacketKey::Segment {
+                sequence, length, ..
+            } => self.received_stream.take(sequence, length),
+            _ => u64::from(sample.payload),
+        };
+        let Some(index) = self.by_key.remove(&sample.key) else {
+            self.unmatched += 1;
+            return;
+        };
+        // Both tables have the same packets.
+        let Some(sent) = self.outstanding.remove(&index) else {
+            return;
+        };
+        let late = self.newest_received.is_some_and(|newest| index < newest);
+        self.newest_received = self.newest_received.max(Some(index));
+        let figures = self.paths.entry(sent.path()).or_default();
+        figures.note_sent(&sent);
+        figures.received_packets += 1;
+        figures.received_octets += new_octets;
+        figures.ip_octets[1] += u64::from(sample.ip_octets);
+        figures.out_of_sequence += u64::from(late);
+        figures.changed_path += u64::from(sent.path() != sample.path);
+        let delay = sample.at - sent.at;
+        figures.delay.record(delay);
+        if let Some(before) = figures.last_delay.replace(delay) {
+            figures.variation.record(delay.abs_diff(before));
+        }
+    }
+
+    pub(super) fn answered(&mut self, sample: &Sample) {
+        if let Some((path, at)) = self.asked.remove(&sample.key) {
+            let figures = self.paths.entry(path).or_default();
+            figures.round_trip.record(sample.at - at);
+        }
+    }
+
+    pub(super) fn report(&self, flow: FlowId, now: Instant, census: Option<&Census>) -> FlowReport {
+        let mut paths = self.paths.clone();
+        let mut in_flight: BTreeMap<Path, u64> = BTreeMap::new();
+        for (index, sent) in &self.outstanding {
+            let figures = paths.entry(sent.path()).or_default();
+            figures.note_sent(sent);
+            let under_way = match census {
+                // What has not left its host waits there: nobody has said that it was given up.
+                Some(_) if sent.path.is_none() => true,
+                Some(census) => {
+                    self.by_key.get(&sent.key) == Some(index) && census.contains(&(flow, sent.key))
+                }
+                None => now - sent.at < IN_FLIGHT || sent.path.is_none(),
+            };
+            if under_way && sent.lost.is_none() {
+                *in_flight.entry(sent.path()).or_default() += 1;
+            } else {
+                figures.note_lost(sent);
+            }
+        }
+        if paths.is_empty() {
+            paths.insert(Path::Lane, Figures::default());
+        }
+        let paths = paths.into_iter().map(|(path, figures)| {
+            let under_way = in_flight.get(&path).copied().unwrap_or(0);
+            self.path(path, figures, under_way)
+        });
+        FlowReport {
+            flow,
+            name: self.name.clone(),
+            first: self.first,
+            last: self.last,
+            unmatched: self.unmatched,
+            paths: paths.collect(),
+        }
+    }
+
+    fn path(&self, path: Path, figures: Figures, in_flight: u64) -> PathReport {
+        let (mut duration, mut busy) = (figures.active, figures.active);
+        let unsent = self.first.map(|first| (Path::Lane, first));
+        if let Some((current, since)) = self.phase.or(unsent)
+            && current == path
+        {
+            let until = |at: Option<Instant>| at.map_or(Duration::ZERO, |at| at.max(since) - since);
+            duration += until(self.last_offered);
+            busy += until(self.last);
+        }
+        let lost = figures.lost_by.values().sum::<u64>() + figures.unexplained;
+        let seconds = busy.as_secs_f64();
+        let throughput_mbps = if seconds > 0.0 {
+            figures.received_octets as f64 * 8.0 / seconds / 1e6
+        } else {
+            0.0
+        };
+        PathReport {
+            path,
+            offered: figures.sent_packets + figures.refused.values().sum::<u64>(),
+            refused: figures.refused,
+            sent_packets: figures.sent_packets,
+            sent_octets: figures.sent_octets,
+            received_packets: figures.received_packets,
+            received_octets: figures.received_octets,
+            duration,
+            throughput_mbps,
+            lost,
+            lost_by: figures.lost_by,
+            unexplained: figures.unexplained,
+            in_flight,
+            out_of_sequence: figures.out_of_sequence,
+            retransmitted: figures.retransmitted,
+            changed_path: figures.changed_path,
+            ip_octets: figures.ip_octets,
+            delay: figures.delay.summary(),
+            variation: figures.variation.summary(),
+            round_trip: figures.round_trip.summary(),
+            quality: Quality::of(&figures.delay, lost).filter(|_| self.voice),
+        }
+    }
+}
+
+impl Figures {
+    /// The packet belongs to this path for good.
+    fn note_sent(&mut self, sent: &Sent) {
+        self.sent_packets += 1;
+        self.sent_octets += u64::from(sent.payload);
+    }
+
+    fn note_lost(&mut self, sent: &Sent) {
+        match sent.lost {
+            Some((place, _)) => *self.lost_by.entry(place).or_default() += 1,
+            None => self.unexplained += 1,
+        }
+    }
+}

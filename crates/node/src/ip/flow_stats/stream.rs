@@ -1,0 +1,107 @@
+//! Which octets of a TCP stream are new.
+
+use std::collections::BTreeMap;
+
+/// Holes in a received TCP stream that are remembered.
+const MAX_HOLES: usize = 256;
+/// A jump in TCP sequence numbers beyond this is another connection.
+const NEW_CONNECTION: u32 = 1 << 28;
+
+/// Which octets of a TCP stream have been seen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stream {
+    /// All below have been seen, in numbers that do not wrap. `None`: nothing yet.
+    next: Option<u64>,
+    /// Seen beyond `next`: start → end, apart from each other.
+    beyond: BTreeMap<u64, u64>,
+}
+
+impl Stream {
+    /// Marks a segment as seen; how many of its octets are new.
+    pub(super) fn take(&mut self, sequence: u32, length: u32) -> u64 {
+        // Room below the first octet, so that what was sent before it stays positive.
+        let base = self.next.unwrap_or(u64::from(sequence) + (1 << 33));
+        let ahead = sequence.wrapping_sub(base as u32) as i32;
+        if ahead.unsigned_abs() > NEW_CONNECTION {
+            *self = Self::default();
+            return self.take(sequence, length);
+        }
+        let next = base;
+        let start = base.saturating_add_signed(i64::from(ahead));
+        let end = start + u64::from(length);
+        let mut new = end.saturating_sub(start.max(next));
+        let (mut from, mut to) = (start.max(next), end.max(next));
+        // Take in what touches or overlaps; ranges are apart, so walk down from the end.
+        while let Some((&s, &e)) = self.beyond.range(..=to).next_back() {
+            if e < from {
+                break;
+            }
+            new -= e.min(end).saturating_sub(s.max(start.max(next)));
+            from = from.min(s);
+            to = to.max(e);
+            self.beyond.remove(&s);
+        }
+        if from <= next {
+            self.next = Some(to);
+        } else {
+            self.next = Some(next);
+            self.beyond.insert(from, to);
+        }
+        if self.beyond.len() > MAX_HOLES
+            && let Some((_, end)) = self.beyond.pop_first()
+        {
+            self.next = Some(end);
+        }
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_count_new_octets_across_the_wrap() {
+        let mut stream = Stream::default();
+        let start = u32::MAX - 150;
+        assert_eq!(stream.take(start, 100), 100);
+        assert_eq!(
+            stream.take(start.wrapping_add(200), 100),
+            100,
+            "after a hole"
+        );
+        assert_eq!(
+            stream.take(start.wrapping_add(400), 100),
+            100,
+            "after another"
+        );
+        assert_eq!(stream.take(start, 100), 0, "again");
+        assert_eq!(stream.take(start.wrapping_add(50), 400), 200, "both holes");
+        assert_eq!(stream.take(start.wrapping_add(500), 10), 10);
+        assert_eq!(stream.next, Some(u64::from(start) + (1 << 33) + 510));
+        assert!(stream.beyond.is_empty());
+        assert_eq!(
+            stream.take(start.wrapping_add(1 << 30), 5),
+            5,
+            "another connection"
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn streams_agree_with_a_set_of_octets(
+            segments in proptest::collection::vec((0u32..400, 1u32..60), 1..60),
+        ) {
+            let mut stream = Stream::default();
+            let mut octets = std::collections::BTreeSet::new();
+            let first = segments[0].0;
+            for (start, length) in segments {
+                let new = (start..start + length)
+                    .filter(|at| *at >= first)
+                    .filter(|at| octets.insert(*at))
+                    .count();
+                assert_eq!(stream.take(start, length), new as u64);
+            }
+        }
+    }
+}

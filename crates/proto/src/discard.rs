@@ -1,0 +1,80 @@
+//! Packets that a machine gave up, for whoever keeps the books of a run.
+//!
+//! A counter says how many packets were given up; these say which. The owner of a machine takes them after each call, as
+//! it takes outputs. Only the head of a packet is kept: it says whose the packet was.
+
+use core::fmt;
+use std::collections::VecDeque;
+
+/// Octets of a packet that are kept: more than all headers of any encapsulation, and the stamp of a measured datagram.
+pub const HEAD: usize = 192;
+/// Packets that wait for somebody who takes them; those beyond this are not noted.
+const MOST: usize = 4096;
+
+/// Why a machine gave a packet up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Discard {
+    /// Too many packets wait for the same destination.
+    QueueFull,
+    /// The table of destinations is full.
+    TableFull,
+    /// Longer or shorter than the network allows.
+    BadLength,
+    /// The client is not a member of its network, or has no way to it.
+    NotJoined,
+    /// Nobody knows the destination, or it cannot be called.
+    Unreachable,
+    /// The connection was closed meanwhile.
+    Closed,
+    /// No entry says what to do with a packet from this connection.
+    NoEntry,
+    /// It is not what may come on this connection.
+    Malformed,
+    /// Its sender has used up its quota at the server.
+    OverQuota,
+    /// The service has crashed or was stopped.
+    Stopped,
+}
+
+impl Discard {
+    /// A few words for people.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::QueueFull => "too many packets wait for the destination",
+            Self::TableFull => "table of destinations full",
+            Self::BadLength => "wrong length",
+            Self::NotJoined => "not joined",
+            Self::Unreachable => "destination unreachable",
+            Self::Closed => "connection closed",
+            Self::NoEntry => "no egress entry",
+            Self::Malformed => "malformed",
+            Self::OverQuota => "over the quota of its sender",
+            Self::Stopped => "service down",
+        }
+    }
+}
+
+impl fmt::Display for Discard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// The heads of packets that were given up, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Discards(VecDeque<(Discard, Vec<u8>)>);
+
+impl Discards {
+    /// Notes a packet, frame or SDU.
+    pub fn note(&mut self, why: Discard, octets: &[u8]) {
+        if self.0.len() < MOST {
+            let head = octets.get(..HEAD).unwrap_or(octets);
+            self.0.push_back((why, head.to_vec()));
+        }
+    }
+    /// The next one.
+    pub fn take(&mut self) -> Option<(Discard, Vec<u8>)> {
+        self.0.pop_front()
+    }
+}

@@ -1,0 +1,187 @@
+//! What the world knows of lost packets: those that lose cells at ports, in fabrics and on links, and those that a node takes
+//! along when it is switched off.
+
+use super::{LinkEnd, NodeId, World};
+use crate::node::{Node, Observer, Packet};
+use aerostat_node::atm::{CellRun, Content, DroppedPdu, Pdu};
+use aerostat_node::ip::books::{Cause, Place, Spot};
+use aerostat_proto::Instant;
+use aerostat_wire::pcapng::Direction;
+
+impl<N: Node> World<N> {
+    /// From now on [`Observer::lost`] is told of everything that is lost.
+    pub fn keep_books(&mut self) {
+        self.books = true;
+        for node in 0..self.slots.len() {
+            self.keep_books_at(NodeId(node));
+        }
+    }
+
+    pub(super) fn keep_books_at(&mut self, node: NodeId) {
+        if !self.books {
+            return;
+        }
+        let Some(machine) = &mut self.slots[node.0].node else {
+            return;
+        };
+        machine.keep_books();
+        for port in 0..self.slots[node.0].directions.len() as u16 {
+            if let Some(output) = self.output(LinkEnd { node, port }) {
+                output.log_drops();
+            }
+        }
+    }
+
+    /// Shows every packet that is still somewhere: in queues, on links, in the memory of hosts. SDUs, frames or packets; those
+    /// of which only some cells are under way, too.
+    pub fn census(&mut self, see: &mut dyn FnMut(&[u8])) {
+        for travel in &self.travels {
+            for (_, run) in &travel.on_the_way {
+                run.pdu().into_iter().for_each(|pdu| see(pdu.sdu()));
+            }
+        }
+        for node in 0..self.slots.len() {
+            self.held_by(NodeId(node), see);
+        }
+    }
+
+    fn held_by(&mut self, node: NodeId, see: &mut dyn FnMut(&[u8])) {
+        for port in 0..self.slots[node.0].directions.len() as u16 {
+            if let Some(output) = self.output(LinkEnd { node, port }) {
+                output.pdus().for_each(|pdu| see(pdu.sdu()));
+            }
+        }
+        if let Some(machine) = &self.slots[node.0].node {
+            machine.held(see);
+        }
+    }
+
+    /// Makes all nodes tell what they have not told yet.
+    pub fn settle_books(&mut self, observer: &mut impl Observer<N::Event>) {
+        for node in 0..self.slots.len() {
+            let node = NodeId(node);
+            self.with_node(node, observer, |_, _| {});
+            self.tell_discards(node, observer);
+        }
+        for way in 0..self.travels.len() {
+            self.tell_drops(way as u32, observer);
+        }
+    }
+
+    /// What a node takes along when it is switched off.
+    pub(super) fn lose_all_of(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
+        if !self.books {
+            return;
+        }
+        for port in 0..self.slots[node.0].directions.len() as u16 {
+            if let Some(way) = self.way(node, port) {
+                self.tell_drops(way, observer);
+            }
+        }
+        let (place, now) = (off(node), self.now);
+        self.held_by(node, &mut |octets| observer.lost(place, octets, now));
+    }
+
+    /// Why a direction of a link carries nothing.
+    pub(super) fn down_place(&self, way: usize) -> Place {
+        let travel = &self.travels[way];
+        let ends = [travel.to.node, travel.from.node];
+        let dead = ends.into_iter().find(|n| self.slots[n.0].node.is_none());
+        dead.map_or(link(way, Cause::Cut), off)
+    }
+
+    /// Tells which PDUs have lost cells at the port that sends into this direction.
+    pub(super) fn tell_drops(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
+        let end = self.travels[way as usize].from;
+        let tapped = self.travels[way as usize].taps[0].is_some();
+        let (books, down) = (self.books, self.down_place(way as usize));
+        let Some(output) = self.output(end).filter(|output| output.has_drops()) else {
+            return;
+        };
+        for drop in output.take_drops() {
+            if books {
+                observer.lost(port_place(end, &drop, down), drop.pdu.sdu(), drop.at);
+            }
+            if tapped {
+                observer.packet(&Packet {
+                    end,
+                    at: drop.at,
+                    direction: Direction::Sent,
+                    vc: drop.vc,
+                    pdu: &drop.pdu,
+                    clp: drop.pdu.clp(),
+                    dropped: Some(drop.reason),
+                });
+            }
+        }
+    }
+
+    /// Tells which PDUs have lost cells in a fabric.
+    pub(super) fn tell_discards(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
+        while let Some(machine) = &mut self.slots[node.0].node
+            && let Some((port, drop)) = machine.poll_discard()
+        {
+            let place = Place {
+                spot: Spot::Port(node.0, port),
+                cause: Cause::Cells(drop.reason),
+            };
+            observer.lost(place, drop.pdu.sdu(), drop.at);
+        }
+    }
+}
+
+fn off(node: NodeId) -> Place {
+    Place {
+        spot: Spot::Node(node.0),
+        cause: Cause::Off,
+    }
+}
+
+/// A place on the link of a direction.
+pub(super) fn link(way: usize, cause: Cause) -> Place {
+    Place {
+        spot: Spot::Link(way / 2),
+        cause,
+    }
+}
+
+/// A queue that is emptied because its link is down is lost with the link.
+fn port_place(end: LinkEnd, drop: &DroppedPdu, down: Place) -> Place {
+    use aerostat_node::atm::DropReason;
+    if drop.reason == DropReason::LinkDown {
+        return down;
+    }
+    Place {
+        spot: Spot::Port(end.node.0, end.port),
+        cause: Cause::Cells(drop.reason),
+    }
+}
+
+/// What a link did to a cell of `pdu`: `None` if it arrives as it was.
+pub(super) fn harmed(
+    way: usize,
+    pdu: Option<Pdu>,
+    arrives: Option<&CellRun>,
+    lost: bool,
+) -> Option<(Place, Pdu)> {
+    let pdu = pdu?;
+    match arrives {
+        Some(run) if matches!(run.content, Content::Pdu { .. }) => None,
+        None if lost => Some((link(way, Cause::CellLost), pdu)),
+        _ => Some((link(way, Cause::BitErrors), pdu)),
+    }
+}
+
+/// Tells of a run that was on a link that went down.
+pub(super) fn tell_gone<E>(
+    place: Place,
+    runs: impl IntoIterator<Item = CellRun>,
+    now: Instant,
+    observer: &mut impl Observer<E>,
+) {
+    for run in runs {
+        if let Some(pdu) = run.pdu() {
+            observer.lost(place, pdu.sdu(), now);
+        }
+    }
+}
