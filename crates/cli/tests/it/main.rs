@@ -10,6 +10,7 @@ mod live;
 mod mount;
 mod names;
 mod nhrp;
+mod pages;
 mod policing;
 mod promises;
 mod pvc;
