@@ -70,10 +70,10 @@ fn what_users_of_linux_atm_know() {
         server.contains(&format!("\n{client}\n  {two} (passive)\n")),
         "{server}"
     );
-    // A permanent connection, with a contract and a longer mask.
+    // A permanent connection, which the lab file gives this next hop, with a contract and a longer mask.
     let left = lab.ok(&["atmarp", "-a", "left"]);
     assert!(left.starts_with("----- Itf 0 (10.7.0.1, netmask 255.255.240.0) -----\n"));
-    let fixed = "IP 10.7.0.2, state VALID, addr <none>, flags 0x0<>\n  0.0.100\n    QOS: cbr,aal5:max_pcr=1000,max_sdu=9188\n";
+    let fixed = "IP 10.7.0.2, state VALID, addr <none>, flags 0x4<PERM>\n  0.0.100\n    QOS: cbr,aal5:max_pcr=1000,max_sdu=9188\n";
     assert!(left.contains(fixed), "{left}");
     // All nodes that have Classical IP, each under its name; and for programs.
     let all = lab.ok(&["atmarp", "-a"]);

@@ -39,6 +39,7 @@ pub(super) const TABLES: &[TableInfo] = &[
             text("address", "ATM address"),
             text("vc", "VPI.VCI of its multicast send connection"),
             text("forward", "how frames reach it"),
+            count("dropped", "frames of it that were beyond its quota"),
         ],
     },
     TableInfo {
