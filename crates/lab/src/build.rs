@@ -3,7 +3,7 @@
 use crate::model::{
     Attachment, Congestion, ElanId, Forwarding, Host as HostModel, Lab, LaneServer,
     Lec as LecModel, Lis, Mpc as MpcModel, Mps as MpsModel, Nhc as NhcModel, Node, NodeId,
-    NodeKind, Router as RouterModel, Side, Switch as SwitchModel,
+    NodeKind, Router as RouterModel, Scale, Side, Switch as SwitchModel,
 };
 use crate::routing::Routing;
 use aerostat_node::atm::police::OUTSIDE_CDVT;
@@ -31,6 +31,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 mod flows;
 mod ip;
 mod lane;
+mod scale;
 
 pub(crate) use flows::flow_ports;
 use flows::flow_specs;
@@ -63,6 +64,7 @@ pub struct Builder<'a> {
     flows: Vec<FlowSpec>,
     split: bool,
     routing: Routing,
+    scale: Scale,
 }
 
 impl<'a> Builder<'a> {
@@ -76,6 +78,7 @@ impl<'a> Builder<'a> {
             flows: flow_specs(lab),
             split: false,
             routing: Routing::new(lab),
+            scale: Scale::of(lab),
         }
     }
 
@@ -155,6 +158,10 @@ impl<'a> Builder<'a> {
             let rate = self.lab.link(port.link).rate;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate);
             config.police = model.police && kind == PortKind::Host;
+            let serves = matches!(peer.kind, NodeKind::LaneServer(_));
+            if serves || matches!(peer.kind, NodeKind::Switch(_)) {
+                scale::widen_port(&mut config, &self.scale);
+            }
             config.ilmi = managed.then(|| ilmi::Config {
                 detect: outside.is_some_and(|outside| outside.trunk.is_some()),
                 line_rate: rate.cells_per_second(),
@@ -246,8 +253,16 @@ impl<'a> Builder<'a> {
     }
 
     fn signalling(&self, version: Version, life: u32) -> Manager {
+        self.manager(self.signalling_config(version, life))
+    }
+
+    fn signalling_config(&self, version: Version, life: u32) -> signalling::Config {
         let mut config = signalling::Config::new(version);
         config.interface = config.interface.incarnation(life as u8);
+        config
+    }
+
+    fn manager(&self, config: signalling::Config) -> Manager {
         if self.split {
             return signalling::Away::new(config).into();
         }
@@ -644,12 +659,14 @@ impl<'a> Builder<'a> {
     }
 
     fn lane_server(&self, id: NodeId, name: &str, model: &LaneServer, life: u32) -> Host {
-        let mut host = Host::new(name, self.signalling(model.uni, life), Ip::None);
+        let mut config = self.signalling_config(model.uni, life);
+        scale::widen_signalling(&mut config, &self.scale);
+        let mut host = Host::new(name, self.manager(config), Ip::None);
         if model.ilmi {
             self.register(&mut host, id, &model.attachment, model.uni);
         }
         if model.rank == 0 {
-            let config = lecs_config(self.lab, model);
+            let config = lecs_config(self.lab, model, &self.scale);
             if self.split {
                 host.add_service(away(host.next_slot(), ServerConfig::Lecs(config)));
             } else {
@@ -658,10 +675,9 @@ impl<'a> Builder<'a> {
         }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = pair(elan, model);
-            let (les, bus) = (
-                les_config(elan, (les, bus), model),
-                bus_config(elan, bus, model),
-            );
+            let bus_config = bus_config(elan, bus, model, &self.scale);
+            let les_config = les_config(elan, (les, bus), model, &self.scale);
+            let (les, bus) = (les_config, bus_config);
             if self.split {
                 let les = away(host.next_slot(), ServerConfig::Les(les));
                 let bus = away(host.next_slot() + 1, ServerConfig::Bus(bus));

@@ -16,10 +16,12 @@
 
 mod elan;
 mod outside;
+mod scale;
 mod traffic;
 
 pub use elan::{BusQuota, Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
+pub use scale::Scale;
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, SendRate, Service, Ticks};
 
 use crate::units::IpNet;

@@ -361,7 +361,11 @@ impl World {
                 Some(Machine::Station(station)) => {
                     let waits = station.host().waits().into_iter();
                     missing.extend(waits.filter_map(|waits| match waits {
-                        Waits::Elan(n) => Some(format!("lec{n} of {name} to join its ELAN")),
+                        Waits::Elan(n) => {
+                            let why = station.host().why_down(n);
+                            let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+                            Some(format!("lec{n} of {name} to join its ELAN{why}"))
+                        }
                         Waits::Clip(n) if node.servers_inside.contains(&n) => Some(format!(
                             "lec{n} of {name} to register with its ATMARP server"
                         )),

@@ -1,11 +1,12 @@
 //! What the LANE servers of a lab are told.
 
-use crate::model::{Elan, Lab, LaneServer};
-use aerostat_proto::lane::{BusConfig, LecsConfig, LesConfig, lecs};
+use super::scale::grown;
+use crate::model::{Elan, Lab, LaneServer, Scale};
+use aerostat_proto::lane::{BusConfig, LecsConfig, LesConfig, ServerParams, lecs};
 use aerostat_wire::AtmAddress;
 use aerostat_wire::lane::{ElanName, Tlv, TlvType};
 
-pub(super) fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
+pub(super) fn lecs_config(lab: &Lab, model: &LaneServer, scale: &Scale) -> LecsConfig {
     LecsConfig {
         address: model.lecs,
         well_known: true,
@@ -16,7 +17,8 @@ pub(super) fn lecs_config(lab: &Lab, model: &LaneServer) -> LecsConfig {
         // Only clients from outside name none: linux-atm's do so unless told otherwise.
         policies: model.policies.clone(),
         default: model.default.map(|id| elan_name(lab.elan(id))),
-        ..LecsConfig::default()
+        // All clients may ask at once.
+        params: server_params(scale.all),
     }
 }
 
@@ -59,8 +61,10 @@ pub(super) fn les_config(
     elan: &Elan,
     (les, bus): (AtmAddress, AtmAddress),
     model: &LaneServer,
+    scale: &Scale,
 ) -> LesConfig {
     LesConfig {
+        params: server_params(scale.largest),
         max_frame: elan.max_frame,
         elan_id: elan.id,
         v2: elan.v2,
@@ -69,9 +73,23 @@ pub(super) fn les_config(
     }
 }
 
-pub(super) fn bus_config(elan: &Elan, bus: AtmAddress, model: &LaneServer) -> BusConfig {
+fn server_params(clients: usize) -> ServerParams {
+    let params = ServerParams::default();
+    ServerParams {
+        clients: grown(params.clients, clients),
+        ..params
+    }
+}
+
+pub(super) fn bus_config(
+    elan: &Elan,
+    bus: AtmAddress,
+    model: &LaneServer,
+    scale: &Scale,
+) -> BusConfig {
     let mut config = BusConfig::new(elan_name(elan), bus);
     config.max_frame = elan.max_frame;
+    config.params = server_params(scale.largest);
     let params = &mut config.params;
     let quota = model.quota;
     params.broadcast_rate = quota.broadcast.unwrap_or(params.broadcast_rate);
@@ -94,7 +112,7 @@ mod tests {
         use aerostat_wire::{AtmAddress, Qos, Sap};
         let lab = lab(SMALL);
         let (_, _, server) = lab.lane_server().unwrap();
-        let mut lecs = Lecs::new(lecs_config(&lab, server));
+        let mut lecs = Lecs::new(lecs_config(&lab, server, &Scale::of(&lab)));
         let caller = AtmAddress([0x47; 20]);
         let mut request = ControlFrame::new(OpCode::CONFIGURE);
         request.source_atm = caller;

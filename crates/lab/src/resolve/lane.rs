@@ -44,7 +44,8 @@ pub(super) fn pairs(
     host: AtmAddress,
 ) -> impl Iterator<Item = (AtmAddress, AtmAddress, &mut Elan)> {
     let own = lab.elans.iter_mut().filter(|elan| elan.is_own());
-    (0..).zip(own).map(move |(n, elan)| {
+    // More of them are an error that was told.
+    (0..plan::MAX_ELANS as u8).zip(own).map(move |(n, elan)| {
         let les = host.with_selector(plan::SELECTOR_LES + n);
         (les, host.with_selector(plan::SELECTOR_BUS + n), elan)
     })
@@ -165,9 +166,12 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     if let Some((name, _)) = table.get(plan::MAX_ELANS) {
         d.error(
             name.at,
-            format!("more than {} ELANs on one LANE server", plan::MAX_ELANS),
+            format!(
+                "{} ELANs: LANE servers have addresses for at most {}",
+                table.len(),
+                plan::MAX_ELANS
+            ),
         );
-        return;
     }
     match section
         .standby

@@ -6,11 +6,12 @@
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{LabFile, Net};
+use crate::model::{Lab, Scale};
 use crate::units::IpNet;
 use std::net::Ipv4Addr;
 
 /// How many nodes a lab can have; well within the 16 bits of a node's number in its MAC address.
-const MAX_NODES: usize = 10_000;
+const MAX_NODES: usize = 12_000;
 /// How many links between switches; with one link for each node, all ports of a switch have numbers of 16 bits.
 const MAX_LINKS: usize = 10_000;
 /// How many flows: each has a port of its own at either end.
@@ -19,6 +20,9 @@ const MAX_FLOWS: usize = 10_000;
 const MAX_PVCS: usize = 2_000;
 /// How many faults.
 const MAX_FAULTS: usize = 100_000;
+
+/// How many LANE clients: each needs three labels on the links of the LANE servers while it joins, of some 65 000.
+const MAX_CLIENTS: usize = 20_000;
 
 /// IPv4 networks in which no host can have an address. Source: RFC 6890 §2.2.2.
 const NOT_FOR_HOSTS: [(IpNet, &str); 5] = [
@@ -99,6 +103,17 @@ pub(super) fn subnet(given: &At<Net>, what: &str, d: &mut Diagnostics) {
     }
 }
 
+/// Refuses more LANE clients than the links of the LANE servers have labels for.
+pub(super) fn clients(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
+    let count = Scale::of(lab).all;
+    if let Some(section) = file.lane.as_ref().filter(|_| count > MAX_CLIENTS) {
+        let text = format!(
+            "{count} LANE clients: the lab's LANE servers have labels for at most {MAX_CLIENTS}"
+        );
+        d.error(section.place, text);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::resolve::tests::SMALL;
@@ -167,22 +182,22 @@ mod tests {
                 .collect();
             list.join(", ")
         };
-        let hosts: String = (0..10_000)
+        let hosts: String = (0..12_000)
             .map(|n| format!("h{n}: {{ on: s1, elan: a, ip: 10.1.0.10 }}\n  "))
             .collect();
         let outside = many(
-            10_000,
+            12_000,
             "[s1, { udp: { local: '127.0.0.1:1', peer: '127.0.0.1:2' } }]",
         );
         let flows = many(10_001, "{ from: x, to: y, kind: tcp }");
         for (text, says) in [
             (
                 SMALL.replace("x: {", &format!("{hosts}x: {{")),
-                "10005 nodes: a lab has at most 10000",
+                "12005 nodes: a lab has at most 12000",
             ),
             (
                 SMALL.replace("[[s1, s2]]", &format!("[[s1, s2], {outside}]")),
-                "10005 nodes: a lab has at most 10000",
+                "12005 nodes: a lab has at most 12000",
             ),
             (
                 SMALL.replace("[[s1, s2]]", &format!("[{}]", many(10_001, "[s1, s2]"))),

@@ -193,6 +193,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);
     lane::check_foreign(file, &lab, d);
+    limits::clients(file, &lab, d);
     clip::members(file, &names, &mut lab, d);
     permanent::connections(file, &names, &mut lab, d);
     if wrong(d) {

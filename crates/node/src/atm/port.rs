@@ -54,13 +54,13 @@ impl PortLimits {
         best_effort_vc: Limits::of(4096),
         queues: 16384,
     };
-    /// A host's adapter: memory is cheap there, and senders see the queue.
+    /// A host's adapter: memory is cheap there, and senders see the queue. A label each bounds the queues.
     pub const HOST: Self = Self {
         guaranteed: Limits::of(16384),
         best_effort: Limits::of(32768),
         guaranteed_vc: Limits::of(8192),
         best_effort_vc: Limits::of(16384),
-        queues: 4096,
+        queues: 65_536,
     };
 }
 

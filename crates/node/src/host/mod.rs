@@ -193,6 +193,8 @@ pub struct Interface {
     mac: MacAddr,
     /// True while the client is a member of its ELAN.
     up: bool,
+    /// Why it last failed to become a member, or ceased to be one; `None` while it is one.
+    why_down: Option<String>,
     /// Number of the ELAN; 0 if unknown.
     elan_id: u32,
     /// Largest IP packet, octets.
@@ -369,6 +371,7 @@ impl Host {
             slot,
             mac,
             up: false,
+            why_down: None,
             elan_id: 0,
             mtu: 1500,
             tlvs: Vec::new(),
@@ -412,6 +415,12 @@ impl Host {
             _ => None,
         };
         interfaces.chain(client).collect()
+    }
+    /// Why the LANE client of interface `itf` last failed to become a member of its ELAN, in words; `None` while it is one, or has not
+    /// failed yet.
+    #[must_use]
+    pub fn why_down(&self, itf: usize) -> Option<&str> {
+        self.interfaces.get(itf)?.why_down.as_deref()
     }
     /// The signalling manager: calls, listeners, counters.
     #[must_use]

@@ -58,7 +58,16 @@ impl Host {
         }
         // MPOA that is turned on again is known already.
         if !core::mem::replace(&mut self.slots[slot].user, true) {
-            self.ask(signalling::Input::AddUser(user_of(slot)), now);
+            let added = signalling::Input::AddUser(user_of(slot));
+            let refused = self.signalling.handle_input(added, now).err();
+            self.touch(Part::Signalling);
+            if let Some(refused) = refused {
+                // A service that nobody can call does not start, and does not say that it serves.
+                self.slots[slot].user = false;
+                let kind = self.slots[slot].kind;
+                let text = format!("{kind} does not start: {refused}");
+                return self.trace(Trace::milestone("host.refused", text));
+            }
         }
         if let Some(itf) = self.interface_of(slot) {
             self.tell_tlvs(itf, now);
@@ -339,13 +348,24 @@ impl Host {
         }
     }
 
+    /// Keeps why the LANE client of an interface is no member, for whoever waits for it.
+    fn note_failure(&mut self, itf: usize, trace: &Trace) {
+        if matches!(trace.name, "lane.failed" | "lane.lost") {
+            let why = trace.fields.iter().find(|(key, _)| *key == "why");
+            self.interfaces[itf].why_down = why.map(|(_, why)| why.clone());
+        }
+    }
+
     fn lec_output(&mut self, slot: usize, output: lec::Output, now: Instant) {
         let Some(itf) = self.interface_of(slot) else {
             return;
         };
         match output {
             lec::Output::Atm(request) => self.request(slot, request, now),
-            lec::Output::Trace(trace) => self.trace(trace),
+            lec::Output::Trace(trace) => {
+                self.note_failure(itf, &trace);
+                self.trace(trace);
+            }
             lec::Output::Deliver(frame) => self.deliver(itf, frame, Path::Lane, now),
             lec::Output::Joined {
                 elan_id,
@@ -354,6 +374,7 @@ impl Host {
                 ..
             } => {
                 self.interfaces[itf].up = true;
+                self.interfaces[itf].why_down = None;
                 self.interfaces[itf].elan_id = elan_id;
                 self.interfaces[itf].mtu = max_frame.mtu().unwrap_or(1500);
                 self.interfaces[itf].config = tlvs;

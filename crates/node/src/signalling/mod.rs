@@ -82,7 +82,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            users: 64,
+            // A router with 64 LANE clients, and what else it has.
+            users: 80,
             calls_per_user: 1024,
             listeners_per_user: 64,
             parties_per_call: 1024,

@@ -4,7 +4,7 @@ use aerostat_proto::uni::{Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
 use aerostat_wire::Vc;
 
-use super::port::Reservation;
+use super::port::{Port, Reservation};
 use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 use crate::atm::fabric::{FabricOp, PortVc};
 use crate::interface::{self, Phase};
@@ -21,6 +21,13 @@ impl<R: RouteSelect> Switch<R> {
         now: Instant,
     ) -> Result<(), Refused> {
         self.feed(port, interface::Input::Request(request), now)
+    }
+
+    /// Says which limit of a port is met.
+    fn tell_full(&mut self, port: PortNo) {
+        if let Some(text) = self.port_mut(port).and_then(Port::limit_met) {
+            self.trace(Trace::milestone("switch.port.full", text).with("port", port));
+        }
     }
 
     /// Makes the leg of a call that came in: takes or allocates its label. Its rates are reserved once the route is known.
@@ -44,6 +51,9 @@ impl<R: RouteSelect> Switch<R> {
             }
             .map(|vc| leg.vc = Some(vc)),
         };
+        if admitted == Err(Cause::RESOURCES) {
+            self.tell_full(key.port);
+        }
         self.hold_leg(key, leg);
         admitted
     }
@@ -66,6 +76,7 @@ impl<R: RouteSelect> Switch<R> {
     ) -> Result<LegKey, Cause> {
         let port = self.port_mut(to).ok_or(Cause::NO_ROUTE)?;
         if port.is_full() {
+            self.tell_full(to);
             return Err(Cause::RESOURCES);
         }
         if port.interface.phase() != Phase::Ready {

@@ -153,6 +153,7 @@ pub(super) struct Port {
     paths: BTreeSet<u16>,
     next_vci: u16,
     next_call: u32,
+    told_full: bool,
 }
 
 impl Port {
@@ -175,6 +176,7 @@ impl Port {
             paths: BTreeSet::new(),
             next_vci: Vc::FIRST_USER_VCI,
             next_call: 0,
+            told_full: false,
         }
     }
     /// True if signalling waits until it is known what is at the other end.
@@ -192,6 +194,22 @@ impl Port {
     /// True if it takes no more half-calls.
     pub(super) const fn is_full(&self) -> bool {
         self.held >= self.config.max_calls
+    }
+    /// Which of its limits is met by `held` or `pending` calls, in words; only once, as who goes on calling makes no story.
+    pub(super) fn limit_met(&mut self) -> Option<String> {
+        let (config, name) = (&self.config, &self.config.name);
+        let text = if self.is_full() {
+            format!(
+                "{name} has {} calls: a port takes no more",
+                config.max_calls
+            )
+        } else if self.pending >= config.max_pending {
+            let most = config.max_pending;
+            format!("{name} has {most} calls without an answer: a port takes no more")
+        } else {
+            return None;
+        };
+        (!core::mem::replace(&mut self.told_full, true)).then_some(text)
     }
     /// Counts the end of a call. There are at most 127 causes.
     pub(super) fn count(&mut self, cause: Cause) {

@@ -61,18 +61,23 @@ const LECD: &[&str] = &[
     "mac",
     "seconds",
     "version",
+    "why",
 ];
 
 const LANE_SERVERS: &[&str] = &[
     "bus.forward",
     "lecs.assigned",
+    "lecs.full",
     "lecs.refused",
     "lecs.takeover",
+    "les.full",
     "les.join",
     "les.leave",
     "les.stands-by",
     "les.started",
     "address",
+    "calls",
+    "clients",
     "elan",
     "lecid",
     "les",

@@ -127,6 +127,8 @@ pub(super) struct Control {
     /// Which LECS address is being tried.
     pub(super) lecs_index: usize,
     pub(super) bus_tries: u32,
+    /// Why the last call to the LECS or the BUS ended, since this attempt to join began.
+    pub(super) refused: Option<Cause>,
     /// How often the own TLVs have been announced again since they changed, or the client joined.
     pub(super) announced: u32,
     /// The TLVs that the LES has of this client.
@@ -178,6 +180,7 @@ impl Control {
             multicast_send: None,
             lecs_index: 0,
             bus_tries: 0,
+            refused: None,
             announced: 0,
             told: Vec::new(),
             was_server: false,
@@ -337,6 +340,7 @@ impl Control {
         match gone.role {
             Role::ConfigDirect => {
                 self.config_direct = None;
+                self.refused = Some(cause);
                 self.request_failed("configure direct connection released", now);
             }
             Role::ControlDirect => {
@@ -352,6 +356,7 @@ impl Control {
             }
             Role::MulticastSend => {
                 self.multicast_send = None;
+                self.refused = Some(cause);
                 self.bus_lost(now);
             }
             Role::MulticastForward => self.forward_lost(now),

@@ -77,6 +77,7 @@ impl Control {
         self.max_frame = self.config.max_frame;
         self.lecs_index = 0;
         self.bus_tries = 0;
+        self.refused = None;
         match (self.config.lecs, self.config.les) {
             (None, Some(les)) => self.call_les(les),
             _ => self.call_lecs(now),
@@ -102,7 +103,7 @@ impl Control {
             }
             None => match self.config.les {
                 Some(les) => self.call_les(les),
-                None => self.fail("no LECS answers", now),
+                None => self.fail(&self.because("no LECS answers"), now),
             },
         }
     }
@@ -428,7 +429,7 @@ impl Control {
             self.hang_up(conn);
         }
         if self.bus_tries >= self.params.max_bus_retries {
-            return self.fail("no connection with the BUS", now);
+            return self.fail(&self.because("no connection with the BUS"), now);
         }
         self.bus_tries += 1;
         self.trace(Trace::detail("lane.bus-lost", "looking for the BUS again"));
@@ -461,6 +462,12 @@ impl Control {
         }
     }
 
+    /// `what`, with the cause of the last refused call.
+    fn because(&self, what: &str) -> String {
+        self.refused
+            .map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}"))
+    }
+
     /// Back to initial; starts over after a time between C37 and C38, short at first.
     pub(super) fn fail(&mut self, why: &str, now: Instant) {
         self.fail_with(why, None, now);
@@ -486,7 +493,8 @@ impl Control {
         );
         let delay = self.backoff.wait(cause, least, most.max(least));
         self.timers.start(Timer::Restart as usize, now, delay);
-        let trace = Trace::detail(name, text).with("delay_ms", delay.as_millis());
+        let trace = Trace::detail(name, text).with("why", why);
+        let trace = trace.with("delay_ms", delay.as_millis());
         self.trace(Trace { milestone, ..trace });
     }
 

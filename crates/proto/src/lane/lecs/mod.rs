@@ -119,6 +119,7 @@ pub struct Lecs {
     config: LecsConfig,
     running: bool,
     callers: BTreeMap<ConnId, Caller>,
+    told_full: bool,
     servers: Servers,
     counters: LecsCounters,
     out: VecDeque<Output>,
@@ -132,6 +133,7 @@ impl Lecs {
             config,
             running: false,
             callers: BTreeMap::new(),
+            told_full: false,
             servers: Servers::default(),
             counters: LecsCounters::default(),
             out: VecDeque::new(),
@@ -180,12 +182,26 @@ impl Lecs {
         }
     }
 
+    /// Once: who goes on calling makes no story.
+    fn tell_full(&mut self) {
+        let callers = self.config.params.clients;
+        if !core::mem::replace(&mut self.told_full, true) {
+            let text = format!("the LECS is full: it takes {callers} calls at a time");
+            let trace = Trace::milestone("lecs.full", text).with("calls", callers);
+            self.out.push_back(Output::Trace(trace));
+        }
+    }
+
     fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
         match event {
             AtmEvent::Incoming { conn, calling, .. } => {
                 let of_caller = |caller: &&Caller| same_host(caller.address, calling);
                 let hog = self.callers.values().filter(of_caller).count() >= CALLS_PER_HOST;
-                if !self.running || hog || self.callers.len() >= self.config.params.clients {
+                let full = self.callers.len() >= self.config.params.clients;
+                if full {
+                    self.tell_full();
+                }
+                if !self.running || hog || full {
                     self.counters.calls_refused += 1;
                     let cause = Cause::RESOURCES;
                     return self.request(AtmRequest::Release { conn, cause });

@@ -195,6 +195,7 @@ pub struct Les {
     tree: Tree,
     standby: Option<Standby>,
     deadline: Option<Instant>,
+    told_full: bool,
     counters: LesCounters,
     out: VecDeque<Output>,
 }
@@ -255,6 +256,7 @@ impl Les {
             late: Deadlines::default(),
             waiting: BTreeMap::new(),
             macs: BTreeMap::new(),
+            told_full: false,
             deadline: None,
             counters: LesCounters::default(),
             out: VecDeque::new(),
@@ -341,11 +343,25 @@ impl Les {
         }
     }
 
+    /// Once: who goes on calling makes no story.
+    fn tell_full(&mut self) {
+        let (elan, clients) = (self.config.elan, self.config.params.clients);
+        if !core::mem::replace(&mut self.told_full, true) {
+            let text = format!("ELAN {elan} is full: its LES takes {clients} clients");
+            let trace = Trace::milestone("les.full", text).with("elan", elan);
+            self.out
+                .push_back(Output::Trace(trace.with("clients", clients)));
+        }
+    }
+
     fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, sap: Sap, now: Instant) {
         let cause = match calling {
             _ if !self.running || sap != Sap::LANE_CONTROL => Some(Cause::INCOMPATIBLE),
             None => Some(Cause::REJECTED),
-            Some(_) if self.clients.len() >= self.config.params.clients => Some(Cause::RESOURCES),
+            Some(_) if self.clients.len() >= self.config.params.clients => {
+                self.tell_full();
+                Some(Cause::RESOURCES)
+            }
             Some(caller) if self.waiting(caller) >= CALLS_PER_HOST => Some(Cause::RESOURCES),
             Some(_) => None,
         };

@@ -1,0 +1,57 @@
+//! How much LANE servers, and what leads to them, must hold for the clients that the lab has.
+
+use super::Lab;
+
+/// Connections that a client has with LANE servers: configuration direct (while it joins), control direct, multicast send;
+/// and one end of a control distribute and of a multicast forward, where these are calls of their own.
+const EACH: usize = 4;
+
+/// Counts of LANE clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Of all ELANs with servers in the lab together.
+    pub all: usize,
+    /// Of the largest ELAN.
+    pub largest: usize,
+    /// ELANs with servers in the lab.
+    pub elans: usize,
+}
+
+impl Scale {
+    /// What this lab has. Clients in other labs are not known; the usual limits have room for them.
+    #[must_use]
+    pub fn of(lab: &Lab) -> Self {
+        let mut counts = vec![0; lab.elans.len()];
+        for (_, node) in lab.nodes() {
+            for lec in node.lecs() {
+                if let Some(count) = counts.get_mut(lec.elan.0) {
+                    *count += 1;
+                }
+            }
+        }
+        let own = lab.elans.iter().zip(counts);
+        let own: Vec<usize> = own
+            .filter_map(|(elan, count)| elan.is_own().then_some(count))
+            .collect();
+        Self {
+            all: own.iter().sum(),
+            largest: own.iter().copied().max().unwrap_or(0),
+            elans: own.len(),
+        }
+    }
+    /// Calls of one LANE server for its clients: all may be at the LECS at once.
+    #[must_use]
+    pub const fn calls_of_server(&self) -> usize {
+        2 * self.all
+    }
+    /// Calls for LANE clients on a link that leads to the LANE servers.
+    #[must_use]
+    pub const fn calls(&self) -> usize {
+        EACH * self.all + 2 * self.elans
+    }
+    /// Users of the ATM service on the servers' host: the LECS, and a LES and a BUS for each ELAN.
+    #[must_use]
+    pub const fn users(&self) -> usize {
+        2 * self.elans + 8
+    }
+}

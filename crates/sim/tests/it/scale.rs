@@ -1,0 +1,75 @@
+//! As many ELANs, and as many clients of one, as a lab may have.
+
+use crate::bench::{Bench, lab_of};
+use aerostat_proto::Duration;
+
+/// `elans` ELANs with two hosts each on two switches, and in each ELAN a ping from one to the other.
+fn many_elans(elans: usize) -> String {
+    let mut text =
+        "switches: { s1: {}, s2: {} }\nlinks: [[s1, s2]]\nlane:\n  on: s1\n  elans:\n".to_owned();
+    for n in 0..elans {
+        text += &format!("    e{n}: {{ subnet: 10.{n}.0.0/24 }}\n");
+    }
+    text += "hosts:\n";
+    for n in 0..elans {
+        text += &format!("  a{n}: {{ on: s1, elan: e{n}, ip: 10.{n}.0.1 }}\n");
+        text += &format!("  b{n}: {{ on: s2, elan: e{n}, ip: 10.{n}.0.2 }}\n");
+    }
+    text += "traffic:\n";
+    for n in 0..elans {
+        text += &format!(
+            "  - {{ name: p{n}, from: a{n}, to: b{n}, kind: ping, rate: 5pps, start: 1s, duration: 20s }}\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn sixty_four_elans_are_served_and_all_their_members_reach_each_other() {
+    let mut bench = Bench::new(lab_of("many", &many_elans(64), &[]), 1);
+    let flows: Vec<_> = (0..64).map(|n| bench.flow(&format!("p{n}"))).collect();
+    bench.until("traffic", 20.0, |bench| bench.all_pass(&flows));
+    let id = bench.lab.find("lane").unwrap();
+    let node = bench.world.node(aerostat_sim::NodeId(id.0)).unwrap();
+    let tables = node.inspect("les", bench.now()).unwrap();
+    assert!(!tables.is_empty());
+}
+
+/// More than the usual limits of servers, ports and signalling (1024 clients of a LES, as many parties); or as many as
+/// `AEROSTAT_CLIENTS` says. They only join: no traffic.
+#[test]
+fn all_clients_of_a_large_elan_join() {
+    let clients = std::env::var("AEROSTAT_CLIENTS").ok();
+    let clients: usize = clients.and_then(|text| text.parse().ok()).unwrap_or(1100);
+    let mut text =
+        "switches: { s1: {}, s2: {} }\nlinks: [[s1, s2]]\nlane: { on: s1, elans: { big: { subnet: 10.0.0.0/8 } } }\nhosts:\n"
+            .to_owned();
+    for n in 1..=clients {
+        let (switch, high, low) = (1 + n % 2, n / 250, n % 250 + 1);
+        text += &format!("  h{n}: {{ on: s{switch}, elan: big, ip: 10.0.{high}.{low} }}\n");
+    }
+    let mut bench = Bench::new(lab_of("big", &text, &[]), 1);
+    let mut missing = clients;
+    for _ in 0..60 {
+        bench.run(Duration::from_secs(1));
+        missing = bench
+            .stations()
+            .filter(|(_, station)| !station.host().waits().is_empty())
+            .count();
+        if missing == 0 {
+            break;
+        }
+    }
+    assert_eq!(missing, 0, "after {:?}", bench.now());
+}
+
+#[test]
+fn one_elan_too_many_is_one_error() {
+    let wrong = aerostat_lab::parse("many.atm.yml", &many_elans(65), &[]);
+    let wrong = wrong.unwrap_err().to_string();
+    assert_eq!(wrong.matches("error:").count(), 1, "{wrong}");
+    assert!(
+        wrong.contains("65 ELANs") && wrong.contains("at most 64"),
+        "{wrong}"
+    );
+}
