@@ -225,6 +225,9 @@ fn report(
     let twice = message.strip_prefix("duplicate mapping key: ");
     if let Some((key, _)) = twice.and_then(|rest| rest.rsplit_once(", set ")) {
         message = format!("the key '{key}' stands twice in one mapping");
+    } else if message.starts_with("duplicate mapping key") {
+        // A key that is no plain text has no name.
+        message = "a key stands twice in one mapping".to_owned();
     }
     diagnostics.error(
         at,
@@ -310,6 +313,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn keys_that_stand_twice_are_told_in_words_of_our_own() {
+        for text in ["a: 1\na: 2\n", "? [a]\n: 1\n? [a]\n: 2\n"] {
+            let mut diagnostics = Diagnostics::default();
+            assert!(parse(text, 0, 0, &mut diagnostics).is_none(), "{text}");
+            let all: Vec<_> = diagnostics
+                .iter()
+                .map(|found| found.message.clone())
+                .collect();
+            assert!(
+                all.iter().any(|told| told.contains("stands twice")),
+                "{all:?}"
+            );
+            assert!(!all.concat().contains("Policy"), "{all:?}");
+        }
+    }
     #[test]
     fn places_and_digits() {
         let text = "on: ls1010\nlinks:\n  - [a, \"b\", { rate: 25.6, prefix: 470091810000000000000000000001 }]\n  - é: 1e-6\n    off: no\nx: true\ny:\n";

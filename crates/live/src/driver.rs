@@ -188,13 +188,9 @@ impl<'a> Driver<'a> {
         let mut links = Vec::new();
         for (node, _, model) in lab.outside() {
             let token = FIRST_TAP + taps.len() + links.len() * outside::Link::TOKENS;
-            links.push(outside::Link::new(
-                node,
-                &model.way,
-                lab.link(model.attachment.link).rate,
-                registry,
-                Token(token),
-            )?);
+            let at = lab.link(model.attachment.link);
+            let link = outside::Link::new(node, &model.way, at.rate, registry, Token(token));
+            links.push(link.map_err(|e| outside::explained(&model.way, &at.name, &e))?);
         }
         if let Some(daemons) = &mut daemons {
             daemons.register(registry, DAEMONS)?;

@@ -55,9 +55,11 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
 
 /// `campus: 3 switches, 5 ELANs, 2 routers, 4 hosts, 4 flows`.
 fn describe(lab: &Lab) -> String {
+    let classical = lab.elans.iter().filter(|elan| elan.clip.is_some()).count();
     let counts = [
         (lab.switches().count(), "switch", "switches"),
-        (lab.elans.len(), "ELAN", "ELANs"),
+        (lab.elans.len() - classical, "ELAN", "ELANs"),
+        (classical, "Classical IP subnet", "Classical IP subnets"),
         (lab.routers().count(), "router", "routers"),
         (lab.hosts().count(), "host", "hosts"),
         (lab.traffic.len(), "flow", "flows"),
@@ -89,4 +91,22 @@ fn table(findings: &Diagnostics) -> Rows {
         ]);
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn summary(name: &str) -> String {
+        let labs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs"));
+        let file = labs.join(format!("{name}.atm.yml"));
+        labs::load(&file, &[]).map_or_else(|_| panic!("{name}"), |checked| describe(&checked.lab))
+    }
+
+    #[test]
+    fn subnets_of_classical_ip_are_not_counted_as_elans() {
+        let summary = summary("clip");
+        assert!(summary.contains(" 1 ELAN, ") && summary.contains(" Classical IP subnets,"), "{summary}");
+    }
 }

@@ -14,7 +14,10 @@ pub mod cells;
 pub mod concat;
 pub mod ethernet;
 mod filling;
+mod opened;
 pub mod udp;
+
+pub(crate) use opened::explained;
 
 use aerostat_lab::model::{NodeId, OutsideWay};
 use aerostat_node::atm::{CellRate, CellRun};
