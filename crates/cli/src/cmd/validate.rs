@@ -107,6 +107,9 @@ mod tests {
     #[test]
     fn subnets_of_classical_ip_are_not_counted_as_elans() {
         let summary = summary("clip");
-        assert!(summary.contains(" 1 ELAN, ") && summary.contains(" Classical IP subnets,"), "{summary}");
+        assert!(
+            summary.contains(" 1 ELAN, ") && summary.contains(" Classical IP subnets,"),
+            "{summary}"
+        );
     }
 }
