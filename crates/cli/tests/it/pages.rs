@@ -1,7 +1,7 @@
 //! The first pages for people: every command of their `sh` blocks is run, in order, as a reader would.
 //!
 //! A line that ends in `# fails: exit code N` must end so. What installs the command is left out: the one under test is
-//! first in the path. Runs in virtual time end after two seconds of it, because the program under test is not optimised.
+//! first in the path. Runs in virtual time end after five seconds of it, because the program under test is not optimised.
 //! Pages with live labs need the privilege for kernel hosts.
 
 use crate::live::{Runtime, can_run, has};
@@ -39,7 +39,7 @@ fn commands(page: &str) -> Vec<(String, i32)> {
 
 /// The command with less of virtual time.
 fn shortened(command: &str) -> String {
-    const SHORT: &str = " --until 2s";
+    const SHORT: &str = " --until 5s";
     if let Some(at) = command.find(" --until ") {
         let value = &command[at + " --until ".len()..];
         let end = value.find([' ', '\n']).unwrap_or(value.len());

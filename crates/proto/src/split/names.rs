@@ -57,6 +57,7 @@ const LECD: &[&str] = &[
     "elan",
     "lecid",
     "les",
+    "kind",
     "llc",
     "mac",
     "seconds",
@@ -66,6 +67,7 @@ const LECD: &[&str] = &[
 
 const LANE_SERVERS: &[&str] = &[
     "bus.forward",
+    "bus.over-quota",
     "lecs.assigned",
     "lecs.full",
     "lecs.refused",

@@ -74,8 +74,13 @@ fn arp_asks_waits_forwards_and_answers() {
     };
     assert_eq!(out[2], answer);
     assert_eq!(bench.put(question), [answer], "now at once");
-    // B moves to another card.
-    let out = bench.frame(1, &arp(true, (B, [2, 9, 9, 9, 9, 9]), B));
+    // B moves to another card. It was heard a moment ago, so it is asked where it was: twice, and then it is believed.
+    assert_eq!(bench.frame(1, &arp(true, (B, [2, 9, 9, 9, 9, 9]), B)), []);
+    for ms in [1000, 2000] {
+        let asked: Vec<_> = bench.at(ms).iter().filter_map(asked).collect();
+        assert_eq!(asked, [(1, B, false)], "by unicast");
+    }
+    let out = bench.at(3000);
     let moved = Some([2, 9, 9, 9, 9, 9]);
     assert_eq!(
         out,
