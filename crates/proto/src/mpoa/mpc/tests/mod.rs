@@ -5,6 +5,7 @@ mod hostile;
 mod ingress;
 mod life;
 mod linux;
+mod many;
 mod pair;
 mod process;
 mod qos;
