@@ -30,6 +30,8 @@ pub enum Discard {
     NoEntry,
     /// It is not what may come on this connection.
     Malformed,
+    /// A frame that the BUS flooded, at a member whom it is not for.
+    NotForUs,
     /// Its sender has used up its quota at the server.
     OverQuota,
     /// The service has crashed or was stopped.
@@ -49,6 +51,7 @@ impl Discard {
             Self::Closed => "connection closed",
             Self::NoEntry => "no egress entry",
             Self::Malformed => "malformed",
+            Self::NotForUs => "flooded, and for nobody here",
             Self::OverQuota => "over the quota of its sender",
             Self::Stopped => "service down",
         }

@@ -336,6 +336,7 @@ impl Forwarder {
         };
         if !ours && !self.promiscuous {
             self.counters.not_for_us += 1;
+            self.discards.note(Discard::NotForUs, sdu);
             return;
         }
         self.counters.delivered += 1;
