@@ -1,7 +1,7 @@
 //! The control socket of a running lab: one JSON line asks, one answers, then perhaps a stream.
 //!
 //! The socket is private to its user: it lies in a directory of mode 0700 and the peer's credentials are
-//! checked on every connection. One thread accepts ([`server`]); each connection has a thread of its own, which hands
+//! checked on every connection. One thread accepts (`server`); each connection has a thread of its own, which hands
 //! requests to the lab's loop and waits. The loop itself never blocks on a client: streams go through bounded
 //! channels, and what a slow client does not take is dropped and counted.
 

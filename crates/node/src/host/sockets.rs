@@ -15,7 +15,7 @@
 //!
 //! **Writing.** A program writes one PDU at a time, and waits while the adapter has no room for it, as a blocking
 //! `write` does. A PDU that is not written at its time is late; the times of those behind it stay, so a program that was held up
-//! catches up when there is room. An echo keeps what it has to send back, up to [`ECHO_OCTETS`] a call; what comes on top
+//! catches up when there is room. An echo keeps what it has to send back, up to 256 KiB a call; what comes on top
 //! is refused. Before its release a caller waits until the adapter has sent everything. For each call, always:
 //!
 //! ```text

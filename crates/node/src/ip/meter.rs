@@ -104,7 +104,7 @@ pub enum Side {
 /// What tells one packet of a flow from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PacketKey {
-    /// A datagram with a [`Stamp`]: its number.
+    /// A datagram with a [`super::apps::Stamp`]: its number.
     Stamped {
         /// From 0, by one.
         sequence: u64,
