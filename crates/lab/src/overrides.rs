@@ -151,7 +151,7 @@ fn descend<'a>(
     }
 }
 
-/// The options of a link, `[a, b, { options }]`; they are made if there are none.
+/// The options of a link, `[a, b, { options }]`; an empty mapping is made where the link has no options.
 fn options(items: &mut Vec<Tree>, place: Span) -> &mut Tree {
     let there = items
         .iter()

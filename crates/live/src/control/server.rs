@@ -80,7 +80,7 @@ struct Table {
 }
 
 impl Table {
-    /// Closes the connection that has been idle for longest, and at least so long; false if there is none.
+    /// Closes the connection that has been idle for longest, and at least so long; false if no connection is.
     fn give_way(&mut self, at_least: Duration) -> bool {
         let idle = self
             .places

@@ -409,7 +409,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         }
     }
 
-    /// Whether there is room for one more: in a full table a neighbour makes way. That is one that has failed; or, for a
+    /// Whether there is room for one more: in a full table a neighbour makes way. That neighbour has failed; or, for a
     /// neighbour that is only `heard of` (not `wanted`), one that nobody used; or, for one that is wanted, the oldest of those
     /// that are asked once these are a quarter of the table, and before that a known one, if possible one that nobody used.
     /// So a scan of addresses costs at most a quarter of the known neighbours, a flood of forged ARP packets no neighbour in use,

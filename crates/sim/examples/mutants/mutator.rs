@@ -102,7 +102,7 @@ impl Corpus {
     /// A corpus of these lab files.
     ///
     /// # Panics
-    /// If one is no YAML, or if there is none.
+    /// If a file is no YAML, or if no file was found.
     #[must_use]
     pub(crate) fn new(texts: &[String]) -> Self {
         let labs = texts.iter().map(|text| Tree::of(text).expect("YAML"));
