@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Completion(CompletionArgs),
     /// Print the manual page, or write all of them
     Man(ManArgs),
-    /// Draw the network of a lab file
+    /// Draw the network of a lab file, or of a running lab
     Graph(GraphArgs),
 }
 
@@ -605,21 +605,44 @@ pub(crate) enum Drawing {
     /// Text for people
     #[default]
     Text,
+    /// A drawing for browsers
+    Svg,
+    /// A flowchart for Markdown
+    Mermaid,
     /// Graphviz
     Dot,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Machines with their addresses, links by name, permanent connections, and the networks in colours. Of a running lab it
+shows what is down and cut, too, and which connections and shortcuts there are at the moment.
+
 Examples:
   aerostat graph labs/campus.atm.yml
-  aerostat graph labs/campus.atm.yml --format dot | dot -Tsvg -o campus.svg")]
+  aerostat graph labs/campus.atm.yml -o svg > campus.svg
+  aerostat graph labs/campus.atm.yml -o mermaid
+  aerostat graph labs/campus.atm.yml -o dot | dot -Tpdf -o campus.pdf
+  aerostat graph campus -o svg > now.svg")]
 pub(crate) struct GraphArgs {
+    /// Lab file (NAME.atm.yml), - for standard input; or the name of a running lab; can be left out if one is running
+    #[arg(value_name = "LAB", conflicts_with = "lab")]
+    pub(crate) file: Option<PathBuf>,
+    /// Change a value of the file, for example mpoa=false; checked like the file
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
     #[command(flatten)]
-    pub(crate) lab: LabArgs,
+    pub(crate) which: RunningLab,
     /// Form of the drawing
-    #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) format: Drawing,
+    #[arg(
+        short,
+        long,
+        visible_short_alias = 'f',
+        visible_alias = "format",
+        value_enum,
+        default_value_t
+    )]
+    pub(crate) output: Drawing,
 }
 
 #[cfg(test)]

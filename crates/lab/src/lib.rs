@@ -18,6 +18,7 @@ pub mod ipv6;
 pub mod ladder;
 pub mod model;
 mod overrides;
+pub mod picture;
 pub mod plan;
 mod resolve;
 pub mod routing;

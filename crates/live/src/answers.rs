@@ -4,6 +4,7 @@ use crate::capture::Form;
 use crate::control::{Answer, FaultAction, Reply, Request};
 use crate::daemons::Daemons;
 use crate::driver::Driver;
+use crate::graph;
 use crate::ladder::Wanted;
 use crate::names;
 use crate::outside;
@@ -71,6 +72,7 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
         // The loop itself does these.
         Request::Move { .. } | Request::Stop => Reply::Answer(Answer::error("not now", "")),
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
+        Request::Graph => Reply::Answer(graph::picture(driver, now)),
         Request::Hosts => Reply::Answer(programs::hosts(driver)),
         Request::ProgramStart { node, program } => {
             Reply::Answer(programs::start(driver, node, program, now).unwrap_or_else(|e| e))

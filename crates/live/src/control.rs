@@ -107,6 +107,8 @@ pub enum Request {
     },
     /// All hosts, with their kinds and addresses.
     Hosts,
+    /// The network as it is now. The answer is an [`aerostat_lab::picture::Picture`].
+    Graph,
     /// Start a program on an embedded host. The answer is its number.
     ProgramStart {
         /// Host name, also of one on a segment.

@@ -12,6 +12,7 @@ pub mod daemons;
 pub mod detach;
 mod driver;
 pub mod force;
+mod graph;
 mod kernel;
 mod ladder;
 pub mod mount;

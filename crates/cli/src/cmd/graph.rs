@@ -1,129 +1,88 @@
-//! `aerostat graph`: the network of a lab file, as text or for Graphviz.
+//! `aerostat graph`: the network of a lab file, or of a running lab, as a drawing.
+//!
+//! ```text
+//! lab file ------> Picture --> text.rs     what is plugged in where, for people
+//! running lab --/          --> dot.rs      for Graphviz
+//!                          --> mermaid.rs  for Markdown
+//!                          --> svg.rs      a drawing (layout.rs places, colours.rs paints)
+//! ```
 
-use crate::args::{Drawing, GraphArgs};
-use crate::exit::Outcome;
+mod colours;
+mod dot;
+mod layout;
+mod mermaid;
+mod svg;
+mod text;
+
+use crate::args::{Drawing, GraphArgs, LabArgs, RunningLab};
+use crate::client;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::labs;
-use aerostat_lab::model::{Lab, Link, Node, NodeId, NodeKind};
-use std::fmt::Write as _;
+use aerostat_lab::picture::Picture;
+use aerostat_live::control::Request;
+use aerostat_live::runtime_dir;
 use std::io::Write as _;
+use std::path::Path;
 
 /// Draws it.
 pub(crate) fn run(args: &GraphArgs) -> Outcome {
-    let checked = labs::read(&args.lab)?;
-    let drawing = match args.format {
-        Drawing::Text => text(&checked.lab),
-        Drawing::Dot => dot(&checked.lab),
+    let (picture, exit) = picture(args)?;
+    let drawing = match args.output {
+        Drawing::Text => text::draw(&picture),
+        Drawing::Dot => dot::draw(&picture),
+        Drawing::Mermaid => mermaid::draw(&picture),
+        Drawing::Svg => svg::draw(&picture)?,
     };
     std::io::stdout().lock().write_all(drawing.as_bytes())?;
-    Ok(labs::done(&checked))
+    Ok(exit)
 }
 
-/// Addresses of a node with their ELANs: `10.1.0.1 (a), 10.2.0.1 (b)`.
-fn addresses(lab: &Lab, node: &Node) -> String {
-    let parts: Vec<String> = node
-        .lecs()
-        .iter()
-        .map(|lec| format!("{} ({})", lec.ip, lab.elan(lec.elan).name))
-        .collect();
-    parts.join(", ")
-}
-
-fn kind(node: &Node) -> &'static str {
-    match node.kind {
-        NodeKind::Switch(_) => "switch",
-        NodeKind::LaneServer(_) => "LANE server",
-        NodeKind::Router(_) => "router",
-        NodeKind::Host(_) => "host",
-        NodeKind::Outside(_) => "outside",
-    }
-}
-
-fn describe(link: &Link) -> String {
-    let mut text = format!("{}, {:?}", link.rate, link.delay);
-    if link.loss > 0.0 {
-        let _ = write!(text, ", loss {}", link.loss);
-    }
-    if link.bit_errors > 0.0 {
-        let _ = write!(text, ", bit errors {}", link.bit_errors);
-    }
-    text
-}
-
-/// Every switch with what is plugged into it, over which link; then the ELANs.
-fn text(lab: &Lab) -> String {
-    let mut out = format!("{}\n", lab.name);
-    for (_, node, switch) in lab.switches() {
-        let _ = writeln!(out, "\nswitch {}", node.name);
-        for (number, port) in switch.ports.iter().enumerate() {
-            let peer = lab.node(port.peer);
-            let link = lab.link(port.link);
-            let line = format!(
-                "  port {number:<2} {:<11} {:<12} {:<20} {:<12} {}",
-                kind(peer),
-                peer.name,
-                link.name,
-                describe(link),
-                addresses(lab, peer),
-            );
-            let _ = writeln!(out, "{}", line.trim_end());
-            if let Some(address) = port.station {
-                let _ = writeln!(out, "{:33}{address}", "");
-            }
+/// A file comes first; what is no file is a running lab.
+fn picture(args: &GraphArgs) -> Result<(Picture, Exit), Failure> {
+    let mut which = RunningLab {
+        lab: args.which.lab.clone(),
+    };
+    if let Some(file) = &args.file {
+        if is_file(file) {
+            let args = LabArgs {
+                lab: file.clone(),
+                set: args.set.clone(),
+            };
+            let checked = labs::read(&args)?;
+            return Ok((Picture::of(&checked.lab), labs::done(&checked)));
         }
+        which.lab = Some(running(file)?);
     }
-    out.push('\n');
-    for elan in &lab.elans {
-        let members: Vec<&str> = lab
-            .nodes
-            .iter()
-            .filter(|node| node.lecs().iter().any(|lec| lab.elan(lec.elan) == elan))
-            .map(|node| node.name.as_str())
-            .collect();
-        let _ = writeln!(
-            out,
-            "{} {:<10} {:<18} {:<22} {}",
-            if elan.clip.is_some() { "LIS " } else { "ELAN" },
-            elan.name,
-            elan.subnet.to_string(),
-            match (&elan.clip, &elan.foreign) {
-                (Some(lis), _) => format!("packets of {}", lis.mtu),
-                (None, Some(_)) => "served outside".to_owned(),
-                (None, None) => format!("frames of {}", elan.max_frame),
-            },
-            members.join(", "),
-        );
+    if !args.set.is_empty() {
+        return Err(Failure::usage("--set is for a lab file")
+            .hint("'aerostat fault', 'pvc' and 'qos' change a running lab"));
     }
-    out
+    let mut client = client::connect(&which)?;
+    let answer = client::ask(&mut client, &Request::Graph)?;
+    Ok((super::inspect::understood(answer)?, Exit::Ok))
 }
 
-fn dot(lab: &Lab) -> String {
-    let mut out = format!(
-        "graph \"{}\" {{\n  node [fontname=\"sans-serif\"];\n",
-        lab.name
-    );
-    for node in &lab.nodes {
-        let shape = match node.kind {
-            NodeKind::Switch(_) => "box3d",
-            NodeKind::LaneServer(_) => "cylinder",
-            NodeKind::Router(_) => "diamond",
-            NodeKind::Host(_) => "box",
-            NodeKind::Outside(_) => "cds",
-        };
-        let mut label = node.name.clone();
-        for lec in node.lecs() {
-            let _ = write!(label, "\\n{} ({})", lec.ip, lab.elan(lec.elan).name);
-        }
-        let _ = writeln!(
-            out,
-            "  \"{}\" [shape={shape}, label=\"{label}\"];",
-            node.name
-        );
+/// Anything that can be read as a lab file: there, or typed as a path.
+fn is_file(name: &Path) -> bool {
+    name == Path::new("-") || (name.exists() && !name.is_dir())
+}
+
+/// The running lab of this name. Who has typed a path means a file.
+fn running(name: &Path) -> Result<String, Failure> {
+    let text = name.to_string_lossy();
+    let is_path = text.contains('/') || text.ends_with(".yml") || text.ends_with(".yaml");
+    let runs = |lab: &runtime_dir::LabState| lab.name == *text;
+    if !is_path && runtime_dir::running().iter().any(runs) {
+        return Ok(text.into_owned());
     }
-    for link in &lab.links {
-        let name = |id: NodeId| lab.node(id).name.as_str();
-        let [a, b] = link.ends.map(|end| name(end.node));
-        let _ = writeln!(out, "  \"{a}\" -- \"{b}\" [label=\"{}\"];", describe(link));
-    }
-    out.push_str("}\n");
-    out
+    let failure = |text: String| {
+        Failure::usage(text).hint("a lab file is called NAME.atm.yml; see the folder 'labs'")
+    };
+    Err(if is_path {
+        failure(format!("{text}: there is no such file"))
+    } else {
+        failure(format!(
+            "there is no file '{text}', and no lab '{text}' is running"
+        ))
+    })
 }

@@ -4,6 +4,7 @@ mod bridges;
 mod captures;
 mod clip;
 mod fault;
+mod graph;
 mod joined;
 mod linux_atm;
 mod live;
@@ -330,7 +331,13 @@ fn no_lab_running_is_4() {
 #[test]
 fn graph_shows_every_node() {
     let text = run(&["graph", "labs/campus.atm.yml"]).out;
-    let dot = run(&["graph", "labs/campus.atm.yml", "--format", "dot"]).out;
+    let drawn = |form| run(&["graph", "labs/campus.atm.yml", "-o", form]).out;
+    let dot = drawn("dot");
+    assert_eq!(
+        run(&["graph", "labs/campus.atm.yml", "--format", "dot"]).out,
+        dot
+    );
+    let (mermaid, svg) = (drawn("mermaid"), drawn("svg"));
     for node in [
         "ls1010", "lane", "asn9000", "c4700", "urku", "jaarli", "sello", "basso",
     ] {
@@ -338,10 +345,43 @@ fn graph_shows_every_node() {
             text.contains(node) && dot.contains(&format!("\"{node}\"")),
             "{node}"
         );
+        assert!(svg.contains(&format!(">{node}<")), "{node}");
+        assert!(mermaid.contains(&format!("\"{node}")), "{node}");
     }
     assert!(text.contains("10.9.0.2 (core)"));
     assert!(dot.starts_with("graph \"campus\" {") && dot.ends_with("}\n"));
     assert_eq!(dot.matches(" -- ").count(), 2 + 7);
+    assert_eq!(mermaid.matches(" ---|").count(), 2 + 7);
+    assert_eq!(svg.matches("class=\"link\"").count(), 2 + 7);
+    assert!(svg.contains(">urku-asx200<") && mermaid.contains("urku-asx200"));
+}
+
+#[test]
+fn graph_shows_stations_and_permanent_connections_in_every_form() {
+    for (lab, texts) in [
+        ("labs/bridges.atm.yml", &["anna", "10.1.0.20"][..]),
+        ("labs/clip.atm.yml", &["PVC", "0.100", "bulk1"]),
+    ] {
+        for form in ["text", "svg", "mermaid", "dot"] {
+            let ran = run(&["graph", lab, "-o", form]);
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            for text in texts {
+                assert!(ran.out.contains(text), "{lab} {form}: {text}\n{}", ran.out);
+            }
+        }
+    }
+}
+
+#[test]
+fn graph_says_what_is_neither_a_file_nor_a_running_lab() {
+    let ran = run(&["graph", "labs/nothing.atm.yml"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("there is no such file"), "{}", ran.err);
+    let ran = run(&["graph", "nothing"]);
+    assert_eq!(ran.code, 2);
+    let said = "there is no file 'nothing', and no lab 'nothing' is running";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    assert_eq!(run(&["graph"]).code, 4);
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn reply(request: &Request) -> Reply {
                 "node": node, "title": "lec0", "columns": ["elan", "lecid"], "rows": [["a", 3]]
             }])))
         }
+        Request::Graph => Reply::Answer(Answer::error("it draws nothing", "")),
         Request::Inspect { what, .. } => {
             Reply::Answer(Answer::error(format!("no node has a {what}"), "try lec"))
         }

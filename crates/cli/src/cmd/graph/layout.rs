@@ -1,0 +1,297 @@
+//! Where everything stands in a drawing: layers from left to right, by layout-rs.
+//!
+//! Switches stand in layers by their distance from the first one. End systems stand beyond their switch; those of the
+//! first switch stand on the other side of it, those of an only switch on both sides.
+
+use aerostat_lab::picture::{Kind, Picture};
+use layout::core::base::Orientation;
+use layout::core::color::Color;
+use layout::core::format::{ClipHandle, RenderBackend};
+use layout::core::geometry::{Point, Position};
+use layout::core::style::{LineStyleKind, StyleAttr};
+use layout::std_shapes::shapes::{Arrow, Element, LineEndKind, ShapeKind};
+use layout::topo::layout::VisualGraph;
+use std::collections::VecDeque;
+
+/// Most machines and links of a drawing. Its time grows by their square, and nobody can read more.
+pub(super) const MOST: usize = 600;
+
+/// A rectangle: centre, and whole width and height, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Area {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+impl Area {
+    /// The same area moved to the nearest place that meets none of the others; unmoved if there is none near.
+    pub(super) fn moved_off(self, others: &[Self]) -> Self {
+        let steps =
+            |step: i32| (-step..=step).flat_map(move |dx| (-step..=step).map(move |dy| (dx, dy)));
+        // Rings of places around it, the nearest ones first.
+        let rings = (0..24_i32).flat_map(|step| {
+            let ring = steps(step).filter(move |(dx, dy)| dx.abs().max(dy.abs()) == step);
+            ring.map(|(dx, dy)| (f64::from(dx) * 4.0, f64::from(dy) * 4.0))
+        });
+        let mut places = rings.map(|(dx, dy)| Self {
+            x: self.x + dx,
+            y: self.y + dy,
+            ..self
+        });
+        let free = places.find(|place| !others.iter().any(|other| other.meets(place, 1.0)));
+        free.unwrap_or(self)
+    }
+
+    /// True if they share a point, with `gap` pixels between them counted as shared.
+    pub(super) fn meets(&self, other: &Self, gap: f64) -> bool {
+        (self.x - other.x).abs() * 2.0 < self.width + other.width + 2.0 * gap
+            && (self.y - other.y).abs() * 2.0 < self.height + other.height + 2.0 * gap
+    }
+}
+
+/// A line between two machines.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// Numbers of the machines.
+    pub(super) ends: [usize; 2],
+    /// Its label, of one or two lines; may be empty.
+    pub(super) label: String,
+}
+
+/// What was placed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layout {
+    /// By the numbers of the machines.
+    pub(super) boxes: Vec<Area>,
+    /// Bézier curves as text of an SVG path, by the numbers of the lines.
+    pub(super) paths: Vec<String>,
+    /// Labels of lines, each with the number of its line.
+    pub(super) labels: Vec<(usize, Area)>,
+}
+
+/// Pixels of a label's character: it is written with 10 pixels, of which a character is about six wide.
+const LABEL_CHARACTER: usize = 6;
+/// Room around a box, half of it on each side.
+const ROOM: Point = Point { x: 40.0, y: 24.0 };
+/// Height of a label's line.
+pub(super) const LABEL_LINE: f64 = 12.0;
+
+/// Size of a label.
+pub(super) fn label_size(text: &str) -> (f64, f64) {
+    let longest = text.lines().map(|line| line.chars().count()).max();
+    let width = longest.unwrap_or(0) * LABEL_CHARACTER;
+    (width as f64, text.lines().count() as f64 * LABEL_LINE)
+}
+
+/// Places machines of these sizes, and these lines between them.
+pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> Layout {
+    if sizes.is_empty() {
+        return Layout::default();
+    }
+    let mut graph = VisualGraph::new(Orientation::LeftToRight);
+    let look = |font| StyleAttr::new(Color::fast("black"), 1, None, 0, font);
+    let handles: Vec<_> = sizes
+        .iter()
+        .enumerate()
+        .map(|(number, (width, height))| {
+            let shape = ShapeKind::new_box("");
+            let size = Point::new(*width, *height);
+            let name = number.to_string();
+            let direction = Orientation::LeftToRight;
+            let mut element =
+                Element::create_with_properties(shape, look(12), direction, size, name);
+            element.pos = Position::new(Point::zero(), size, Point::zero(), ROOM);
+            graph.add_node(element)
+        })
+        .collect();
+    let order = order(picture);
+    for (number, line) in lines.iter().enumerate() {
+        let [mut from, mut to] = line.ends;
+        if order[to] < order[from] {
+            (from, to) = (to, from);
+        }
+        let arrow = Arrow::with_properties(
+            LineEndKind::None,
+            LineEndKind::None,
+            LineStyleKind::Normal,
+            // The number of the line comes back with its label.
+            &padded(&line.label),
+            &look(LABEL_CHARACTER),
+            number.to_string(),
+            &None,
+            &None,
+        );
+        graph.add_edge(arrow, handles[from], handles[to]);
+    }
+    let mut found = Found {
+        layout: Layout {
+            boxes: vec![
+                Area {
+                    x: 0.0,
+                    y: 0.0,
+                    width: 0.0,
+                    height: 0.0
+                };
+                sizes.len()
+            ],
+            paths: vec![String::new(); lines.len()],
+            labels: Vec::new(),
+        },
+        texts: Vec::new(),
+    };
+    graph.do_it(false, false, false, &mut found);
+    found.finish(lines)
+}
+
+/// The library counts as many pixels for the height of a line as for the width of a character: half of what is needed.
+fn padded(label: &str) -> String {
+    let lines = label.lines().count();
+    let mut text = label.to_owned();
+    text.extend(std::iter::repeat_n("\n ", lines));
+    text
+}
+
+/// A number for each machine: lines lead from lower to higher ones.
+fn order(picture: &Picture) -> Vec<(usize, usize)> {
+    let count = picture.machines.len();
+    let is_switch = |number: usize| picture.machines[number].kind == Kind::Switch;
+    let between = |cable: &[usize; 2]| cable.iter().all(|end| is_switch(*end));
+    let trunks: Vec<[usize; 2]> = picture
+        .cables
+        .iter()
+        .map(|c| c.ends)
+        .filter(between)
+        .collect();
+    let mut depth = vec![usize::MAX; count];
+    for start in (0..count).filter(|number| is_switch(*number)) {
+        if depth[start] != usize::MAX {
+            continue;
+        }
+        // Layer 0 is for end systems in front of the first switches.
+        depth[start] = 1;
+        let mut next = VecDeque::from([start]);
+        while let Some(here) = next.pop_front() {
+            for [a, b] in &trunks {
+                let there = if *a == here { *b } else { *a };
+                if (*a == here || *b == here) && depth[there] == usize::MAX {
+                    depth[there] = depth[here] + 1;
+                    next.push_back(there);
+                }
+            }
+        }
+    }
+    let alone = |switch: usize| !trunks.iter().any(|ends| ends.contains(&switch));
+    let mut seen = vec![0_usize; count];
+    for cable in &picture.cables {
+        let [a, b] = cable.ends;
+        let (system, switch) = if is_switch(a) { (b, a) } else { (a, b) };
+        if is_switch(system) || !is_switch(switch) {
+            continue;
+        }
+        seen[switch] += 1;
+        let before = depth[switch] == 1 && (!alone(switch) || seen[switch].is_multiple_of(2));
+        depth[system] = if before { 0 } else { depth[switch] + 1 };
+    }
+    // A station stands beyond its host, on the side away from the switch.
+    for (number, machine) in picture.machines.iter().enumerate() {
+        if let Some(host) = machine.behind {
+            depth[number] = if depth[host] == 0 { 0 } else { depth[host] + 1 };
+        }
+    }
+    // Stations have higher numbers than their hosts; in front of the first switch they come first.
+    let place = |(number, depth): (usize, usize)| match depth {
+        0 => (0, count - number),
+        depth => (depth, number),
+    };
+    depth.into_iter().enumerate().map(place).collect()
+}
+
+/// What the library would draw.
+struct Found {
+    layout: Layout,
+    /// Labels in the order of their lines.
+    texts: Vec<Point>,
+}
+
+impl Found {
+    fn finish(self, lines: &[Line]) -> Layout {
+        let mut layout = self.layout;
+        let labelled = lines.iter().enumerate();
+        let labelled = labelled.filter(|(_, line)| !line.label.is_empty());
+        let mut taken = layout.boxes.clone();
+        for ((number, line), at) in labelled.zip(self.texts) {
+            let (width, height) = label_size(&line.label);
+            let (x, y) = (at.x, at.y);
+            let area = Area {
+                x,
+                y,
+                width,
+                height,
+            };
+            // The library hangs a label beside its line, where a box may be.
+            let area = area.moved_off(&taken);
+            taken.push(area);
+            layout.labels.push((number, area));
+        }
+        layout
+    }
+}
+
+impl RenderBackend for Found {
+    fn draw_rect(
+        &mut self,
+        xy: Point,
+        size: Point,
+        _: &StyleAttr,
+        name: Option<String>,
+        _: Option<ClipHandle>,
+    ) {
+        let number = name.and_then(|name| name.parse::<usize>().ok());
+        if let Some(area) = number.and_then(|number| self.layout.boxes.get_mut(number)) {
+            *area = Area {
+                x: xy.x + size.x / 2.0,
+                y: xy.y + size.y / 2.0,
+                width: size.x,
+                height: size.y,
+            };
+        }
+    }
+
+    fn draw_text(&mut self, xy: Point, text: &str, _: &StyleAttr) {
+        // Boxes have no text here.
+        if !text.is_empty() {
+            self.texts.push(xy);
+        }
+    }
+
+    fn draw_arrow(
+        &mut self,
+        path: &[(Point, Point)],
+        _: bool,
+        _: (bool, bool),
+        _: &StyleAttr,
+        name: Option<String>,
+        _: &str,
+    ) {
+        let number = name.and_then(|name| name.parse::<usize>().ok());
+        let line = number.and_then(|number| self.layout.paths.get_mut(number));
+        if let (Some(line), [first, second, rest @ ..]) = (line, path) {
+            let pair = |point: &Point| format!("{:.1} {:.1}", point.x, point.y);
+            *line = format!("M {} C {}, ", pair(&first.0), pair(&first.1));
+            line.push_str(&format!("{}, {}", pair(&second.0), pair(&second.1)));
+            for (control, end) in rest {
+                line.push_str(&format!(" S {}, {}", pair(control), pair(end)));
+            }
+        }
+    }
+
+    fn draw_line(&mut self, _: Point, _: Point, _: &StyleAttr, _: Option<String>) {}
+
+    fn draw_circle(&mut self, _: Point, _: Point, _: &StyleAttr, _: Option<String>) {}
+
+    fn create_clip(&mut self, _: Point, _: Point, _: usize) -> ClipHandle {
+        0
+    }
+}

@@ -1,0 +1,80 @@
+//! A network as a Mermaid flowchart, for Markdown.
+
+use super::{colours, text};
+use aerostat_lab::picture::{Kind, Machine, Picture};
+use std::fmt::Write as _;
+
+pub(super) fn draw(picture: &Picture) -> String {
+    let mut out = format!("---\ntitle: {}\n---\nflowchart LR\n", picture.lab);
+    for (number, machine) in picture.machines.iter().enumerate() {
+        node(picture, number, machine, &mut out);
+    }
+    for cable in &picture.cables {
+        let [a, b] = cable.ends;
+        let cut = if cable.down { "<br>cut" } else { "" };
+        let label = format!("{}<br>{}{cut}", escaped(&cable.name), escaped(&cable.what));
+        let _ = writeln!(out, "  n{a} ---|\"{label}\"| n{b}");
+    }
+    for (number, machine) in picture.machines.iter().enumerate() {
+        if let Some(host) = machine.behind {
+            let _ = writeln!(out, "  n{host} ---|\"Ethernet\"| n{number}");
+        }
+    }
+    connections(picture, &mut out);
+    for network in 0..picture.networks.len() {
+        let fill = colours::of(network);
+        let _ = writeln!(
+            out,
+            "  classDef net{network} fill:{fill},stroke:#000,color:#000"
+        );
+    }
+    out
+}
+
+fn connections(picture: &Picture, out: &mut String) {
+    for pvc in &picture.pvcs {
+        let [a, b] = pvc.ends;
+        let [from, to] = &pvc.labels;
+        let _ = writeln!(out, "  n{a} -. \"PVC {from} {to}\" .- n{b}");
+    }
+    for calls in &picture.calls {
+        let [a, b] = calls.ends;
+        let label = format!("{} {}", calls.count, escaped(&calls.what));
+        let _ = writeln!(out, "  n{a} -. \"{label}\" .- n{b}");
+    }
+    for shortcut in &picture.shortcuts {
+        let [a, b] = shortcut.ends;
+        let to = escaped(&shortcut.to);
+        let _ = writeln!(out, "  n{a} == \"shortcut to {to}\" ==> n{b}");
+    }
+}
+
+fn node(picture: &Picture, number: usize, machine: &Machine, out: &mut String) {
+    let mut lines = vec![escaped(&machine.name)];
+    let addresses = text::addresses(picture, machine);
+    lines.extend(addresses.iter().map(|address| escaped(address)));
+    if machine.down {
+        lines.push("down".to_owned());
+    }
+    let label = lines.join("<br>");
+    let (open, close) = match machine.kind {
+        Kind::Switch => ("[[", "]]"),
+        Kind::LaneServer => ("[(", ")]"),
+        Kind::Router => ("{{", "}}"),
+        Kind::Host => ("[", "]"),
+        Kind::Outside => (">", "]"),
+        Kind::Station => ("(", ")"),
+    };
+    let _ = write!(out, "  n{number}{open}\"{label}\"{close}");
+    // A router with several networks has no colour of one of them.
+    if let [(_, network)] = machine.addresses[..] {
+        let _ = write!(out, ":::net{network}");
+    }
+    out.push('\n');
+}
+
+/// Text between quotation marks: Mermaid takes the entities of HTML.
+fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('"', "&quot;");
+    text.replace('<', "&lt;").replace('>', "&gt;")
+}

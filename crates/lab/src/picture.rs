@@ -1,0 +1,302 @@
+//! What a lab looks like from above: its machines, the links between them, and who belongs to which network.
+//!
+//! [`Picture::of`] makes it from a [`Lab`]; a running lab adds what is up, and the connections that exist at the moment.
+//! All drawings are made from it alone. It can be serialized, as a running lab answers with it.
+
+use crate::model::{Lab, Link, NodeKind};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+
+/// A network as it is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Picture {
+    /// Name of the lab.
+    pub lab: String,
+    /// The lab runs: [`Picture::calls`] and [`Picture::shortcuts`] mean something.
+    pub running: bool,
+    /// All machines: the nodes of the lab by their numbers, then the stations on Ethernet segments.
+    pub machines: Vec<Machine>,
+    /// All links, by their numbers in the lab.
+    pub cables: Vec<Cable>,
+    /// ELANs and subnets of Classical IP, by their numbers in the lab.
+    pub networks: Vec<Network>,
+    /// Permanent connections.
+    pub pvcs: Vec<Permanent>,
+    /// Switched connections, those between the same two end systems for the same purpose together.
+    pub calls: Vec<Calls>,
+    /// Shortcuts of MPOA and NHRP.
+    pub shortcuts: Vec<Shortcut>,
+}
+
+/// What a machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An ATM switch.
+    Switch,
+    /// A host that runs LECS, LES and BUS.
+    LaneServer,
+    /// An IP router.
+    Router,
+    /// An IP host.
+    Host,
+    /// The other end of a link out of the lab.
+    Outside,
+    /// A host on the Ethernet segment behind a bridging host.
+    Station,
+}
+
+impl Kind {
+    /// Its name for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Switch => "switch",
+            Self::LaneServer => "LANE server",
+            Self::Router => "router",
+            Self::Host => "host",
+            Self::Outside => "outside",
+            Self::Station => "station",
+        }
+    }
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its IP addresses, each with the number of its network.
+    pub addresses: Vec<(Ipv4Addr, usize)>,
+    /// ATM address of an end system, selector 0.
+    pub atm: Option<String>,
+    /// Number of the bridging host that a station is behind.
+    pub behind: Option<usize>,
+    /// It has crashed.
+    pub down: bool,
+}
+
+/// A link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cable {
+    /// Its name, by which faults and captures know it.
+    pub name: String,
+    /// Numbers of the machines at its ends; an end system comes before its switch.
+    pub ends: [usize; 2],
+    /// Port number at each end.
+    pub ports: [usize; 2],
+    /// Rate, delay and what goes wrong on it: `oc3, 5µs`.
+    pub what: String,
+    /// It is cut.
+    pub down: bool,
+}
+
+/// An ELAN or a subnet of Classical IP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Network {
+    /// Its name.
+    pub name: String,
+    /// A subnet of Classical IP, no ELAN.
+    pub clip: bool,
+    /// Its IP subnet.
+    pub subnet: String,
+    /// What fits into it, or who serves it: `frames of 1516`.
+    pub what: String,
+}
+
+/// A permanent connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Permanent {
+    /// Numbers of the end systems.
+    pub ends: [usize; 2],
+    /// Its label at each end: `0.100`; for a whole path the VPI alone.
+    pub labels: [String; 2],
+    /// Its traffic in the words of `qos(7)`.
+    pub qos: String,
+}
+
+/// Switched connections between the same two end systems for the same purpose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Numbers of the caller's and the called machine.
+    pub ends: [usize; 2],
+    /// What they carry: `lane-control`, `data-direct` ...
+    pub what: String,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// A shortcut.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shortcut {
+    /// Numbers of the machines where it begins and where it ends.
+    pub ends: [usize; 2],
+    /// What it leads to: an IP address or network.
+    pub to: String,
+    /// Label of its connection where it begins: `0.39`.
+    pub vc: String,
+}
+
+impl Picture {
+    /// The lab as its file describes it: all up, no calls.
+    #[must_use]
+    pub fn of(lab: &Lab) -> Self {
+        let mut machines: Vec<Machine> = lab.nodes.iter().map(machine).collect();
+        for (id, _, host) in lab.hosts() {
+            let network = host.lec.elan.0;
+            machines.extend(host.bridge.iter().map(|station| Machine {
+                name: station.name.clone(),
+                kind: Kind::Station,
+                addresses: vec![(station.ip, network)],
+                atm: None,
+                behind: Some(id.0),
+                down: false,
+            }));
+        }
+        let cables = lab.links.iter().map(|link| Cable {
+            name: link.name.clone(),
+            ends: link.ends.map(|end| end.node.0),
+            ports: link.ends.map(|end| end.port),
+            what: describe(link),
+            down: false,
+        });
+        let networks = lab.elans.iter().map(|elan| Network {
+            name: elan.name.clone(),
+            clip: elan.clip.is_some(),
+            subnet: elan.subnet.to_string(),
+            what: match (&elan.clip, &elan.foreign) {
+                (Some(lis), _) => format!("packets of {}", lis.mtu),
+                (None, Some(_)) => "served outside".to_owned(),
+                (None, None) => format!("frames of {}", elan.max_frame),
+            },
+        });
+        let pvcs = lab.pvcs.iter().map(|pvc| Permanent {
+            ends: pvc.ends.map(|(node, _)| node.0),
+            labels: pvc.ends.map(|(_, vc)| match pvc.path {
+                true => vc.vpi.to_string(),
+                false => vc.to_string(),
+            }),
+            qos: pvc.qos.to_string(),
+        });
+        Self {
+            lab: lab.name.clone(),
+            running: false,
+            cables: cables.collect(),
+            networks: networks.collect(),
+            pvcs: pvcs.collect(),
+            machines,
+            calls: Vec::new(),
+            shortcuts: Vec::new(),
+        }
+    }
+
+    /// Numbers of the machines that belong to a network, stations among them.
+    pub fn members(&self, network: usize) -> impl Iterator<Item = usize> + '_ {
+        let machines = self.machines.iter().enumerate();
+        machines.filter_map(move |(number, machine)| {
+            let mut of = machine.addresses.iter().map(|(_, network)| *network);
+            of.any(|of| of == network).then_some(number)
+        })
+    }
+
+    /// Number of the end system with this ATM address, whatever its selector.
+    #[must_use]
+    pub fn owner(&self, address: &str) -> Option<usize> {
+        let body = without_selector(address)?;
+        let own = |machine: &Machine| {
+            let own = machine.atm.as_deref().and_then(without_selector);
+            own == Some(body)
+        };
+        self.machines.iter().position(own)
+    }
+}
+
+/// An ATM address as it is shown, without its last octet.
+fn without_selector(address: &str) -> Option<&str> {
+    address.rsplit_once('.').map(|(body, _)| body)
+}
+
+fn machine(node: &crate::model::Node) -> Machine {
+    let addresses = node.lecs().iter().map(|lec| (lec.ip, lec.elan.0));
+    let kind = match node.kind {
+        NodeKind::Switch(_) => Kind::Switch,
+        NodeKind::LaneServer(_) => Kind::LaneServer,
+        NodeKind::Router(_) => Kind::Router,
+        NodeKind::Host(_) => Kind::Host,
+        NodeKind::Outside(_) => Kind::Outside,
+    };
+    // A link out of the lab may lead to many addresses, or to none that is known.
+    let attachment = node.attachment().filter(|_| kind != Kind::Outside);
+    Machine {
+        name: node.name.clone(),
+        kind,
+        addresses: addresses.collect(),
+        atm: attachment.map(|at| at.address.to_string()),
+        behind: None,
+        down: false,
+    }
+}
+
+fn describe(link: &Link) -> String {
+    let mut text = format!("{}, {:?}", link.rate, link.delay);
+    if link.loss > 0.0 {
+        let _ = write!(text, ", loss {}", link.loss);
+    }
+    if link.bit_errors > 0.0 {
+        let _ = write!(text, ", bit errors {}", link.bit_errors);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { name: trunk, delay: 2ms, loss: 0.01 }]]
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+clip: { wan: { subnet: 10.5.0.0/24, server: hub } }
+routers: { hub: { on: s1, elans: { a: 10.1.0.1, wan: 10.5.0.1 } } }
+hosts:
+  pc: { on: s1, elan: a, ip: 10.1.0.10, bridge: { anna: 10.1.0.20 } }
+  far: { on: s2, elan: wan, ip: 10.5.0.10 }
+pvcs: [{ from: hub, vc: 0.100, to: far, to_vc: 0.101, pcr: 2000 }]
+";
+
+    #[test]
+    fn a_picture_has_everything_that_the_lab_has() {
+        let lab = crate::parse("x", LAB, &[]).unwrap().lab;
+        let picture = Picture::of(&lab);
+        let name = |number: usize| picture.machines[number].name.as_str();
+        let cables: Vec<_> = picture.cables.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(cables, ["trunk", "lane-s1", "hub-s1", "pc-s1", "far-s2"]);
+        assert!(picture.cables[0].what.ends_with("2ms, loss 0.01"));
+        let station = picture.machines.last().unwrap();
+        assert_eq!((&*station.name, station.kind), ("anna", Kind::Station));
+        assert_eq!(station.behind.map(name), Some("pc"));
+        let members: Vec<_> = picture.members(0).map(name).collect();
+        assert_eq!(members, ["hub", "pc", "anna"]);
+        assert!(picture.networks[1].clip);
+        assert_eq!(picture.pvcs[0].ends.map(name), ["hub", "far"]);
+        assert_eq!(picture.pvcs[0].labels, ["0.100", "0.101"]);
+        // A connection is known by the address with any selector.
+        let far = lab.find("far").unwrap();
+        let called = lab.node(far).attachment().unwrap().address;
+        let called = called.to_string();
+        let called = called.strip_suffix(".00").unwrap();
+        assert_eq!(picture.owner(&format!("{called}.51")), Some(far.0));
+        assert_eq!(picture.owner("nonsense"), None);
+    }
+
+    #[test]
+    fn a_picture_survives_being_sent() {
+        let lab = crate::parse("x", LAB, &[]).unwrap().lab;
+        let picture = Picture::of(&lab);
+        let sent = serde_json::to_string(&picture).unwrap();
+        assert_eq!(serde_json::from_str::<Picture>(&sent).unwrap(), picture);
+    }
+}
