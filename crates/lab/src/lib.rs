@@ -10,6 +10,7 @@
 
 pub mod books;
 pub mod build;
+pub mod circuits;
 pub mod diag;
 pub mod event;
 mod field;
@@ -20,6 +21,7 @@ pub mod model;
 mod overrides;
 pub mod picture;
 pub mod plan;
+pub mod report;
 mod resolve;
 pub mod routing;
 pub mod settings;

@@ -3,7 +3,7 @@
 use crate::build::programs;
 use crate::model::{Lab, NodeId};
 use aerostat_node::ip::apps::AppSpec;
-use aerostat_proto::{Duration, Instant};
+use aerostat_proto::{Duration, Instant, Trace};
 
 /// How long a run without an end of its own waits for hosts that do not join.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -119,4 +119,15 @@ impl Starts {
         }
         end
     }
+}
+
+/// What the story says when this program, one of [`Starts::ready`], starts.
+#[must_use]
+pub fn told(lab: &Lab, program: &AppSpec) -> Trace {
+    let Some(flow) = lab.traffic.get(program.id.0 as usize / 2) else {
+        return Trace::milestone("traffic.started", "traffic starts");
+    };
+    let [from, to] = lab.ends_of(flow);
+    let text = format!("traffic {} starts: {from} and {to} have joined", flow.name);
+    Trace::milestone("traffic.started", text).with("flow", &flow.name)
 }

@@ -3,13 +3,17 @@
 use crate::link::LinkConfig;
 use crate::node::Observer;
 use crate::nodes::{LabEvent, LabNode};
-use crate::world::{LinkEnd, NodeId, World};
+use crate::world::{LinkEnd, LinkId, NodeId, World};
 use aerostat_lab::build::{Builder, programs};
+use aerostat_lab::circuits::{LinkCounters, Network};
 use aerostat_lab::model::{self, Lab, NodeKind};
 use aerostat_lab::routing::Routing;
 use aerostat_node::host::{HostCommand, Station};
 use aerostat_node::ip::apps::AppCommand;
+use aerostat_node::switch::Switch;
 use aerostat_proto::Instant;
+use aerostat_wire::Vc;
+use std::collections::BTreeMap;
 
 /// Builds the world of a lab, everything switched off.
 #[must_use]
@@ -87,4 +91,22 @@ pub fn power_on(
         .filter_map(|id| Some((id, machine(lab, builder, id, 0, now)?)));
     let machines: Vec<_> = machines.collect();
     world.power_on_all(machines, observer);
+}
+
+impl Network for World<LabNode> {
+    fn time(&self) -> Instant {
+        self.now()
+    }
+    fn station(&self, node: model::NodeId) -> Option<&Station> {
+        self.node(NodeId(node.0))?.as_station()
+    }
+    fn switch(&self, node: model::NodeId) -> Option<&Switch> {
+        self.node(NodeId(node.0))?.as_switch()
+    }
+    fn cells_on(&self, link: model::LinkId) -> [BTreeMap<Vc, u64>; 2] {
+        self.on_the_way(LinkId(link.0))
+    }
+    fn counters_of(&self, link: model::LinkId) -> [LinkCounters; 2] {
+        self.link_counters(LinkId(link.0))
+    }
 }

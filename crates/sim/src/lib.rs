@@ -12,7 +12,6 @@
 //! The same world with the same seed gives the same outputs, byte for byte.
 
 pub mod capture;
-pub mod circuits;
 pub mod event;
 pub mod lab_world;
 pub mod link;
@@ -21,8 +20,9 @@ pub mod nodes;
 pub mod run;
 pub mod world;
 
+pub use aerostat_lab::circuits::{self, LinkCounters};
 pub use capture::Capture;
-pub use link::{LinkConfig, LinkCounters};
+pub use link::LinkConfig;
 pub use node::{Node, NodeOutput, Observer, Packet};
 pub use nodes::{LabEvent, LabNode};
 pub use world::{LinkEnd, LinkId, NodeId, World};

@@ -4,6 +4,7 @@
 //! inverted, the receiver's header error control corrects, discards or is deceived, and what is left
 //! travels on as a cell with octets of its own, for AAL5 to judge. Idle cells between are error-free.
 
+use aerostat_lab::circuits::LinkCounters;
 use aerostat_node::atm::{CellRun, Content};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::{CELL_BITS, Cell, CellHeader, HeaderForm, HecReceiver, HecVerdict};
@@ -31,25 +32,6 @@ impl LinkConfig {
             bit_errors: 0.0,
         }
     }
-}
-
-/// What became of the cells of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Cells sent onto the link.
-    pub sent: u64,
-    /// Cells handed to the far end.
-    pub delivered: u64,
-    /// Cells lost at random.
-    pub lost: u64,
-    /// Cells with wrong bits.
-    pub damaged: u64,
-    /// Of these, cells whose header was corrected.
-    pub corrected: u64,
-    /// Of these, cells discarded by header error control.
-    pub discarded: u64,
-    /// Cells on their way, or sent, while the link was down.
-    pub down: u64,
 }
 
 /// Random errors of one direction.

@@ -1,22 +1,22 @@
 //! A lab from its first event to its last: what `aerostat run` does.
 
 use crate::capture::Capture;
-use crate::circuits::{self, Circuits};
 use crate::lab_world;
 use crate::node::{Observer, Packet};
 use crate::nodes::{LabEvent, LabNode};
 use crate::world::{LinkEnd, LinkId, NodeId, World};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour, programs};
+use aerostat_lab::circuits;
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{self, FaultKind, Service};
-use aerostat_lab::starts::Starts;
+use aerostat_lab::report::{self, RunReport};
+use aerostat_lab::starts::{self, Starts};
 use aerostat_node::host::{HostCommand, ServiceKind};
-use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::{AppCommand, AppResult};
 use aerostat_node::ip::books::{Cause, Place, Spot};
-use aerostat_node::ip::flow_stats::{Census, FlowReport, FlowStats};
+use aerostat_node::ip::flow_stats::{Census, FlowStats};
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::pcapng::Direction;
 use aerostat_wire::summary;
@@ -51,34 +51,6 @@ pub trait Watcher {
 impl Watcher for () {
     fn event(&mut self, _event: &Event) {}
 }
-
-/// What a run has found.
-#[derive(Clone, Debug)]
-pub struct RunReport {
-    /// When the run ended.
-    pub end: Instant,
-    /// The flows of the lab, in its order.
-    pub flows: Vec<FlowReport>,
-    /// What the lab's programs said when they ended, by flow and role (`from` or `to`).
-    pub programs: Vec<(usize, &'static str, AppResult)>,
-    /// Connections end to end, queues, policers and links at the end.
-    pub circuits: Circuits,
-    /// State of every node at the end: name, and the tables of each kind that it has.
-    pub nodes: Vec<NodeState>,
-    /// Flows that have never started, because their hosts have not joined; numbers are those of the lab.
-    pub not_started: Vec<usize>,
-    /// Nodes of which an interface has never been a member of its network.
-    pub not_joined: Vec<String>,
-}
-
-/// A node's name, and its tables by kind.
-pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
-
-/// State that the report shows of each node.
-const SHOWN: [&str; 13] = [
-    "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "mps", "clip", "nhrp", "sockets",
-    "bridge",
-];
 
 /// A lab being run.
 pub struct LabRun<'a> {
@@ -367,10 +339,7 @@ impl<'a> LabRun<'a> {
         let seen = &mut self.seen;
         seen.news = false;
         for (node, behind, spec) in self.starts.ready(self.lab, |id| seen.joined[id.0].0, now) {
-            let flow = &self.lab.traffic[spec.id.0 as usize / 2];
-            let [from, to] = self.lab.ends_of(flow);
-            let text = format!("traffic {} starts: {from} and {to} have joined", flow.name);
-            let trace = Trace::milestone("traffic.started", text).with("flow", &flow.name);
+            let trace = starts::told(self.lab, &spec);
             let name = &self.lab.node(node).name;
             seen.watcher.event(&Event::new(now, name, &trace));
             let command = HostCommand::app(behind, AppCommand::Start(spec));
@@ -444,24 +413,14 @@ impl<'a> LabRun<'a> {
         self.world
             .census(&mut |octets| stats.note_held(octets, &mut census));
         let flows = self.seen.stats.report_with(end, Some(&census));
-        let never = |id: &model::NodeId| !self.seen.joined[id.0].1;
-        let members = self.lab.nodes().filter(|(_, node)| !node.lecs().is_empty());
-        let not_joined = members.filter(|(id, _)| !self.lab.traffic.is_empty() && never(id));
-        let not_joined = not_joined.map(|(_, node)| node.name.clone()).collect();
-        let nodes = self.lab.nodes().map(|(id, node)| {
-            let running = self.world.node(NodeId(id.0));
-            let tables = SHOWN
-                .iter()
-                .filter_map(|what| Some((*what, running?.inspect(what, end)?)));
-            (node.name.clone(), tables.collect())
-        });
+        let joined = &self.seen.joined;
         Ok(RunReport {
             end,
             flows,
             circuits: circuits::read(self.lab, &self.world),
-            nodes: nodes.collect(),
+            nodes: report::nodes(self.lab, &self.world),
             not_started: self.starts.missing(),
-            not_joined,
+            not_joined: report::not_joined(self.lab, |id| joined[id.0].1),
             programs: self.seen.finished,
         })
     }

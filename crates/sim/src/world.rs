@@ -18,8 +18,9 @@
 mod books;
 
 use crate::event::Schedule;
-use crate::link::{Impairment, LinkConfig, LinkCounters};
+use crate::link::{Impairment, LinkConfig};
 use crate::node::{Node, NodeOutput, Observer, Packet};
+use aerostat_lab::circuits::LinkCounters;
 use aerostat_node::atm::{CellRun, Departure, OutputPort, RunReassembler};
 use aerostat_node::ip::random;
 use aerostat_proto::{Duration, Instant};

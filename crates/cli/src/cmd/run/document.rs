@@ -3,9 +3,9 @@
 use super::columns::flat_name;
 use super::{flows, network};
 use crate::args::RunArgs;
+use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, settings};
 use aerostat_node::inspect::{Table, Value as Cell};
-use aerostat_sim::run::RunReport;
 use serde_json::{Map, Value, json};
 
 /// Name and version of the document. Columns may be added within a version; what is renamed or removed makes the next one.

@@ -3,9 +3,9 @@
 use super::rounded;
 use crate::output::Rows;
 use aerostat_lab::Lab;
+use aerostat_lab::report::RunReport;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
-use aerostat_sim::run::RunReport;
 use serde_json::{Map, Value, json};
 
 /// One row per flow and path, for people and CSV.

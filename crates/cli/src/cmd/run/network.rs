@@ -1,10 +1,10 @@
 //! The results of cells: connections end to end, losses, queues, policers and links.
 
 use aerostat_lab::Lab;
+use aerostat_lab::circuits::{Circuit, Circuits, LinkWay, PolicerState, Queue};
 use aerostat_lab::model::NodeId;
 use aerostat_node::atm::{CellCounters, DropReason};
 use aerostat_node::ip::stats::Distribution;
-use aerostat_sim::circuits::{Circuit, Circuits, LinkWay, PolicerState, Queue};
 use serde_json::{Value, json};
 
 /// One object per direction of a connection and receiver.
@@ -168,7 +168,7 @@ pub(super) fn links(lab: &Lab, circuits: &Circuits) -> Vec<Value> {
 
 fn link(lab: &Lab, way: &LinkWay) -> Value {
     let link = lab.link(way.link);
-    let [from, to] = way.ends.map(|end| name(lab, NodeId(end.node.0)));
+    let [from, to] = way.ends.map(|end| name(lab, end.node));
     let counters = &way.counters;
     json!({
         "link": link.name,

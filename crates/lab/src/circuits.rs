@@ -1,4 +1,4 @@
-//! What the end of a run says of cells: connections end to end, queues, policers and links.
+//! What the end of a run, in virtual or real time, says of cells: connections end to end, queues, policers and links.
 //!
 //! A connection is followed from its sending adapter through the tables of the switches to each adapter that it leads
 //! to, and the counters met on the way are put together. For each way, always:
@@ -11,24 +11,64 @@
 //! Connections are those that stand at the end. A connection of which a part is missing, because it is being released,
 //! ends where the part is missing.
 
-use crate::link::LinkCounters;
-use crate::nodes::LabNode;
-use crate::world::{LinkEnd, LinkId, NodeId, World};
-use aerostat_lab::model::{self, Lab};
+use crate::model::{Lab, LinkId, NodeId, NodeKind};
 use aerostat_node::atm::fabric::ConnectionView;
 use aerostat_node::atm::nic::NicVcView;
 use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc, QueueId};
-use aerostat_node::host::VcUser;
+use aerostat_node::host::{Station, VcUser};
 use aerostat_node::ip::stats::Distribution;
+use aerostat_node::switch::Switch;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{TrafficParams, Vc};
 use std::collections::BTreeMap;
+
+/// What became of the cells of one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Cells sent onto the link.
+    pub sent: u64,
+    /// Cells handed to the far end.
+    pub delivered: u64,
+    /// Cells lost at random.
+    pub lost: u64,
+    /// Cells with wrong bits.
+    pub damaged: u64,
+    /// Of these, cells whose header was corrected.
+    pub corrected: u64,
+    /// Of these, cells discarded by header error control.
+    pub discarded: u64,
+    /// Cells on their way, or sent, while the link was down.
+    pub down: u64,
+}
+
+/// A running network as its driver knows it. Nodes, ports and links have the numbers of the lab.
+pub trait Network {
+    /// The time.
+    fn time(&self) -> Instant;
+    /// An end system, unless it is off or something else.
+    fn station(&self, node: NodeId) -> Option<&Station>;
+    /// A switch, unless it is off or something else.
+    fn switch(&self, node: NodeId) -> Option<&Switch>;
+    /// Cells on a link, by the VC that they have there: from its first end to its second, then back.
+    fn cells_on(&self, link: LinkId) -> [BTreeMap<Vc, u64>; 2];
+    /// Counters of a link: from its first end to its second, then back.
+    fn counters_of(&self, link: LinkId) -> [LinkCounters; 2];
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkEnd {
+    /// The node.
+    pub node: NodeId,
+    /// Its port.
+    pub port: u16,
+}
 
 /// A VC at one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The node.
-    pub node: model::NodeId,
+    pub node: NodeId,
     /// Its port.
     pub port: u16,
     /// The VC on the link there.
@@ -39,7 +79,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The node that dropped them, or whose link lost them on the way from it.
-    pub node: model::NodeId,
+    pub node: NodeId,
     /// Port of the node: that of the queue, of the link, or where a policer stands.
     pub port: u16,
     /// Why; `None` if the link lost them.
@@ -53,7 +93,7 @@ pub struct Loss {
 pub struct Circuit {
     /// The sending adapter.
     pub from: Place,
-    /// The receiving end: an adapter, or the control plane of a switch. `None` if the way ends before one.
+    /// The receiving end: an adapter, the control plane of a switch, or the far end of a link out of the lab. `None` if the way ends before one.
     pub to: Option<Place>,
     /// Service class: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` or `ubr`.
     pub class: &'static str,
@@ -130,7 +170,7 @@ pub struct PolicerState {
 #[derive(Clone, Debug)]
 pub struct LinkWay {
     /// The link.
-    pub link: model::LinkId,
+    pub link: LinkId,
     /// The sending end, then the receiving one.
     pub ends: [LinkEnd; 2],
     /// What became of its cells.
@@ -154,26 +194,23 @@ pub struct Circuits {
     pub links: Vec<LinkWay>,
 }
 
-/// Reads everything about cells from a world.
+/// Reads everything about cells from a network.
 #[must_use]
-pub fn read(lab: &Lab, world: &World<LabNode>) -> Circuits {
+pub fn read(lab: &Lab, world: &impl Network) -> Circuits {
     let reader = Reader::new(lab, world);
     let mut all = Circuits {
         links: reader.links(),
         ..Circuits::default()
     };
     for (id, node) in lab.nodes() {
-        let Some(running) = world.node(NodeId(id.0)) else {
-            continue;
-        };
-        if let Some(switch) = running.as_switch() {
+        if let Some(switch) = world.switch(id) {
             for port in 0..switch.fabric().ports() {
                 if let Some(output) = switch.fabric().output(port) {
                     all.queues.extend(queues(id, port, output));
                 }
             }
             all.policers.extend(reader.policers(id));
-        } else if let Some(station) = running.as_station() {
+        } else if let Some(station) = world.station(id) {
             all.queues.extend(queues(id, 0, station.nic().output()));
             if node.attachment().is_some() {
                 reader.circuits_of(id, &mut all.circuits);
@@ -183,11 +220,7 @@ pub fn read(lab: &Lab, world: &World<LabNode>) -> Circuits {
     all
 }
 
-fn queues(
-    node: model::NodeId,
-    port: u16,
-    output: &OutputPort,
-) -> impl Iterator<Item = Queue> + use<'_> {
+fn queues(node: NodeId, port: u16, output: &OutputPort) -> impl Iterator<Item = Queue> + use<'_> {
     output.queues().map(move |(id, vc, waiting, counters)| {
         let (peak, limit) = output.peak(id).unwrap_or_default();
         Queue {
@@ -201,10 +234,10 @@ fn queues(
     })
 }
 
-/// A world with what has to be looked up again and again.
-struct Reader<'a> {
+/// A network with what has to be looked up again and again.
+struct Reader<'a, N> {
     lab: &'a Lab,
-    world: &'a World<LabNode>,
+    world: &'a N,
     /// Far end of each link end, and the cells between by their VC.
     ways: BTreeMap<LinkEnd, (LinkEnd, BTreeMap<Vc, u64>)>,
     /// Connections of the switches by incoming label.
@@ -223,22 +256,22 @@ struct Walk {
     circuit: Circuit,
 }
 
-impl<'a> Reader<'a> {
-    fn new(lab: &'a Lab, world: &'a World<LabNode>) -> Self {
+impl<'a, N: Network> Reader<'a, N> {
+    fn new(lab: &'a Lab, world: &'a N) -> Self {
         let mut ways = BTreeMap::new();
         for link in (0..lab.links.len()).map(LinkId) {
-            let [a, b] = world.ends(link);
-            let [forth, back] = world.on_the_way(link);
+            let [a, b] = ends(lab, link);
+            let [forth, back] = world.cells_on(link);
             ways.insert(a, (b, forth));
             ways.insert(b, (a, back));
         }
         let mut connections = BTreeMap::new();
         let mut adapters = BTreeMap::new();
         for id in (0..lab.nodes.len()).map(NodeId) {
-            if let Some(switch) = world.node(id).and_then(LabNode::as_switch) {
+            if let Some(switch) = world.switch(id) {
                 let views = switch.fabric().connections();
                 connections.extend(views.map(|view| ((id, view.from), view)));
-            } else if let Some(station) = world.node(id).and_then(LabNode::as_station) {
+            } else if let Some(station) = world.station(id) {
                 let views = station.nic().vcs();
                 adapters.extend(views.map(|view| ((id, view.vc), view)));
             }
@@ -254,15 +287,15 @@ impl<'a> Reader<'a> {
 
     fn links(&self) -> Vec<LinkWay> {
         let mut all = Vec::new();
-        let run = self.world.now().since(Instant::ZERO);
+        let run = self.world.time().since(Instant::ZERO);
         for (link, number) in self.lab.links.iter().zip(0..) {
-            let ends = self.world.ends(LinkId(number));
-            let counters = self.world.link_counters(LinkId(number));
+            let ends = ends(self.lab, LinkId(number));
+            let counters = self.world.counters_of(LinkId(number));
             for (ends, counters) in [ends, [ends[1], ends[0]]].into_iter().zip(counters) {
                 let cells = self.ways.get(&ends[0]).map(|way| way.1.values().sum());
                 let busy = link.rate.time_of(counters.sent);
                 all.push(LinkWay {
-                    link: model::LinkId(number),
+                    link: LinkId(number),
                     ends,
                     counters,
                     on_the_way: cells.unwrap_or_default(),
@@ -273,9 +306,9 @@ impl<'a> Reader<'a> {
         all
     }
 
-    fn policers(&self, id: model::NodeId) -> impl Iterator<Item = PolicerState> {
+    fn policers(&self, id: NodeId) -> impl Iterator<Item = PolicerState> {
         let first = PortVc::new(0, Vc::new(0, 0));
-        let own = self.connections.range((NodeId(id.0), first)..);
+        let own = self.connections.range((id, first)..);
         let own = own.take_while(move |((node, _), _)| node.0 == id.0);
         own.filter(|(_, view)| view.policed)
             .map(move |((_, from), view)| PolicerState {
@@ -290,13 +323,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Follows every connection on which this end system sends.
-    fn circuits_of(&self, id: model::NodeId, all: &mut Vec<Circuit>) {
-        let Some(station) = self.world.node(NodeId(id.0)).and_then(LabNode::as_station) else {
+    fn circuits_of(&self, id: NodeId, all: &mut Vec<Circuit>) {
+        let Some(station) = self.world.station(id) else {
             return;
         };
         let mut users = station.vc_users();
         let output = station.nic().output();
-        let (node, first) = (NodeId(id.0), Vc::new(0, 0));
+        let (node, first) = (id, Vc::new(0, 0));
         let own = self.adapters.range((node, first)..);
         let own = own.take_while(|((other, _), _)| *other == node);
         for (_, view) in own.filter(|(_, view)| view.sends) {
@@ -333,7 +366,7 @@ impl<'a> Reader<'a> {
     fn follow(&self, circuit: Circuit, all: &mut Vec<Circuit>) {
         let first = Walk {
             at: LinkEnd {
-                node: NodeId(circuit.from.node.0),
+                node: circuit.from.node,
                 port: 0,
             },
             vc: circuit.from.vc,
@@ -350,16 +383,12 @@ impl<'a> Reader<'a> {
                 continue;
             };
             let on_the_way = cells.get(&walk.vc).copied().unwrap_or_default();
-            let Some(next) = self.world.node(far.node) else {
-                all.push(walk.ends_here());
-                continue;
-            };
-            match next {
-                LabNode::Station(_) => {
+            match self.world.switch(far.node) {
+                None => {
                     let circuit = self.arrive(walk, *far, on_the_way);
                     all.push(circuit);
                 }
-                LabNode::Switch(switch) => {
+                Some(switch) => {
                     let label = PortVc::new(far.port, walk.vc);
                     let Some(view) = self.connections.get(&(far.node, label)) else {
                         all.push(walk.ends_here());
@@ -397,7 +426,10 @@ impl<'a> Reader<'a> {
     }
 
     fn arrive(&self, mut walk: Walk, far: LinkEnd, on_the_way: u64) -> Circuit {
-        let station = self.world.node(far.node).and_then(LabNode::as_station);
+        if matches!(self.lab.node(far.node).kind, NodeKind::Outside(_)) {
+            return walk.leaves_the_lab(far, on_the_way);
+        }
+        let station = self.world.station(far.node);
         let view = self.adapters.get(&(far.node, walk.vc));
         let (Some(station), Some(view)) = (station, view) else {
             return walk.ends_here();
@@ -443,12 +475,19 @@ impl Walk {
     fn note(&mut self, at: LinkEnd, reason: Option<DropReason>, cells: u64) {
         if cells > 0 {
             self.circuit.lost.push(Loss {
-                node: model::NodeId(at.node.0),
+                node: at.node,
                 port: at.port,
                 reason,
                 cells,
             });
         }
+    }
+    /// What becomes of cells outside is nobody's to say: what has reached the far end of the link has arrived.
+    fn leaves_the_lab(mut self, far: LinkEnd, on_the_way: u64) -> Circuit {
+        self.circuit.to = Some(place(far, self.vc));
+        self.circuit.under_way += on_the_way;
+        self.circuit.delivered = self.left.saturating_sub(on_the_way);
+        self.circuit
     }
     /// Nobody is at the other end: what left the last queue is lost there.
     fn ends_here(mut self) -> Circuit {
@@ -457,9 +496,16 @@ impl Walk {
     }
 }
 
+fn ends(lab: &Lab, link: LinkId) -> [LinkEnd; 2] {
+    lab.link(link).ends.map(|end| LinkEnd {
+        node: end.node,
+        port: end.port as u16,
+    })
+}
+
 fn place(end: LinkEnd, vc: Vc) -> Place {
     Place {
-        node: model::NodeId(end.node.0),
+        node: end.node,
         port: end.port,
         vc,
     }

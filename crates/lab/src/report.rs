@@ -1,0 +1,64 @@
+//! What a lab has found when it ends, in virtual or in real time.
+
+use crate::circuits::{Circuits, Network};
+use crate::model::{Lab, NodeId};
+use aerostat_node::inspect::Table;
+use aerostat_node::ip::apps::AppResult;
+use aerostat_node::ip::flow_stats::FlowReport;
+use aerostat_proto::Instant;
+
+/// Everything that results are made of.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// When that was.
+    pub end: Instant,
+    /// The flows of the lab, in its order.
+    pub flows: Vec<FlowReport>,
+    /// What the lab's programs said when they ended, by flow and role (`from` or `to`).
+    pub programs: Vec<(usize, &'static str, AppResult)>,
+    /// Connections end to end, queues, policers and links at the end.
+    pub circuits: Circuits,
+    /// State of every node at the end: name, and the tables of each kind that it has.
+    pub nodes: Vec<NodeState>,
+    /// Flows that have never started, because their hosts have not joined; numbers are those of the lab.
+    pub not_started: Vec<usize>,
+    /// Nodes of which an interface has never been a member of its network.
+    pub not_joined: Vec<String>,
+}
+
+/// A node's name, and its tables by kind.
+pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
+
+/// State that the report shows of each node.
+const SHOWN: [&str; 13] = [
+    "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "mps", "clip", "nhrp", "sockets",
+    "bridge",
+];
+
+/// State of every node as of now.
+#[must_use]
+pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
+    let now = network.time();
+    let tables = |id: NodeId, what: &str| match network.switch(id) {
+        Some(switch) => switch.inspect(what),
+        None => network.station(id)?.inspect(what, now),
+    };
+    let nodes = lab.nodes().map(|(id, node)| {
+        let known = SHOWN
+            .iter()
+            .filter_map(|what| Some((*what, tables(id, what)?)));
+        (node.name.clone(), known.collect())
+    });
+    nodes.collect()
+}
+
+/// Nodes of a lab with traffic of which an interface has never been a member of its network: `ever` tells of which nodes all have.
+#[must_use]
+pub fn not_joined(lab: &Lab, ever: impl Fn(NodeId) -> bool) -> Vec<String> {
+    if lab.traffic.is_empty() {
+        return Vec::new();
+    }
+    let members = lab.nodes().filter(|(_, node)| !node.lecs().is_empty());
+    let never = members.filter(|(id, _)| !ever(*id));
+    never.map(|(_, node)| node.name.clone()).collect()
+}
