@@ -371,7 +371,7 @@ section! {
         /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), or of a
         /// request (1 to 1048576; tcp takes the same and ignores it); default: tcp 8192, udp 1000, ping 56, rr 1.
         size: Option<At<Octets>>,
-        /// When it starts; default: under run as soon as both its hosts have joined their networks, under up at once.
+        /// When it starts; default: as soon as both its hosts have joined their networks.
         start: Option<At<Time>>,
         /// How long it sends; default: to the end.
         duration: Option<At<Time>>,

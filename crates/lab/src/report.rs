@@ -24,6 +24,9 @@ pub struct RunReport {
     pub not_started: Vec<usize>,
     /// Nodes of which an interface has never been a member of its network.
     pub not_joined: Vec<String>,
+    /// Flows of which nothing is to be expected: in real time those whose time has not come, and those of kernel hosts, which
+    /// nobody makes.
+    pub not_due: Vec<usize>,
 }
 
 /// A node's name, and its tables by kind.

@@ -15,6 +15,7 @@ use crate::namespace::NetNs;
 use crate::outside;
 use crate::programs::Commanded;
 use crate::recorder::Recorder;
+use crate::results::Results;
 use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
@@ -26,8 +27,8 @@ use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::model::{Fault, FaultKind, Lab, NodeId};
+use aerostat_lab::report::RunReport;
 use aerostat_node::host::{HostCommand, ServiceKind};
-use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_node::ip::offload::{VnetHeader, complete};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
@@ -129,7 +130,9 @@ pub(crate) struct Driver<'a> {
     directory: PathBuf,
     pub(crate) story: Story,
     names: Names,
-    pub(crate) stats: FlowStats,
+    results: Results<'a>,
+    /// What was found when somebody asked for the end: what its release does to traffic is no result.
+    found: Option<RunReport>,
     faults: VecDeque<Fault>,
     pub(crate) frames: FrameCounters,
     pub(crate) missing: Vec<String>,
@@ -230,7 +233,8 @@ impl<'a> Driver<'a> {
             story: Story::default(),
             commanded: Commanded::default(),
             names: Names::new(lab),
-            stats: FlowStats::new(builder.flows()),
+            results: Results::new(lab, builder),
+            found: None,
             faults: lab.faults.iter().cloned().collect(),
             frames: FrameCounters::default(),
             missing: Vec::new(),
@@ -290,6 +294,7 @@ impl<'a> Driver<'a> {
             }
             if self.stop_asked && self.stop_by.is_none() {
                 tell(Notice::Stopping(self.world.calls()));
+                self.found = Some(self.found_so_far(tell));
                 self.release(now);
             }
             let waiting = !self.ready || self.stop_by.is_some();
@@ -502,6 +507,9 @@ impl<'a> Driver<'a> {
     /// Takes what the network put out.
     fn drain(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Some(output) = self.world.poll_output() {
+            let Some(output) = self.results.take(output) else {
+                continue;
+            };
             match output {
                 Output::Frame { node, itf, frame } => {
                     let port = self
@@ -521,19 +529,13 @@ impl<'a> Driver<'a> {
                         daemons.send((node, role), frame);
                     }
                 }
-                Output::Sample(sample) => self.stats.record(&sample),
-                Output::Lost(place, at, head) => self.stats.lost(&head, place, at),
-                Output::Joined(..) => {}
+                // The results have taken them.
+                Output::Sample(_) | Output::Lost(..) | Output::Off(..) => {}
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
-                Output::Finished(node, app, _) => {
-                    let name = self
-                        .lab
-                        .traffic
-                        .get(app.0 as usize / 2)
-                        .map(|flow| flow.name.as_str());
-                    let text = format!("traffic {} has ended", name.unwrap_or("?"));
-                    let trace =
-                        Trace::milestone("traffic.ended", text).with("flow", name.unwrap_or("?"));
+                Output::Finished(node, app, result) => {
+                    let name = self.results.finished(app.0, result).unwrap_or("?");
+                    let text = format!("traffic {name} has ended");
+                    let trace = Trace::milestone("traffic.ended", text).with("flow", name);
                     self.event(node, &trace, now, tell);
                 }
             }
@@ -723,14 +725,21 @@ impl<'a> Driver<'a> {
     }
 
     /// The report, once all calls are released or it has taken too long.
-    fn end(&self, now: Instant) -> Option<Report> {
+    fn end(&mut self, now: Instant) -> Option<Report> {
         let by = self.stop_by?;
         let calls_left = self.world.calls();
         let over = calls_left == 0 || now >= by || self.interrupts > 1;
-        over.then(|| Report {
-            flows: self.stats.report(now),
-            calls_left,
-        })
+        let run = self.found.take_if(|_| over)?;
+        Some(Report { run, calls_left })
+    }
+
+    /// Everything that the lab has found so far.
+    fn found_so_far(&mut self, tell: &mut dyn FnMut(Notice<'_>)) -> RunReport {
+        let now = self.clock.now();
+        self.world.settle_books();
+        self.drain(now, tell);
+        let elsewhere = self.daemons.is_some() || !self.outside.is_empty();
+        self.results.report(&self.world, now, elsewhere)
     }
 }
 

@@ -23,6 +23,7 @@ pub mod programs;
 mod pvc;
 mod qos;
 mod recorder;
+pub mod results;
 mod routes;
 pub mod run;
 pub mod runtime_dir;

@@ -18,7 +18,7 @@ use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Event;
 use aerostat_lab::model::{Lab, NodeId};
-use aerostat_node::ip::flow_stats::FlowReport;
+use aerostat_lab::report::RunReport;
 use aerostat_proto::Duration;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,8 +64,8 @@ pub enum Notice<'a> {
 /// What a lab that has ended leaves.
 #[derive(Debug)]
 pub struct Report {
-    /// The flows between embedded hosts, as they were measured.
-    pub flows: Vec<FlowReport>,
+    /// What was found when somebody asked for the end.
+    pub run: RunReport,
     /// Calls that could not be released in time.
     pub calls_left: usize,
 }

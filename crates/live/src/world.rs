@@ -16,25 +16,31 @@
 //!
 //! **Losses.** A cell lost or damaged on a cable costs its whole PDU: that is what AAL5 would make of it.
 
+mod books;
+mod line;
 mod probe;
+mod traffic;
 
 use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
-use aerostat_lab::model::{self, FaultKind, Lab, Link, LinkId, NodeId, NodeKind, Service};
+use aerostat_lab::model::{self, FaultKind, Lab, LinkId, NodeId, NodeKind, Service};
 use aerostat_lab::routing::Routing;
+use aerostat_lab::starts::Starts;
 use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
 use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent, Waits};
 use aerostat_node::interface::Phase;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
-use aerostat_node::ip::books::{Place, Spot};
+use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::ip::random::derived_seed;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Duration, Instant, Machine as _, Trace};
 use aerostat_wire::pcapng::Direction;
+use line::Line;
 use std::collections::{BTreeSet, VecDeque};
+use traffic::Joined;
 
 /// How far behind the driver's time the network may run.
 pub const MAX_LAG: Duration = Duration::from_millis(50);
@@ -59,8 +65,8 @@ pub enum Output {
     Finished(NodeId, AppId, AppResult),
     /// A packet was lost, or a cell of it: an SDU, a frame or a packet, or the head of one.
     Lost(Place, Instant, Vec<u8>),
-    /// All interfaces of an end system are members of their networks now (true), or not all any more.
-    Joined(NodeId, bool),
+    /// A node was switched off: what had not left it yet is gone.
+    Off(NodeId, Place, Instant),
     /// Cells for the far end of a link out of the lab.
     Outside(NodeId, CellRun),
     /// A frame for a daemon of a node.
@@ -89,6 +95,8 @@ pub struct Outside {
 
 struct Node {
     name: String,
+    /// A Linux kernel is its IP stack.
+    kernel: bool,
     /// `None` while crashed.
     machine: Option<Machine>,
     /// By port: the line it sends into.
@@ -100,19 +108,6 @@ struct Node {
     servers_inside: BTreeSet<usize>,
     /// The server of its NHRP client is in the lab.
     nhs_inside: bool,
-}
-
-/// One direction of a cable.
-struct Line {
-    from: (usize, u16),
-    to: (usize, u16),
-    delay: Duration,
-    on_the_way: VecDeque<(Instant, CellRun)>,
-    /// Probability that a cell arrives in good order.
-    intact: f64,
-    random: u64,
-    up: bool,
-    lost: u64,
 }
 
 /// A running network. See the module's text.
@@ -128,6 +123,13 @@ pub struct World {
     time: Instant,
     out: VecDeque<Output>,
     routing: Routing,
+    lab: Lab,
+    /// Traffic that waits for its hosts.
+    starts: Starts,
+    /// By node.
+    joined: Vec<Joined>,
+    /// Tell of everything that is lost.
+    books: bool,
     /// Who records.
     pub captures: Captures,
 }
@@ -140,6 +142,7 @@ impl World {
             .nodes()
             .map(|(id, node)| Node {
                 name: node.name.clone(),
+                kernel: builder.is_kernel(id),
                 machine: make(lab, builder, id, 0, now),
                 lines: Vec::new(),
                 programs: Vec::new(),
@@ -155,25 +158,20 @@ impl World {
                 let ports = &mut nodes[from.node.0].lines;
                 ports.resize(ports.len().max(from.port + 1), usize::MAX);
                 ports[from.port] = lines.len();
-                lines.push(Line {
-                    from: (from.node.0, from.port as u16),
-                    to: (to.node.0, to.port as u16),
-                    delay: link.delay,
-                    on_the_way: VecDeque::new(),
-                    intact: intact(link),
-                    random: derived_seed(lab.seed, &link.name, "loss") ^ lines.len() as u64,
-                    up: true,
-                    lost: 0,
-                });
+                let random = derived_seed(lab.seed, &link.name, "loss") ^ lines.len() as u64;
+                let ends = [from, to].map(|end| (end.node.0, end.port as u16));
+                lines.push(Line::new(link, ends, random));
             }
         }
+        let starts = Starts::new(lab);
         for (host, behind, program) in aerostat_lab::build::programs(lab) {
-            if !builder.is_kernel(host) {
+            if !builder.is_kernel(host) && !starts.holds_back(&program) {
                 nodes[host.0].programs.push((behind, program));
             }
         }
         let agenda = Agenda::new(nodes.len() + 2 * lines.len());
-        Self {
+        let mut world = Self {
+            joined: vec![Joined::default(); nodes.len()],
             nodes,
             lines,
             agenda,
@@ -181,8 +179,13 @@ impl World {
             time: now,
             out: VecDeque::new(),
             routing: builder.routing().clone(),
+            lab: lab.clone(),
+            starts,
+            books: !lab.traffic.is_empty(),
             captures: Captures::default(),
-        }
+        };
+        (0..world.nodes.len()).for_each(|node| world.keep_books_at(node));
+        world
     }
 
     /// Power on, everywhere.
@@ -393,6 +396,8 @@ impl World {
                 let life = self.nodes[node.0].life + 1;
                 self.nodes[node.0].life = life;
                 self.nodes[node.0].machine = make(lab, builder, node, life, now);
+                self.keep_books_at(node.0);
+                self.starts.again(lab, node);
                 self.start_node(node.0, now);
                 self.reroute();
             }
@@ -414,6 +419,8 @@ impl World {
     }
 
     fn crash(&mut self, node: usize) {
+        self.lose_all_of(node);
+        self.note_joined(node, false);
         self.nodes[node].machine = None;
         self.settle(node);
         for line in self.nodes[node].lines.clone() {
@@ -466,8 +473,8 @@ impl World {
         let reason = (!self.lines[line].up).then_some(DropReason::LinkDown);
         self.captures
             .packet(End::sender(line), Direction::Sent, &run, reason, now);
-        if reason.is_some() {
-            self.lines[line].lost += 1;
+        if let Some(cause) = self.lines[line].take(run.count) {
+            self.lose(self.place_on(line, cause), &run, now);
             return;
         }
         self.arrive(line, run, now);
@@ -476,8 +483,11 @@ impl World {
     fn set_link(&mut self, link: LinkId, up: bool, now: Instant) {
         for line in [2 * link.0, 2 * link.0 + 1] {
             self.lines[line].up = up;
-            let way = self.lines[line].on_the_way.drain(..).count();
-            self.lines[line].lost += way as u64;
+            let gone = std::mem::take(&mut self.lines[line].on_the_way);
+            for (_, run) in gone {
+                self.lines[line].counters.down += u64::from(run.count);
+                self.lose(self.place_on(line, Cause::Cut), &run, now);
+            }
             let (node, port) = self.lines[line].from;
             match &mut self.nodes[node].machine {
                 Some(Machine::Station(station)) => station.set_link(up, now),
@@ -505,12 +515,16 @@ impl World {
     fn settle(&mut self, node: usize) {
         let (id, time) = (NodeId(node), self.time);
         let mut touched = Vec::new();
-        let mut news = false;
+        let (mut news, mut told) = (false, None);
         let deadline = match &mut self.nodes[node].machine {
             Some(Machine::Outside(_)) | None => None,
             Some(Machine::Station(station)) => {
                 while let Some(event) = station.poll_event() {
                     self.out.push_back(match event {
+                        StationEvent::Joined(is) => {
+                            told = Some(is);
+                            continue;
+                        }
                         StationEvent::Frame { itf, frame } => Output::Frame {
                             node: id,
                             itf,
@@ -523,7 +537,6 @@ impl World {
                             let spot = Spot::Node(id.0);
                             Output::Lost(Place { spot, cause }, time, head)
                         }
-                        StationEvent::Joined(joined) => Output::Joined(id, joined),
                         StationEvent::Trace(trace) => Output::Trace(id, time, trace),
                     });
                 }
@@ -551,6 +564,9 @@ impl World {
         }
         if news {
             self.reroute();
+        }
+        if told.is_some_and(|joined| self.note_joined(node, joined)) {
+            self.start_ready();
         }
     }
 
@@ -581,6 +597,7 @@ impl World {
 
     /// The next departure of a port may have changed.
     fn look_at_port(&mut self, node: usize, port: u16) {
+        self.tell_drops(node, port);
         let Some(&line) = self.nodes[node].lines.get(usize::from(port)) else {
             return;
         };
@@ -605,11 +622,10 @@ impl World {
         let reason = (!self.lines[line].up).then_some(DropReason::LinkDown);
         self.captures
             .packet(End::sender(line), Direction::Sent, &run, reason, now);
-        let on = &mut self.lines[line];
-        if !on.up || !on.survives(run.count) {
-            on.lost += 1;
-            return;
+        if let Some(cause) = self.lines[line].take(run.count) {
+            return self.lose(self.place_on(line, cause), &run, now);
         }
+        let on = &mut self.lines[line];
         let arrival = departure.start + on.delay;
         if arrival <= now && on.on_the_way.is_empty() {
             return self.arrive(line, run, now);
@@ -637,6 +653,7 @@ impl World {
     fn arrive(&mut self, line: usize, run: CellRun, now: Instant) {
         let (node, port) = self.lines[line].to;
         let probe = self.probe(line, &run);
+        self.lines[line].counters.delivered += u64::from(run.count);
         match &mut self.nodes[node].machine {
             Some(Machine::Station(station)) => station.receive(run, now),
             Some(Machine::Switch(switch)) => {
@@ -644,34 +661,14 @@ impl World {
                 let _ = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
             }
             Some(Machine::Outside(_)) => self.out.push_back(Output::Outside(NodeId(node), run)),
-            None => self.lines[line].lost += 1,
+            None => self.lose(books::off(node), &run, now),
         }
+        self.tell_discards(node);
         if let Some(probe) = probe {
             self.record(probe, now);
         }
         self.settle(node);
     }
-}
-
-impl Line {
-    /// Draws whether all cells of a run arrive.
-    fn survives(&mut self, cells: u16) -> bool {
-        if self.intact >= 1.0 {
-            return true;
-        }
-        // A small generator of its own (SplitMix64): real time cannot be repeated anyway.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let uniform = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-        uniform < self.intact.powi(cells.into())
-    }
-}
-
-/// Probability that one cell gets through: not lost, and none of its bits inverted.
-fn intact(link: &Link) -> f64 {
-    (1.0 - link.loss) * (1.0 - link.bit_errors).powi(aerostat_wire::cell::CELL_BITS as i32)
 }
 
 /// Numbers of the interfaces of a node that are on a Classical IP subnet with a server in the lab.

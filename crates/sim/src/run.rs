@@ -421,6 +421,7 @@ impl<'a> LabRun<'a> {
             nodes: report::nodes(self.lab, &self.world),
             not_started: self.starts.missing(),
             not_joined: report::not_joined(self.lab, |id| joined[id.0].1),
+            not_due: Vec::new(),
             programs: self.seen.finished,
         })
     }

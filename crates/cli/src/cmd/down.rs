@@ -7,6 +7,7 @@ use crate::output::{self, Rows};
 use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::force::{self, Ended};
 use aerostat_live::runtime_dir::{self, LabState};
+use serde::Deserialize;
 use serde_json::Value;
 use std::io;
 use std::time::{Duration, Instant};
@@ -62,8 +63,9 @@ fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
         Ok(mut client) => (client.process(), ask(&mut client)),
         Err(error) => (None, Err(error)),
     };
+    let mut warned = false;
     match asked {
-        Ok(answer) => show(&answer, args)?,
+        Ok(answer) => warned = show(&answer, args)?,
         // It may have ended before its answer was written, or it ends with this error.
         Err(error) if error.kind() != io::ErrorKind::TimedOut => {}
         Err(error) => return by_force(lab, listens, &error.to_string()),
@@ -77,7 +79,7 @@ fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
         std::thread::sleep(Duration::from_millis(20));
     }
     say(format_args!("lab '{name}' stopped"));
-    Ok(Exit::Ok)
+    Ok(Exit::Ok.with_warnings(warned))
 }
 
 /// The answer to the question to stop. A lab whose loop hangs is found out by a shorter one.
@@ -90,16 +92,24 @@ fn ask(client: &mut Client) -> io::Result<Value> {
     }
 }
 
-/// The results of its embedded traffic.
-fn show(answer: &Value, args: &DownArgs) -> Result<(), Failure> {
-    let tables: Vec<Rows> = match answer.get("results") {
-        Some(results) if !results.is_null() => super::inspect::understood(results.clone())?,
-        _ => Vec::new(),
-    };
-    if tables.iter().any(|table| !table.rows.is_empty()) {
-        output::write(args.output.form(), "aerostat.down.v1", &tables)?;
+/// The results of its embedded traffic; true if something deserved a warning.
+fn show(answer: &Value, args: &DownArgs) -> Result<bool, Failure> {
+    #[derive(Default, Deserialize)]
+    struct Results {
+        tables: Vec<Rows>,
+        warnings: Vec<String>,
     }
-    Ok(())
+    let results: Results = match answer.get("results") {
+        Some(results) if !results.is_null() => super::inspect::understood(results.clone())?,
+        _ => Results::default(),
+    };
+    if results.tables.iter().any(|table| !table.rows.is_empty()) {
+        output::write(args.output.form(), "aerostat.down.v1", &results.tables)?;
+    }
+    for warning in &results.warnings {
+        say(format_args!("warning: {warning}"));
+    }
+    Ok(!results.warnings.is_empty())
 }
 
 /// Ends a lab that does not answer.

@@ -114,26 +114,34 @@ fn tell(notice: &Notice<'_>, quiet: bool) {
 
 /// What `aerostat down` shows: tables as for `inspect`.
 fn results(report: &Report, lab: &Lab) -> serde_json::Value {
-    serde_json::to_value([flows::rows(&report.flows, lab)]).unwrap_or_default()
+    let tables = [flows::rows(&report.run.flows, lab)];
+    serde_json::json!({ "tables": tables, "warnings": warnings(report, lab) })
 }
 
 /// What was measured, and whether the end was in good order.
 fn finish(report: &Report, lab: &Lab, wide: bool) -> Outcome {
-    if !report.flows.is_empty() {
+    if !report.run.flows.is_empty() {
         output::write(
             Form::new(Format::Table, wide),
             "",
-            &[flows::rows(&report.flows, lab)],
+            &[flows::rows(&report.run.flows, lab)],
         )?;
     }
-    if report.calls_left > 0 {
-        say(format_args!(
-            "{} calls were not released in time",
-            report.calls_left
-        ));
-        return Ok(Exit::Warnings);
+    let warnings = warnings(report, lab);
+    for warning in &warnings {
+        say(format_args!("warning: {warning}"));
     }
-    Ok(Exit::Ok)
+    Ok(Exit::Ok.with_warnings(!warnings.is_empty()))
+}
+
+/// What deserves a warning at the end.
+fn warnings(report: &Report, lab: &Lab) -> Vec<String> {
+    let mut all = flows::warnings(&report.run, lab);
+    if report.calls_left > 0 {
+        let calls = report.calls_left;
+        all.push(format!("{calls} calls were not released in time"));
+    }
+    all
 }
 
 fn failure(error: &UpError, lab: &str) -> Failure {

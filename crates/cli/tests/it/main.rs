@@ -23,6 +23,7 @@ mod schema;
 mod split;
 mod stuck;
 mod tidy;
+mod up_results;
 mod wireshark;
 
 use std::io::Read as _;

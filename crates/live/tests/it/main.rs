@@ -1,14 +1,15 @@
 //! The network of a lab under a driver in virtual time: the same code that runs in real time, without waiting.
 
+mod books;
 mod policing;
 
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::model::{FaultKind, LinkId, NodeId};
 use aerostat_live::capture::Form;
+use aerostat_live::results::Results;
 use aerostat_live::world::{Machine, Output, World};
 use aerostat_node::host::{HostCommand, ServiceKind};
-use aerostat_node::ip::flow_stats::FlowStats;
 use aerostat_proto::{Duration, Instant};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ struct Run<'a> {
     /// The driver wakes up at multiples of this only.
     late: Duration,
     story: Vec<String>,
-    stats: FlowStats,
+    results: Results<'a>,
 }
 
 fn lab() -> Lab {
@@ -36,7 +37,7 @@ impl<'a> Run<'a> {
     fn start(lab: &'a Lab, builder: &'a Builder<'a>, late: Duration) -> Self {
         let mut world = World::new(lab, builder, Instant::ZERO);
         world.start(Instant::ZERO);
-        let stats = FlowStats::new(builder.flows());
+        let results = Results::new(lab, builder);
         Self {
             lab,
             builder,
@@ -44,7 +45,7 @@ impl<'a> Run<'a> {
             now: Instant::ZERO,
             late,
             story: Vec::new(),
-            stats,
+            results,
         }
     }
     fn until(&mut self, end: Instant) {
@@ -63,15 +64,18 @@ impl<'a> Run<'a> {
     }
     fn drain(&mut self) {
         while let Some(output) = self.world.poll_output() {
+            let Some(output) = self.results.take(output) else {
+                continue;
+            };
             match output {
                 Output::Trace(node, at, trace) => {
                     let name = &self.lab.node(node).name;
                     self.story
                         .push(format!("{} {name} {}", at.as_nanos(), trace.name));
                 }
-                Output::Sample(sample) => self.stats.record(&sample),
-                Output::Lost(place, at, head) => self.stats.lost(&head, place, at),
-                Output::Finished(..) | Output::Joined(..) => {}
+                // The results have taken the others.
+                Output::Sample(_) | Output::Lost(..) | Output::Off(..) => {}
+                Output::Finished(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
                 // Nobody answers there.
                 Output::Outside(..) => {}
@@ -127,7 +131,7 @@ fn a_late_driver_sees_the_same_network() {
     assert_eq!(exact.story, late.story);
     // The last few milliseconds of the late run are still to come.
     let received = |run: &Run<'_>| {
-        let flows = run.stats.report(run.now);
+        let flows = run.results.stats.report(run.now);
         flows
             .iter()
             .flat_map(|flow| &flow.paths)

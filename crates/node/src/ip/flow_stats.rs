@@ -185,6 +185,14 @@ impl FlowStats {
         census.extend(self.index.recognise(octets));
     }
 
+    /// Adds to a census what was sent less than [`IN_FLIGHT`] ago: it may be where nobody can look.
+    pub fn note_recent(&self, now: Instant, census: &mut Census) {
+        for (flow, index) in self.flows.iter().zip(0..) {
+            let recent = flow.sent_since(now, IN_FLIGHT);
+            census.extend(recent.map(|key| (FlowId(index), key)));
+        }
+    }
+
     /// The figures as of `now`. With a census, what is neither in it nor lost at a known place is unexplained; without
     /// one, what was sent less than [`IN_FLIGHT`] ago counts as under way.
     #[must_use]

@@ -91,7 +91,8 @@ fn places(lab: &Lab, path: &PathReport) -> Option<String> {
 pub(crate) fn warnings(report: &RunReport, lab: &Lab) -> Vec<String> {
     let joined = report.not_joined.iter();
     let joined = joined.map(|node| format!("{node} has not joined its network"));
-    let flows = report.flows.iter().filter_map(|flow| {
+    let due = |flow: &&FlowReport| !report.not_due.contains(&flow.flow.0);
+    let flows = report.flows.iter().filter(due).filter_map(|flow| {
         let started = !report.not_started.contains(&flow.flow.0);
         lab.complaint(flow, started)
     });

@@ -193,6 +193,17 @@ impl Flow {
         }
     }
 
+    /// Packets without a receipt that were sent less than `age` ago.
+    pub(super) fn sent_since(
+        &self,
+        now: Instant,
+        age: Duration,
+    ) -> impl Iterator<Item = PacketKey> {
+        let waiting = self.outstanding.values();
+        let recent = waiting.filter(move |sent| now.since(sent.at) < age);
+        recent.map(|sent| sent.key)
+    }
+
     pub(super) fn received(&mut self, sample: &Sample) {
         self.last = self.last.max(Some(sample.at));
         let new_octets = match sample.key {

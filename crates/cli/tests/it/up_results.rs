@@ -1,0 +1,97 @@
+//! What a lab in real time says at its end: the same books, warnings and exit codes as a run in virtual time.
+
+use crate::lab_file;
+use crate::live::{Runtime, signal, wait_for, wait_for_end};
+use std::io::Read as _;
+use std::process::Stdio;
+
+/// The trunk loses two PDUs in ten; `lossy` crosses it, `clean` does not.
+const LAB: &str = "\
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { loss: 0.05 }]]
+clip: { w: { subnet: 10.0.0.0/24, server: a } }
+hosts:
+  a: { on: s1, elan: w, ip: 10.0.0.1 }
+  b: { on: s1, elan: w, ip: 10.0.0.2 }
+  c: { on: s2, elan: w, ip: 10.0.0.3 }
+pvcs: [{ from: a, vc: 0.100, to: c }, { from: a, vc: 0.101, to: b }]
+traffic:
+  - { name: lossy, from: a, to: c, kind: udp, rate: 500pps, size: 150 }
+  - { name: clean, from: a, to: b, kind: udp, rate: 100pps, size: 100 }
+  - { name: later, from: b, to: a, kind: ping, start: 3000s }
+";
+
+/// Waits until a flow has sent for a while.
+fn wait_for_traffic(runtime: &Runtime) {
+    wait_for("traffic to start", || {
+        let events = runtime.run(&["events"]).out;
+        events.matches("traffic.started").count() == 2
+    });
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+}
+
+#[test]
+fn a_lossy_flow_ends_up_and_down_with_places_a_warning_and_exit_code_3() {
+    let runtime = Runtime::new("lossy");
+    let file = lab_file("lossy.atm.yml", LAB);
+    let mut up = runtime
+        .command(&["up", "--embedded", "--wide", &file])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_traffic(&runtime);
+    let down = runtime.run(&["down", "-o", "json"]);
+    assert_eq!(down.code, 3, "{}", down.err);
+    let place = "(link s1-s2: cell lost: ";
+    let warned = |err: &str| {
+        let line = err.lines().find(|line| line.starts_with("warning: "));
+        let line = line.unwrap_or_default();
+        line.starts_with("warning: traffic lossy lost ") && line.contains(place)
+    };
+    assert!(warned(&down.err), "{}", down.err);
+    // Neither the flow that lost nothing nor the one whose time has not come.
+    assert_eq!(down.err.matches("warning:").count(), 1, "{}", down.err);
+    let json: serde_json::Value = serde_json::from_str(&down.out).unwrap();
+    let rows = json["flows"]
+        .as_array()
+        .or(json["rows"].as_array())
+        .unwrap();
+    assert_eq!(rows.len(), 3);
+    let (mut out, mut err) = (String::new(), String::new());
+    up.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    up.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(wait_for_end(&mut up), 3, "{err}");
+    assert!(warned(&err), "{err}");
+    assert!(
+        err.contains("traffic lossy starts: a and c have joined"),
+        "{err}"
+    );
+    assert!(out.contains("link s1-s2: cell lost "), "{out}");
+    assert!(!out.contains("unexplained"), "{out}");
+    runtime.nothing_is_left();
+}
+
+#[test]
+fn a_loss_that_is_expected_is_no_warning_in_real_time_either() {
+    let runtime = Runtime::new("expected");
+    let text = LAB.replace("size: 150", "size: 150, expect: loss");
+    let mut up = runtime
+        .command(&[
+            "up",
+            "-q",
+            "--embedded",
+            &lab_file("expected.atm.yml", &text),
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_traffic(&runtime);
+    signal(&up.id().to_string(), "INT");
+    let mut err = String::new();
+    up.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(wait_for_end(&mut up), 0, "{err}");
+    assert!(!err.contains("warning"), "{err}");
+    runtime.nothing_is_left();
+}

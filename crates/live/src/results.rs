@@ -1,0 +1,95 @@
+//! What a running lab has found so far: the same results as those of a run in virtual time.
+
+use crate::world::{Output, World};
+use aerostat_lab::build::Builder;
+use aerostat_lab::circuits;
+use aerostat_lab::model::Lab;
+use aerostat_lab::report::{self, RunReport};
+use aerostat_node::ip::apps::AppResult;
+use aerostat_node::ip::flow_stats::{Census, FlowStats};
+use aerostat_proto::Instant;
+
+/// Results of programs of the lab file that are kept. Each ends once in each life of its host.
+const PROGRAMS: usize = 10_000;
+
+/// Collects what the world tells of its traffic.
+pub struct Results<'a> {
+    lab: &'a Lab,
+    builder: &'a Builder<'a>,
+    /// The books of the flows.
+    pub stats: FlowStats,
+    finished: Vec<(usize, &'static str, AppResult)>,
+}
+
+impl<'a> Results<'a> {
+    /// Nothing has been found.
+    #[must_use]
+    pub fn new(lab: &'a Lab, builder: &'a Builder<'a>) -> Self {
+        Self {
+            lab,
+            builder,
+            stats: FlowStats::new(builder.flows()),
+            finished: Vec::new(),
+        }
+    }
+
+    /// Takes an output of the world that is about traffic; gives back all others.
+    pub fn take(&mut self, output: Output) -> Option<Output> {
+        match output {
+            Output::Sample(sample) => self.stats.record(&sample),
+            Output::Lost(place, at, head) => self.stats.lost(&head, place, at),
+            Output::Off(node, place, at) => {
+                for address in self.lab.addresses_of(node) {
+                    self.stats.host_off(address, place, at);
+                }
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// A program has ended; the name of its flow, if it is one of the lab file.
+    pub fn finished(&mut self, app: u32, result: AppResult) -> Option<&'a str> {
+        let number = app as usize / 2;
+        let flow = self.lab.traffic.get(number)?;
+        let role = if app.is_multiple_of(2) { "from" } else { "to" };
+        if self.finished.len() < PROGRAMS {
+            self.finished.push((number, role, result));
+        }
+        Some(&flow.name)
+    }
+
+    /// Everything as of `now`, after [`World::settle_books`] and after all outputs of the world have been taken. Packets that are in
+    /// other processes, or outside the lab, cannot be seen: if there are such places (`elsewhere`), what was sent less than
+    /// [`IN_FLIGHT`](aerostat_node::ip::flow_stats::IN_FLIGHT) ago counts as under way.
+    #[must_use]
+    pub fn report(&self, world: &World, now: Instant, elsewhere: bool) -> RunReport {
+        let mut census = Census::new();
+        world.census(&mut |octets| self.stats.note_held(octets, &mut census));
+        if elsewhere {
+            self.stats.note_recent(now, &mut census);
+        }
+        RunReport {
+            end: now,
+            flows: self.stats.report_with(now, Some(&census)),
+            programs: self.finished.clone(),
+            circuits: circuits::read(self.lab, world),
+            nodes: report::nodes(self.lab, world),
+            not_started: world.not_started(),
+            not_joined: report::not_joined(self.lab, |id| world.ever_joined(id)),
+            not_due: self.not_due(now),
+        }
+    }
+
+    /// Flows that are not there yet, or never: between kernel hosts nobody makes them, and of others the time may not have come.
+    fn not_due(&self, now: Instant) -> Vec<usize> {
+        let flows = self.lab.traffic.iter().enumerate();
+        let not = flows.filter(|(_, flow)| {
+            let kernel = [flow.from, flow.to]
+                .into_iter()
+                .any(|id| self.builder.is_kernel(id));
+            kernel || (!flow.waits && Instant::ZERO + flow.start >= now)
+        });
+        not.map(|(number, _)| number).collect()
+    }
+}

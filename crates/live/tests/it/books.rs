@@ -1,0 +1,232 @@
+//! Results of the network in real time: traffic that waits for its hosts, and where packets were lost.
+
+use super::{Run, seconds};
+use aerostat_lab::Lab;
+use aerostat_lab::build::{Builder, Flavour};
+use aerostat_lab::report::RunReport;
+use aerostat_proto::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The labs of the repository whose traffic meets losses, faults and routes over several switches.
+const LABS: [&str; 7] = [
+    "two-subnets",
+    "clip",
+    "dead-destination",
+    "cbr-beside-ubr",
+    "ring",
+    "parallel-links",
+    "nhrp",
+];
+
+fn parsed(text: &str) -> Lab {
+    match aerostat_lab::parse("books.atm.yml", text, &[]) {
+        Ok(checked) => checked.lab,
+        Err(wrong) => panic!("{wrong}"),
+    }
+}
+
+impl Run<'_> {
+    /// Runs on, with the faults of the lab on the way.
+    fn until_with_faults(&mut self, end: Instant) {
+        for fault in &self.lab.faults {
+            let at = Instant::ZERO + fault.at;
+            if at > self.now && at <= end {
+                self.until(at);
+                self.fault(fault.what);
+            }
+        }
+        self.until(end);
+    }
+    fn report(&mut self) -> RunReport {
+        self.world.settle_books();
+        self.drain();
+        self.results.report(&self.world, self.now, false)
+    }
+}
+
+/// All books balance, and everything that is lost has a place.
+fn balance(lab: &Lab, report: &RunReport) {
+    for flow in &report.flows {
+        for path in &flow.paths {
+            let which = format!("{}: {} at {}: {path:#?}", lab.name, flow.name, report.end);
+            assert!(path.balances(), "{which}");
+            assert_eq!(path.unexplained, 0, "{which}");
+        }
+    }
+    for circuit in &report.circuits.circuits {
+        let from_sender = circuit.refused + circuit.waiting + circuit.sent;
+        assert_eq!(circuit.offered, from_sender, "{}: {circuit:#?}", lab.name);
+    }
+}
+
+/// Places of loss of a flow, in words, over all its paths.
+fn places(lab: &Lab, report: &RunReport, flow: usize) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for path in &report.flows[flow].paths {
+        for (place, packets) in lab.lost_by(path) {
+            *all.entry(place).or_default() += packets;
+        }
+    }
+    all
+}
+
+#[test]
+fn the_books_of_labs_with_losses_balance_at_any_moment_and_explain_every_packet() {
+    for name in LABS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../labs/{name}.atm.yml"));
+        let lab = aerostat_lab::read(&path, &[])
+            .unwrap_or_else(|_| panic!("{name}"))
+            .lab;
+        let builder = Builder::new(&lab, 7, Flavour::Embedded);
+        let mut run = Run::start(&lab, &builder, Duration::from_millis(1));
+        let mut offered = 0;
+        for moment in [700, 2_050, 4_000, 6_333] {
+            run.until_with_faults(Instant::from_millis(moment));
+            let report = run.report();
+            balance(&lab, &report);
+            offered = report
+                .flows
+                .iter()
+                .map(|flow| flow.sum(|path| path.offered))
+                .sum();
+        }
+        assert!(offered > 0, "{name}: nothing was sent");
+    }
+}
+
+#[test]
+fn traffic_without_a_start_waits_until_both_hosts_have_joined_and_says_so() {
+    // The trunk makes joining take longer than a second.
+    let lab = parsed(
+        "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { delay: 50ms }]]
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  near: { on: s1, elan: a, ip: 10.1.0.1 }
+  far: { on: s2, elan: a, ip: 10.1.0.2 }
+traffic:
+  - { name: waits, from: near, to: far, kind: udp, rate: 10pps, size: 100 }
+  - { name: early, from: far, to: near, kind: udp, rate: 10pps, size: 100, start: 0s }
+",
+    );
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    let said = |run: &Run<'_>| {
+        run.story
+            .iter()
+            .position(|line| line.ends_with("traffic.started"))
+    };
+    run.until(Instant::from_millis(300));
+    let report = run.report();
+    assert_eq!(said(&run), None, "nobody can have joined over 50 ms");
+    let far = vec!["far".to_owned()];
+    assert_eq!((report.not_started, report.not_joined), (vec![0], far));
+    run.until(seconds(20));
+    assert!(said(&run).is_some(), "{:#?}", run.story);
+    let report = run.report();
+    assert_eq!(
+        (&report.not_started[..], &report.not_joined[..]),
+        (&[][..], &[][..])
+    );
+    let [waits, early] = &report.flows[..] else {
+        panic!()
+    };
+    assert_eq!(
+        waits.sum(|path| path.lost + path.refused_packets()),
+        0,
+        "{waits:#?}"
+    );
+    assert!(waits.sum(|path| path.received_packets) > 100);
+    // A time of its own is kept, whoever has joined.
+    assert!(early.first < Some(Instant::from_millis(1)), "{early:#?}");
+    assert!(waits.first > Some(Instant::from_millis(300)), "{waits:#?}");
+    balance(&lab, &report);
+}
+
+#[test]
+fn a_sender_that_is_restarted_starts_its_traffic_again_when_it_has_joined_again() {
+    let lab = parsed(
+        "
+switches: { s: {} }
+lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  h1: { on: s, elan: a, ip: 10.1.0.1 }
+  h2: { on: s, elan: a, ip: 10.1.0.2 }
+traffic:
+  - { from: h1, to: h2, kind: udp, rate: 100pps, size: 100 }
+faults:
+  - { at: 4s, restart: h1 }
+",
+    );
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    run.until_with_faults(seconds(12));
+    let started = run
+        .story
+        .iter()
+        .filter(|line| line.ends_with("traffic.started"));
+    assert_eq!(started.count(), 2, "{:#?}", run.story);
+    let report = run.report();
+    balance(&lab, &report);
+    assert!(report.flows[0].sum(|path| path.received_packets) > 600);
+}
+
+/// A sender `a` and a receiver `b` on permanent connections over two switches.
+const TWO_SWITCHES: &str = "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, TRUNK]]
+clip: { w: { subnet: 10.0.0.0/24, server: b } }
+hosts:
+  a: { on: s1, elan: w, ip: 10.0.0.1 }
+  b: { on: s2, elan: w, ip: 10.0.0.2 }
+pvcs:
+  - { from: a, vc: 0.100, to: b, QOS }
+traffic:
+  - { from: a, to: b, kind: udp, rate: RATE, size: 9000, start: 1s }
+";
+
+/// Runs it for six seconds, with a fault, and gives the places where packets were lost.
+fn lost_in(text: &str) -> BTreeMap<String, u64> {
+    let lab = parsed(text);
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::from_millis(2));
+    run.until_with_faults(seconds(6));
+    let report = run.report();
+    balance(&lab, &report);
+    let lost = places(&lab, &report, 0);
+    assert!(!lost.is_empty(), "{:#?}", report.flows);
+    lost
+}
+
+#[test]
+fn each_place_that_loses_packets_is_named() {
+    let lab = |trunk: &str, qos: &str, rate: &str| {
+        let text = TWO_SWITCHES.replace("TRUNK", trunk).replace("RATE", rate);
+        text.replace(", QOS", qos)
+    };
+    let only = |lost: BTreeMap<String, u64>, place: &str| {
+        let places: Vec<_> = lost.keys().map(String::as_str).collect();
+        assert_eq!(places, [place], "{lost:?}");
+    };
+    only(
+        lost_in(&lab("{ rate: ds3 }", "", "100Mbps")),
+        "s1 port 0 to s2: early packet discard",
+    );
+    only(
+        lost_in(&lab("{ loss: 0.002 }", "", "10Mbps")),
+        "link s1-s2: cell lost",
+    );
+    only(
+        lost_in(&lab("{ bit_errors: 1.0e-5 }", "", "10Mbps")),
+        "link s1-s2: bit errors",
+    );
+    let cut = "faults:\n  - { at: 3s, link_down: s1-s2 }\n";
+    let text = lab("{ delay: 100ms }", "", "10Mbps") + cut;
+    let lost = lost_in(&text);
+    assert!(lost.contains_key("link s1-s2: cut"), "{lost:?}");
+    let dead = "faults:\n  - { at: 3s, crash: b }\n";
+    let lost = lost_in(&(lab("{}", "", "10Mbps") + dead));
+    assert!(lost.contains_key("b: switched off"), "{lost:?}");
+}
