@@ -60,6 +60,6 @@ fn what_breaks_is_mended() {
         assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
         assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
     }
-    lab.ok(&["down"]);
+    lab.down_with_warnings();
     lab.nothing_is_left();
 }
