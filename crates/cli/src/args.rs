@@ -3,9 +3,11 @@
 mod groups;
 mod manage;
 mod measure;
+mod results;
 
 pub(crate) use manage::*;
 pub(crate) use measure::*;
+pub(crate) use results::*;
 
 use crate::output::{Form, Format};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -142,7 +144,7 @@ pub(crate) enum LadderFormat {
 }
 
 /// Form of the output.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
@@ -192,13 +194,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    /// Only this table of the results, such as flows, vcs or queues (docs/results.md has them all)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) table: Option<String>,
-    /// Write all results into this directory: a file per table with -o csv and -o jsonl
-    #[arg(long, value_name = "DIR", conflicts_with = "table")]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) results: ResultArgs,
     /// Print the JSON Schema of the results
     #[arg(long, conflicts_with_all = ["lab", "set"])]
     pub(crate) schema: bool,
@@ -212,8 +208,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C stops the lab, shows the results of its
-traffic and cleans up. Links under 'capture:' in the lab file are recorded in LAB.pcapng in the current directory.
+Stays in the foreground and says 'ready' when all clients have joined; Ctrl-C stops the lab, shows the results as
+'aerostat run' does and cleans up. With -o json, jsonl or csv 'ready' goes to standard error. Links under 'capture:' in the lab file are recorded in LAB.pcapng in the current directory.
 
 Examples:
   aerostat up labs/two-subnets.atm.yml
@@ -233,9 +229,8 @@ pub(crate) struct UpArgs {
     /// manager of a node; lecs, les and bus of LANE servers
     #[arg(long)]
     pub(crate) split: bool,
-    /// All columns of the results, not only those that fit 80 columns
-    #[arg(long)]
-    pub(crate) wide: bool,
+    #[command(flatten)]
+    pub(crate) results: ResultArgs,
     /// Tell no story
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -246,13 +241,15 @@ pub(crate) struct UpArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Shows the results of the traffic between embedded hosts, as 'aerostat run' does. A lab that does not answer gets SIGTERM
-and then SIGKILL; the exit code is 3 then.
+Shows the results as 'aerostat run' does, in the same forms; with several labs and --out each has a directory of its own.
+The exit code is 3 if the results deserve a warning. A lab that does not answer gets SIGTERM and then SIGKILL; the exit code
+is 3 then, too.
 
 Examples:
   aerostat down
   aerostat down campus
   aerostat down -o csv campus
+  aerostat down -o json campus
   aerostat down --all")]
 pub(crate) struct DownArgs {
     /// Names of labs; can be left out if one is running
@@ -264,7 +261,7 @@ pub(crate) struct DownArgs {
     #[arg(long, conflicts_with_all = ["lab", "labs"])]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) results: ResultArgs,
 }
 
 #[derive(Debug, Args)]

@@ -309,7 +309,9 @@ impl<'a> Driver<'a> {
                     if let Some(text) = self.end_recording() {
                         tell(Notice::Note(text));
                     }
-                    self.farewell(results(&report));
+                    if !self.stoppers.is_empty() {
+                        self.farewell(results(&report));
+                    }
                     return Ok(report);
                 }
                 self.look(now, &mut remind_at, tell);

@@ -1,13 +1,13 @@
 //! `aerostat down`: stops running labs and shows what their traffic has measured.
 
+use super::run::write;
+use super::up::Results;
 use crate::args::{DownArgs, RunningLab};
 use crate::client;
 use crate::exit::{self, Exit, Failure, Outcome, say};
-use crate::output::{self, Rows};
 use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::force::{self, Ended};
 use aerostat_live::runtime_dir::{self, LabState};
-use serde::Deserialize;
 use serde_json::Value;
 use std::io;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Stops the labs that are meant.
 pub(crate) fn run(args: &DownArgs) -> Outcome {
+    write::check(&args.results)?;
     aerostat_live::mount::sweep();
     let labs = wanted(args)?;
     if let [lab] = &labs[..] {
@@ -63,9 +64,9 @@ fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
         Ok(mut client) => (client.process(), ask(&mut client)),
         Err(error) => (None, Err(error)),
     };
-    let mut warned = false;
+    let mut shown = Exit::Ok;
     match asked {
-        Ok(answer) => warned = show(&answer, args)?,
+        Ok(answer) => shown = show(&answer, name, args)?,
         // It may have ended before its answer was written, or it ends with this error.
         Err(error) if error.kind() != io::ErrorKind::TimedOut => {}
         Err(error) => return by_force(lab, listens, &error.to_string()),
@@ -79,7 +80,7 @@ fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
         std::thread::sleep(Duration::from_millis(20));
     }
     say(format_args!("lab '{name}' stopped"));
-    Ok(Exit::Ok.with_warnings(warned))
+    Ok(shown)
 }
 
 /// The answer to the question to stop. A lab whose loop hangs is found out by a shorter one.
@@ -92,24 +93,17 @@ fn ask(client: &mut Client) -> io::Result<Value> {
     }
 }
 
-/// The results of its embedded traffic; true if something deserved a warning.
-fn show(answer: &Value, args: &DownArgs) -> Result<bool, Failure> {
-    #[derive(Default, Deserialize)]
-    struct Results {
-        tables: Vec<Rows>,
-        warnings: Vec<String>,
-    }
+/// Shows its results.
+fn show(answer: &Value, lab: &str, args: &DownArgs) -> Outcome {
     let results: Results = match answer.get("results") {
         Some(results) if !results.is_null() => super::inspect::understood(results.clone())?,
         _ => Results::default(),
     };
-    if results.tables.iter().any(|table| !table.rows.is_empty()) {
-        output::write(args.output.form(), "aerostat.down.v1", &results.tables)?;
+    let mut how = args.results.clone();
+    if args.all || args.labs.len() > 1 {
+        how.out = how.out.map(|directory| directory.join(lab));
     }
-    for warning in &results.warnings {
-        say(format_args!("warning: {warning}"));
-    }
-    Ok(!results.warnings.is_empty())
+    results.show(&how)
 }
 
 /// Ends a lab that does not answer.

@@ -1,10 +1,10 @@
 //! `aerostat run`: a lab in virtual time.
 
 mod columns;
-mod document;
+pub(crate) mod document;
 pub(crate) mod flows;
 mod network;
-mod write;
+pub(crate) mod write;
 
 pub(crate) use document::SCHEMA;
 
@@ -16,8 +16,9 @@ use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab};
 use aerostat_proto::Instant;
 use aerostat_sim::run::{Recording, Watcher};
+#[cfg(test)]
 use columns::TableInfo;
-use document::Document;
+use document::{Document, Time};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         write::print_schema()?;
         return Ok(Exit::Ok);
     };
-    let only = write::check(args)?;
+    write::check(&args.results)?;
     let checked = labs::read_for_run(path, &overrides(args))?;
     let outside = checked.lab.outside().next();
     if let Some((_, node, _)) = outside {
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         );
         return Err(Failure::usage(text).hint("'aerostat up' runs this lab in real time"));
     }
-    let end = simulate(&checked, args, only)?;
+    let end = simulate(&checked, args)?;
     Ok(labs::exit(end, &checked.warnings))
 }
 
@@ -55,7 +56,7 @@ fn overrides(args: &RunArgs) -> Vec<String> {
 }
 
 /// Runs the lab: the story to standard error unless `quiet`, the results to standard output.
-fn simulate(checked: &Checked, args: &RunArgs, only: Option<&'static TableInfo>) -> Outcome {
+fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     let lab = &checked.lab;
     let mut teller = Teller::new(args, lab)?;
     let directory = args.pcap.clone().unwrap_or_default();
@@ -75,12 +76,9 @@ fn simulate(checked: &Checked, args: &RunArgs, only: Option<&'static TableInfo>)
         })?;
     teller.say_until(f64::INFINITY);
     teller.bar.finish_and_clear();
-    let document = Document::new(checked, args, &report);
-    let short = [
-        flows::rows(&report.flows, lab),
-        write::shortcut_rows(&document),
-    ];
-    write::write(args, only, document, &short)?;
+    let document = Document::new(checked, &overrides(args), Time::Virtual, &report);
+    let short = write::short(&report, lab, &document);
+    write::write(&args.results, document, &short)?;
     if teller.interrupted() {
         let (now, end) = (report.end.as_secs_f64(), lab.end().as_secs_f64());
         exit::say(format_args!(

@@ -1,13 +1,17 @@
 //! `aerostat up`: a lab in real time.
 
-use super::run::flows;
-use crate::args::UpArgs;
+use super::run::document::{Document, Time};
+use super::run::{flows, write};
+use crate::args::{ResultArgs, UpArgs};
 use crate::exit::{Exit, Failure, Outcome, say};
 use crate::labs;
-use crate::output::{self, Form, Format};
-use aerostat_lab::Lab;
+use crate::output::{Format, Rows};
+use aerostat_lab::{Checked, Lab};
 use aerostat_live::detach::{self, Detached};
 use aerostat_live::run::{self, Notice, Options, Report, UpError};
+use clap::ValueEnum as _;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,6 +25,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
     if args.detach && !args.in_background {
         return detach(args);
     }
+    write::check(&args.results)?;
     if args.in_background {
         detach::leave_session();
     }
@@ -44,14 +49,14 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
             {
                 cut = detach::tell_ready(directory, labs::done(&checked) != Exit::Ok);
             } else {
-                tell(&notice, args.quiet);
+                tell(&notice, args);
             }
         },
-        &|report| results(report, &checked.lab),
+        &|report| serde_json::to_value(results(report, &checked, args)).unwrap_or_default(),
     );
     cut?;
     let report = report.map_err(|error| failure(&error, &checked.lab.name))?;
-    let end = finish(&report, &checked.lab, args.wide)?;
+    let end = finish(&report, &checked, args)?;
     Ok(labs::exit(end, &checked.warnings))
 }
 
@@ -61,8 +66,8 @@ fn detach(args: &UpArgs) -> Outcome {
     command.arg("up").arg("--detach").arg("--in-background");
     command.args(args.embedded.then_some("--embedded"));
     command.args(args.split.then_some("--split"));
-    command.args(args.wide.then_some("--wide"));
     command.args(args.quiet.then_some("--quiet"));
+    command.args(handed_on(&args.results));
     for change in &args.lab.set {
         command.arg("--set").arg(change);
     }
@@ -96,42 +101,78 @@ fn detach(args: &UpArgs) -> Outcome {
     }
 }
 
-/// Talk on standard error; `ready` alone on standard output, for scripts that wait for it.
-fn tell(notice: &Notice<'_>, quiet: bool) {
+/// What the lab in the background needs to know of where its results go: its standard output ends when it is ready.
+fn handed_on(results: &ResultArgs) -> Vec<OsString> {
+    let Some(directory) = &results.out else {
+        return Vec::new();
+    };
+    let form = results.output.output.to_possible_value();
+    let form = form.map_or_else(Default::default, |form| form.get_name().to_owned());
+    let words = [
+        "--out".into(),
+        directory.clone().into(),
+        "-o".into(),
+        form.into(),
+    ];
+    words.into()
+}
+
+/// Talk on standard error; `ready` alone on standard output, for scripts that wait for it, unless the results are for programs.
+fn tell(notice: &Notice<'_>, args: &UpArgs) {
     match notice {
         Notice::Note(text) => say(format_args!("note: {text}")),
         Notice::Waiting(missing) => say(format_args!("waiting for {}", run::some_of(missing))),
+        // Standard output belongs to the results.
+        Notice::Ready { .. } if args.results.output.output != Format::Table => say("ready"),
         Notice::Ready { .. } => {
             let mut out = std::io::stdout().lock();
             // Nobody may be listening any more; the lab goes on.
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
         }
-        Notice::Event(event) if event.milestone && !quiet => say(event.story()),
+        Notice::Event(event) if event.milestone && !args.quiet => say(event.story()),
         Notice::Event(_) => {}
         Notice::Stopping(calls) => say(format_args!("releasing {calls} calls")),
     }
 }
 
-/// What `aerostat down` shows: tables as for `inspect`.
-fn results(report: &Report, lab: &Lab) -> serde_json::Value {
-    let tables = [flows::rows(&report.run.flows, lab)];
-    serde_json::json!({ "tables": tables, "warnings": warnings(report, lab) })
+fn results(report: &Report, checked: &Checked, args: &UpArgs) -> Results {
+    let document = Document::new(checked, &args.lab.set, Time::Real, &report.run);
+    Results {
+        short: write::short(&report.run, &checked.lab, &document).into(),
+        document: Some(document),
+        warnings: warnings(report, &checked.lab),
+    }
 }
 
 /// What was measured, and whether the end was in good order.
-fn finish(report: &Report, lab: &Lab, wide: bool) -> Outcome {
-    if !report.run.flows.is_empty() {
-        output::write(
-            Form::new(Format::Table, wide),
-            "",
-            &[flows::rows(&report.run.flows, lab)],
-        )?;
+fn finish(report: &Report, checked: &Checked, args: &UpArgs) -> Outcome {
+    results(report, checked, args).show(&args.results)
+}
+
+/// What a lab in real time leaves: the process of the lab shows it, and hands it to `aerostat down`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Results {
+    /// Tables for people.
+    short: Vec<Rows>,
+    /// Everything; `None` of a lab that has no results.
+    document: Option<Document>,
+    warnings: Vec<String>,
+}
+
+impl Results {
+    /// Writes them as asked for; warnings of the results make the exit code 3.
+    pub(crate) fn show(self, args: &ResultArgs) -> Outcome {
+        let anything = self.short.iter().any(|table| !table.rows.is_empty());
+        // People are not shown empty tables.
+        let people = args.output.output == Format::Table && args.table.is_none();
+        if let Some(document) = self.document.filter(|_| anything || !people) {
+            write::write(args, document, &self.short)?;
+        }
+        for warning in &self.warnings {
+            say(format_args!("warning: {warning}"));
+        }
+        Ok(Exit::Ok.with_warnings(!self.warnings.is_empty()))
     }
-    let warnings = warnings(report, lab);
-    for warning in &warnings {
-        say(format_args!("warning: {warning}"));
-    }
-    Ok(Exit::Ok.with_warnings(!warnings.is_empty()))
 }
 
 /// What deserves a warning at the end.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// What is wrong with `value` by the part of JSON Schema that the published schema uses; any other keyword is an error.
-fn violations(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+pub(crate) fn violations(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     let empty = Map::new();
     let rules = schema.as_object().unwrap_or(&empty);
     for (rule, wanted) in rules {
@@ -81,7 +81,7 @@ fn number(row: &Value, column: &str) -> u64 {
 }
 
 /// `offered = refused + waiting + sent`, `sent = delivered + lost + under way`, and the losses have their places.
-fn balance(lab: &str, document: &Value) {
+pub(crate) fn balance(lab: &str, document: &Value) {
     for row in document["vcs"].as_array().expect("connections") {
         let at = |columns: &[&str]| columns.iter().map(|c| number(row, c)).sum::<u64>();
         assert_eq!(

@@ -109,7 +109,7 @@ fn down_prints_the_results_of_a_lab_in_the_background() {
     wait_for("some traffic", || seconds_up(&runtime) >= 4);
     let json = runtime.ok(&["down", "measured", "-o", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let row = &json["rows"][0];
+    let row = &json["flows"][0];
     assert_eq!(
         (row["from"].as_str(), row["to"].as_str()),
         (Some("h1"), Some("h2")),

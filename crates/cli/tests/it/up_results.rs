@@ -1,7 +1,8 @@
 //! What a lab in real time says at its end: the same books, warnings and exit codes as a run in virtual time.
 
-use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
+use crate::{lab_file, root, schema};
+use serde_json::Value;
 use std::io::Read as _;
 use std::process::Stdio;
 
@@ -52,7 +53,7 @@ fn a_lossy_flow_ends_up_and_down_with_places_a_warning_and_exit_code_3() {
     assert!(warned(&down.err), "{}", down.err);
     // Neither the flow that lost nothing nor the one whose time has not come.
     assert_eq!(down.err.matches("warning:").count(), 1, "{}", down.err);
-    let json: serde_json::Value = serde_json::from_str(&down.out).unwrap();
+    let json: Value = serde_json::from_str(&down.out).unwrap();
     let rows = json["flows"]
         .as_array()
         .or(json["rows"].as_array())
@@ -94,4 +95,97 @@ fn a_loss_that_is_expected_is_no_warning_in_real_time_either() {
     assert_eq!(wait_for_end(&mut up), 0, "{err}");
     assert!(!err.contains("warning"), "{err}");
     runtime.nothing_is_left();
+}
+
+/// The document has everything that the published schema demands, nothing else, and its books balance.
+fn is_published(lab: &str, text: &str) -> Value {
+    let published = std::fs::read_to_string(root().join("docs/results.schema.json")).unwrap();
+    let published: Value = serde_json::from_str(&published).unwrap();
+    let document: Value = serde_json::from_str(text).unwrap();
+    let mut found = Vec::new();
+    schema::violations(&published, &document, "", &mut found);
+    assert!(found.is_empty(), "{lab}: {}", found.join("\n"));
+    schema::balance(lab, &document);
+    document
+}
+
+#[test]
+fn down_and_the_end_of_up_give_the_same_document_as_a_run() {
+    let runtime = Runtime::new("document");
+    let lab = "labs/two-subnets.atm.yml";
+    let set = "traffic.ping.rate=50pps";
+    let out = runtime.directory.join("results");
+    let out = out.to_str().unwrap();
+    let mut up = runtime
+        .command(&["up", "-q", "--embedded", "-o", "json", lab, "--set", set])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for("a shortcut", || {
+        let rows = runtime.run(&["inspect", "urku", "mpc", "-o", "csv"]).out;
+        rows.contains("urku,ingress,10.2.0.10,resolved")
+    });
+    let down = runtime.run(&["down", "-o", "json"]);
+    assert_eq!(down.code, 0, "{}", down.err);
+    let mut own = String::new();
+    up.stdout.take().unwrap().read_to_string(&mut own).unwrap();
+    assert_eq!(wait_for_end(&mut up), 0);
+    let first = down
+        .out
+        .lines()
+        .zip(own.lines())
+        .find(|(down, up)| down != up);
+    assert_eq!(first, None, "the same document, and nothing else");
+    assert_eq!(down.out.len(), own.len());
+    let document = is_published(lab, &own);
+    let head = ["schema", "time", "lab"].map(|key| document[key].as_str().unwrap());
+    assert_eq!(head, ["aerostat.run.v1", "real", "two-subnets"]);
+    assert_eq!(document["overrides"], serde_json::json!([set]));
+    let rows = |table: &str| document[table].as_array().unwrap();
+    assert!(
+        rows("shortcuts")
+            .iter()
+            .any(|row| row["state"] == "resolved")
+    );
+    assert!(rows("vcs").len() > 20 && rows("queues").len() > 20);
+    assert!(
+        rows("vcs").iter().all(|row| row["ctd_us"].is_null()),
+        "cells have no times there"
+    );
+    let busy = rows("links")
+        .iter()
+        .filter_map(|row| row["utilisation"].as_f64());
+    assert!(busy.clone().any(|share| share > 0.0) && busy.clone().all(|share| share <= 1.0));
+    assert!(
+        document["nodes"]["s1"]["call"].is_object(),
+        "calls stood when the end was asked for"
+    );
+
+    // A lab in the background writes into a directory; its flows are one table of several.
+    runtime.ok(&[
+        "up",
+        "-d",
+        "-q",
+        "--embedded",
+        "--out",
+        out,
+        "-o",
+        "csv",
+        lab,
+    ]);
+    let flows = runtime.run(&["down", "-o", "csv"]).out;
+    assert!(
+        flows.starts_with("name,from,to,phase,duration_s,"),
+        "{flows}"
+    );
+    runtime.nothing_is_left();
+    let file = |name: &str| std::fs::read_to_string(format!("{out}/{name}")).unwrap_or_default();
+    assert_eq!(file("flows.csv"), flows);
+    assert!(file("vcs.csv").lines().count() > 20);
+    assert!(
+        file("run.json").contains("\"time\": \"real\""),
+        "{}",
+        file("run.json")
+    );
 }

@@ -26,6 +26,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a socket whose queue is full is tried again.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// Octets of an answer that are looked at at a time.
+const CHUNK: usize = 64 * 1024;
+
 /// A client's connection to a running lab.
 #[derive(Debug)]
 pub struct Client {
@@ -106,14 +109,17 @@ impl Client {
         line.push(b'\n');
         self.stream.write_all(&line)?;
         let (mut got, mut fds) = (Vec::new(), Vec::new());
-        // One octet at a time: what follows the line belongs to the stream, not to us.
+        let mut room = vec![0; CHUNK];
         loop {
-            let mut octet = [0_u8];
+            // What follows the line belongs to the stream, not to us: no more is taken than belongs to the answer.
+            let (seen, _) = rustix::net::recv(&self.stream, &mut room[..], RecvFlags::PEEK)?;
+            let end = room[..seen].iter().position(|octet| *octet == b'\n');
+            let part = end.map_or(seen, |end| end + 1);
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let read = rustix::net::recvmsg(
                 &self.stream,
-                &mut [IoSliceMut::new(&mut octet)],
+                &mut [IoSliceMut::new(&mut room[..part])],
                 &mut control,
                 RecvFlags::CMSG_CLOEXEC,
             )?;
@@ -125,10 +131,10 @@ impl Client {
             if read.bytes == 0 {
                 return Err(io::Error::new(ErrorKind::UnexpectedEof, "the lab ended"));
             }
-            if octet == *b"\n" {
+            got.extend(&room[..read.bytes]);
+            if got.last() == Some(&b'\n') {
                 break;
             }
-            got.extend(octet);
         }
         Ok((serde_json::from_slice(&got).map_err(io::Error::other)?, fds))
     }

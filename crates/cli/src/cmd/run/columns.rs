@@ -212,8 +212,15 @@ pub(super) fn head() -> Map<String, Value> {
             json!({ "type": "integer", "minimum": 0, "description": "Seed of all random streams." }),
         ),
         (
+            "time",
+            json!({
+                "type": "string",
+                "description": "virtual (aerostat run) or real (aerostat up): see 'Real time' in docs/results.md.",
+            }),
+        ),
+        (
             "end_s",
-            json!({ "type": "number", "description": "Virtual time at the end of the run, seconds." }),
+            json!({ "type": "number", "description": "Time at the end of the run, seconds: virtual, or since the lab was started." }),
         ),
         (
             "settings",

@@ -2,10 +2,10 @@
 
 use super::columns::flat_name;
 use super::{flows, network};
-use crate::args::RunArgs;
 use aerostat_lab::report::RunReport;
 use aerostat_lab::{Checked, settings};
 use aerostat_node::inspect::{Table, Value as Cell};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Name and version of the document. Columns may be added within a version; what is renamed or removed makes the next one.
@@ -14,8 +14,18 @@ pub(crate) const SCHEMA: &str = "aerostat.run.v1";
 /// A table: its name, and its rows as objects with the columns as keys.
 pub(super) type Named = (String, Vec<Value>);
 
-/// The results of a run.
-pub(super) struct Document {
+/// In which time a lab ran.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Time {
+    /// `aerostat run`.
+    Virtual,
+    /// `aerostat up`.
+    Real,
+}
+
+/// The results of a lab. A lab in real time hands them to `aerostat down` in this shape.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Document {
     /// What the results are of.
     pub(super) head: Map<String, Value>,
     /// Tables about the whole lab.
@@ -25,7 +35,13 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn new(checked: &Checked, args: &RunArgs, report: &RunReport) -> Self {
+    /// `overrides` are the changes of the file that were given on the command line.
+    pub(crate) fn new(
+        checked: &Checked,
+        overrides: &[String],
+        time: Time,
+        report: &RunReport,
+    ) -> Self {
         let lab = &checked.lab;
         let circuits = &report.circuits;
         let head = json!({
@@ -33,8 +49,12 @@ impl Document {
             "version": env!("CARGO_PKG_VERSION"),
             "lab": lab.name,
             "lab_sha256": checked.digest,
-            "overrides": super::overrides(args),
+            "overrides": overrides,
             "seed": lab.seed,
+            "time": match time {
+                Time::Virtual => "virtual",
+                Time::Real => "real",
+            },
             "end_s": report.end.as_secs_f64(),
             "settings": settings::settings(lab),
         });

@@ -2,16 +2,24 @@
 
 use super::columns::{self, TableInfo};
 use super::document::{Document, SCHEMA};
-use crate::args::RunArgs;
+use super::flows;
+use crate::args::ResultArgs;
 use crate::exit::Failure;
 use crate::output::{self, Format, Rows};
+use aerostat_lab::Lab;
+use aerostat_lab::report::RunReport;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The table that is asked for. Refuses what makes no sense, before the lab runs.
-pub(super) fn check(args: &RunArgs) -> Result<Option<&'static TableInfo>, Failure> {
+/// Refuses what makes no sense, before the lab runs.
+pub(crate) fn check(args: &ResultArgs) -> Result<(), Failure> {
+    wanted(args).map(|_| ())
+}
+
+/// The table that is asked for.
+fn wanted(args: &ResultArgs) -> Result<Option<&'static TableInfo>, Failure> {
     if args.out.is_some() && args.output.output == Format::Table {
         let text = "--out needs a form for programs";
         return Err(Failure::usage(text).hint("-o csv, -o jsonl or -o json"));
@@ -27,13 +35,9 @@ pub(super) fn check(args: &RunArgs) -> Result<Option<&'static TableInfo>, Failur
     Ok(Some(info))
 }
 
-/// Writes the results, or one table of them. `short` are the tables for people.
-pub(super) fn write(
-    args: &RunArgs,
-    only: Option<&'static TableInfo>,
-    document: Document,
-    short: &[Rows],
-) -> Result<(), Failure> {
+/// Writes the results, or one table of them. `short` are the tables for people: see [`short`].
+pub(crate) fn write(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Failure> {
+    let only = wanted(args)?;
     let format = args.output.output;
     if let Some(directory) = &args.out {
         return into_directory(directory, format, document).map_err(|error| {
@@ -157,8 +161,13 @@ fn value_at(row: &Value, path: &[&str]) -> Value {
     }
 }
 
+/// The two tables for people.
+pub(crate) fn short(report: &RunReport, lab: &Lab, document: &Document) -> [Rows; 2] {
+    [flows::rows(&report.flows, lab), shortcut_rows(document)]
+}
+
 /// The shortcuts for people.
-pub(super) fn shortcut_rows(document: &Document) -> Rows {
+fn shortcut_rows(document: &Document) -> Rows {
     let mut rows = Rows::new(&[
         "from",
         "destination",

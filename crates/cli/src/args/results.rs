@@ -1,0 +1,18 @@
+//! Arguments of the commands that write results: `run`, `up` and `down`.
+
+use super::OutputArgs;
+use clap::Args;
+use std::path::PathBuf;
+
+/// What of the results is written, in which form, and where to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ResultArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Only this table of the results, such as flows, vcs or queues (docs/results.md has them all)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Write all results into this directory: a file per table with -o csv and -o jsonl
+    #[arg(long, value_name = "DIR", conflicts_with = "table")]
+    pub(crate) out: Option<PathBuf>,
+}
