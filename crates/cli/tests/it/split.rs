@@ -250,9 +250,7 @@ fn every_daemon_in_turn_is_killed_under_load_and_nothing_is_lost_for_good() {
         return;
     }
     let lab = Runtime::new("split-all");
-    // A flow that is back before the far router has joined again is refused, and rests for so long (MPC-p6, else 160 s).
-    let rest = "mpoa.hold_down=30s";
-    lab.ok(&["up", "-d", "-q", "--split", LAB, "--set", rest]);
+    lab.ok(&["up", "-d", "-q", "--split", LAB]);
     let mut processes = Vec::new();
     for node in ["lane", "urku"] {
         let rows = lab.rows(&[node, "processes"]);

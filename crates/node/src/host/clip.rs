@@ -65,6 +65,9 @@ impl Host {
             clip::Output::Trace(trace) => self.trace(trace),
             clip::Output::Ready(ready) => {
                 self.interfaces[itf].up = ready;
+                if ready {
+                    self.interfaces[itf].since = Some(now);
+                }
                 // Without its server a client still reaches whom it knows: only a crash takes the link.
                 if ready {
                     self.tell_link(itf, true, now);

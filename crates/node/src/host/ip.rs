@@ -6,7 +6,7 @@ use crate::ip::books::Cause;
 use crate::ip::router::{RouteResult, Router, RouterInput, RouterOutput, is_advertisement};
 use crate::ip::stack::{self, Stack, StackInput, StackOutput};
 use aerostat_proto::lane::lec;
-use aerostat_proto::mpoa::mps;
+use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::{Instant, Machine, Refused};
 use aerostat_wire::MacAddr;
 use aerostat_wire::ipv4::Ipv4View;
@@ -152,12 +152,16 @@ impl Host {
                 token,
                 interface,
                 mac,
+                lately,
                 ..
             } => {
                 let query = token as u32;
                 match mac {
                     Some(mac) => self.find_owner(query, interface, MacAddr(mac), now),
-                    None => self.answer_l2(query, None, now),
+                    None if lately || self.is_young(interface, now) => {
+                        self.answer_l2(query, Err(Absent::ForNow), now);
+                    }
+                    None => self.answer_l2(query, Err(Absent::Unheard), now),
                 }
             }
             RouterOutput::NeighbourChanged {
@@ -183,6 +187,9 @@ impl Host {
             }
             mps::Output::LookupRoute { query, dst } => {
                 let found = self.ip.router().map(|router| match dst {
+                    IpAddr::V4(dst) if router.is_cut_off(dst) => {
+                        (Some(mps::RouteResult::Down), u8::MAX)
+                    }
                     IpAddr::V4(dst) => (route_result(router.lookup(dst)), router.covers(dst)),
                     // Never more than the address alone.
                     IpAddr::V6(dst) => (router.lookup_ipv6(dst), u8::MAX),
@@ -207,7 +214,7 @@ impl Host {
                     .map(|router| router.handle_input(resolve, now));
                 match asked {
                     Some(Ok(())) => self.touch(Part::Ip),
-                    _ => self.answer_l2(query, None, now),
+                    _ => self.answer_l2(query, Err(Absent::ForNow), now),
                 }
             }
             mps::Output::ForwardIp(packet) => self.forward(&packet, now),
@@ -264,13 +271,21 @@ impl Host {
         }
     }
 
+    /// The interface is no member of its network, or became one a moment ago: others may be on their way there.
+    fn is_young(&self, itf: usize, now: Instant) -> bool {
+        self.interfaces.get(itf).is_none_or(|interface| {
+            !interface.up || interface.since.is_none_or(|at| now.since(at) < mps::RETURN)
+        })
+    }
+
+    /// Asks whose MAC address this is: of a neighbour that ARP knows, so that it has been there.
     pub(super) fn find_owner(&mut self, query: u32, itf: usize, mac: MacAddr, now: Instant) {
         let Some(interface) = self.interfaces.get(itf) else {
-            return self.answer_l2(query, None, now);
+            return self.answer_l2(query, Err(Absent::ForNow), now);
         };
         let slot = interface.slot;
         if self.slots[slot].service.is_none() {
-            return self.answer_l2(query, None, now);
+            return self.answer_l2(query, Err(Absent::ForNow), now);
         }
         let waiting = self.owner_queries.entry((itf, mac)).or_default();
         waiting.push(query);
@@ -283,7 +298,12 @@ impl Host {
         }
     }
 
-    pub(super) fn answer_l2(&mut self, query: u32, answer: Option<mps::L2Answer>, now: Instant) {
+    pub(super) fn answer_l2(
+        &mut self,
+        query: u32,
+        answer: Result<mps::L2Answer, Absent>,
+        now: Instant,
+    ) {
         self.tell_mps(mps::Input::L2 { query, answer }, now);
     }
 

@@ -193,6 +193,8 @@ pub struct Interface {
     mac: MacAddr,
     /// True while the client is a member of its ELAN.
     up: bool,
+    /// When it last became a member.
+    since: Option<Instant>,
     /// Why it last failed to become a member, or ceased to be one; `None` while it is one.
     why_down: Option<String>,
     /// Number of the ELAN; 0 if unknown.
@@ -371,6 +373,7 @@ impl Host {
             slot,
             mac,
             up: false,
+            since: None,
             why_down: None,
             elan_id: 0,
             mtu: 1500,

@@ -9,7 +9,8 @@ use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::lec::split::{ForLec, News as LecdNews};
 use aerostat_proto::lane::split::{AwayInput, AwayOutput, FromServer, News};
 use aerostat_proto::lane::{bus, lec, lecs, les};
-use aerostat_proto::mpoa::{mpc, mps};
+use aerostat_proto::mpoa::mpc;
+use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::nhrp::client;
 use aerostat_proto::split::Role;
 use aerostat_proto::split::codec::Message as _;
@@ -374,6 +375,7 @@ impl Host {
                 ..
             } => {
                 self.interfaces[itf].up = true;
+                self.interfaces[itf].since = Some(now);
                 self.interfaces[itf].why_down = None;
                 self.interfaces[itf].elan_id = elan_id;
                 self.interfaces[itf].mtu = max_frame.mtu().unwrap_or(1500);
@@ -667,7 +669,9 @@ impl Host {
 
     fn answer_owner(&mut self, itf: usize, mac: MacAddr, owner: Option<Owner>, now: Instant) {
         for query in self.owner_queries.remove(&(itf, mac)).unwrap_or_default() {
+            // ARP knows it, so it has been there.
             let answer = owner.clone().map(|(atm, tlvs)| (mac, atm, tlvs));
+            let answer = answer.ok_or(Absent::ForNow);
             self.answer_l2(query, answer, now);
         }
     }

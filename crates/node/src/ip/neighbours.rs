@@ -23,6 +23,9 @@ use std::net::Ipv4Addr;
 /// How long a neighbour that did not answer is still shown.
 const FAILED_SHOWN: Duration = Duration::from_secs(60);
 
+/// A neighbour that was lost less than this ago may be on its way back: as long as an MPOA server gives it.
+const LATELY: Duration = aerostat_proto::mpoa::mps::RETURN;
+
 /// Timers and limits of ARP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpParams {
@@ -147,11 +150,12 @@ pub(super) enum ArpEvent<J, A = Ipv4Addr> {
     Release { job: J, mac: Option<[u8; 6]> },
     /// Drop a packet: too many wait.
     Overflow(J),
-    /// Answer a question.
+    /// Answer a question. `lately`: the neighbour is not known, but was lost less than [`LATELY`] ago, or there is no telling.
     Answer {
         token: u64,
         address: A,
         mac: Option<[u8; 6]>,
+        lately: bool,
     },
 }
 
@@ -165,6 +169,8 @@ struct Neighbour<J> {
     due: Option<Instant>,
     /// When it was last heard.
     heard: Option<Instant>,
+    /// When it was known no more, since it was last heard.
+    lost: Option<Instant>,
     /// Requests sent without an answer.
     asked: u32,
     failed: bool,
@@ -186,6 +192,7 @@ impl<J> Neighbour<J> {
             permanent: false,
             due,
             heard: None,
+            lost: None,
             asked: 0,
             failed: false,
             used: false,
@@ -301,6 +308,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
                 token,
                 address,
                 mac: Some(mac),
+                lately: false,
             });
         }
         let limit = self.params.questions;
@@ -314,6 +322,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
                 token,
                 address,
                 mac: None,
+                lately: true,
             });
         }
     }
@@ -359,7 +368,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         neighbour.claim = None;
         let changed = neighbour.mac.replace(mac) != Some(mac);
         (neighbour.due, neighbour.heard) = (due, Some(now));
-        (neighbour.asked, neighbour.failed) = (0, false);
+        (neighbour.lost, neighbour.asked, neighbour.failed) = (None, 0, false);
         let pending = core::mem::take(&mut neighbour.pending);
         neighbour.octets = 0;
         let questions = core::mem::take(&mut neighbour.questions);
@@ -371,7 +380,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
                 mac: Some(mac),
             });
         }
-        self.release(address, pending, questions, Some(mac));
+        self.release(address, pending, questions, (Some(mac), false));
     }
 
     /// Somebody says that a known neighbour is elsewhere: it is asked where it was. Of several claims the last counts.
@@ -440,7 +449,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
             self.forget(victim, gone.mac);
             self.counters.overflows += gone.pending.len() as u64;
             (self.events).extend(gone.pending.into_iter().map(ArpEvent::Overflow));
-            self.release(victim, VecDeque::new(), gone.questions, None);
+            self.release(victim, VecDeque::new(), gone.questions, (None, true));
         }
         true
     }
@@ -458,7 +467,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         address: A,
         pending: VecDeque<J>,
         questions: Vec<u64>,
-        mac: Option<[u8; 6]>,
+        (mac, lately): (Option<[u8; 6]>, bool),
     ) {
         let packets = pending
             .into_iter()
@@ -468,6 +477,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
             token,
             address,
             mac,
+            lately,
         });
         self.events.extend(answers);
     }
@@ -515,6 +525,10 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
             return;
         };
         let mac = neighbour.mac.take();
+        if mac.is_some() {
+            neighbour.lost = Some(now);
+        }
+        let lately = neighbour.lost.is_some_and(|at| now.since(at) < LATELY);
         neighbour.claim = None;
         let pending = core::mem::take(&mut neighbour.pending);
         let questions = core::mem::take(&mut neighbour.questions);
@@ -526,7 +540,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         self.counters.unanswered += pending.len() as u64;
         self.forget(address, mac);
         self.events.push_back(ArpEvent::Failed { address });
-        self.release(address, pending, questions, None);
+        self.release(address, pending, questions, (None, lately));
     }
 
     fn note(&mut self, due: Option<Instant>) {

@@ -214,6 +214,14 @@ impl Routes {
         }
     }
 
+    /// True if only the link of an interface is missing to a route.
+    pub(super) fn is_cut_off(&self, destination: Ipv4Addr) -> bool {
+        let mut entries = self.entries.iter();
+        let best = entries.find(|entry| in_subnet(destination, entry.network, entry.prefix));
+        class(destination) == Class::Unicast
+            && best.is_some_and(|best| !best.nowhere && self.with_link(best).is_none())
+    }
+
     /// The shortest prefix around `destination` whose addresses all take its route.
     pub(super) fn covers(&self, destination: Ipv4Addr) -> u8 {
         let entries = self

@@ -18,6 +18,7 @@ mod nhrp;
 mod policing;
 mod random;
 mod registering;
+mod rejoin;
 mod scale;
 mod schedules;
 mod sockets;

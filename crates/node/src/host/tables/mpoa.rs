@@ -217,7 +217,7 @@ pub(super) fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
             row.received.into(),
         ]);
     }
-    let counters = counts!(mps.counters; mpoa_requests_received, give_ups, impositions_sent,
+    let counters = counts!(mps.counters; mpoa_requests_received, give_ups, untold, impositions_sent,
         impositions_unanswered, egress_purges_received, egress_purge_replies_sent, keep_alives_sent,
         triggers_sent, nhrp_requests_sent, nhrp_requests_received, purges_sent, purges_received,
         purge_replies_sent, purge_replies_received, purges_unanswered, kept, kept_answers, forwarded, undeliverable, loops,

@@ -128,6 +128,9 @@ pub enum RouterOutput {
         address: IpAddr,
         /// `None`: nobody answers there.
         mac: Option<[u8; 6]>,
+        /// Nobody answers, but the neighbour was lost less than [`RETURN`](aerostat_proto::mpoa::mps::RETURN) ago, or there is no
+        /// telling.
+        lately: bool,
     },
     /// A neighbour was learned, has another hardware address, or is gone.
     NeighbourChanged {
@@ -291,6 +294,12 @@ impl Router {
     #[must_use]
     pub fn lookup(&self, destination: Ipv4Addr) -> RouteResult {
         self.routes.lookup(destination)
+    }
+
+    /// True if there is a route to `destination`, but none whose interface has a link just now.
+    #[must_use]
+    pub fn is_cut_off(&self, destination: Ipv4Addr) -> bool {
+        self.routes.is_cut_off(destination)
     }
 
     /// The shortest prefix around `destination`, 8..=32, whose addresses all take its route.
@@ -583,11 +592,13 @@ impl Router {
                 token,
                 address,
                 mac,
+                lately,
             } => RouterOutput::Resolved {
                 token,
                 interface,
                 address: address.into(),
                 mac,
+                lately,
             },
             ArpEvent::Release {
                 job,

@@ -95,17 +95,21 @@ impl Router {
         if six.ports.iter().any(mine) {
             return Some(RouteResult::Local);
         }
-        let up = |itf: &usize| !self.routes.is_down(*itf);
+        let up = |itf: usize| !self.routes.is_down(itf);
         if let Some(itf) = six.connected(destination) {
-            return Some(itf)
-                .filter(up)
-                .map(|itf| RouteResult::Connected { itf: itf as u32 });
+            return Some(match up(itf) {
+                true => RouteResult::Connected { itf: itf as u32 },
+                false => RouteResult::Down,
+            });
         }
         let fits = |route: &&StaticRoute6| {
             within(destination.into(), route.destination.into(), route.prefix)
         };
         let next_hop = six.routes.iter().find(fits)?.next_hop;
-        let itf = six.connected(next_hop).filter(up)?;
+        let itf = six.connected(next_hop)?;
+        if !up(itf) {
+            return Some(RouteResult::Down);
+        }
         Some(RouteResult::Via {
             itf: itf as u32,
             next_hop: next_hop.into(),
@@ -156,11 +160,13 @@ impl Router {
                         token,
                         address,
                         mac,
+                        lately,
                     } => RouterOutput::Resolved {
                         token,
                         interface,
                         address: address.into(),
                         mac,
+                        lately,
                     },
                     // No packets wait here.
                     ArpEvent::Release { .. } | ArpEvent::Overflow(_) | ArpEvent::Failed { .. } => {
@@ -326,7 +332,7 @@ mod tests {
         let (interface, up) = (1, false);
         let link = RouterInput::Link { interface, up };
         router.handle_input(link, Instant::ZERO).expect("taken");
-        assert_eq!(way(&router, "2001:db8:2::10"), None);
+        assert_eq!(way(&router, "2001:db8:2::10"), Some(RouteResult::Down));
     }
 
     #[test]
@@ -383,6 +389,7 @@ mod tests {
             interface,
             address,
             mac,
+            lately: false,
         };
         assert_eq!(answers, [changed, resolved]);
     }

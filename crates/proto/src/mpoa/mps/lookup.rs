@@ -8,11 +8,11 @@ use aerostat_wire::nhrp::code;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::state::{Purpose, Query, Reach};
-use super::{L2Answer, Mps, Output, RouteResult};
+use super::{Absent, L2Answer, Mps, Output, RouteResult};
 use crate::nhrp::RetryRule;
 use crate::{Duration, Instant};
 
-/// A question that the router has not answered by then is taken as answered with nothing.
+/// A question that the router has not answered by then is taken as answered with "no telling".
 const PATIENCE: RetryRule = RetryRule::once(Duration::from_secs(10));
 
 /// The prefix of an address alone, of either version.
@@ -74,6 +74,7 @@ impl Mps {
         match result {
             None => self.reached(purpose, (&Reach::Nothing, ALONE), now),
             Some(RouteResult::Local) => self.reached(purpose, (&Reach::Own, ALONE), now),
+            Some(RouteResult::Down) => self.reached(purpose, (&Reach::Down, ALONE), now),
             Some(RouteResult::Outside) => self.reached(purpose, (&Reach::Outside, covers), now),
             Some(RouteResult::Connected { itf }) => self.neighbour((itf, dst), purpose, ALONE, now),
             Some(RouteResult::Via { itf, next_hop }) => {
@@ -106,12 +107,16 @@ impl Mps {
                 mps: Some(*server),
                 mpc: None,
             },
-            None => Reach::Silent { itf, hop },
+            None => Reach::Silent {
+                itf,
+                hop,
+                absent: Absent::Unheard,
+            },
         };
         self.reached(purpose, (&reach, covers), now);
     }
 
-    pub(super) fn l2_answer(&mut self, query: u32, answer: Option<L2Answer>, now: Instant) {
+    pub(super) fn l2_answer(&mut self, query: u32, answer: Result<L2Answer, Absent>, now: Instant) {
         if !matches!(self.queries.get(query), Some(Query::L2 { .. })) {
             return;
         }
@@ -125,8 +130,8 @@ impl Mps {
             return;
         };
         let reach = match answer {
-            None => Reach::Silent { itf, hop },
-            Some((mac, atm, tlvs)) => {
+            Err(absent) => Reach::Silent { itf, hop, absent },
+            Ok((mac, atm, tlvs)) => {
                 let device = self.learn(itf, mac, atm, &tlvs);
                 Reach::Neighbour {
                     itf,
@@ -143,11 +148,12 @@ impl Mps {
     /// The router did not answer in time.
     pub(super) fn query_expired(&mut self, question: Query, now: Instant) {
         match question {
-            Query::Route(_, purpose) => self.reached(purpose, (&Reach::Nothing, ALONE), now),
+            Query::Route(_, purpose) => self.reached(purpose, (&Reach::Down, ALONE), now),
             Query::L2 {
                 itf, hop, purpose, ..
             } => {
-                self.reached(purpose, (&Reach::Silent { itf, hop }, ALONE), now);
+                let absent = Absent::ForNow;
+                self.reached(purpose, (&Reach::Silent { itf, hop, absent }, ALONE), now);
             }
         }
     }

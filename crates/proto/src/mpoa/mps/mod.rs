@@ -30,6 +30,11 @@
 //! server answers with its own data address, accepts the shortcut there and hands the packets to the router
 //! ([`Output::ForwardIp`]); [`MpsConfig::terminate`] turns that off, and the answer is code 12.
 //!
+//! **A no is definite** (code 12), and the client leaves the destination alone for its hold-down. So it is said only where it is
+//! known: there is no route, or the neighbour has not been heard for long. A server that cannot tell just now (an interface is no
+//! member of its ELAN, or a neighbour that was there less than [`RETURN`] ago does not answer) says nothing, and is asked again: by
+//! the ingress server and the client after p4, and at once when the ingress server's own way comes back.
+//!
 //! **Answers that pass through** are kept, and answer those who do not insist on first hand (`kept.rs`).
 //!
 //! **Stations without MPOA** may register their addresses ([`MpsConfig::register`]; off by default): requests
@@ -85,7 +90,7 @@ pub use state::{Counters, EgressState};
 
 use crate::discard::{Discard, Discards};
 use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
 use conns::Conns;
 use kept::Passing;
 use state::{
@@ -114,6 +119,21 @@ pub enum RouteResult {
     Local,
     /// Over an interface that is no ELAN.
     Outside,
+    /// There is a route, but its interface is no member of its network just now.
+    Down,
+}
+
+/// How long who was there a moment ago may take to come back, and a network that came up a moment ago to be complete: as long as
+/// clients go on asking by default (MPC-p5).
+pub const RETURN: Duration = Duration::from_secs(40);
+
+/// Why a neighbour was not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// It was there less than [`RETURN`] ago, or the network came up less than [`RETURN`] ago, or there is no telling.
+    ForNow,
+    /// It has not been heard for longer.
+    Unheard,
 }
 
 /// MAC address, ATM address of its owner, and the TLVs that came with LE_ARP.
@@ -149,12 +169,12 @@ pub enum Input<'a> {
         /// address is known to.
         covers: u8,
     },
-    /// Answer to [`Output::ResolveL2`]; `None` if nobody answered ARP or LE_ARP.
+    /// Answer to [`Output::ResolveL2`]; `Err` if nobody answered ARP or LE_ARP.
     L2 {
         /// From the question.
         query: u32,
         /// The neighbour.
-        answer: Option<L2Answer>,
+        answer: Result<L2Answer, Absent>,
     },
     /// The routing table changed.
     RoutesChanged,

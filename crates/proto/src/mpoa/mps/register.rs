@@ -161,7 +161,7 @@ impl Mps {
         if let Some(station) = self.stations.get(&to) {
             return Some(*station);
         }
-        let (Reach::Silent { itf, hop }, Some(common)) = (reach, packet.common()) else {
+        let (Reach::Silent { itf, hop, .. }, Some(common)) = (reach, packet.common()) else {
             return None;
         };
         let plain = self.config.interface(*itf).is_some_and(|known| !known.lane);

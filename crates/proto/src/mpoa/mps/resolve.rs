@@ -8,7 +8,7 @@ use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::state::{Asked, Purpose, Reach, RouterExit, Subject, count};
-use super::{Mps, TAG_ROUTER};
+use super::{Absent, Mps, TAG_ROUTER};
 use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
 
@@ -75,12 +75,36 @@ impl Mps {
             Reach::Outside | Reach::Neighbour { mpc: None, .. } if self.config.terminate => {
                 self.take(&packet, reach, covers, now);
             }
+            Reach::Down
+            | Reach::Silent {
+                absent: Absent::ForNow,
+                ..
+            } => self.cannot_tell(&packet, reach),
             Reach::Outside
             | Reach::Neighbour { .. }
             | Reach::Nothing
             | Reach::Own
             | Reach::Silent { .. } => self.refuse(&packet, code::NO_BINDING, now),
         }
+    }
+
+    /// There is no telling now: a no would be believed for the client's hold-down. Who asked asks again.
+    fn cannot_tell(&mut self, packet: &Packet, reach: &Reach) {
+        self.counters.untold += 1;
+        let Some(target) = packet.common().and_then(|c| c.destination.ip()) else {
+            return;
+        };
+        let why = match reach {
+            Reach::Silent { hop, .. } => format!("{hop} does not answer for now"),
+            _ => "its network is not there for now".to_owned(),
+        };
+        self.trace(
+            Trace::detail(
+                "mps.resolution.untold",
+                format!("no answer about {target} yet: {why}"),
+            )
+            .with("target", target),
+        );
     }
 
     /// True if the destination itself is the neighbour, with a client to impose on: a server that is also

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use aerostat_wire::nhrp::Packet;
 use aerostat_wire::{AtmAddress, MacAddr};
 
+use super::Absent;
 use crate::Instant;
 use crate::nhrp::Key;
 
@@ -73,12 +74,18 @@ pub(super) struct Egress {
 pub(super) enum Reach {
     /// No route.
     Nothing,
+    /// A route whose interface is no member of its network just now, or no telling.
+    Down,
     /// The router itself.
     Own,
     /// Out of the ATM network.
     Outside,
     /// A neighbour that does not answer.
-    Silent { itf: u32, hop: IpAddr },
+    Silent {
+        itf: u32,
+        hop: IpAddr,
+        absent: Absent,
+    },
     /// A neighbour on an ELAN.
     Neighbour {
         itf: u32,
@@ -93,10 +100,10 @@ impl Reach {
     /// True if it leads over this neighbour.
     pub(super) fn is_over(&self, itf: u32, hop: IpAddr) -> bool {
         match self {
-            Self::Silent { itf: i, hop: h } | Self::Neighbour { itf: i, hop: h, .. } => {
+            Self::Silent { itf: i, hop: h, .. } | Self::Neighbour { itf: i, hop: h, .. } => {
                 (*i, *h) == (itf, hop)
             }
-            Self::Nothing | Self::Own | Self::Outside => false,
+            Self::Nothing | Self::Down | Self::Own | Self::Outside => false,
         }
     }
 }
@@ -198,6 +205,8 @@ pub struct Counters {
     pub mpoa_replies_sent: BTreeMap<u8, u64>,
     /// Resolutions forgotten without an answer (p6).
     pub give_ups: u64,
+    /// Resolution Requests that were not answered because there was no telling at that time.
+    pub untold: u64,
     /// Cache Imposition Requests sent, with retries.
     pub impositions_sent: u64,
     /// Cache Imposition Replies received, by code.

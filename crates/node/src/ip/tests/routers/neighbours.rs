@@ -71,6 +71,7 @@ fn arp_asks_waits_forwards_and_answers() {
         interface: 1,
         address: B.into(),
         mac,
+        lately: false,
     };
     assert_eq!(out[2], answer);
     assert_eq!(bench.put(question), [answer], "now at once");
@@ -129,6 +130,7 @@ fn nobody_answers_arp() {
         interface: 1,
         address: B.into(),
         mac: None,
+        lately: false,
     };
     assert!(out.contains(&answer));
     assert_eq!(bench.router.neighbours(1).count(), 0);

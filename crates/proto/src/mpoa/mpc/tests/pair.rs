@@ -118,7 +118,7 @@ fn reply(output: &mps::Output) -> Option<mps::Input<'static>> {
                 control: control(n),
             };
             let tlvs = vec![device.to_tlv()];
-            let answer = Some((mac(n), address(0x10 + n, 0), tlvs));
+            let answer = Ok((mac(n), address(0x10 + n, 0), tlvs));
             Some(mps::Input::L2 {
                 query: *query,
                 answer,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::world::{Mood, TARGET, World, atm, ip};
 use crate::machine::settle;
-use crate::mpoa::mps::{Input, MAX_SDU, Mps, Output, RouteResult};
+use crate::mpoa::mps::{Absent, Input, MAX_SDU, Mps, Output, RouteResult};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -352,7 +352,7 @@ proptest! {
             let result = Some(RouteResult::Connected { itf: query.into() });
             let query = u32::from(query) % 8;
             mps.handle_input(Input::Route { query, result, covers: 32 }, now).unwrap();
-            mps.handle_input(Input::L2 { query, answer: None }, now).unwrap();
+            mps.handle_input(Input::L2 { query, answer: Err(Absent::Unheard) }, now).unwrap();
             settle(&mut mps, now);
         }
     }

@@ -7,4 +7,5 @@ mod hostile;
 mod linux;
 mod register;
 mod sequence;
+mod untold;
 mod world;

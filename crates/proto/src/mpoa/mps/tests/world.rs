@@ -11,7 +11,7 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 
 use crate::machine::settle;
 use crate::mpoa::mps::{
-    Input, Interface, L2Answer, MAX_SDU, Mps, MpsConfig, MpsSnapshot, Output, RouteResult,
+    Absent, Input, Interface, L2Answer, MAX_SDU, Mps, MpsConfig, MpsSnapshot, Output, RouteResult,
 };
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 
@@ -88,6 +88,8 @@ pub(super) struct World {
     pub(super) routers: Vec<Router>,
     pub(super) mpcs: Vec<Mpc>,
     pub(super) arp: BTreeMap<IpAddr, L2Answer>,
+    /// Why those who are not in it are not known.
+    pub(super) absent: Absent,
     /// Per cent of SDUs that are lost.
     pub(super) loss: u64,
     pub(super) log: Vec<(Who, Who, Vec<u8>)>,
@@ -126,6 +128,7 @@ impl World {
             routers: Vec::new(),
             mpcs: Vec::new(),
             arp: BTreeMap::new(),
+            absent: Absent::Unheard,
             loss: 0,
             log: Vec::new(),
             listening: BTreeSet::new(),
@@ -456,7 +459,7 @@ impl World {
                 self.input(router, answer);
             }
             Event::L2(router, query, ip) => {
-                let answer = self.arp.get(&ip).cloned();
+                let answer = self.arp.get(&ip).cloned().ok_or(self.absent);
                 self.input(router, Input::L2 { query, answer });
             }
         }
