@@ -455,13 +455,13 @@ pub(crate) struct CaptureArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("a_story").args(["story", "no_follow"]).multiple(true))]
 #[command(after_help = "\
 Examples:
   aerostat trace
   aerostat trace urku-asx200 --data
   aerostat trace -o jsonl
   aerostat trace --no-follow
+  aerostat trace --no-follow --node urku -o jsonl
   aerostat trace --story --node urku --no-follow")]
 pub(crate) struct TraceArgs {
     /// Names of links (see 'aerostat graph'); all if left out
@@ -476,11 +476,12 @@ pub(crate) struct TraceArgs {
     /// No messages: what happened so far and happens now at the nodes, one line per step
     #[arg(long, conflicts_with = "output")]
     pub(crate) story: bool,
-    /// Only the steps of this node
-    #[arg(long, value_name = "NODE", requires = "a_story")]
+    /// Only the steps of this node, and the messages that it sends or receives
+    #[arg(long, value_name = "NODE")]
     pub(crate) node: Option<String>,
-    /// Show what happened so far and return; messages of the past are not kept, so this shows the story
-    #[arg(long, conflicts_with_all = ["links", "data", "output"])]
+    /// Show what has happened so far and return: the last 20000 messages of protocols (8 MiB; of SSCOP polls and ILMI the last
+    /// 4096), not what users sent
+    #[arg(long, conflicts_with = "data")]
     pub(crate) no_follow: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,

@@ -88,9 +88,15 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
             let (both_ends, cells) = (*both_ends, *cells);
             capture(driver, links, Form { both_ends, cells }).unwrap_or_else(Reply::Answer)
         }
-        Request::Trace { links, data, story } => {
-            trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer)
-        }
+        Request::Trace {
+            links,
+            story,
+            past: true,
+            ..
+        } => past(driver, links, *story).unwrap_or_else(Reply::Answer),
+        Request::Trace {
+            links, data, story, ..
+        } => trace(driver, links, *data, *story).unwrap_or_else(Reply::Answer),
         Request::Events { follow } => {
             let forgotten = driver.story.forgotten();
             let lines = driver.story.tell(*follow);
@@ -498,6 +504,23 @@ fn trace(
     let answer = json!({ "links": links.len(), "width": ladder::width(lab) });
     let wanted = Wanted { links, data, story };
     let lines = driver.world.captures.ladder(lab, wanted);
+    Ok(Reply::Stream(Answer::Ok(answer), lines))
+}
+
+fn past(driver: &Driver<'_>, names: &[String], story: bool) -> Result<Reply, Answer> {
+    let (lab, past) = (driver.lab, &driver.world.captures.past);
+    let links = links_of(lab, names)?;
+    let steps = match story {
+        true => driver.story.events(),
+        false => Vec::new(),
+    };
+    let answer = json!({
+        "links": links.len(),
+        "width": ladder::width(lab),
+        "forgotten": past.forgotten(),
+    });
+    let lines = past.tell(lab, &links, steps);
+    let lines = lines.map_err(|error| Answer::error(error.to_string(), ""))?;
     Ok(Reply::Stream(Answer::Ok(answer), lines))
 }
 

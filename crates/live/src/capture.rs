@@ -18,6 +18,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use crate::control::STREAM_DEPTH;
 use crate::ladder::{Ladder, Wanted};
+use crate::past::Past;
 use aerostat_lab::Event;
 
 /// One end of a link.
@@ -51,6 +52,8 @@ impl End {
 pub struct Captures {
     running: Vec<Capture>,
     ladders: Vec<Ladder>,
+    /// Messages that were sent before anybody asked.
+    pub(crate) past: Past,
     /// Packets that clients did not take in time, of captures that have ended.
     dropped: u64,
 }
@@ -189,6 +192,11 @@ impl Captures {
         dropped: Option<DropReason>,
         now: Instant,
     ) {
+        if let Some(pdu) = run.pdu().filter(|_| run.ends_pdu())
+            && direction == Direction::Sent
+        {
+            self.past.keep(end, run.vc, pdu, dropped, now);
+        }
         if self.is_empty() {
             return;
         }

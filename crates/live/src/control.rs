@@ -144,6 +144,9 @@ pub enum Request {
         data: bool,
         /// The main steps of the story in between, as events.
         story: bool,
+        /// Those that were sent before, as far as they are kept, and no others; never what users send.
+        #[serde(default)]
+        past: bool,
     },
     /// The events so far, one JSON line each, and those to come if `follow`.
     Events {

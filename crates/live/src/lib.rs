@@ -19,6 +19,7 @@ pub mod mount;
 pub mod names;
 pub mod namespace;
 pub mod outside;
+mod past;
 pub mod programs;
 mod pvc;
 mod qos;

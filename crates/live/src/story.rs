@@ -63,6 +63,15 @@ impl Story {
         receiver
     }
 
+    /// The events that are kept.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let lines = self.lines.iter();
+        // They were made from events.
+        lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
     /// Events that are no longer kept.
     #[must_use]
     pub(crate) fn forgotten(&self) -> u64 {

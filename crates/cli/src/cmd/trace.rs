@@ -2,7 +2,7 @@
 
 use crate::args::{LadderFormat, TraceArgs};
 use crate::client;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Outcome, say};
 use aerostat_lab::Event;
 use aerostat_lab::ladder::{self, Message};
 use aerostat_live::control::Request;
@@ -10,29 +10,42 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 
 /// Shows what is asked for.
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
-    if args.story || args.no_follow {
+    if args.story {
         story(args)
     } else {
         messages(args)
     }
 }
 
-/// The ladder, until the lab ends.
+/// The ladder: until the lab ends, or what has been so far.
 fn messages(args: &TraceArgs) -> Outcome {
     let people = args.output == LadderFormat::Table;
     let request = Request::Trace {
         links: args.links.clone(),
         data: args.data,
         story: people,
+        past: args.no_follow,
     };
     let mut client = client::connect(&args.which)?;
     let answer = client::ask(&mut client, &request)?;
     let width = answer["width"]
         .as_u64()
         .map_or(12, |width| width.min(64) as usize);
+    if let Some(forgotten @ 1..) = answer["forgotten"].as_u64() {
+        say(format_args!(
+            "{forgotten} older messages are no longer kept"
+        ));
+    }
     let mut out = io::stdout().lock();
     for line in BufReader::new(client.into_stream()).lines() {
         let line = line?;
+        if args
+            .node
+            .as_ref()
+            .is_some_and(|node| !is_about(&line, node))
+        {
+            continue;
+        }
         match people.then(|| readable(&line, width)).flatten() {
             Some(rung) => writeln!(out, "{rung}")?,
             // What is of no known shape is better shown as it is than lost.
@@ -50,6 +63,14 @@ fn readable(line: &str, width: usize) -> Option<String> {
     }
     let event = serde_json::from_str::<Event>(line).ok()?;
     Some(ladder::between(&event))
+}
+
+/// True if a node sends or receives this message, or takes this step.
+fn is_about(line: &str, node: &str) -> bool {
+    if let Ok(message) = serde_json::from_str::<Message>(line) {
+        return message.from == node || message.to == node;
+    }
+    serde_json::from_str::<Event>(line).is_ok_and(|event| event.node == node)
 }
 
 /// The events, one line each.

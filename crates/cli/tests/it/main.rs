@@ -142,7 +142,7 @@ fn wrong_usage_is_2() {
     assert_eq!(run(&[]).code, 2);
     assert_eq!(run(&["fly"]).code, 2);
     assert_eq!(run(&["inspect"]).code, 2);
-    assert_eq!(run(&["trace", "--no-follow", "urku-s1"]).code, 2);
+    assert_eq!(run(&["trace", "--no-follow", "--data"]).code, 2);
     assert_eq!(run(&["down", "--all", "campus"]).code, 2);
     let missing = run(&["validate", "labs/nowhere.atm.yml"]);
     assert_eq!(missing.code, 2);

@@ -199,6 +199,28 @@ fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
         "{story}"
     );
     let of_one = runtime.ok(&["trace", "--no-follow", "--node", "h1", "--lab", "one"]);
+    // The messages of the past stand between the steps: a ladder that returns at once.
+    for said in ["h1 ──► s ", "SETUP", "LE_JOIN", "BGN"] {
+        assert!(of_one.contains(said), "{said}: {of_one}");
+    }
+    assert!(
+        !of_one.contains("h2 ──►") && story.contains("h2 ──►"),
+        "{story}"
+    );
+    let one_link = runtime.ok(&[
+        "trace",
+        "--no-follow",
+        "-o",
+        "jsonl",
+        "h2-s",
+        "--lab",
+        "one",
+    ]);
+    assert!(one_link.lines().count() > 20, "{one_link}");
+    for line in one_link.lines() {
+        let message: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(message["link"], "h2-s", "{line}");
+    }
     assert!(
         of_one.contains("crashes") && !of_one.contains("is cut"),
         "{of_one}"

@@ -79,7 +79,9 @@ fn reply(request: &Request) -> Reply {
             Some(node) => json!([{ "node": node, "text": format!("{what} of {node}\n") }]),
             None => json!([{ "node": "urku", "text": "A\n" }, { "node": "basso", "text": "B\n" }]),
         })),
-        Request::Trace { links, data, story } => {
+        Request::Trace {
+            links, data, story, ..
+        } => {
             let (to, lines) = sync_channel(4);
             let message = json!({
                 "time": 1.5, "link": links.join(" "), "from": "urku", "to": "s1", "vc": "0.5",
@@ -213,7 +215,11 @@ fn events_trace_and_capture() {
     let message: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(message["link"], "urku-s1");
     assert_eq!(message["text"], "SETUP cr 1 data true");
-    assert_eq!(labs.run(&["trace", "--node", "urku"]).0, 2);
+    // Only what concerns a node: its messages and its steps.
+    let (_, out, _) = labs.run(&["trace", "--node", "sello"]);
+    assert_eq!(out, "");
+    let (_, out, _) = labs.run(&["trace", "--node", "s1"]);
+    assert_eq!(out.lines().count(), 1, "{out}");
     let (code, out, err) = labs.run(&["capture", "urku-s1", "s1-s2", "-w", "-"]);
     assert!(
         code == 0 && out.contains("blocks of urku-s1 s1-s2"),

@@ -54,6 +54,7 @@ const TRACE: Request = Request::Trace {
     links: Vec::new(),
     data: false,
     story: false,
+    past: false,
 };
 
 #[test]

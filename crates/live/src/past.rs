@@ -1,0 +1,277 @@
+//! The latest messages of protocols on all links, for whoever asks what has happened (`aerostat trace --no-follow`).
+//!
+//! **Bounds.** Two rings: [`MOST`] messages, of at most [`MOST_OCTETS`] octets together; and, so that an idle lab does not push
+//! out what it once said, [`MOST_IDLE`] of those that links exchange for as long as they stand: SSCOP POLL and STAT, and ILMI.
+//! Older ones are forgotten and counted. A message is kept as it was sent, on the link where it was sent; text is made of it
+//! only for whoever asks. SDUs are shared with the cells that carry them, so that keeping one copies nothing.
+
+use crate::capture::End;
+use aerostat_lab::event::{Event, Names};
+use aerostat_lab::ladder::Message;
+use aerostat_lab::model::{Lab, LinkId};
+use aerostat_node::atm::{DropReason, Pdu};
+use aerostat_proto::Instant;
+use aerostat_wire::{SscopPdu, Vc, summary};
+use std::collections::VecDeque;
+use std::io;
+use std::mem::take;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+/// Messages that are kept.
+const MOST: usize = 20_000;
+/// Octets of their SDUs together.
+const MOST_OCTETS: usize = 8 * 1024 * 1024;
+/// Messages of idle links that are kept.
+const MOST_IDLE: usize = 4096;
+
+/// Octets of lines that are handed over at a time, and how many such chunks may wait for a slow client.
+const CHUNK: usize = 64 * 1024;
+const CHUNKS: usize = 4;
+
+/// A message that was sent.
+#[derive(Clone, Debug)]
+struct Sent {
+    at: Instant,
+    end: End,
+    vc: Vc,
+    pdu: Pdu,
+    dropped: Option<DropReason>,
+}
+
+/// The rings.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    said: VecDeque<Sent>,
+    octets: usize,
+    idle: VecDeque<Sent>,
+    forgotten: u64,
+}
+
+impl Past {
+    /// Keeps an SDU that `end` sends, if it is a message of a protocol.
+    pub(crate) fn keep(
+        &mut self,
+        end: End,
+        vc: Vc,
+        pdu: &Pdu,
+        dropped: Option<DropReason>,
+        at: Instant,
+    ) {
+        if !summary::is_control(vc, pdu.sdu()) {
+            return;
+        }
+        let pdu = pdu.clone();
+        let idle = is_idle(vc, pdu.sdu());
+        let sent = Sent {
+            at,
+            end,
+            vc,
+            pdu,
+            dropped,
+        };
+        if idle {
+            self.idle.push_back(sent);
+            if self.idle.len() > MOST_IDLE {
+                self.idle.pop_front();
+                self.forgotten += 1;
+            }
+            return;
+        }
+        self.octets += sent.pdu.sdu().len();
+        self.said.push_back(sent);
+        while self.said.len() > MOST || self.octets > MOST_OCTETS {
+            let gone = self.said.pop_front();
+            self.octets -= gone.map_or(0, |gone| gone.pdu.sdu().len());
+            self.forgotten += 1;
+        }
+    }
+
+    /// Messages that are no longer kept, of all links.
+    pub(crate) const fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// The messages of these links, and the main steps of the story between them if there are some in `steps`, in the order of
+    /// their times: one JSON line each. Texts are made by a thread of their own, for which the network does not wait.
+    ///
+    /// # Errors
+    /// If there is no room for a thread.
+    pub(crate) fn tell(
+        &self,
+        lab: &Lab,
+        links: &[LinkId],
+        steps: Vec<Event>,
+    ) -> io::Result<Receiver<Vec<u8>>> {
+        let all = self.said.iter().chain(&self.idle);
+        let wanted = all.filter(|sent| links.contains(&sent.end.link));
+        let mut wanted: Vec<Sent> = wanted.cloned().collect();
+        wanted.sort_by_key(|sent| sent.at);
+        let (lines, receiver) = sync_channel(CHUNKS);
+        let lab = lab.clone();
+        let work = move || {
+            let mut steps = steps.into_iter().filter(|step| step.milestone).peekable();
+            let names = Names::new(&lab);
+            let mut chunk = String::new();
+            for sent in &wanted {
+                while let Some(step) = steps.next_if(|step| step.time <= sent.at.as_secs_f64()) {
+                    chunk += &(step.json() + "\n");
+                }
+                chunk += &(sent.message(&lab, &names).json() + "\n");
+                if chunk.len() > CHUNK && lines.send(take(&mut chunk).into_bytes()).is_err() {
+                    return;
+                }
+            }
+            chunk.extend(steps.map(|step| step.json() + "\n"));
+            // The client may be gone already.
+            let _ = lines.send(chunk.into_bytes());
+        };
+        std::thread::Builder::new()
+            .name("past".into())
+            .spawn(work)?;
+        Ok(receiver)
+    }
+}
+
+impl Sent {
+    fn message(&self, lab: &Lab, names: &Names) -> Message {
+        let place = (self.end.link, self.end.side);
+        let mut message = Message::new(lab, names, place, self.at, (self.vc, self.pdu.sdu()));
+        message.dropped = self.dropped.map(|reason| reason.text().to_owned());
+        message
+    }
+}
+
+/// What a link says for as long as it stands.
+fn is_idle(vc: Vc, sdu: &[u8]) -> bool {
+    let keeps_alive = || {
+        let pdu = SscopPdu::decode(sdu);
+        matches!(pdu, Ok(SscopPdu::Poll { .. } | SscopPdu::Stat { .. }))
+    };
+    vc == Vc::ILMI || (vc == Vc::SIGNALLING && keeps_alive())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = include_str!("../../../labs/two-hosts.atm.yml");
+
+    fn end(link: usize) -> End {
+        End {
+            link: LinkId(link),
+            side: 0,
+        }
+    }
+
+    fn told(past: &Past, links: &[LinkId], steps: Vec<Event>) -> Vec<String> {
+        let lab = aerostat_lab::parse("two-hosts.atm.yml", LAB, &[])
+            .unwrap()
+            .lab;
+        let chunks = past.tell(&lab, links, steps).unwrap();
+        let text: Vec<u8> = chunks.iter().flatten().collect();
+        String::from_utf8(text)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn poll() -> Pdu {
+        Pdu::new(
+            SscopPdu::Poll {
+                ps: aerostat_wire::sscop::Seq24::ZERO,
+                s: aerostat_wire::sscop::Seq24::ZERO,
+            }
+            .encode(),
+        )
+    }
+
+    #[test]
+    fn what_idle_links_say_does_not_push_out_what_was_said() {
+        let mut past = Past::default();
+        let begin = Pdu::new(SscopPdu::EndAck.encode());
+        past.keep(
+            end(0),
+            Vc::SIGNALLING,
+            &begin,
+            None,
+            Instant::from_millis(1),
+        );
+        for n in 0..MOST_IDLE as u64 + 5 {
+            past.keep(
+                end(0),
+                Vc::SIGNALLING,
+                &poll(),
+                None,
+                Instant::from_millis(2 + n),
+            );
+        }
+        past.keep(
+            end(0),
+            Vc::new(0, 99),
+            &Pdu::new(vec![7; 100]),
+            None,
+            Instant::from_secs(9),
+        );
+        assert_eq!(past.forgotten(), 5);
+        let lines = told(&past, &[LinkId(0)], Vec::new());
+        assert_eq!(lines.len(), MOST_IDLE + 1, "users' data is not kept");
+        assert!(lines[0].contains("ENDAK"), "{}", lines[0]);
+        assert!(told(&past, &[LinkId(1)], Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn the_past_is_bounded_in_messages_and_in_octets() {
+        let mut past = Past::default();
+        let control = |octets: usize| {
+            let mut sdu = vec![0; octets];
+            sdu[..2].copy_from_slice(&[0xff, 0]);
+            Pdu::new(sdu)
+        };
+        assert!(summary::is_control(Vc::new(0, 40), control(108).sdu()));
+        for n in 0..MOST as u64 + 7 {
+            past.keep(
+                end(0),
+                Vc::new(0, 40),
+                &control(108),
+                None,
+                Instant::from_millis(n),
+            );
+        }
+        assert_eq!((past.said.len(), past.forgotten()), (MOST, 7));
+        for n in 0..200 {
+            past.keep(
+                end(0),
+                Vc::new(0, 40),
+                &control(60_000),
+                None,
+                Instant::from_secs(60 + n),
+            );
+        }
+        assert!(past.octets <= MOST_OCTETS && past.said.len() == MOST_OCTETS / 60_000);
+    }
+
+    #[test]
+    fn steps_of_the_story_stand_between_messages_at_their_times() {
+        use aerostat_proto::Trace;
+        let mut past = Past::default();
+        for at in [1, 3] {
+            past.keep(
+                end(0),
+                Vc::SIGNALLING,
+                &poll(),
+                None,
+                Instant::from_secs(at),
+            );
+        }
+        let step = |at, text: &str| {
+            Event::new(Instant::from_secs(at), "urku", &Trace::milestone("x", text))
+        };
+        let lines = told(&past, &[LinkId(0)], vec![step(2, "two"), step(4, "four")]);
+        let steps: Vec<_> = lines
+            .iter()
+            .map(|line| line.contains("\"event\""))
+            .collect();
+        assert_eq!(steps, [false, true, false, true], "{lines:#?}");
+    }
+}
