@@ -167,19 +167,27 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
         aerostat_lab::build::Builder::new(&lab, 1, aerostat_lab::build::Flavour::Embedded);
     let mut stats = aerostat_node::ip::flow_stats::FlowStats::new(builder.flows());
     let mut bench = Bench::new(lab.clone(), 1);
-    bench.run(end);
+    bench.run(Duration::from_secs(12));
+    // Were both hosts to call at the same moment, best effort would have two connections, one for each caller. The voice alone on the
+    // second would then be served in turn with all else, and be as good as CBR. So pc-pori takes longer to see a flow, and who talks to
+    // the other host or to a station behind it shares one connection.
+    let ways = rows(&bench, "pc-tampere", "mpc", "ingress");
+    let vci = |to: &str| {
+        let row = ways.iter().find(|row| row["destination"] == to);
+        row.map_or_else(|| panic!("no way to {to}"), |row| row["vci"].clone())
+    };
+    assert_eq!(vci("10.2.0.10"), vci("10.2.0.21"), "{ways:?}");
+    assert_ne!(vci("10.2.0.10"), vci("10.2.0.20"), "{ways:?}");
+    bench.run(end.saturating_sub(Duration::from_secs(12)));
     for sample in &bench.log.samples {
         stats.record(sample);
     }
-    let rating = |flow: &str, path: Path| {
-        let report = stats
-            .report(bench.now())
-            .into_iter()
-            .find(|r| r.name == flow);
-        let report = report.expect("such a flow");
-        let path = report.paths.iter().find(|p| p.path == path);
-        path.and_then(|p| p.quality).expect("a call").r
+    let report = |flow: &str, path: Path| {
+        let reports = stats.report(bench.now()).into_iter();
+        let report = reports.filter(|r| r.name == flow).flat_map(|r| r.paths);
+        report.into_iter().find(|p| p.path == path).expect("a call")
     };
+    let rating = |flow: &str, path: Path| report(flow, path).quality.expect("a call").r;
     // A conversation is as good as the worse of its directions, which depends on how the voices fall between the others'
     // packets; CBR is good in both.
     let directions = ["anna-aarne", "aarne-anna"];
@@ -192,7 +200,13 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
     assert!(gain, "{routed:?} {cbr:?}");
     let ubr = ["bertta-borje", "borje-bertta"].map(|flow| rating(flow, Path::Shortcut));
     assert!(ubr.iter().any(|ubr| *ubr < 70.0), "{ubr:?}");
-    // The direction against the load has nothing to wait for, and is as good as CBR.
+    // Why not both directions: what the two TCPs have under way lies in two queues, the data of each in one, and the answers to them
+    // behind the other's data. How they share it is open: any division is stable, and the one that slow start left stays. So the certain
+    // thing is that a voice waits in each direction as long as the file beside it, and in one of them too long.
     let worse = |both: [f64; 2]| both[0].min(both[1]);
     assert!(worse(ubr) < worse(cbr), "{ubr:?} {cbr:?}");
+    for (voice, file) in [("bertta-borje", "download"), ("borje-bertta", "upload")] {
+        let [voice, file] = [voice, file].map(|flow| report(flow, Path::Shortcut).delay.mean_us);
+        assert!((0.7..1.3).contains(&(voice / file)), "{voice} {file}");
+    }
 }
