@@ -15,6 +15,7 @@ mod args;
 mod client;
 mod cmd;
 mod exit;
+mod interrupt;
 mod labs;
 mod linux_text;
 mod output;

@@ -26,6 +26,16 @@ pub enum Ended {
     Killed,
 }
 
+/// Asks a program that was started in a process group of its own, and what it has started, to end with what it has (SIGINT).
+///
+/// # Errors
+/// If nobody of the group is left.
+pub fn interrupt_group(group: u32) -> io::Result<()> {
+    let group = i32::try_from(group).ok().and_then(Pid::from_raw);
+    let group = group.ok_or_else(|| io::Error::other("no process group"))?;
+    Ok(rustix::process::kill_process_group(group, Signal::INT)?)
+}
+
 /// Ends the process of a lab; `listens` is the process that listens at its control socket, if that is known. `tell` gets
 /// a line before each signal.
 ///

@@ -6,7 +6,8 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A kernel host runs the system's ping (Debian package iputils-ping), an embedded host its own program.
-Exit code 0: every request was answered; 3: some were not; 1: none was answered.
+Ctrl-C shows what has been found so far.
+Exit code 0: every request was answered; 3: some were not, or Ctrl-C; 1: none was answered.
 
 Examples:
   aerostat ping urku sello
@@ -51,7 +52,8 @@ fn interval(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every host pings every other one, at most 64 pairs at a time.
-Exit code 0: every request was answered; 3: some were not; 1: for some pair none was answered.
+Ctrl-C shows what has been found so far.
+Exit code 0: every request was answered; 3: some were not, or Ctrl-C; 1: for some pair none was answered.
 
 Examples:
   aerostat pingall
@@ -68,7 +70,8 @@ pub(crate) struct PingallArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Sends over TCP from A to B for some seconds. Two kernel hosts run the system's iperf3, two embedded hosts their own programs.
-Exit code 0: done; 1: no connection, or it broke.
+Ctrl-C shows what has been transferred so far.
+Exit code 0: done; 3: Ctrl-C; 1: no connection, or it broke.
 
 Examples:
   aerostat iperf urku sello

@@ -10,6 +10,7 @@ pub(crate) use document::SCHEMA;
 
 use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::labs;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
@@ -21,11 +22,7 @@ use columns::TableInfo;
 use document::{Document, Time};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::io::IsTerminal as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads the lab and runs it, or prints the schema of results.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -99,8 +96,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
 /// Tells the story as it happens, with a progress bar below it on a terminal.
 struct Teller {
     quiet: bool,
-    /// Ctrl-C or SIGTERM has come; the second one ends the command at once.
-    interrupted: Arc<AtomicBool>,
+    interrupt: Interrupt,
     names: Names,
     bar: ProgressBar,
     /// Room for node names in a ladder, if one is wanted.
@@ -121,14 +117,9 @@ impl Teller {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
             bar.set_style(style);
         }
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
-            flag::register_conditional_shutdown(signal, code, Arc::clone(&interrupted))?;
-            flag::register(signal, Arc::clone(&interrupted))?;
-        }
         Ok(Self {
             quiet,
-            interrupted,
+            interrupt: Interrupt::catch()?,
             names,
             bar,
             ladder: args.trace.then(|| ladder::width(lab)),
@@ -164,7 +155,7 @@ impl Watcher for Teller {
         }
     }
     fn interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.interrupt.has_come()
     }
     fn wants_messages(&self) -> bool {
         self.ladder.is_some()

@@ -12,6 +12,7 @@ mod mount;
 mod names;
 mod nhrp;
 mod pages;
+mod partial;
 mod policing;
 mod promises;
 mod pvc;

@@ -1,10 +1,11 @@
 //! `aerostat iperf`.
 
 use super::kernel::{self, Ended, Inside};
-use super::{Host, hosts, runner, understood};
+use super::{Host, LAST_WORDS, hosts, interrupted, runner, understood};
 use crate::args::IperfArgs;
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output::{self, Rows};
 use aerostat_live::control::{Client, Request};
 use aerostat_live::programs::Program;
@@ -34,9 +35,10 @@ pub(crate) fn iperf(args: &IperfArgs) -> Outcome {
     if from.name == to.name {
         return Err(Failure::usage(format!("{} to itself", from.name)).hint("name two hosts"));
     }
+    let interrupt = Interrupt::catch()?;
     let done = match (from.is_kernel(), to.is_kernel()) {
-        (true, true) => by_kernel(&lab, (from, to), args)?,
-        (false, false) => by_programs(&mut client, (from, to), args)?,
+        (true, true) => by_kernel(&lab, (from, to), args, &interrupt)?,
+        (false, false) => by_programs(&mut client, (from, to), args, &interrupt)?,
         _ => {
             let text = format!(
                 "{} is a host of kind {}, {} of kind {}: their programs do not understand each other",
@@ -64,7 +66,10 @@ pub(crate) fn iperf(args: &IperfArgs) -> Outcome {
         done.retransmits.map_or(Value::Null, |count| json!(count)),
     ]);
     output::write(args.output.form(), "aerostat.iperf.v1", &[rows])?;
-    Ok(Exit::Ok)
+    Ok(match interrupt.has_come() {
+        true => interrupted(0),
+        false => Exit::Ok,
+    })
 }
 
 fn argv(words: &[&str]) -> Vec<String> {
@@ -72,7 +77,12 @@ fn argv(words: &[&str]) -> Vec<String> {
 }
 
 /// By iperf3 at both ends.
-fn by_kernel(lab: &str, (from, to): (&Host, &Host), args: &IperfArgs) -> Result<Transfer, Failure> {
+fn by_kernel(
+    lab: &str,
+    (from, to): (&Host, &Host),
+    args: &IperfArgs,
+    interrupt: &Interrupt,
+) -> Result<Transfer, Failure> {
     kernel::need("iperf3", "iperf3")?;
     let time = Duration::from_secs(args.time);
     let longest = time + 2 * SLACK;
@@ -87,8 +97,12 @@ fn by_kernel(lab: &str, (from, to): (&Host, &Host), args: &IperfArgs) -> Result<
     let until = Instant::now() + SLACK;
     loop {
         let mut sender = Inside::start(lab, &from.name, &client, longest)?;
+        let mut told_to_end = false;
         let ended = loop {
             std::thread::sleep(LOOK);
+            if interrupt.has_come() && !std::mem::replace(&mut told_to_end, true) {
+                sender.interrupt(LAST_WORDS);
+            }
             if let Some(ended) = sender.poll()? {
                 break ended;
             }
@@ -96,7 +110,9 @@ fn by_kernel(lab: &str, (from, to): (&Host, &Host), args: &IperfArgs) -> Result<
         match transfer(&ended) {
             Ok(done) => return Ok(done),
             // The server has not begun to listen yet.
-            Err(said) if said.contains("refused") && Instant::now() < until => {
+            Err(said)
+                if said.contains("refused") && Instant::now() < until && !interrupt.has_come() =>
+            {
                 if let Some(server) = server.poll()? {
                     let said = format!("iperf3 at {}: {}", to.name, server.err.trim());
                     return Err(Failure::failed(said));
@@ -115,10 +131,15 @@ fn transfer(ended: &Ended) -> Result<Transfer, String> {
         });
         return Err(format!("{code} {}", ended.err.trim()).trim().to_owned());
     };
+    let sums = [&said["end"]["sum_sent"], &said["end"]["sum_received"]];
+    let [sent, mut received] = sums;
     if let Some(error) = said["error"].as_str() {
-        return Err(error.to_owned());
+        // One that was interrupted says what it has sent; what has arrived it could not ask.
+        if !(error.starts_with("interrupt") && sent["seconds"].as_f64() > Some(0.0)) {
+            return Err(error.to_owned());
+        }
+        received = sent;
     }
-    let (sent, received) = (&said["end"]["sum_sent"], &said["end"]["sum_received"]);
     let number = |value: &Value| value.as_f64().ok_or_else(|| "no result".to_owned());
     Ok(Transfer {
         octets: received["bytes"].as_u64().ok_or("no result")?,
@@ -133,6 +154,7 @@ fn by_programs(
     client: &mut Client,
     (from, to): (&Host, &Host),
     args: &IperfArgs,
+    interrupt: &Interrupt,
 ) -> Result<Transfer, Failure> {
     let (port, seconds) = (args.port, args.time);
     let slack = SLACK.as_secs();
@@ -150,7 +172,7 @@ fn by_programs(
     let deadline = Instant::now() + Duration::from_secs(seconds) + SLACK;
     let seen = loop {
         std::thread::sleep(LOOK);
-        let late = Instant::now() > deadline;
+        let late = Instant::now() > deadline || interrupt.has_come();
         let seen = report(client, from, source, late)?;
         if seen.over || late {
             if !late {

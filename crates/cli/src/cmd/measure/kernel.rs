@@ -1,7 +1,9 @@
 //! The system's programs inside kernel hosts, with an end to their time.
 
 use crate::exit::Failure;
+use aerostat_live::force;
 use std::io::{self, Read as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
@@ -48,6 +50,8 @@ impl Inside {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["exec", "--lab", lab, node, "--"])
             .args(argv)
+            // Ctrl-C is for us first: see `interrupt`.
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -73,6 +77,13 @@ impl Inside {
             err,
             deadline,
         })
+    }
+
+    /// Asks it to end with what it has; it gets `longest` for that.
+    pub(super) fn interrupt(&mut self, longest: Duration) {
+        // It may have ended already.
+        let _ = force::interrupt_group(self.child.id());
+        self.deadline = self.deadline.min(Instant::now() + longest);
     }
 
     /// How it ended; `None` while it runs.

@@ -8,11 +8,12 @@ pub(crate) use iperf::iperf;
 pub(crate) use ping::{ping, pingall};
 
 use crate::client;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure, say};
 use aerostat_live::control::{Client, Request};
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 /// A host or router of the lab.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,6 +30,21 @@ impl Host {
     fn is_kernel(&self) -> bool {
         self.kind == "kernel"
     }
+}
+
+/// How long a program that was interrupted may take to say what it has found.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// How a measurement ends that Ctrl-C has ended: with what it has found so far.
+fn interrupted(not_begun: usize) -> Exit {
+    let rest = match not_begun {
+        0 => String::new(),
+        pairs => format!("; {pairs} pairs were not asked"),
+    };
+    say(format_args!(
+        "warning: interrupted, these are the results so far{rest}"
+    ));
+    Exit::Warnings
 }
 
 /// What the lab answers.

@@ -1,10 +1,11 @@
 //! `aerostat ping` and `pingall`.
 
 use super::kernel::{self, Inside};
-use super::{Host, find, hosts, runner, understood};
+use super::{Host, LAST_WORDS, find, hosts, interrupted, runner, understood};
 use crate::args::{PingArgs, PingHow, PingallArgs};
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output::{self, Form, Rows};
 use aerostat_live::control::{Client, Request};
 use aerostat_live::programs::Program;
@@ -53,8 +54,12 @@ pub(crate) fn ping(args: &PingArgs) -> Outcome {
     };
     let to = args.to.clone();
     let pair = Pair { from, to, address };
-    let found = ask(&mut client, &lab, vec![pair], &args.how)?;
-    tell(&found, args.output.form())
+    ask_and_tell(
+        &mut client,
+        &lab,
+        vec![pair],
+        (&args.how, args.output.form()),
+    )
 }
 
 /// Every host asks every other one.
@@ -81,8 +86,23 @@ pub(crate) fn pingall(args: &PingallArgs) -> Outcome {
             pairs.push(Pair { from, to, address });
         }
     }
-    let found = ask(&mut client, &lab, pairs, &args.how)?;
-    tell(&found, args.output.form())
+    ask_and_tell(&mut client, &lab, pairs, (&args.how, args.output.form()))
+}
+
+fn ask_and_tell(
+    client: &mut Client,
+    lab: &str,
+    pairs: Vec<Pair>,
+    (how, form): (&PingHow, Form),
+) -> Outcome {
+    let interrupt = Interrupt::catch()?;
+    let all = pairs.len();
+    let found = ask(client, lab, pairs, (how, &interrupt))?;
+    let end = tell(&found, form)?;
+    Ok(match interrupt.has_come() {
+        true => interrupted(all - found.len()),
+        false => end,
+    })
 }
 
 /// A ping on its way.
@@ -91,11 +111,21 @@ enum Running {
     Embedded { id: u32, deadline: Instant },
 }
 
+impl Running {
+    /// It ends with what it has.
+    fn interrupt(&mut self) {
+        match self {
+            Self::Kernel(inside) => inside.interrupt(LAST_WORDS),
+            Self::Embedded { deadline, .. } => *deadline = Instant::now(),
+        }
+    }
+}
+
 fn ask(
     client: &mut Client,
     lab: &str,
     pairs: Vec<Pair>,
-    how: &PingHow,
+    (how, interrupt): (&PingHow, &Interrupt),
 ) -> Result<Vec<Found>, Failure> {
     if pairs.iter().any(|pair| pair.from.is_kernel()) {
         kernel::need("ping", "iputils-ping")?;
@@ -103,6 +133,7 @@ fn ask(
     let mut waiting: VecDeque<(usize, Pair)> = pairs.into_iter().enumerate().collect();
     let mut running: VecDeque<(usize, Pair, Running)> = VecDeque::new();
     let mut found = BTreeMap::new();
+    let mut told_to_end = false;
     while !waiting.is_empty() || !running.is_empty() {
         while running.len() < AT_ONCE
             && let Some((place, pair)) = waiting.pop_front()
@@ -111,6 +142,12 @@ fn ask(
             running.push_back((place, pair, began));
         }
         std::thread::sleep(LOOK);
+        if interrupt.has_come() && !std::mem::replace(&mut told_to_end, true) {
+            waiting.clear();
+            for (_, _, ping) in &mut running {
+                ping.interrupt();
+            }
+        }
         for _ in 0..running.len() {
             let Some((place, pair, mut ping)) = running.pop_front() else {
                 break;
@@ -188,7 +225,7 @@ fn look(client: &mut Client, pair: &Pair, ping: &mut Running) -> Result<Option<R
                 rtt_mean_us: f64,
                 rtt_max_us: f64,
             }
-            let forget = Instant::now() > *deadline;
+            let forget = Instant::now() >= *deadline;
             let mut report = |forget| -> Result<Report, Failure> {
                 let (node, id) = (pair.from.name.clone(), *id);
                 let request = Request::ProgramReport { node, id, forget };
