@@ -178,10 +178,23 @@ pub struct ConnectionView {
     pub counters: CellCounters,
 }
 
+/// Cells that did not simply cross a fabric from a port to a port. Over all ports and any time:
+/// `cells in - dropped at inputs - local + own + copies = cells offered to output queues`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// Cells that came for the control plane, loopback requests to the switch itself among them.
+    pub local: u64,
+    /// Cells that the control plane sent, and answers to loopback requests.
+    pub own: u64,
+    /// Copies made for the second and further leaves of point-to-multipoint connections.
+    pub copies: u64,
+}
+
 /// The switching fabric with its ports. See the module's text.
 #[derive(Debug)]
 pub struct Fabric {
     ports: Vec<Port>,
+    passage: Passage,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     /// Loopback location id of this switch.
@@ -196,6 +209,11 @@ impl Fabric {
     pub const fn new(location: [u8; 16]) -> Self {
         Self {
             ports: Vec::new(),
+            passage: Passage {
+                local: 0,
+                own: 0,
+                copies: 0,
+            },
             connections: Vec::new(),
             free: Vec::new(),
             location,
@@ -252,7 +270,14 @@ impl Fabric {
             .map(|port| &mut port.output)
     }
 
-    /// What came in at a port, and what was dropped there before any queue.
+    /// Cells that did not simply cross from a port to a port.
+    #[must_use]
+    pub const fn passage(&self) -> Passage {
+        self.passage
+    }
+
+    /// What came in at a port, and what was dropped there before any queue: also by policers, and on connections that have
+    /// been closed since.
     #[must_use]
     pub fn input_counters(&self, port: u16) -> Option<CellCounters> {
         self.ports.get(usize::from(port)).map(|port| port.counters)
@@ -322,7 +347,9 @@ impl Fabric {
             .filter(|_| connection.local)?
             .queue;
         let port = self.ports.get_mut(usize::from(at.port))?;
-        Some(port.output.enqueue(queue, CellRun::whole(pdu, at.vc), now))
+        let run = CellRun::whole(pdu, at.vc);
+        self.passage.own += u64::from(run.count);
+        Some(port.output.enqueue(queue, run, now))
     }
 
     /// Carries out what the control plane asks.
@@ -532,8 +559,10 @@ impl Fabric {
         let pdu = run.pdu().cloned();
         let line = Timing::even(now, run.first(), input.output.rate());
         let Policed { front, last } = police(policer, run, line, &mut connection.counters);
-        if connection.counters.dropped.of(DropReason::Policed) > policed {
+        let policed = connection.counters.dropped.of(DropReason::Policed) - policed;
+        if policed > 0 {
             let reason = DropReason::Policed;
+            input.counters.dropped.add(reason, policed);
             log(&mut self.discards, port, pdu.as_ref(), reason, now);
         }
         for part in front {
@@ -565,6 +594,7 @@ impl Fabric {
         let cells = u64::from(run.count);
         if connection.local {
             connection.counters.cells_out += cells;
+            self.passage.local += cells;
             return Switched::Local(run);
         }
         // A point-to-multipoint connection may stand without leaves for a while.
@@ -573,9 +603,13 @@ impl Fabric {
                 .counters
                 .dropped
                 .add(DropReason::UnknownVc, cells);
+            let port = usize::from(connection.from.port);
+            let dropped = &mut self.ports[port].counters.dropped;
+            dropped.add(DropReason::UnknownVc, cells);
             return Switched::Dropped(DropReason::UnknownVc);
         };
         connection.counters.cells_out += cells;
+        self.passage.copies += cells * others.len() as u64;
         for leaf in others {
             let output = &mut self.ports[usize::from(leaf.to.port)].output;
             if output.enqueue(leaf.queue, run.clone(), now).accepted > 0 {
@@ -604,6 +638,8 @@ impl Fabric {
             counters.dropped.add(DropReason::NotForUs, 1);
             return Switched::Dropped(DropReason::NotForUs);
         };
+        self.passage.local += 1;
+        self.passage.own += 1;
         if output.enqueue(queue, answer, now).accepted > 0 {
             touched(port);
         }

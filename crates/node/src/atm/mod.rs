@@ -24,7 +24,7 @@ pub mod table;
 pub mod timing;
 
 pub use counters::{CellCounters, DropReason, Drops};
-pub use fabric::{Fabric, FabricOp, PortVc};
+pub use fabric::{Fabric, FabricOp, Passage, PortVc};
 pub use nic::{Nic, NicDiscard, NicEvent, Written};
 pub use pdu::{CellRun, Content, Pdu};
 pub use port::{

@@ -219,3 +219,26 @@ fn a_burst_of_vbr_leaves_as_the_contract_allows() {
         [0, 10, 20, 30, 40, 140, 240, 340]
     );
 }
+
+#[test]
+fn a_port_keeps_what_was_policed_on_connections_that_are_gone() {
+    let mut fabric = policed(TrafficParams::cbr(1000, 0), CellRate::OC3);
+    fabric.receive(
+        0,
+        CellRun::whole(pdu(9180), IN),
+        Instant::from_secs(1),
+        |_| {},
+    );
+    let (came, lost) = counts(&fabric);
+    assert!(lost > 0 && lost < came, "{lost} of {came}");
+    let from = PortVc::new(0, IN);
+    fabric.apply(FabricOp::Disconnect { from }).unwrap();
+    let port = fabric.input_counters(0).unwrap();
+    assert_eq!(
+        (port.cells_in, port.dropped.of(DropReason::Policed)),
+        (came, lost)
+    );
+    let offered = fabric.output(1).unwrap().totals().cells_in;
+    assert_eq!(came - port.dropped.total(), offered);
+    assert_eq!(fabric.passage(), Passage::default());
+}
