@@ -30,7 +30,7 @@ pub enum Discard {
     NoEntry,
     /// It is not what may come on this connection.
     Malformed,
-    /// A frame that the BUS flooded, at a member whom it is not for.
+    /// A frame that the BUS flooded, at a member whom it is not for, or at its sender.
     NotForUs,
     /// Its sender has used up its quota at the server.
     OverQuota,

@@ -264,7 +264,9 @@ impl Clip {
             Some(entry) if cause.is_temporary() && entry.backoff.tries() < TRIES => {
                 let wait = entry.backoff.wait(Some(cause), Duration::ZERO, most);
                 self.counters.unreachable += entry.queue.len() as u64;
-                entry.queue.clear();
+                for packet in entry.queue.drain(..) {
+                    self.discards.note(Discard::Unreachable, &packet);
+                }
                 (entry.conn, entry.hold) = (None, Some(now + wait));
             }
             _ => self.give_up(ip, now),

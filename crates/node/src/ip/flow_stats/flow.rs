@@ -2,10 +2,11 @@
 
 use super::stream::Stream;
 use super::{Census, FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
-use crate::ip::books::{Place, Refusal};
+use crate::ip::books::{Cause, Place, Refusal};
 use crate::ip::emodel::Quality;
 use crate::ip::meter::{FlowId, FlowSpec, PacketKey, Path, Sample};
 use crate::ip::stats::Distribution;
+use aerostat_proto::discard::Discard;
 use aerostat_proto::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -179,8 +180,12 @@ impl Flow {
     /// A packet, or a cell of it, was discarded.
     pub(super) fn lost(&mut self, key: PacketKey, place: Place, at: Instant) {
         let known = self.by_key.get(&key);
+        // A member of an ELAN that leaves a flooded frame alone is a place of loss only if there is no other.
+        let rank = |place: Place, at| (place.cause == Cause::Service(Discard::NotForUs), at);
         if let Some(sent) = known.and_then(|index| self.outstanding.get_mut(index))
-            && sent.lost.is_none_or(|(_, first)| at < first)
+            && sent
+                .lost
+                .is_none_or(|(before, first)| rank(place, at) < rank(before, first))
         {
             sent.lost = Some((place, at));
         }

@@ -319,6 +319,7 @@ impl Forwarder {
         }
         if data.lecid == self.lecid && self.lecid != 0 {
             self.counters.echoes += 1;
+            self.discards.note(Discard::NotForUs, sdu);
             return;
         }
         let old = usage.heard.get(&data.source);
