@@ -71,15 +71,17 @@ impl<'a> Builder<'a> {
     /// A builder for `lab`; `seed` feeds every random stream of every node.
     #[must_use]
     pub fn new(lab: &'a Lab, seed: u64, flavour: Flavour) -> Self {
-        Self {
+        let mut builder = Self {
             lab,
             seed,
             flavour,
-            flows: flow_specs(lab),
+            flows: Vec::new(),
             split: false,
             routing: Routing::new(lab),
             scale: Scale::of(lab),
-        }
+        };
+        builder.flows = flow_specs(lab, |id| builder.is_kernel(id));
+        builder
     }
 
     /// With daemons of MPOA clients, LANE clients and LANE servers in processes of their own, which the driver must provide.

@@ -11,8 +11,9 @@ const FIRST_SINK_PORT: u16 = 5001;
 /// First port of a flow's sender.
 const FIRST_SOURCE_PORT: u16 = 40_001;
 
-/// What is measured: each flow of the lab, told from others by its ports.
-pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
+/// What is measured: each flow of the lab, told from others by its ports, and pings by their identifiers. Those of a kernel's
+/// ping, if `kernel` says that a node has one, are not known.
+pub(super) fn flow_specs(lab: &Lab, kernel: impl Fn(NodeId) -> bool) -> Vec<FlowSpec> {
     let flows = lab.traffic.iter().enumerate().map(|(index, flow)| {
         let protocol = match flow.kind {
             FlowKind::Tcp { .. } | FlowKind::Rr { .. } => Protocol::Tcp,
@@ -20,6 +21,8 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
             FlowKind::Ping { .. } => Protocol::Icmp,
         };
         let ports = flow_ports(flow, index);
+        let ident = AppId(2 * index as u32).port();
+        let ident = Some(ident).filter(|_| !kernel(flow.from));
         FlowSpec {
             name: flow.name.clone(),
             source: match lab.behind(flow.from, flow.segment[0]) {
@@ -28,7 +31,7 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
             },
             destination: flow.destination,
             protocol,
-            source_port: ports.map(|[source, _]| source),
+            source_port: ports.map_or(ident, |[source, _]| Some(source)),
             destination_port: ports.map(|[_, sink]| sink),
             voice: flow.voice,
         }

@@ -270,11 +270,12 @@ pub(super) fn look(packet: &[u8]) -> Option<Seen> {
                 0 => true,
                 _ => return None,
             };
+            let ident = u16_at(body, 4)?;
             seen.protocol = Protocol::Icmp;
-            (seen.source_port, seen.destination_port) = (0, 0);
+            (seen.source_port, seen.destination_port) = (ident, 0);
             seen.payload = octets.checked_sub(8)? as u32;
             seen.key = PacketKey::Echo {
-                ident: u16_at(body, 4)?,
+                ident,
                 sequence: u16_at(body, 6)?,
             };
             Some(seen)

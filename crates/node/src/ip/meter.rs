@@ -71,7 +71,7 @@ pub struct FlowSpec {
     pub destination: Ipv4Addr,
     /// Protocol.
     pub protocol: Protocol,
-    /// Source port; `None`: any, and always for ICMP.
+    /// Source port, or identifier of echo requests; `None`: any.
     pub source_port: Option<u16>,
     /// Destination port; `None`: any, and always for ICMP.
     pub destination_port: Option<u16>,

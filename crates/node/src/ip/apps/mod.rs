@@ -52,6 +52,14 @@ pub enum AppCommand {
     Forget(AppId),
 }
 
+impl AppId {
+    /// The port of the dynamic range that a program gets if it names none, and the identifier of its echo requests.
+    #[must_use]
+    pub const fn port(self) -> u16 {
+        FIRST_DYNAMIC_PORT + (self.0 % 16384) as u16
+    }
+}
+
 /// A program to run.
 #[derive(Clone, Debug)]
 pub struct AppSpec {
@@ -324,7 +332,7 @@ impl App {
 }
 
 fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Program>, Refused> {
-    let dynamic = FIRST_DYNAMIC_PORT + (id.0 % 16384) as u16;
+    let dynamic = id.port();
     let fits = |payload: usize| payload.saturating_add(IP_UDP_HEADERS) <= config.mtu;
     match kind {
         AppKind::Ping {
