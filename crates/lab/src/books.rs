@@ -97,7 +97,7 @@ impl Lab {
             ));
         }
         if offered == 0 {
-            let tcp = matches!(flow.kind, FlowKind::Tcp { .. } | FlowKind::Rr { .. });
+            let tcp = matches!(flow.kind, FlowKind::Tcp | FlowKind::Rr { .. });
             let why = if tcp { ": no connection" } else { "" };
             return Some(format!("traffic {name} never sent anything{why}"));
         }
@@ -117,7 +117,7 @@ impl Lab {
                 "traffic {name}: {unexplained} packets are gone without a trace"
             ));
         }
-        let elastic = matches!(flow.kind, FlowKind::Tcp { .. } | FlowKind::Rr { .. });
+        let elastic = matches!(flow.kind, FlowKind::Tcp | FlowKind::Rr { .. });
         let refused = report.sum(PathReport::refused_packets);
         (!elastic && (refused > 0 || lost * ONE_IN > offered))
             .then(|| format!("traffic {name} lost {lost} of {offered} packets{why}"))

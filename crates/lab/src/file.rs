@@ -369,7 +369,7 @@ section! {
         /// With tick: time between datagrams of one tick; default 0s.
         spacing: Option<At<Time>>,
         /// Octets of payload: of a datagram (24 to 65507, and not above the MTU less 28) or an echo (0 to 65507, as well), or of a
-        /// request (1 to 1048576; tcp takes the same and ignores it); default: tcp 8192, udp 1000, ping 56, rr 1.
+        /// request (1 to 1048576); default: udp 1000, ping 56, rr 1. It has no effect on tcp, which warns.
         size: Option<At<Octets>>,
         /// When it starts; default: as soon as both its hosts have joined their networks.
         start: Option<At<Time>>,

@@ -248,14 +248,14 @@ fn of_flow(lab: &Lab, flow: &Flow) -> Value {
     };
     let [from, to] = lab.ends_of(flow);
     let (kind, size, rate, poisson) = match flow.kind {
-        FlowKind::Tcp { size } => ("tcp", size, None, None),
+        FlowKind::Tcp => ("tcp", None, None, None),
         FlowKind::Udp {
             size,
             rate: r,
             poisson,
-        } => ("udp", size, Some(rate(r)), Some(poisson)),
-        FlowKind::Ping { size, rate: r } => ("ping", size, Some(rate(r)), None),
-        FlowKind::Rr { size } => ("rr", size, None, None),
+        } => ("udp", Some(size), Some(rate(r)), Some(poisson)),
+        FlowKind::Ping { size, rate: r } => ("ping", Some(size), Some(rate(r)), None),
+        FlowKind::Rr { size } => ("rr", Some(size), None, None),
     };
     json!({
         "from": from,

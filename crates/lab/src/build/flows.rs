@@ -16,7 +16,7 @@ const FIRST_SOURCE_PORT: u16 = 40_001;
 pub(super) fn flow_specs(lab: &Lab, kernel: impl Fn(NodeId) -> bool) -> Vec<FlowSpec> {
     let flows = lab.traffic.iter().enumerate().map(|(index, flow)| {
         let protocol = match flow.kind {
-            FlowKind::Tcp { .. } | FlowKind::Rr { .. } => Protocol::Tcp,
+            FlowKind::Tcp | FlowKind::Rr { .. } => Protocol::Tcp,
             FlowKind::Udp { .. } => Protocol::Udp,
             FlowKind::Ping { .. } => Protocol::Icmp,
         };
@@ -67,7 +67,7 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
         let [source, sink] = flow_ports(flow, index).unwrap_or_default();
         let (to, local_port) = (flow.destination, Some(source));
         let (sender, receiver) = match flow.kind {
-            FlowKind::Tcp { .. } => (
+            FlowKind::Tcp => (
                 AppKind::TcpSource {
                     to,
                     port: sink,

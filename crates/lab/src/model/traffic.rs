@@ -58,10 +58,7 @@ pub struct Ticks {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowKind {
     /// One TCP connection that sends as fast as it can.
-    Tcp {
-        /// Octets per write of the application.
-        size: usize,
-    },
+    Tcp,
     /// UDP datagrams.
     Udp {
         /// Octets of UDP payload, 24..=65507.

@@ -123,9 +123,16 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             format!("the size of this traffic is {min} to {max} octets"),
         );
     }
+    if let Some(given) = section.size.as_ref().filter(|_| kind == Kind::Tcp) {
+        d.warning(
+            given.at,
+            "size has no effect on tcp, which always writes as much as its socket takes",
+        )
+        .hint("leave it out; kind: rr writes messages of a size");
+    }
     let rate = section.rate.as_ref().map(|rate| rate.value.0);
     Some(match kind {
-        Kind::Tcp => FlowKind::Tcp { size: size(8192) },
+        Kind::Tcp => FlowKind::Tcp,
         Kind::Rr => FlowKind::Rr { size: size(1) },
         Kind::Voice => FlowKind::Udp {
             size: emodel::PAYLOAD,
