@@ -84,7 +84,7 @@ impl Distribution {
 
     /// The value that `per_mille` of the values do not exceed, ns; never below the minimum or above the maximum.
     #[must_use]
-    pub fn percentile_ns(&self, per_mille: u64) -> u64 {
+    pub(super) fn percentile_ns(&self, per_mille: u64) -> u64 {
         let rank = (self.count * per_mille).div_ceil(1000).max(1);
         let mut seen = 0;
         for (&number, bucket) in &self.buckets {

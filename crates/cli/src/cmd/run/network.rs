@@ -4,7 +4,6 @@ use aerostat_lab::Lab;
 use aerostat_lab::circuits::{Circuit, Circuits, LinkWay, PolicerState, Queue};
 use aerostat_lab::model::NodeId;
 use aerostat_node::atm::{CellCounters, DropReason};
-use aerostat_node::ip::stats::Distribution;
 use serde_json::{Value, json};
 
 /// One object per direction of a connection and receiver.
@@ -62,14 +61,8 @@ fn name(lab: &Lab, node: NodeId) -> &str {
     &lab.node(node).name
 }
 
-/// A percentile of a distribution, in microseconds.
-fn percentile(of: &Distribution, per_mille: u64) -> f64 {
-    of.percentile_ns(per_mille) as f64 / 1e3
-}
-
 fn ctd(circuit: &Circuit) -> Value {
-    let of = &circuit.transfer;
-    let summary = of.summary();
+    let summary = circuit.transfer.summary();
     if summary.count == 0 {
         return Value::Null;
     }
@@ -77,9 +70,9 @@ fn ctd(circuit: &Circuit) -> Value {
         "cells": summary.count,
         "min": summary.min_us,
         "mean": summary.mean_us,
-        "p50": percentile(of, 500),
-        "p99": percentile(of, 990),
-        "p99_9": percentile(of, 999),
+        "p50": summary.p50_us,
+        "p99": summary.p99_us,
+        "p99_9": summary.p999_us,
         "max": summary.max_us,
         "standard_deviation": summary.std_dev_us,
     })
@@ -87,17 +80,16 @@ fn ctd(circuit: &Circuit) -> Value {
 
 /// Delay variation is what a cell takes longer than the fastest one.
 fn cdv(circuit: &Circuit) -> Value {
-    let of = &circuit.transfer;
-    let summary = of.summary();
+    let summary = circuit.transfer.summary();
     if summary.count == 0 {
         return Value::Null;
     }
     let above = |us: f64| us - summary.min_us;
     json!({
         "mean": above(summary.mean_us),
-        "p50": above(percentile(of, 500)),
-        "p99": above(percentile(of, 990)),
-        "p99_9": above(percentile(of, 999)),
+        "p50": above(summary.p50_us),
+        "p99": above(summary.p99_us),
+        "p99_9": above(summary.p999_us),
         "max": above(summary.max_us),
     })
 }
