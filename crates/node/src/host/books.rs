@@ -4,8 +4,11 @@ use super::{Host, HostOutput, Ip, Service};
 use crate::ip::apps::AppId;
 use crate::ip::apps::Offer;
 use crate::ip::books::Cause;
+use crate::ip::meter::{Sample, Side};
+use crate::ip::stack::Stack;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::{AtmRequest, Instant};
+use std::collections::VecDeque;
 
 impl Host {
     /// From now on the host says what packets it gives up, and when it has joined.
@@ -104,6 +107,22 @@ impl Host {
         if let Some(sample) = self.meter.offered(app, offer, now) {
             self.out.push_back(HostOutput::Sample(sample));
         }
+    }
+
+    /// Tells that a packet of a flow has come to an IP stack: it is delivered unless an embedded stack has nobody who listens.
+    pub(super) fn arrived(
+        out: &mut VecDeque<HostOutput>,
+        sample: Sample,
+        frame: &[u8],
+        stack: Option<&Stack>,
+    ) {
+        let heard = stack.is_none_or(|stack| stack.hears(frame));
+        out.push_back(if heard || sample.side != Side::Received {
+            HostOutput::Sample(sample)
+        } else {
+            let head = frame.get(..HEAD).unwrap_or(frame);
+            HostOutput::Lost(Cause::Receiver, head.to_vec())
+        });
     }
 
     /// Tells if the host has joined, or is not a member any more.

@@ -81,6 +81,14 @@ impl Ip {
         }
     }
 
+    /// The stack of an embedded host.
+    pub(super) fn stack(&self) -> Option<&Stack> {
+        match self {
+            Self::Stack(stack) => Some(stack),
+            Self::None | Self::Router(_) | Self::Kernel | Self::KernelRouter(_) => None,
+        }
+    }
+
     /// The embedded router, also where it only answers questions.
     #[must_use]
     pub fn router(&self) -> Option<&Router> {

@@ -548,7 +548,7 @@ impl Host {
             return;
         }
         if let Some(sample) = self.meter.received(&frame, path, now) {
-            self.out.push_back(HostOutput::Sample(sample));
+            Self::arrived(&mut self.out, sample, &frame, self.ip.stack());
         }
         if path == Path::Lane {
             self.show_routed(itf, &frame, now);

@@ -299,7 +299,7 @@ impl Host {
                 From::Host(..) => Path::Lane,
             };
             if let Some(sample) = host.meter.received(&frame, path, now) {
-                self.out.push_back(HostOutput::Sample(sample));
+                Self::arrived(&mut self.out, sample, &frame, Some(&host.stack));
             }
             let _ = host.stack.handle_input(StackInput::Frame(&frame), now);
         }
@@ -322,7 +322,7 @@ impl Host {
         if to == own || to.is_group() {
             let copy = frame.clone();
             if let Some(sample) = self.meter.received(&copy, Path::Lane, now) {
-                self.out.push_back(HostOutput::Sample(sample));
+                Self::arrived(&mut self.out, sample, &copy, self.ip.stack());
             }
             if let Some(frame) = self.ip.receive(0, copy, now) {
                 self.out.push_back(HostOutput::Frame { itf: 0, frame });

@@ -54,7 +54,7 @@ pub enum Cause {
     Router(router::DropReason),
     /// The cable of an Ethernet segment had no room.
     Segment,
-    /// The receiving host took it for no packet of its own.
+    /// No program of the receiving host listens at the port.
     Receiver,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Cause {
                 router::DropReason::NoNeighbour | router::DropReason::ArpQueueFull => "ARP",
             },
             Self::Segment => "Ethernet segment full",
-            Self::Receiver => "receiver",
+            Self::Receiver => "nobody listens",
         })
     }
 }

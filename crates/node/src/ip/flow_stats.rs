@@ -6,7 +6,7 @@
 //! - *offered*: packets that the sending program made; of TCP, segments with payload that the sender's stack made;
 //! - *refused*: of these, what the sender's stack did not take, by reason; `offered = sent + refused`;
 //! - *sent*: what it took, also if it still waits there for ARP, or dies there; `sent = delivered + lost + under way`;
-//! - *delivered*: packets that reached the receiver's IP stack;
+//! - *delivered*: packets that reached the receiver's IP stack; datagrams only if a program listens there, as far as is known;
 //! - *lost*: by the place where the first cell, or the whole packet, was discarded. A packet of which another copy arrives is
 //!   not lost. *Unexplained* is what is not there any more although nobody said that it was discarded: always 0 in virtual
 //!   time;

@@ -37,9 +37,10 @@ use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use device::Queues;
 use link::{Link, LinkOutput};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
-use smoltcp::socket::tcp;
+use smoltcp::socket::{Socket, tcp};
 use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, Ipv4Cidr, Ipv4Packet,
+    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, IpProtocol,
+    Ipv4Cidr, Ipv4Packet, UdpPacket,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -244,6 +245,18 @@ impl Stack {
     /// The results of all programs so far.
     pub fn reports(&self) -> impl Iterator<Item = (AppId, AppResult)> {
         self.apps.iter().map(|(id, app)| (*id, app.result()))
+    }
+
+    /// False if a frame holds a datagram for which no program listens: it will be answered by ICMP port unreachable.
+    #[must_use]
+    pub fn hears(&self, frame: &[u8]) -> bool {
+        let Some(port) = destination_port(frame) else {
+            return true;
+        };
+        self.sockets.iter().any(|(_, socket)| match socket {
+            Socket::Udp(socket) => socket.endpoint().port == port,
+            _ => false,
+        })
     }
 
     fn command(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
@@ -466,6 +479,15 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
         return Err(Refused("a TCP buffer holds at most 1 GiB"));
     }
     Ok(())
+}
+
+/// The port of a UDP datagram in an Ethernet frame, if it is one.
+fn destination_port(frame: &[u8]) -> Option<u16> {
+    let frame = EthernetFrame::new_checked(frame).ok()?;
+    let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
+    let datagram = packet.next_header() == IpProtocol::Udp;
+    let datagram = datagram.then(|| UdpPacket::new_checked(packet.payload()))?;
+    Some(datagram.ok()?.dst_port())
 }
 
 fn is_unicast(address: Ipv4Addr) -> bool {
