@@ -4,6 +4,7 @@
 
 mod back_pressure;
 mod bench;
+mod books;
 mod bridges;
 mod check;
 mod clip;
@@ -14,6 +15,7 @@ mod joins;
 mod keys;
 mod labs;
 mod lane;
+mod losses;
 mod nhrp;
 mod policing;
 mod random;

@@ -1,0 +1,122 @@
+//! An independent checker of the books: random labs run as `aerostat run` runs them, with captures of every link end. What the
+//! results say of each flow is held against the packets in the captures, and what ports, fabrics, adapters and links have
+//! counted is held against each other.
+//!
+//! `AEROSTAT_CASES` is the number of labs, `AEROSTAT_SEED` the seed of the first.
+
+mod captures;
+mod cells;
+mod flows;
+mod labs;
+
+use aerostat_lab::model::Lab;
+use aerostat_lab::report::RunReport;
+use aerostat_sim::run::LabRun;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::path::PathBuf;
+
+/// Labs of a usual run.
+const CASES: u64 = 24;
+
+/// Runs a lab with captures, checks its cells, and gives what it has found and what was captured.
+fn run(lab: &Lab) -> Result<(RunReport, Vec<captures::Sightings>), String> {
+    let directory = Directory::new();
+    let mut watcher = ();
+    let mut running = LabRun::new(lab, &mut watcher);
+    let failed = |error: std::io::Error| error.to_string();
+    running.capture_into(&directory.0).map_err(failed)?;
+    running.start();
+    loop {
+        let end = running.end();
+        running.run_until(end);
+        if running.end() <= end {
+            break;
+        }
+    }
+    cells::check(lab, running.world())?;
+    let report = running.finish().map_err(failed)?;
+    Ok((report, captures::read(lab, &directory.0)))
+}
+
+/// A directory for one run's captures.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("aerostat-books-{}-{number}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Everything that is wrong with the books of a lab; `Ok(false)` if it is no lab.
+fn check(text: &str) -> Result<bool, String> {
+    let lab = match aerostat_lab::parse("random", text, &[]) {
+        Ok(checked) => checked.lab,
+        Err(_) => return Ok(false),
+    };
+    let (report, seen) = run(&lab)?;
+    let mistakes = flows::mistakes(&lab, &report, &seen);
+    if mistakes.is_empty() {
+        Ok(true)
+    } else {
+        Err(mistakes.join("\n"))
+    }
+}
+
+/// The lab of a seed.
+fn lab_of(seed: u64) -> String {
+    let mut octets = [0; 32];
+    octets[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &octets);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let tree = labs::labs().new_tree(&mut runner).expect("no filters");
+    tree.current().file()
+}
+
+/// Labs of seeds from `AEROSTAT_SEED` on.
+#[test]
+fn books_of_random_labs_balance_and_agree_with_captures_and_cell_counters() {
+    let number = |name, default| match std::env::var(name) {
+        Ok(text) => text.parse().expect("a number"),
+        Err(_) => default,
+    };
+    let (cases, first) = (number("AEROSTAT_CASES", CASES), number("AEROSTAT_SEED", 0));
+    let (mut failures, mut valid) = (Vec::new(), 0);
+    for seed in first..first + cases {
+        let text = lab_of(seed);
+        match check(&text) {
+            Ok(lab) => valid += u64::from(lab),
+            Err(why) => failures.push(format!("# seed {seed}\n{text}\n{why}")),
+        }
+    }
+    let count = failures.len();
+    assert!(
+        failures.is_empty(),
+        "{}\n{count} of {cases}",
+        failures.join("\n")
+    );
+    assert!(valid * 10 >= cases * 8, "only {valid} of {cases} are labs");
+}
+
+/// A lab of a file, for whoever looks at a failure: `AEROSTAT_LAB=FILE cargo test -p aerostat-sim --test it books::a_named_lab`.
+#[test]
+fn a_named_lab() {
+    let Some(file) = std::env::var_os("AEROSTAT_LAB") else {
+        return;
+    };
+    let text = std::fs::read_to_string(file).expect("a lab file");
+    match check(&text) {
+        Ok(lab) => assert!(lab, "not a lab"),
+        Err(why) => panic!("{why}"),
+    }
+}
