@@ -1,5 +1,6 @@
 //! The command as its users meet it: what it prints where, and how it ends.
 
+mod books;
 mod bridges;
 mod captures;
 mod clip;
