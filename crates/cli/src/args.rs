@@ -429,9 +429,9 @@ impl InspectFormat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every packet is recorded once, where it enters the link; its direction is seen from the link's first node. With
---both-ends each end is an interface of its own: a packet that arrives is there twice, and what a switch or host discards
-on arrival can be seen.
+Every packet is recorded once, when it has entered the link; what the port in front of the link discards is not there. Its
+direction is seen from the link's first node. With --both-ends each end is an interface of its own: a packet that arrives is
+there twice, and what a switch or host discards on arrival can be seen.
 
 Examples:
   aerostat capture -w campus.pcapng

@@ -1,18 +1,24 @@
 //! Captures while packets pass: pcapng for each client that asked.
 //!
-//! **Where.** A tap stands at each link and sees every packet once, where it enters the link: its time is that of the
-//! sender, and what the sender's queue discards is seen, too. Directions are those of the link's first end. Two taps per
-//! link, one at each end, see what arrives as well, and what is discarded on arrival ([`Form::both_ends`]).
+//! **Where.** A tap stands at each link and sees every packet once, where it enters the link; what a queue in front of the link
+//! discards it never sees. Directions are those of the link's first end. Two taps per link, one at each end, see what arrives
+//! as well, and what is discarded on arrival ([`Form::both_ends`]).
 //!
-//! **What.** Whole PDUs; or cells ([`Form::cells`]), each at its own time on the line, with those of OAM. A PDU whose cells
-//! leave in several runs (behind a switch that interleaves) is seen by a tap for cells only.
+//! **What.** What a receiver on the line can put together: PDUs, whether their cells come in a row or between others. A PDU of
+//! which a queue discarded some cells is none of them. Or cells ([`Form::cells`]), each at its own time on the line, with those
+//! of OAM.
+//!
+//! **When.** The network in real time moves the cells of a PDU as a run; the time of a PDU is when the first cell of its last
+//! run leaves the port.
 //!
 //! What a client is too slow to take is left out, and an interface statistics block says how much that was.
 
 use aerostat_lab::model::{Lab, LinkId};
-use aerostat_node::atm::{CellRun, DropReason};
+use aerostat_node::atm::{CellRun, DropReason, Pdu, RunReassembler};
 use aerostat_proto::{Duration, Instant};
+use aerostat_wire::Vc;
 use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -73,11 +79,42 @@ struct Capture {
     form: Form,
     /// With one tap per link its first end stands for it. The time is that of one cell.
     interfaces: Vec<(End, InterfaceId, Duration)>,
+    /// PDUs of which cells are still to come, by tap, direction and connection: at most as many as the links have connections.
+    assembly: BTreeMap<(InterfaceId, bool, Vc), Assembly>,
     chunks: SyncSender<Vec<u8>>,
     epoch_ns: u64,
     dropped: u64,
     /// Of these, how many the stream itself tells about.
     told: u64,
+}
+
+/// Puts the PDUs of a connection together, as a receiver at the tap would.
+#[derive(Debug)]
+struct Assembly {
+    cells: RunReassembler,
+    /// Why cells of the present PDU were dropped on arrival.
+    dropped: Option<DropReason>,
+}
+
+impl Assembly {
+    fn new() -> Self {
+        Self {
+            cells: RunReassembler::new(0),
+            dropped: None,
+        }
+    }
+    /// Takes cells; gives the PDU that they complete, whether a cell of it had CLP 1, and why it was dropped on arrival.
+    fn take(
+        &mut self,
+        run: &CellRun,
+        dropped: Option<DropReason>,
+    ) -> Option<(Pdu, bool, Option<DropReason>)> {
+        self.dropped = self.dropped.or(dropped);
+        let ended = self.cells.push(run.clone())?;
+        let dropped = self.dropped.take();
+        let received = ended.ok()?;
+        Some((received.pdu, received.clp, dropped))
+    }
 }
 
 impl Captures {
@@ -128,6 +165,7 @@ impl Captures {
             file,
             form,
             interfaces,
+            assembly: BTreeMap::new(),
             chunks,
             epoch_ns,
             dropped: 0,
@@ -183,7 +221,15 @@ impl Captures {
             || self.ladders.iter().any(|ladder| ladder.watches(end))
     }
 
-    /// Records cells that pass, or are dropped at, an end, the first of them at `now`.
+    /// Cells that a queue in front of an end has discarded: they are on no link, so only message ladders tell of them.
+    pub(crate) fn refused(&mut self, end: End, run: &CellRun, reason: DropReason, now: Instant) {
+        if let Some(pdu) = run.whole_pdu() {
+            let (sdu, sent) = ((run.vc, pdu.sdu()), Direction::Sent);
+            self.keep_ladders(|ladder| ladder.sdu(end, sent, sdu, Some(reason), now));
+        }
+    }
+
+    /// Records cells that pass an end, or are dropped as they arrive there, the first of them at `now`.
     pub(crate) fn packet(
         &mut self,
         end: End,
@@ -249,8 +295,8 @@ impl Capture {
             return true;
         };
         let time_ns = self.epoch_ns + now.as_nanos();
-        let dropped = dropped.map(|reason| reason.text());
         let written = if self.form.cells {
+            let dropped = dropped.map(|reason| reason.text());
             self.tell_missing(interface, time_ns);
             let each = u64::try_from(cell.as_nanos()).unwrap_or(u64::MAX);
             run.to_cells()
@@ -266,7 +312,9 @@ impl Capture {
                     })
                 })
         } else {
-            let Some(pdu) = run.whole_pdu() else {
+            let key = (interface, direction == Direction::Sent, run.vc);
+            let assembly = self.assembly.entry(key).or_insert_with(Assembly::new);
+            let Some((pdu, clp, dropped)) = assembly.take(run, dropped) else {
                 return true;
             };
             self.tell_missing(interface, time_ns);
@@ -275,10 +323,10 @@ impl Capture {
                 time_ns,
                 direction,
                 vc: run.vc,
-                clp: run.clp,
+                clp,
                 uu: pdu.uu(),
                 sdu: pdu.sdu(),
-                dropped,
+                dropped: dropped.map(|reason| reason.text()),
             })
         };
         written.is_ok() && self.pass_on()

@@ -618,10 +618,10 @@ impl World {
     }
 
     fn depart(&mut self, line: usize, departure: Departure, now: Instant) {
-        let run = departure.run;
+        let (run, start) = (departure.run, departure.start);
         let reason = (!self.lines[line].up).then_some(DropReason::LinkDown);
         self.captures
-            .packet(End::sender(line), Direction::Sent, &run, reason, now);
+            .packet(End::sender(line), Direction::Sent, &run, reason, start);
         if let Some(cause) = self.lines[line].take(run.count) {
             return self.lose(self.place_on(line, cause), &run, now);
         }

@@ -47,7 +47,7 @@ impl<W: Write> Capture<W> {
         self.ends.insert(end, (interface, Seen::Both));
         Ok(())
     }
-    /// Adds a link as one interface of this name: every packet once, where it enters the link. Directions are those of the
+    /// Adds a link as one interface of this name: every packet once, when it has entered the link. Directions are those of the
     /// first end.
     ///
     /// # Errors
@@ -59,11 +59,14 @@ impl<W: Write> Capture<W> {
         }
         Ok(())
     }
-    /// Writes a packet, if its link end is in this file.
+    /// Writes a packet, if its link end is in this file and it was on the link: what a port discards never enters one.
     ///
     /// # Errors
     /// Those of the file.
     pub fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        if packet.never_left() {
+            return Ok(());
+        }
         let Some((interface, seen)) = self.ends.get(&packet.end) else {
             return Ok(());
         };

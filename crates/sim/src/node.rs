@@ -91,6 +91,14 @@ pub struct Packet<'a> {
     pub dropped: Option<DropReason>,
 }
 
+impl Packet<'_> {
+    /// True if the port in front of the link discarded it, wholly or in part: nobody on the link could put it together.
+    #[must_use]
+    pub const fn never_left(&self) -> bool {
+        matches!(self.direction, Direction::Sent) && self.dropped.is_some()
+    }
+}
+
 /// Who watches a world. Every method may be left out.
 pub trait Observer<E> {
     /// A node tells its story.

@@ -32,7 +32,7 @@ pub enum Direction {
 }
 
 /// An interface of a capture, from [`PcapNg::interface`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterfaceId(u32);
 
 /// One SDU on its way.

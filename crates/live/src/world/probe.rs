@@ -62,9 +62,7 @@ impl World {
             };
             let mut lost = run.clone();
             lost.vc = self.label_at(node, PortVc::new(port, run.vc), out);
-            let end = End::sender(line);
-            self.captures
-                .packet(end, Direction::Sent, &lost, Some(reason), now);
+            self.captures.refused(End::sender(line), &lost, reason, now);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The network of a lab under a driver in virtual time: the same code that runs in real time, without waiting.
 
 mod books;
+mod captures;
 mod policing;
 
 use aerostat_lab::Lab;

@@ -6,6 +6,7 @@ mod back_pressure;
 mod bench;
 mod books;
 mod bridges;
+mod captures;
 mod check;
 mod clip;
 mod cuts;
