@@ -33,9 +33,9 @@ pub struct RunReport {
 pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
 
 /// State that the report shows of each node.
-const SHOWN: [&str; 13] = [
-    "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "mps", "clip", "nhrp", "sockets",
-    "bridge",
+const SHOWN: [&str; 14] = [
+    "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "qos", "mps", "clip", "nhrp",
+    "sockets", "bridge",
 ];
 
 /// State of every node as of now.

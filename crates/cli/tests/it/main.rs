@@ -27,6 +27,7 @@ mod stuck;
 mod tidy;
 mod up_results;
 mod wireshark;
+mod words;
 
 use std::io::Read as _;
 use std::path::PathBuf;

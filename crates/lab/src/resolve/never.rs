@@ -4,7 +4,7 @@ use super::outside;
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{FaultFile, HostFile, LabFile, MpoaFile, Time};
-use crate::model::{Elan, ElanId, Lab};
+use crate::model::{Elan, ElanId, Lab, NodeId, NodeKind};
 use aerostat_proto::Duration;
 use std::net::SocketAddr;
 
@@ -102,16 +102,46 @@ fn no_way(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagno
         return;
     };
     let on_it = |node: &crate::model::Node| node.lecs().iter().any(|lec| lec.elan == id);
-    let members = lab.nodes.iter().filter(|node| on_it(node)).count();
+    let members: Vec<NodeId> = lab
+        .nodes()
+        .filter(|(_, node)| on_it(node))
+        .map(|(id, _)| id)
+        .collect();
     let known = lis.next_hops.iter().any(|hop| hop.address.is_some());
-    let mut ends = lab.pvcs.iter().flat_map(|pvc| pvc.ends);
-    let permanent = ends.any(|(node, _)| on_it(lab.node(node)));
-    if members < 2 || !lis.servers.is_empty() || known || permanent {
+    if members.len() < 2 || !lis.servers.is_empty() || known {
+        return;
+    }
+    // A permanent connection leads to another member, or out of the lab.
+    let leads =
+        |id: NodeId| on_it(lab.node(id)) || matches!(lab.node(id).kind, NodeKind::Outside(_));
+    let connected = |member: NodeId| {
+        let mut pvcs = lab.pvcs.iter().map(|pvc| pvc.ends.map(|(node, _)| node));
+        pvcs.any(|[a, b]| (a == member && leads(b)) || (b == member && leads(a)))
+    };
+    let names = members.iter().filter(|member| !connected(**member));
+    let names: Vec<&str> = names
+        .map(|member| lab.node(*member).name.as_str())
+        .collect();
+    if names.is_empty() {
         return;
     }
     let mut table = file.clip.iter().flat_map(|table| &table.0);
     if let Some((name, _)) = table.find(|(name, _)| name.value.0 == elan.name) {
-        let text = format!("the members of {} have no way to each other", elan.name);
+        let elan = &elan.name;
+        let text = match &names[..] {
+            all if all.len() == members.len() => {
+                format!("the members of {elan} have no way to each other")
+            }
+            [one] => format!("{one} has no way to the other members of {elan}"),
+            [first, .., last] if names.len() > 5 => {
+                let count = names.len();
+                format!("{count} members of {elan} have no way to the others: {first} to {last}")
+            }
+            some => {
+                let some = some.join(", ");
+                format!("some members of {elan} have no way to the others: {some}")
+            }
+        };
         d.warning(name.at, text).hint(
             "give it a 'server:', 'next_hops:' with addresses, or 'pvcs:' between its members",
         );
@@ -167,6 +197,11 @@ mod tests {
         );
         let clip = "switches: { s: {} }\nclip: { w: { subnet: 10.5.0.0/24 } }\n\
             hosts: { p: { on: s, elan: w, ip: 10.5.0.1 }, q: { on: s, elan: w, ip: 10.5.0.2 } }\n";
+        let three = clip.replace(
+            "hosts: {",
+            "hosts: { o: { on: s, elan: w, ip: 10.5.0.3 }, other: { on: s, elan: v, ip: 10.6.0.1 },",
+        );
+        let three = three.replace("clip: {", "clip: { v: { subnet: 10.6.0.0/24 },");
         let no_router = SMALL.replace(
             "routers: { r: { on: s2, elans: { a: 10.1.0.1, b: 10.2.0.1 } } }\n",
             "",
@@ -198,6 +233,14 @@ mod tests {
             ),
             (
                 clip.to_owned(),
+                "the members of w have no way to each other",
+            ),
+            (
+                format!("{three}pvcs: [{{ from: p, vc: 0.100, to: q }}]\n"),
+                "o has no way to the other members of w",
+            ),
+            (
+                format!("{three}pvcs: [{{ from: p, vc: 0.100, to: other }}]\n"),
                 "the members of w have no way to each other",
             ),
             (links(udp), "another link of this lab has this local port"),

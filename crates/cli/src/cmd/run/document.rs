@@ -161,12 +161,17 @@ fn shortcuts(report: &RunReport) -> Vec<Value> {
         for (what, tables) in states {
             for table in tables {
                 match (*what, table.title) {
-                    ("mpc", "ingress") => all.extend(objects(table).map(|row| {
-                        let mut row = row;
-                        row.insert("from".into(), node.clone().into());
-                        row.insert("by".into(), "mpoa".into());
-                        Value::Object(row)
-                    })),
+                    ("mpc", "ingress") => {
+                        all.extend(objects(table).filter(was_asked_for).map(|row| {
+                            let mut row = row;
+                            if row["state"] == COUNTING {
+                                row.insert("holding_s".into(), Value::Null);
+                            }
+                            row.insert("from".into(), node.clone().into());
+                            row.insert("by".into(), "mpoa".into());
+                            Value::Object(row)
+                        }))
+                    }
                     ("nhrp", "ways") => all.extend(objects(table).map(|row| of_way(node, &row))),
                     _ => {}
                 }
@@ -174,6 +179,17 @@ fn shortcuts(report: &RunReport) -> Vec<Value> {
         }
     }
     all
+}
+
+/// State of an entry that counts packets and has asked for nothing, or not again, in the words of Linux.
+const COUNTING: &str = "invalid";
+
+/// False for a destination to which so few packets went that nobody was asked for a shortcut.
+fn was_asked_for(row: &Map<String, Value>) -> bool {
+    let some = |name: &str| row.get(name).and_then(Value::as_u64).is_some_and(|n| n > 0);
+    row.get("state").is_none_or(|state| state != COUNTING)
+        || some("last_code")
+        || some("last_cause")
 }
 
 /// What an NHRP client knows of a destination, in the columns of an MPOA client's ingress cache.

@@ -4,6 +4,7 @@ use super::rounded;
 use crate::output::Rows;
 use aerostat_lab::Lab;
 use aerostat_lab::report::RunReport;
+use aerostat_node::inspect::Value as Cell;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
 use serde_json::{Map, Value, json};
@@ -96,7 +97,43 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab) -> Vec<String> {
         let started = !report.not_started.contains(&flow.flow.0);
         lab.complaint(flow, started)
     });
-    joined.chain(flows).collect()
+    joined.chain(flows).chain(idle_entries(report)).collect()
+}
+
+/// QoS entries of MPOA clients that no packet has fitted.
+fn idle_entries(report: &RunReport) -> impl Iterator<Item = String> + '_ {
+    let nodes = report.nodes.iter();
+    let tables = nodes.flat_map(|(node, states)| {
+        let of_qos = states.iter().filter(|(what, _)| *what == "qos");
+        of_qos.flat_map(move |(_, tables)| tables.iter().map(move |table| (node, table)))
+    });
+    tables.flat_map(|(node, table)| {
+        let at = |name: &str| table.columns.iter().position(|column| *column == name);
+        table.rows.iter().filter_map(move |row| {
+            let cell = |name: &str| at(name).and_then(|at| row.get(at));
+            if cell("packets") != Some(&Cell::Number(0)) {
+                return None;
+            }
+            let text = |name: &str| cell(name).map(ToString::to_string).unwrap_or_default();
+            let end = |ip: &str, port: &str| match text(port).as_str() {
+                "0" => text(ip),
+                port => format!("{}:{port}", text(ip)),
+            };
+            let (from, to) = (end("source", "source_port"), end("destination", "port"));
+            let from = if from == "0.0.0.0" {
+                String::new()
+            } else {
+                from + " "
+            };
+            let protocol = match text("protocol").as_str() {
+                "any" => String::new(),
+                protocol => format!(" {protocol}"),
+            };
+            Some(format!(
+                "{node}: no packet fitted the QoS entry {from}{to}{protocol}"
+            ))
+        })
+    })
 }
 
 fn object(lab: &Lab, flow: &FlowReport, [from, to]: [&str; 2], path: &PathReport) -> Value {

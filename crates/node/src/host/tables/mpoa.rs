@@ -123,9 +123,10 @@ pub(super) fn qos_table(mpc: &mpc::MpcSnapshot) -> Table {
         "rx",
         "flows",
         "fallbacks",
+        "packets",
     ];
     let mut table = Table::new("qos", columns);
-    for QosEntry { filter, qos } in &mpc.qos {
+    for (QosEntry { filter, qos }, packets) in mpc.qos.iter().zip(&mpc.qos_packets) {
         let flows = mpc.ingress.iter();
         let flows = flows.filter(|row| row.filter == Some(*filter));
         table.row(vec![
@@ -138,6 +139,7 @@ pub(super) fn qos_table(mpc: &mpc::MpcSnapshot) -> Table {
             text(qos.rx),
             flows.clone().count().into(),
             flows.filter(|row| row.fallback).count().into(),
+            (*packets).into(),
         ]);
     }
     table

@@ -130,7 +130,9 @@ impl DataPlane {
         if !self.params.detects(destination) || !view.may_take_shortcut() {
             return None;
         }
-        let (filter, qos) = view.class(&self.qos);
+        let class = view.class(&self.qos);
+        self.qos.count(&class);
+        let (filter, qos) = class;
         let key = (known.mps, destination, filter);
         if known.stale && !self.ingress.entries.contains_key(&key) {
             return None;

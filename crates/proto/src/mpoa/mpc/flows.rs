@@ -25,6 +25,8 @@ const fn rank(shape: u8) -> Rank {
 #[derive(Debug, Default)]
 pub(super) struct QosTable {
     shapes: BTreeMap<Rank, BTreeMap<FlowFilter, Qos>>,
+    /// Packets that fitted each entry since it was set.
+    packets: BTreeMap<FlowFilter, u64>,
 }
 
 impl QosTable {
@@ -50,6 +52,7 @@ impl QosTable {
                     all.remove(&filter);
                 }
                 self.shapes.retain(|_, all| !all.is_empty());
+                self.packets.remove(&filter);
             }
         }
         Ok(!same)
@@ -65,6 +68,18 @@ impl QosTable {
             Some((filter, qos)) => (Some(filter), guaranteed(qos)),
             None => (None, None),
         }
+    }
+
+    /// Counts a packet of this class.
+    pub(super) fn count(&mut self, class: &Class) {
+        if let Some(filter) = class.0 {
+            *self.packets.entry(filter).or_default() += 1;
+        }
+    }
+
+    /// Packets that fitted an entry.
+    pub(super) fn packets(&self, filter: &FlowFilter) -> u64 {
+        self.packets.get(filter).copied().unwrap_or(0)
     }
 
     /// Traffic of an entry, if more than best effort.

@@ -124,6 +124,8 @@ pub struct MpcSnapshot {
     pub shortcuts: Vec<ShortcutRow>,
     /// QoS entries, in the order in which packets are matched.
     pub qos: Vec<QosEntry>,
+    /// Packets that fitted each of them, in the same order.
+    pub qos_packets: Vec<u64>,
     /// Counts since the start.
     pub counters: MpcCounters,
 }
@@ -153,6 +155,12 @@ impl Mpc {
             egress: self.egress_rows(now),
             shortcuts: self.shortcut_rows(),
             qos: self.qos_entries().collect(),
+            qos_packets: self
+                .data
+                .qos
+                .iter()
+                .map(|(filter, _)| self.data.qos.packets(&filter))
+                .collect(),
             counters: self.counters().clone(),
         }
     }

@@ -364,7 +364,11 @@ impl Mps {
                 tlvs: vec![device.to_tlv()],
             });
         }
-        let text = format!("MPOA server of {} interfaces", self.config.interfaces.len());
+        let text = format!(
+            "{} of {} interfaces",
+            self.what(),
+            self.config.interfaces.len()
+        );
         self.trace(Trace::milestone("mps.started", text).with("control", self.config.control));
     }
 
@@ -394,7 +398,18 @@ impl Mps {
         self.kept.clear();
         self.faults.clear();
         self.keep_alive_at = None;
-        self.trace(Trace::milestone("mps.stopped", "MPOA server stopped"));
+        let text = format!("{} stopped", self.what());
+        self.trace(Trace::milestone("mps.stopped", text));
+    }
+
+    /// What it is for people: MPOA is for clients of LANE; NHRP alone serves those of Classical IP.
+    fn what(&self) -> &'static str {
+        let is_lane = |wanted: bool| self.config.interfaces.iter().any(|i| i.lane == wanted);
+        match (is_lane(true), is_lane(false)) {
+            (false, true) => "NHRP server",
+            (true, true) => "NHRP and MPOA server",
+            (_, false) => "MPOA server",
+        }
     }
 
     fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {

@@ -433,6 +433,25 @@ pub(super) const TABLES: &[TableInfo] = &[
         ],
     },
     TableInfo {
+        name: "qos.qos",
+        what: "One row for each QoS entry of an MPOA client, in the order in which packets are matched.",
+        columns: &[
+            text("source", "IP address of the sender; `0.0.0.0` is any"),
+            count("source_port", "port of the sender; 0 is any"),
+            text(
+                "destination",
+                "IP address of the receiver; `0.0.0.0` is any",
+            ),
+            count("port", "port of the receiver; 0 is any"),
+            text("protocol", "`any`, or the protocol"),
+            text("tx", "traffic to the receiver, as in qos(7)"),
+            text("rx", "traffic back"),
+            count("flows", "flows that fit it at the end"),
+            count("fallbacks", "those of them that make do with best effort"),
+            count("packets", "packets that fitted it"),
+        ],
+    },
+    TableInfo {
         name: "saal.error codes",
         what: "One row for each SSCOP error code that occurred on a signalling link.",
         columns: &[
