@@ -9,6 +9,7 @@ pub(crate) use manage::*;
 pub(crate) use measure::*;
 pub(crate) use results::*;
 
+use crate::names;
 use crate::output::{Form, Format};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -119,6 +120,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     /// Lab file (NAME.atm.yml), - for standard input
+    #[arg(add = names::files())]
     pub(crate) lab: PathBuf,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
@@ -129,7 +131,7 @@ pub(crate) struct LabArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RunningLab {
     /// Name of the lab, if several are running; may stand before the verb too
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = names::labs())]
     pub(crate) lab: Option<String>,
 }
 
@@ -179,7 +181,7 @@ Examples:
   aerostat run - < labs/two-hosts.atm.yml")]
 pub(crate) struct RunArgs {
     /// Lab file (NAME.atm.yml), - for standard input
-    #[arg(required_unless_present = "schema")]
+    #[arg(required_unless_present = "schema", add = names::files())]
     pub(crate) lab: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]
@@ -204,6 +206,9 @@ pub(crate) struct RunArgs {
     /// Tell no story
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Say once a second how far the run is, also where standard error is no terminal
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) progress: bool,
 }
 
 #[derive(Debug, Args)]
@@ -253,7 +258,7 @@ Examples:
   aerostat down --all")]
 pub(crate) struct DownArgs {
     /// Names of labs; can be left out if one is running
-    #[arg(value_name = "NAME", conflicts_with = "lab")]
+    #[arg(value_name = "NAME", conflicts_with = "lab", add = names::labs())]
     pub(crate) labs: Vec<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -296,6 +301,7 @@ pub(crate) struct DaemonArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DaemonOf {
     /// The host
+    #[arg(add = names::nodes())]
     pub(crate) node: String,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -380,7 +386,7 @@ Examples:
 )]
 pub(crate) struct InspectArgs {
     /// Nodes (all if left out) and kinds of state
-    #[arg(value_name = "NODE or WHAT", required = true)]
+    #[arg(value_name = "NODE or WHAT", required = true, add = names::nodes_and_kinds())]
     pub(crate) nodes_and_kinds: Vec<String>,
     /// With nhrp: why packets for this address take a shortcut or not
     #[arg(long, value_name = "ADDR")]
@@ -440,6 +446,7 @@ Examples:
   aerostat capture -w - | wireshark -k -i -")]
 pub(crate) struct CaptureArgs {
     /// Names of links (see 'aerostat graph'); all if left out
+    #[arg(add = names::links())]
     pub(crate) links: Vec<String>,
     /// File to write, - for standard output
     #[arg(short, long, value_name = "FILE")]
@@ -465,7 +472,7 @@ Examples:
   aerostat trace --story --node urku --no-follow")]
 pub(crate) struct TraceArgs {
     /// Names of links (see 'aerostat graph'); all if left out
-    #[arg(conflicts_with = "story")]
+    #[arg(conflicts_with = "story", add = names::links())]
     pub(crate) links: Vec<String>,
     /// What users send too, not only the messages of protocols
     #[arg(long, conflicts_with = "story")]
@@ -477,7 +484,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, conflicts_with = "output")]
     pub(crate) story: bool,
     /// Only the steps of this node, and the messages that it sends or receives
-    #[arg(long, value_name = "NODE")]
+    #[arg(long, value_name = "NODE", add = names::nodes())]
     pub(crate) node: Option<String>,
     /// Show what has happened so far and return: the last 20000 messages of protocols (8 MiB; of SSCOP polls and ILMI the last
     /// 4096), not what users sent
@@ -512,7 +519,7 @@ Examples:
   aerostat validate --schema")]
 pub(crate) struct ValidateArgs {
     /// Lab files (NAME.atm.yml), - for standard input
-    #[arg(value_name = "LAB", required_unless_present = "schema")]
+    #[arg(value_name = "LAB", required_unless_present = "schema", add = names::files())]
     pub(crate) labs: Vec<PathBuf>,
     /// Change a value of the file before the check
     #[arg(long, value_name = "PATH=VALUE")]
@@ -535,6 +542,7 @@ Examples:
   aerostat exec --lab two-subnets sello -- iperf3 -s")]
 pub(crate) struct ExecArgs {
     /// Kernel host or router
+    #[arg(add = names::hosts())]
     pub(crate) node: String,
     /// Command with its arguments
     #[arg(
@@ -554,6 +562,7 @@ Examples:
   aerostat shell urku")]
 pub(crate) struct ShellArgs {
     /// Kernel host or router
+    #[arg(add = names::hosts())]
     pub(crate) node: String,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -574,6 +583,9 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+The script asks this program while you type, so that it completes the names of running labs, of their nodes and links, too.
+It fits this version of the program alone: best make it anew whenever a shell starts.
+
 Examples:
   aerostat completion bash > ~/.local/share/bash-completion/completions/aerostat
   aerostat completion fish")]
@@ -585,13 +597,18 @@ pub(crate) struct CompletionArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+'lab' is the page of the lab file, in section 5; all others are in section 1.
+
 Examples:
   aerostat man | man -l -
   aerostat man inspect
+  aerostat man pvc add
+  aerostat man lab
   aerostat man --dir target/man")]
 pub(crate) struct ManArgs {
-    /// Page of this subcommand
-    pub(crate) command: Option<String>,
+    /// Page of this subcommand, or 'lab'
+    #[arg(value_name = "COMMAND", add = names::pages())]
+    pub(crate) command: Vec<String>,
     /// Write all pages into this directory
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) dir: Option<PathBuf>,
@@ -624,7 +641,7 @@ Examples:
   aerostat graph campus -o svg > now.svg")]
 pub(crate) struct GraphArgs {
     /// Lab file (NAME.atm.yml), - for standard input; or the name of a running lab; can be left out if one is running
-    #[arg(value_name = "LAB", conflicts_with = "lab")]
+    #[arg(value_name = "LAB", conflicts_with = "lab", add = names::files(), add = names::labs())]
     pub(crate) file: Option<PathBuf>,
     /// Change a value of the file, for example mpoa=false; checked like the file
     #[arg(long, value_name = "PATH=VALUE")]

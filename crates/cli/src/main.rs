@@ -6,7 +6,7 @@
 //! exit.rs    exit codes and failures         output.rs  tables, JSON, CSV
 //! linux_text.rs  the texts of linux-atm's tools
 //! client.rs  talking to a running lab        labs.rs    reading a lab file
-//! words.rs   options that may stand before the verb
+//! words.rs   options that may stand before the verb      names.rs   what the shell completes
 //! ```
 //!
 //! Data goes to standard output, talk to standard error. A closed pipe is no failure.
@@ -18,10 +18,11 @@ mod exit;
 mod interrupt;
 mod labs;
 mod linux_text;
+mod names;
 mod output;
 mod words;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,6 +34,10 @@ fn main() -> ExitCode {
     if let Some(code) = hidden_roles() {
         return code;
     }
+    // A shell that completes a line calls the program so; it ends here then.
+    clap_complete::CompleteEnv::with_factory(args::Cli::command)
+        .var(names::VARIABLE)
+        .complete();
     let typed = words::lab_behind_the_verb(with_subcommand(std::env::args_os()));
     let cli = args::Cli::parse_from(typed);
     let result = cmd::dispatch(cli);

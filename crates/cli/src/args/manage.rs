@@ -1,6 +1,7 @@
 //! What can be typed to look into a running lab as linux-atm does, and to change it.
 
 use super::{OutputArgs, RunningLab};
+use crate::names;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
@@ -43,6 +44,7 @@ Examples:
   aerostat pvc add sw1 east.5 west.6 --vp")]
 pub(crate) struct PvcAddArgs {
     /// The switch
+    #[arg(add = names::switches())]
     pub(crate) switch: String,
     /// One end
     #[arg(value_name = "END")]
@@ -72,6 +74,7 @@ Examples:
   aerostat pvc del sw1 east.5")]
 pub(crate) struct PvcDelArgs {
     /// The switch
+    #[arg(add = names::switches())]
     pub(crate) switch: String,
     /// One of its ends: PORT.VPI.VCI, or PORT.VPI of a path
     pub(crate) end: String,
@@ -88,6 +91,7 @@ Examples:
   aerostat pvc show sw1 -o json")]
 pub(crate) struct PvcShowArgs {
     /// The switch; all if left out
+    #[arg(add = names::switches())]
     pub(crate) switch: Option<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -113,6 +117,7 @@ pub(crate) enum ToolFormat {
 #[derive(Debug, Args)]
 pub(crate) struct ToolArgs {
     /// The host, router or server; all that have such state if left out, each under its name
+    #[arg(add = names::nodes())]
     pub(crate) node: Option<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -225,6 +230,7 @@ Examples:
   aerostat qos add urku 10.2.0.10:5004 udp tx=240,300 rx=120,300")]
 pub(crate) struct QosAddArgs {
     /// The host
+    #[arg(add = names::hosts())]
     pub(crate) node: String,
     /// SOURCE:PORT DESTINATION:PORT PROTOCOL tx=PCR,SDU rx=tx; all but the destination and tx may be left out
     #[arg(required = true, num_args = 3..=5)]
@@ -242,6 +248,7 @@ Examples:
   aerostat qos del urku 0.0.0.0:0 130.230.54.209:23 tcp")]
 pub(crate) struct QosDelArgs {
     /// The host
+    #[arg(add = names::hosts())]
     pub(crate) node: String,
     /// SOURCE:PORT DESTINATION:PORT PROTOCOL; all but the destination may be left out
     #[arg(required = true, num_args = 1..=3)]
@@ -259,6 +266,7 @@ Examples:
   aerostat qos show urku -o json")]
 pub(crate) struct QosShowArgs {
     /// The host; all if left out
+    #[arg(add = names::hosts())]
     pub(crate) node: Option<String>,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -299,15 +307,25 @@ pub(crate) enum FaultCommand {
     Restart(FaultTarget),
     /// Let a link lose everything
     #[command(after_help = "Examples:\n  aerostat fault link-down urku-asx200")]
-    LinkDown(FaultTarget),
+    LinkDown(LinkTarget),
     /// Let it work again
     #[command(after_help = "Examples:\n  aerostat fault link-up urku-asx200")]
-    LinkUp(FaultTarget),
+    LinkUp(LinkTarget),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FaultTarget {
-    /// NODE or NODE/SERVICE; for a link its name (see 'aerostat graph')
+    /// NODE or NODE/SERVICE
+    #[arg(add = names::victims())]
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) which: RunningLab,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkTarget {
+    /// Name of the link (see 'aerostat graph')
+    #[arg(add = names::links())]
     pub(crate) target: String,
     #[command(flatten)]
     pub(crate) which: RunningLab,
@@ -325,8 +343,10 @@ Examples:
   aerostat move anna pc2")]
 pub(crate) struct MoveArgs {
     /// The station
+    #[arg(add = names::stations())]
     pub(crate) station: String,
     /// The host whose bridge it is plugged into
+    #[arg(add = names::hosts())]
     pub(crate) host: String,
     #[command(flatten)]
     pub(crate) which: RunningLab,

@@ -1,6 +1,7 @@
 //! Arguments of `ping`, `pingall` and `iperf`.
 
 use super::{OutputArgs, RunningLab};
+use crate::names;
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -15,8 +16,10 @@ Examples:
   aerostat ping urku sello -o json")]
 pub(crate) struct PingArgs {
     /// Host that asks
+    #[arg(add = names::hosts())]
     pub(crate) from: String,
     /// Host, router or IPv4 address that is asked
+    #[arg(add = names::hosts())]
     pub(crate) to: String,
     #[command(flatten)]
     pub(crate) how: PingHow,
@@ -78,8 +81,10 @@ Examples:
   aerostat iperf -t 10 urku sello -o json")]
 pub(crate) struct IperfArgs {
     /// Host that sends
+    #[arg(add = names::hosts())]
     pub(crate) from: String,
     /// Host that receives
+    #[arg(add = names::hosts())]
     pub(crate) to: String,
     /// Seconds
     #[arg(short, long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]

@@ -1,6 +1,7 @@
 //! Arguments of the commands that write results: `run`, `up` and `down`.
 
 use super::OutputArgs;
+use crate::names;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ pub(crate) struct ResultArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Only this table of the results, such as flows, vcs or queues (docs/results.md has them all)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = names::tables())]
     pub(crate) table: Option<String>,
     /// Write all results into this directory: a file per table with -o csv and -o jsonl
     #[arg(long, value_name = "DIR", conflicts_with = "table")]

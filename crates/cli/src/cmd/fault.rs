@@ -7,15 +7,18 @@ use aerostat_live::control::{FaultAction, Request};
 
 /// Does it, and says so.
 pub(crate) fn run(args: &FaultArgs) -> Outcome {
-    let (action, which, done) = match &args.command {
-        FaultCommand::Crash(which) => (FaultAction::Crash, which, "crashed"),
-        FaultCommand::Restart(which) => (FaultAction::Restart, which, "restarted"),
-        FaultCommand::LinkDown(which) => (FaultAction::LinkDown, which, "down"),
-        FaultCommand::LinkUp(which) => (FaultAction::LinkUp, which, "up"),
+    let (action, target, which, done) = match &args.command {
+        FaultCommand::Crash(of) => (FaultAction::Crash, &of.target, &of.which, "crashed"),
+        FaultCommand::Restart(of) => (FaultAction::Restart, &of.target, &of.which, "restarted"),
+        FaultCommand::LinkDown(of) => (FaultAction::LinkDown, &of.target, &of.which, "down"),
+        FaultCommand::LinkUp(of) => (FaultAction::LinkUp, &of.target, &of.which, "up"),
     };
-    let target = which.target.clone();
-    let mut client = client::connect(&which.which)?;
-    client::ask(&mut client, &Request::Fault { action, target })?;
-    say(format_args!("{} {done}", which.target));
+    let mut client = client::connect(which)?;
+    let request = Request::Fault {
+        action,
+        target: target.clone(),
+    };
+    client::ask(&mut client, &request)?;
+    say(format_args!("{target} {done}"));
     Ok(Exit::Ok)
 }

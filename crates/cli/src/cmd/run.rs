@@ -15,7 +15,7 @@ use crate::labs;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab};
-use aerostat_proto::Instant;
+use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
 #[cfg(test)]
 use columns::TableInfo;
@@ -23,6 +23,7 @@ use document::{Document, Time};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
 
 /// Reads the lab and runs it, or prints the schema of results.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -99,6 +100,10 @@ struct Teller {
     interrupt: Interrupt,
     names: Names,
     bar: ProgressBar,
+    /// When the run began, for people.
+    began: Instant,
+    /// Without a bar: when the next line about the progress is due, if such lines are wanted.
+    lines: Option<Instant>,
     /// Room for node names in a ladder, if one is wanted.
     ladder: Option<usize>,
     /// With a ladder: lines with their times. A message is known when its last cell has left, so lines do not come
@@ -109,7 +114,8 @@ struct Teller {
 impl Teller {
     fn new(args: &RunArgs, lab: &Lab) -> std::io::Result<Self> {
         let (quiet, names) = (args.quiet, Names::new(lab));
-        let bar = if quiet || !std::io::stderr().is_terminal() {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if quiet || !terminal {
             ProgressBar::hidden()
         } else {
             ProgressBar::new(0)
@@ -122,6 +128,8 @@ impl Teller {
             interrupt: Interrupt::catch()?,
             names,
             bar,
+            began: Instant::now(),
+            lines: (args.progress && !terminal).then(Instant::now),
             ladder: args.trace.then(|| ladder::width(lab)),
             waiting: Vec::new(),
         })
@@ -165,12 +173,37 @@ impl Watcher for Teller {
             self.waiting.push((message.time, message.rung(width)));
         }
     }
-    fn progress(&mut self, now: Instant, end: Instant) {
+    fn progress(&mut self, now: Moment, end: Moment) {
         self.say_until(now.as_secs_f64());
+        if self.bar.is_hidden() && self.lines.is_none() {
+            return;
+        }
         self.bar.set_length(end.as_nanos() / 1_000_000);
         self.bar.set_position(now.as_nanos() / 1_000_000);
-        self.bar
-            .set_message(format!("{:.1} s of virtual time", now.as_secs_f64()));
+        let how_far = how_far(now.as_secs_f64(), end.as_secs_f64(), self.began.elapsed());
+        if let Some(due) = &mut self.lines
+            && *due <= Instant::now()
+        {
+            *due = Instant::now() + Duration::from_secs(1);
+            exit::say(format_args!("progress: {how_far}"));
+        }
+        self.bar.set_message(how_far);
+    }
+}
+
+/// How far the run is, and how long the rest takes if it goes on as fast: `12.0 of 30.0 s of virtual time, 18 s left`.
+fn how_far(now: f64, end: f64, took: Duration) -> String {
+    let text = format!("{now:.1} of {end:.1} s of virtual time");
+    let left = took.as_secs_f64() * (end - now) / now;
+    // What the first moments take says nothing about the rest.
+    if took < Duration::from_millis(500) || !left.is_finite() {
+        return text;
+    }
+    let left = left.ceil() as u64;
+    match (left / 3600, left / 60 % 60, left % 60) {
+        (0, 0, seconds) => format!("{text}, {seconds} s left"),
+        (0, minutes, seconds) => format!("{text}, {minutes}:{seconds:02} min left"),
+        (hours, minutes, _) => format!("{text}, {hours}:{minutes:02} h left"),
     }
 }
 
@@ -178,6 +211,11 @@ impl Watcher for Teller {
 pub(crate) fn rounded(value: f64, decimals: i32) -> Value {
     let scale = 10_f64.powi(decimals);
     ((value * scale).round() / scale).into()
+}
+
+/// Names of the tables of results, as `--table` takes them.
+pub(crate) fn table_names() -> Vec<String> {
+    columns::tables().map(TableInfo::flat_name).collect()
 }
 
 /// The columns of all tables that people can be shown: names of tables with names of columns.
@@ -196,4 +234,26 @@ pub(crate) fn shapes() -> Vec<(String, Vec<String>)> {
     let people = checked.map(|checked| flows::rows(&[], &checked.lab).columns);
     all.push(("flows for people".to_owned(), people.unwrap_or_default()));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_takes_as_long_as_what_was_did_for_each_second() {
+        let far = |now, took| how_far(now, 30.0, Duration::from_millis(took));
+        assert_eq!(far(10.0, 6000), "10.0 of 30.0 s of virtual time, 12 s left");
+        assert_eq!(
+            far(1.0, 6000),
+            "1.0 of 30.0 s of virtual time, 2:54 min left"
+        );
+        assert_eq!(
+            far(0.01, 6000),
+            "0.0 of 30.0 s of virtual time, 4:59 h left"
+        );
+        // Too early to say, or nothing done yet.
+        assert_eq!(far(1.0, 400), "1.0 of 30.0 s of virtual time");
+        assert_eq!(far(0.0, 6000), "0.0 of 30.0 s of virtual time");
+    }
 }

@@ -393,14 +393,23 @@ fn completion_and_manual_pages() {
     for shell in ["bash", "zsh", "fish"] {
         let ran = run(&["completion", shell]);
         assert_eq!(ran.code, 0);
-        assert!(ran.out.contains("validate"), "{shell}");
+        assert!(ran.out.contains("AEROSTAT_COMPLETE"), "{shell}");
     }
     assert!(run(&["man"]).out.contains(".TH aerostat 1"));
     assert!(run(&["man", "inspect"]).out.contains("aerostat-inspect"));
     assert_eq!(run(&["man", "nothing"]).code, 2);
+    assert!(run(&["man", "pvc", "add"]).out.contains("aerostat-pvc-add"));
+    assert!(run(&["man", "lab"]).out.contains("aerostat-lab 5"));
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("man");
     assert_eq!(run(&["man", "--dir", dir.to_str().unwrap()]).code, 0);
-    assert!(dir.join("aerostat-run.1").exists());
+    for page in [
+        "aerostat.1",
+        "aerostat-run.1",
+        "aerostat-pvc-add.1",
+        "aerostat-lab.5",
+    ] {
+        assert!(dir.join(page).exists(), "{page}");
+    }
     assert!(!dir.join("aerostat-help.1").exists());
 }
 
