@@ -17,7 +17,6 @@ use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab};
 use aerostat_proto::Instant as Moment;
 use aerostat_sim::run::{Recording, Watcher};
-#[cfg(test)]
 use columns::TableInfo;
 use document::{Document, Time};
 use indicatif::{ProgressBar, ProgressStyle};
