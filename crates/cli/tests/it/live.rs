@@ -52,7 +52,8 @@ impl Runtime {
         assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
         ran.out
     }
-    /// Stops the lab of a test that broke something: its traffic may deserve warnings.
+    /// Stops the lab of a test that broke something, or whose embedded traffic begins at a time of the lab: on a loaded machine its hosts
+    /// may have joined later than that. So its traffic may deserve warnings.
     pub(crate) fn down_with_warnings(&self) -> String {
         let ran = self.run(&["down"]);
         assert!([0, 3].contains(&ran.code), "{}{}", ran.out, ran.err);
@@ -417,7 +418,7 @@ fn embedded_hosts_need_no_privilege() {
         };
         let (code, told) = nobody(&["up", "-d", "-q", "--embedded", "two-subnets.atm.yml"]);
         assert_eq!(code, Some(0), "{told}");
-        assert_eq!(nobody(&["down"]).0, Some(0));
+        assert!(matches!(nobody(&["down"]).0, Some(0 | 3)));
         if nobody(&["doctor"]).0 == Some(5) {
             let (code, told) = nobody(&["up", "-d", "two-subnets.atm.yml"]);
             assert_eq!(code, Some(5), "{told}");
@@ -439,7 +440,7 @@ fn embedded_hosts_need_no_privilege() {
         lab.ok(&["events"])
             .contains(r#""event":"mpc.shortcut.first""#)
     });
-    lab.ok(&["down"]);
+    lab.down_with_warnings();
     lab.nothing_is_left();
 }
 

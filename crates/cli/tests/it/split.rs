@@ -388,7 +388,7 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
     // One that was started by hand ends with the lab, too.
     let mut hand = lab.start(&["mpcd", "urku"]);
     lab.daemon_runs("urku", "");
-    lab.ok(&["down"]);
+    lab.down_with_warnings();
     assert_eq!(wait_for_end(&mut hand), 0);
     lab.nothing_is_left();
 }
@@ -407,7 +407,7 @@ fn a_lab_that_is_not_split_has_no_place_for_daemons() {
         "{}",
         inspect.err
     );
-    lab.ok(&["down"]);
+    lab.down_with_warnings();
     lab.nothing_is_left();
 }
 
@@ -509,6 +509,6 @@ fn a_signalling_manager_that_is_killed_takes_its_calls_along_and_nothing_else() 
     signal(&sigd()["pid"].to_string(), "TERM");
     wait_for("its end", || sigd()["state"] == "ended");
     assert!(!up());
-    lab.ok(&["down"]);
+    lab.down_with_warnings();
     lab.nothing_is_left();
 }

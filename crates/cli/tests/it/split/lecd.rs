@@ -170,7 +170,7 @@ fn lane_daemons_of_a_host_and_a_router_die_and_mpoa_hears_nothing() {
     });
     assert_eq!(lab.lecd_runs("urku", ""), pid);
     // It ends with the lab.
-    lab.ok(&["down"]);
+    lab.down_with_warnings();
     assert_eq!(wait_for_end(&mut hand), 0);
     lab.nothing_is_left();
 }
