@@ -20,6 +20,7 @@ mod pvc;
 mod qos;
 mod results;
 mod rfc1483;
+mod ring;
 mod running;
 mod schema;
 mod split;
