@@ -57,9 +57,10 @@ fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     args
 }
 
-/// A live lab starts this program again as its supervisor, as its first process, and as its daemons.
+/// A live lab starts this program again as its supervisor, its first process, its helper and its daemons.
 fn hidden_roles() -> Option<ExitCode> {
     use aerostat_live::daemons::{DAEMON_ARGUMENT, Role, serve};
+    use aerostat_live::helper::{HELPER_ARGUMENT, run_helper};
     use aerostat_live::supervisor::{INIT_ARGUMENT, SUPERVISOR_ARGUMENT, run_init, run_supervisor};
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next()?;
@@ -69,6 +70,8 @@ fn hidden_roles() -> Option<ExitCode> {
             .map_err(|error| error.to_string())
     } else if role == INIT_ARGUMENT {
         run_init().map_err(|error| error.to_string())
+    } else if role == HELPER_ARGUMENT {
+        run_helper().map_err(|error| error.to_string())
     } else if role == DAEMON_ARGUMENT {
         let daemon = Role::named(&arguments.next()?.to_string_lossy())?;
         let (socket, node) = (arguments.next()?, arguments.next()?);

@@ -456,16 +456,11 @@ pub(crate) fn move_station(
     reply: SyncSender<Reply>,
 ) {
     let begun = find(driver, host).and_then(|to| {
-        let Some(namespace) = driver.namespaces.get(&to.0) else {
+        if !driver.namespaces.contains_key(&to.0) {
             return Err(Answer::error(format!("{host} is no kernel host"), ""));
-        };
-        let there = (to, namespace);
-        driver.stations.plug(
-            driver.lab,
-            station,
-            there,
-            (reply.clone(), driver.when_done()),
-        )
+        }
+        let told = (reply.clone(), driver.when_done());
+        driver.stations.plug(driver.lab, station, to, told)
     });
     if let Err(error) = begun {
         // The client may be gone already.

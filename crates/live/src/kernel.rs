@@ -10,7 +10,7 @@ use aerostat_lab::model::{Host, IpRoute, Lab, NodeId, NodeKind};
 use std::io;
 
 /// The bridge of a host with stations behind it.
-pub(crate) const BRIDGE: &str = "br0";
+const BRIDGE: &str = "br0";
 
 /// The kernel side of a node.
 #[derive(Debug)]
@@ -111,6 +111,11 @@ fn bridge(tap: &TapConfig, address: &str) -> io::Result<()> {
     let make = ["address", "add", address, "broadcast", "+", "dev", BRIDGE];
     ip(&make)?;
     ip(&["link", "set", "dev", BRIDGE, "up"])
+}
+
+/// Makes the interface a port of the bridge of the calling thread's namespace.
+pub(crate) fn plug_in(port: &str) -> io::Result<()> {
+    ip(&["link", "set", "dev", port, "master", BRIDGE, "up"])
 }
 
 /// The neighbours of the lab file, which the kernel never asks for.

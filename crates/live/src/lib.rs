@@ -13,6 +13,7 @@ pub mod detach;
 mod driver;
 pub mod force;
 mod graph;
+pub mod helper;
 mod kernel;
 mod ladder;
 pub mod mount;

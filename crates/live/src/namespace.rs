@@ -99,15 +99,6 @@ impl NetNs {
         })
     }
 
-    /// Another descriptor of the same namespace.
-    ///
-    /// # Errors
-    /// If there are no descriptors left.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        let fd = self.fd.try_clone()?;
-        Ok(Self { fd })
-    }
-
     /// A path under which other processes find the namespace while this value lives.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
@@ -122,6 +113,13 @@ impl NetNs {
             enter(self.fd.as_fd(), LinkNameSpaceType::Network)?;
             work()
         })
+    }
+}
+
+/// A descriptor of a network namespace that another process has opened.
+impl From<OwnedFd> for NetNs {
+    fn from(fd: OwnedFd) -> Self {
+        Self { fd }
     }
 }
 

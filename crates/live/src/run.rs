@@ -10,6 +10,7 @@
 
 use crate::daemons::Daemons;
 use crate::driver::Driver;
+use crate::helper::{Helper, Owned};
 use crate::kernel::KernelNode;
 use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
@@ -22,6 +23,7 @@ use aerostat_lab::report::RunReport;
 use aerostat_proto::Duration;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How to run a lab.
@@ -161,7 +163,7 @@ pub fn run(
         Flavour::Kernel
     };
     let builder = Builder::new(lab, lab.seed, flavour).split(options.split);
-    let kernels = kernels(lab, &builder, options)?;
+    let mut kernels = kernels(lab, &builder, options)?;
     if options.end_with_parent {
         crate::detach::end_with_parent();
     }
@@ -169,12 +171,12 @@ pub fn run(
         tell(Notice::Note(note));
     }
     let socket = |error| UpError::Io("the lab's control socket".into(), error);
-    let daemons = options
-        .split
-        .then(|| Daemons::new(lab, claim.directory(), &options.program));
-    let daemons = daemons
+    let daemons = options.split.then(|| Daemons::new(lab, claim.directory()));
+    let mut daemons = daemons
         .transpose()
         .map_err(|error| UpError::Io("the socket for daemons".into(), error))?;
+    helper(lab, options, kernels.as_mut(), daemons.as_mut())
+        .map_err(|error| UpError::Io("the lab's privileged helper".into(), error))?;
     let mut driver =
         Driver::new(lab, &builder, kernels, daemons, &claim, started).map_err(socket)?;
     if !lab.capture.is_empty() {
@@ -213,6 +215,34 @@ fn kernels(
         nodes,
         stations,
     }))
+}
+
+/// Starts the helper that moves stations and starts daemons, if the lab has any.
+fn helper(
+    lab: &Lab,
+    options: &Options,
+    kernels: Option<&mut Kernels>,
+    daemons: Option<&mut Daemons>,
+) -> io::Result<()> {
+    let mut owned = match &kernels {
+        Some(kernels) => kernels.stations.owned(lab, &kernels.nodes),
+        None => Owned::default(),
+    };
+    if let Some(daemons) = &daemons {
+        owned.daemons = Some((&options.program, daemons.socket()));
+        owned.seats = daemons.seats();
+    }
+    if owned.is_empty() {
+        return Ok(());
+    }
+    let helper = Arc::new(Helper::start(&options.program, &owned)?);
+    if let Some(kernels) = kernels {
+        kernels.stations.helped_by(&helper);
+    }
+    if let Some(daemons) = daemons {
+        daemons.helped_by(&helper);
+    }
+    Ok(())
 }
 
 /// The lab's traffic that nobody will make: programs run on embedded hosts only.

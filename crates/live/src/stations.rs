@@ -9,12 +9,13 @@
 //!
 //! The cable is a pair of veth interfaces. Its far end is called as the station and is a port of the host's bridge, which
 //! does all the switching; the LANE client learns who is behind it from the frames that come. A station moves when the
-//! far end of its cable is put into the namespace of another host. When it has carrier again it says so by a gratuitous
+//! far end of its cable is put into the namespace of another host, which the lab's helper does ([`crate::helper`]). When it has carrier again it says so by a gratuitous
 //! ARP, as systems do whose cable was plugged: nobody would know otherwise where it is until it speaks.
 
 use crate::control::{Answer, Reply};
-use crate::kernel::{BRIDGE, settings};
-use crate::namespace::{NetNs, ip, ip_says};
+use crate::helper::{BridgeHost, Cabled, Helper, Owned};
+use crate::kernel::{KernelNode, plug_in, settings};
+use crate::namespace::{NetNs, ip};
 use aerostat_lab::model::{Lab, Node, NodeId, NodeKind, SegmentHost};
 use aerostat_proto::Trace;
 use aerostat_wire::MacAddr;
@@ -22,23 +23,26 @@ use serde_json::json;
 use std::io;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The station's end of its cable.
-const INTERFACE: &str = "eth0";
+pub(crate) const INTERFACE: &str = "eth0";
 /// Longest name of an interface, octets.
 const NAME_MAX: usize = 15;
 /// Longest IP packet on Ethernet, octets.
 const ETHERNET: u16 = 1500;
-/// How long a cable may take to carry again.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a station that has moved says again where it is, and after what time.
 const AGAIN: usize = 3;
 const PAUSE: Duration = Duration::from_millis(700);
 
 /// All stations of a lab.
 #[derive(Debug, Default)]
-pub(crate) struct Stations(Vec<Station>);
+pub(crate) struct Stations {
+    all: Vec<Station>,
+    /// Bridging kernel hosts: their numbers for the helper are their places.
+    hosts: Vec<NodeId>,
+    helper: Option<Arc<Helper>>,
+}
 
 #[derive(Debug)]
 struct Station {
@@ -47,8 +51,8 @@ struct Station {
     /// Of the far end of its cable.
     port: String,
     namespace: NetNs,
-    /// Behind which host it is, and where that lives. Locked while it moves.
-    place: Arc<Mutex<(NodeId, NetNs)>>,
+    /// Behind which host it is. Locked while it moves.
+    place: Arc<Mutex<NodeId>>,
 }
 
 impl Stations {
@@ -61,6 +65,9 @@ impl Stations {
         let NodeKind::Host(model) = &node.kind else {
             return Ok(());
         };
+        if !model.bridge.is_empty() {
+            self.hosts.push(id);
+        }
         for (place, station) in model.bridge.iter().enumerate() {
             let named = |error: io::Error| {
                 io::Error::new(error.kind(), format!("{}: {error}", station.name))
@@ -71,12 +78,12 @@ impl Stations {
                 _ => format!("port{}-{place}", id.0),
             };
             let namespace = Station::make(lab, node, station, &port, host).map_err(named)?;
-            self.0.push(Station {
+            self.all.push(Station {
                 name: station.name.clone(),
                 mac: station.mac,
                 port,
                 namespace,
-                place: Arc::new(Mutex::new((id, host.try_clone()?))),
+                place: Arc::new(Mutex::new(id)),
             });
         }
         Ok(())
@@ -84,12 +91,52 @@ impl Stations {
 
     /// All names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|station| station.name.as_str())
+        self.all.iter().map(|station| station.name.as_str())
+    }
+
+    /// What a helper needs to move them; `nodes` are the lab's kernel nodes.
+    pub(crate) fn owned<'a>(&'a self, lab: &Lab, nodes: &'a [(NodeId, KernelNode)]) -> Owned<'a> {
+        let namespace = |id: NodeId| nodes.iter().find(|(node, _)| *node == id);
+        let elan = |id: NodeId| match &lab.node(id).kind {
+            NodeKind::Host(host) => host.lec.elan.0 as u32,
+            _ => u32::MAX,
+        };
+        let hosts = self.hosts.iter().filter_map(|id| {
+            Some(BridgeHost {
+                namespace: &namespace(*id)?.1.namespace,
+                elan: elan(*id),
+            })
+        });
+        let stations = self.all.iter().filter_map(|station| {
+            let at = *station.place.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(Cabled {
+                namespace: &station.namespace,
+                port: &station.port,
+                mac: station.mac,
+                host: self.number(at)?,
+            })
+        });
+        Owned {
+            hosts: hosts.collect(),
+            stations: stations.collect(),
+            ..Owned::default()
+        }
+    }
+
+    /// Who moves them from now on.
+    pub(crate) fn helped_by(&mut self, helper: &Arc<Helper>) {
+        self.helper = Some(Arc::clone(helper));
+    }
+
+    /// The helper's number of a host.
+    fn number(&self, host: NodeId) -> Option<u32> {
+        let place = self.hosts.iter().position(|id| *id == host)?;
+        u32::try_from(place).ok()
     }
 
     /// Where the station of this name lives.
     pub(crate) fn namespace(&self, name: &str) -> Option<&NetNs> {
-        let mut all = self.0.iter();
+        let mut all = self.all.iter();
         all.find(|station| station.name == name)
             .map(|station| &station.namespace)
     }
@@ -102,13 +149,14 @@ impl Stations {
         &self,
         lab: &Lab,
         name: &str,
-        (to, there): (NodeId, &NetNs),
+        to: NodeId,
         (reply, told): (
             SyncSender<Reply>,
             impl FnOnce(NodeId, Trace) + Send + 'static,
         ),
     ) -> Result<(), Answer> {
-        let Some(station) = self.0.iter().find(|station| station.name == name) else {
+        let known = self.all.iter().position(|station| station.name == name);
+        let Some((number, station)) = known.and_then(|at| Some((at, self.all.get(at)?))) else {
             let names: Vec<&str> = self.names().collect();
             let hint = match names.len() {
                 0 => "there are none behind kernel hosts in this lab".to_owned(),
@@ -125,30 +173,26 @@ impl Stations {
             return Err(Answer::error(format!("{host} does not bridge"), ""));
         };
         let refuse = |error: io::Error| Answer::error(error.to_string(), "");
-        let there = there.try_clone().map_err(refuse)?;
-        let own = station.namespace.try_clone().map_err(refuse)?;
+        let (Some(helper), Some(there)) = (self.helper.clone(), self.number(to)) else {
+            return Err(refuse(io::Error::other("this lab moves no stations")));
+        };
         let Ok(place) = station.place.try_lock() else {
             return Err(Answer::error(format!("{name} is moving already"), ""));
         };
-        if place.0 == to {
+        if *place == to {
             return Err(Answer::error(format!("{name} is behind {host}"), ""));
         }
-        if elan(place.0) != Some(wanted) {
+        if elan(*place) != Some(wanted) {
             let text = format!("{name} has an address of another subnet");
             let hint = format!("{host} is a member of another ELAN");
             return Err(Answer::error(text, hint));
         }
-        let from = place.0;
+        let from = *place;
         drop(place);
-        let cable = Cable {
-            port: station.port.clone(),
-            mac: station.mac,
-            own,
-            place: station.place.clone(),
-        };
+        let (place, number) = (Arc::clone(&station.place), number as u32);
         let (name, from) = (name.to_owned(), lab.node(from).name.clone());
         let done = move || {
-            let answer = match cable.plug(to, there) {
+            let answer = match plug(&helper, (number, there), (&place, to)) {
                 Ok(took) => {
                     let took = took.as_millis() as u64;
                     let text = format!(
@@ -165,7 +209,7 @@ impl Stations {
             // Once more, as the first may have been lost.
             for _ in 0..AGAIN {
                 std::thread::sleep(PAUSE);
-                let _ = cable.speak();
+                helper.speak(number);
             }
         };
         let thread = std::thread::Builder::new().name("cable".into());
@@ -219,49 +263,17 @@ impl Station {
     }
 }
 
-/// Makes the interface a port of the bridge of the calling thread's namespace.
-fn plug_in(port: &str) -> io::Result<()> {
-    ip(&["link", "set", "dev", port, "master", BRIDGE, "up"])
-}
-
-/// Waits until an end of a cable carries again.
-fn carries(interface: &str, since: Instant) -> io::Result<()> {
-    while !ip_says(&["-o", "link", "show", "dev", interface])?.contains(" state UP ") {
-        if since.elapsed() > PATIENCE {
-            return Err(io::Error::other("the cable does not carry again"));
-        }
-        std::thread::sleep(Duration::from_millis(2));
+/// Moves the cable of the station with this number to the host with that one, which is the node `to`. Returns how long nothing
+/// could pass.
+fn plug(
+    helper: &Helper,
+    (station, host): (u32, u32),
+    (place, to): (&Mutex<NodeId>, NodeId),
+) -> io::Result<Duration> {
+    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    let (there, took) = helper.plug(station, host);
+    if there {
+        *place = to;
     }
-    Ok(())
-}
-
-/// The cable of a station, while it is moved.
-struct Cable {
-    port: String,
-    mac: MacAddr,
-    own: NetNs,
-    place: Arc<Mutex<(NodeId, NetNs)>>,
-}
-
-impl Cable {
-    /// Moves it. Returns how long nothing could pass.
-    fn plug(&self, to: NodeId, there: NetNs) -> io::Result<Duration> {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let pulled = Instant::now();
-        (place.1).run(|| ip(&["link", "set", "dev", &self.port, "netns", &there.path()]))?;
-        there.run(|| plug_in(&self.port))?;
-        let bridge = there.try_clone()?;
-        *place = (to, there);
-        drop(place);
-        bridge.run(|| carries(&self.port, pulled))?;
-        self.own.run(|| carries(INTERFACE, pulled))?;
-        let took = pulled.elapsed();
-        self.speak().map(|()| took)
-    }
-
-    /// Sets the address that it has: the kernel tells its neighbours (`arp_notify`).
-    fn speak(&self) -> io::Result<()> {
-        let mac = self.mac.to_string();
-        (self.own).run(|| ip(&["link", "set", "dev", INTERFACE, "address", &mac]))
-    }
+    took
 }

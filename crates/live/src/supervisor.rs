@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! aerostat up ── spawns ──> supervisor ── unshares, spawns ──> init (PID 1 of the lab) <── reaps ── commands of exec
-//!       SIGKILL anywhere left of init ends everything right of it (parent death signal)
+//!       │  SIGKILL anywhere left of init ends everything right of it (parent death signal)
+//!       └── a pipe ── init ends, and with it the namespace, when the lab closes it
 //! ```
+//!
+//! The lab needs no right to send signals for that: it has none while it runs (see [`crate::confine`]).
 //!
 //! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When
 //! PID 1 of a namespace dies, the kernel kills every process in it: that is the whole clean-up.
@@ -17,11 +20,15 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Hidden first argument under which the command becomes the supervisor.
 pub const SUPERVISOR_ARGUMENT: &str = "__lab-supervisor";
 /// Hidden first argument under which the command becomes the lab's PID 1.
 pub const INIT_ARGUMENT: &str = "__lab-init";
+
+/// How long the processes of a lab may take to end, before the kernel ends them with this one.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// The PID and mount namespaces of a running lab, with the process that keeps them.
 #[derive(Debug)]
@@ -41,7 +48,7 @@ impl LabProcesses {
     /// When the namespaces cannot be made; the supervisor's own words are in the error.
     pub fn start(program: &std::path::Path) -> io::Result<Self> {
         let mut supervisor = die_with_parent(Command::new(program).arg(SUPERVISOR_ARGUMENT))
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -83,8 +90,21 @@ impl LabProcesses {
 
 impl Drop for LabProcesses {
     fn drop(&mut self) {
-        let _ = self.supervisor.kill();
-        let _ = self.supervisor.wait();
+        // One that is stopped ends with this process.
+        drop(self.supervisor.stdin.take());
+        ends_within(&mut self.supervisor, ENDING);
+    }
+}
+
+/// Waits for the end of a process that has been told to end; false if it takes too long.
+pub(crate) fn ends_within(child: &mut Child, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) => return false,
+            Ok(Some(_)) | Err(_) => return true,
+        }
     }
 }
 
@@ -111,21 +131,19 @@ pub(crate) fn die_with_parent(command: &mut Command) -> &mut Command {
 pub fn run_supervisor(program: &std::path::Path) -> io::Result<()> {
     unshare_pids_and_mounts()?;
     // `getppid` is 0 inside a new PID namespace, so init's parent check would not hold: it sets the
-    // death signal by itself, and the pipe below tells it when this process is gone even earlier.
+    // death signal by itself, and the lab's pipe tells it when the lab is gone even earlier.
     let mut init = Command::new(program)
         .arg(INIT_ARGUMENT)
-        .stdin(Stdio::piped())
+        .stdin(Stdio::inherit())
         .stdout(Stdio::null())
         .stderr(Stdio::inherit())
         .spawn()?;
     println!("{}", init.id());
     io::stdout().flush()?;
-    // `wait` would close it, and init takes that for our end.
-    let _open = init.stdin.take();
     init.wait().map(drop)
 }
 
-/// What the command does under [`INIT_ARGUMENT`]: PID 1 of the lab. Reaps children until its parent dies.
+/// What the command does under [`INIT_ARGUMENT`]: PID 1 of the lab. Reaps children until the lab is gone.
 ///
 /// # Errors
 /// When the kernel refuses the death signal.
@@ -140,14 +158,14 @@ pub fn run_init() -> io::Result<()> {
         None,
     );
     std::thread::spawn(|| {
-        // End of file on standard input: the supervisor is gone.
+        // End of file on standard input: the lab is gone.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(_) => {}
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(200)),
+            Err(_) => std::thread::sleep(Duration::from_millis(200)),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The lab's side: who has which role at which node, and the processes that were started for it.
 
 use super::frames::{Door, Frames, Got, buffer};
-use super::{DAEMON_ARGUMENT, Glue, SOCKET, Said};
-use crate::supervisor::die_with_parent;
+use super::{Glue, SOCKET, Said};
+use crate::helper::{Ended, Helper};
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::HostInput;
 use aerostat_node::inspect::{Table, Value, text};
@@ -12,13 +12,15 @@ use aerostat_proto::split::{Greeting, Role, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::VecDeque;
-use std::io::{self, Read as _};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
+use std::sync::Arc;
 
 /// Frames taken from one daemon in one turn.
 const TURN: usize = 64;
@@ -34,9 +36,6 @@ const BREATH: Duration = Duration::from_millis(250);
 /// Wait before the first new start, and the longest; one that lived for as long as the latter starts over.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-/// Octets kept of what a daemon that died left on its standard error.
-const WORDS: u64 = 400;
 
 /// What the daemons did.
 #[derive(Debug)]
@@ -60,13 +59,22 @@ struct Conn {
     farewell: bool,
 }
 
-/// A process that this lab started.
+/// A process that this lab's helper started.
 #[derive(Debug)]
 struct Started {
-    child: Child,
+    pid: u32,
     at: Instant,
     /// Readable when it has ended.
-    _pidfd: Option<OwnedFd>,
+    pidfd: Option<OwnedFd>,
+}
+
+impl Started {
+    /// True if it may have ended.
+    fn may_have_ended(&self) -> bool {
+        let now = Timespec::default();
+        let running = |fd| poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)) == Ok(0);
+        !self.pidfd.as_ref().is_some_and(running)
+    }
 }
 
 /// Whether and when a daemon is started.
@@ -83,6 +91,8 @@ enum Plan {
 /// A daemon's place at one node.
 #[derive(Debug)]
 struct Seat {
+    /// Its place among all, which is its number for the helper.
+    number: u32,
     node: NodeId,
     glue: &'static Glue,
     name: String,
@@ -97,7 +107,8 @@ struct Seat {
 /// All daemons of a lab.
 #[derive(Debug)]
 pub(crate) struct Daemons {
-    program: PathBuf,
+    /// Who starts them.
+    helper: Option<Arc<Helper>>,
     socket: PathBuf,
     door: Door,
     token: Token,
@@ -113,25 +124,21 @@ pub(crate) struct Daemons {
 }
 
 impl Daemons {
-    /// Opens the socket in the lab's directory; nobody is started before [`Self::register`]. `program` is the command itself.
-    pub(crate) fn new(lab: &Lab, directory: &Path, program: &Path) -> io::Result<Self> {
-        Self::with(super::ROLES, lab, directory, program)
+    /// Opens the socket in the lab's directory; nobody is started before [`Self::helped_by`].
+    pub(crate) fn new(lab: &Lab, directory: &Path) -> io::Result<Self> {
+        Self::with(super::ROLES, lab, directory)
     }
 
     /// With seats for these roles alone.
-    pub(super) fn with(
-        roles: &'static [Glue],
-        lab: &Lab,
-        directory: &Path,
-        program: &Path,
-    ) -> io::Result<Self> {
+    pub(super) fn with(roles: &'static [Glue], lab: &Lab, directory: &Path) -> io::Result<Self> {
         let socket = directory.join(SOCKET);
         let _ = std::fs::remove_file(&socket);
         let all = lab
             .nodes()
             .flat_map(|node| roles.iter().map(move |glue| (node, glue)));
         let seats = all.filter(|((_, model), glue)| (glue.has_seat)(model));
-        let seats = seats.map(|((node, model), glue)| Seat {
+        let seats = seats.zip(0..).map(|(((node, model), glue), number)| Seat {
+            number,
             node,
             glue,
             name: model.name.clone(),
@@ -143,7 +150,7 @@ impl Daemons {
             last_end: None,
         });
         Ok(Self {
-            program: program.to_owned(),
+            helper: None,
             door: Door::open(&socket)?,
             socket,
             token: Token(usize::MAX - 1),
@@ -154,6 +161,23 @@ impl Daemons {
             ready: true,
             buffer: buffer(),
         })
+    }
+
+    /// Where daemons come to.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// All seats, for a helper: their numbers are their places.
+    pub(crate) fn seats(&self) -> Vec<(Role, &str)> {
+        let all = self.seats.iter();
+        all.map(|seat| (seat.glue.role, seat.name.as_str()))
+            .collect()
+    }
+
+    /// Who starts them from now on.
+    pub(crate) fn helped_by(&mut self, helper: &Arc<Helper>) {
+        self.helper = Some(Arc::clone(helper));
     }
 
     /// Makes the poller speak of them under `token`.
@@ -198,12 +222,12 @@ impl Daemons {
         }
         let mut more = self.take_newcomers(registry, now);
         self.greet(now, told);
+        let helper = self.helper.as_deref();
         for seat in &mut self.seats {
-            more |= seat.hear(&mut self.buffer, now, told);
-            seat.look_after(now, told);
+            more |= seat.hear((helper, &mut self.buffer), now, told);
+            seat.look_after(helper, now, told);
             if matches!(seat.plan, Plan::Start(at) if at <= now) {
-                let (program, socket) = (&self.program, &self.socket);
-                seat.start((program, socket), (registry, self.token), now, told);
+                seat.start(helper, (registry, self.token), now, told);
             }
         }
         self.ready |= more;
@@ -335,9 +359,10 @@ impl Daemons {
         told: &mut Vec<Event>,
     ) -> bool {
         let mut any = false;
+        let helper = self.helper.clone();
         for seat in self.serving(node, service) {
             seat.plan = Plan::Leave;
-            seat.lose(now, told);
+            seat.lose(helper.as_deref(), now, told);
             any = true;
         }
         any
@@ -390,7 +415,7 @@ impl Daemons {
 impl Seat {
     /// Its row in the table of processes.
     fn row(&self, now: Instant) -> Vec<Value> {
-        let started = self.started.as_ref().map(|started| started.child.id());
+        let started = self.started.as_ref().map(|started| started.pid);
         let (pid, state) = match (&self.conn, self.plan) {
             (Some(conn), _) => (Some(conn.pid), "running"),
             (None, _) if started.is_some() => (started, "starting"),
@@ -423,7 +448,7 @@ impl Seat {
 
     fn start(
         &mut self,
-        (program, socket): (&Path, &Path),
+        helper: Option<&Helper>,
         (registry, token): (&Registry, Token),
         now: Instant,
         told: &mut Vec<Event>,
@@ -432,28 +457,29 @@ impl Seat {
         if self.conn.is_some() || self.started.is_some() {
             return;
         }
-        let mut command = Command::new(program);
-        command.arg(DAEMON_ARGUMENT).arg(self.glue.role.name());
-        command.arg(socket).arg(&self.name);
-        // A group of its own: Ctrl-C is for the lab, which ends in good order.
-        let command = die_with_parent(command.stdin(Stdio::null()).process_group(0));
-        // Its last words are read when it has died. Our own standard error would outlive `up -d`.
-        let child = match command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn() {
-            Ok(child) => child,
-            Err(error) => return self.failed(&format!("cannot be started: {error}"), now, told),
+        let gone = io::Error::other("the lab has no helper");
+        let pid = match helper.map_or(Err(gone), |helper| helper.start_daemon(self.number)) {
+            Ok(pid) => pid,
+            Err(error) => {
+                if !helper.is_some_and(Helper::serves) {
+                    self.plan = Plan::Leave;
+                }
+                return self.failed(&error.to_string(), now, told);
+            }
         };
         self.starts += 1;
-        let pid = rustix::process::Pid::from_child(&child);
-        // Without it (Linux before 5.3) the end is noticed when the next thing happens.
-        let pidfd = pidfd_open(pid, PidfdFlags::NONBLOCK).ok();
+        // The helper waits for it when it is asked to, so this is no other process. Without the descriptor (Linux
+        // before 5.3) the end is noticed when the next thing happens.
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pidfd = process.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
         if let Some(fd) = &pidfd {
             let raw = fd.as_raw_fd();
             let _ = registry.register(&mut SourceFd(&raw), token, Interest::READABLE);
         }
         self.started = Some(Started {
-            child,
+            pid,
             at: now,
-            _pidfd: pidfd,
+            pidfd,
         });
     }
 
@@ -469,7 +495,7 @@ impl Seat {
             farewell: false,
         };
         self.conn = Some(conn);
-        let mine = |s: &Started| s.child.id() == pid;
+        let mine = |s: &Started| s.pid == pid;
         let whose = match self.started.as_ref().is_some_and(mine) {
             true => "",
             false => ", started by hand",
@@ -483,14 +509,19 @@ impl Seat {
     }
 
     /// Takes what the daemon said; true if more may be left.
-    fn hear(&mut self, buffer: &mut [u8], now: Instant, told: &mut Vec<Event>) -> bool {
+    fn hear(
+        &mut self,
+        (helper, buffer): (Option<&Helper>, &mut [u8]),
+        now: Instant,
+        told: &mut Vec<Event>,
+    ) -> bool {
         for _ in 0..TURN {
             let Some(conn) = self.conn.as_mut() else {
                 return false;
             };
             if conn.lost {
                 self.misbehaved("does not read", told);
-                self.lose(now, told);
+                self.lose(helper, now, told);
                 return false;
             }
             let message = match conn.frames.receive(buffer) {
@@ -508,7 +539,7 @@ impl Seat {
                 }
                 Err(error) => {
                     self.misbehaved(&format!("is not understood: {error}"), told);
-                    self.lose(now, told);
+                    self.lose(helper, now, told);
                     return false;
                 }
             }
@@ -527,7 +558,7 @@ impl Seat {
             return;
         };
         self.input((self.glue.gone)(), told);
-        let mine = |s: &Started| s.child.id() == conn.pid;
+        let mine = |s: &Started| s.pid == conn.pid;
         if self.started.as_ref().is_some_and(mine) {
             // Its exit code tells the rest.
             return;
@@ -544,27 +575,33 @@ impl Seat {
     }
 
     /// Ends the connection, and the process if this lab started it.
-    fn lose(&mut self, now: Instant, told: &mut Vec<Event>) {
+    fn lose(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
         self.gone(now, told);
-        if let Some(started) = &mut self.started {
-            let _ = started.child.kill();
+        if let (Some(_), Some(helper)) = (&self.started, helper) {
+            helper.kill_daemon(self.number);
         }
     }
 
     /// Looks whether the process has ended.
-    fn look_after(&mut self, now: Instant, told: &mut Vec<Event>) {
-        let talks = |pid| self.conn.as_ref().is_some_and(|conn| conn.pid == pid);
-        if (self.started.as_ref()).is_some_and(|started| talks(started.child.id())) {
+    fn look_after(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
+        let Some(started) = self.started.as_ref() else {
+            return;
+        };
+        let (pid, at) = (started.pid, started.at);
+        if self.conn.as_ref().is_some_and(|conn| conn.pid == pid) || !started.may_have_ended() {
             // What it said last comes first; then its socket tells.
             return;
         }
-        let ended = self.started.as_mut().and_then(|started| {
-            let status = started.child.try_wait().ok()??;
-            let words = last_words(started.child.stderr.take());
-            Some((status, words, started.at, started.child.id()))
-        });
-        let Some((status, words, at, pid)) = ended else {
-            return;
+        let looked = helper.map(|helper| helper.look_at_daemon(self.number));
+        let Ended { status, words } = match looked {
+            Some(Ok(Some(ended))) => ended,
+            Some(Ok(None)) => return,
+            // It ended with the helper, or soon will.
+            Some(Err(error)) => {
+                (self.started, self.plan) = (None, Plan::Leave);
+                return self.failed(&format!("is gone: {error}"), now, told);
+            }
+            None => return,
         };
         self.started = None;
         if now.since(at) >= LONGEST_WAIT {
@@ -597,33 +634,9 @@ impl Seat {
     }
 }
 
-/// What a process that has ended left on its standard error, in one line.
-fn last_words(from: Option<ChildStderr>) -> String {
-    let mut octets = Vec::new();
-    if let Some(from) = from {
-        // Nobody else has the other end.
-        let _ = from.take(WORDS).read_to_end(&mut octets);
-    }
-    let text = String::from_utf8_lossy(&octets);
-    match text.split_whitespace().collect::<Vec<_>>().join(" ") {
-        words if words.is_empty() => words,
-        words => format!(": {words}"),
-    }
-}
-
 fn how(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal), _) => format!("signal {signal}"),
         (None, code) => format!("exit code {}", code.unwrap_or(-1)),
-    }
-}
-
-/// Processes do not outlive the lab.
-impl Drop for Daemons {
-    fn drop(&mut self) {
-        for started in self.seats.iter_mut().filter_map(|s| s.started.as_mut()) {
-            let _ = started.child.kill();
-            let _ = started.child.wait();
-        }
     }
 }

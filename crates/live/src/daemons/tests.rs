@@ -2,6 +2,7 @@
 
 use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
+use crate::helper::{Helper, Owned};
 use aerostat_lab::model::{Lab, NodeId, Service};
 use aerostat_node::host::HostInput;
 use aerostat_proto::mpoa::mpc;
@@ -11,6 +12,7 @@ use aerostat_proto::split::{Greeting, Role, VERSION};
 use aerostat_proto::{Duration, Instant};
 use mio::{Poll, Token};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One role is enough.
 const ONE: &[super::Glue] = &[super::mpcd::MPCD];
@@ -31,7 +33,14 @@ impl Rig {
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
         let poll = Poll::new().unwrap();
-        let mut daemons = Daemons::with(ONE, &lab, &directory, program.as_ref()).unwrap();
+        let mut daemons = Daemons::with(ONE, &lab, &directory).unwrap();
+        let owned = Owned {
+            daemons: Some((program.as_ref(), daemons.socket())),
+            seats: daemons.seats(),
+            ..Owned::default()
+        };
+        let helper = Helper::in_thread(&owned).unwrap();
+        daemons.helped_by(&Arc::new(helper));
         daemons.register(poll.registry(), Token(7)).unwrap();
         Self {
             lab,

@@ -1,0 +1,199 @@
+//! The lab's end of the helper.
+
+use super::messages::{Ended, Reply, Request, Setup};
+use super::wire::Wire;
+use super::{HELPER_ARGUMENT, Owned, cables};
+use crate::supervisor::{die_with_parent, ends_within};
+use aerostat_proto::split::codec::Message as _;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A helper that does not answer about a process within this time has died, or is stopped: it is asked nothing more.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same for cables: each of its two ends may take its time.
+const CABLES: Duration = cables::PATIENCE.saturating_mul(3);
+/// How long it may take to end.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// A running helper.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    child: Option<Mutex<Child>>,
+    daemons: Mutex<Wire>,
+    cables: Mutex<Wire>,
+}
+
+impl Helper {
+    /// Starts it; `program` is the command itself. Call it from the main thread: the parent death signal follows the thread that
+    /// spawned.
+    ///
+    /// # Errors
+    /// If it cannot be started, or does not take what the lab owns.
+    pub(crate) fn start(program: &Path, owned: &Owned<'_>) -> io::Result<Self> {
+        let (here, there) = Wire::pair()?;
+        let mut command = Command::new(program);
+        // A group of its own: Ctrl-C is for the lab, which ends in good order.
+        let command = die_with_parent(command.arg(HELPER_ARGUMENT).process_group(0));
+        let command = command.stdin(Stdio::from(OwnedFd::from(there)));
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Self::with(here, Some(child), owned)
+    }
+
+    /// One that is a thread of this process.
+    #[cfg(test)]
+    pub(crate) fn in_thread(owned: &Owned<'_>) -> io::Result<Self> {
+        let (here, there) = Wire::pair()?;
+        std::thread::spawn(move || super::process::serve(&there));
+        Self::with(here, None, owned)
+    }
+
+    /// Tells the helper at the other end of `daemons` what the lab owns.
+    pub(super) fn with(daemons: Wire, child: Option<Child>, owned: &Owned<'_>) -> io::Result<Self> {
+        let (cables, theirs) = Wire::pair()?;
+        daemons.set_patience(PATIENCE)?;
+        cables.set_patience(CABLES)?;
+        let helper = Self {
+            child: child.map(Mutex::new),
+            daemons: Mutex::new(daemons),
+            cables: Mutex::new(cables),
+        };
+        helper.set_up(owned, &theirs)?;
+        Ok(helper)
+    }
+
+    fn set_up(&self, owned: &Owned<'_>, cables: &Wire) -> io::Result<()> {
+        let wire = locked(&self.daemons);
+        let say = |what: Setup, fd: Option<BorrowedFd<'_>>| wire.send(&what.encode(), fd);
+        if !owned.stations.is_empty() {
+            say(Setup::Cables, Some(cables.as_fd()))?;
+        }
+        for host in &owned.hosts {
+            let elan = host.elan;
+            say(Setup::Host { elan }, Some(host.namespace.as_fd()))?;
+        }
+        for station in &owned.stations {
+            let (port, mac, host) = (station.port.to_owned(), station.mac, station.host);
+            let namespace = Some(station.namespace.as_fd());
+            say(Setup::Station { port, mac, host }, namespace)?;
+        }
+        if let Some((program, socket)) = owned.daemons {
+            let [program, socket] =
+                [program, socket].map(|path| path.as_os_str().as_bytes().into());
+            say(Setup::Daemons { program, socket }, None)?;
+        }
+        for &(role, node) in &owned.seats {
+            let node = node.to_owned();
+            say(Setup::Seat { role, node }, None)?;
+        }
+        say(Setup::Seal, None)?;
+        match answer(&wire)? {
+            Reply::Done => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(|child| locked(child).id())
+    }
+
+    /// False once it is gone, or was given up.
+    pub(crate) fn serves(&self) -> bool {
+        let wire = locked(&self.daemons);
+        let mut ends = [PollFd::new(&*wire, PollFlags::empty())];
+        let now = Timespec::default();
+        poll(&mut ends, Some(&now)) == Ok(0)
+    }
+
+    /// Starts the daemon of a seat; its process.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub(crate) fn start_daemon(&self, seat: u32) -> io::Result<u32> {
+        match ask(&self.daemons, Request::Start { seat })? {
+            Reply::Process { pid } => Ok(pid),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Kills it, if there is one.
+    pub(crate) fn kill_daemon(&self, seat: u32) {
+        let _ = ask(&self.daemons, Request::Kill { seat });
+    }
+
+    /// How it has ended, if it has.
+    ///
+    /// # Errors
+    /// If the helper is gone.
+    pub(crate) fn look_at_daemon(&self, seat: u32) -> io::Result<Option<Ended>> {
+        match ask(&self.daemons, Request::Look { seat })? {
+            Reply::Runs => Ok(None),
+            Reply::Ended { status, words } => Ok(Some(Ended::of(status, words))),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Plugs a station into a host. Whether its cable is there now, and how long it carried nothing or what went wrong.
+    pub(crate) fn plug(&self, station: u32, host: u32) -> (bool, io::Result<Duration>) {
+        match ask(&self.cables, Request::Plug { station, host }) {
+            Ok(Reply::Plugged { ms }) => (true, Ok(Duration::from_millis(ms.into()))),
+            Ok(Reply::Stuck { why }) => (true, Err(io::Error::other(why))),
+            Ok(other) => (false, Err(unexpected(&other))),
+            Err(error) => (false, Err(error)),
+        }
+    }
+
+    /// Lets a station say where it is.
+    pub(crate) fn speak(&self, station: u32) {
+        let _ = ask(&self.cables, Request::Speak { station });
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        locked(&self.cables).close();
+        locked(&self.daemons).close();
+        if let Some(child) = &self.child {
+            // One that is stopped ends with this process.
+            ends_within(&mut locked(child), ENDING);
+        }
+    }
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside has no state that a panic could leave half done.
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks and waits. After an error the conversation is over: an answer that comes late must not be taken for the next one.
+fn ask(wire: &Mutex<Wire>, request: Request) -> io::Result<Reply> {
+    let wire = locked(wire);
+    let reply = (wire.send(&request.encode(), None)).and_then(|()| answer(&wire));
+    reply.map_err(|error| {
+        wire.close();
+        let text = format!("the lab's privileged helper is gone ({error}): start the lab again");
+        io::Error::new(error.kind(), text)
+    })
+}
+
+fn answer(wire: &Wire) -> io::Result<Reply> {
+    let (octets, _) = (wire.receive()?).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+    Reply::decode(&octets).map_err(|error| io::Error::other(error.to_string()))
+}
+
+fn unexpected(reply: &Reply) -> io::Error {
+    match reply {
+        Reply::Refused { why } => io::Error::other(why.clone()),
+        other => io::Error::other(format!("the helper answered {other:?}")),
+    }
+}
