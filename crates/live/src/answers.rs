@@ -157,6 +157,15 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     in_json(&driver.lab.name, &table)
 }
 
+/// What the lab's process may do, as the kernel says now.
+fn confinement(driver: &Driver<'_>) -> serde_json::Value {
+    let mut table = Table::new("confinement", &["what", "in_force"]);
+    for (what, state) in driver.confinement.rows() {
+        table.row(vec![what.to_owned().into(), state.into()]);
+    }
+    in_json(&driver.lab.name, &table)
+}
+
 fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
     driver.lab.find(name).ok_or_else(|| {
         let names: Vec<&str> = driver
@@ -257,7 +266,8 @@ fn inspect(
 ) -> Result<Answer, Answer> {
     let only = node.map(|name| find(driver, name)).transpose()?;
     if what == "lab" {
-        return Ok(Answer::Ok(vec![whole_lab(driver, now)].into()));
+        let tables = vec![whole_lab(driver, now), confinement(driver)];
+        return Ok(Answer::Ok(tables.into()));
     }
     let mut all = Vec::new();
     let mut known = false;

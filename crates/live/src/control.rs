@@ -9,7 +9,7 @@ mod client;
 mod server;
 
 pub use client::{Client, Interrupted, PATIENCE};
-pub use server::{Connections, Counters, serve};
+pub use server::{Connections, Counters, listen, serve};
 
 use crate::programs::Program;
 use rustix::fd::OwnedFd;
@@ -225,7 +225,7 @@ mod tests {
     fn asks_answers_descriptors_and_streams() {
         let path = std::env::temp_dir().join(format!("aerostat-control-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        let (requests, _) = serve(&path, || {}).unwrap();
+        let (requests, _) = serve(listen(&path).unwrap(), || {}).unwrap();
         std::thread::spawn(move || {
             for Pending { request, reply } in requests {
                 let ok = Answer::Ok(serde_json::json!({"heard": request}));

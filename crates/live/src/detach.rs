@@ -61,20 +61,37 @@ pub fn end_with_parent() {
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 
-/// Ready, perhaps with warnings: cuts the ties with the parent and tells it.
-///
-/// # Errors
-/// If the lab's directory cannot be written to.
-pub fn tell_ready(directory: &Path, warnings: bool) -> io::Result<()> {
-    set_parent_process_death_signal(None)?;
-    let log = File::create(directory.join("log"))?;
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stderr(&log)?;
-    let mut out = io::stdout().lock();
-    // A parent that is gone does not want to know.
-    let word = if warnings { READY_WITH_WARNINGS } else { READY };
-    let _ = writeln!(out, "{word}");
-    let _ = out.flush();
-    rustix::stdio::dup2_stdout(&nothing)?;
-    Ok(())
+/// What the child writes to once it is on its own. Opened while it may open files.
+#[derive(Debug)]
+pub struct Ties {
+    log: File,
+    nothing: File,
+}
+
+impl Ties {
+    /// Makes the file `log` in the lab's directory.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(crate) fn new(directory: &Path) -> io::Result<Self> {
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        let log = File::create(directory.join("log"))?;
+        Ok(Self { log, nothing })
+    }
+
+    /// Ready, perhaps with warnings: cuts the ties with the parent and tells it.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn cut(&self, warnings: bool) -> io::Result<()> {
+        set_parent_process_death_signal(None)?;
+        rustix::stdio::dup2_stderr(&self.log)?;
+        let mut out = io::stdout().lock();
+        // A parent that is gone does not want to know.
+        let word = if warnings { READY_WITH_WARNINGS } else { READY };
+        let _ = writeln!(out, "{word}");
+        let _ = out.flush();
+        rustix::stdio::dup2_stdout(&self.nothing)?;
+        Ok(())
+    }
 }

@@ -9,8 +9,11 @@
 
 use crate::answers;
 use crate::clock::{Alarm, Clock};
+use crate::confine::{Confinement, Needs, confine};
 use crate::control::{self, Answer, Connections, Pending, Reply, Request};
 use crate::daemons::{self, Daemons};
+use crate::detach::Ties;
+use crate::helper::Helper;
 use crate::namespace::NetNs;
 use crate::outside;
 use crate::programs::Commanded;
@@ -36,9 +39,9 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use rustix::fd::AsRawFd as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
@@ -114,6 +117,10 @@ pub(crate) struct Driver<'a> {
     /// Kernel hosts behind bridging ones.
     pub(crate) stations: Stations,
     pub(crate) processes: Option<LabProcesses>,
+    /// What this process has given up.
+    pub(crate) confinement: Confinement,
+    /// With the parent, until ready.
+    pub(crate) ties: Option<Ties>,
     requests: Receiver<Pending>,
     /// Whoever is connected with the control socket.
     pub(crate) connections: Connections,
@@ -127,7 +134,6 @@ pub(crate) struct Driver<'a> {
     /// What the lab file wants recorded.
     recorder: Option<Recorder>,
     signals: UnixStream,
-    directory: PathBuf,
     pub(crate) story: Story,
     names: Names,
     results: Results<'a>,
@@ -149,8 +155,7 @@ impl<'a> Driver<'a> {
     pub(crate) fn new(
         lab: &'a Lab,
         builder: &'a Builder<'a>,
-        kernels: Option<Kernels>,
-        mut daemons: Option<Daemons>,
+        (kernels, mut daemons, helper): (Option<Kernels>, Option<Daemons>, Option<Arc<Helper>>),
         claim: &Claim,
         epoch: Duration,
     ) -> io::Result<Self> {
@@ -203,7 +208,10 @@ impl<'a> Driver<'a> {
         let wake = move || {
             let _ = for_clients.wake();
         };
-        let (requests, connections) = control::serve(&claim.socket(), wake)?;
+        let listener = control::listen(&claim.socket())?;
+        // All is open; no thread runs yet, and nothing of outside was read.
+        let confinement = confine(&Needs::of(lab, claim.directory())).with(helper);
+        let (requests, connections) = control::serve(listener, wake)?;
         let clock = Clock::start();
         Ok(Self {
             lab,
@@ -221,6 +229,8 @@ impl<'a> Driver<'a> {
             namespaces,
             stations,
             processes,
+            confinement,
+            ties: None,
             requests,
             connections,
             exhausted: 0,
@@ -229,7 +239,6 @@ impl<'a> Driver<'a> {
             waker,
             recorder: None,
             signals,
-            directory: claim.directory().to_owned(),
             story: Story::default(),
             commanded: Commanded::default(),
             names: Names::new(lab),
@@ -249,10 +258,10 @@ impl<'a> Driver<'a> {
     /// Records the links of `capture:` from now on.
     ///
     /// # Errors
-    /// If the file cannot be made.
-    pub(crate) fn record(&mut self, path: &Path) -> io::Result<()> {
+    /// If there is no thread for it.
+    pub(crate) fn record(&mut self, file: File) -> io::Result<()> {
         let captures = &mut self.world.captures;
-        self.recorder = Some(Recorder::start(self.lab, path, captures, self.epoch_ns)?);
+        self.recorder = Some(Recorder::start(self.lab, file, captures, self.epoch_ns)?);
         Ok(())
     }
 
@@ -687,7 +696,7 @@ impl<'a> Driver<'a> {
         if self.missing.is_empty() {
             self.ready = true;
             return tell(Notice::Ready {
-                directory: &self.directory,
+                ties: self.ties.as_ref(),
             });
         }
         if now >= *remind_at {

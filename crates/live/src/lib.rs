@@ -7,6 +7,7 @@ mod agenda;
 mod answers;
 pub mod capture;
 mod clock;
+pub mod confine;
 pub mod control;
 pub mod daemons;
 pub mod detach;

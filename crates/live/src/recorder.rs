@@ -6,7 +6,6 @@ use crate::capture::{Captures, Form};
 use aerostat_lab::model::Lab;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
@@ -16,19 +15,16 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to record the links of `capture:` into `path`.
+    /// Starts to record the links of `capture:`.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If there is no thread for it.
     pub(crate) fn start(
         lab: &Lab,
-        path: &Path,
+        file: File,
         captures: &mut Captures,
         epoch_ns: u64,
     ) -> io::Result<Self> {
-        let file = File::create(path).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-        })?;
         let chunks = captures.start(lab, &lab.capture, Form::default(), epoch_ns)?;
         let writer = std::thread::Builder::new()
             .name("recorder".into())

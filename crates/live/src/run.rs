@@ -6,9 +6,11 @@
 //!
 //! **Order of setting up.** The lab's name is claimed first, so that two `up` of one lab never meet in the kernel;
 //! then privilege is acquired, which must happen before the first thread; then processes, namespaces and TAPs,
-//! all held by descriptors of this process, and at last the control socket.
+//! all held by descriptors of this process, then the helper that keeps some rights, and at last the control socket. Then this
+//! process gives up its own rights ([`crate::confine`]), and starts its first thread.
 
 use crate::daemons::Daemons;
+use crate::detach::Ties;
 use crate::driver::Driver;
 use crate::helper::{Helper, Owned};
 use crate::kernel::KernelNode;
@@ -21,8 +23,9 @@ use aerostat_lab::event::Event;
 use aerostat_lab::model::{Lab, NodeId};
 use aerostat_lab::report::RunReport;
 use aerostat_proto::Duration;
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,8 +57,8 @@ pub enum Notice<'a> {
     Waiting(&'a [String]),
     /// All interfaces are up, all clients have joined. `directory` is the lab's own until it ends.
     Ready {
-        /// See [`crate::runtime_dir`].
-        directory: &'a Path,
+        /// Those with the parent, of a lab that ends with it until now.
+        ties: Option<&'a Ties>,
     },
     /// The story.
     Event(&'a Event),
@@ -175,13 +178,32 @@ pub fn run(
     let mut daemons = daemons
         .transpose()
         .map_err(|error| UpError::Io("the socket for daemons".into(), error))?;
-    helper(lab, options, kernels.as_mut(), daemons.as_mut())
+    let helper = helper(lab, options, kernels.as_mut(), daemons.as_mut())
         .map_err(|error| UpError::Io("the lab's privileged helper".into(), error))?;
+    let ties = options
+        .end_with_parent
+        .then(|| Ties::new(claim.directory()));
+    let ties = ties
+        .transpose()
+        .map_err(|error| UpError::Io("the lab's log".into(), error))?;
+    let path = &options.recording;
+    let failed = |error| {
+        UpError::Io(
+            format!("the recording of 'capture:', {}", path.display()),
+            error,
+        )
+    };
+    let file = (!lab.capture.is_empty()).then(|| File::create(path));
+    let file = file.transpose().map_err(failed)?;
+    // From here on this process opens no file and has no privilege.
     let mut driver =
-        Driver::new(lab, &builder, kernels, daemons, &claim, started).map_err(socket)?;
-    if !lab.capture.is_empty() {
-        let failed = |error| UpError::Io("the recording of 'capture:'".into(), error);
-        driver.record(&options.recording).map_err(failed)?;
+        Driver::new(lab, &builder, (kernels, daemons, helper), &claim, started).map_err(socket)?;
+    for text in driver.confinement.missing() {
+        tell(Notice::Note(text));
+    }
+    driver.ties = ties;
+    if let Some(file) = file {
+        driver.record(file).map_err(failed)?;
         let (links, path) = (lab.capture.len(), options.recording.display());
         tell(Notice::Note(format!("recording {links} links into {path}")));
     }
@@ -223,7 +245,7 @@ fn helper(
     options: &Options,
     kernels: Option<&mut Kernels>,
     daemons: Option<&mut Daemons>,
-) -> io::Result<()> {
+) -> io::Result<Option<Arc<Helper>>> {
     let mut owned = match &kernels {
         Some(kernels) => kernels.stations.owned(lab, &kernels.nodes),
         None => Owned::default(),
@@ -233,7 +255,7 @@ fn helper(
         owned.seats = daemons.seats();
     }
     if owned.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let helper = Arc::new(Helper::start(&options.program, &owned)?);
     if let Some(kernels) = kernels {
@@ -242,7 +264,7 @@ fn helper(
     if let Some(daemons) = daemons {
         daemons.helped_by(&helper);
     }
-    Ok(())
+    Ok(Some(helper))
 }
 
 /// The lab's traffic that nobody will make: programs run on embedded hosts only.

@@ -11,6 +11,7 @@
 //! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When
 //! PID 1 of a namespace dies, the kernel kills every process in it: that is the whole clean-up.
 
+use crate::confine::drop_all;
 use crate::names::Identity;
 use crate::namespace::{enter, unshare_pids_and_mounts};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -140,6 +141,7 @@ pub fn run_supervisor(program: &std::path::Path) -> io::Result<()> {
         .spawn()?;
     println!("{}", init.id());
     io::stdout().flush()?;
+    drop_all();
     init.wait().map(drop)
 }
 
@@ -157,6 +159,7 @@ pub fn run_init() -> io::Result<()> {
         rustix::mount::MountFlags::empty(),
         None,
     );
+    drop_all();
     std::thread::spawn(|| {
         // End of file on standard input: the lab is gone.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());

@@ -42,6 +42,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     }
     let mut checks = vec![tun(), privilege(), bridges(), fuse()];
     checks.extend(PROGRAMS.into_iter().map(program));
+    checks.extend(confinement());
     let mut rows = Rows::new(&["check", "state", "used_for", "advice"]);
     for check in &checks {
         let state = match (check.ok, check.vital) {
@@ -64,6 +65,31 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     } else {
         Exit::Ok
     })
+}
+
+/// What a lab's process would give up on this system. Labs run without it.
+fn confinement() -> Vec<Check> {
+    let names = [
+        ("capabilities", "none", "capabilities left to a running lab"),
+        ("bounding set", "", "capabilities that it can get back"),
+        (
+            "no new privileges",
+            "on",
+            "programs give a running lab no rights",
+        ),
+        ("seccomp", "on", "system calls of a running lab"),
+        ("landlock", "on", "files and ports of a running lab"),
+    ];
+    let tried = aerostat_live::confine::tried();
+    let found = names.into_iter().zip(tried);
+    let checks = found.map(|((name, wanted, used_for), (_, advice))| Check {
+        name,
+        ok: advice.starts_with(wanted),
+        vital: false,
+        used_for,
+        advice,
+    });
+    checks.collect()
 }
 
 fn tun() -> Check {

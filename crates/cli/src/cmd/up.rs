@@ -44,10 +44,8 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         &checked.lab,
         &options,
         &mut |notice| {
-            if let Notice::Ready { directory } = notice
-                && args.in_background
-            {
-                cut = detach::tell_ready(directory, labs::done(&checked) != Exit::Ok);
+            if let Notice::Ready { ties: Some(ties) } = notice {
+                cut = ties.cut(labs::done(&checked) != Exit::Ok);
             } else {
                 tell(&notice, args);
             }

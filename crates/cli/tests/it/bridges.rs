@@ -10,7 +10,7 @@ use std::process::Stdio;
 const LAB: &str = "labs/bridges.atm.yml";
 
 /// False, with the reason printed, where the kernel has no bridges.
-fn can_bridge() -> bool {
+pub(crate) fn can_bridge() -> bool {
     if !can_run() {
         return false;
     }

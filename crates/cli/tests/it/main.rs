@@ -15,6 +15,7 @@ mod nhrp;
 mod pages;
 mod partial;
 mod policing;
+mod privileges;
 mod promises;
 mod pvc;
 mod qos;

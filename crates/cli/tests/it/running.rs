@@ -1,7 +1,7 @@
 //! The clients of a running lab, against a lab that is only a control socket.
 
 use crate::command;
-use aerostat_live::control::{Answer, Reply, Request, serve};
+use aerostat_live::control::{Answer, Reply, Request, listen, serve};
 use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Labs {
         fs::write(directory.join("state.json"), state.to_string()).unwrap();
         let lock = File::create(directory.join("lock")).unwrap();
         lock.lock().unwrap();
-        let (requests, _) = serve(&directory.join("control.sock"), || {}).unwrap();
+        let (requests, _) = serve(listen(&directory.join("control.sock")).unwrap(), || {}).unwrap();
         std::thread::spawn(move || {
             for pending in requests {
                 let stop = pending.request == Request::Stop;

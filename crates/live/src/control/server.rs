@@ -178,15 +178,22 @@ struct Desk<W> {
     wake: W,
 }
 
-/// Listens on `path`; requests come out of the returned channel, and `wake` is called for each.
+/// Makes the socket at `path`.
 ///
 /// # Errors
-/// If the socket cannot be made.
+/// If it cannot be made.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    UnixListener::bind(path)
+}
+
+/// Listens; requests come out of the returned channel, and `wake` is called for each.
+///
+/// # Errors
+/// If there is no thread for it.
 pub fn serve(
-    path: &Path,
+    listener: UnixListener,
     wake: impl Fn() + Send + Clone + 'static,
 ) -> io::Result<(Receiver<Pending>, Connections)> {
-    let listener = UnixListener::bind(path)?;
     let (to_loop, requests) = sync_channel(MAX_CONNECTIONS);
     let connections = Connections::default();
     let desk = Desk {

@@ -53,7 +53,7 @@ impl Helper {
     #[cfg(test)]
     pub(crate) fn in_thread(owned: &Owned<'_>) -> io::Result<Self> {
         let (here, there) = Wire::pair()?;
-        std::thread::spawn(move || super::process::serve(&there));
+        std::thread::spawn(move || super::process::serve(&there, &|_, _| {}));
         Self::with(here, None, owned)
     }
 

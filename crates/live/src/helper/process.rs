@@ -3,12 +3,14 @@
 use super::cables::{Cables, Host, Station};
 use super::messages::{Ended, REQUEST_MAX, Reply, Request, Setup};
 use super::wire::Wire;
+use crate::confine::keep_only;
 use crate::daemons::DAEMON_ARGUMENT;
 use crate::namespace::NetNs;
 use crate::supervisor::die_with_parent;
 use aerostat_proto::split::Role;
 use aerostat_proto::split::codec::Message as _;
 use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::thread::CapabilitySet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -30,15 +32,34 @@ pub fn run_helper() -> io::Result<()> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
-    serve(&socket.into())
+    serve(&socket.into(), &|cables, daemons| {
+        let keep = rights(cables, daemons);
+        // `ip` and the daemons are programs: they get no more than this.
+        keep_only(keep, keep);
+        let _ = rustix::thread::set_no_new_privs(true);
+    })
+}
+
+/// The capabilities that it takes to move cables, and to start and end daemons.
+fn rights(cables: bool, daemons: bool) -> CapabilitySet {
+    let mut rights = CapabilitySet::empty();
+    if cables {
+        // To enter namespaces, and to move interfaces.
+        rights |= CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
+    }
+    if daemons {
+        // They become another user, and are killed by this one.
+        rights |= CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::KILL;
+    }
+    rights
 }
 
 /// Serves until the lab closes the socket. It must be the process's main thread: daemons end with the thread that started
-/// them.
+/// them. `seal` is called before the first request: are there cables, are there daemons?
 ///
 /// # Errors
 /// If the lab says what is no message before it has said what it owns.
-pub(super) fn serve(lab: &Wire) -> io::Result<()> {
+pub(super) fn serve(lab: &Wire, seal: &dyn Fn(bool, bool)) -> io::Result<()> {
     let mut setting_up = SettingUp::default();
     loop {
         let Some((octets, fd)) = lab.receive()? else {
@@ -55,6 +76,7 @@ pub(super) fn serve(lab: &Wire) -> io::Result<()> {
         plug,
         mut daemons,
     } = setting_up;
+    seal(plug.is_some(), !daemons.seats.is_empty());
     if let Some(wire) = plug {
         let thread = std::thread::Builder::new().name("cables".into());
         thread.spawn(move || serve_cables(&wire, cables))?;

@@ -132,7 +132,7 @@ fn who_goes_on_after_a_helper_has_died_is_told_so() {
 #[test]
 fn descriptors_and_setup_after_the_seal_change_nothing() {
     let (here, there) = Wire::pair().unwrap();
-    let serves = std::thread::spawn(move || super::process::serve(&there));
+    let serves = std::thread::spawn(move || super::process::serve(&there, &|_, _| {}));
     here.send(&Setup::Seal.encode(), None).unwrap();
     assert_eq!(here.receive().unwrap().unwrap().0, Reply::Done.encode());
     let null = File::open("/dev/null").unwrap();

@@ -13,7 +13,7 @@ impl Lab {
         let name = format!("aerostat-server-{}-{test}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_file(&path);
-        let (requests, connections) = serve(&path, || {}).unwrap();
+        let (requests, connections) = serve(listen(&path).unwrap(), || {}).unwrap();
         std::thread::spawn(move || {
             let mut streams = Vec::new();
             for Pending { request, reply } in requests {

@@ -1,0 +1,240 @@
+//! What a lab's process may do once it runs, as the kernel tells it.
+
+use crate::live::{Runtime, can_run, signal, wait_for, wait_for_end};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::Stdio;
+
+const NOBODY: u32 = 65_534;
+/// CAP_NET_ADMIN and CAP_SYS_ADMIN.
+const CABLES: &str = "0000000000201000";
+/// CAP_KILL, CAP_SETGID and CAP_SETUID.
+const DAEMONS: &str = "00000000000000e0";
+const NONE: &str = "0000000000000000";
+
+/// `/proc/…/status` of a process or a thread.
+fn status(of: &str) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(format!("/proc/{of}/status")).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once(":\t"));
+    lines
+        .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+        .collect()
+}
+
+/// The sets of capabilities, in the kernel's order: inheritable, permitted, effective, bounding, ambient.
+fn capabilities(of: &str) -> [String; 5] {
+    let status = status(of);
+    ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map(|name| status[name].clone())
+}
+
+fn is_confined(process: &str) {
+    let threads = fs::read_dir(format!("/proc/{process}/task"))
+        .unwrap()
+        .flatten();
+    let threads: Vec<_> = threads
+        .map(|thread| thread.file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        threads.len() > 1,
+        "the threads of clients were started before"
+    );
+    for thread in threads {
+        let status = status(&format!("{process}/task/{thread}"));
+        assert_eq!(
+            (status["NoNewPrivs"].as_str(), status["Seccomp"].as_str()),
+            ("1", "2"),
+            "{thread}"
+        );
+    }
+}
+
+impl Runtime {
+    /// What `inspect lab` tells of the confinement.
+    fn in_force(&self) -> BTreeMap<String, String> {
+        let shown: Value =
+            serde_json::from_str(&self.ok(&["inspect", "lab", "-o", "json"])).unwrap();
+        let rows = shown["rows"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        rows.filter(|row| row["in_force"].is_string())
+            .map(|row| (text(&row["what"]), text(&row["in_force"])))
+            .collect()
+    }
+    /// The process of the helper.
+    fn helper(&self) -> String {
+        let told = self.in_force()["privileged helper"].clone();
+        told.strip_prefix("process ").expect("a helper").to_owned()
+    }
+}
+
+#[test]
+fn a_lab_of_kernel_hosts_has_no_capability_left_and_says_so() {
+    if !can_run() {
+        return;
+    }
+    let lab = Runtime::new("confined");
+    lab.ok(&["up", "-d", "-q", "labs/two-subnets.atm.yml"]);
+    let process = lab.process();
+    assert_eq!(capabilities(&process), [NONE; 5]);
+    is_confined(&process);
+    let told = lab.in_force();
+    assert_eq!(told["capabilities"], "none");
+    assert_eq!(told["bounding set"], "none");
+    assert_eq!(told["no new privileges"], "on");
+    assert_eq!(told["system calls (seccomp)"], "on");
+    assert_eq!(told["privileged helper"], "not needed");
+    // The two processes that keep the lab's namespaces do nothing else.
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
+    let supervisor = children.trim();
+    let init =
+        fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).unwrap();
+    for of in [supervisor, init.trim()] {
+        assert_eq!(capabilities(of), [NONE; 5], "{of}");
+    }
+    lab.ok(&["exec", "urku", "--", "ping", "-c", "1", "10.2.0.10"]);
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn without_privilege_a_lab_of_embedded_hosts_confines_itself_too() {
+    let lab = Runtime::new("confined-embedded");
+    let mut command = lab.command(&["up", "-q", "--embedded", "labs/two-hosts.atm.yml"]);
+    if rustix_root() {
+        std::os::unix::fs::chown(&lab.directory, Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let started = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let Ok(mut up) = started else {
+        println!("skipped: nobody may not run this program here");
+        return;
+    };
+    let mut line = String::new();
+    BufReader::new(up.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "ready\n");
+    let process = up.id().to_string();
+    // The bounding set takes a privilege to change; with no_new_privs it is out of reach.
+    let [inheritable, permitted, effective, _, ambient] = capabilities(&process);
+    assert_eq!([inheritable, permitted, effective, ambient], [NONE; 4]);
+    is_confined(&process);
+    signal(&process, "TERM");
+    assert_eq!(wait_for_end(&mut up), 0);
+    let left = fs::read_dir(lab.directory.join("aerostat")).unwrap();
+    assert_eq!(
+        left.count(),
+        0,
+        "the confined process removes its directory"
+    );
+}
+
+fn rustix_root() -> bool {
+    status("self")["Uid"].starts_with("0\t")
+}
+
+#[test]
+fn the_helper_has_what_it_takes_to_move_cables_and_its_death_costs_no_more_than_that() {
+    if !crate::bridges::can_bridge() {
+        return;
+    }
+    let lab = Runtime::new("helper");
+    lab.ok(&["up", "-d", "-q", "labs/bridges.atm.yml"]);
+    assert_eq!(capabilities(&lab.process()), [NONE; 5]);
+    let helper = lab.helper();
+    assert_eq!(capabilities(&helper), [NONE, CABLES, CABLES, CABLES, NONE]);
+    assert_eq!(status(&helper)["NoNewPrivs"], "1");
+    lab.ok(&["move", "anna", "pc2"]);
+    let again = lab.run(&["move", "anna", "pc2"]);
+    assert!(again.err.contains("anna is behind pc2"), "{}", again.err);
+    signal(&helper, "KILL");
+    let mut told = String::new();
+    wait_for("the lab to know", || {
+        told = lab.in_force()["privileged helper"].clone();
+        !told.starts_with("process")
+    });
+    assert!(told.starts_with("gone: stations do not move"), "{told}");
+    let refused = lab.run(&["move", "anna", "pc1"]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.err.contains("privileged helper is gone"),
+        "{}",
+        refused.err
+    );
+    lab.ok(&["exec", "anna", "--", "ping", "-c", "1", "10.1.0.21"]);
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn daemons_end_with_the_helper_and_the_lab_says_that_nobody_starts_them_again() {
+    let lab = Runtime::new("helper-split");
+    lab.ok(&[
+        "up",
+        "-d",
+        "-q",
+        "--embedded",
+        "--split",
+        "labs/two-subnets.atm.yml",
+    ]);
+    let helper = lab.helper();
+    if rustix_root() {
+        assert_eq!(capabilities(&lab.process()), [NONE; 5]);
+        assert_eq!(
+            capabilities(&helper),
+            [NONE, DAEMONS, DAEMONS, DAEMONS, NONE]
+        );
+    }
+    signal(&helper, "KILL");
+    wait_for("the daemons to be gone", || {
+        let shown = lab.ok(&["inspect", "processes", "-o", "json"]);
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let rows = shown["rows"].as_array().unwrap();
+        rows.iter().all(|row| row["state"] == "ended")
+    });
+    let events = lab.ok(&["events"]);
+    assert!(events.contains("privileged helper is gone"), "{events}");
+    lab.ok(&["down"]);
+    lab.nothing_is_left();
+}
+
+#[test]
+fn a_lab_that_is_killed_takes_its_helper_along() {
+    let lab = Runtime::new("helper-killed");
+    lab.ok(&[
+        "up",
+        "-d",
+        "-q",
+        "--embedded",
+        "--split",
+        "labs/two-subnets.atm.yml",
+    ]);
+    lab.helper();
+    signal(&lab.process(), "KILL");
+    lab.nothing_is_left();
+}
+
+#[test]
+fn doctor_tells_what_would_be_in_force_here() {
+    let shown: Value = serde_json::from_str(&crate::run(&["doctor", "-o", "json"]).out).unwrap();
+    let rows = shown["rows"].as_array().unwrap();
+    for (check, advice) in [
+        ("capabilities", "none"),
+        ("no new privileges", "on"),
+        ("seccomp", "on"),
+    ] {
+        let row = rows.iter().find(|row| row["check"] == check).unwrap();
+        assert_eq!(
+            (&row["state"], &row["advice"]),
+            (&"ok".into(), &advice.into())
+        );
+    }
+    let landlock = rows.iter().find(|row| row["check"] == "landlock").unwrap();
+    let told = landlock["advice"].as_str().unwrap();
+    assert!(
+        told.starts_with("on, ABI ") || told.starts_with("off: "),
+        "{told}"
+    );
+}

@@ -1,0 +1,66 @@
+//! Files and TCP connections: landlock.
+//!
+//! | what | why |
+//! |---|---|
+//! | the lab's directory: read, remove | it is removed at the end |
+//! | the directory of all labs: rename and remove directories | the same: it gets another name first |
+//! | `/dev/null`: read, write | the descriptor that is kept in reserve for clients |
+//! | TCP ports of `atmtcp: connect` | they connect again |
+//!
+//! What is open already stays open: recordings, the log, sockets. Signals and abstract sockets of other processes are out of reach.
+
+use super::Needs;
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, NetPort,
+    PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+    RulesetStatus, Scope,
+};
+use std::error::Error;
+use std::path::Path;
+
+/// The newest of which all rights are asked for; on older kernels it is what they have.
+const NEWEST: ABI = ABI::V7;
+
+/// Restricts the calling thread; how far that went.
+pub(super) fn restrict(needs: &Needs) -> Result<String, Box<dyn Error>> {
+    let own = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::RemoveFile | AccessFs::RemoveDir;
+    let all_labs = AccessFs::MakeDir | AccessFs::RemoveDir;
+    let null = AccessFs::ReadFile | AccessFs::WriteFile;
+    let above = needs.directory.parent().unwrap_or(&needs.directory);
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?;
+    for (path, rights) in [
+        (needs.directory.as_path(), own),
+        (above, all_labs),
+        (Path::new("/dev/null"), null),
+    ] {
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, rights))?;
+    }
+    for port in &needs.connects {
+        rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+    }
+    Ok(in_words(&rules.restrict_self()?))
+}
+
+fn in_words(status: &RestrictionStatus) -> String {
+    let version = match status.landlock {
+        LandlockStatus::NotEnabled => return "off: the kernel was started without it".to_owned(),
+        LandlockStatus::NotImplemented => return "off: the kernel does not have it".to_owned(),
+        LandlockStatus::Available { effective_abi, .. } => effective_abi,
+    };
+    let beyond = match version as i32 {
+        ..4 => " (TCP ports and signals are not restricted: Linux 6.12 would)",
+        4..6 => " (signals are not restricted: Linux 6.12 would)",
+        _ => "",
+    };
+    match status.ruleset {
+        RulesetStatus::NotEnforced => "off".to_owned(),
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => {
+            format!("on, ABI {}{beyond}", version as i32)
+        }
+    }
+}

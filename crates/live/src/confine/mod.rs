@@ -1,0 +1,147 @@
+//! What a lab's process gives up once it is set up.
+//!
+//! Everything that parses traffic of outside, frames of kernels and requests of clients is one process, which is root when the lab has
+//! kernel hosts. So it keeps, from before its first thread on, nothing that it does not need:
+//!
+//! | layer | what is left | file |
+//! |---|---|---|
+//! | capabilities | none; `CAP_DAC_READ_SEARCH` if its directory cannot be reached without | `capabilities.rs` |
+//! | no_new_privs | no program can give it rights | here |
+//! | landlock | its own directory, to remove it; TCP connections to the ports of `atmtcp: connect` | `files.rs` |
+//! | seccomp | what the loop and the threads of clients call: no new process, no program, no file to write | `syscalls.rs` |
+//!
+//! What needs more while the lab runs is the helper's ([`crate::helper`]). Each layer holds as far as the kernel has it, and what does
+//! not hold is told, never an error: `aerostat inspect lab` and `aerostat doctor` show it.
+
+mod capabilities;
+mod files;
+mod syscalls;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use capabilities::{drop_all, keep_only};
+
+use crate::helper::Helper;
+use aerostat_lab::model::{Lab, OutsideWay};
+use rustix::thread as own;
+use rustix::thread::CapabilitySet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a lab still needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Needs {
+    /// The lab's own directory, inside that of all labs.
+    pub(crate) directory: PathBuf,
+    /// TCP ports that it connects to.
+    pub(crate) connects: Vec<u16>,
+    /// It waits for interfaces to come back.
+    pub(crate) binds: bool,
+}
+
+impl Needs {
+    /// What a lab needs whose own directory is this.
+    pub(crate) fn of(lab: &Lab, directory: &Path) -> Self {
+        let ways = || lab.outside().map(|(_, _, model)| &model.way);
+        let port = |way: &OutsideWay| match way {
+            OutsideWay::AtmTcpConnect { to } => to.rsplit_once(':')?.1.parse().ok(),
+            _ => None,
+        };
+        Self {
+            directory: directory.to_owned(),
+            connects: ways().filter_map(port).collect(),
+            binds: ways().any(|way| matches!(way, OutsideWay::Ethernet { .. })),
+        }
+    }
+}
+
+/// How far two of the layers hold; the kernel tells of the others at any time.
+#[derive(Clone, Debug)]
+pub(crate) struct Confinement {
+    landlock: String,
+    /// Why there is no filter of system calls, if there is none.
+    unfiltered: Option<String>,
+    /// Who has the rights that were given up.
+    helper: Option<Arc<Helper>>,
+}
+
+/// Gives up all that is not needed, for the calling thread and all that it starts later.
+pub(crate) fn confine(needs: &Needs) -> Confinement {
+    // In this order: dropping the bounding set takes a capability, and the filter knows none of these calls.
+    let keep = capabilities::to_reach(&needs.directory);
+    keep_only(keep, CapabilitySet::empty());
+    let _ = own::set_no_new_privs(true);
+    let landlock = files::restrict(needs).unwrap_or_else(|error| format!("off: {error}"));
+    let filtered = syscalls::restrict(syscalls::Calls {
+        connects: !needs.connects.is_empty(),
+        binds: needs.binds,
+    });
+    Confinement {
+        landlock,
+        unfiltered: filtered.err(),
+        helper: None,
+    }
+}
+
+impl Confinement {
+    /// The same, with the lab's helper.
+    pub(crate) fn with(self, helper: Option<Arc<Helper>>) -> Self {
+        Self { helper, ..self }
+    }
+
+    /// What does not hold because the kernel does not have it, in words.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let landlock = self.landlock.strip_prefix("off");
+        let landlock =
+            landlock.map(|why| format!("landlock does not restrict the lab's process{why}"));
+        let seccomp = self.unfiltered.as_ref();
+        let seccomp =
+            seccomp.map(|why| format!("seccomp does not restrict the lab's process: {why}"));
+        landlock.into_iter().chain(seccomp).collect()
+    }
+
+    /// The same as [`Self::in_force`], and the helper.
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+        let helper = match &self.helper {
+            None => "not needed".to_owned(),
+            Some(helper) if !helper.serves() => {
+                "gone: stations do not move, daemons do not start".to_owned()
+            }
+            Some(helper) => format!("process {}", helper.pid().unwrap_or_default()),
+        };
+        let mut rows = self.in_force();
+        rows.push(("privileged helper", helper));
+        rows
+    }
+
+    /// What is in force for the calling thread: what, and how far.
+    pub(crate) fn in_force(&self) -> Vec<(&'static str, String)> {
+        let yes = |yes: bool| if yes { "on" } else { "off" }.to_owned();
+        let filter = own::secure_computing_mode() == Ok(own::SecureComputingMode::Filter);
+        let seccomp = match &self.unfiltered {
+            Some(why) => format!("off: {why}"),
+            None => yes(filter),
+        };
+        vec![
+            ("capabilities", capabilities::in_force()),
+            ("bounding set", capabilities::bounding()),
+            ("no new privileges", yes(own::no_new_privs() == Ok(true))),
+            ("system calls (seccomp)", seccomp),
+            ("files (landlock)", self.landlock.clone()),
+        ]
+    }
+}
+
+/// What a lab of this user would be left with on this system: it is tried out, on a thread that ends.
+#[must_use]
+pub fn tried() -> Vec<(&'static str, String)> {
+    let directory = crate::runtime_dir::base();
+    let there = directory.ancestors().find(|path| path.is_dir());
+    let needs = Needs {
+        directory: there.unwrap_or(Path::new("/")).to_owned(),
+        connects: vec![2812],
+        binds: true,
+    };
+    let trial = std::thread::spawn(move || confine(&needs).in_force());
+    trial.join().unwrap_or_default()
+}

@@ -1,0 +1,286 @@
+//! System calls: seccomp.
+//!
+//! **The list.** What the loop, the threads of clients and the memory allocator call. No new process and no program, no namespace, no
+//! mount, no memory that is written and executed, no file opened for writing, no signal to others, no tracing, no new kind of
+//! socket. Calls with dangerous arguments are allowed with harmless ones alone.
+//!
+//! **What is not in the list fails with EPERM**, and the kernel's audit log has a line about it. To kill the process would be safer
+//! by little, as the call does not happen either way, and would lose a lab and its results because a C library takes another
+//! path than the one that was tried. For calls that libraries try first and do without (`clone3`, `openat2`, ...) the answer is
+//! ENOSYS, at which they take the older call; its arguments can be seen here, those of `clone3` cannot.
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+use std::collections::BTreeMap;
+
+/// Calls that some labs make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calls {
+    /// TCP connections.
+    pub(super) connects: bool,
+    /// A socket is bound to another interface, or to one that has come back.
+    pub(super) binds: bool,
+}
+
+/// Restricts the calling thread.
+pub(super) fn restrict(calls: Calls) -> Result<(), String> {
+    let arch = std::env::consts::ARCH;
+    let arch = TargetArch::try_from(arch).map_err(|_| format!("not for {arch}"))?;
+    let denied = SeccompAction::Errno(libc::EPERM as u32);
+    let absent = SeccompAction::Errno(libc::ENOSYS as u32);
+    let listed = listed(calls).map_err(|error| error.to_string())?;
+    let missing = MISSING.iter().map(|call| (*call, Vec::new())).collect();
+    // The list, which comes last as it does not allow another one, leaves what is missing to the first filter.
+    for (calls, otherwise, then) in [
+        (missing, SeccompAction::Allow, absent),
+        (listed, denied, SeccompAction::Allow),
+    ] {
+        let filter = SeccompFilter::new(calls, otherwise, then, arch);
+        let program = filter.and_then(BpfProgram::try_from);
+        apply(&program.map_err(|error| error.to_string())?)
+            .map_err(|error| format!("the kernel refuses it: {error}"))?;
+    }
+    Ok(())
+}
+
+/// As the kernel reads it. Source: linux/filter.h.
+#[repr(C)]
+struct Program {
+    length: u16,
+    instructions: *const sock_filter,
+}
+
+/// Installs a filter. With a line in the audit log for what is refused; and without the slower memory accesses that Linux before 5.16
+/// has for filtered threads, as nothing here runs code of others.
+#[allow(unsafe_code)]
+fn apply(program: &[sock_filter]) -> std::io::Result<()> {
+    let length = u16::try_from(program.len()).map_err(std::io::Error::other)?;
+    let program = Program {
+        length,
+        instructions: program.as_ptr(),
+    };
+    let mut last = Ok(());
+    for flags in [
+        libc::SECCOMP_FILTER_FLAG_LOG | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+        0,
+    ] {
+        // SAFETY: the kernel reads the program, whose length is told, during the call, and writes nothing.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                &raw const program,
+            )
+        };
+        if done == 0 {
+            return Ok(());
+        }
+        // Kernels before 4.14 know no such flags.
+        last = Err(std::io::Error::last_os_error());
+    }
+    last
+}
+
+/// Calls that libraries do without.
+const MISSING: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_close_range,
+    libc::SYS_openat2,
+    libc::SYS_faccessat2,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_copy_file_range,
+    libc::SYS_io_uring_setup,
+];
+
+/// Calls that are allowed whatever their arguments.
+const PLAIN: &[i64] = &[
+    // Octets, on what is open.
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_recvfrom,
+    libc::SYS_sendto,
+    libc::SYS_recvmsg,
+    libc::SYS_sendmsg,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_close,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    // Sockets that are there.
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_shutdown,
+    libc::SYS_getsockopt,
+    libc::SYS_setsockopt,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
+    // Waiting.
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_ppoll,
+    libc::SYS_timerfd_settime,
+    libc::SYS_timerfd_gettime,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_pidfd_open,
+    // Time and chance.
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    // Who this is.
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_gettid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_capget,
+    libc::SYS_uname,
+    libc::SYS_sysinfo,
+    // Threads and memory.
+    libc::SYS_futex,
+    libc::SYS_set_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    // The end: the lab's directory goes.
+    libc::SYS_getdents64,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat2,
+];
+
+/// The same, of older calls that newer architectures do not have.
+#[cfg(target_arch = "x86_64")]
+const OLD: &[i64] = &[
+    libc::SYS_poll,
+    libc::SYS_epoll_wait,
+    libc::SYS_dup2,
+    libc::SYS_time,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_unlink,
+    libc::SYS_rmdir,
+    libc::SYS_rename,
+    libc::SYS_renameat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD: &[i64] = &[];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// All calls that are allowed, with the arguments that they may have.
+fn listed(Calls { connects, binds }: Calls) -> Result<Rules, seccompiler::BackendError> {
+    // Where to is for landlock to say.
+    let connect = connects.then_some(&libc::SYS_connect);
+    let bind = binds.then_some(&libc::SYS_bind);
+    let plain = PLAIN.iter().chain(OLD).chain(MISSING);
+    let plain = plain.chain(connect).chain(bind);
+    let mut all: Rules = plain.map(|call| (*call, Vec::new())).collect();
+    let mut allow = |call: i64, conditions: Vec<SeccompCondition>| {
+        all.entry(call)
+            .or_default()
+            .push(SeccompRule::new(conditions)?);
+        Ok(())
+    };
+    // A thread of this process, no process.
+    allow(libc::SYS_clone, vec![has(0, libc::CLONE_THREAD as u64)?])?;
+    // Nothing is executed that was not there before.
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        allow(call, vec![lacks(2, libc::PROT_EXEC as u64)?])?;
+    }
+    // Files are opened to be read.
+    let writing = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
+    allow(libc::SYS_openat, vec![lacks(2, writing as u64)?])?;
+    // Limits are read: there is no new value.
+    allow(libc::SYS_prlimit64, vec![is_long(2, 0)?])?;
+    // An abort ends this process and no other.
+    allow(libc::SYS_tgkill, vec![is(0, std::process::id().into())?])?;
+    for command in [
+        libc::F_GETFD,
+        libc::F_SETFD,
+        libc::F_GETFL,
+        libc::F_SETFL,
+        libc::F_DUPFD_CLOEXEC,
+    ] {
+        allow(libc::SYS_fcntl, vec![is(1, command as u64)?])?;
+    }
+    // Whether it is a terminal and how wide, whether it blocks, the number of an interface.
+    for request in [
+        libc::TCGETS,
+        libc::TIOCGWINSZ,
+        libc::FIONBIO,
+        libc::SIOCGIFINDEX,
+    ] {
+        allow(libc::SYS_ioctl, vec![is(1, request)?])?;
+    }
+    for option in [
+        libc::PR_SET_NAME,
+        libc::PR_SET_PDEATHSIG,
+        libc::PR_CAPBSET_READ,
+        libc::PR_GET_NO_NEW_PRIVS,
+        libc::PR_GET_SECCOMP,
+        PR_SET_VMA,
+    ] {
+        allow(libc::SYS_prctl, vec![is(0, option as u64)?])?;
+    }
+    if connects {
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let kind = SeccompCmpOp::MaskedEq(0xf);
+            let stream =
+                SeccompCondition::new(1, SeccompCmpArgLen::Dword, kind, libc::SOCK_STREAM as u64)?;
+            allow(libc::SYS_socket, vec![is(0, family as u64)?, stream])?;
+        }
+    }
+    Ok(all)
+}
+
+/// Names of anonymous memory, which the allocator gives.
+const PR_SET_VMA: i32 = 0x53_56_4d_41;
+
+/// Argument `index` is this number.
+fn is(index: u8, number: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)
+}
+fn is_long(index: u8, number: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(index, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, number)
+}
+/// It has all of these bits.
+fn has(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(
+        index,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(bits),
+        bits,
+    )
+}
+/// It has none of these bits.
+fn lacks(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(
+        index,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(bits),
+        0,
+    )
+}

@@ -1,0 +1,223 @@
+//! The forbidden deeds are tried, by a process that is confined.
+
+use super::{Needs, capabilities, confine};
+use rustix::process::{Signal, kill_process};
+use rustix::thread as own;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use std::fs::{self, File};
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Tells the test that it is the confined process, and as which user.
+const ROLE: &str = "AEROSTAT_CONFINED_TEST";
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn a_confined_process_can_do_nothing_but_its_work() {
+    if let Ok(user) = std::env::var(ROLE) {
+        return as_confined(&user);
+    }
+    // A process of its own: what is given up does not come back.
+    for user in ["same", "nobody"] {
+        let tried = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture"])
+            .arg("confine::tests::a_confined_process_can_do_nothing_but_its_work")
+            .env(ROLE, user)
+            .output()
+            .unwrap();
+        let (out, err) = (
+            String::from_utf8_lossy(&tried.stdout),
+            String::from_utf8_lossy(&tried.stderr),
+        );
+        assert!(tried.status.success(), "{user}: {out}{err}");
+        assert!(out.contains("all was tried"), "{user}: {out}{err}");
+        for line in out.lines().filter(|line| line.starts_with("skipped")) {
+            println!("{line}");
+        }
+    }
+}
+
+struct Scene {
+    base: PathBuf,
+    lab: PathBuf,
+    other: PathBuf,
+}
+
+/// Directories of two labs, of the user.
+fn scene(user: &str) -> Scene {
+    let name = format!("aerostat-confined-{}", std::process::id());
+    let base = std::env::temp_dir().join(name);
+    let [lab, other] = ["lab", "other"].map(|name| base.join(name));
+    for directory in [&base, &lab, &other] {
+        fs::create_dir_all(directory).unwrap();
+        if user == "nobody" {
+            std::os::unix::fs::chown(directory, Some(NOBODY), Some(NOBODY)).unwrap_or_default();
+        }
+    }
+    for file in [lab.join("lock"), other.join("lock")] {
+        fs::write(file, "").unwrap();
+    }
+    Scene { base, lab, other }
+}
+
+fn denied<T>(what: &str, done: io::Result<T>) {
+    match done {
+        Err(error) => assert_eq!(
+            error.kind(),
+            io::ErrorKind::PermissionDenied,
+            "{what}: {error}"
+        ),
+        Ok(_) => panic!("{what}: done"),
+    }
+}
+
+#[allow(unsafe_code)]
+fn as_confined(user: &str) {
+    let Scene { base, lab, other } = scene(user);
+    let [known, strange] = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
+    if user == "nobody" && rustix::process::geteuid().is_root() {
+        own::set_thread_groups(&[]).unwrap();
+        own::set_thread_gid(rustix::process::Gid::from_raw(NOBODY)).unwrap();
+        own::set_thread_uid(rustix::process::Uid::from_raw(NOBODY)).unwrap();
+    }
+    let confinement = confine(&Needs {
+        directory: lab.clone(),
+        connects: vec![port(&known)],
+        binds: false,
+    });
+    let state = confinement.in_force();
+    println!("{state:?}");
+    let of = |what: &str| {
+        state
+            .iter()
+            .find(|(name, _)| name.starts_with(what))
+            .unwrap()
+            .1
+            .clone()
+    };
+    assert_eq!(of("capabilities"), "none");
+    assert_eq!(of("no new privileges"), "on");
+    if user == "same" && rustix::process::geteuid().is_root() {
+        assert_eq!(capabilities::bounding(), "none");
+    }
+
+    // What it needs: threads, what is open, time, its directory, its peers.
+    assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
+    TcpStream::connect(known.local_addr().unwrap()).unwrap();
+    known.accept().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    File::open("/dev/null").unwrap();
+
+    if of("system calls") == "on" {
+        without_calls();
+        // SAFETY: no memory is given and none is kept.
+        let missing = unsafe { libc::syscall(libc::SYS_clone3, 0, 0) };
+        assert_eq!(
+            (missing, io::Error::last_os_error().raw_os_error()),
+            (-1, Some(libc::ENOSYS))
+        );
+        denied(
+            "a file to write, in its own directory",
+            File::create(lab.join("new")),
+        );
+    } else {
+        println!("skipped: {}", of("system calls"));
+    }
+    if of("files").starts_with("on") {
+        denied("a file of the system", File::open("/etc/passwd"));
+        denied("a directory of the system", fs::read_dir("/"));
+        denied("a file of another lab", File::open(other.join("lock")));
+        denied(
+            "a file of another lab goes",
+            fs::remove_file(other.join("lock")),
+        );
+    } else {
+        println!("skipped: landlock is {}", of("files"));
+    }
+    if of("files").ends_with(|last: char| last.is_ascii_digit()) {
+        denied(
+            "a port of a stranger",
+            TcpStream::connect(strange.local_addr().unwrap()),
+        );
+    }
+
+    // The end of a lab.
+    fs::rename(&lab, base.join(".gone-1-0")).unwrap();
+    fs::remove_dir_all(base.join(".gone-1-0")).unwrap();
+    println!("all was tried");
+}
+
+/// What no lab's process does, whatever files it may open.
+#[allow(unsafe_code)]
+fn without_calls() {
+    use rustix::net::{AddressFamily, SocketType, socket};
+    for (what, flags) in [
+        ("a network namespace", UnshareFlags::NEWNET),
+        ("a user namespace", UnshareFlags::NEWUSER),
+        ("a mount namespace", UnshareFlags::NEWNS),
+    ] {
+        // SAFETY: no file descriptor table is unshared.
+        denied(
+            what,
+            unsafe { unshare_unsafe(flags) }.map_err(io::Error::from),
+        );
+    }
+    denied("a program", Command::new("/bin/true").spawn());
+    let parent = rustix::process::getppid().unwrap();
+    denied(
+        "a signal",
+        kill_process(parent, Signal::CONT).map_err(io::Error::from),
+    );
+    for family in [
+        AddressFamily::PACKET,
+        AddressFamily::NETLINK,
+        AddressFamily::UNIX,
+    ] {
+        let made = socket(family, SocketType::DGRAM, None);
+        denied("another socket", made.map_err(io::Error::from));
+    }
+    denied(
+        "a host's name",
+        rustix::system::sethostname(b"x").map_err(io::Error::from),
+    );
+    denied(
+        "a mount",
+        rustix::mount::mount_bind("/", "/mnt").map_err(io::Error::from),
+    );
+    // SAFETY: new memory, which nobody uses.
+    let code = unsafe {
+        let rights = libc::PROT_WRITE | libc::PROT_EXEC;
+        libc::mmap(
+            std::ptr::null_mut(),
+            4096,
+            rights,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    assert_eq!(
+        code,
+        libc::MAP_FAILED,
+        "memory that is written and executed"
+    );
+    // Calls that this list has never heard of.
+    for call in [
+        libc::SYS_ptrace,
+        libc::SYS_bpf,
+        libc::SYS_keyctl,
+        libc::SYS_userfaultfd,
+        4000,
+    ] {
+        // SAFETY: the filter refuses it before anything is read.
+        let done = unsafe { libc::syscall(call, 0, 0, 0, 0, 0, 0) };
+        assert_eq!(
+            (done, io::Error::last_os_error().raw_os_error()),
+            (-1, Some(libc::EPERM)),
+            "{call}"
+        );
+    }
+}
