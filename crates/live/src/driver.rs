@@ -156,7 +156,7 @@ impl<'a> Driver<'a> {
         lab: &'a Lab,
         builder: &'a Builder<'a>,
         (kernels, mut daemons, helper): (Option<Kernels>, Option<Daemons>, Option<Arc<Helper>>),
-        claim: &Claim,
+        (claim, needs): (&Claim, &Needs),
         epoch: Duration,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
@@ -210,7 +210,7 @@ impl<'a> Driver<'a> {
         };
         let listener = control::listen(&claim.socket())?;
         // All is open; no thread runs yet, and nothing of outside was read.
-        let confinement = confine(&Needs::of(lab, claim.directory())).with(helper);
+        let confinement = confine(needs).with(helper);
         let (requests, connections) = control::serve(listener, wake)?;
         let clock = Clock::start();
         Ok(Self {

@@ -9,6 +9,7 @@
 //! all held by descriptors of this process, then the helper that keeps some rights, and at last the control socket. Then this
 //! process gives up its own rights ([`crate::confine`]), and starts its first thread.
 
+use crate::confine::Needs;
 use crate::daemons::Daemons;
 use crate::detach::Ties;
 use crate::driver::Driver;
@@ -44,6 +45,8 @@ pub struct Options {
     pub split: bool,
     /// Where the links of `capture:` of the lab file are recorded.
     pub recording: PathBuf,
+    /// The directory where whoever runs the lab writes its results at the end.
+    pub results: Option<PathBuf>,
     /// End with the parent process until ready.
     pub end_with_parent: bool,
 }
@@ -195,9 +198,20 @@ pub fn run(
     };
     let file = (!lab.capture.is_empty()).then(|| File::create(path));
     let file = file.transpose().map_err(failed)?;
-    // From here on this process opens no file and has no privilege.
-    let mut driver =
-        Driver::new(lab, &builder, (kernels, daemons, helper), &claim, started).map_err(socket)?;
+    if let Some(directory) = &options.results {
+        let failed = |error| UpError::Io(directory.display().to_string(), error);
+        std::fs::create_dir_all(directory).map_err(failed)?;
+    }
+    let needs = Needs::of(lab, claim.directory(), options.results.as_deref());
+    // From here on this process has no privilege.
+    let mut driver = Driver::new(
+        lab,
+        &builder,
+        (kernels, daemons, helper),
+        (&claim, &needs),
+        started,
+    )
+    .map_err(socket)?;
     for text in driver.confinement.missing() {
         tell(Notice::Note(text));
     }

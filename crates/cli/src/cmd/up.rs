@@ -37,6 +37,7 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         program: std::env::current_exe()?,
         recording: format!("{}.pcapng", checked.lab.name).into(),
         patience: args.in_background.then_some(PATIENCE),
+        results: args.results.out.clone(),
         end_with_parent: args.in_background,
     };
     let mut cut = Ok(());

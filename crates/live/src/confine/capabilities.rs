@@ -57,6 +57,19 @@ pub(super) fn to_reach(directory: &Path) -> CapabilitySet {
     }
 }
 
+/// What it takes to write into a directory: root writes where others own.
+pub(super) fn to_write(directory: &Path) -> CapabilitySet {
+    let closed = |directory: std::fs::Metadata| {
+        // The bits of writing stand one beside those of searching.
+        !may_search(directory.mode() >> 1, directory.uid(), directory.gid())
+    };
+    if directory.metadata().is_ok_and(closed) {
+        CapabilitySet::DAC_OVERRIDE | to_reach(directory)
+    } else {
+        to_reach(directory)
+    }
+}
+
 /// True if this process may search a directory as its user alone. Source: path_resolution(7).
 fn may_search(mode: u32, uid: u32, gid: u32) -> bool {
     use rustix::process as own;

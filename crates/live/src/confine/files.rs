@@ -5,6 +5,7 @@
 //! | the lab's directory: read, remove | it is removed at the end |
 //! | the directory of all labs: rename and remove directories | the same: it gets another name first |
 //! | `/dev/null`: read, write | the descriptor that is kept in reserve for clients |
+//! | the directory of `--out`: make and write files | the results |
 //! | TCP ports of `atmtcp: connect` | they connect again |
 //!
 //! What is open already stays open: recordings, the log, sockets. Signals and abstract sockets of other processes are out of reach.
@@ -39,6 +40,10 @@ pub(super) fn restrict(needs: &Needs) -> Result<String, Box<dyn Error>> {
         (Path::new("/dev/null"), null),
     ] {
         rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, rights))?;
+    }
+    if let Some(results) = &needs.results {
+        let write = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::Truncate;
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(results)?, write))?;
     }
     for port in &needs.connects {
         rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;

@@ -5,10 +5,10 @@
 //!
 //! | layer | what is left | file |
 //! |---|---|---|
-//! | capabilities | none; `CAP_DAC_READ_SEARCH` if its directory cannot be reached without | `capabilities.rs` |
+//! | capabilities | none; one to reach its directory or that of `--out`, if the user alone could not | `capabilities.rs` |
 //! | no_new_privs | no program can give it rights | here |
-//! | landlock | its own directory, to remove it; TCP connections to the ports of `atmtcp: connect` | `files.rs` |
-//! | seccomp | what the loop and the threads of clients call: no new process, no program, no file to write | `syscalls.rs` |
+//! | landlock | its own directory, to remove it; that of `--out`; TCP connections to the ports of `atmtcp: connect` | `files.rs` |
+//! | seccomp | what the loop and the threads of clients call: no new process, no program, no file to write but for `--out` | `syscalls.rs` |
 //!
 //! What needs more while the lab runs is the helper's ([`crate::helper`]). Each layer holds as far as the kernel has it, and what does
 //! not hold is told, never an error: `aerostat inspect lab` and `aerostat doctor` show it.
@@ -37,11 +37,13 @@ pub(crate) struct Needs {
     pub(crate) connects: Vec<u16>,
     /// It waits for interfaces to come back.
     pub(crate) binds: bool,
+    /// The directory where results are written at the end.
+    pub(crate) results: Option<PathBuf>,
 }
 
 impl Needs {
-    /// What a lab needs whose own directory is this.
-    pub(crate) fn of(lab: &Lab, directory: &Path) -> Self {
+    /// What a lab needs whose own directory is this, and which leaves its results in that one.
+    pub(crate) fn of(lab: &Lab, directory: &Path, results: Option<&Path>) -> Self {
         let ways = || lab.outside().map(|(_, _, model)| &model.way);
         let port = |way: &OutsideWay| match way {
             OutsideWay::AtmTcpConnect { to } => to.rsplit_once(':')?.1.parse().ok(),
@@ -51,6 +53,7 @@ impl Needs {
             directory: directory.to_owned(),
             connects: ways().filter_map(port).collect(),
             binds: ways().any(|way| matches!(way, OutsideWay::Ethernet { .. })),
+            results: results.map(Path::to_owned),
         }
     }
 }
@@ -68,13 +71,16 @@ pub(crate) struct Confinement {
 /// Gives up all that is not needed, for the calling thread and all that it starts later.
 pub(crate) fn confine(needs: &Needs) -> Confinement {
     // In this order: dropping the bounding set takes a capability, and the filter knows none of these calls.
-    let keep = capabilities::to_reach(&needs.directory);
+    let results = needs.results.as_deref();
+    let results = results.map_or(CapabilitySet::empty(), capabilities::to_write);
+    let keep = capabilities::to_reach(&needs.directory) | results;
     keep_only(keep, CapabilitySet::empty());
     let _ = own::set_no_new_privs(true);
     let landlock = files::restrict(needs).unwrap_or_else(|error| format!("off: {error}"));
     let filtered = syscalls::restrict(syscalls::Calls {
         connects: !needs.connects.is_empty(),
         binds: needs.binds,
+        writes: needs.results.is_some(),
     });
     Confinement {
         landlock,
@@ -141,6 +147,7 @@ pub fn tried() -> Vec<(&'static str, String)> {
         directory: there.unwrap_or(Path::new("/")).to_owned(),
         connects: vec![2812],
         binds: true,
+        results: None,
     };
     let trial = std::thread::spawn(move || confine(&needs).in_force());
     trial.join().unwrap_or_default()

@@ -22,6 +22,8 @@ pub(super) struct Calls {
     pub(super) connects: bool,
     /// A socket is bound to another interface, or to one that has come back.
     pub(super) binds: bool,
+    /// Files are made, where landlock lets it.
+    pub(super) writes: bool,
 }
 
 /// Restricts the calling thread.
@@ -191,12 +193,13 @@ const OLD: &[i64] = &[];
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// All calls that are allowed, with the arguments that they may have.
-fn listed(Calls { connects, binds }: Calls) -> Result<Rules, seccompiler::BackendError> {
+fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
     // Where to is for landlock to say.
-    let connect = connects.then_some(&libc::SYS_connect);
-    let bind = binds.then_some(&libc::SYS_bind);
+    let connect = calls.connects.then_some(&libc::SYS_connect);
+    let bind = calls.binds.then_some(&libc::SYS_bind);
+    let open = calls.writes.then_some(&libc::SYS_openat);
     let plain = PLAIN.iter().chain(OLD).chain(MISSING);
-    let plain = plain.chain(connect).chain(bind);
+    let plain = plain.chain(connect).chain(bind).chain(open);
     let mut all: Rules = plain.map(|call| (*call, Vec::new())).collect();
     let mut allow = |call: i64, conditions: Vec<SeccompCondition>| {
         all.entry(call)
@@ -210,9 +213,11 @@ fn listed(Calls { connects, binds }: Calls) -> Result<Rules, seccompiler::Backen
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         allow(call, vec![lacks(2, libc::PROT_EXEC as u64)?])?;
     }
-    // Files are opened to be read.
-    let writing = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
-    allow(libc::SYS_openat, vec![lacks(2, writing as u64)?])?;
+    // Files are opened to be read, unless there are results to write.
+    if !calls.writes {
+        let writing = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
+        allow(libc::SYS_openat, vec![lacks(2, writing as u64)?])?;
+    }
     // Limits are read: there is no new value.
     allow(libc::SYS_prlimit64, vec![is_long(2, 0)?])?;
     // An abort ends this process and no other.
@@ -245,7 +250,7 @@ fn listed(Calls { connects, binds }: Calls) -> Result<Rules, seccompiler::Backen
     ] {
         allow(libc::SYS_prctl, vec![is(0, option as u64)?])?;
     }
-    if connects {
+    if calls.connects {
         for family in [libc::AF_INET, libc::AF_INET6] {
             let kind = SeccompCmpOp::MaskedEq(0xf);
             let stream =

@@ -87,6 +87,7 @@ fn as_confined(user: &str) {
         directory: lab.clone(),
         connects: vec![port(&known)],
         binds: false,
+        results: None,
     });
     let state = confinement.in_force();
     println!("{state:?}");
