@@ -336,6 +336,8 @@ section! {
         hold: Option<At<Time>>,
         /// It calls again so long after the end of its call; default: one call.
         every: Option<At<Time>>,
+        /// What it is there to show, if that is a failure: loss (of PDUs that it writes; also refused or late ones), or nothing (that arrives); it is no warning then.
+        expect: Option<At<ExpectText>>,
     }
 }
 section! {

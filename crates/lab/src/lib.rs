@@ -12,6 +12,7 @@ pub mod books;
 pub mod build;
 pub mod circuits;
 pub mod diag;
+pub mod dialogues;
 pub mod event;
 mod field;
 mod file;

@@ -262,6 +262,8 @@ pub struct Host {
     pub kernel: Option<bool>,
     /// Programs that use the ATM service directly.
     pub sockets: Vec<Program>,
+    /// The failure that each of them is there to show, in the same order.
+    pub sockets_expect: Vec<Option<Expect>>,
     /// Hosts on an Ethernet segment behind it; it is a bridge then, and its LANE client a proxy.
     pub bridge: Vec<SegmentHost>,
 }

@@ -1,6 +1,7 @@
 //! What a lab has found when it ends, in virtual or in real time.
 
 use crate::circuits::{Circuits, Network};
+use crate::dialogues::Dialogue;
 use crate::model::{Lab, NodeId};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::AppResult;
@@ -24,6 +25,8 @@ pub struct RunReport {
     pub not_started: Vec<usize>,
     /// Nodes of which an interface has never been a member of its network.
     pub not_joined: Vec<String>,
+    /// What programs with ATM sockets wrote to each other, by connection and direction.
+    pub dialogues: Vec<Dialogue>,
     /// Flows of which nothing is to be expected: in real time those whose time has not come, and those of kernel hosts, which
     /// nobody makes.
     pub not_due: Vec<usize>,

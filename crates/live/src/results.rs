@@ -3,6 +3,7 @@
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::circuits;
+use aerostat_lab::dialogues;
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::{self, RunReport};
 use aerostat_node::ip::apps::AppResult;
@@ -69,11 +70,13 @@ impl<'a> Results<'a> {
         if elsewhere {
             self.stats.note_recent(now, &mut census);
         }
+        let circuits = circuits::read(self.lab, world);
         RunReport {
             end: now,
+            dialogues: dialogues::read(self.lab, world, &circuits),
             flows: self.stats.report_with(now, Some(&census)),
             programs: self.finished.clone(),
-            circuits: circuits::read(self.lab, world),
+            circuits,
             nodes: report::nodes(self.lab, world),
             not_started: world.not_started(),
             not_joined: report::not_joined(self.lab, |id| world.ever_joined(id)),

@@ -8,6 +8,7 @@ use crate::world::{LinkEnd, LinkId, NodeId, World};
 use aerostat_lab::Lab;
 use aerostat_lab::build::{Builder, Flavour, programs};
 use aerostat_lab::circuits;
+use aerostat_lab::dialogues;
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{self, FaultKind, Service};
@@ -414,10 +415,12 @@ impl<'a> LabRun<'a> {
             .census(&mut |octets| stats.note_held(octets, &mut census));
         let flows = self.seen.stats.report_with(end, Some(&census));
         let joined = &self.seen.joined;
+        let circuits = circuits::read(self.lab, &self.world);
         Ok(RunReport {
             end,
             flows,
-            circuits: circuits::read(self.lab, &self.world),
+            dialogues: dialogues::read(self.lab, &self.world, &circuits),
+            circuits,
             nodes: report::nodes(self.lab, &self.world),
             not_started: self.starts.missing(),
             not_joined: report::not_joined(self.lab, |id| joined[id.0].1),

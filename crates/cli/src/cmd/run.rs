@@ -12,6 +12,7 @@ use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
+use aerostat_lab::dialogues::Dialogue;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab};
@@ -82,7 +83,9 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
     }
-    let warnings = flows::warnings(&report, lab);
+    let mut warnings = flows::warnings(&report, lab);
+    let programs = report.dialogues.iter();
+    warnings.extend(programs.filter_map(Dialogue::complaint));
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
     }

@@ -400,6 +400,14 @@ impl Host {
     pub fn ip(&self) -> &Ip {
         &self.ip
     }
+    /// Its programs with ATM sockets, if it has such.
+    #[must_use]
+    pub fn sockets(&self) -> Option<&sockets::Sockets> {
+        self.slots.iter().find_map(|slot| match &slot.service {
+            Some(Service::Sockets(sockets)) => Some(sockets),
+            _ => None,
+        })
+    }
     /// Its LANE interfaces, by N of `lecN`.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter()

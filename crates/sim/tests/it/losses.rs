@@ -1,6 +1,7 @@
 //! Where packets are lost, and what the books call the place: a lab for each.
 
 use crate::bench::lab_of;
+use aerostat_lab::dialogues::Dialogue;
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::RunReport;
 use aerostat_node::host::HostCommand;
@@ -424,4 +425,89 @@ fn traffic_without_a_start_begins_when_the_later_of_its_hosts_has_joined() {
     assert!(starts[0] < 100, "{starts:?}");
     // Joining takes several round trips of 200 ms.
     assert!(starts[1] > 600, "{starts:?}");
+}
+
+/// Two hosts whose programs are connected.
+fn programs(link: &str, writer: &str, reader: &str, rest: &str) -> Vec<Dialogue> {
+    let text = format!(
+        "switches: {{ s: {{}} }}\nclip: {{ c: {{ subnet: 10.1.0.0/24, server: a }} }}\nhosts:\n  \
+         a: {{ on: s, elan: c, ip: 10.1.0.1, sockets: [{writer}] }}\n  \
+         b: {{ on: s, elan: c, ip: 10.1.0.2, link: {{ {link} }}, sockets: [{reader}] }}\n{rest}"
+    );
+    let (_, report) = run(&text);
+    for books in &report.dialogues {
+        assert_eq!(
+            books.offered,
+            books.sent + books.refused + books.waiting,
+            "{books:?}"
+        );
+        if let Some(delivered) = books.delivered {
+            let gone = books.lost() + books.under_way;
+            assert_eq!(books.sent, delivered + gone, "{books:?}");
+        }
+    }
+    report.dialogues
+}
+
+#[test]
+fn the_pdus_of_programs_balance_over_a_connection_and_its_echo() {
+    let writer = "{ name: w, call: b, pdus: 50, rate: 100pps }";
+    let reader = "{ name: r, listen: echo }";
+    let books = programs("rate: oc3", writer, reader, "until: 5s\n");
+    let ends = books
+        .iter()
+        .map(|books| (&*books.from.1, books.to.as_ref().map(|to| &*to.1)));
+    assert_eq!(
+        ends.collect::<Vec<_>>(),
+        [("w", Some("r")), ("r", Some("w"))]
+    );
+    for books in &books {
+        assert_eq!((books.sent, books.delivered, books.late), (50, Some(50), 0));
+        assert_eq!(books.complaint(), None);
+    }
+}
+
+#[test]
+fn pdus_that_a_link_loses_and_pdus_that_are_late_are_warnings_unless_they_are_expected() {
+    let lossy = "rate: oc3, loss: 0.02";
+    let reader = "{ name: r, listen: sink }";
+    for (expect, quiet) in [
+        ("", false),
+        (", expect: loss", true),
+        (", expect: nothing", false),
+    ] {
+        let writer = format!("{{ name: w, call: b, pdus: 100, rate: 100pps{expect} }}");
+        let books = programs(lossy, &writer, reader, "until: 5s\n");
+        let books = &books[0];
+        assert!((10..90).contains(&books.lost()), "{books:?}");
+        assert_eq!(
+            books.complaint().is_none(),
+            quiet,
+            "{:?}",
+            books.complaint()
+        );
+    }
+    // 4400 cells/s into a contract of 2000, and room for 4096: the last PDUs are late, and all arrive.
+    let writer =
+        "{ name: w, call: b, qos: 'cbr:tx:max_pcr=2000,rx:max_pcr=2000', pdus: 400, rate: 200pps }";
+    let books = programs("rate: oc3", writer, reader, "until: 9s\n");
+    assert_eq!((books[0].sent, books[0].delivered), (400, Some(400)));
+    let late = books[0].late;
+    let words = format!("program a/w: of 400 PDUs {late} late");
+    assert_eq!(books[0].complaint(), Some(words));
+    assert!(late > 0);
+}
+
+#[test]
+fn a_permanent_connection_has_its_books_while_pdus_are_under_way() {
+    let (writer, reader) = (
+        "{ name: w, vc: 0.100, pdus: 1000, size: 5000, rate: 1000pps, start: 1s }",
+        "{ name: r, vc: 0.101, listen: sink }",
+    );
+    let pvc = "pvcs: [{ from: a, vc: 0.100, to: b, to_vc: 0.101 }]\nuntil: 1500ms\n";
+    let books = programs("rate: oc3, delay: 50ms", writer, reader, pvc);
+    let books = &books[0];
+    assert_eq!(books.lost(), 0, "{books:?}");
+    // 50 ms of the line.
+    assert!((49..=53).contains(&books.under_way), "{books:?}");
 }

@@ -64,6 +64,7 @@ impl Document {
             tables: vec![
                 table("flows", flows::objects(&report.flows, lab)),
                 table("shortcuts", shortcuts(report)),
+                table("programs", programs(report)),
                 table("vcs", network::vcs(lab, circuits)),
                 table("losses", network::losses(lab, circuits)),
                 table("queues", network::queues(lab, circuits)),
@@ -216,4 +217,29 @@ fn of_way(node: &str, way: &Map<String, Value>) -> Value {
         "traffic": null,
         "fallback": null,
     })
+}
+
+/// One object per direction of a connection between programs.
+fn programs(report: &RunReport) -> Vec<Value> {
+    let all = report.dialogues.iter();
+    all.map(|dialogue| {
+        let to = dialogue.to.as_ref();
+        json!({
+            "from": dialogue.from.0,
+            "program": dialogue.from.1,
+            "to": to.map(|to| &to.0),
+            "reader": to.map(|to| &to.1),
+            "state": dialogue.state.name(),
+            "offered": dialogue.offered,
+            "refused": dialogue.refused,
+            "waiting": dialogue.waiting,
+            "late": dialogue.late,
+            "sent": dialogue.sent,
+            "delivered": dialogue.delivered,
+            "lost": to.map(|_| dialogue.lost()),
+            "lost_by": dialogue.lost_by,
+            "under_way": to.map(|_| dialogue.under_way),
+        })
+    })
+    .collect()
 }

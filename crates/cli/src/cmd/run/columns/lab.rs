@@ -110,6 +110,26 @@ pub(super) const TABLES: &[TableInfo] = &[
         ],
     },
     TableInfo {
+        name: "programs",
+        what: "One row for each connection between programs with ATM sockets, and direction in which PDUs were offered. `offered = sent + refused + waiting`, `sent = delivered + lost + under_way`.",
+        columns: &[
+            text("from", "node of the program that writes"),
+            text("program", "that program"),
+            text("to", "node of the program that reads; nothing if the connection was refused, leads out of the lab, or is not remembered there").or_null(),
+            text("reader", "that program").or_null(),
+            text("state", "state of the connection at the end that writes: `calling`, `accepted`, `open` or `ended`"),
+            count("offered", "PDUs that the program began to write, or had to send back"),
+            count("refused", "of these, PDUs that were never sent"),
+            count("waiting", "PDUs that wait for room in the adapter"),
+            count("late", "PDUs that were written after their time"),
+            count("sent", "PDUs that the adapter took"),
+            count("delivered", "PDUs that came as they were sent").or_null(),
+            count("lost", "PDUs that did not come").or_null(),
+            counts("lost_by", "of these, by the place: the adapter that dropped them with their connection, the reassembly at the reader, or the way between"),
+            count("under_way", "PDUs of which cells are in queues or on links at the end").or_null(),
+        ],
+    },
+    TableInfo {
         name: "vcs",
         what: "One row for each direction of a connection that stands at the end and each receiver of it.",
         columns: &[

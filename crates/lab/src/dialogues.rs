@@ -1,0 +1,223 @@
+//! The PDUs of programs with ATM sockets over each connection, from the program that writes to the one that reads: what both ends
+//! have counted, put together.
+//!
+//! ```text
+//! offered = sent + refused + waiting
+//! sent    = delivered + lost + under way
+//! ```
+
+use crate::circuits::{Circuits, Network};
+use crate::model::{Expect, Lab, NodeId};
+use aerostat_node::host::sockets::{Program, Record, Role, State};
+use aerostat_wire::AtmAddress;
+use std::collections::BTreeMap;
+
+/// One direction of a connection between two programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialogue {
+    /// The node and the program that writes.
+    pub from: (String, String),
+    /// The node and the program that reads; `None` if the connection was refused, leads out of the lab, or that end does not
+    /// remember it.
+    pub to: Option<(String, String)>,
+    /// Where the connection stands at the writing end.
+    pub state: State,
+    /// PDUs that the program began to write, or had to send back.
+    pub offered: u64,
+    /// Of these, PDUs that were never sent.
+    pub refused: u64,
+    /// PDUs that wait for room in the adapter.
+    pub waiting: u64,
+    /// PDUs that were written after their time.
+    pub late: u64,
+    /// PDUs that the adapter took.
+    pub sent: u64,
+    /// PDUs that came as they were sent; `None` if nobody knows.
+    pub delivered: Option<u64>,
+    /// PDUs that are still in queues and on links.
+    pub under_way: u64,
+    /// PDUs lost, by the place. What was lost after it left the adapter, without anything that came, is lost `on the way`.
+    pub lost_by: BTreeMap<String, u64>,
+    /// What the lab file expects.
+    pub expect: Option<Expect>,
+}
+
+impl Dialogue {
+    /// PDUs lost.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost_by.values().sum()
+    }
+
+    /// What deserves a warning, in words.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        let name = format!("{}/{}", self.from.0, self.from.1);
+        let (lost, offered) = (self.lost(), self.offered);
+        match self.expect {
+            Some(Expect::Nothing) => {
+                let came = self.delivered.filter(|came| *came > 0)?;
+                return Some(format!(
+                    "program {name}: 'expect: nothing', but {came} of {offered} PDUs arrived"
+                ));
+            }
+            Some(Expect::Loss) => {
+                return (lost + self.refused + self.late == 0).then(|| {
+                    format!("program {name}: 'expect: loss', but no PDU was lost, refused or late")
+                });
+            }
+            None => {}
+        }
+        let counts = [
+            (lost, "lost"),
+            (self.refused, "refused"),
+            (self.late, "late"),
+        ];
+        let wrong = counts.into_iter().filter(|(pdus, _)| *pdus > 0);
+        let wrong: Vec<_> = wrong.map(|(pdus, what)| format!("{pdus} {what}")).collect();
+        if wrong.is_empty() {
+            return None;
+        }
+        let most = self.lost_by.iter().max_by_key(|(_, pdus)| **pdus);
+        let why = most.map_or(String::new(), |(place, pdus)| format!(" ({place}: {pdus})"));
+        let wrong = wrong.join(", ");
+        Some(format!("program {name}: of {offered} PDUs {wrong}{why}"))
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    node: NodeId,
+    program: &'a Program,
+    record: &'a Record,
+    expect: Option<Expect>,
+}
+
+/// All connections of programs that run, as of now; each direction in which something was offered.
+#[must_use]
+pub fn read(lab: &Lab, network: &impl Network, circuits: &Circuits) -> Vec<Dialogue> {
+    let mut ends = Vec::new();
+    for (node, _, host) in lab.hosts() {
+        let sockets = network
+            .station(node)
+            .and_then(|station| station.host().sockets());
+        let Some(sockets) = sockets else { continue };
+        for record in sockets.calls() {
+            let Some(program) = sockets.programs().get(record.program) else {
+                continue;
+            };
+            let expect = host.sockets_expect.get(record.program).copied().flatten();
+            ends.push(End {
+                node,
+                program,
+                record,
+                expect,
+            });
+        }
+    }
+    let mut all = Vec::new();
+    for (one, other) in pairs(lab, &ends) {
+        let (one, other) = (ends[one], other.map(|other| ends[other]));
+        if one.record.offered > 0 {
+            all.push(dialogue(lab, circuits, one, other));
+        }
+    }
+    all
+}
+
+/// Each end, and the other end of its connection: places in the list.
+fn pairs(lab: &Lab, ends: &[End<'_>]) -> Vec<(usize, Option<usize>)> {
+    // Calls between two addresses follow each other in the same order at both ends; the oldest ones may be forgotten at one.
+    let mut calls: BTreeMap<(AtmAddress, AtmAddress), [Vec<usize>; 2]> = BTreeMap::new();
+    let mut other = vec![None; ends.len()];
+    for (at, end) in ends.iter().enumerate() {
+        let (Some(peer), Some(_)) = (end.record.peer, end.record.setup) else {
+            continue;
+        };
+        match end.program.role {
+            Role::Call { .. } => calls.entry((end.program.local, peer)).or_default()[0].push(at),
+            Role::Listen { .. } => calls.entry((peer, end.program.local)).or_default()[1].push(at),
+            Role::Permanent { .. } => {}
+        }
+    }
+    for [callers, listeners] in calls.into_values() {
+        for (caller, listener) in callers.into_iter().rev().zip(listeners.into_iter().rev()) {
+            (other[caller], other[listener]) = (Some(listener), Some(caller));
+        }
+    }
+    for pvc in lab.pvcs.iter().filter(|pvc| !pvc.path) {
+        let [one, two] = pvc.ends.map(|(node, label)| {
+            ends.iter().position(|end| {
+                let Role::Permanent { vc, .. } = end.program.role else {
+                    return false;
+                };
+                end.node == node && vc == label
+            })
+        });
+        if let (Some(one), Some(two)) = (one, two) {
+            (other[one], other[two]) = (Some(two), Some(one));
+        }
+    }
+    other.into_iter().enumerate().collect()
+}
+
+fn dialogue(lab: &Lab, circuits: &Circuits, from: End<'_>, to: Option<End<'_>>) -> Dialogue {
+    let record = from.record;
+    let name = |end: End<'_>| (lab.node(end.node).name.clone(), end.program.name.clone());
+    let sent = record.sent.pdus;
+    // Ends that were taken for those of one connection, and are not.
+    let to = to.filter(|to| to.record.received.pdus <= sent);
+    let mut lost_by = BTreeMap::new();
+    let mut under_way = 0;
+    if let Some(to) = to {
+        let mut rest = sent - to.record.received.pdus;
+        let mut lose = |place: String, pdus: u64, rest: &mut u64| {
+            let pdus = pdus.min(*rest);
+            *rest -= pdus;
+            if pdus > 0 {
+                lost_by.insert(place, pdus);
+            }
+        };
+        let [here, there] = [from, to].map(|end| &lab.node(end.node).name);
+        lose(
+            format!("{here} adapter: connection closed"),
+            record.unsent,
+            &mut rest,
+        );
+        under_way = in_queues(circuits, from).min(rest);
+        rest -= under_way;
+        lose(format!("{there}: reassembly"), to.record.damaged, &mut rest);
+        let all = rest;
+        lose("on the way".to_owned(), all, &mut rest);
+    }
+    Dialogue {
+        from: name(from),
+        to: to.map(name),
+        state: record.state,
+        offered: record.offered,
+        refused: record.refused,
+        waiting: record.waiting(),
+        late: record.late,
+        sent,
+        delivered: to.map(|to| to.record.received.pdus),
+        under_way,
+        lost_by,
+        expect: from.expect,
+    }
+}
+
+/// PDUs of which cells are still under way: they are the last ones that were sent.
+fn in_queues(circuits: &Circuits, from: End<'_>) -> u64 {
+    let record = from.record;
+    if record.state == State::Ended || record.sent.pdus == 0 {
+        return 0;
+    }
+    let mut all = circuits.circuits.iter();
+    let circuit =
+        all.find(|circuit| circuit.from.node == from.node && Some(circuit.from.vc) == record.vc);
+    let cells = circuit.map_or(0, |circuit| circuit.waiting + circuit.under_way);
+    // PDU, and the trailer of AAL5 behind it.
+    let each = (record.sent.octets.div_ceil(record.sent.pdus) + 8).div_ceil(48);
+    cells.div_ceil(each)
+}
