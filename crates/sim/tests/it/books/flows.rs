@@ -8,6 +8,7 @@
 //! at the far place, while captures miss it from the near place on. Where links lose cells, this is allowed for.
 
 use super::captures::{End, Mark, Sightings};
+use aerostat_lab::dialogues::Dialogue;
 use aerostat_lab::model::{FaultKind, Lab, Link, NodeId, NodeKind};
 use aerostat_lab::report::RunReport;
 use aerostat_node::atm::DropReason;
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is wrong with the books, in words.
 pub(super) fn mistakes(lab: &Lab, report: &RunReport, seen: &[Sightings]) -> Vec<String> {
     let cells = waiting(report);
-    let mut all = Vec::new();
+    let mut all: Vec<String> = report.dialogues.iter().filter_map(of_programs).collect();
     for (flow, seen) in report.flows.iter().zip(seen) {
         let check = Check::new(lab, flow, seen);
         let mut found = balance(flow);
@@ -51,6 +52,16 @@ fn waiting(report: &RunReport) -> u64 {
         .map(|queue| u64::from(queue.waiting));
     let links = report.circuits.links.iter().map(|way| way.on_the_way);
     queues.sum::<u64>() + links.sum::<u64>()
+}
+
+/// What is wrong with the books of two programs over a connection.
+fn of_programs(books: &Dialogue) -> Option<String> {
+    let begun = books.sent + books.refused + books.waiting;
+    let ended = books
+        .delivered
+        .map(|delivered| delivered + books.lost() + books.under_way);
+    let balanced = books.offered == begun && ended.is_none_or(|ended| ended == books.sent);
+    (!balanced).then(|| format!("{books:?}"))
 }
 
 /// The books balance by themselves.
