@@ -157,6 +157,7 @@ impl<'a> Builder<'a> {
                 (Side::User, None) => (uni::Side::User, PortKind::Trunk),
             };
             let interface = interface::Params::new(side, version).incarnation(life as u8);
+            let interface = self.timed(interface);
             let rate = self.lab.link(port.link).rate;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate);
             config.police = model.police && kind == PortKind::Host;
@@ -260,8 +261,21 @@ impl<'a> Builder<'a> {
 
     fn signalling_config(&self, version: Version, life: u32) -> signalling::Config {
         let mut config = signalling::Config::new(version);
-        config.interface = config.interface.incarnation(life as u8);
+        config.interface = self.timed(config.interface.incarnation(life as u8));
         config
+    }
+
+    /// With the timers of the lab file.
+    fn timed(&self, mut interface: interface::Params) -> interface::Params {
+        self.lab.timers.sscop.apply(&mut interface.sscop);
+        self.lab.timers.uni.apply(&mut interface.uni.timers);
+        interface
+    }
+
+    fn arp(&self) -> router::ArpParams {
+        let mut arp = router::ArpParams::default();
+        self.lab.timers.arp.apply(&mut arp);
+        arp
     }
 
     fn manager(&self, config: signalling::Config) -> Manager {
@@ -295,7 +309,9 @@ impl<'a> Builder<'a> {
                 seed: self.seed_of(name, "stack", life),
             };
             Ip::Stack(Box::new(
-                Stack::new(config, now).expect("a resolved lab's addresses"),
+                Stack::new(config, now)
+                    .expect("a resolved lab's addresses")
+                    .with_arp(self.arp()),
             ))
         };
         let mut host = Host::new(name, self.signalling(model.uni, life), ip);
@@ -385,7 +401,7 @@ impl<'a> Builder<'a> {
                 Forwarding::Rate { bits } => router::Forwarding::BitsPerSecond(bits),
             },
             queue: model.queue,
-            arp: router::ArpParams::default(),
+            arp: self.arp(),
         };
         let _ = now;
         let mut made = Box::new(Router::new(config).expect("a resolved lab's addresses"));
@@ -440,6 +456,7 @@ impl<'a> Builder<'a> {
                 seed: self.seed_of(&host.name, "stack", life),
             };
             let stack = Stack::new(config, now).expect("a resolved lab's addresses");
+            let stack = stack.with_arp(self.arp());
             SegmentHost {
                 name: host.name.clone(),
                 stack: Box::new(stack),
@@ -467,6 +484,7 @@ impl<'a> Builder<'a> {
         if !model.v2 {
             (config.v2, config.params) = (false, LecParams::v1());
         }
+        self.lab.timers.lec.apply(&mut config.params);
         config.proxy = match &self.lab.node(id).kind {
             NodeKind::Host(host) => !host.bridge.is_empty(),
             _ => false,
@@ -678,7 +696,10 @@ impl<'a> Builder<'a> {
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = pair(elan, model);
             let bus_config = bus_config(elan, bus, model, &self.scale);
-            let les_config = les_config(elan, (les, bus), model, &self.scale);
+            let mut les_config = les_config(elan, (les, bus), model, &self.scale);
+            if let Some(control) = self.lab.timers.les_control {
+                les_config.params.control_timeout = control;
+            }
             let (les, bus) = (les_config, bus_config);
             if self.split {
                 let les = away(host.next_slot(), ServerConfig::Les(les));

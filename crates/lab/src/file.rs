@@ -4,11 +4,13 @@ mod clip;
 mod leaves;
 mod mpoa;
 mod nhrp;
+mod timers;
 
 pub(crate) use clip::{LisFile, NextHopFile, PvcFile};
 pub(crate) use leaves::*;
 pub(crate) use mpoa::{MpoaFile, MpoaParams};
 pub(crate) use nhrp::{NhrpFile, NhrpKeyFile};
+pub(crate) use timers::TimersFile;
 
 use crate::diag::Diagnostics;
 use crate::field::{At, FromTree, Table, section};
@@ -34,6 +36,8 @@ section! {
         mpoa: Option<MpoaFile>,
         /// NHRP: keys and registrations, for all servers and clients.
         nhrp: Option<NhrpFile>,
+        /// Timers of LANE, ARP and signalling, on all nodes; default: those of the standards.
+        timers: Option<TimersFile>,
         /// Number of this lab among labs joined by trunks, 0 to 15, so that all addresses differ; default 0.
         site: Option<At<u64>>,
         /// ATM switches.

@@ -17,11 +17,13 @@
 mod elan;
 mod outside;
 mod scale;
+mod timers;
 mod traffic;
 
 pub use elan::{BusQuota, Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use scale::Scale;
+pub use timers::{ArpTimers, LecTimers, SscopTimers, Timers, UniTimers};
 pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
@@ -71,6 +73,8 @@ pub struct Lab {
     pub traffic: Vec<Flow>,
     /// Things that break, in order of time.
     pub faults: Vec<Fault>,
+    /// Timers that are not those of the standards.
+    pub timers: Timers,
     /// Links to record during the run; empty: none unless asked for on the command line.
     pub capture: Vec<LinkId>,
 }

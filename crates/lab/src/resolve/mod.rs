@@ -21,6 +21,7 @@ pub(crate) use never::kernels;
 pub(crate) use permanent::label;
 mod ports;
 mod sockets;
+mod timers;
 
 use crate::diag::{Diagnostics, Severity, Span};
 use crate::field::{At, FromText as _};
@@ -189,6 +190,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         traffic: Vec::new(),
         faults: Vec::new(),
         capture: Vec::new(),
+        timers: timers::timers(file, d),
     };
     nodes::build(file, &names, &mut lab, d);
     outside::build(file, &names, &mut lab, d);

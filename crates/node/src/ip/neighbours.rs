@@ -215,6 +215,13 @@ impl<J> Neighbour<J> {
     }
 }
 
+/// Times of zero would ask without end at one instant.
+fn sound(mut params: ArpParams) -> ArpParams {
+    params.retry = params.retry.max(Duration::from_millis(1));
+    params.ageing = params.ageing.max(Duration::from_millis(1));
+    params
+}
+
 /// The neighbours of one interface; packets of kind `J` wait for them.
 #[derive(Debug)]
 pub(super) struct Neighbours<J, A = Ipv4Addr> {
@@ -227,17 +234,19 @@ pub(super) struct Neighbours<J, A = Ipv4Addr> {
 }
 
 impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
-    pub(super) fn new(mut params: ArpParams) -> Self {
-        // Zero would ask without end at one instant.
-        params.retry = params.retry.max(Duration::from_millis(1));
-        params.ageing = params.ageing.max(Duration::from_millis(1));
+    pub(super) fn new(params: ArpParams) -> Self {
         Self {
-            params,
+            params: sound(params),
             table: BTreeMap::new(),
             events: VecDeque::new(),
             counters: NeighbourCounters::default(),
             next: None,
         }
+    }
+
+    /// Other timers and limits from now on.
+    pub(super) fn set_params(&mut self, params: ArpParams) {
+        self.params = sound(params);
     }
 
     /// Puts a neighbour there for good.

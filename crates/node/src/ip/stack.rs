@@ -29,7 +29,7 @@ mod link;
 pub use link::Place;
 
 use super::apps::{App, AppCommand, AppId, AppResult, Net, Offer};
-use super::neighbours::{NeighbourCounters, NeighbourView};
+use super::neighbours::{ArpParams, NeighbourCounters, NeighbourView};
 use super::packet::ETHERNET_HEADER;
 use super::random;
 use super::routes::StaticRoute;
@@ -210,6 +210,13 @@ impl Stack {
             deadline: None,
             counters: StackCounters::default(),
         })
+    }
+
+    /// The same host with other timers and limits of ARP.
+    #[must_use]
+    pub fn with_arp(mut self, params: ArpParams) -> Self {
+        self.link.set_arp(params);
+        self
     }
 
     /// What the host was told at birth.

@@ -4,7 +4,7 @@ use super::{Permanent, PortNo, RouteSelect, StaticRoutes, Switch};
 use crate::atm::fabric::ConnectionView;
 use crate::inspect::{Table, Value, text};
 use crate::interface::Interface;
-use aerostat_wire::Vc;
+use aerostat_wire::{AtmAddress, Vc};
 
 impl Switch<StaticRoutes> {
     /// The tables of kind `what`; `None` if a switch has no such state.
@@ -81,7 +81,7 @@ impl Switch<StaticRoutes> {
         let mut table = Table::new("routes", columns);
         let routes = self.routes();
         for (prefix, ways) in routes.hosts().chain(routes.prefixes()) {
-            let hex: String = prefix.iter().map(|octet| format!("{octet:02x}")).collect();
+            let leading = leading(prefix);
             let mut order = 0;
             let mut before = None;
             for way in ways {
@@ -90,7 +90,7 @@ impl Switch<StaticRoutes> {
                     before = Some(way.hops);
                 }
                 table.row(vec![
-                    hex.clone().into(),
+                    leading.clone().into(),
                     prefix.len().into(),
                     way.port.0.into(),
                     order.into(),
@@ -264,5 +264,34 @@ impl<R: RouteSelect> Switch<R> {
             ]);
         }
         table
+    }
+}
+
+/// Leading octets of an ATM address, spelled as those of a whole one.
+fn leading(prefix: &[u8]) -> String {
+    let mut octets = [0; 20];
+    for (to, from) in octets.iter_mut().zip(prefix) {
+        *to = *from;
+    }
+    let mut whole = AtmAddress(octets).to_string();
+    let digits = whole.char_indices().filter(|(_, c)| *c != '.');
+    let last = digits.map(|(at, _)| at).take(2 * prefix.len()).last();
+    whole.truncate(last.map_or(0, |last| last + 1));
+    whole
+}
+
+#[cfg(test)]
+mod leading_tests {
+    use super::*;
+
+    #[test]
+    fn leading_octets_are_spelled_as_those_of_a_whole_address() {
+        let whole = "47.0091.81.000000.02a7.0000.0100.02a703000100.00";
+        let AtmAddress(octets) = whole.parse().unwrap();
+        assert_eq!(leading(&octets), whole);
+        assert_eq!(leading(&octets[..13]), "47.0091.81.000000.02a7.0000.0100");
+        assert_eq!(leading(&octets[..5]), "47.0091.81.00");
+        assert_eq!(leading(&[]), "");
+        assert_eq!(leading(&[0; 30]), AtmAddress([0; 20]).to_string());
     }
 }

@@ -91,3 +91,20 @@ fn a_sender_whose_timer_ticks_sends_in_bursts() {
     let share = within as f64 / sent.len() as f64;
     assert!((0.75..0.80).contains(&share), "{share}");
 }
+
+#[test]
+fn arp_asks_again_as_soon_as_the_timers_of_the_file_say() {
+    let requests = |set: &[&str]| {
+        let mut bench = Bench::new(repository_lab("dead-destination", set), 1);
+        bench.run(Duration::from_secs(9));
+        let all = rows(&bench, "urku", "arp", "counters");
+        let row = all.iter().find(|row| row["counter"] == "requests");
+        row.expect("it has asked")["value"]
+            .parse::<u64>()
+            .expect("a count")
+    };
+    // Both neighbours are in use from 2 s on: with five minutes each is asked once, with a second about every second.
+    let usual = requests(&[]);
+    let often = requests(&["timers.arp.ageing=1s"]);
+    assert!(often >= usual + 8, "{usual}, {often}");
+}

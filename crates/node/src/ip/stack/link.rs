@@ -48,6 +48,10 @@ pub(super) struct Link {
 }
 
 impl Link {
+    pub(super) fn set_arp(&mut self, params: ArpParams) {
+        self.neighbours.set_params(params);
+    }
+
     pub(super) fn new(config: &StackConfig) -> Result<Self, Refused> {
         let interface = RouterInterface {
             name: config.name.clone(),
