@@ -195,6 +195,9 @@ pub(crate) struct RunArgs {
     /// Write one pcapng file per node into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Record single cells instead of whole PDUs
+    #[arg(long)]
+    pub(crate) cells: bool,
     #[command(flatten)]
     pub(crate) results: ResultArgs,
     /// Print the JSON Schema of the results

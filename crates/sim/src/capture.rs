@@ -1,8 +1,8 @@
 //! Captures of link ends, or of whole links, as pcapng.
 
-use crate::node::Packet;
+use crate::node::{Packet, PassedCell};
 use crate::world::LinkEnd;
-use aerostat_wire::pcapng::{CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
+use aerostat_wire::pcapng::{CapturedCell, CapturedSdu, Direction, InterfaceId, LinkType, PcapNg};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -11,6 +11,8 @@ use std::io::{self, Write};
 pub struct Capture<W: Write> {
     file: PcapNg<W>,
     ends: BTreeMap<LinkEnd, (InterfaceId, Seen)>,
+    /// Single cells are written instead of whole PDUs.
+    cells: bool,
 }
 
 /// What a tap sees of a link end.
@@ -31,17 +33,52 @@ impl<W: Write> Capture<W> {
         Ok(Self {
             file: PcapNg::new(out, comment)?,
             ends: BTreeMap::new(),
+            cells: false,
         })
+    }
+    /// The same for single cells, with those of OAM: link ends that are added from now on are for [`Self::cell`].
+    #[must_use]
+    pub fn of_cells(self, cells: bool) -> Self {
+        Self { cells, ..self }
+    }
+    /// Writes a cell, if its link end is in this file of cells.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn cell(&mut self, cell: &PassedCell<'_>) -> io::Result<()> {
+        let Some((interface, direction)) = self.seen(cell.end, cell.direction) else {
+            return Ok(());
+        };
+        let run = cell.run.to_cells();
+        let mut cells = run.iter().filter(|_| self.cells);
+        cells.try_for_each(|one| {
+            self.file.cell(&CapturedCell {
+                interface,
+                time_ns: cell.at.as_nanos(),
+                direction,
+                cell: one,
+                dropped: None,
+            })
+        })
+    }
+    /// The interface of what passes an end in this direction, and the direction that it has there.
+    fn seen(&self, end: LinkEnd, direction: Direction) -> Option<(InterfaceId, Direction)> {
+        let (interface, seen) = self.ends.get(&end)?;
+        match *seen {
+            Seen::Both => Some((*interface, direction)),
+            Seen::Sent(as_seen) if direction == Direction::Sent => Some((*interface, as_seen)),
+            Seen::Sent(_) => None,
+        }
     }
     /// Adds a link end, as an interface of this name.
     ///
     /// # Errors
     /// Those of the file.
     pub fn add(&mut self, end: LinkEnd, name: &str, full: bool) -> io::Result<()> {
-        let link_type = if full {
-            LinkType::ErfAal5
-        } else {
-            LinkType::SunAtm
+        let link_type = match (self.cells, full) {
+            (true, _) => LinkType::ErfCells,
+            (false, true) => LinkType::ErfAal5,
+            (false, false) => LinkType::SunAtm,
         };
         let interface = self.file.interface(link_type, name, "")?;
         self.ends.insert(end, (interface, Seen::Both));
@@ -53,7 +90,11 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Those of the file.
     pub fn add_link(&mut self, ends: [LinkEnd; 2], name: &str, about: &str) -> io::Result<()> {
-        let interface = self.file.interface(LinkType::SunAtm, name, about)?;
+        let link_type = match self.cells {
+            true => LinkType::ErfCells,
+            false => LinkType::SunAtm,
+        };
+        let interface = self.file.interface(link_type, name, about)?;
         for (end, direction) in ends.into_iter().zip([Direction::Sent, Direction::Received]) {
             self.ends.insert(end, (interface, Seen::Sent(direction)));
         }
@@ -67,16 +108,14 @@ impl<W: Write> Capture<W> {
         if packet.never_left() {
             return Ok(());
         }
-        let Some((interface, seen)) = self.ends.get(&packet.end) else {
+        let Some((interface, direction)) = self.seen(packet.end, packet.direction) else {
             return Ok(());
         };
-        let direction = match *seen {
-            Seen::Both => packet.direction,
-            Seen::Sent(direction) if packet.direction == Direction::Sent => direction,
-            Seen::Sent(_) => return Ok(()),
-        };
+        if self.cells {
+            return Ok(());
+        }
         self.file.sdu(&CapturedSdu {
-            interface: *interface,
+            interface,
             time_ns: packet.at.as_nanos(),
             direction,
             vc: packet.vc,

@@ -23,7 +23,7 @@ pub mod world;
 pub use aerostat_lab::circuits::{self, LinkCounters};
 pub use capture::Capture;
 pub use link::LinkConfig;
-pub use node::{Node, NodeOutput, Observer, Packet};
+pub use node::{Node, NodeOutput, Observer, Packet, PassedCell};
 pub use nodes::{LabEvent, LabNode};
 pub use world::{LinkEnd, LinkId, NodeId, World};
 

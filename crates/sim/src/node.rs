@@ -99,6 +99,19 @@ impl Packet<'_> {
     }
 }
 
+/// Cells that passed a link end whose cells are watched: one, in the world's own time.
+#[derive(Clone, Copy, Debug)]
+pub struct PassedCell<'a> {
+    /// Where.
+    pub end: LinkEnd,
+    /// When its first bit left the port; where it arrives, when its last one did.
+    pub at: Instant,
+    /// Which way, seen from the node at this end.
+    pub direction: Direction,
+    /// The cell.
+    pub run: &'a CellRun,
+}
+
 /// Who watches a world. Every method may be left out.
 pub trait Observer<E> {
     /// A node tells its story.
@@ -107,6 +120,8 @@ pub trait Observer<E> {
     fn event(&mut self, _node: NodeId, _event: E, _now: Instant) {}
     /// An SDU passed a link end that is watched.
     fn packet(&mut self, _packet: &Packet<'_>) {}
+    /// A cell passed a link end whose cells are watched.
+    fn cell(&mut self, _cell: &PassedCell<'_>) {}
     /// With [`World::keep_books`](crate::World::keep_books): a packet was lost, or a cell of it. `octets` are an SDU, a frame
     /// or a packet, or the head of one.
     fn lost(&mut self, _place: Place, _octets: &[u8], _at: Instant) {}

@@ -2,7 +2,7 @@
 
 use crate::capture::Capture;
 use crate::lab_world;
-use crate::node::{Observer, Packet};
+use crate::node::{Observer, Packet, PassedCell};
 use crate::nodes::{LabEvent, LabNode};
 use crate::world::{LinkEnd, LinkId, NodeId, World};
 use aerostat_lab::Lab;
@@ -118,8 +118,17 @@ impl Observer<LabEvent> for Seen<'_> {
     }
     fn packet(&mut self, packet: &Packet<'_>) {
         self.message(packet);
+        self.record(|capture| capture.packet(packet));
+    }
+    fn cell(&mut self, cell: &PassedCell<'_>) {
+        self.record(|capture| capture.cell(cell));
+    }
+}
+
+impl Seen<'_> {
+    fn record(&mut self, mut write: impl FnMut(&mut Capture<BufWriter<File>>) -> io::Result<()>) {
         for capture in &mut self.captures {
-            if let Err(error) = capture.packet(packet) {
+            if let Err(error) = write(capture) {
                 self.error.get_or_insert(error);
             }
         }
@@ -127,9 +136,7 @@ impl Observer<LabEvent> for Seen<'_> {
             self.captures.clear();
         }
     }
-}
 
-impl Seen<'_> {
     /// Tells the watcher of a message where it is sent, if it wants to know.
     fn message(&mut self, packet: &Packet<'_>) {
         let (vc, sdu) = (packet.vc, packet.pdu.sdu());
@@ -190,11 +197,11 @@ impl<'a> LabRun<'a> {
         run
     }
 
-    /// Records every link end: one pcapng file per node, one interface per link end.
+    /// Records every link end: one pcapng file per node, one interface per link end; whole PDUs, or `cells`.
     ///
     /// # Errors
     /// If a file cannot be made.
-    pub fn capture_into(&mut self, directory: &Path) -> io::Result<()> {
+    pub fn capture_into(&mut self, directory: &Path, cells: bool) -> io::Result<()> {
         std::fs::create_dir_all(directory)?;
         for (id, node) in self.lab.nodes() {
             let file = File::create(directory.join(format!("{}.pcapng", node.name)))?;
@@ -202,7 +209,7 @@ impl<'a> LabRun<'a> {
                 "lab {}, node {}, seed {}",
                 self.lab.name, node.name, self.lab.seed
             );
-            let mut capture = Capture::new(BufWriter::new(file), &comment)?;
+            let mut capture = Capture::new(BufWriter::new(file), &comment)?.of_cells(cells);
             for link in &self.lab.links {
                 for end in link.ends.iter().filter(|end| end.node == id) {
                     let end = LinkEnd {
@@ -214,18 +221,18 @@ impl<'a> LabRun<'a> {
             }
             self.seen.captures.push(capture);
         }
-        self.tap();
+        self.watch(cells);
         Ok(())
     }
 
-    /// Records the links of `capture:` of the lab file into one pcapng file, one interface per link.
+    /// Records the links of `capture:` of the lab file into one pcapng file, one interface per link; whole PDUs, or `cells`.
     ///
     /// # Errors
     /// If the file cannot be made.
-    pub fn record(&mut self, path: &Path) -> io::Result<()> {
+    pub fn record(&mut self, path: &Path, cells: bool) -> io::Result<()> {
         let comment = format!("lab {}, seed {}", self.lab.name, self.lab.seed);
         let file = BufWriter::new(File::create(path)?);
-        let mut capture = Capture::new(file, &comment)?;
+        let mut capture = Capture::new(file, &comment)?.of_cells(cells);
         for &link in &self.lab.capture {
             let link = self.lab.link(link);
             let ends = link.ends.map(|end| LinkEnd {
@@ -240,8 +247,18 @@ impl<'a> LabRun<'a> {
             capture.add_link(ends, &link.name, &about)?;
         }
         self.seen.captures.push(capture);
-        self.tap();
+        self.watch(cells);
         Ok(())
+    }
+
+    /// Watches all links for a capture.
+    fn watch(&mut self, cells: bool) {
+        if !cells {
+            return self.tap();
+        }
+        for link in 0..self.lab.links.len() {
+            self.world.tap_cells(LinkId(link));
+        }
     }
 
     /// Watches all links, once.
@@ -447,6 +464,8 @@ pub struct Recording<'a> {
     pub nodes: Option<&'a Path>,
     /// File for the links of `capture:` of the lab file.
     pub links: Option<&'a Path>,
+    /// Single cells instead of whole PDUs.
+    pub cells: bool,
 }
 
 /// Runs a lab from start to end; `captures` is a directory for one pcapng file per node.
@@ -457,6 +476,7 @@ pub fn run(lab: &Lab, captures: Option<&Path>, watcher: &mut dyn Watcher) -> io:
     let recording = Recording {
         nodes: captures,
         links: None,
+        cells: false,
     };
     run_and_record(lab, recording, watcher)
 }
@@ -472,10 +492,10 @@ pub fn run_and_record(
 ) -> io::Result<RunReport> {
     let mut running = LabRun::new(lab, watcher);
     if let Some(directory) = recording.nodes {
-        running.capture_into(directory)?;
+        running.capture_into(directory, recording.cells)?;
     }
     if let Some(file) = recording.links.filter(|_| !lab.capture.is_empty()) {
-        running.record(file)?;
+        running.record(file, recording.cells)?;
     }
     running.start();
     loop {

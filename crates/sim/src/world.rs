@@ -19,7 +19,7 @@ mod books;
 
 use crate::event::Schedule;
 use crate::link::{Impairment, LinkConfig};
-use crate::node::{Node, NodeOutput, Observer, Packet};
+use crate::node::{Node, NodeOutput, Observer, Packet, PassedCell};
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_node::atm::{CellRun, Departure, OutputPort, RunReassembler};
 use aerostat_node::ip::random;
@@ -83,6 +83,8 @@ struct Travel {
     up: bool,
     /// Watchers of what is sent and of what arrives.
     taps: [Option<Tap>; 2],
+    /// Every cell is shown, too.
+    cells: bool,
 }
 
 /// Puts the SDUs that pass one link end in one direction together.
@@ -201,6 +203,7 @@ impl<N: Node> World<N> {
                 counters: LinkCounters::default(),
                 up: false,
                 taps: [None, None],
+                cells: false,
             });
         }
         self.links.push(Link {
@@ -217,6 +220,13 @@ impl<N: Node> World<N> {
             HeaderForm::Nni
         } else {
             HeaderForm::Uni
+        }
+    }
+
+    /// From now on [`Observer::cell`] is told of every cell on this link, at both ends.
+    pub fn tap_cells(&mut self, link: LinkId) {
+        for way in [2 * link.0, 2 * link.0 + 1] {
+            self.travels[way].cells = true;
         }
     }
 
@@ -607,6 +617,14 @@ impl<N: Node> World<N> {
         {
             pdu.last_cell_leaves(start);
         }
+        if travel.cells {
+            observer.cell(&PassedCell {
+                end: travel.from,
+                at: start,
+                direction: Direction::Sent,
+                run: &run,
+            });
+        }
         if travel.taps[0].is_some() {
             tap(travel, false, &run, finish, observer);
         }
@@ -642,6 +660,14 @@ impl<N: Node> World<N> {
         let travel = &mut self.travels[way as usize];
         travel.counters.delivered += 1;
         let to = travel.to;
+        if travel.cells {
+            observer.cell(&PassedCell {
+                end: to,
+                at: now,
+                direction: Direction::Received,
+                run: &run,
+            });
+        }
         if travel.taps[1].is_some() {
             tap(travel, true, &run, now, observer);
         }

@@ -56,6 +56,11 @@ fn overrides(args: &RunArgs) -> Vec<String> {
 /// Runs the lab: the story to standard error unless `quiet`, the results to standard output.
 fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     let lab = &checked.lab;
+    if args.cells && args.pcap.is_none() && lab.capture.is_empty() {
+        let text = "--cells says how links are recorded, and no link is recorded";
+        let hint = "--pcap DIR records all of them, 'capture:' in the lab file those that it names";
+        return Err(Failure::usage(text).hint(hint));
+    }
     let mut teller = Teller::new(args, lab)?;
     let directory = args.pcap.clone().unwrap_or_default();
     let links = directory.join(format!("{}.pcapng", lab.name));
@@ -66,6 +71,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     let recording = Recording {
         nodes: args.pcap.as_deref(),
         links: Some(&links),
+        cells: args.cells,
     };
     let report =
         aerostat_sim::run::run_and_record(lab, recording, &mut teller).map_err(|error| {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const LAB: &str = "\
+pub(crate) const LAB: &str = "\
 switches: { s: {} }
 lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
 hosts:

@@ -3,6 +3,7 @@
 mod books;
 mod bridges;
 mod captures;
+mod cells;
 mod clip;
 mod fault;
 mod graph;

@@ -83,6 +83,7 @@ fn recorded(name: &str, text: &str) -> (Lab, RunReport, Seen) {
     let recording = Recording {
         nodes: None,
         links: Some(&path),
+        cells: false,
     };
     let report = run_and_record(&lab, recording, &mut ()).unwrap();
     let seen = packets(&std::fs::read(&path).unwrap());

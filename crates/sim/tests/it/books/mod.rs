@@ -25,7 +25,7 @@ fn run(lab: &Lab) -> Result<(RunReport, Vec<captures::Sightings>), String> {
     let mut watcher = ();
     let mut running = LabRun::new(lab, &mut watcher);
     let failed = |error: std::io::Error| error.to_string();
-    running.capture_into(&directory.0).map_err(failed)?;
+    running.capture_into(&directory.0, false).map_err(failed)?;
     running.start();
     loop {
         let end = running.end();
