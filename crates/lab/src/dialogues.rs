@@ -98,7 +98,7 @@ struct End<'a> {
 #[must_use]
 pub fn read(lab: &Lab, network: &impl Network, circuits: &Circuits) -> Vec<Dialogue> {
     let mut ends = Vec::new();
-    for (node, _, host) in lab.hosts() {
+    for (node, ..) in lab.hosts() {
         let sockets = network
             .station(node)
             .and_then(|station| station.host().sockets());
@@ -107,7 +107,7 @@ pub fn read(lab: &Lab, network: &impl Network, circuits: &Circuits) -> Vec<Dialo
             let Some(program) = sockets.programs().get(record.program) else {
                 continue;
             };
-            let expect = host.sockets_expect.get(record.program).copied().flatten();
+            let expect = lab.sockets_expect.get(&(node, record.program)).copied();
             ends.push(End {
                 node,
                 program,

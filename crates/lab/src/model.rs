@@ -69,6 +69,8 @@ pub struct Lab {
     pub elans: Vec<Elan>,
     /// All permanent connections.
     pub pvcs: Vec<Pvc>,
+    /// The failures that programs are there to show: node, and place among its [`Host::sockets`].
+    pub sockets_expect: BTreeMap<(NodeId, usize), Expect>,
     /// Flows to generate, in the order of the file.
     pub traffic: Vec<Flow>,
     /// Things that break, in order of time.
@@ -266,8 +268,6 @@ pub struct Host {
     pub kernel: Option<bool>,
     /// Programs that use the ATM service directly.
     pub sockets: Vec<Program>,
-    /// The failure that each of them is there to show, in the same order.
-    pub sockets_expect: Vec<Option<Expect>>,
     /// Hosts on an Ethernet segment behind it; it is a bridge then, and its LANE client a proxy.
     pub bridge: Vec<SegmentHost>,
 }

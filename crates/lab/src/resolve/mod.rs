@@ -187,6 +187,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         links: Vec::new(),
         elans: Vec::new(),
         pvcs: Vec::new(),
+        sockets_expect: BTreeMap::new(),
         traffic: Vec::new(),
         faults: Vec::new(),
         capture: Vec::new(),

@@ -408,7 +408,6 @@ impl Builder<'_> {
             uni: host.uni.as_ref().map_or(plan::UNI, |uni| uni.value.0),
             kernel: host.kernel.as_ref().map(At::get),
             sockets: Vec::new(),
-            sockets_expect: Vec::new(),
             bridge: Vec::new(),
         }));
         self.bridge(number, host, elan, d);

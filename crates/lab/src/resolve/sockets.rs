@@ -41,18 +41,19 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             d.error(extra.place, text);
         }
         let mut programs: Vec<Program> = Vec::new();
-        let mut expects = Vec::new();
         for (number, section) in (1..).zip(list) {
             let Some(program) = program(section, number, (id, own), names, lab, d) else {
                 continue;
             };
             check(&programs, &program, section, d);
+            if let Some(expect) = &section.expect {
+                let at = (id, programs.len());
+                lab.sockets_expect.insert(at, expect.value.0);
+            }
             programs.push(program);
-            expects.push(section.expect.as_ref().map(|expect| expect.value.0));
         }
         if let NodeKind::Host(host) = &mut lab.nodes[id.0].kind {
             host.sockets = programs;
-            host.sockets_expect = expects;
         }
     }
 }
