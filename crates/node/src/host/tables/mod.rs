@@ -361,12 +361,16 @@ impl Host {
             };
             let clip = self.slots[itf.slot].kind == ServiceKind::Clip;
             let name = if clip { "atm" } else { "lec" };
+            let mtu = match &self.slots[itf.slot].service {
+                Some(Service::Clip(client)) => client.config().mtu,
+                _ => itf.mtu,
+            };
             table.row(vec![
                 text(format_args!("{name}{number}")),
                 // Classical IP has no MAC addresses.
                 if clip { Value::None } else { text(itf.mac) },
                 if itf.up { "yes" } else { "no" }.into(),
-                itf.mtu.into(),
+                mtu.into(),
                 counters.lane_out.into(),
                 counters.shortcut_out.into(),
                 counters.lane_in.into(),
