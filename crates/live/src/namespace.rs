@@ -4,7 +4,15 @@
 //! the kernel removes the namespaces and the TAPs inside. Processes that were started inside live in the
 //! lab's PID namespace (see [`crate::supervisor`]) and end with it.
 
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkFlags, LinkMessage};
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::File;
 use std::io;
@@ -94,6 +102,7 @@ impl NetNs {
     pub fn create() -> io::Result<Self> {
         on_fresh_thread(|| {
             unshare(UnshareFlags::NEWNET)?;
+            loopback_up()?;
             let fd = OwnedFd::from(File::open("/proc/thread-self/ns/net")?);
             Ok(Self { fd })
         })
@@ -126,6 +135,32 @@ impl From<OwnedFd> for NetNs {
 impl AsFd for NetNs {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// Brings `lo` up in the calling thread's network namespace: a host reaches its own addresses by it.
+fn loopback_up() -> io::Result<()> {
+    let flags = SocketFlags::CLOEXEC;
+    // The first protocol of this family is NETLINK_ROUTE.
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    let mut link = LinkMessage::default();
+    // The kernel makes lo with each namespace, as its first interface.
+    link.header.index = 1;
+    (link.header.flags, link.header.change_mask) = (LinkFlags::Up, LinkFlags::Up);
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_ACK;
+    let payload = NetlinkPayload::from(RouteNetlinkMessage::SetLink(link));
+    let mut request = NetlinkMessage::new(header, payload);
+    request.finalize();
+    let mut octets = vec![0; request.buffer_len()];
+    request.serialize(&mut octets);
+    send(&socket, &octets, SendFlags::empty())?;
+    let mut answer = [0; 4096];
+    let (length, _) = recv(&socket, &mut answer[..], RecvFlags::empty())?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..length]);
+    match answer.map_err(io::Error::other)?.payload {
+        NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+        _ => Ok(()),
     }
 }
 
@@ -181,6 +216,24 @@ pub(crate) fn ip_says(args: &[&str]) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_in_a_namespace_reaches_itself() {
+        let Ok(ns) = NetNs::create() else {
+            println!("skipped: no privilege for network namespaces");
+            return;
+        };
+        let heard = ns.run(|| {
+            let one = std::net::UdpSocket::bind("127.0.0.1:0")?;
+            let other = std::net::UdpSocket::bind("127.0.0.1:0")?;
+            one.set_read_timeout(Some(std::time::Duration::from_secs(5)))?;
+            other.send_to(b"hello", one.local_addr()?)?;
+            let mut octets = [0; 16];
+            let length = one.recv(&mut octets)?;
+            Ok(octets[..length].to_vec())
+        });
+        assert_eq!(heard.unwrap(), b"hello");
+    }
 
     #[test]
     fn a_namespace_ends_with_its_descriptor() {
