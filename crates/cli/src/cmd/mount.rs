@@ -13,6 +13,12 @@ pub(crate) fn run(args: &MountArgs) -> Outcome {
     if !args.directory.is_dir() {
         return Err(Failure::usage(format!("{shown} is no directory")));
     }
+    let inside = std::fs::read_dir(&args.directory);
+    let inside = inside.map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
+    if let some @ 1.. = inside.count() {
+        let text = format!("{shown} is not empty: {some} entries would be hidden");
+        return Err(Failure::usage(text).hint("mkdir atm; aerostat mount atm"));
+    }
     if !std::path::Path::new("/dev/fuse").exists() {
         return Err(Failure::new(Exit::Privilege, "there is no /dev/fuse")
             .hint("load the module: sudo modprobe fuse (in a container: --device /dev/fuse)"));
