@@ -335,7 +335,7 @@ pub(crate) struct LsArgs {
 }
 
 /// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 19] = [
+pub(crate) const INSPECT: [&str; 20] = [
     "vc",
     "call",
     "lec",
@@ -354,6 +354,7 @@ pub(crate) const INSPECT: [&str; 19] = [
     "processes",
     "bridge",
     "arp",
+    "pvc",
     "lab",
 ];
 
@@ -372,6 +373,7 @@ Without WHAT it shows everything that the nodes have. WHAT is one of:
   sockets  programs with ATM sockets    qos    MPOA shortcuts with guaranteed traffic
   processes  daemons in processes of their own (up --split)
   bridge Ethernet segments behind hosts  arp    neighbours of embedded hosts, routers
+  pvc    permanent connections of switches
   lab    the lab's own process: clients and what it had no room for
 
 Examples:
@@ -388,8 +390,8 @@ Examples:
   aerostat inspect processes"
 )]
 pub(crate) struct InspectArgs {
-    /// Nodes (all if left out) and kinds of state
-    #[arg(value_name = "NODE or WHAT", required = true, add = names::nodes_and_kinds())]
+    /// Nodes and kinds of state; all if left out
+    #[arg(value_name = "NODE or WHAT", add = names::nodes_and_kinds())]
     pub(crate) nodes_and_kinds: Vec<String>,
     /// With nhrp: why packets for this address take a shortcut or not
     #[arg(long, value_name = "ADDR")]
