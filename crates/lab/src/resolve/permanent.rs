@@ -7,7 +7,7 @@ use crate::file::{LabFile, PvcFile};
 use crate::model::{Hop, Lab, NodeId, NodeKind, Pvc};
 use crate::plan;
 use aerostat_node::switch::{Permanent, PortConfig, PortNo};
-use aerostat_wire::{Qos, Vc};
+use aerostat_wire::{Qos, ServiceCategory, TrafficParams, Vc};
 use std::collections::BTreeMap;
 
 /// Largest SDU of permanent connections: whatever AAL5 carries. Who uses one keeps to an MTU of its own.
@@ -57,9 +57,33 @@ pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut 
             continue;
         }
         if let Some(pvc) = connection(file, lab, [from, to], &mut labels, d) {
+            odd(file, lab, &pvc, d);
             lab.pvcs.push(pvc);
             admit(file, lab, d);
         }
+    }
+}
+
+/// What is possible, but hardly meant.
+fn odd(file: &PvcFile, lab: &Lab, pvc: &Pvc, d: &mut Diagnostics) {
+    let [(from, _), (to, _)] = pvc.ends;
+    let name = &lab.node(from).name;
+    if from == to && !matches!(lab.node(from).kind, NodeKind::Outside(_)) {
+        let text = format!("both ends are at {name}: a loop through its switch");
+        d.warning(file.to.at, text)
+            .hint("only programs of 'sockets:' can use it");
+    }
+    let limits =
+        |traffic: &TrafficParams| !matches!(traffic.category, None | Some(ServiceCategory::Ubr));
+    if let Some(police) = file.police.as_ref().filter(|_| pvc.police)
+        && !limits(&pvc.qos.tx)
+        && !limits(&pvc.qos.rx)
+    {
+        d.warning(
+            police.at,
+            "police has no effect on best effort, which has no contract",
+        )
+        .hint("pcr: 10000, or qos: 'cbr:max_pcr=10000', make one");
     }
 }
 
@@ -112,6 +136,22 @@ fn ends(
 }
 
 fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
+    if let Some(pcr) = file.pcr.as_ref().filter(|pcr| pcr.get() == 0) {
+        d.error(pcr.at, "a peak rate is at least 1 cell/s")
+            .hint("leave pcr out for best effort");
+    }
+    if let Some(given) = &file.qos {
+        let qos = given.value.0;
+        let no_rate = |traffic: TrafficParams| {
+            traffic.category == Some(ServiceCategory::Cbr) && traffic.max_pcr.is_none()
+        };
+        if no_rate(qos.tx) || no_rate(qos.rx) {
+            d.error(given.at, "cbr needs a rate")
+                .hint("for example: qos: 'cbr:max_pcr=10000', in cells per second");
+            // One mistake, one error: no link guarantees an unlimited rate.
+            return Qos::ubr(MAX_SDU);
+        }
+    }
     let mut qos = match (&file.pcr, &file.qos) {
         (None, None) => Qos::ubr(MAX_SDU),
         (Some(pcr), None) => Qos::cbr(pcr.get().try_into().unwrap_or(u32::MAX), MAX_SDU),
@@ -217,10 +257,15 @@ fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) {
 /// VPI and VCI; which of them are fit depends on the connection.
 pub(crate) fn label(text: &str) -> Result<Vc, String> {
     let parts = text.split_once('.');
-    let numbers = parts.and_then(|(vpi, vci)| Some((vpi.parse().ok()?, vci.parse().ok()?)));
-    match numbers {
-        Some((vpi @ 0..=MAX_VPI, vci)) => Ok(Vc::new(vpi, vci)),
-        _ => Err("expected VPI.VCI, such as 0.100; a VPI is 0 to 255".to_owned()),
+    let numbers: Option<(u64, u64)> =
+        parts.and_then(|(vpi, vci)| Some((vpi.parse().ok()?, vci.parse().ok()?)));
+    let Some((vpi, vci)) = numbers else {
+        return Err("expected VPI.VCI, such as 0.100".to_owned());
+    };
+    match (u16::try_from(vpi), u16::try_from(vci)) {
+        (Ok(vpi @ 0..=MAX_VPI), Ok(vci)) => Ok(Vc::new(vpi, vci)),
+        (Ok(0..=MAX_VPI), Err(_)) => Err(format!("a VCI is 0 to {}, not {vci}", u16::MAX)),
+        _ => Err(format!("a VPI is 0 to {MAX_VPI}, not {vpi}")),
     }
 }
 
@@ -264,10 +309,50 @@ mod tests {
     }
 
     #[test]
+    fn what_is_possible_but_hardly_meant_gives_a_warning() {
+        for (pvcs, says) in [
+            (
+                "{ from: x, vc: 0.40, to: x, to_vc: 0.41 }",
+                "both ends are at x",
+            ),
+            (
+                "{ from: x, vc: 0.40, to: y, police: true }",
+                "police has no effect",
+            ),
+            ("{ from: x, vc: 0.40, to: y, pcr: 9, police: true }", ""),
+            ("{ from: o1, vc: 5.40, to: o1, to_vc: 5.41 }", ""),
+        ] {
+            let warnings = crate::parse("t.atm.yml", &with(pvcs), &[]);
+            let warnings = warnings.unwrap_or_else(|d| panic!("{pvcs}: {d}")).warnings;
+            let told = warnings.to_string();
+            match says {
+                "" => assert!(
+                    !told.contains("police") && !told.contains("both ends"),
+                    "{told}"
+                ),
+                says => assert!(told.contains(says), "{pvcs}: {told}"),
+            }
+        }
+    }
+
+    #[test]
     fn mistakes() {
         for (pvcs, says) in [
             ("{ from: x, vc: 0.5, to: y }", "VCIs below 32"),
-            ("{ from: x, vc: 256.50, to: y }", "expected VPI.VCI"),
+            (
+                "{ from: x, vc: 256.50, to: y }",
+                "a VPI is 0 to 255, not 256",
+            ),
+            (
+                "{ from: x, vc: 0.70000, to: y }",
+                "a VCI is 0 to 65535, not 70000",
+            ),
+            ("{ from: x, vc: 0, to: y }", "expected VPI.VCI"),
+            (
+                "{ from: x, vc: 0.40, to: y, pcr: 0 }",
+                "a peak rate is at least 1 cell/s",
+            ),
+            ("{ from: x, vc: 0.40, to: y, qos: cbr }", "cbr needs a rate"),
             (
                 "{ from: x, vc: 5.0, to: o1, vp: true }",
                 "a path is between links",

@@ -7,6 +7,7 @@ use crate::file::{LabFile, Label, QosText, SocketFile, Time};
 use crate::model::{Lab, NodeId, NodeKind, SendRate};
 use crate::plan;
 use aerostat_node::host::sockets::{Answer, Program, Role, Sending};
+use aerostat_node::switch::PortConfig;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::q2931::{Version, convert};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
@@ -181,6 +182,7 @@ fn caller(
 ) -> Option<Role> {
     let why = "is for listeners: a caller has qos";
     foreign(section, &["max_sdu", "calls"], why, d);
+    let called_at = to.at;
     let to = called(to, names, lab, d);
     let mut qos = section
         .qos
@@ -188,6 +190,7 @@ fn caller(
         .map_or(Qos::ubr(MAX_SDU), |q| q.value.0);
     if let Some(given) = &section.qos {
         speakable(given, &qos, lab, id, d);
+        affordable(given, &qos, lab, id, d);
     }
     let send = sending(section, &qos, 1, d)?;
     // linux-atm's listeners want to know a size.
@@ -196,13 +199,42 @@ fn caller(
             traffic.max_sdu = send.size;
         }
     }
+    let to = to?;
+    let own = lab.node(id).attachment().map(|at| at.address);
+    if own.is_some_and(|own| own.with_selector(0) == to.with_selector(0)) {
+        let text = format!("{} calls itself", lab.node(id).name);
+        d.warning(called_at, text)
+            .hint("the call goes to its switch and comes back");
+    }
     Some(Role::Call {
-        to: to?,
+        to,
         qos,
         send,
         hold: time(&section.hold),
         every: section.every.as_ref().map(|t| t.value.0.max(MIN_PAUSE)),
     })
+}
+
+/// A guarantee that the host's own link can give.
+fn affordable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
+    let Some(link) = lab.node(id).attachment().map(|at| lab.link(at.link)) else {
+        return;
+    };
+    let most = PortConfig::admits(link.rate);
+    let cells = [qos.tx, qos.rx].map(|traffic| match traffic.category {
+        Some(ServiceCategory::Cbr) => traffic.max_pcr.unwrap_or(traffic.min_pcr),
+        _ => 0,
+    });
+    let wanted = cells[0].max(cells[1]);
+    if wanted > most {
+        let text = format!(
+            "link {} cannot guarantee {wanted} cells/s: no switch accepts this call",
+            link.name
+        );
+        d.warning(given.at, text).hint(format!(
+            "guarantees may take 95 % of a link's rate: {most} cells/s here"
+        ));
+    }
 }
 
 /// A contract that the host's version of the UNI can ask for.
