@@ -10,6 +10,14 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 
 /// Shows what is asked for.
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
+    if args.node.is_some() {
+        // The lab knows its nodes: it refuses a name that no node has, as it does for inspect.
+        let known = Request::Inspect {
+            node: args.node.clone(),
+            what: "lab".to_owned(),
+        };
+        client::ask(&mut client::connect(&args.which)?, &known)?;
+    }
     if args.story {
         story(args)
     } else {
