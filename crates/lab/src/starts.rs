@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Time after the last limited flow.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Which flows wait, and when those that do not have started.
+/// Which flows wait, and when those that do not have first started.
 #[derive(Clone, Debug)]
 pub struct Starts {
     /// By flow: `None` if it starts by itself.
@@ -20,7 +20,8 @@ pub struct Starts {
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     waits: bool,
-    last: Option<Instant>,
+    /// When it first started: its duration counts from here, whatever happens to its sender.
+    first: Option<Instant>,
 }
 
 impl Starts {
@@ -30,7 +31,7 @@ impl Starts {
         let flows = lab.traffic.iter().map(|flow| {
             flow.waits.then_some(Start {
                 waits: true,
-                last: None,
+                first: None,
             })
         });
         Self {
@@ -69,7 +70,8 @@ impl Starts {
                 && joined(flow.from)
                 && joined(flow.to)
             {
-                (start.waits, start.last) = (false, Some(now));
+                start.waits = false;
+                start.first.get_or_insert(now);
                 due.push(index);
             }
         }
@@ -80,15 +82,22 @@ impl Starts {
         let ready = all.filter(|(_, _, spec)| {
             spec.id.0.is_multiple_of(2) && due.contains(&(spec.id.0 as usize / 2))
         });
-        ready
-            .map(|(node, behind, spec)| (node, behind, AppSpec { start: now, ..spec }))
-            .collect()
+        let left = ready.filter_map(|(node, behind, spec)| {
+            let first = self.flows.get(spec.id.0 as usize / 2)?.as_ref()?.first?;
+            let spec = AppSpec {
+                start: first,
+                ..spec
+            };
+            let spec = spec.left(now)?;
+            Some((node, behind, AppSpec { start: now, ..spec }))
+        });
+        left.collect()
     }
 
     /// Numbers of the flows that have never started.
     #[must_use]
     pub fn missing(&self) -> Vec<usize> {
-        let never = |start: &Option<Start>| start.is_some_and(|start| start.last.is_none());
+        let never = |start: &Option<Start>| start.is_some_and(|start| start.first.is_none());
         let flows = self.flows.iter().enumerate();
         flows
             .filter(|(_, start)| never(start))
@@ -105,14 +114,14 @@ impl Starts {
         }
         for (start, flow) in self.flows.iter().zip(&lab.traffic) {
             match start {
-                Some(Start { last: None, .. }) => end = end.max(Instant::ZERO + PATIENCE),
+                Some(Start { first: None, .. }) => end = end.max(Instant::ZERO + PATIENCE),
                 Some(Start {
-                    last: Some(last), ..
+                    first: Some(first), ..
                 }) => {
                     let length = flow
                         .duration
                         .map_or(Duration::ZERO, |length| length + GRACE);
-                    end = end.max(*last + length);
+                    end = end.max(*first + length);
                 }
                 None => {}
             }

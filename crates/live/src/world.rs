@@ -204,7 +204,10 @@ impl World {
             Some(Machine::Station(station)) => {
                 station.handle_input(HostInput::Start, now);
                 for (behind, program) in programs {
-                    let command = HostCommand::app(*behind, AppCommand::Start(program.clone()));
+                    let Some(program) = program.clone().left(now) else {
+                        continue;
+                    };
+                    let command = HostCommand::app(*behind, AppCommand::Start(program));
                     station.handle_input(HostInput::Command(command), now);
                 }
             }

@@ -297,8 +297,12 @@ impl<'a> LabRun<'a> {
     }
 
     fn start_programs(&mut self, id: model::NodeId) {
+        let now = self.world.now();
         for (node, behind, spec) in programs(self.lab) {
-            if node == id && !self.starts.holds_back(&spec) {
+            if node == id
+                && !self.starts.holds_back(&spec)
+                && let Some(spec) = spec.left(now)
+            {
                 self.command(id, HostCommand::app(behind, AppCommand::Start(spec)));
             }
         }

@@ -1,6 +1,6 @@
 //! The flows of a lab: what is measured, and the programs that make it.
 
-use crate::model::{Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
+use crate::model::{Flow, FlowKind, Lab, NodeId, Ticks};
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
 use aerostat_node::ip::meter::{FlowSpec, Protocol};
 use aerostat_proto::Instant;
@@ -85,7 +85,7 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
                     to,
                     port: sink,
                     local_port,
-                    rate: packets_per_second(rate, size),
+                    rate: rate.exact(size),
                     pattern: match flow.ticks {
                         Some(Ticks { tick, spacing }) => Pattern::Ticked { tick, spacing },
                         None if poisson => Pattern::Poisson,
@@ -143,8 +143,4 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
         }
     }
     all
-}
-
-fn packets_per_second(rate: SendRate, size: usize) -> u32 {
-    (1.0 / rate.gap(size).as_secs_f64()).round().clamp(1.0, 1e6) as u32
 }

@@ -2,6 +2,7 @@
 
 use super::{LinkId, NodeId};
 use aerostat_node::host::sockets::Role;
+use aerostat_node::ip::apps::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use std::net::Ipv4Addr;
 
@@ -91,7 +92,33 @@ pub enum SendRate {
     Bits(u64),
 }
 
+/// Nanoseconds of a second.
+const NANOS: u64 = 1_000_000_000;
+
 impl SendRate {
+    /// Most packets per second: times have nanoseconds.
+    pub const MOST: f64 = 1e9;
+
+    /// Packets per second that carry `size` octets of payload.
+    #[must_use]
+    pub fn per_second(self, size: usize) -> f64 {
+        match self {
+            Self::Packets(rate) => rate,
+            Self::Bits(bits) => bits as f64 / (8.0 * size as f64),
+        }
+    }
+    /// The rate of packets that carry `size` octets of payload. A number of packets per second is exact to a millionth.
+    #[must_use]
+    pub fn exact(self, size: usize) -> PacketRate {
+        let ratio = match self {
+            Self::Packets(rate) => {
+                PacketRate::of_ratio((rate * 1e6).round() as u64, 1_000_000 * NANOS)
+            }
+            Self::Bits(bits) => PacketRate::of_ratio(bits, 8 * size as u64 * NANOS),
+        };
+        // Units know no rate of zero, and payloads have a least size.
+        ratio.unwrap_or_else(|| 1.into())
+    }
     /// Mean time between packets that carry `size` octets of payload.
     #[must_use]
     pub fn gap(self, size: usize) -> Duration {

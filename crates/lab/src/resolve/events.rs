@@ -131,6 +131,17 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
         .hint("leave it out; kind: rr writes messages of a size");
     }
     let rate = section.rate.as_ref().map(|rate| rate.value.0);
+    if let (Some(given), Kind::Udp | Kind::Ping) = (&section.rate, kind) {
+        let octets = size(if kind == Kind::Ping { 56 } else { 1000 });
+        let packets = given.value.0.per_second(octets);
+        if packets > SendRate::MOST {
+            let text = format!(
+                "{packets:.0} packets/s of {octets} octets are more than a flow can send: {:.0}",
+                SendRate::MOST
+            );
+            d.error(given.at, text);
+        }
+    }
     Some(match kind {
         Kind::Tcp => FlowKind::Tcp,
         Kind::Rr => FlowKind::Rr { size: size(1) },

@@ -20,6 +20,7 @@ mod losses;
 mod nhrp;
 mod policing;
 mod random;
+mod rates;
 mod registering;
 mod rejoin;
 mod scale;

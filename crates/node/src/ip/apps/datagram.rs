@@ -91,9 +91,46 @@ pub enum Pattern {
     },
 }
 
+/// A rate of packets, as an exact ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRate {
+    packets: u64,
+    nanos: u64,
+}
+
+impl PacketRate {
+    /// So many packets in so many nanoseconds; `None` if either is 0.
+    #[must_use]
+    pub const fn of_ratio(packets: u64, nanos: u64) -> Option<Self> {
+        match packets > 0 && nanos > 0 {
+            true => Some(Self { packets, nanos }),
+            false => None,
+        }
+    }
+    /// Nanoseconds that `packets` take, rounded down.
+    fn time_of(self, packets: u64) -> u64 {
+        let ns = u128::from(packets) * u128::from(self.nanos) / u128::from(self.packets);
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+    /// Packets per second.
+    fn per_second(self) -> f64 {
+        self.packets as f64 * 1e9 / self.nanos as f64
+    }
+}
+
+/// So many packets per second; 1 for 0.
+impl From<u32> for PacketRate {
+    fn from(per_second: u32) -> Self {
+        Self {
+            packets: u64::from(per_second).max(1),
+            nanos: 1_000_000_000,
+        }
+    }
+}
+
 /// The times at which a source sends.
 pub(super) struct Pace {
-    rate: u32,
+    rate: PacketRate,
     pattern: Pattern,
     rng: Pcg32,
     start: Instant,
@@ -107,9 +144,9 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(rate: u32, pattern: Pattern, rng: Pcg32) -> Result<Self, Refused> {
+    pub(super) fn new(rate: PacketRate, pattern: Pattern, rng: Pcg32) -> Result<Self, Refused> {
         if let Pattern::Ticked { tick, spacing } = pattern {
-            let per_tick = tick.as_secs_f64() * f64::from(rate) + 1.0;
+            let per_tick = tick.as_secs_f64() * rate.per_second() + 1.0;
             if tick.is_zero() || spacing.as_secs_f64() * per_tick > tick.as_secs_f64() {
                 return Err(Refused("the datagrams of a tick must fit before the next"));
             }
@@ -137,8 +174,7 @@ impl Pace {
 
     /// `index` intervals after the start, exact at every rate.
     fn even(&self) -> u64 {
-        let ns = u128::from(self.index) * 1_000_000_000 / u128::from(self.rate);
-        u64::try_from(ns).unwrap_or(u64::MAX)
+        self.rate.time_of(self.index)
     }
 
     fn advance(&mut self) {
@@ -162,8 +198,9 @@ impl Pace {
         }
     }
 
+    /// The mean is a whole number of nanoseconds: the rate is too high by less than 1 in so many.
     fn advance_poisson(&mut self) {
-        let mean = Duration::from_nanos(1_000_000_000 / u64::from(self.rate));
+        let mean = Duration::from_nanos(self.rate.time_of(1));
         self.next += random::exponential(&mut self.rng, mean);
     }
 }
@@ -434,7 +471,7 @@ mod tests {
     use super::*;
 
     fn times(rate: u32, pattern: Pattern, count: usize) -> Vec<u64> {
-        let mut pace = Pace::new(rate, pattern, random::stream(1, "a", "b")).expect("sane");
+        let mut pace = Pace::new(rate.into(), pattern, random::stream(1, "a", "b")).expect("sane");
         pace.begin(Instant::ZERO);
         (0..count)
             .map(|_| {
@@ -465,6 +502,27 @@ mod tests {
     }
 
     #[test]
+    fn rates_of_millions_and_of_fractions_are_exact() {
+        let count = |rate: PacketRate, nanos: u64| {
+            let mut pace = Pace::new(rate, Pattern::Constant, random::stream(1, "a", "b")).unwrap();
+            pace.begin(Instant::ZERO);
+            let mut sent = 0;
+            while pace.next < Instant::from_nanos(nanos) {
+                sent += 1;
+                pace.advance();
+            }
+            sent
+        };
+        assert_eq!(count(900_000.into(), 100_000_000), 90_000);
+        // 100 Gb/s in datagrams of 1000 octets; one datagram in eight seconds.
+        let fast = PacketRate::of_ratio(100_000_000_000, 8_000 * 1_000_000_000).unwrap();
+        assert_eq!(count(fast, 10_000_000), 125_000);
+        let slow = PacketRate::of_ratio(1, 8_000_000_000).unwrap();
+        assert_eq!(count(slow, 80_000_000_000), 10);
+        assert_eq!(PacketRate::of_ratio(0, 1), None);
+    }
+
+    #[test]
     fn ticked_pace_is_that_of_the_thesis() {
         // Chapter 5.4.2: 900 pps: every ninth packet after more than nine milliseconds, the others
         // 76 µs after the one before; 450 pps: 2/9 of all packets delayed longer.
@@ -484,7 +542,7 @@ mod tests {
         }
         assert!(
             Pace::new(
-                200_000,
+                200_000.into(),
                 Pattern::Ticked {
                     tick: Duration::from_millis(10),
                     spacing: Duration::from_micros(76)

@@ -12,7 +12,7 @@ mod ping;
 mod transaction;
 
 pub use bulk::{TcpSinkResult, TcpSourceResult};
-pub use datagram::{MIN_PAYLOAD, Pattern, Stamp, UdpSinkResult, UdpSourceResult};
+pub use datagram::{MIN_PAYLOAD, PacketRate, Pattern, Stamp, UdpSinkResult, UdpSourceResult};
 pub use ping::PingResult;
 pub use transaction::{TransactionClientResult, TransactionServerResult};
 
@@ -73,6 +73,20 @@ pub struct AppSpec {
     pub kind: AppKind,
 }
 
+impl AppSpec {
+    /// What is left of it for who starts it at `now`, after its node was away: the duration counts from the start. `None` if it
+    /// is over.
+    #[must_use]
+    pub fn left(mut self, now: Instant) -> Option<Self> {
+        if let Some(duration) = self.duration.filter(|_| self.start < now) {
+            let end = self.start + duration;
+            (end > now).then_some(())?;
+            (self.start, self.duration) = (now, Some(end.since(now)));
+        }
+        Some(self)
+    }
+}
+
 /// What a program does.
 #[derive(Clone, Debug)]
 pub enum AppKind {
@@ -113,8 +127,8 @@ pub enum AppKind {
         port: u16,
         /// Own port; `None`: one from the dynamic range.
         local_port: Option<u16>,
-        /// Datagrams per second.
-        rate: u32,
+        /// How many in which time.
+        rate: PacketRate,
         /// How they are spread over time.
         pattern: Pattern,
         /// Octets of payload, at least [`MIN_PAYLOAD`].
@@ -376,9 +390,6 @@ fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Pro
         } => {
             if size < MIN_PAYLOAD || !fits(size) {
                 return Err(Refused("a datagram holds its stamp and fits the MTU"));
-            }
-            if rate == 0 {
-                return Err(Refused("a datagram source needs a rate"));
             }
             let purpose = format!("udp-source-{}", id.0);
             let rng = random::stream(config.seed, &config.name, &purpose);

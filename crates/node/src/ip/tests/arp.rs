@@ -79,7 +79,7 @@ fn a_lost_request_is_repeated_after_a_second_and_the_queue_arrives_whole() {
         to: host(2),
         port: 9000,
         local_port: None,
-        rate: 90,
+        rate: 90.into(),
         pattern: Pattern::Constant,
         size: 100,
     };

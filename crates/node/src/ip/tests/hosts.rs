@@ -240,7 +240,7 @@ fn voice(world: &mut World, pattern: Pattern) {
         to: B,
         port: 9000,
         local_port: None,
-        rate: 450,
+        rate: 450.into(),
         pattern,
         size: 1000,
     };
@@ -406,7 +406,7 @@ fn voice_once(world: &mut World) {
         to: B,
         port: 9000,
         local_port: None,
-        rate: 10,
+        rate: 10.into(),
         pattern: Pattern::Constant,
         size: 33,
     };
@@ -462,7 +462,7 @@ fn programs_without_a_duration_run_until_stopped() {
         to,
         port: 7,
         local_port: None,
-        rate: 100,
+        rate: 100.into(),
         pattern: Pattern::Constant,
         size: 100,
     };

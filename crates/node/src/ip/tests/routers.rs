@@ -266,7 +266,7 @@ fn a_busy_engine_keeps_its_rate_exactly() {
         to: B,
         port: 9,
         local_port: None,
-        rate: 2000,
+        rate: 2000.into(),
         pattern: Pattern::Constant,
         size: 972,
     };
