@@ -379,7 +379,7 @@ section! {
         size: Option<At<Octets>>,
         /// When it starts; default: as soon as both its hosts have joined their networks.
         start: Option<At<Time>>,
-        /// How long it sends; default: to the end.
+        /// How long it sends, counted from its start, also if its host starts anew meanwhile; default: to the end.
         duration: Option<At<Time>>,
         /// What this flow is there to show, if that is a failure: loss, or nothing (that arrives); it is no warning then.
         expect: Option<At<ExpectText>>,

@@ -24,7 +24,7 @@ pub use elan::{BusQuota, Elan, ForeignServers, LaneServer, Lis, NextHop};
 pub use outside::{Outside, OutsideTrunk, OutsideWay, Packing};
 pub use scale::Scale;
 pub use timers::{ArpTimers, LecTimers, SscopTimers, Timers, UniTimers};
-pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, SendRate, Service, Ticks};
+pub use traffic::{Expect, Fault, FaultKind, Flow, FlowKind, GivenRate, SendRate, Service, Ticks};
 
 use crate::units::IpNet;
 use aerostat_node::atm::CellRate;

@@ -3,9 +3,10 @@
 //! Results carry them, so that a number can be told from one that other parameters made. Names are those of the lab
 //! file; the unit is part of the name (`_s` seconds, `_cps` cells per second). Secrets of keys are left out.
 
+use crate::build::flow_ports;
 use crate::model::{
-    Congestion, Fault, FaultKind, Flow, FlowKind, Forwarding, Host, Lab, Lec, Mpc, Mps, Nhc, Node,
-    NodeKind, Router, SendRate, Service,
+    Congestion, Fault, FaultKind, Flow, FlowKind, Forwarding, GivenRate, Host, Lab, Lec, Mpc, Mps,
+    Nhc, Node, NodeKind, Router, SendRate, Service,
 };
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::{Answer, Program, Role, Sending};
@@ -49,7 +50,7 @@ pub fn settings(lab: &Lab) -> Value {
             "mux": pvc.mux,
             "switches": pvc.hops.iter().map(|hop| &lab.node(hop.switch).name).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
-        "traffic": named(lab.traffic.iter().map(|flow| (flow.name.clone(), of_flow(lab, flow)))),
+        "traffic": named(lab.traffic.iter().enumerate().map(|(index, flow)| (flow.name.clone(), of_flow(lab, index, flow)))),
         "faults": lab.faults.iter().map(|fault| of_fault(lab, fault)).collect::<Vec<_>>(),
     })
 }
@@ -237,14 +238,14 @@ fn of_sending(send: &Sending) -> Value {
         "start_s": send.start.as_secs_f64(),
         "pdus": send.pdus,
         "size_octets": send.size,
-        "gap_s": seconds(send.gap),
+        "gap_s": seconds(send.rate.after(1)),
     })
 }
 
-fn of_flow(lab: &Lab, flow: &Flow) -> Value {
-    let rate = |rate: SendRate| match rate {
-        SendRate::Packets(rate) => json!({ "packets_per_second": rate }),
-        SendRate::Bits(bits) => json!({ "bits_per_second": bits }),
+fn of_flow(lab: &Lab, index: usize, flow: &Flow) -> Value {
+    let rate = |rate: SendRate| match rate.given {
+        GivenRate::Packets(rate) => json!({ "packets_per_second": rate }),
+        GivenRate::Bits(bits) => json!({ "bits_per_second": bits }),
     };
     let [from, to] = lab.ends_of(flow);
     let (kind, size, rate, poisson) = match flow.kind {
@@ -265,7 +266,7 @@ fn of_flow(lab: &Lab, flow: &Flow) -> Value {
         "size_octets": size,
         "rate": rate,
         "poisson": poisson,
-        "port": flow.port,
+        "port": flow_ports(flow, index).map(|[_, sink]| sink),
         "tick_s": flow.ticks.map(|ticks| seconds(ticks.tick)),
         "spacing_s": flow.ticks.map(|ticks| seconds(ticks.spacing)),
         "start_s": seconds(flow.start),

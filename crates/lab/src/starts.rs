@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Time after the last limited flow.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Which flows wait, and when those that do not have first started.
+/// Which flows wait, and when those that do not have started.
 #[derive(Clone, Debug)]
 pub struct Starts {
     /// By flow: `None` if it starts by itself.
@@ -20,7 +20,7 @@ pub struct Starts {
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     waits: bool,
-    /// When it first started: its duration counts from here, whatever happens to its sender.
+    /// When it started first.
     first: Option<Instant>,
 }
 
@@ -71,27 +71,21 @@ impl Starts {
                 && joined(flow.to)
             {
                 start.waits = false;
-                start.first.get_or_insert(now);
-                due.push(index);
+                due.push((index, *start.first.get_or_insert(now)));
             }
         }
         if due.is_empty() {
             return Vec::new();
         }
         let all = programs(lab).into_iter();
-        let ready = all.filter(|(_, _, spec)| {
-            spec.id.0.is_multiple_of(2) && due.contains(&(spec.id.0 as usize / 2))
+        // A sender that starts again goes on with what it began, to the same end.
+        let ready = all.filter_map(|(node, behind, spec)| {
+            let sender = spec.id.0.is_multiple_of(2);
+            let index = due.binary_search_by_key(&(spec.id.0 as usize / 2), |(index, _)| *index);
+            let (_, start) = *due.get(index.ok().filter(|_| sender)?)?;
+            Some((node, behind, AppSpec { start, ..spec }))
         });
-        let left = ready.filter_map(|(node, behind, spec)| {
-            let first = self.flows.get(spec.id.0 as usize / 2)?.as_ref()?.first?;
-            let spec = AppSpec {
-                start: first,
-                ..spec
-            };
-            let spec = spec.left(now)?;
-            Some((node, behind, AppSpec { start: now, ..spec }))
-        });
-        left.collect()
+        ready.collect()
     }
 
     /// Numbers of the flows that have never started.

@@ -1,6 +1,7 @@
 //! Quantities with units, as the lab file writes them: `5us`, `35Mbps`, `oc3`, `64KiB`, `1e-6`.
 
 use aerostat_node::atm::CellRate;
+use aerostat_node::rate::PacketRate;
 use aerostat_proto::Duration;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -161,9 +162,14 @@ pub fn bit_rate(text: &str) -> Result<u64, String> {
     let (number, unit) = number_and_unit(text).ok_or("expected a rate such as 35Mbps or 64kbps")?;
     let factor = bits_factor(unit)
         .ok_or_else(|| format!("'{unit}' is no unit of a bit rate; use bps, kbps, Mbps or Gbps"))?;
-    let bits = (number * factor).round();
+    let exact = number * factor;
+    let bits = exact.round();
     if !(1.0..=1e15).contains(&bits) {
-        return Err("a rate must be above zero and below 1000 Tbps".into());
+        return Err("a bit rate is 1bps to 1000000Gbps".into());
+    }
+    // 1.1 Mbps is no whole number only because of binary fractions.
+    if (exact - bits).abs() > exact * 1e-12 {
+        return Err("a bit rate is a whole number of bits per second".into());
     }
     Ok(bits as u64)
 }
@@ -216,8 +222,8 @@ pub fn octets(text: &str) -> Result<usize, String> {
         }
     };
     let octets = number * factor;
-    if !(0.0..=4e9).contains(&octets) || octets.fract() != 0.0 {
-        return Err("expected a whole number of octets of at most 4 GB".into());
+    if octets.fract() != 0.0 || octets < 0.0 {
+        return Err("expected a whole number of octets".into());
     }
     Ok(octets as usize)
 }
@@ -245,20 +251,24 @@ pub fn probability(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// A sentence without the value itself.
-pub fn send_rate(text: &str) -> Result<crate::model::SendRate, String> {
+pub fn send_rate(text: &str) -> Result<crate::model::GivenRate, String> {
     const EXPECTED: &str = "expected a rate such as 450pps or 2Mbps";
     let (number, unit) = number_and_unit(text).ok_or(EXPECTED)?;
     if unit == "pps" {
-        return if (1e-6..=1e9).contains(&number) {
-            Ok(crate::model::SendRate::Packets(number))
+        return if PacketRate::per_second(number).is_some() {
+            Ok(crate::model::GivenRate::Packets(number))
         } else {
-            Err("a packet rate must be above zero".into())
+            Err(format!(
+                "a packet rate is {:.6}pps to {}pps",
+                PacketRate::LEAST,
+                PacketRate::MOST
+            ))
         };
     }
     if bits_factor(unit).is_none() {
         return Err(EXPECTED.into());
     }
-    bit_rate(text).map(crate::model::SendRate::Bits)
+    bit_rate(text).map(crate::model::GivenRate::Bits)
 }
 
 /// Frames per second, 1 to a million: `1000pps`.
@@ -320,13 +330,26 @@ mod tests {
             link_rate("80000cells/s").unwrap().cells_per_second(),
             80_000
         );
+        for (text, says) in [
+            ("1e308pps", "0.000001pps to 1000000000pps"),
+            ("0pps", "0.000001pps to 1000000000pps"),
+            ("1e-7pps", "0.000001pps to 1000000000pps"),
+            ("2e6Gbps", "1bps to 1000000Gbps"),
+            ("0.4bps", "1bps to 1000000Gbps"),
+            ("2.5bps", "whole number of bits"),
+        ] {
+            let said = send_rate(text).expect_err(text);
+            assert!(said.contains(says), "{text}: {said}");
+        }
+        assert_eq!(bit_rate("1.1Mbps"), Ok(1_100_000));
+        assert_eq!(bit_rate("0.4kbps"), Ok(400));
         for bad in ["oc48", "0Mbps", "-1Mbps", "100bps", "1.5cells/s", "35"] {
             assert!(link_rate(bad).is_err(), "{bad}");
         }
         assert_eq!(bit_rate("35Mbps"), Ok(35_000_000));
         assert_eq!(
             send_rate("450pps"),
-            Ok(crate::model::SendRate::Packets(450.0))
+            Ok(crate::model::GivenRate::Packets(450.0))
         );
         assert!(send_rate("450").is_err());
     }

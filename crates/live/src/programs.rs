@@ -6,6 +6,7 @@ use crate::world::Machine;
 use aerostat_lab::model::{NodeId, NodeKind};
 use aerostat_node::host::{Host, HostCommand};
 use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
+use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,8 +15,8 @@ use std::net::Ipv4Addr;
 
 /// First number of such programs; those of the lab file count from 0.
 ///
-/// Own ports and identifiers of a program follow from its number, modulo 16384: these stay away from the first 8192.
-const FIRST: u32 = (1 << 24) + 8192;
+/// Identifiers of echo requests are the low 16 bits of a program's number: these stay away from those of a lab's flows.
+const FIRST: u32 = (1 << 24) + 32_768;
 /// Such programs at a time, over all hosts; beyond that the oldest is ended and forgotten.
 const MOST: usize = 4096;
 /// Longest time of a program, s; most pings of one, and their least interval, ms.
@@ -132,10 +133,13 @@ fn spec(driver: &Driver<'_>, program: &Program, now: Instant) -> Result<AppSpec,
                 ));
             }
             let interval = Duration::from_millis(interval_ms.min(LONGEST * 1000));
+            let Some(rate) = PacketRate::every(interval) else {
+                return Err(out_of("a ping has an interval"));
+            };
             let kind = AppKind::Ping {
                 to,
                 count: Some(count),
-                interval,
+                rate,
                 size,
                 ttl: None,
             };

@@ -204,10 +204,7 @@ impl World {
             Some(Machine::Station(station)) => {
                 station.handle_input(HostInput::Start, now);
                 for (behind, program) in programs {
-                    let Some(program) = program.clone().left(now) else {
-                        continue;
-                    };
-                    let command = HostCommand::app(*behind, AppCommand::Start(program));
+                    let command = HostCommand::app(*behind, AppCommand::Start(program.clone()));
                     station.handle_input(HostInput::Command(command), now);
                 }
             }

@@ -6,5 +6,6 @@ mod ilmi;
 pub mod inspect;
 pub mod interface;
 pub mod ip;
+pub mod rate;
 pub mod signalling;
 pub mod switch;

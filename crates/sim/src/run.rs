@@ -297,12 +297,8 @@ impl<'a> LabRun<'a> {
     }
 
     fn start_programs(&mut self, id: model::NodeId) {
-        let now = self.world.now();
         for (node, behind, spec) in programs(self.lab) {
-            if node == id
-                && !self.starts.holds_back(&spec)
-                && let Some(spec) = spec.left(now)
-            {
+            if node == id && !self.starts.holds_back(&spec) {
                 self.command(id, HostCommand::app(behind, AppCommand::Start(spec)));
             }
         }

@@ -1,6 +1,6 @@
 //! The flows of a lab: what is measured, and the programs that make it.
 
-use crate::model::{Flow, FlowKind, Lab, NodeId, Ticks};
+use crate::model::{Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
 use aerostat_node::ip::meter::{FlowSpec, Protocol};
 use aerostat_proto::Instant;
@@ -21,7 +21,7 @@ pub(super) fn flow_specs(lab: &Lab, kernel: impl Fn(NodeId) -> bool) -> Vec<Flow
             FlowKind::Ping { .. } => Protocol::Icmp,
         };
         let ports = flow_ports(flow, index);
-        let ident = AppId(2 * index as u32).port();
+        let ident = AppId(2 * index as u32).ident();
         let ident = Some(ident).filter(|_| !kernel(flow.from));
         FlowSpec {
             name: flow.name.clone(),
@@ -78,14 +78,14 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
             ),
             FlowKind::Udp {
                 size,
-                rate,
+                rate: SendRate { packets: rate, .. },
                 poisson,
             } => (
                 AppKind::UdpSource {
                     to,
                     port: sink,
                     local_port,
-                    rate: rate.exact(size),
+                    rate,
                     pattern: match flow.ticks {
                         Some(Ticks { tick, spacing }) => Pattern::Ticked { tick, spacing },
                         None if poisson => Pattern::Poisson,
@@ -95,11 +95,14 @@ pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
                 },
                 Some(AppKind::UdpSink { port: sink }),
             ),
-            FlowKind::Ping { size, rate } => (
+            FlowKind::Ping {
+                size,
+                rate: SendRate { packets: rate, .. },
+            } => (
                 AppKind::Ping {
                     to,
                     count: None,
-                    interval: rate.gap(size),
+                    rate,
                     size,
                     ttl: None,
                 },

@@ -2,7 +2,7 @@
 
 use crate::field::{FromText, scalar};
 use crate::ipv6::Ip6Net;
-use crate::model::{Congestion, Expect, SendRate, Side};
+use crate::model::{Congestion, Expect, GivenRate, Side};
 use crate::units::{self, IpNet};
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::Answer;
@@ -27,7 +27,7 @@ scalar!(
 );
 scalar!(
     /// The rate of a flow.
-    FlowRate(SendRate), units::send_rate,
+    FlowRate(GivenRate), units::send_rate,
     { "type": "string", "description": "packets per second or bits of payload per second", "examples": ["450pps", "2Mbps"] }
 );
 scalar!(

@@ -2,7 +2,7 @@
 
 use super::{LinkId, NodeId};
 use aerostat_node::host::sockets::Role;
-use aerostat_node::ip::apps::PacketRate;
+use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use std::net::Ipv4Addr;
 
@@ -85,48 +85,31 @@ pub enum FlowKind {
 
 /// A sending rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SendRate {
+pub struct SendRate {
+    /// As the file gives it.
+    pub given: GivenRate,
+    /// What it makes with packets of the flow's size.
+    pub packets: PacketRate,
+}
+
+/// A sending rate as the file gives it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GivenRate {
     /// Packets per second.
     Packets(f64),
     /// Bits of payload per second.
     Bits(u64),
 }
 
-/// Nanoseconds of a second.
-const NANOS: u64 = 1_000_000_000;
-
-impl SendRate {
-    /// Most packets per second: times have nanoseconds.
-    pub const MOST: f64 = 1e9;
-
-    /// Packets per second that carry `size` octets of payload.
+impl GivenRate {
+    /// The rate of packets that carry `size` octets of payload; `None` if they are more than
+    /// [`PacketRate::MOST`] per second, or `size` is zero and the rate in bits.
     #[must_use]
-    pub fn per_second(self, size: usize) -> f64 {
+    pub fn packets(self, size: usize) -> Option<PacketRate> {
         match self {
-            Self::Packets(rate) => rate,
-            Self::Bits(bits) => bits as f64 / (8.0 * size as f64),
+            Self::Packets(rate) => PacketRate::per_second(rate),
+            Self::Bits(bits) => PacketRate::of_bits(bits, size),
         }
-    }
-    /// The rate of packets that carry `size` octets of payload. A number of packets per second is exact to a millionth.
-    #[must_use]
-    pub fn exact(self, size: usize) -> PacketRate {
-        let ratio = match self {
-            Self::Packets(rate) => {
-                PacketRate::of_ratio((rate * 1e6).round() as u64, 1_000_000 * NANOS)
-            }
-            Self::Bits(bits) => PacketRate::of_ratio(bits, 8 * size as u64 * NANOS),
-        };
-        // Units know no rate of zero, and payloads have a least size.
-        ratio.unwrap_or_else(|| 1.into())
-    }
-    /// Mean time between packets that carry `size` octets of payload.
-    #[must_use]
-    pub fn gap(self, size: usize) -> Duration {
-        let seconds = match self {
-            Self::Packets(rate) => 1.0 / rate,
-            Self::Bits(bits) => size as f64 * 8.0 / bits as f64,
-        };
-        Duration::from_secs_f64(seconds.clamp(1e-9, 1e9))
     }
 }
 
@@ -175,7 +158,6 @@ pub(super) fn call_end(role: &Role) -> Option<Duration> {
         Role::Permanent { send, .. } if send.pdus > 0 => (send, Duration::ZERO),
         Role::Listen { .. } | Role::Permanent { .. } => return None,
     };
-    let gaps = u32::try_from(send.pdus.saturating_sub(1)).unwrap_or(u32::MAX);
-    let sending = send.gap.saturating_mul(gaps);
+    let sending = send.rate.after(send.pdus.saturating_sub(1));
     Some(send.start.since(Instant::ZERO) + sending + hold)
 }

@@ -2,14 +2,17 @@
 
 use super::{Class, Names, ip, ports};
 use crate::diag::Diagnostics;
+use crate::diag::Span;
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
 use crate::model::{
-    Fault, FaultKind, Flow, FlowKind, Lab, LinkId, NodeId, NodeKind, SendRate, Service,
+    Fault, FaultKind, Flow, FlowKind, GivenRate, Lab, LinkId, NodeId, NodeKind, SendRate, Service,
 };
 use aerostat_node::ip::apps;
 use aerostat_node::ip::emodel;
+use aerostat_node::rate::PacketRate;
 use aerostat_proto::Duration;
+use std::collections::BTreeSet;
 
 /// Largest UDP or ICMP payload: an IPv4 packet without its headers.
 const MAX_PAYLOAD: usize = 65_507;
@@ -24,12 +27,16 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
         }
     }
     ports::collisions(file, lab, d);
+    let mut faults = Vec::new();
     for section in file.faults.iter().flatten() {
         if let Some(fault) = fault(section, names, lab, d) {
-            lab.faults.push(fault);
+            faults.push((fault, section.place));
         }
     }
-    lab.faults.sort_by_key(|fault| fault.at);
+    faults.sort_by_key(|(fault, _)| fault.at);
+    idle(&faults, lab, d);
+    lab.faults
+        .extend(faults.into_iter().map(|(fault, _)| fault));
     for name in file.capture.iter().flatten() {
         if let Some(link) = link(name, lab, d) {
             lab.capture.push(link);
@@ -130,29 +137,19 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
         )
         .hint("leave it out; kind: rr writes messages of a size");
     }
+    let at = (section.rate.as_ref()).map_or(section.place, |rate| rate.at);
     let rate = section.rate.as_ref().map(|rate| rate.value.0);
-    if let (Some(given), Kind::Udp | Kind::Ping) = (&section.rate, kind) {
-        let octets = size(if kind == Kind::Ping { 56 } else { 1000 });
-        let packets = given.value.0.per_second(octets);
-        if packets > SendRate::MOST {
-            let text = format!(
-                "{packets:.0} packets/s of {octets} octets are more than a flow can send: {:.0}",
-                SendRate::MOST
-            );
-            d.error(given.at, text);
-        }
-    }
     Some(match kind {
         Kind::Tcp => FlowKind::Tcp,
         Kind::Rr => FlowKind::Rr { size: size(1) },
         Kind::Voice => FlowKind::Udp {
             size: emodel::PAYLOAD,
-            rate: SendRate::Packets(emodel::PACKETS),
+            rate: send_rate(GivenRate::Packets(emodel::PACKETS), emodel::PAYLOAD, at, d)?,
             poisson: false,
         },
         Kind::Ping => FlowKind::Ping {
             size: size(56),
-            rate: rate.unwrap_or(SendRate::Packets(1.0)),
+            rate: send_rate(rate.unwrap_or(GivenRate::Packets(1.0)), size(56), at, d)?,
         },
         Kind::Udp => {
             let Some(rate) = rate else {
@@ -162,11 +159,33 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
             };
             FlowKind::Udp {
                 size: size(1000),
-                rate,
+                rate: send_rate(rate, size(1000), at, d)?,
                 poisson: section.poisson.as_ref().is_some_and(At::get),
             }
         }
     })
+}
+
+/// The rate of packets of `size` octets.
+pub(super) fn send_rate(
+    given: GivenRate,
+    size: usize,
+    at: Span,
+    d: &mut Diagnostics,
+) -> Option<SendRate> {
+    let packets = given.packets(size);
+    if packets.is_none() {
+        let text = match size {
+            0 => "packets without octets have no rate in bits".into(),
+            _ => format!(
+                "this is more than {} packets of {size} octets a second, the most",
+                PacketRate::MOST
+            ),
+        };
+        d.error(at, text)
+            .hint("a lower rate, or one in packets such as 10pps");
+    }
+    packets.map(|packets| SendRate { given, packets })
 }
 
 /// Reports a missing route there or back.
@@ -230,6 +249,40 @@ fn check_size(
         d.error(at, what).hint(format!(
             "an embedded host makes no fragments: size: {fits} is the most here"
         ));
+    }
+}
+
+/// Warns of faults that change nothing: what crashes is off already, or a link is as it was.
+fn idle(faults: &[(Fault, Span)], lab: &Lab, d: &mut Diagnostics) {
+    let (mut off, mut cut) = (BTreeSet::new(), BTreeSet::new());
+    for (fault, at) in faults {
+        let name = |node: NodeId| &lab.node(node).name;
+        let text = match fault.what {
+            FaultKind::Crash(node, service) => {
+                let dead = off.contains(&(node, None)) || !off.insert((node, service));
+                dead.then(|| format!("{} has crashed already", name(node)))
+            }
+            FaultKind::Restart(node, None) => {
+                off.retain(|(one, _)| *one != node);
+                None
+            }
+            FaultKind::Restart(node, service) => {
+                off.remove(&(node, service));
+                let dead = off.contains(&(node, None));
+                dead.then(|| format!("{} has crashed, and all services with it", name(node)))
+            }
+            FaultKind::LinkDown(link) => {
+                let idle = !cut.insert(link);
+                idle.then(|| format!("link {} is down already", lab.link(link).name))
+            }
+            FaultKind::LinkUp(link) => {
+                let idle = !cut.remove(&link);
+                idle.then(|| format!("link {} is up already", lab.link(link).name))
+            }
+        };
+        if let Some(text) = text {
+            d.warning(*at, format!("{text}: this fault changes nothing"));
+        }
     }
 }
 
@@ -312,4 +365,78 @@ fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {
             .suggest(&name.value, links.iter().map(|link| link.name.as_str()));
     }
     found.map(LinkId)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diag::Severity;
+    use crate::resolve::tests::SMALL;
+
+    fn findings(text: &str) -> (usize, String) {
+        match crate::parse("t", text, &[]) {
+            Ok(checked) => {
+                let warnings = checked.warnings.count(Severity::Warning);
+                (warnings, checked.warnings.to_string())
+            }
+            Err(findings) => (0, findings.to_string()),
+        }
+    }
+
+    #[test]
+    fn faults_that_change_nothing_warn() {
+        for (faults, says) in [
+            ("{ at: 5s, link_up: s1-s2 }", "link s1-s2 is up already"),
+            (
+                "{ at: 6s, link_down: s1-s2 }, { at: 5s, link_down: s2-s1 }",
+                "link s1-s2 is down already",
+            ),
+            (
+                "{ at: 5s, crash: x }, { at: 6s, crash: x }",
+                "x has crashed already",
+            ),
+            (
+                "{ at: 5s, crash: x }, { at: 6s, crash: x/mpc }",
+                "x has crashed already",
+            ),
+            (
+                "{ at: 5s, crash: x }, { at: 6s, restart: x/mpc }",
+                "x has crashed, and all services with it",
+            ),
+        ] {
+            let (warnings, said) = findings(&format!("{SMALL}until: 9s\nfaults: [{faults}]\n"));
+            assert_eq!(warnings, 1, "{faults}: {said}");
+            assert!(said.contains(says), "{faults}: {said}");
+        }
+        let fine = "{ at: 1s, link_down: s1-s2 }, { at: 2s, link_up: s1-s2 }, { at: 3s, crash: x }, \
+                    { at: 4s, restart: x }, { at: 5s, crash: x }, { at: 6s, restart: y }, { at: 7s, crash: y/mpc }, \
+                    { at: 8s, restart: x }, { at: 8500ms, crash: x/mpc }";
+        let (warnings, said) = findings(&format!("{SMALL}until: 9s\nfaults: [{fine}]\n"));
+        assert_eq!(warnings, 0, "{said}");
+    }
+
+    #[test]
+    fn rates_and_sizes_beyond_the_limits_are_told_with_the_limit_and_the_place() {
+        for (flow, says) in [
+            (
+                "kind: udp, rate: 1Gbps, size: 99999999999",
+                "size of this traffic is 24 to 65507 octets",
+            ),
+            (
+                "kind: udp, rate: 1000000Gbps, size: 24",
+                "more than 1000000000 packets of 24 octets a second",
+            ),
+            (
+                "kind: udp, rate: 1e308pps",
+                "a packet rate is 0.000001pps to 1000000000pps",
+            ),
+            (
+                "kind: ping, rate: 1kbps, size: 0",
+                "packets without octets have no rate in bits",
+            ),
+        ] {
+            let (_, said) = findings(&format!("{SMALL}traffic: [{{ from: x, to: y, {flow} }}]\n"));
+            assert!(said.contains(says), "{flow}: {said}");
+            assert!(said.contains("t:9:"), "{flow}: {said}");
+        }
+    }
 }

@@ -30,12 +30,7 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
         }
         return None;
     };
-    let FlowKind::Udp {
-        size,
-        rate,
-        poisson,
-    } = kind
-    else {
+    let FlowKind::Udp { rate, poisson, .. } = kind else {
         d.error(tick.at, "tick is for udp");
         return None;
     };
@@ -52,7 +47,7 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
         spacing,
     };
     let seconds = ticks.tick.as_secs_f64();
-    let most = seconds / rate.gap(size).as_secs_f64() + 1.0;
+    let most = seconds * 1e9 / rate.packets.mean_gap() + 1.0;
     if ticks.tick.is_zero() || spacing.as_secs_f64() * most > seconds {
         d.error(tick.at, "the datagrams of a tick must fit before the next")
             .hint("a longer tick, a shorter spacing, or a lower rate");

@@ -1,10 +1,11 @@
 //! Programs of hosts that use the ATM service directly.
 
+use super::events::send_rate;
 use super::{Class, Names};
 use crate::diag::Diagnostics;
 use crate::field::At;
 use crate::file::{LabFile, Label, QosText, SocketFile, Time};
-use crate::model::{Lab, NodeId, NodeKind, SendRate};
+use crate::model::{GivenRate, Lab, NodeId, NodeKind};
 use crate::plan;
 use aerostat_node::host::sockets::{Answer, Program, Role, Sending};
 use aerostat_node::switch::PortConfig;
@@ -324,12 +325,14 @@ fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> O
             .hint("or pdus: 0");
     }
     let rate = section.rate.as_ref();
-    let rate = rate.map_or(SendRate::Packets(100.0), |rate| rate.value.0);
+    let at = rate.map_or(section.place, |rate| rate.at);
+    let rate = rate.map_or(GivenRate::Packets(100.0), |rate| rate.value.0);
+    let rate = send_rate(rate, size.into(), at, d)?.packets;
     Some(Sending {
         start: Instant::ZERO + time(&section.start),
         pdus,
         size,
-        gap: rate.gap(size.into()),
+        rate,
     })
 }
 
@@ -434,14 +437,14 @@ mod tests {
         let Role::Call {
             to,
             qos,
-            send: Sending { pdus, gap, .. },
+            send: Sending { pdus, rate, .. },
             ..
         } = call.role
         else {
             panic!("a caller");
         };
         assert_eq!((to, qos), (own.with_selector(0xe1), Qos::ubr(4096)));
-        assert_eq!((pdus, gap), (20, Duration::from_millis(5)));
+        assert_eq!((pdus, rate.after(1)), (20, Duration::from_millis(5)));
         assert_eq!(call.local, hosts[0].attachment.address.with_selector(0xe0));
         assert_eq!(call.sap, Sap::high(Bhli::TTCP));
         let listener = &hosts[1].sockets[0];

@@ -40,6 +40,7 @@ mod write;
 
 use self::write::Writer;
 use crate::atm::Written;
+use crate::rate::PacketRate;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_proto::{Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -78,8 +79,8 @@ pub struct Sending {
     pub pdus: u64,
     /// Octets of each.
     pub size: u16,
-    /// Time from one to the next.
-    pub gap: Duration,
+    /// At what rate.
+    pub rate: PacketRate,
 }
 
 /// What a program does.

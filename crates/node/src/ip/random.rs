@@ -1,6 +1,5 @@
 //! Random numbers that are the same on every machine: one PCG stream per (node, purpose).
 
-use aerostat_proto::Duration;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
@@ -16,13 +15,12 @@ pub fn derived_seed(seed: u64, node: &str, purpose: &str) -> u64 {
     stream(seed, node, purpose).next_u64()
 }
 
-/// The next gap of a Poisson process with this mean gap.
+/// The next gap of a Poisson process, in mean gaps.
 #[must_use]
-pub fn exponential(rng: &mut Pcg32, mean: Duration) -> Duration {
+pub fn exponential(rng: &mut Pcg32) -> f64 {
     // (0, 1]: the draw plus one over 2^32, so that the logarithm is finite.
     let uniform = (f64::from(rng.next_u32()) + 1.0) / 4_294_967_296.0;
-    let ns = -natural_log(uniform) * mean.as_nanos() as f64;
-    Duration::from_nanos(ns as u64)
+    -natural_log(uniform)
 }
 
 /// ln x for positive normal x. The platform's own may differ in the last bit from one machine to
@@ -69,9 +67,8 @@ mod tests {
     #[test]
     fn exponential_gaps_have_mean_and_deviation_of_the_process() {
         let mut rng = stream(7, "urku", "test");
-        let mean = Duration::from_micros(1000);
         let gaps: Vec<f64> = (0..20_000)
-            .map(|_| exponential(&mut rng, mean).as_secs_f64() * 1e6)
+            .map(|_| exponential(&mut rng) * 1000.0)
             .collect();
         let average = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|g| (g - average).powi(2)).sum::<f64>() / gaps.len() as f64;

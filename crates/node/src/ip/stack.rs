@@ -50,7 +50,7 @@ pub const STALL_RETRY: Duration = Duration::from_millis(1);
 /// Programs and network are served alternately at most this often at one instant.
 const ROUNDS: usize = 64;
 /// Programs that one host may run.
-const MAX_APPS: usize = 1024;
+const MAX_APPS: usize = 2 * 10_000 + 1024;
 
 /// Which rule governs the congestion window of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

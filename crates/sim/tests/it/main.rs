@@ -18,6 +18,7 @@ mod labs;
 mod lane;
 mod losses;
 mod nhrp;
+mod paces;
 mod policing;
 mod random;
 mod rates;

@@ -30,7 +30,7 @@ fn caller(pdus: u64) -> Program {
                 start: Instant::from_secs(1),
                 pdus,
                 size: 100,
-                gap: Duration::from_millis(10),
+                rate: PacketRate::every(Duration::from_millis(10)).expect("not zero"),
             },
             hold: Duration::from_millis(500),
             every: None,

@@ -97,12 +97,13 @@ impl Record {
     /// The PDU that was written last is dealt with, sent or not: what comes next. True if it was late.
     fn next_write(&mut self, role: Role, now: Instant) -> bool {
         self.writer.stand = Stand::Idle;
-        let (Some(Sending { gap, .. }), false) = (role.sending(), self.writer.back) else {
+        let (Some(Sending { pdus, rate, .. }), false) = (role.sending(), self.writer.back) else {
             return false;
         };
         let due = self.next.unwrap_or(now);
+        let index = pdus.saturating_sub(self.left);
         self.left = self.left.saturating_sub(1);
-        self.next = (self.left > 0).then(|| due + gap);
+        self.next = (self.left > 0).then(|| due + (rate.after(index + 1) - rate.after(index)));
         now > due
     }
 }

@@ -14,6 +14,7 @@ use crate::ip::books::Refusal;
 use crate::ip::meter::PacketKey;
 use crate::ip::random;
 use crate::ip::stats::{Distribution, Summary};
+use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant, Refused};
 use rand_pcg::Pcg32;
 use smoltcp::iface::SocketHandle;
@@ -91,43 +92,6 @@ pub enum Pattern {
     },
 }
 
-/// A rate of packets, as an exact ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketRate {
-    packets: u64,
-    nanos: u64,
-}
-
-impl PacketRate {
-    /// So many packets in so many nanoseconds; `None` if either is 0.
-    #[must_use]
-    pub const fn of_ratio(packets: u64, nanos: u64) -> Option<Self> {
-        match packets > 0 && nanos > 0 {
-            true => Some(Self { packets, nanos }),
-            false => None,
-        }
-    }
-    /// Nanoseconds that `packets` take, rounded down.
-    fn time_of(self, packets: u64) -> u64 {
-        let ns = u128::from(packets) * u128::from(self.nanos) / u128::from(self.packets);
-        u64::try_from(ns).unwrap_or(u64::MAX)
-    }
-    /// Packets per second.
-    fn per_second(self) -> f64 {
-        self.packets as f64 * 1e9 / self.nanos as f64
-    }
-}
-
-/// So many packets per second; 1 for 0.
-impl From<u32> for PacketRate {
-    fn from(per_second: u32) -> Self {
-        Self {
-            packets: u64::from(per_second).max(1),
-            nanos: 1_000_000_000,
-        }
-    }
-}
-
 /// The times at which a source sends.
 pub(super) struct Pace {
     rate: PacketRate,
@@ -136,6 +100,8 @@ pub(super) struct Pace {
     start: Instant,
     /// When the next datagram is due.
     next: Instant,
+    /// Nanoseconds, less than one, that the next datagram of a Poisson process is due after `next`.
+    rest: f64,
     /// Datagrams timed so far.
     index: u64,
     /// Tick of the last datagram and its place there.
@@ -146,7 +112,7 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn new(rate: PacketRate, pattern: Pattern, rng: Pcg32) -> Result<Self, Refused> {
         if let Pattern::Ticked { tick, spacing } = pattern {
-            let per_tick = tick.as_secs_f64() * rate.per_second() + 1.0;
+            let per_tick = tick.as_secs_f64() * 1e9 / rate.mean_gap() + 1.0;
             if tick.is_zero() || spacing.as_secs_f64() * per_tick > tick.as_secs_f64() {
                 return Err(Refused("the datagrams of a tick must fit before the next"));
             }
@@ -158,30 +124,34 @@ impl Pace {
             rng,
             start,
             next,
+            rest: 0.0,
             index: 0,
             tick: u64::MAX,
             place: 0,
         })
     }
 
-    fn begin(&mut self, now: Instant) {
-        self.start = now;
-        self.next = now;
-        if matches!(self.pattern, Pattern::Poisson) {
-            self.advance_poisson();
-        }
+    /// Begins at `now`, with the first datagram that is due then or later of a source that starts at `start`.
+    fn begin(&mut self, start: Instant, now: Instant) {
+        (self.start, self.next) = (start, now);
+        self.index = self.rate.first_at(now - start);
+        self.plan();
     }
 
     /// `index` intervals after the start, exact at every rate.
     fn even(&self) -> u64 {
-        self.rate.time_of(self.index)
+        u64::try_from(self.rate.after(self.index).as_nanos()).unwrap_or(u64::MAX)
     }
 
     fn advance(&mut self) {
         self.index += 1;
+        self.plan();
+    }
+
+    fn plan(&mut self) {
         match self.pattern {
             Pattern::Constant => self.next = self.start + Duration::from_nanos(self.even()),
-            Pattern::Poisson => self.advance_poisson(),
+            Pattern::Poisson => self.draw(),
             Pattern::Ticked { tick, spacing } => {
                 let tick_ns = u64::try_from(tick.as_nanos()).unwrap_or(u64::MAX);
                 let number = self.even().div_ceil(tick_ns);
@@ -198,10 +168,10 @@ impl Pace {
         }
     }
 
-    /// The mean is a whole number of nanoseconds: the rate is too high by less than 1 in so many.
-    fn advance_poisson(&mut self) {
-        let mean = Duration::from_nanos(self.rate.time_of(1));
-        self.next += random::exponential(&mut self.rng, mean);
+    fn draw(&mut self) {
+        let ns = self.rest + random::exponential(&mut self.rng) * self.rate.mean_gap();
+        self.rest = ns.fract();
+        self.next += Duration::from_nanos(ns as u64);
     }
 }
 
@@ -227,6 +197,8 @@ pub(super) struct Source {
     pace: Pace,
     payload: Vec<u8>,
     handle: Option<SocketHandle>,
+    /// When it started in an earlier life of its host, if it did.
+    resumed: Option<Instant>,
     /// The duration is over; datagrams may still wait in the socket.
     ended: bool,
     done: bool,
@@ -248,6 +220,7 @@ impl Source {
             pace,
             payload: vec![0; size],
             handle: None,
+            resumed: None,
             ended: false,
             done: false,
             result: UdpSourceResult::default(),
@@ -296,7 +269,7 @@ impl Program for Source {
     fn open(&mut self, net: &mut Net<'_>, now: Instant) {
         let octets = SOCKET_PACKETS * self.payload.len();
         self.handle = Some(open(net, self.local_port, SOCKET_PACKETS, octets));
-        self.pace.begin(now);
+        self.pace.begin(self.resumed.unwrap_or(now), now);
     }
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
@@ -341,6 +314,10 @@ impl Program for Source {
 
     fn closes_at_end(&self) -> bool {
         false
+    }
+
+    fn resume(&mut self, start: Instant) {
+        self.resumed = Some(start);
     }
 }
 
@@ -470,9 +447,14 @@ impl Program for Sink {
 mod tests {
     use super::*;
 
-    fn times(rate: u32, pattern: Pattern, count: usize) -> Vec<u64> {
-        let mut pace = Pace::new(rate.into(), pattern, random::stream(1, "a", "b")).expect("sane");
-        pace.begin(Instant::ZERO);
+    fn rate(packets: u32) -> PacketRate {
+        PacketRate::per_second(packets.into()).expect("sane")
+    }
+
+    fn times(packets: u32, pattern: Pattern, count: usize) -> Vec<u64> {
+        let rate = rate(packets);
+        let mut pace = Pace::new(rate, pattern, random::stream(1, "a", "b")).expect("sane");
+        pace.begin(Instant::ZERO, Instant::ZERO);
         (0..count)
             .map(|_| {
                 let at = pace.next.as_nanos();
@@ -502,27 +484,6 @@ mod tests {
     }
 
     #[test]
-    fn rates_of_millions_and_of_fractions_are_exact() {
-        let count = |rate: PacketRate, nanos: u64| {
-            let mut pace = Pace::new(rate, Pattern::Constant, random::stream(1, "a", "b")).unwrap();
-            pace.begin(Instant::ZERO);
-            let mut sent = 0;
-            while pace.next < Instant::from_nanos(nanos) {
-                sent += 1;
-                pace.advance();
-            }
-            sent
-        };
-        assert_eq!(count(900_000.into(), 100_000_000), 90_000);
-        // 100 Gb/s in datagrams of 1000 octets; one datagram in eight seconds.
-        let fast = PacketRate::of_ratio(100_000_000_000, 8_000 * 1_000_000_000).unwrap();
-        assert_eq!(count(fast, 10_000_000), 125_000);
-        let slow = PacketRate::of_ratio(1, 8_000_000_000).unwrap();
-        assert_eq!(count(slow, 80_000_000_000), 10);
-        assert_eq!(PacketRate::of_ratio(0, 1), None);
-    }
-
-    #[test]
     fn ticked_pace_is_that_of_the_thesis() {
         // Chapter 5.4.2: 900 pps: every ninth packet after more than nine milliseconds, the others
         // 76 µs after the one before; 450 pps: 2/9 of all packets delayed longer.
@@ -542,7 +503,7 @@ mod tests {
         }
         assert!(
             Pace::new(
-                200_000.into(),
+                rate(200_000),
                 Pattern::Ticked {
                     tick: Duration::from_millis(10),
                     spacing: Duration::from_micros(76)
@@ -555,8 +516,15 @@ mod tests {
 
     #[test]
     fn poisson_pace_has_the_rate() {
-        let times = times(1000, Pattern::Poisson, 20_001);
-        let seconds = times[20_000] as f64 / 1e9;
-        assert!((seconds - 20.0).abs() < 0.6, "{seconds}");
+        // With gaps of two nanoseconds, none may lose its part of one.
+        for rate in [1000, 700_000, 500_000_000] {
+            let times = times(rate, Pattern::Poisson, 20_001);
+            let mean = times[20_000] as f64 / 1e9 / 20_000.0 * f64::from(rate);
+            // Four standard deviations of the mean of 20000 exponential gaps.
+            assert!(
+                (mean - 1.0).abs() < 4.0 / 20_000_f64.sqrt(),
+                "{rate}: {mean}"
+            );
+        }
     }
 }

@@ -12,7 +12,7 @@ mod ping;
 mod transaction;
 
 pub use bulk::{TcpSinkResult, TcpSourceResult};
-pub use datagram::{MIN_PAYLOAD, PacketRate, Pattern, Stamp, UdpSinkResult, UdpSourceResult};
+pub use datagram::{MIN_PAYLOAD, Pattern, Stamp, UdpSinkResult, UdpSourceResult};
 pub use ping::PingResult;
 pub use transaction::{TransactionClientResult, TransactionServerResult};
 
@@ -20,6 +20,7 @@ use super::books::Refusal;
 use super::meter::PacketKey;
 use super::random;
 use super::stack::{Congestion, StackConfig, TcpOptions};
+use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant, Refused};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
@@ -53,10 +54,16 @@ pub enum AppCommand {
 }
 
 impl AppId {
-    /// The port of the dynamic range that a program gets if it names none, and the identifier of its echo requests.
+    /// The port of the dynamic range that a program gets if it names none.
     #[must_use]
     pub const fn port(self) -> u16 {
         FIRST_DYNAMIC_PORT + (self.0 % 16384) as u16
+    }
+
+    /// The identifier of its echo requests: all 16 bits, so that no two of a lab's flows share one.
+    #[must_use]
+    pub const fn ident(self) -> u16 {
+        self.0 as u16
     }
 }
 
@@ -65,26 +72,12 @@ impl AppId {
 pub struct AppSpec {
     /// Its number.
     pub id: AppId,
-    /// When it starts.
+    /// When it starts. If that has passed it starts at once, and does what it would do now had it started then.
     pub start: Instant,
-    /// How long it runs; `None`: until its work is done, or until stopped.
+    /// How long it runs, counted from `start`; `None`: until its work is done, or until stopped.
     pub duration: Option<Duration>,
     /// What it does.
     pub kind: AppKind,
-}
-
-impl AppSpec {
-    /// What is left of it for who starts it at `now`, after its node was away: the duration counts from the start. `None` if it
-    /// is over.
-    #[must_use]
-    pub fn left(mut self, now: Instant) -> Option<Self> {
-        if let Some(duration) = self.duration.filter(|_| self.start < now) {
-            let end = self.start + duration;
-            (end > now).then_some(())?;
-            (self.start, self.duration) = (now, Some(end.since(now)));
-        }
-        Some(self)
-    }
 }
 
 /// What a program does.
@@ -96,8 +89,8 @@ pub enum AppKind {
         to: Ipv4Addr,
         /// Requests; `None`: as many as fit the duration.
         count: Option<u32>,
-        /// Time between requests.
-        interval: Duration,
+        /// Requests per time.
+        rate: PacketRate,
         /// Octets of data in a request.
         size: usize,
         /// Time to live; `None`: 64.
@@ -127,7 +120,7 @@ pub enum AppKind {
         port: u16,
         /// Own port; `None`: one from the dynamic range.
         local_port: Option<u16>,
-        /// How many in which time.
+        /// Datagrams per time.
         rate: PacketRate,
         /// How they are spread over time.
         pattern: Pattern,
@@ -257,6 +250,11 @@ trait Program: Send {
     fn closes_at_end(&self) -> bool {
         true
     }
+    /// It has started at `start` already, in an earlier life of its host: what is due at a rate goes on from there. Called
+    /// before `open`, if at all.
+    fn resume(&mut self, start: Instant) {
+        let _ = start;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,8 +278,11 @@ impl App {
     /// A program waiting for its start.
     pub(super) fn new(spec: AppSpec, config: &StackConfig, now: Instant) -> Result<Self, Refused> {
         let start = spec.start.max(now);
-        let end = spec.duration.map(|duration| start + duration);
-        let program = program(spec.kind, spec.id, config)?;
+        let end = spec.duration.map(|duration| spec.start + duration);
+        let mut program = program(spec.kind, spec.id, config)?;
+        if spec.start < now {
+            program.resume(spec.start);
+        }
         Ok(Self {
             program,
             stage: Stage::Waiting,
@@ -352,18 +353,23 @@ fn program(kind: AppKind, id: AppId, config: &StackConfig) -> Result<Box<dyn Pro
         AppKind::Ping {
             to,
             count,
-            interval,
+            rate,
             size,
             ttl,
         } => {
             if !fits(size) {
                 return Err(Refused("an echo request must fit the MTU"));
             }
-            if interval.is_zero() || ttl == Some(0) {
-                return Err(Refused("a ping needs an interval and a time to live"));
+            if ttl == Some(0) {
+                return Err(Refused("a ping needs a time to live"));
             }
             Ok(Box::new(ping::Ping::new(
-                to, dynamic, count, interval, size, ttl,
+                to,
+                id.ident(),
+                count,
+                rate,
+                size,
+                ttl,
             )))
         }
         AppKind::TcpSource {

@@ -4,6 +4,7 @@ use super::{AppResult, Net, Offer, Program};
 use crate::ip::books::Refusal;
 use crate::ip::meter::PacketKey;
 use crate::ip::stats::{Distribution, Summary};
+use crate::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
 use smoltcp::iface::SocketHandle;
 use smoltcp::phy::ChecksumCapabilities;
@@ -38,10 +39,16 @@ pub(super) struct Ping {
     to: Ipv4Addr,
     ident: u16,
     count: Option<u32>,
-    interval: Duration,
+    rate: PacketRate,
     size: usize,
     ttl: Option<u8>,
     handle: Option<SocketHandle>,
+    /// When it started in an earlier life of its host, if it did.
+    resumed: Option<Instant>,
+    /// Requests are due from here on at the rate.
+    start: Instant,
+    /// Which of these is due next, counted from 0, and when.
+    index: u64,
     next: Instant,
     outstanding: BTreeMap<u64, Instant>,
     give_up: Option<Instant>,
@@ -55,7 +62,7 @@ impl Ping {
         to: Ipv4Addr,
         ident: u16,
         count: Option<u32>,
-        interval: Duration,
+        rate: PacketRate,
         size: usize,
         ttl: Option<u8>,
     ) -> Self {
@@ -63,10 +70,13 @@ impl Ping {
             to,
             ident,
             count,
-            interval,
+            rate,
             size,
             ttl,
             handle: None,
+            resumed: None,
+            start: Instant::ZERO,
+            index: 0,
             next: Instant::ZERO,
             outstanding: BTreeMap::new(),
             give_up: None,
@@ -167,7 +177,9 @@ impl Program for Ping {
         let bound = socket.bind(icmp::Endpoint::Ident(self.ident));
         debug_assert!(bound.is_ok());
         self.handle = Some(net.sockets.add(socket));
-        self.next = now;
+        self.start = self.resumed.unwrap_or(now);
+        self.index = self.rate.first_at(now - self.start);
+        self.next = self.start + self.rate.after(self.index);
     }
 
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool {
@@ -178,10 +190,12 @@ impl Program for Ping {
         let mut moved = self.replies(socket, now);
         while now >= self.next && !self.all_sent(now, end) {
             net.offers.push(self.request(socket, now));
-            self.next += self.interval;
+            self.index += 1;
+            self.next = self.start + self.rate.after(self.index);
             if self.next <= now {
                 // Late by more than an interval (a live host was stopped): do not send a burst.
-                self.next = now + self.interval;
+                (self.start, self.index) = (now, 1);
+                self.next = now + self.rate.after(1);
             }
             moved = true;
         }
@@ -219,5 +233,9 @@ impl Program for Ping {
 
     fn closes_at_end(&self) -> bool {
         false
+    }
+
+    fn resume(&mut self, start: Instant) {
+        self.resumed = Some(start);
     }
 }

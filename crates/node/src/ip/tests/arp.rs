@@ -1,10 +1,12 @@
 //! Embedded hosts and their neighbours.
 
+use super::every;
 use super::wire::{Fate, World, config, perfect};
 use crate::ip::apps::{AppKind, AppResult, Pattern, PingResult};
 use crate::ip::neighbours::NeighbourState;
 use crate::ip::router::StaticRoute;
 use crate::ip::stack::{Place, Stack, StackConfig, StackInput, StackOutput};
+use crate::rate::PacketRate;
 use aerostat_proto::machine::settle;
 use aerostat_proto::{Duration, Instant, Machine};
 use proptest::prelude::*;
@@ -18,7 +20,7 @@ fn ping(to: Ipv4Addr, count: u32, interval_ms: u64) -> AppKind {
     AppKind::Ping {
         to,
         count: Some(count),
-        interval: Duration::from_millis(interval_ms),
+        rate: every(Duration::from_millis(interval_ms)),
         size: 56,
         ttl: None,
     }
@@ -79,7 +81,7 @@ fn a_lost_request_is_repeated_after_a_second_and_the_queue_arrives_whole() {
         to: host(2),
         port: 9000,
         local_port: None,
-        rate: 90.into(),
+        rate: PacketRate::per_second(90.0).expect("in range"),
         pattern: Pattern::Constant,
         size: 100,
     };

@@ -1,9 +1,11 @@
 //! Two hosts, one wire.
 
+use super::every;
 use super::wire::{Fate, World, config, lossy, perfect};
 use crate::ip::apps::{AppKind, AppResult, Pattern};
 use crate::ip::meter::{FlowSpec, Protocol, Side};
 use crate::ip::stack::{Congestion, Stack, StackInput};
+use crate::rate::PacketRate;
 use aerostat_proto::machine::settle;
 use aerostat_proto::{Duration, Instant, Machine};
 use std::net::Ipv4Addr;
@@ -46,11 +48,11 @@ fn pair(rule: super::wire::Rule, flows: &[FlowSpec], congestion: Congestion) -> 
 fn ping_is_answered_and_timed() {
     let flows = [flow("ping", Protocol::Icmp, 0)];
     let mut world = pair(perfect(US(500)), &flows, Congestion::Cubic);
-    let interval = Duration::from_millis(100);
+    let rate = every(Duration::from_millis(100));
     let kind = AppKind::Ping {
         to: B,
         count: Some(5),
-        interval,
+        rate,
         size: 56,
         ttl: None,
     };
@@ -76,7 +78,7 @@ fn ping_is_answered_and_timed() {
 #[test]
 fn ping_of_nobody_ends_without_replies() {
     let mut world = pair(perfect(US(500)), &[], Congestion::Cubic);
-    let interval = Duration::from_millis(100);
+    let rate = every(Duration::from_millis(100));
     let to = Ipv4Addr::new(10, 1, 0, 77);
     world.start(
         0,
@@ -84,7 +86,7 @@ fn ping_of_nobody_ends_without_replies() {
         AppKind::Ping {
             to,
             count: Some(50),
-            interval,
+            rate,
             size: 56,
             ttl: None,
         },
@@ -240,7 +242,7 @@ fn voice(world: &mut World, pattern: Pattern) {
         to: B,
         port: 9000,
         local_port: None,
-        rate: 450.into(),
+        rate: PacketRate::per_second(450.0).expect("in range"),
         pattern,
         size: 1000,
     };
@@ -344,14 +346,14 @@ fn an_independent_parser_finds_no_wrong_checksum() {
     world.record = true;
     world.start(1, 1, AppKind::TcpSink { port: 5001 }, 0);
     world.start(0, 2, bulk(Some(50_000)), 0);
-    let interval = Duration::from_millis(10);
+    let rate = every(Duration::from_millis(10));
     world.start(
         0,
         3,
         AppKind::Ping {
             to: B,
             count: Some(3),
-            interval,
+            rate,
             size: 101,
             ttl: None,
         },
@@ -406,7 +408,7 @@ fn voice_once(world: &mut World) {
         to: B,
         port: 9000,
         local_port: None,
-        rate: 10.into(),
+        rate: PacketRate::per_second(10.0).expect("in range"),
         pattern: Pattern::Constant,
         size: 33,
     };
@@ -462,14 +464,14 @@ fn programs_without_a_duration_run_until_stopped() {
         to,
         port: 7,
         local_port: None,
-        rate: 100.into(),
+        rate: PacketRate::per_second(100.0).expect("in range"),
         pattern: Pattern::Constant,
         size: 100,
     };
     let ping = AppKind::Ping {
         to,
         count: None,
-        interval: Duration::from_millis(100),
+        rate: every(Duration::from_millis(100)),
         size: 56,
         ttl: None,
     };

@@ -1,6 +1,13 @@
 //! Hosts and routers in virtual time, joined by wires that lose, delay and reorder.
 
+use crate::rate::PacketRate;
+use aerostat_proto::Duration;
+
 mod arp;
 mod hosts;
 mod routers;
 mod wire;
+
+fn every(interval: Duration) -> PacketRate {
+    PacketRate::every(interval).expect("not zero")
+}

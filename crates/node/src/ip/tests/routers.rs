@@ -2,6 +2,7 @@
 
 mod neighbours;
 
+use super::every;
 use super::wire::config;
 use crate::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec, Pattern};
 use crate::ip::flow_stats::FlowStats;
@@ -11,6 +12,7 @@ use crate::ip::router::{
     RouterInterface, RouterOutput, StaticRoute,
 };
 use crate::ip::stack::{Stack, StackInput, StackOutput};
+use crate::rate::PacketRate;
 use aerostat_proto::machine::settle;
 use aerostat_proto::{Duration, Instant, Machine};
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
@@ -248,14 +250,14 @@ fn the_forwarding_rate_bounds_throughput() {
 
 #[test]
 fn a_busy_engine_keeps_its_rate_exactly() {
-    let rate = 7_000_003;
-    let mut world = World::new(router(Forwarding::BitsPerSecond(rate), 10), &[]);
+    let engine = 7_000_003;
+    let mut world = World::new(router(Forwarding::BitsPerSecond(engine), 10), &[]);
     // So that nothing waits for ARP later.
-    let interval = Duration::from_millis(10);
+    let rate = every(Duration::from_millis(10));
     let ping = AppKind::Ping {
         to: B,
         count: Some(2),
-        interval,
+        rate,
         size: 10,
         ttl: None,
     };
@@ -266,7 +268,7 @@ fn a_busy_engine_keeps_its_rate_exactly() {
         to: B,
         port: 9,
         local_port: None,
-        rate: 2000.into(),
+        rate: PacketRate::per_second(2000.0).expect("in range"),
         pattern: Pattern::Constant,
         size: 972,
     };
@@ -277,7 +279,7 @@ fn a_busy_engine_keeps_its_rate_exactly() {
     };
     let between = sink.last.expect("last") - sink.first.expect("first");
     // Each datagram takes 1000 octets of IP; the first marks the beginning.
-    let exact = (sink.received - 1) as f64 * 8000.0 / rate as f64;
+    let exact = (sink.received - 1) as f64 * 8000.0 / engine as f64;
     assert!(
         (between.as_secs_f64() - exact).abs() < 2e-9,
         "{between:?} {exact}"
@@ -292,11 +294,11 @@ fn a_busy_engine_keeps_its_rate_exactly() {
 #[test]
 fn ping_across_and_time_to_live() {
     let mut world = World::new(router(Forwarding::Wire, 0), &[]);
-    let interval = Duration::from_millis(100);
+    let rate = every(Duration::from_millis(100));
     let ping = |to, ttl| AppKind::Ping {
         to,
         count: Some(3),
-        interval,
+        rate,
         size: 56,
         ttl,
     };

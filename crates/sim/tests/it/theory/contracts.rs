@@ -156,7 +156,7 @@ fn a_policer_passes_the_share_that_the_generic_cell_rate_algorithm_gives() {
     // the increment (less the tolerance) is over.
     let mut rng = random::stream(1, "theory", "policer");
     let gaps: Vec<Duration> = (0..100_000)
-        .map(|_| random::exponential(&mut rng, Duration::from_micros(500)))
+        .map(|_| Duration::from_micros(500).mul_f64(random::exponential(&mut rng)))
         .collect();
     let all = passed(1000, 1, gaps.into_iter());
     section.mean(

@@ -1,0 +1,150 @@
+//! How many packets senders of each kind make: as many as the rate times the duration, at every rate.
+
+use crate::bench::lab_of;
+use aerostat_lab::model::Lab;
+use aerostat_lab::report::RunReport;
+use aerostat_sim::run::LabRun;
+
+/// Two hosts of an ELAN at a switch that the traffic, and the rest, is between.
+fn pair(rest: &str) -> String {
+    format!(
+        "name: t\nswitches: {{ s1: {{}} }}\nlane: {{ on: s1, elans: {{ e: {{ subnet: 10.1.0.0/24 }} }} }}\n\
+         hosts:\n  a: {{ on: s1, elan: e, ip: 10.1.0.10 }}\n  b: {{ on: s1, elan: e, ip: 10.1.0.20 }}\n{rest}"
+    )
+}
+
+fn run(rest: &str) -> (Lab, RunReport) {
+    let lab = lab_of("rates", &pair(rest), &[]);
+    let mut watcher = ();
+    let mut running = LabRun::new(&lab, &mut watcher);
+    running.start();
+    loop {
+        let end = running.end();
+        running.run_until(end);
+        if running.end() <= end {
+            break;
+        }
+    }
+    let report = running.finish().expect("no captures");
+    (lab, report)
+}
+
+/// Packets offered by each flow of a lab.
+fn offered(rest: &str) -> Vec<u64> {
+    let (_, report) = run(rest);
+    let flows = report.flows.iter();
+    flows.map(|flow| flow.sum(|path| path.offered)).collect()
+}
+
+#[test]
+fn a_flow_offers_its_rate_times_its_duration_whatever_its_rate() {
+    // Rate, octets, duration in seconds, and packets: the product, or the next whole number above.
+    let cases = [
+        ("udp", "0.3pps", 1000, "20", 6),
+        ("udp", "1.4pps", 1000, "20", 28),
+        ("udp", "2.5pps", 1000, "20", 50),
+        ("udp", "100kbps", 1472, "20", 170),
+        ("udp", "0.4kbps", 100, "20", 10),
+        ("udp", "700000pps", 24, "0.01", 7000),
+        ("udp", "900000pps", 24, "0.01", 9000),
+        ("udp", "100Gbps", 1000, "0.0005", 6250),
+        ("ping", "3pps", 56, "10", 30),
+        ("ping", "0.3pps", 56, "20", 6),
+        ("ping", "64kbps", 56, "1", 143),
+    ];
+    let flows: String = (cases.iter().enumerate())
+        .map(|(index, (kind, rate, size, seconds, _))| {
+            format!(
+                "  - {{ name: f{index}, from: a, to: b, kind: {kind}, rate: {rate}, size: {size}, \
+                 start: {}s, duration: {seconds}s }}\n",
+                1 + index
+            )
+        })
+        .collect();
+    let offered = offered(&format!("traffic:\n{flows}"));
+    for ((kind, rate, size, seconds, packets), offered) in cases.iter().zip(offered) {
+        assert_eq!(
+            offered, *packets,
+            "{kind} {rate} size {size} for {seconds} s"
+        );
+    }
+}
+
+#[test]
+fn poisson_packets_come_at_the_rate_that_the_file_gives() {
+    for (rate, seconds) in [("2.5pps", 1200.0), ("1500000pps", 0.002)] {
+        let flow = format!(
+            "traffic: [{{ name: f, from: a, to: b, kind: udp, size: 24, rate: {rate}, poisson: true, start: 1s, \
+             duration: {seconds}s }}]\n"
+        );
+        // 3000 packets are expected, with a standard deviation of their square root.
+        let packets = offered(&flow)[0] as f64;
+        assert!(
+            (packets - 3000.0).abs() < 4.0 * 3000_f64.sqrt(),
+            "{rate}: {packets}"
+        );
+    }
+}
+
+#[test]
+fn a_program_of_a_socket_keeps_its_rate_too() {
+    // At 700000 PDUs a second, the last of 7001 is due 10 ms after the first.
+    let text = pair("").replace(
+        "10.1.0.10 }",
+        "10.1.0.10, sockets: [{ name: w, call: b, pdus: 7001, rate: 700000pps, size: 8 }] }",
+    );
+    let text = text.replace(
+        "10.1.0.20 }",
+        "10.1.0.20, sockets: [{ name: r, listen: read }] }",
+    );
+    let lab = lab_of("rates", &text, &[]);
+    // The call begins after a second, and the grace of every run follows.
+    assert_eq!(
+        lab.end().as_nanos() % 1_000_000_000,
+        10_000_000,
+        "{:?}",
+        lab.end()
+    );
+}
+
+#[test]
+fn a_sender_that_starts_again_goes_on_to_the_end_that_it_had() {
+    // Ten packets a second for a second: with a restart in the middle of an interval no more, with a crash fewer.
+    for (kind, start) in [("udp", "start: 1s, "), ("ping", "start: 1s, "), ("udp", "")] {
+        let flow = format!(
+            "traffic: [{{ name: f, from: a, to: b, kind: {kind}, rate: 10pps, {start}duration: 1s }}]\n"
+        );
+        let whole = offered(&flow)[0];
+        assert_eq!(whole, 10, "{kind} {start}");
+        let again = offered(&format!("{flow}faults: [{{ at: 1450ms, restart: a }}]\n"))[0];
+        assert!((5..=10).contains(&again), "{kind} {start}: {again}");
+    }
+    // A crash from just before 2 s to just before 4 s of a flow from 1 s to 5 s: 100 packets before, 100 after, and nothing after its end.
+    let flow = "traffic: [{ name: f, from: a, to: b, kind: udp, rate: 100pps, start: 1s, duration: 4s }]\n\
+                until: 12s\nfaults: [{ at: 1995ms, crash: a }, { at: 3995ms, restart: a }]\n";
+    assert_eq!(offered(flow), [200]);
+}
+
+#[test]
+fn one_packet_has_no_throughput() {
+    let (_, report) = run(
+        "traffic: [{ name: one, from: a, to: b, kind: udp, rate: 1pps, start: 1s, duration: 500ms },\n  \
+         { name: two, from: a, to: b, kind: udp, rate: 2pps, size: 1000, start: 1s, duration: 1s }]\n",
+    );
+    let path = |flow: usize| &report.flows[flow].paths[0];
+    assert_eq!(
+        (path(0).received_packets, path(0).duration.is_zero()),
+        (1, true)
+    );
+    assert!(
+        path(0).throughput_mbps.abs() < f64::EPSILON,
+        "{:?}",
+        path(0)
+    );
+    // Two packets of 1000 octets, half a second apart, and the delay of the second: a little less than 32 kbit/s.
+    assert!(
+        (0.0319..0.032).contains(&path(1).throughput_mbps),
+        "{:?}",
+        path(1)
+    );
+}
