@@ -187,10 +187,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of all random streams, instead of the file's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// When the run ends (20s), instead of the file's time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) until: Option<String>,
     /// Write one pcapng file per node into this directory
     #[arg(long, value_name = "DIR")]
@@ -663,6 +663,12 @@ pub(crate) struct GraphArgs {
         default_value_t
     )]
     pub(crate) output: Drawing,
+}
+
+/// A seed, as the lab file has it.
+fn seed(text: &str) -> Result<u64, String> {
+    let seed = text.parse();
+    seed.map_err(|_| format!("a seed is a whole number of 0 to {}", u64::MAX))
 }
 
 #[cfg(test)]

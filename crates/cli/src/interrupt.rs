@@ -1,12 +1,12 @@
-//! Ctrl-C that ends a measurement with what it has found so far.
+//! Ctrl-C, and a terminal that is closed, end a measurement with what it has found so far.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Notices SIGINT and SIGTERM. The second one ends the command at once, with 128 and the number of the signal.
+/// Notices SIGINT, SIGTERM, and SIGHUP unless it is ignored, as `nohup` has it. The second one ends the command at once, with 128 and the number of the signal.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
@@ -14,7 +14,8 @@ impl Interrupt {
     /// From now on.
     pub(crate) fn catch() -> io::Result<Self> {
         let come = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        let hangup = (!ignored(SIGHUP)).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&come))?;
             flag::register(signal, Arc::clone(&come))?;
         }
@@ -25,4 +26,12 @@ impl Interrupt {
     pub(crate) fn has_come(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// True if whoever started this program has it ignore the signal.
+fn ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

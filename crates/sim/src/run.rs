@@ -417,12 +417,17 @@ impl<'a> LabRun<'a> {
     ///
     /// # Errors
     /// If a capture file could not be written.
-    pub fn finish(mut self) -> io::Result<RunReport> {
+    pub fn finish(self) -> io::Result<RunReport> {
+        let (report, captured) = self.finish_both();
+        captured.map(|()| report)
+    }
+
+    /// Ends the run: what it has found, and whether all captures could be written.
+    pub fn finish_both(mut self) -> (RunReport, io::Result<()>) {
+        let mut captured = self.seen.error.take().map_or(Ok(()), Err);
         for capture in self.seen.captures.drain(..) {
-            capture.finish()?;
-        }
-        if let Some(error) = self.seen.error {
-            return Err(error);
+            let finished = capture.finish().map(drop);
+            captured = captured.and(finished);
         }
         let end = self.world.now();
         self.world.settle_books(&mut self.seen);
@@ -433,7 +438,7 @@ impl<'a> LabRun<'a> {
         let flows = self.seen.stats.report_with(end, Some(&census));
         let joined = &self.seen.joined;
         let circuits = circuits::read(self.lab, &self.world);
-        Ok(RunReport {
+        let report = RunReport {
             end,
             flows,
             dialogues: dialogues::read(self.lab, &self.world, &circuits),
@@ -443,7 +448,8 @@ impl<'a> LabRun<'a> {
             not_joined: report::not_joined(self.lab, |id| joined[id.0].1),
             not_due: Vec::new(),
             programs: self.seen.finished,
-        })
+        };
+        (report, captured)
     }
 }
 
@@ -478,7 +484,8 @@ pub fn run(lab: &Lab, captures: Option<&Path>, watcher: &mut dyn Watcher) -> io:
         links: None,
         cells: false,
     };
-    run_and_record(lab, recording, watcher)
+    let (report, captured) = run_and_record(lab, recording, watcher)?;
+    captured.map(|()| report)
 }
 
 /// The same, with other recordings.
@@ -489,7 +496,7 @@ pub fn run_and_record(
     lab: &Lab,
     recording: Recording<'_>,
     watcher: &mut dyn Watcher,
-) -> io::Result<RunReport> {
+) -> io::Result<(RunReport, io::Result<()>)> {
     let mut running = LabRun::new(lab, watcher);
     if let Some(directory) = recording.nodes {
         running.capture_into(directory, recording.cells)?;
@@ -504,7 +511,7 @@ pub fn run_and_record(
         let stopped = running.world.exhausted() || running.seen.watcher.interrupted();
         // A flow that has started meanwhile may have moved the end.
         if stopped || running.end() <= end {
-            return running.finish();
+            return Ok(running.finish_both());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod columns;
 pub(crate) mod document;
+mod files;
 pub(crate) mod flows;
 mod network;
 pub(crate) mod write;
@@ -63,26 +64,33 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     }
     let mut teller = Teller::new(args, lab)?;
     let directory = args.pcap.clone().unwrap_or_default();
-    let links = directory.join(format!("{}.pcapng", lab.name));
-    if !lab.capture.is_empty() {
+    let links = directory.join(format!("{}.pcapng", links_name(lab)));
+    if !lab.capture.is_empty() && !args.quiet {
         let (count, path) = (lab.capture.len(), links.display());
-        exit::say(format_args!("recording {count} links into {path}"));
+        let what = if count == 1 { "link" } else { "links" };
+        exit::say(format_args!("recording {count} {what} into {path}"));
     }
     let recording = Recording {
         nodes: args.pcap.as_deref(),
         links: Some(&links),
         cells: args.cells,
     };
-    let report =
-        aerostat_sim::run::run_and_record(lab, recording, &mut teller).map_err(|error| {
-            Failure::failed(format!("captures cannot be written: {error}"))
-                .hint("--pcap takes a directory; it is made if it does not exist")
-        })?;
+    let unwritten = |error: std::io::Error| {
+        Failure::failed(format!("captures cannot be written: {error}"))
+            .hint("--pcap takes a directory; it is made if it does not exist")
+    };
+    let recorded = aerostat_sim::run::run_and_record(lab, recording, &mut teller);
+    let (report, captured) = recorded.map_err(unwritten)?;
     teller.say_until(f64::INFINITY);
     teller.bar.finish_and_clear();
-    let document = Document::new(checked, &overrides(args), Time::Virtual, &report);
+    let mut document = Document::new(checked, &overrides(args), Time::Virtual, &report);
+    document.interrupted(teller.interrupted());
     let short = write::short(&report, lab, &document);
-    write::write(&args.results, document, &short)?;
+    match write::write(&args.results, document, &short) {
+        // Whoever closes our pipe has seen enough; how the run went is told all the same.
+        Err(failure) if failure.exit == Exit::Ok => {}
+        written => written?,
+    }
     if teller.interrupted() {
         let (now, end) = (report.end.as_secs_f64(), lab.end().as_secs_f64());
         exit::say(format_args!(
@@ -95,11 +103,21 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
     }
+    captured.map_err(unwritten)?;
     Ok(if warnings.is_empty() && !teller.interrupted() {
         Exit::Ok
     } else {
         Exit::Warnings
     })
+}
+
+/// The name of the capture of links, without its ending: that of the lab, unless a node has it, whose capture may stand beside.
+fn links_name(lab: &Lab) -> String {
+    let mut name = lab.name.clone();
+    while lab.nodes().any(|(_, node)| node.name == name) {
+        name.push_str("-links");
+    }
+    name
 }
 
 /// Tells the story as it happens, with a progress bar below it on a terminal.

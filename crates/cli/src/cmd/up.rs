@@ -30,6 +30,12 @@ pub(crate) fn run(args: &UpArgs) -> Outcome {
         detach::leave_session();
     }
     let checked = labs::read(&args.lab)?;
+    if let Some(until) = checked.lab.until {
+        let until = until.as_secs_f64();
+        say(format_args!(
+            "warning: 'until: {until}s' ends runs in virtual time only; 'aerostat down' ends this lab"
+        ));
+    }
     let options = Options {
         split: args.split,
         file: args.lab.lab.display().to_string(),

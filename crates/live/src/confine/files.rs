@@ -42,7 +42,9 @@ pub(super) fn restrict(needs: &Needs) -> Result<String, Box<dyn Error>> {
         rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, rights))?;
     }
     if let Some(results) = &needs.results {
+        // A file of results gets its name when all of them are written; those of an earlier lab go.
         let write = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::Truncate;
+        let write = write | AccessFs::ReadDir | AccessFs::RemoveFile;
         rules = rules.add_rule(PathBeneath::new(PathFd::new(results)?, write))?;
     }
     for port in &needs.connects {

@@ -11,9 +11,10 @@
 //!   not lost. *Unexplained* is what is not there any more although nobody said that it was discarded: always 0 in virtual
 //!   time;
 //! - *under way*: still in a queue, on a link or in a host's memory;
-//! - *duration*: from the first to the last packet offered;
-//! - *throughput*: octets of payload received over the time from the first packet offered to the last one offered or
-//!   received. For TCP only octets that the receiver did not have yet count (goodput);
+//! - *duration*: from the first packet offered, or the change to this path, to the change to another, or the last packet
+//!   offered; the sum of such stretches;
+//! - *throughput*: octets of payload received over the duration, to which the last stretch adds the time from the last
+//!   packet offered to the last one received. One packet has no throughput: with a duration of zero it says nothing. For TCP only octets that the receiver did not have yet count (goodput);
 //! - *out of sequence*: received after a packet of the same flow that was sent later;
 //! - *delay*: from leaving one stack to reaching the other;
 //! - *delay variation*: the absolute difference of the delays of two packets of the path that were
@@ -63,9 +64,9 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Octets of payload received that the receiver did not have yet.
     pub received_octets: u64,
-    /// From the first to the last packet offered while the flow used this path.
+    /// From the first to the last packet offered while the flow used this path; the sum of all stretches.
     pub duration: Duration,
-    /// `received_octets` over the time until the last packet offered or received, 10⁶ bit/s.
+    /// `received_octets` over the time until the last packet offered or received, 10⁶ bit/s; 0 if `duration` is.
     pub throughput_mbps: f64,
     /// Packets lost, `unexplained` ones included.
     pub lost: u64,

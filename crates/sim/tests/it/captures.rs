@@ -85,7 +85,8 @@ fn recorded(name: &str, text: &str) -> (Lab, RunReport, Seen) {
         links: Some(&path),
         cells: false,
     };
-    let report = run_and_record(&lab, recording, &mut ()).unwrap();
+    let (report, captured) = run_and_record(&lab, recording, &mut ()).unwrap();
+    captured.unwrap();
     let seen = packets(&std::fs::read(&path).unwrap());
     (lab, report, seen)
 }

@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Number,
     /// `true` or `false`.
     Flag,
-    /// Counts by name; CSV has them in one cell: `NAME COUNT, NAME COUNT`.
+    /// Counts by name; CSV has them in one cell, as a JSON object.
     Counts,
     /// Columns of their own, which CSV has as `NAME_SUB`.
     Group(&'static [Column]),
@@ -221,6 +221,10 @@ pub(super) fn head() -> Map<String, Value> {
         (
             "end_s",
             json!({ "type": "number", "description": "Time at the end of the run, seconds: virtual, or since the lab was started." }),
+        ),
+        (
+            "interrupted",
+            json!({ "type": "boolean", "description": "The run in virtual time was ended by a signal; what follows is as of `end_s`." }),
         ),
         (
             "settings",

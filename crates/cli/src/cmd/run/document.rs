@@ -56,6 +56,7 @@ impl Document {
                 Time::Real => "real",
             },
             "end_s": report.end.as_secs_f64(),
+            "interrupted": false,
             "settings": settings::settings(lab),
         });
         let table = |name: &str, rows| (name.to_owned(), rows);
@@ -63,6 +64,7 @@ impl Document {
             head: head.as_object().cloned().unwrap_or_default(),
             tables: vec![
                 table("flows", flows::objects(&report.flows, lab)),
+                table("flow_losses", flows::losses(&report.flows, lab)),
                 table("shortcuts", shortcuts(report)),
                 table("programs", programs(report)),
                 table("vcs", network::vcs(lab, circuits)),
@@ -73,6 +75,11 @@ impl Document {
             ],
             nodes: nodes(report),
         }
+    }
+
+    /// Notes that the run was ended before its time, or that it was not.
+    pub(super) fn interrupted(&mut self, was: bool) {
+        self.head.insert("interrupted".into(), was.into());
     }
 
     /// All of it as one JSON value.

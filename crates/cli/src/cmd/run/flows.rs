@@ -8,6 +8,7 @@ use aerostat_node::inspect::Value as Cell;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// One row per flow and path, for people and CSV.
 pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
@@ -35,6 +36,7 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
         "r_factor",
     ]);
     rows.title = "flows".into();
+    let of = |what: &Summary, us| (what.count > 0).then(|| rounded(us, 1)).into();
     for (flow, model) in flows.iter().zip(&lab.traffic) {
         for path in &flow.paths {
             rows.push(vec![
@@ -43,7 +45,7 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
                 lab.ends_of(model)[1].into(),
                 lab.phase(flow.flow.0, path.path).into(),
                 rounded(path.duration.as_secs_f64(), 3),
-                rounded(path.throughput_mbps, 2),
+                throughput(path).map(|mbps| significant(mbps, 2)).into(),
                 path.offered.into(),
                 path.refused_packets().into(),
                 path.sent_packets.into(),
@@ -52,19 +54,31 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
                 path.in_flight.into(),
                 places(lab, path).into(),
                 path.out_of_sequence.into(),
-                rounded(path.delay.mean_us, 1),
-                rounded(path.delay.p99_us, 1),
-                rounded(path.variation.mean_us, 1),
-                rounded(path.variation.std_dev_us, 1),
-                rounded(path.variation.max_us, 1),
-                (path.round_trip.count > 0)
-                    .then(|| rounded(path.round_trip.mean_us, 1))
-                    .into(),
+                of(&path.delay, path.delay.mean_us),
+                of(&path.delay, path.delay.p99_us),
+                of(&path.variation, path.variation.mean_us),
+                of(&path.variation, path.variation.std_dev_us),
+                of(&path.variation, path.variation.max_us),
+                of(&path.round_trip, path.round_trip.mean_us),
                 path.quality.map(|quality| rounded(quality.r, 1)).into(),
             ]);
         }
     }
     rows
+}
+
+/// Payload received per time; `None` if fewer than two packets were offered, and no time lies between them.
+fn throughput(path: &PathReport) -> Option<f64> {
+    (!path.duration.is_zero()).then_some(path.throughput_mbps)
+}
+
+/// A number for people, with so many decimals, or more if it is so small that these would be zero.
+fn significant(value: f64, decimals: i32) -> Value {
+    let needed = match value > 0.0 {
+        true => 1 - value.log10().floor() as i32,
+        false => 0,
+    };
+    rounded(value, decimals.max(needed.min(9)))
 }
 
 /// One object per flow and path, for JSON.
@@ -76,6 +90,38 @@ pub(crate) fn objects(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
         objects.extend(paths.map(|path| object(lab, flow, ends, path)));
     }
     objects
+}
+
+/// One object per flow, phase and place at which packets were lost or refused.
+pub(crate) fn losses(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for flow in flows {
+        for path in &flow.paths {
+            let mut push = |what: &str, place: Option<String>, packets: u64| {
+                rows.push(json!({
+                    "flow": flow.name,
+                    "phase": lab.phase(flow.flow.0, path.path),
+                    "what": what,
+                    "place": place,
+                    "packets": packets,
+                }));
+            };
+            let mut places: BTreeMap<String, u64> = BTreeMap::new();
+            for (place, packets) in &path.lost_by {
+                *places.entry(lab.place(place)).or_default() += packets;
+            }
+            for (place, packets) in places {
+                push("lost", Some(place), packets);
+            }
+            for (why, packets) in &path.refused {
+                push("refused", Some(why.to_string()), *packets);
+            }
+            if path.unexplained > 0 {
+                push("unexplained", None, path.unexplained);
+            }
+        }
+    }
+    rows
 }
 
 /// Where packets were lost or refused, in words: `link a-s1: cell lost 12, refused (socket full) 3`.
@@ -146,8 +192,8 @@ fn object(lab: &Lab, flow: &FlowReport, [from, to]: [&str; 2], path: &PathReport
         "from": from,
         "to": to,
         "phase": lab.phase(flow.flow.0, path.path),
-        "duration_s": rounded(path.duration.as_secs_f64(), 6),
-        "throughput_mbps": rounded(path.throughput_mbps, 3),
+        "duration_s": path.duration.as_secs_f64(),
+        "throughput_mbps": throughput(path),
         "offered": path.offered,
         "refused": path.refused_packets(),
         "refused_by": refused,
@@ -169,23 +215,44 @@ fn object(lab: &Lab, flow: &FlowReport, [from, to]: [&str; 2], path: &PathReport
         "answered": (path.round_trip.count > 0).then_some(path.round_trip.count),
         "rtt_us": (path.round_trip.count > 0).then(|| summary(&path.round_trip)),
         "call": path.quality.map(|quality| json!({
-            "r_factor": rounded(quality.r, 2),
-            "mos": rounded(quality.mos, 2),
-            "mouth_to_ear_ms": rounded(quality.delay.as_secs_f64() * 1e3, 3),
-            "lost_or_late_percent": rounded(quality.loss_percent, 3),
+            "r_factor": quality.r,
+            "mos": quality.mos,
+            "mouth_to_ear_ms": quality.delay.as_secs_f64() * 1e3,
+            "lost_or_late_percent": quality.loss_percent,
         })),
     })
 }
 
 fn summary(of: &Summary) -> Value {
+    let value = |us: f64| (of.count > 0).then_some(us);
     json!({
-        "min": rounded(of.min_us, 3),
-        "mean": rounded(of.mean_us, 3),
-        "p50": rounded(of.p50_us, 3),
-        "p99": rounded(of.p99_us, 3),
-        "p99_9": rounded(of.p999_us, 3),
-        "max": rounded(of.max_us, 3),
-        "variance": rounded(of.variance_us2, 3),
-        "standard_deviation": rounded(of.std_dev_us, 3),
+        "min": value(of.min_us),
+        "mean": value(of.mean_us),
+        "p50": value(of.p50_us),
+        "p99": value(of.p99_us),
+        "p99_9": value(of.p999_us),
+        "max": value(of.max_us),
+        "variance": value(of.variance_us2),
+        "standard_deviation": value(of.std_dev_us),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_are_not_shown_as_nothing() {
+        for (mbps, shown) in [
+            (0.0, "0.0"),
+            (0.005_6, "0.0056"),
+            (0.000_448, "0.00045"),
+            (1e-12, "0.0"),
+            (0.056, "0.056"),
+            (35.127, "35.13"),
+            (155.0, "155.0"),
+        ] {
+            assert_eq!(significant(mbps, 2).to_string(), shown);
+        }
+    }
 }

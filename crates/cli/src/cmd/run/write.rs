@@ -2,6 +2,7 @@
 
 use super::columns::{self, TableInfo};
 use super::document::{Document, SCHEMA};
+use super::files::Whole;
 use super::flows;
 use crate::args::ResultArgs;
 use crate::exit::Failure;
@@ -9,7 +10,6 @@ use crate::output::{self, Format, Rows};
 use aerostat_lab::Lab;
 use aerostat_lab::report::RunReport;
 use serde_json::{Map, Value, json};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -92,32 +92,25 @@ fn into_directory(directory: &Path, format: Format, document: Document) -> io::R
     if !directory.is_dir() {
         std::fs::create_dir_all(directory)?;
     }
-    let file = |name: &str, extension: &str| {
-        let path = directory.join(format!("{name}.{extension}"));
-        File::create(path).map(BufWriter::new)
-    };
+    let mut files = Whole::new(directory);
     if format == Format::Json {
-        let mut out = file("results", "json")?;
-        writeln!(out, "{:#}", document.json())?;
-        return out.flush();
+        files.add("results.json", |out| writeln!(out, "{:#}", document.json()))?;
+        return files.keep();
     }
     for (name, rows) in document.flat() {
         let Some(info) = columns::find(&name) else {
             continue;
         };
         if format == Format::Csv {
-            let mut out = file(&name, "csv")?;
-            csv(&mut out, info, &rows)?;
-            out.flush()?;
+            files.add(&format!("{name}.csv"), |out| csv(out, info, &rows))?;
         } else {
-            let mut out = file(&name, "jsonl")?;
-            jsonl(&mut out, &name, &rows)?;
-            out.flush()?;
+            files.add(&format!("{name}.jsonl"), |out| jsonl(out, &name, &rows))?;
         }
     }
-    let mut out = file("run", "json")?;
-    writeln!(out, "{:#}", Value::Object(document.head))?;
-    out.flush()
+    files.add("run.json", |out| {
+        writeln!(out, "{:#}", Value::Object(document.head))
+    })?;
+    files.keep()
 }
 
 fn jsonl(out: &mut impl Write, name: &str, rows: &[Value]) -> io::Result<()> {
@@ -155,11 +148,9 @@ fn value_at(row: &Value, path: &[&str]) -> Value {
         value = value.get(step).unwrap_or(&Value::Null);
     }
     match value {
-        // Counts by name.
-        Value::Object(counts) => {
-            let all = counts.iter().map(|(name, count)| format!("{name} {count}"));
-            all.collect::<Vec<_>>().join(", ").into()
-        }
+        // Counts by name: names may hold any separator.
+        Value::Object(counts) if counts.is_empty() => "".into(),
+        Value::Object(_) => value.to_string().into(),
         _ => value.clone(),
     }
 }

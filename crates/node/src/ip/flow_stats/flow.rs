@@ -297,7 +297,7 @@ impl Flow {
         }
         let lost = figures.lost_by.values().sum::<u64>() + figures.unexplained;
         let seconds = busy.as_secs_f64();
-        let throughput_mbps = if seconds > 0.0 {
+        let throughput_mbps = if seconds > 0.0 && !duration.is_zero() {
             figures.received_octets as f64 * 8.0 / seconds / 1e6
         } else {
             0.0

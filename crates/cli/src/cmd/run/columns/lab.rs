@@ -4,14 +4,14 @@ use super::{Column, TableInfo, count, counts, flag, group, number, text};
 
 /// Times of a distribution.
 const TIMES: &[Column] = &[
-    number("min", "smallest"),
-    number("mean", "arithmetic mean"),
-    number("p50", "median"),
-    number("p99", "99th percentile"),
-    number("p99_9", "99.9th percentile"),
-    number("max", "largest"),
-    number("variance", "variance of the values measured, µs²"),
-    number("standard_deviation", "square root of the variance"),
+    number("min", "smallest").or_null(),
+    number("mean", "arithmetic mean").or_null(),
+    number("p50", "median").or_null(),
+    number("p99", "99th percentile").or_null(),
+    number("p99_9", "99.9th percentile").or_null(),
+    number("max", "largest").or_null(),
+    number("variance", "variance of the values measured, µs²").or_null(),
+    number("standard_deviation", "square root of the variance").or_null(),
 ];
 
 const CTD: &[Column] = &[
@@ -61,8 +61,8 @@ pub(super) const TABLES: &[TableInfo] = &[
             text("from", "sending host"),
             text("to", "receiving host"),
             text("phase", "the way that packets took: `direct` inside one subnet, `routed` or `shortcut`"),
-            number("duration_s", "from the first packet offered to the last one offered"),
-            number("throughput_mbps", "payload received, over the time to the last packet offered or received, Mbit/s"),
+            number("duration_s", "time in this phase: from the first packet offered, or the change to the phase, to the change to another, or the last packet offered; the sum of such stretches"),
+            number("throughput_mbps", "payload received, over `duration_s` and the time from the last packet offered to the last one received, Mbit/s; null if `duration_s` is 0, because one packet has no rate").or_null(),
             count("offered", "packets that the sending program made; of TCP, segments with data that its host made"),
             count("refused", "of these, packets that the sender's stack did not take"),
             counts("refused_by", "of these, by the reason"),
@@ -80,10 +80,21 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("lost", "packets that did not arrive"),
             count("in_flight", "as `under_way`"),
             count("out_of_sequence", "packets that were overtaken"),
-            group("delay_us", TIMES, "one-way delay, from stack to stack"),
-            group("jitter_us", TIMES, "difference of the delays of a packet and the one before"),
+            group("delay_us", TIMES, "one-way delay, from stack to stack; its values are null if no packet was delivered"),
+            group("jitter_us", TIMES, "difference of the delays of a packet and the one before; its values are null if fewer than two packets were delivered"),
             group("rtt_us", TIMES, "round trips of echoes").or_null(),
             group("call", CALL, "rating of a telephone call").or_null(),
+        ],
+    },
+    TableInfo {
+        name: "flow_losses",
+        what: "One row for each place at which packets of a flow were lost, or refused, in a phase: `lost_by` and `refused_by` of table `flows`, and what is unexplained.",
+        columns: &[
+            text("flow", "name of the flow"),
+            text("phase", "the way that packets took, as in `flows`"),
+            text("what", "`lost`, `refused` or `unexplained`"),
+            text("place", "where packets were lost, or why they were refused; nothing if that is not known").or_null(),
+            count("packets", "packets"),
         ],
     },
     TableInfo {

@@ -1,0 +1,124 @@
+//! Files of results, which appear whole or not at all.
+
+use super::columns::{self, TableInfo};
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Files that get their names when all of them are written: a disk that is full leaves those of before, and no halves.
+pub(super) struct Whole<'a> {
+    directory: &'a Path,
+    names: Vec<String>,
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn new(directory: &'a Path) -> Self {
+        Self {
+            directory,
+            names: Vec::new(),
+        }
+    }
+
+    /// Where a file is until all are written.
+    fn unfinished(&self, name: &str) -> PathBuf {
+        self.directory.join(format!(".{name}.part"))
+    }
+
+    /// Writes one more.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.names.push(name.into());
+        let mut out = BufWriter::new(File::create(self.unfinished(name))?);
+        write(&mut out)?;
+        out.flush()
+    }
+
+    /// Gives the files their names. If results stand there already, those of their tables that these do not have go.
+    pub(super) fn keep(mut self) -> io::Result<()> {
+        let written = std::mem::take(&mut self.names);
+        let mut heads = ["run.json", "results.json"].iter();
+        let used = heads.any(|name| self.directory.join(name).exists());
+        for name in &written {
+            std::fs::rename(self.unfinished(name), self.directory.join(name))?;
+        }
+        let tables = columns::tables().map(TableInfo::flat_name);
+        let tables = tables.flat_map(|name| [format!("{name}.csv"), format!("{name}.jsonl")]);
+        let ours = tables.chain(["run.json".into(), "results.json".into()]);
+        for name in ours.filter(|name| used && !written.contains(name)) {
+            match std::fs::remove_file(self.directory.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Whole<'_> {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // It may not have been made.
+            let _ = std::fs::remove_file(self.unfinished(name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(directory).expect("a directory");
+        let name = |entry: io::Result<std::fs::DirEntry>| {
+            let entry = entry.expect("readable");
+            entry.file_name().into_string().expect("plain")
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn results_replace_those_of_before_as_a_whole_and_leave_other_files_alone() {
+        let path = std::env::temp_dir().join(format!("aerostat-whole-{}", std::process::id()));
+        std::fs::create_dir(&path).expect("a directory");
+        let path = path.as_path();
+        let write = |files: &[&str], text: &'static str| {
+            let mut whole = Whole::new(path);
+            for name in files {
+                whole.add(name, |out| out.write_all(text.as_bytes()))?;
+            }
+            whole.keep()
+        };
+        std::fs::write(path.join("vcs.csv"), "mine").expect("written");
+        std::fs::write(path.join("notes.csv"), "mine").expect("written");
+        // What stands there may be the user's: no results do.
+        write(&["flows.csv", "queues.csv", "run.json"], "1").expect("written");
+        let all = [
+            "flows.csv",
+            "notes.csv",
+            "queues.csv",
+            "run.json",
+            "vcs.csv",
+        ];
+        assert_eq!(names(path), all);
+        // The next run has no queues, and a table of the run before is not one of this.
+        write(&["flows.csv", "run.json"], "2").expect("written");
+        assert_eq!(names(path), ["flows.csv", "notes.csv", "run.json"]);
+        // One that fails leaves those of before.
+        let mut whole = Whole::new(path);
+        whole
+            .add("flows.csv", |out| out.write_all(b"3"))
+            .expect("written");
+        let full = whole.add("run.json", |_| Err(io::ErrorKind::StorageFull.into()));
+        assert!(full.is_err());
+        drop(whole);
+        assert_eq!(names(path), ["flows.csv", "notes.csv", "run.json"]);
+        let text = std::fs::read_to_string(path.join("flows.csv"));
+        assert_eq!(text.expect("readable"), "2");
+        std::fs::remove_dir_all(path).expect("removed");
+    }
+}
