@@ -147,7 +147,7 @@ fn help_tells_the_exit_codes_and_every_subcommand_has_help() {
 fn wrong_usage_is_2() {
     assert_eq!(run(&[]).code, 2);
     assert_eq!(run(&["fly"]).code, 2);
-    assert_eq!(run(&["inspect"]).code, 2);
+    assert_eq!(run(&["inspect", "--fly"]).code, 2);
     assert_eq!(run(&["trace", "--no-follow", "--data"]).code, 2);
     assert_eq!(run(&["down", "--all", "campus"]).code, 2);
     let missing = run(&["validate", "labs/nowhere.atm.yml"]);

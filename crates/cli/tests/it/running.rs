@@ -67,6 +67,11 @@ fn reply(request: &Request) -> Reply {
             }])))
         }
         Request::Graph => Reply::Answer(Answer::error("it draws nothing", "")),
+        // What the lab is asked to know whether it has a node of that name.
+        Request::Inspect { node, what } if what == "lab" => Reply::Answer(match node.as_deref() {
+            Some("nobody") => Answer::error("there is no node 'nobody'", "nodes: urku, sello"),
+            _ => Answer::Ok(json!([])),
+        }),
         Request::Inspect { what, .. } => {
             Reply::Answer(Answer::error(format!("no node has a {what}"), "try lec"))
         }
@@ -202,6 +207,9 @@ fn events_trace_and_capture() {
     );
     let (_, out, _) = labs.run(&["trace", "--story"]);
     assert!(out.contains("urku") && out.contains("sello"));
+    let (code, out, err) = labs.run(&["trace", "--story", "--node", "nobody", "--no-follow"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("no node 'nobody'"), "{err}");
     let (code, out, _) = labs.run(&["trace"]);
     assert_eq!(
         (code, out.as_str()),
