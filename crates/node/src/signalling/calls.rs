@@ -252,7 +252,31 @@ impl Signalling {
         if self.ask(request, now).is_err() {
             self.gone(id, Cause::TEMPORARY);
         }
+        self.hear_early(id);
         Ok(())
+    }
+
+    /// The called side can receive from its CONNECT on: the network carries cells of the caller as soon as it has the CONNECT, and
+    /// those of a connection with a contract go before CONNECT ACKNOWLEDGE at a port that has many of them. It sends only once that
+    /// message has come.
+    fn hear_early(&mut self, id: CallId) {
+        if let Some(call) = self.calls.get(&id)
+            && call.phase == Phase::Accepted
+            && let Some(vc) = call.vc
+        {
+            self.open(id, vc);
+        }
+    }
+
+    /// Takes the VC of a call into use, unless it is in use.
+    fn open(&mut self, id: CallId, vc: Vc) {
+        let Some(call) = self.calls.get_mut(&id).filter(|call| !call.open) else {
+            return;
+        };
+        (call.open, call.vc) = (true, Some(vc));
+        let Qos { tx, rx } = call.qos();
+        self.labels.insert(vc, id);
+        self.outputs.push_back(Output::OpenVc { vc, tx, rx });
     }
 
     pub(super) fn release(
@@ -304,8 +328,6 @@ impl Signalling {
         if call.info.multipoint && call.outgoing {
             call.parties.insert(FIRST_PARTY, Party::Active);
         }
-        call.open = true;
-        let qos = call.qos();
         let text = format!(
             "connection {} to {} open",
             vc,
@@ -316,12 +338,7 @@ impl Signalling {
             }
             .map_or_else(|| "an unknown caller".to_owned(), |a| a.to_string())
         );
-        self.labels.insert(vc, id);
-        self.outputs.push_back(Output::OpenVc {
-            vc,
-            tx: qos.tx,
-            rx: qos.rx,
-        });
+        self.open(id, vc);
         self.outputs.push_back(Output::Trace(
             Trace::detail("signalling.open", text).with("vc", vc),
         ));

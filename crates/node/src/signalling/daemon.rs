@@ -4,7 +4,7 @@ use super::{Config, Input, Limits, Output, Signalling, UserId};
 use aerostat_proto::sigd::{CallEvent, CallRequest, FromSigd, LinkInfo, Start, ToSigd, UserNo};
 use aerostat_proto::{AtmEvent, Cause, Duration, Instant, Machine, Refused};
 use aerostat_wire::{Qos, Vc};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Pause between two reports of the link.
 const REPORT: Duration = Duration::from_secs(1);
@@ -36,8 +36,8 @@ pub enum SigdOutput {
 pub struct Sigd {
     manager: Option<Signalling>,
     users: BTreeSet<UserId>,
-    /// The VC that was opened last; whose it is comes next.
-    opened: Option<(Vc, Qos)>,
+    /// VCs that are open, of calls whose users have not heard yet that they are up.
+    opened: BTreeMap<Vc, Qos>,
     /// What was told of the link last, and when it may be told again.
     told: LinkInfo,
     up: bool,
@@ -173,7 +173,9 @@ impl Sigd {
                 Output::Send { vc, sdu } if vc == Vc::SIGNALLING => {
                     said.push(FromSigd::Signalling(sdu));
                 }
-                Output::OpenVc { vc, tx, rx } => self.opened = Some((vc, Qos { tx, rx })),
+                Output::OpenVc { vc, tx, rx } => {
+                    self.opened.insert(vc, Qos { tx, rx });
+                }
                 Output::Event(user, event) => {
                     let user = UserNo(user.0);
                     if let Some(event) = event_of(event, &mut self.opened) {
@@ -182,7 +184,10 @@ impl Sigd {
                 }
                 Output::Trace(trace) => said.push(FromSigd::Trace(trace)),
                 // Data and permanent connections are the lab's process'; it closes VCs with what uses them.
-                Output::Send { .. } | Output::CloseVc { .. } | Output::Sigd(_) => {}
+                Output::CloseVc { vc } => {
+                    self.opened.remove(&vc);
+                }
+                Output::Send { .. } | Output::Sigd(_) => {}
             }
         }
         // Up comes before what it makes possible, down before what it ends.
@@ -258,7 +263,7 @@ impl Machine for Sigd {
 }
 
 /// An event on its way to the host; the link's own goes another way.
-fn event_of(event: AtmEvent<'_>, opened: &mut Option<(Vc, Qos)>) -> Option<CallEvent> {
+fn event_of(event: AtmEvent<'_>, opened: &mut BTreeMap<Vc, Qos>) -> Option<CallEvent> {
     Some(match event {
         AtmEvent::Incoming {
             conn,
@@ -276,7 +281,7 @@ fn event_of(event: AtmEvent<'_>, opened: &mut Option<(Vc, Qos)>) -> Option<CallE
             multipoint,
         },
         AtmEvent::Connected { conn, vc } => {
-            let (_, qos) = opened.take().filter(|(of, _)| *of == vc)?;
+            let qos = opened.remove(&vc)?;
             CallEvent::Connected { conn, vc, qos }
         }
         AtmEvent::Released { conn, cause } => CallEvent::Released { conn, cause },

@@ -303,12 +303,13 @@ impl Signalling {
         self.next_conn = first_incoming % ConnId::INCOMING;
         self
     }
-    /// Who receives what comes in on `vc`; nobody before the connection is up.
+    /// Who receives what comes in on `vc`; nobody before the call is answered. What a called user gets before it hears that the
+    /// connection is up comes from a caller who knows that already.
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
         let call = self.calls.get(self.labels.get(&vc)?)?;
         match call.phase {
-            Phase::Connected => call.owner,
+            Phase::Connected | Phase::Accepted => call.owner,
             _ => None,
         }
     }

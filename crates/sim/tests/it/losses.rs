@@ -511,3 +511,25 @@ fn a_permanent_connection_has_its_books_while_pdus_are_under_way() {
     // 50 ms of the line.
     assert!((49..=53).contains(&books.under_way), "{books:?}");
 }
+
+/// Three calls to a host with a slow port: cells with a contract go before CONNECT ACKNOWLEDGE there. An echo has to wait for it.
+const CALLED: &str = "
+switches: { s1: {} }
+clip: { n: { subnet: 10.0.0.0/24, server: b } }
+hosts:
+  a: { on: s1, elan: n, ip: 10.0.0.1, sockets: [{ name: w, call: b, size: 4096, pdus: 100, rate: 100pps, start: 1s, qos: \"cbr:max_pcr=10000\" }] }
+  b: { on: s1, elan: n, ip: 10.0.0.2, link: { rate: 25.6 }, sockets: [{ name: r, listen: sink }, { name: e, listen: echo, selector: e1 }] }
+  c: { on: s1, elan: n, ip: 10.0.0.3, sockets: [{ name: x, call: b, size: 48, pdus: 1, rate: 1pps, start: 1s }, { name: y, call: b, selector: e1, size: 40, pdus: 1, rate: 1pps, start: 1s, hold: 1s, qos: \"cbr:max_pcr=10000\" }] }
+until: 5s
+";
+
+#[test]
+fn cells_that_overtake_connect_acknowledge_are_received() {
+    for start in ["1s", "1000010us", "1000020us", "1000050us"] {
+        let (_, report) = run(&CALLED.replace("1pps, start: 1s", &format!("1pps, start: {start}")));
+        for books in &report.dialogues {
+            assert_eq!(books.delivered, Some(books.offered), "{start}: {books:?}");
+        }
+        assert!(!report.dialogues.is_empty());
+    }
+}

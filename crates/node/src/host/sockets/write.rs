@@ -1,7 +1,7 @@
 //! How a program writes: one PDU at a time, with an answer of the adapter to each.
 
 use super::{BURST, ECHO_OCTETS, ECHO_PDUS, REST};
-use super::{Output, Record, Role, Sending, Sockets, Sum, pattern, refusal};
+use super::{Output, Record, Role, Sending, Sockets, State, Sum, pattern, refusal};
 use crate::atm::Written;
 use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::Vc;
@@ -56,6 +56,8 @@ impl Record {
     pub(super) fn wake(&self) -> Option<Instant> {
         let writer = &self.writer;
         match writer.stand {
+            // PDUs of a caller may come before CONNECT ACKNOWLEDGE; none goes back before.
+            _ if self.state != State::Open => None,
             Stand::Idle if !writer.echo.is_empty() => Some(writer.rest),
             Stand::Idle => self.next.map(|at| at.max(writer.rest)),
             Stand::Asked(_) | Stand::Blocked(_) | Stand::Flushing => None,
