@@ -134,6 +134,16 @@ impl Segment {
         self.learned.insert(source, now).is_none()
     }
 
+    /// True if a frame of the segment is for the host that bridges, `own`, or for another station here.
+    fn stays(&self, frame: &[u8], own: MacAddr) -> bool {
+        address(frame, 0).is_some_and(|to| {
+            let mut here = self.hosts.iter();
+            to == own
+                || self.learned.contains_key(&to)
+                || here.any(|host| MacAddr(host.stack.config().mac) == to)
+        })
+    }
+
     /// True if the address was on this side until now.
     fn forget(&mut self, mac: Option<MacAddr>) -> bool {
         mac.is_some_and(|mac| self.learned.remove(&mac).is_some())
@@ -284,6 +294,23 @@ impl Host {
     fn hear(&mut self, from: From, frame: Vec<u8>, now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
+        };
+        let from = match from {
+            // It stays here, so that its way is known, and its sender comes first in the books.
+            From::Host(sender, Some(sample))
+                if self
+                    .interfaces
+                    .first()
+                    .is_some_and(|itf| segment.stays(&frame, itf.mac)) =>
+            {
+                let sample = Sample {
+                    path: Path::Lane,
+                    ..sample
+                };
+                self.out.push_back(HostOutput::Sample(sample));
+                From::Host(sender, None)
+            }
+            from => from,
         };
         for (n, host) in segment.hosts.iter_mut().enumerate() {
             if matches!(from, From::Host(sender, _) if sender == n) {

@@ -533,3 +533,23 @@ fn cells_that_overtake_connect_acknowledge_are_received() {
         assert!(!report.dialogues.is_empty());
     }
 }
+
+#[test]
+fn a_flow_that_stays_on_a_segment_counts_once() {
+    let text = "
+switches: { s1: {} }
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  pc: { on: s1, elan: a, ip: 10.1.0.10, bridge: { phone: 10.1.0.50, phone2: 10.1.0.51 } }
+traffic:
+  - { name: up, from: phone, to: pc, kind: udp, rate: 450pps, size: 24, start: 2s, duration: 2s }
+  - { name: down, from: pc, to: phone, kind: udp, rate: 450pps, size: 24, start: 2s, duration: 2s }
+  - { name: along, from: phone2, to: phone, kind: udp, rate: 450pps, size: 24, start: 2s, duration: 2s }
+  - { name: echo, from: phone2, to: pc, kind: ping, rate: 10pps, size: 24, start: 2s, duration: 2s }
+";
+    for (flow, packets) in [(0, 900), (1, 900), (2, 900), (3, 20)] {
+        let books = books(text, flow);
+        assert_eq!(books.offered, packets, "{flow}");
+        assert_eq!(books.delivered, packets, "{flow}");
+    }
+}
