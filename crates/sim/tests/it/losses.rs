@@ -553,3 +553,25 @@ traffic:
         assert_eq!(books.delivered, packets, "{flow}");
     }
 }
+
+#[test]
+fn a_packet_that_came_by_a_shortcut_is_under_way_while_a_router_forwards_it() {
+    // Slow enough that a packet is inside the router most of the time.
+    let text = "
+switches: { s1: {} }
+lane: { on: s1, elans: { b: { subnet: 10.2.0.0/24 } } }
+mpoa: false
+clip: { c: { subnet: 10.3.0.0/24, server: r1, nhrp: true } }
+routers: { r1: { on: s1, elans: { b: 10.2.0.1, c: 10.3.0.1 }, forwarding: 5Mbps } }
+hosts:
+  h1: { on: s1, elan: b, ip: 10.2.0.11 }
+  h2: { on: s1, elan: c, ip: 10.3.0.12 }
+traffic: [{ from: h2, to: h1, kind: udp, rate: 450pps, size: 1000, start: 3s, duration: 2s }]
+";
+    let mut waiting = 0;
+    for until in ["4000ms", "4003ms", "4005ms", "4007ms"] {
+        let books = books(&format!("{text}until: {until}\n"), 0);
+        waiting += books.under_way;
+    }
+    assert!(waiting > 0, "the router was empty each time");
+}

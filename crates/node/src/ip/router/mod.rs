@@ -343,7 +343,8 @@ impl Router {
     pub fn held(&self) -> impl Iterator<Item = &[u8]> {
         let waiting = self.ports.iter().flat_map(|port| port.neighbours.held());
         let jobs = self.engine.jobs().chain(waiting);
-        jobs.map(|job| job.frame.as_slice())
+        // Room for an Ethernet header is in front; what came by a shortcut or over ATM has no header in it.
+        jobs.filter_map(|job| job.frame.get(ETHERNET_HEADER..))
     }
 
     /// The next packet that was dropped, or its head.
