@@ -1,5 +1,6 @@
 //! How the command ends.
 
+use aerostat_lab::printable;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -105,9 +106,13 @@ pub(crate) fn complain(failure: &Failure) {
     } else {
         ("", "")
     };
-    let _ = writeln!(err, "{on}error:{off} {}", failure.message.trim_end());
+    let _ = writeln!(
+        err,
+        "{on}error:{off} {}",
+        printable::lines(failure.message.trim_end())
+    );
     if let Some(hint) = &failure.hint {
-        let _ = writeln!(err, "  hint: {hint}");
+        let _ = writeln!(err, "  hint: {}", printable::lines(hint));
     }
     if failure.exit == Exit::Privilege {
         let _ = writeln!(
@@ -122,8 +127,10 @@ fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// One line of talk for people, on standard error.
+/// One line of talk for people, on standard error. Whatever it repeats of a lab file, a terminal does not obey it.
 pub(crate) fn say(text: impl fmt::Display) {
+    let text = text.to_string();
+    let text = printable::lines(&text);
     // Nobody may be listening any more; that is no reason to stop the work.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -1,6 +1,7 @@
 //! Data for standard output: a table for people, JSON or CSV for programs.
 
 use crate::exit::Failure;
+use aerostat_lab::printable;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde::{Deserialize, Serialize};
@@ -139,7 +140,11 @@ fn render(rows: &Rows, layout: Layout) -> String {
     };
     let shown = |row: &[Value]| -> Vec<String> {
         let values = choice.shown.iter().filter_map(|&at| row.get(at));
-        values.map(plain).collect()
+        let values = values.map(plain);
+        // Two lines in a cell are as good as one; a terminal's controls are not.
+        values
+            .map(|text| printable::lines(&text).into_owned())
+            .collect()
     };
     let header = choice
         .shown

@@ -2,7 +2,13 @@
 //!
 //! Checks go on after a mistake wherever they can, so that one reading shows all of them.
 
+use crate::printable;
 use std::fmt::{self, Write as _};
+
+/// Characters of a line that a finding shows, around its place.
+const SHOWN: usize = 160;
+/// Findings that are shown; of more there is a count. Errors come before warnings then.
+const MOST: usize = 50;
 
 /// A stretch of one source: octets `start..end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,17 +125,29 @@ impl Diagnostics {
         let marked = text[start..floor_boundary(text, at.end.max(start))]
             .lines()
             .next()
-            .map_or(0, |first| first.trim_end().chars().count());
-        let width = marked.max(1);
+            .unwrap_or("")
+            .trim_end();
+        // Of a long line what is around the place.
+        let skipped = match column - 1 {
+            _ if content.chars().count() <= SHOWN => 0,
+            before => before.saturating_sub(SHOWN / 2),
+        };
+        let before: String = content.chars().take(column - 1).skip(skipped).collect();
+        let from_here: String = content.chars().skip(column - 1).collect();
+        let rest = printable::start(&from_here, SHOWN - before.chars().count());
+        let dots = if skipped > 0 { "..." } else { "" };
+        let marked: String = (marked.chars()).take(rest.chars().count().max(1)).collect();
+        let width = printable::lines(&marked).chars().count().max(1);
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
         // Tabs stay tabs in the row of carets, so that the columns agree on any terminal.
-        let lead: String = content
-            .chars()
-            .take(column - 1)
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        writeln!(f, " {number} | {content}")?;
+        let tab = |c: char| if c == '\t' { '\t' } else { ' ' };
+        let (before, rest) = (
+            format!("{dots}{}", printable::lines(&before)),
+            printable::lines(&rest),
+        );
+        let lead: String = before.chars().map(tab).collect();
+        writeln!(f, " {number} | {before}{rest}")?;
         writeln!(f, " {gutter} | {lead}{}", "^".repeat(width))
     }
 }
@@ -166,28 +184,52 @@ impl Diagnostic {
 }
 
 impl fmt::Display for Diagnostics {
-    /// Every finding with its place, the line and a caret; then a count.
+    /// Every finding with its place, the line and a caret. Of very many the first ones, errors before warnings, and a count.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors = self.count(Severity::Error);
+        let mut room = [MOST, MOST.saturating_sub(errors)];
         for finding in &self.list {
-            let (name, line, column) = self.locate(finding.at);
-            let what = match finding.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
+            let room = match finding.severity {
+                Severity::Error => &mut room[0],
+                Severity::Warning => &mut room[1],
             };
-            let mut place = name.to_owned();
-            // An option of the command line has one line only: its text says where.
-            if finding.at.source == 0 {
-                write!(place, ":{line}:{column}")?;
+            if *room > 0 {
+                *room -= 1;
+                self.show(f, finding)?;
             }
-            writeln!(f, "{place}: {what}: {}", finding.message)?;
-            self.quote(f, finding.at)?;
-            if let Some((at, why)) = &finding.see {
-                let (name, line, column) = self.locate(*at);
-                writeln!(f, " = see {name}:{line}:{column}: {why}")?;
-            }
-            if let Some(hint) = &finding.hint {
-                writeln!(f, " = help: {hint}")?;
-            }
+        }
+        match self.list.len().saturating_sub(MOST) {
+            0 => Ok(()),
+            more => writeln!(
+                f,
+                "... and {more} more; the first {MOST} are shown, errors first"
+            ),
+        }
+    }
+}
+
+impl Diagnostics {
+    fn show(&self, f: &mut fmt::Formatter<'_>, finding: &Diagnostic) -> fmt::Result {
+        let (name, line, column) = self.locate(finding.at);
+        let what = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let mut place = printable::start(&printable::line(name), SHOWN).into_owned();
+        // An option of the command line has one line only: its text says where.
+        if finding.at.source == 0 {
+            place = printable::line(name).into_owned();
+            write!(place, ":{line}:{column}")?;
+        }
+        writeln!(f, "{place}: {what}: {}", printable::line(&finding.message))?;
+        self.quote(f, finding.at)?;
+        if let Some((at, why)) = &finding.see {
+            let (name, line, column) = self.locate(*at);
+            let (name, why) = (printable::line(name), printable::line(why));
+            writeln!(f, " = see {name}:{line}:{column}: {why}")?;
+        }
+        if let Some(hint) = &finding.hint {
+            writeln!(f, " = help: {}", printable::line(hint))?;
         }
         Ok(())
     }
@@ -241,6 +283,56 @@ mod tests {
         assert_eq!(nearest("sl1010", &known), Some("ls1010"));
         assert_eq!(nearest("catalyst", &known), None);
         assert_eq!(nearest("B", &["a", "b"]), Some("b"));
+    }
+
+    #[test]
+    fn a_file_cannot_write_to_the_terminal_by_way_of_its_errors() {
+        let text = "name: \x1b[31mx\u{202e}\x07y\n";
+        let mut d = Diagnostics::new("e\x1b]0;t\x07\n.yml", text);
+        let (source, start, end) = (0, 6, text.len() - 1);
+        d.error(Span { source, start, end }, "'\x1b[31m\n': no")
+            .hint("\x08");
+        let said = d.to_string();
+        assert!(
+            !said.contains(|c| c != '\n' && printable::is_hidden(c)),
+            "{said:?}"
+        );
+        assert_eq!(said.lines().count(), 4, "{said}");
+        assert!(said.contains(r"'\u{1b}[31m\n': no"), "{said}");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_the_place() {
+        let text = format!("a: [{}!{}]", "x, ".repeat(700), "y, ".repeat(700));
+        let start = text.find('!').unwrap();
+        let mut d = Diagnostics::new("x", &text);
+        let (source, end) = (0, start + 1);
+        d.error(Span { source, start, end }, "no");
+        let said = d.to_string();
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines.iter().all(|line| line.len() < 2 * SHOWN), "{said}");
+        assert_eq!(lines[1].find('!'), lines[2].find('^'), "{said}");
+    }
+
+    #[test]
+    fn of_thousands_of_findings_the_errors_come_first_and_the_rest_is_a_count() {
+        let mut d = Diagnostics::new("x", &"a\n".repeat(2000));
+        for n in 0..2000 {
+            let (source, start, end) = (0, 2 * n, 2 * n + 1);
+            let at = Span { source, start, end };
+            if n < 1990 {
+                d.warning(at, "hm");
+            } else {
+                d.error(at, "no");
+            }
+        }
+        let said = d.to_string();
+        assert_eq!(said.matches(": error: no").count(), 10);
+        assert_eq!(said.matches(": warning: hm").count(), 40);
+        assert!(
+            said.ends_with("... and 1950 more; the first 50 are shown, errors first\n"),
+            "{said}"
+        );
     }
 
     #[test]

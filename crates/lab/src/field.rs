@@ -3,9 +3,13 @@
 //! A reader reports every mistake in its part of the tree and returns `None` if there was one.
 
 use crate::diag::{Diagnostics, Span};
+use crate::printable::{self, start};
 use crate::tree::{Key, Tree, Value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
+
+/// Characters of a wrong value that its message repeats.
+const QUOTED: usize = 60;
 
 /// Can be read from a node of the tree.
 pub(crate) trait FromTree: Sized {
@@ -62,7 +66,7 @@ impl<T: FromText> FromTree for At<T> {
         match T::from_text(text) {
             Ok(value) => Some(Self { value, at: tree.at }),
             Err(expected) => {
-                d.error(tree.at, format!("'{text}': {expected}"));
+                d.error(tree.at, format!("'{}': {expected}", start(text, QUOTED)));
                 None
             }
         }
@@ -99,8 +103,16 @@ impl FromText for u64 {
 }
 
 impl FromText for String {
+    /// Lines of text are all right; what a terminal would obey is not.
     fn from_text(text: &str) -> Result<Self, String> {
-        Ok(text.to_owned())
+        let wrong = |c: &char| printable::is_hidden(*c) && !matches!(c, '\n' | '\t' | '\0');
+        match text.chars().find(wrong) {
+            None => Ok(text.to_owned()),
+            Some(c) => Err(format!(
+                "the character {} is not allowed: a terminal would obey it, or nobody would see it",
+                c.escape_unicode()
+            )),
+        }
     }
 }
 
@@ -150,7 +162,8 @@ impl<K: FromText, V: FromTree> FromTree for Table<K, V> {
                 let parsed = match K::from_text(&key.text) {
                     Ok(value) => Some(At { value, at: key.at }),
                     Err(expected) => {
-                        d.error(key.at, format!("'{}': {expected}", key.text));
+                        let text = start(&key.text, QUOTED);
+                        d.error(key.at, format!("'{text}': {expected}"));
                         None
                     }
                 };
@@ -245,7 +258,7 @@ impl<'a> Fields<'a> {
                     entries.push((now, value));
                 }
                 None => {
-                    d.error(key.at, format!("unknown key '{text}'"))
+                    d.error(key.at, format!("unknown key '{}'", start(text, QUOTED)))
                         .suggest(text, known.iter().copied());
                 }
             }

@@ -22,6 +22,7 @@ pub mod model;
 mod overrides;
 pub mod picture;
 pub mod plan;
+pub mod printable;
 pub mod report;
 mod resolve;
 pub mod routing;

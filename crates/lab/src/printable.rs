@@ -1,0 +1,73 @@
+//! Text of other people's files on a terminal.
+//!
+//! A lab file may come from anybody, and so may the names and values in it that messages repeat. Control characters
+//! would move the cursor, change colours or the window's title; characters that turn the direction of writing, or that nobody sees,
+//! would show something else than what stands there. Both are shown as escapes.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// True for a character that must not reach a terminal: controls, and format characters of Unicode (category Cf) that steer
+/// the direction of writing or have no width.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text in one line: what must not reach a terminal is written as an escape (`\n`, `\t`, `\u{1b}`).
+#[must_use]
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, &[])
+}
+
+/// The same, but line ends and tabs stay.
+#[must_use]
+pub fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, &['\n', '\t'])
+}
+
+fn escaped<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
+    let bad = |c: char| is_hidden(c) && !kept.contains(&c);
+    if !text.contains(bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        // A string takes everything.
+        let _ = match c {
+            _ if !bad(c) => write!(out, "{c}"),
+            '\n' | '\r' | '\t' => write!(out, "{}", c.escape_default()),
+            _ => write!(out, "{}", c.escape_unicode()),
+        };
+    }
+    Cow::Owned(out)
+}
+
+/// The first `most` characters of a text, with a mark if it has more.
+pub(crate) fn start(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((cut, _)) => Cow::Owned(format!("{}...", &text[..cut])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_instead() {
+        assert_eq!(line("a\x1b[31mb\x07"), "a\\u{1b}[31mb\\u{7}");
+        assert_eq!(line("\u{202e}x\u{9b}2J\r\n"), "\\u{202e}x\\u{9b}2J\\r\\n");
+        assert_eq!(lines("a\n\tb\x08"), "a\n\tb\\u{8}");
+        // Letters of all scripts are no danger.
+        for text in ["é", "ö 東京", "עברית", "1 µs"] {
+            assert!(matches!(line(text), Cow::Borrowed(_)), "{text}");
+        }
+        assert_eq!(start("äbc", 2), "äb...");
+        assert_eq!(start("äbc", 3), "äbc");
+    }
+}
