@@ -138,12 +138,26 @@ fn places(lab: &Lab, path: &PathReport) -> Option<String> {
 pub(crate) fn warnings(report: &RunReport, lab: &Lab) -> Vec<String> {
     let joined = report.not_joined.iter();
     let joined = joined.map(|node| format!("{node} has not joined its network"));
+    let joined = first_of(joined.collect(), "hosts have not joined their networks");
     let due = |flow: &&FlowReport| !report.not_due.contains(&flow.flow.0);
     let flows = report.flows.iter().filter(due).filter_map(|flow| {
         let started = !report.not_started.contains(&flow.flow.0);
         lab.complaint(flow, started)
     });
-    joined.chain(flows).chain(idle_entries(report)).collect()
+    let flows = first_of(flows.collect(), "flows have such warnings");
+    let idle = first_of(idle_entries(report).collect(), "such entries");
+    [joined, flows, idle].concat()
+}
+
+/// Of many warnings of one kind the first ones, and how many more there are: `... and 42 more {what}`.
+fn first_of(mut all: Vec<String>, what: &str) -> Vec<String> {
+    const SHOWN: usize = 20;
+    let more = all.len().saturating_sub(SHOWN);
+    if more > 0 {
+        all.truncate(SHOWN);
+        all.push(format!("... and {more} more {what}"));
+    }
+    all
 }
 
 /// QoS entries of MPOA clients that no packet has fitted.
@@ -254,5 +268,16 @@ mod tests {
         ] {
             assert_eq!(significant(mbps, 2).to_string(), shown);
         }
+    }
+
+    #[test]
+    fn thousands_of_warnings_of_one_kind_are_a_few_and_a_count() {
+        let all = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(first_of(all(20), "x"), all(20));
+        let shown = first_of(all(7952), "hosts");
+        assert_eq!(
+            (shown.len(), shown[20].as_str()),
+            (21, "... and 7932 more hosts")
+        );
     }
 }
