@@ -110,6 +110,19 @@ fn end(switch: &Switch, text: &str, path: bool) -> Result<(PortNo, Vc), Answer> 
     let vpi = number();
     let vci = if path { Some(0) } else { number() };
     let (Some(vpi), Some(vci), None) = (vpi, vci, parts.next()) else {
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+        let numbers = text.split('.').skip(1);
+        let (right, large) = numbers.fold((0, None), |(count, large), part| {
+            let number = part.parse::<u16>().ok();
+            let large = large.or_else(|| (digits(part) && number.is_none()).then_some(part));
+            (count + usize::from(digits(part)), large)
+        });
+        if let Some(number) = large.filter(|_| right == if path { 1 } else { 2 }) {
+            return Err(Answer::error(
+                format!("'{text}': {number} is too large: VPIs go to 255, VCIs to 65535"),
+                "",
+            ));
+        }
         let form = if path { "PORT.VPI" } else { "PORT.VPI.VCI" };
         return Err(Answer::error(
             format!("'{text}': expected {form}"),

@@ -3,14 +3,19 @@
 use super::inspect::understood;
 use crate::args::{PvcArgs, PvcCommand};
 use crate::client;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, Rows};
 use aerostat_live::control::Request;
+use aerostat_wire::Qos;
 
 /// Sets up, takes down or lists; what it concerns is shown in one and the same form.
 pub(crate) fn run(args: &PvcArgs) -> Outcome {
     let (which, output, request) = match &args.command {
         PvcCommand::Add(add) => {
+            if let Err(error) = add.qos.parse::<Qos>() {
+                let text = format!("--qos {}: {error}", add.qos);
+                return Err(Failure::usage(text).hint("for example --qos cbr:max_pcr=2000"));
+            }
             let request = Request::PvcAdd {
                 node: add.switch.clone(),
                 ends: [add.a.clone(), add.b.clone()],

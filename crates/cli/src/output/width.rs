@@ -99,6 +99,11 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
             "next_hop",
         ],
     ),
+    // Permanent connections: what is lost matters most.
+    (
+        "cells_b",
+        &["path", "police_b", "police_a", "police", "qos_b", "qos"],
+    ),
     // Frames of an interface over LANE and over shortcuts.
     ("shortcut_out_frames", &["mtu_octets", "mac", "up"]),
 ];

@@ -80,10 +80,17 @@ impl fmt::Display for PermanentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPort(port) => write!(f, "there is no port {port}"),
-            Self::Label(port, vc) => write!(
-                f,
-                "{vc} is in use at port {port}, or none of the labels for users"
-            ),
+            Self::Label(_, vc) if vc.vpi > 255 => write!(f, "{vc}: VPIs go to 255"),
+            // A path has VCI 0.
+            Self::Label(_, vc)
+                if vc.vci < Vc::FIRST_USER_VCI && (vc.vci, vc.vpi.min(1)) != (0, 1) =>
+            {
+                write!(
+                    f,
+                    "{vc} is reserved: labels for users begin at VCI 32, paths at VPI 1"
+                )
+            }
+            Self::Label(port, vc) => write!(f, "{vc} is in use at port {port}"),
             Self::Rate(port) => write!(f, "port {port} has not that much bandwidth left"),
             Self::Full => f.write_str("a port has no more queues"),
         }
