@@ -286,11 +286,15 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
         stream.set_write_timeout(Some(SHORT_WORD))?;
         let mut lines = BufReader::new(stream);
         for _ in 0..SHORT_REQUESTS {
-            let mut line = String::new();
-            if (&mut lines).take(MAX_REQUEST).read_line(&mut line)? == 0 {
+            let mut line = Vec::new();
+            if (&mut lines)
+                .take(MAX_REQUEST)
+                .read_until(b'\n', &mut line)?
+                == 0
+            {
                 return Ok(());
             }
-            let request = match serde_json::from_str(&line) {
+            let request = match serde_json::from_slice(&line) {
                 Ok(request) if is_short(&request) => request,
                 _ => {
                     let text = format!(
@@ -322,8 +326,8 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
         stream.set_write_timeout(Some(READING))?;
         let mut lines = BufReader::new(stream);
         loop {
-            let mut line = String::new();
-            match (&mut lines).take(MAX_REQUEST).read_line(&mut line) {
+            let mut line = Vec::new();
+            match (&mut lines).take(MAX_REQUEST).read_until(b'\n', &mut line) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
                 Err(error) => {
@@ -332,7 +336,7 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
                     return Err(error);
                 }
             }
-            let request = match serde_json::from_str(&line) {
+            let request = match serde_json::from_slice(&line) {
                 Ok(request) => request,
                 Err(error) => {
                     let answer = Answer::error(format!("bad request: {error}"), "");

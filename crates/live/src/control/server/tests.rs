@@ -125,3 +125,18 @@ fn with_all_places_taken_by_streams_the_lab_can_still_be_stopped() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn a_request_that_is_no_text_is_answered_and_the_connection_goes_on() {
+    let lab = Lab::new("no-text");
+    let mut client = lab.client();
+    client.say(b"\xff\xfe\"\n").unwrap();
+    let (answer, _) = client.ask(&Request::Status).unwrap();
+    let Answer::Error { message, .. } = answer else {
+        panic!("{answer:?}");
+    };
+    assert!(message.starts_with("bad request"), "{message}");
+    // The answer to the question itself.
+    let (answer, _) = client.ask(&Request::Status).unwrap();
+    assert!(matches!(answer, Answer::Ok(_)), "{answer:?}");
+}
