@@ -508,6 +508,9 @@ pub(crate) struct EventsArgs {
     /// Go on until interrupted
     #[arg(short, long)]
     pub(crate) follow: bool,
+    /// Show what has happened so far and return: so it is without --follow, too
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) no_follow: bool,
     #[command(flatten)]
     pub(crate) which: RunningLab,
 }

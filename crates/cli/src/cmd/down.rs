@@ -9,6 +9,7 @@ use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::force::{self, Ended};
 use aerostat_live::runtime_dir::{self, LabState};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -22,16 +23,15 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
     write::check(&args.results)?;
     aerostat_live::mount::sweep();
     let labs = wanted(args)?;
-    if let [lab] = &labs[..] {
-        return stop(lab, args);
-    }
-    // A lab that cannot be stopped is no reason to leave the others running.
+    // A lab that cannot be stopped, or does not run, is no reason to leave the others running.
     let mut worst = Exit::Ok;
-    for lab in &labs {
-        let ended = stop(lab, args).unwrap_or_else(|failure| {
-            exit::complain(&failure);
-            failure.exit
-        });
+    for lab in labs {
+        let ended = lab
+            .and_then(|lab| stop(&lab, args))
+            .unwrap_or_else(|failure| {
+                exit::complain(&failure);
+                failure.exit
+            });
         if worst == Exit::Ok || ended == Exit::Failed {
             worst = ended;
         }
@@ -39,23 +39,26 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
     Ok(worst)
 }
 
-fn wanted(args: &DownArgs) -> Result<Vec<LabState>, Failure> {
+/// The labs that are meant, each once, and the names of which none runs.
+fn wanted(args: &DownArgs) -> Result<Vec<Result<LabState, Failure>>, Failure> {
     if args.all {
         let labs = runtime_dir::running();
         if labs.is_empty() {
             return Err(Failure::new(Exit::NotRunning, "no lab is running"));
         }
-        return Ok(labs);
+        return Ok(labs.into_iter().map(Ok).collect());
     }
     if args.labs.is_empty() {
-        return client::choose(&args.which).map(|lab| vec![lab]);
+        return client::choose(&args.which).map(|lab| vec![Ok(lab)]);
     }
-    let named = args.labs.iter().map(|name| {
+    let mut seen = BTreeSet::new();
+    let once = args.labs.iter().filter(|name| seen.insert(*name));
+    let named = once.map(|name| {
         client::choose(&RunningLab {
             lab: Some(name.clone()),
         })
     });
-    named.collect()
+    Ok(named.collect())
 }
 
 fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
