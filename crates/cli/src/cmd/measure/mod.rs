@@ -66,16 +66,22 @@ fn hosts(client: &mut Client) -> Result<Vec<Host>, Failure> {
 /// The one of this name.
 fn find<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
     hosts.iter().find(|host| host.name == name).ok_or_else(|| {
-        let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+        let able = hosts.iter().filter(|host| runs_programs(host));
+        let names: Vec<&str> = able.map(|host| host.name.as_str()).collect();
         Failure::failed(format!("there is no host '{name}'"))
             .hint(format!("hosts: {}", names.join(", ")))
     })
 }
 
+/// Embedded routers do not.
+fn runs_programs(host: &Host) -> bool {
+    host.what != "router" || host.is_kernel()
+}
+
 /// One that can run programs.
 fn runner<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
     let host = find(hosts, name)?;
-    if host.what == "router" && !host.is_kernel() {
+    if !runs_programs(host) {
         return Err(
             Failure::failed(format!("{name} is an embedded router: it runs no programs"))
                 .hint("name a host, or start the lab with kernel hosts"),
