@@ -117,6 +117,7 @@ fn status(driver: &Driver<'_>, now: Instant) -> Answer {
         "name": driver.lab.name,
         "ready": driver.ready,
         "waits_for": driver.missing,
+        "lacks": driver.keepers.missing(),
         "up_s": now.as_secs_f64(),
         "calls": driver.world.calls(),
         "kernel_nodes": driver.namespaces.len(),
@@ -160,7 +161,12 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
 /// What the lab's process may do, as the kernel says now.
 fn confinement(driver: &Driver<'_>) -> serde_json::Value {
     let mut table = Table::new("confinement", &["what", "in_force"]);
-    for (what, state) in driver.confinement.rows() {
+    let helper = driver.confinement.rows().into_iter();
+    let others = driver
+        .keepers
+        .rows()
+        .filter(|(what, _)| *what == "supervisor");
+    for (what, state) in helper.chain(others) {
         table.row(vec![what.to_owned().into(), state.into()]);
     }
     in_json(&driver.lab.name, &table)
@@ -185,7 +191,13 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
     let link = || {
         let links = &driver.lab.links;
         let found = links.iter().position(|link| link.name == target);
-        found.map(LinkId).ok_or_else(|| {
+        // A link out of the lab also by the name of what is at its far end.
+        let far = || {
+            let mut all = driver.lab.outside();
+            let far = all.find(|(id, ..)| driver.lab.node(*id).name == target);
+            far.map(|(_, _, model)| model.attachment.link)
+        };
+        found.map(LinkId).or_else(far).ok_or_else(|| {
             let names: Vec<_> = links.iter().map(|link| &*link.name).collect();
             let hint = format!("links: {}", names.join(", "));
             Answer::error(format!("there is no link '{target}'"), hint)
@@ -445,6 +457,10 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
         };
         return Err(Answer::error(format!("{name} is no kernel host"), hint));
     };
+    if let Some(gone) = driver.keepers.without_supervisor() {
+        let hint = "'aerostat down' and 'aerostat up' start the lab again";
+        return Err(Answer::error(gone, hint));
+    }
     let mut descriptors = processes.descriptors();
     descriptors.push(namespace.as_fd());
     let copies = descriptors

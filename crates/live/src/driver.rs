@@ -14,6 +14,7 @@ use crate::control::{self, Answer, Connections, Pending, Reply, Request};
 use crate::daemons::{self, Daemons};
 use crate::detach::Ties;
 use crate::helper::Helper;
+use crate::keepers::Keepers;
 use crate::namespace::NetNs;
 use crate::outside;
 use crate::programs::Commanded;
@@ -22,6 +23,7 @@ use crate::results::Results;
 use crate::routes::KernelRoutes;
 use crate::run::{Kernels, Notice, Report, UpError};
 use crate::runtime_dir::Claim;
+use crate::signals::Signals;
 use crate::stations::Stations;
 use crate::story::Story;
 use crate::supervisor::LabProcesses;
@@ -36,12 +38,9 @@ use aerostat_node::ip::offload::{VnetHeader, complete};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use rustix::fd::AsRawFd as _;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
@@ -55,6 +54,8 @@ const SPIN: Duration = Duration::from_micros(10);
 const LOOK: Duration = Duration::from_millis(20);
 /// How often it is said again what is waited for.
 const REMIND: Duration = Duration::from_secs(2);
+/// The pause doubles each time, up to this.
+const RARELY: Duration = Duration::from_secs(60);
 /// How long the release of calls may take.
 const RELEASE: Duration = Duration::from_secs(3);
 /// When the switches release what the ends of calls have not released until then.
@@ -72,6 +73,7 @@ const SIGNALS: Token = Token(2);
 const FIRST_TAP: usize = 3;
 const DAEMONS: Token = Token(usize::MAX - 1);
 const ROUTES: Token = Token(usize::MAX - 2);
+const KEEPERS: Token = Token(usize::MAX - 3);
 
 /// The story's words about a node.
 type Word = (NodeId, Trace);
@@ -133,7 +135,9 @@ pub(crate) struct Driver<'a> {
     waker: Arc<Waker>,
     /// What the lab file wants recorded.
     recorder: Option<Recorder>,
-    signals: UnixStream,
+    signals: Signals,
+    /// Processes that it depends on.
+    pub(crate) keepers: Keepers,
     pub(crate) story: Story,
     names: Names,
     results: Results<'a>,
@@ -148,7 +152,6 @@ pub(crate) struct Driver<'a> {
     stop_by: Option<Instant>,
     /// When the switches clear their calls; `None` if they have, or are not to.
     clear_at: Option<Instant>,
-    interrupts: usize,
 }
 
 impl<'a> Driver<'a> {
@@ -156,16 +159,15 @@ impl<'a> Driver<'a> {
         lab: &'a Lab,
         builder: &'a Builder<'a>,
         (kernels, mut daemons, helper): (Option<Kernels>, Option<Daemons>, Option<Arc<Helper>>),
-        (claim, needs): (&Claim, &Needs),
+        (claim, needs, signals): (&Claim, &Needs, Signals),
         epoch: Duration,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, UpError> {
         let poll = Poll::new()?;
         let alarm = Alarm::new()?;
         let registry = poll.registry();
         registry.register(&mut SourceFd(&alarm.raw_fd()), ALARM, Interest::READABLE)?;
-        let signals = signals()?;
         registry.register(
-            &mut SourceFd(&signals.as_raw_fd()),
+            &mut SourceFd(&signals.raw_fd()),
             SIGNALS,
             Interest::READABLE,
         )?;
@@ -198,20 +200,24 @@ impl<'a> Driver<'a> {
             let token = FIRST_TAP + taps.len() + links.len() * outside::Link::TOKENS;
             let at = lab.link(model.attachment.link);
             let link = outside::Link::new(node, &model.way, at.rate, registry, Token(token));
-            links.push(link.map_err(|e| outside::explained(&model.way, &at.name, &e))?);
+            let told = |e| UpError::Link(outside::explained(&model.way, &at.name, &e));
+            links.push(link.map_err(told)?);
         }
         if let Some(daemons) = &mut daemons {
             daemons.register(registry, DAEMONS)?;
         }
+        let (first, second) = (processes.as_ref(), helper.as_deref());
+        let keepers = Keepers::watch(first, second, registry, KEEPERS)?;
         let waker = Arc::new(Waker::new(registry, REQUESTS)?);
         let for_clients = Arc::clone(&waker);
         let wake = move || {
             let _ = for_clients.wake();
         };
-        let listener = control::listen(&claim.socket())?;
+        let socket = |error| UpError::Io("the lab's control socket".into(), error);
+        let listener = control::listen(&claim.socket()).map_err(socket)?;
         // All is open; no thread runs yet, and nothing of outside was read.
         let confinement = confine(needs).with(helper);
-        let (requests, connections) = control::serve(listener, wake)?;
+        let (requests, connections) = control::serve(listener, wake).map_err(socket)?;
         let clock = Clock::start();
         Ok(Self {
             lab,
@@ -239,6 +245,7 @@ impl<'a> Driver<'a> {
             waker,
             recorder: None,
             signals,
+            keepers,
             story: Story::default(),
             commanded: Commanded::default(),
             names: Names::new(lab),
@@ -251,7 +258,6 @@ impl<'a> Driver<'a> {
             stop_asked: false,
             stop_by: None,
             clear_at: None,
-            interrupts: 0,
         })
     }
 
@@ -284,7 +290,8 @@ impl<'a> Driver<'a> {
         self.world.start(self.clock.now());
         let mut buffer = vec![0; FRAME_BUFFER];
         let mut events = Events::with_capacity(256);
-        let (mut look_at, mut remind_at) = (Instant::ZERO, Instant::ZERO + LOOK * 10);
+        let mut look_at = Instant::ZERO;
+        let mut remind = (Instant::ZERO + LOOK * 10, REMIND);
         loop {
             let now = self.clock.now();
             let caught_up = self.world.step(now, STEP);
@@ -298,9 +305,8 @@ impl<'a> Driver<'a> {
             self.flush(now, tell);
             reading |= self.answer(now);
             self.others(now, tell);
-            if self.signals() {
-                self.stop_asked = true;
-            }
+            self.keepers(now, tell);
+            self.stop_asked |= self.signals.come() > 0;
             if self.stop_asked && self.stop_by.is_none() {
                 tell(Notice::Stopping(self.world.calls()));
                 self.found = Some(self.found_so_far(tell));
@@ -323,7 +329,7 @@ impl<'a> Driver<'a> {
                     }
                     return Ok(report);
                 }
-                self.look(now, &mut remind_at, tell);
+                self.look(now, &mut remind, tell);
                 if let Some(patience) = patience
                     && !self.ready
                     && self.stop_by.is_none()
@@ -378,6 +384,10 @@ impl<'a> Driver<'a> {
         for event in events.iter() {
             if let (DAEMONS, Some(daemons)) = (event.token(), &mut self.daemons) {
                 daemons.ready();
+                continue;
+            }
+            if event.token() == KEEPERS {
+                self.keepers.ready();
                 continue;
             }
             if event.token() == ROUTES {
@@ -544,7 +554,10 @@ impl<'a> Driver<'a> {
                 Output::Sample(_) | Output::Lost(..) | Output::Off(..) => {}
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
                 Output::Finished(node, app, result) => {
-                    let name = self.results.finished(app.0, result).unwrap_or("?");
+                    // Others were begun by a client, who is told by their report.
+                    let Some(name) = self.results.finished(app.0, result) else {
+                        continue;
+                    };
                     let text = format!("traffic {name} has ended");
                     let trace = Trace::milestone("traffic.ended", text).with("flow", name);
                     self.event(node, &trace, now, tell);
@@ -560,7 +573,11 @@ impl<'a> Driver<'a> {
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
-        let mut event = Event::new(now, &self.lab.node(node).name, trace);
+        let event = Event::new(now, &self.lab.node(node).name, trace);
+        self.tell_event(event, tell);
+    }
+
+    fn tell_event(&mut self, mut event: Event, tell: &mut dyn FnMut(Notice<'_>)) {
         event.text = self.names.in_text(&event.text);
         self.world.captures.event(&event);
         self.story.add(&event);
@@ -676,17 +693,21 @@ impl<'a> Driver<'a> {
         self.connections.settle(FAREWELL);
     }
 
-    /// True if a signal asks to stop. The second one does not wait for anything.
-    fn signals(&mut self) -> bool {
-        let mut octets = [0; 16];
-        while let Ok(count @ 1..) = self.signals.read(&mut octets) {
-            self.interrupts += count;
+    /// Tells which processes of the lab have died.
+    fn keepers(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+        for trace in self.keepers.died() {
+            let event = Event::new(now, &self.lab.name, &trace);
+            self.tell_event(event, tell);
         }
-        self.interrupts > 0
     }
 
     /// Looks whether the lab is ready, and tells what is missing.
-    fn look(&mut self, now: Instant, remind_at: &mut Instant, tell: &mut dyn FnMut(Notice<'_>)) {
+    fn look(
+        &mut self,
+        now: Instant,
+        (remind_at, pause): &mut (Instant, Duration),
+        tell: &mut dyn FnMut(Notice<'_>),
+    ) {
         if self.ready || self.stop_by.is_some() {
             return;
         }
@@ -700,7 +721,8 @@ impl<'a> Driver<'a> {
             });
         }
         if now >= *remind_at {
-            *remind_at = now + REMIND;
+            *remind_at = now + *pause;
+            *pause = (*pause * 2).min(RARELY);
             tell(Notice::Waiting(&self.missing));
         }
     }
@@ -739,7 +761,7 @@ impl<'a> Driver<'a> {
     fn end(&mut self, now: Instant) -> Option<Report> {
         let by = self.stop_by?;
         let calls_left = self.world.calls();
-        let over = calls_left == 0 || now >= by || self.interrupts > 1;
+        let over = calls_left == 0 || now >= by || self.signals.come() > 1;
         let run = self.found.take_if(|_| over)?;
         Some(Report { run, calls_left })
     }
@@ -752,14 +774,4 @@ impl<'a> Driver<'a> {
         let elsewhere = self.daemons.is_some() || !self.outside.is_empty();
         self.results.report(&self.world, now, elsewhere)
     }
-}
-
-/// A descriptor that gets an octet for every signal that asks to stop.
-fn signals() -> io::Result<UnixStream> {
-    let (read, write) = UnixStream::pair()?;
-    read.set_nonblocking(true)?;
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
-    }
-    Ok(read)
 }

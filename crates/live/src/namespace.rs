@@ -41,12 +41,14 @@ impl std::error::Error for Unprivileged {}
 /// # Errors
 /// [`Unprivileged`] when neither way is open.
 pub fn acquire_privilege() -> Result<(), Unprivileged> {
-    if probe().is_ok() {
+    let fail = |tried| move |error| Unprivileged { tried, error };
+    // Whoever may not open it gains nothing by a user namespace.
+    open_tun().map_err(fail("opening /dev/net/tun"))?;
+    if NetNs::create().is_ok() {
         return Ok(());
     }
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();
-    let fail = |tried| move |error| Unprivileged { tried, error };
     unshare(UnshareFlags::NEWUSER).map_err(fail("creating a user namespace"))?;
     // A group map may only be written by an unprivileged process after giving up setgroups.
     let _ = std::fs::write("/proc/self/setgroups", "deny");
@@ -54,16 +56,13 @@ pub fn acquire_privilege() -> Result<(), Unprivileged> {
         .map_err(fail("mapping the user into a user namespace"))?;
     std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
         .map_err(fail("mapping the group into a user namespace"))?;
-    probe().map_err(fail("creating a network namespace inside a user namespace"))
+    let made = NetNs::create().map(drop);
+    made.map_err(fail("creating a network namespace inside a user namespace"))
 }
 
-/// Whether a network namespace and a TAP can be made as things are.
-fn probe() -> io::Result<()> {
-    File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/net/tun")?;
-    NetNs::create().map(drop)
+fn open_tun() -> io::Result<()> {
+    let mut how = File::options();
+    how.read(true).write(true).open("/dev/net/tun").map(drop)
 }
 
 #[allow(unsafe_code)]

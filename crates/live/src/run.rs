@@ -17,6 +17,7 @@ use crate::helper::{Helper, Owned};
 use crate::kernel::KernelNode;
 use crate::namespace::{self, Unprivileged};
 use crate::runtime_dir::{Claim, ClaimError, LabState};
+use crate::signals::Signals;
 use crate::stations::Stations;
 use crate::supervisor::LabProcesses;
 use aerostat_lab::build::{Builder, Flavour};
@@ -87,6 +88,8 @@ pub enum UpError {
     Unprivileged(Unprivileged),
     /// Not ready in time; what was missing.
     NotReady(Vec<String>),
+    /// A link out of the lab cannot be opened: which, and why.
+    Link(io::Error),
     /// The operating system refused something.
     Io(String, io::Error),
 }
@@ -110,11 +113,32 @@ impl std::fmt::Display for UpError {
                     some_of(missing)
                 )
             }
+            Self::Link(error) => error.fmt(f),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
         }
     }
 }
 impl std::error::Error for UpError {}
+
+impl UpError {
+    /// True if the system does not let this user do it.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Unprivileged(_) => true,
+            Self::Link(error) | Self::Io(_, error) => {
+                error.kind() == io::ErrorKind::PermissionDenied
+            }
+            Self::Running(_) | Self::NotReady(_) => false,
+        }
+    }
+}
+
+impl From<io::Error> for UpError {
+    fn from(error: io::Error) -> Self {
+        Self::Io("the lab's loop".into(), error)
+    }
+}
 
 /// A list that fits a line: `a, b, c and 4 more`.
 #[must_use]
@@ -159,6 +183,8 @@ pub fn run(
         file: options.file.clone(),
         started: started.as_secs(),
     };
+    // Before there is anything on disk that an early signal could leave behind.
+    let signals = Signals::catch()?;
     let claim = Claim::new(&state).map_err(|error| match error {
         ClaimError::Running(state) => UpError::Running(state),
         ClaimError::Io(path, error) => UpError::Io(path.display().to_string(), error),
@@ -176,7 +202,6 @@ pub fn run(
     for note in left_out(lab, &builder) {
         tell(Notice::Note(note));
     }
-    let socket = |error| UpError::Io("the lab's control socket".into(), error);
     let daemons = options.split.then(|| Daemons::new(lab, claim.directory()));
     let mut daemons = daemons
         .transpose()
@@ -208,10 +233,9 @@ pub fn run(
         lab,
         &builder,
         (kernels, daemons, helper),
-        (&claim, &needs),
+        (&claim, &needs, signals),
         started,
-    )
-    .map_err(socket)?;
+    )?;
     for text in driver.confinement.missing() {
         tell(Notice::Note(text));
     }

@@ -95,14 +95,15 @@ impl Claim {
                 continue;
             };
             let _ = fs::remove_file(directory.join("control.sock"));
-            let text = serde_json::to_string(state)
-                .map_err(io::Error::other)
-                .map_err(io)?;
-            fs::write(directory.join("state.json"), text).map_err(io)?;
-            return Ok(Self {
-                directory,
+            // From here on, whatever goes wrong takes the directory away.
+            let claim = Self {
+                directory: directory.clone(),
                 _lock: lock,
-            });
+            };
+            let text = serde_json::to_string(state).map_err(io::Error::other);
+            text.and_then(|text| fs::write(directory.join("state.json"), text))
+                .map_err(io)?;
+            return Ok(claim);
         }
         Err(ClaimError::Running(read_state(&directory)))
     }
@@ -132,7 +133,12 @@ fn take_lock(directory: &Path) -> io::Result<Option<File>> {
     });
     let lock = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
+        Err(error) => {
+            // No room for the lock: nobody has it, and this takes away nothing but an empty directory.
+            let _ = fs::remove_dir(directory);
+            return Err(error);
+        }
+        Ok(lock) => lock,
     };
     let held = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
     Ok((held && is_lock_of(&lock, directory)).then_some(lock))
@@ -285,6 +291,20 @@ mod tests {
         }
         assert_eq!(running_in(&base.0), []);
         assert_eq!(fs::read_dir(&base.0).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_claim_that_fails_half_way_leaves_nothing() {
+        let base = Base::new("half");
+        // Neither file can be written: a directory stands in its place.
+        for name in ["lock", "state.json"] {
+            fs::create_dir_all(base.0.join("a").join(name)).unwrap();
+            let failed = Claim::in_base(&base.0, &state("a"));
+            assert!(matches!(failed, Err(ClaimError::Io(..))), "{name}");
+            let _ = fs::remove_dir_all(base.0.join("a").join("lock"));
+            let _ = fs::remove_dir(base.0.join("a"));
+            assert_eq!(fs::read_dir(&base.0).unwrap().count(), 0, "{name}");
+        }
     }
 
     #[test]

@@ -78,6 +78,11 @@ impl LabProcesses {
         })
     }
 
+    /// The supervisor's process. It ends with the lab's first process, and that one with it.
+    pub(crate) fn supervisor(&self) -> u32 {
+        self.supervisor.id()
+    }
+
     /// Descriptors that [`enter_and_run`] needs besides the network namespace: PID, mount, user.
     #[must_use]
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
@@ -173,7 +178,7 @@ pub fn run_init() -> io::Result<()> {
     }
 }
 
-/// Runs `argv` inside a lab and returns its exit code (128 + signal if one killed it).
+/// Runs `argv` inside a lab and returns its exit code (128 + signal if one killed it, 127 if there is no such program).
 ///
 /// `identity` gives it the names of the lab; what the kernel refuses of that is told on standard error, and the command runs all the
 /// same. `lab` are the descriptors of [`LabProcesses::descriptors`], `net` the host's network namespace. The
@@ -228,9 +233,19 @@ fn run_inside(argv: &[String]) -> io::Result<i32> {
     let mut command = Command::new(program);
     command.args(arguments);
     let ignore = ignore_interrupts()?;
-    let mut child = command
-        .spawn()
-        .map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        // As shells have it: 127 for a program that is not there, 126 for one that may not be started.
+        Err(error) => {
+            let code = match error.kind() {
+                io::ErrorKind::NotFound => 127,
+                io::ErrorKind::PermissionDenied => 126,
+                _ => return Err(io::Error::new(error.kind(), format!("{program}: {error}"))),
+            };
+            eprintln!("aerostat: {program}: {error}");
+            return Ok(code);
+        }
+    };
     let status = child.wait()?;
     drop(ignore);
     Ok(status

@@ -3,8 +3,12 @@
 use crate::args::LsArgs;
 use crate::exit::{Exit, Outcome, say};
 use crate::output::{self, Format, Rows};
+use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::runtime_dir;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a lab may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Lists them.
 pub(crate) fn run(args: &LsArgs) -> Outcome {
@@ -16,16 +20,34 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs());
-    let mut rows = Rows::new(&["lab", "pid", "file", "up_s"]);
+    let mut rows = Rows::new(&["lab", "pid", "file", "up_s", "state"]);
     for lab in labs {
+        let state = state(&lab.name);
         let up = now.saturating_sub(lab.started);
         rows.push(vec![
             lab.name.into(),
             lab.pid.into(),
             lab.file.into(),
             up.into(),
+            state.into(),
         ]);
     }
     output::write(args.output.form(), "aerostat.labs.v1", &[rows])?;
     Ok(Exit::Ok)
+}
+
+/// How a lab is, by its own words.
+fn state(name: &str) -> String {
+    let client = Client::connect_within(&runtime_dir::socket_of(name), PATIENCE);
+    let answer = client.and_then(|mut client| client.ask(&Request::Status));
+    let Ok((Answer::Ok(status), _)) = answer else {
+        return "does not answer".to_owned();
+    };
+    let lacks = status["lacks"].as_array().into_iter().flatten();
+    let lacks: Vec<&str> = lacks.filter_map(serde_json::Value::as_str).collect();
+    match (&lacks[..], &status["ready"]) {
+        ([], serde_json::Value::Bool(true)) => "ready".to_owned(),
+        ([], _) => "not ready yet".to_owned(),
+        (lacks, _) => lacks.join("; "),
+    }
 }

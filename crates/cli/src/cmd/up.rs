@@ -199,7 +199,7 @@ fn failure(error: &UpError, lab: &str) -> Failure {
         UpError::Unprivileged(_) => {
             Failure::new(Exit::Privilege, text).hint("with --embedded the lab needs no privilege")
         }
-        UpError::NotReady(_) => Failure::failed(text),
-        UpError::Io(..) => Failure::failed(text),
+        other if other.is_refusal() => Failure::new(Exit::Privilege, text),
+        UpError::NotReady(_) | UpError::Link(_) | UpError::Io(..) => Failure::failed(text),
     }
 }

@@ -7,6 +7,7 @@ mod cells;
 mod clip;
 mod fault;
 mod graph;
+mod hardened;
 mod joined;
 mod linux_atm;
 mod live;

@@ -1,0 +1,177 @@
+//! Death of the processes that a running lab depends on, besides daemons: see [`crate::supervisor`] and [`crate::helper`].
+//!
+//! The network goes on without them, but what they do for it is over, and the lab has no right any more to start others. So it is
+//! told once, and shown as long as the lab runs.
+
+use crate::helper::Helper;
+use crate::supervisor::LabProcesses;
+use aerostat_proto::Trace;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::io;
+
+/// One such process.
+#[derive(Debug)]
+struct Keeper {
+    name: &'static str,
+    process: u32,
+    /// What is over without it.
+    loss: &'static str,
+    life: OwnedFd,
+    gone: bool,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Keepers {
+    all: Vec<Keeper>,
+    /// The poller has spoken.
+    stirred: bool,
+}
+
+impl Keepers {
+    /// Watches the processes of a lab that has such; the poller speaks with `token`.
+    ///
+    /// # Errors
+    /// If they cannot be watched.
+    pub(crate) fn watch(
+        processes: Option<&LabProcesses>,
+        helper: Option<&Helper>,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
+        let supervisor = processes.map(|processes| {
+            let loss = "programs in its hosts have ended, and no more can be started";
+            ("supervisor", processes.supervisor(), loss)
+        });
+        let helper = helper.and_then(Helper::pid).map(|process| {
+            let loss = "stations do not move any more, and daemons do not start";
+            ("privileged helper", process, loss)
+        });
+        let mut all = Vec::new();
+        for (name, process, loss) in supervisor.into_iter().chain(helper) {
+            let life = descriptor(process)?;
+            let fd = life.as_raw_fd();
+            registry.register(&mut SourceFd(&fd), token, Interest::READABLE)?;
+            all.push(Keeper {
+                name,
+                process,
+                loss,
+                life,
+                gone: false,
+            });
+        }
+        // One may have died before it was watched.
+        let stirred = true;
+        Ok(Self { all, stirred })
+    }
+
+    /// To be called when the poller speaks.
+    pub(crate) fn ready(&mut self) {
+        self.stirred = true;
+    }
+
+    /// What has happened since the last time.
+    pub(crate) fn died(&mut self) -> Vec<Trace> {
+        if !std::mem::take(&mut self.stirred) {
+            return Vec::new();
+        }
+        let fresh = self.all.iter_mut().filter(|keeper| !keeper.gone);
+        let dead = fresh.filter(|keeper| has_ended(&keeper.life));
+        dead.map(|keeper| {
+            keeper.gone = true;
+            Trace::milestone("lab.process-gone", keeper.words())
+                .with("process", keeper.process.to_string())
+                .with("what", keeper.name)
+        })
+        .collect()
+    }
+
+    /// What the lab lacks, in words.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let gone = self.all.iter().filter(|keeper| keeper.gone);
+        gone.map(Keeper::words).collect()
+    }
+
+    /// What each is, and how it does.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        self.all.iter().map(|keeper| {
+            let state = match keeper.gone {
+                false => format!("process {}", keeper.process),
+                true => format!("gone: {}", keeper.loss),
+            };
+            (keeper.name, state)
+        })
+    }
+
+    /// Why nothing can be started in a host, if so.
+    pub(crate) fn without_supervisor(&self) -> Option<String> {
+        let mut all = self.all.iter();
+        let gone = all.find(|keeper| keeper.gone && keeper.name == "supervisor");
+        gone.map(Keeper::words)
+    }
+}
+
+impl Keeper {
+    fn words(&self) -> String {
+        let Self {
+            name,
+            process,
+            loss,
+            ..
+        } = self;
+        format!("the lab's {name} (process {process}) has died: {loss}")
+    }
+}
+
+/// A descriptor that can be read when the process has ended.
+fn descriptor(process: u32) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other(format!("no process {process}")))?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+fn has_ended(life: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(life, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    #[test]
+    fn a_death_is_told_once_and_shown_ever_after() {
+        let poll = mio::Poll::new().unwrap();
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let mut keepers = Keepers::watch(None, None, poll.registry(), Token(1)).unwrap();
+        keepers.all.push(Keeper {
+            name: "supervisor",
+            process: child.id(),
+            loss: "x",
+            life: descriptor(child.id()).unwrap(),
+            gone: false,
+        });
+        assert_eq!((keepers.died().len(), keepers.missing().len()), (0, 0));
+        assert_eq!(keepers.without_supervisor(), None);
+        child.kill().unwrap();
+        while !has_ended(&keepers.all[0].life) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        keepers.ready();
+        let [told] = &keepers.died()[..] else {
+            panic!("not told");
+        };
+        assert_eq!(told.name, "lab.process-gone");
+        keepers.ready();
+        assert!(keepers.died().is_empty(), "told twice");
+        assert_eq!(keepers.without_supervisor().as_ref(), Some(&told.text));
+        assert!(keepers.rows().all(|(_, state)| state == "gone: x"));
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,42 @@
+//! Signals that ask a lab to stop.
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::unix::net::UnixStream;
+
+/// Signals that have come. They are caught before the lab leaves anything on disk, so that an early one ends it in good order, too.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    octets: UnixStream,
+    come: usize,
+}
+
+impl Signals {
+    /// From now on, SIGINT, SIGTERM, SIGHUP and SIGQUIT are requests to stop. No thread is started.
+    ///
+    /// # Errors
+    /// If the operating system refuses it.
+    pub(crate) fn catch() -> io::Result<Self> {
+        let (octets, write) = UnixStream::pair()?;
+        octets.set_nonblocking(true)?;
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+            signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
+        }
+        Ok(Self { octets, come: 0 })
+    }
+
+    /// How many have come. The second one does not wait for anything.
+    pub(crate) fn come(&mut self) -> usize {
+        let mut octets = [0; 16];
+        while let Ok(count @ 1..) = self.octets.read(&mut octets) {
+            self.come += count;
+        }
+        self.come
+    }
+
+    /// Can be read when one has come.
+    pub(crate) fn raw_fd(&self) -> RawFd {
+        self.octets.as_raw_fd()
+    }
+}
