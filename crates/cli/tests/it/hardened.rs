@@ -132,13 +132,9 @@ fn times_and_seeds_below_zero_say_what_is_expected() {
         (
             "--seed",
             "-1",
-            "a whole number from 0 to 18446744073709551615",
+            "a whole number of 0 to 18446744073709551615",
         ),
-        (
-            "--seed",
-            "x",
-            "a whole number from 0 to 18446744073709551615",
-        ),
+        ("--seed", "x", "a whole number of 0 to 18446744073709551615"),
     ] {
         let ran = crate::run(&["run", option, value, lab]);
         assert_eq!(ran.code, 2, "{}", ran.err);
