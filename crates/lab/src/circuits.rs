@@ -9,18 +9,23 @@
 //! ```
 //!
 //! Connections are those that stand at the end. A connection of which a part is missing, because it is being released,
-//! ends where the part is missing.
+//! ends where the part is missing. Parts of a connection may have counted for different times: a leaf is added to a
+//! point-to-multipoint connection that has sent before, a node restarts under a permanent VC. A [`Circuit`] is about the
+//! cells that all its parts have counted; `walk` says how they are found.
+
+mod walk;
 
 use crate::model::{Lab, LinkId, NodeId, NodeKind};
 use aerostat_node::atm::fabric::ConnectionView;
 use aerostat_node::atm::nic::NicVcView;
-use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc, QueueId};
+use aerostat_node::atm::{CellCounters, DropReason, OutputPort, PortVc};
 use aerostat_node::host::{Station, VcUser};
 use aerostat_node::ip::stats::Distribution;
 use aerostat_node::switch::Switch;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{TrafficParams, Vc};
 use std::collections::BTreeMap;
+use walk::Walk;
 
 /// What became of the cells of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +56,8 @@ pub trait Network {
     fn switch(&self, node: NodeId) -> Option<&Switch>;
     /// Cells on a link, by the VC that they have there: from its first end to its second, then back.
     fn cells_on(&self, link: LinkId) -> [BTreeMap<Vc, u64>; 2];
+    /// When a node was switched on last; its counters are of the time since.
+    fn on_since(&self, node: NodeId) -> Instant;
     /// Counters of a link: from its first end to its second, then back.
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2];
 }
@@ -246,16 +253,6 @@ struct Reader<'a, N> {
     adapters: BTreeMap<(NodeId, Vc), NicVcView>,
 }
 
-/// A way that is being followed.
-#[derive(Clone)]
-struct Walk {
-    at: LinkEnd,
-    vc: Vc,
-    /// Cells that left the queue before `at`.
-    left: u64,
-    circuit: Circuit,
-}
-
 impl<'a, N: Network> Reader<'a, N> {
     fn new(lab: &'a Lab, world: &'a N) -> Self {
         let mut ways = BTreeMap::new();
@@ -364,15 +361,7 @@ impl<'a, N: Network> Reader<'a, N> {
     }
 
     fn follow(&self, circuit: Circuit, all: &mut Vec<Circuit>) {
-        let first = Walk {
-            at: LinkEnd {
-                node: circuit.from.node,
-                port: 0,
-            },
-            vc: circuit.from.vc,
-            left: circuit.sent,
-            circuit,
-        };
+        let first = Walk::new(circuit);
         let mut walks = vec![first];
         while let Some(mut walk) = walks.pop() {
             // Longer than any way without a loop.
@@ -391,18 +380,19 @@ impl<'a, N: Network> Reader<'a, N> {
                 Some(switch) => {
                     let label = PortVc::new(far.port, walk.vc);
                     let Some(view) = self.connections.get(&(far.node, label)) else {
-                        all.push(walk.ends_here());
+                        all.push(walk.ends_here(on_the_way));
                         continue;
                     };
-                    walk.cross(on_the_way, view.counters.cells_in);
+                    let younger = self.is_younger(far.node, walk.at.node);
+                    walk.cross(on_the_way, view.counters.cells_in, younger);
                     walk.circuit.switches += 1;
                     if view.local {
                         walk.circuit.to = Some(place(*far, walk.vc));
-                        walk.circuit.delivered = view.counters.cells_out;
+                        walk.circuit.delivered = walk.left;
                         all.push(walk.circuit);
                         continue;
                     }
-                    walk.lose(*far, &view.counters);
+                    walk.connection(*far, &view.counters);
                     if view.to.is_empty() {
                         // The connection has counted as lost what came.
                         all.push(walk.circuit);
@@ -417,12 +407,23 @@ impl<'a, N: Network> Reader<'a, N> {
                         };
                         walk.vc = leaf.vc;
                         let output = switch.fabric().output(leaf.port);
-                        walk.queue(output, output.and_then(|output| output.queue_of(leaf.vc)));
+                        let queue = output.and_then(|output| {
+                            let id = output.queue_of(leaf.vc)?;
+                            Some((output.counters(id)?, output.queued(id)))
+                        });
+                        if let Some((counters, queued)) = queue {
+                            walk.queue(&counters, queued.into());
+                        }
                         walks.push(walk);
                     }
                 }
             }
         }
+    }
+
+    /// True if a node was switched on after another one.
+    fn is_younger(&self, node: NodeId, than: NodeId) -> bool {
+        self.world.on_since(node) > self.world.on_since(than)
     }
 
     fn arrive(&self, mut walk: Walk, far: LinkEnd, on_the_way: u64) -> Circuit {
@@ -432,13 +433,14 @@ impl<'a, N: Network> Reader<'a, N> {
         let station = self.world.station(far.node);
         let view = self.adapters.get(&(far.node, walk.vc));
         let (Some(station), Some(view)) = (station, view) else {
-            return walk.ends_here();
+            return walk.ends_here(on_the_way);
         };
-        walk.cross(on_the_way, view.cells_received);
+        let younger = self.is_younger(far.node, walk.at.node);
+        walk.cross(on_the_way, view.cells_received, younger);
         let received = &view.received;
         let circuit = &mut walk.circuit;
         circuit.to = Some(place(far, view.vc));
-        circuit.delivered = view.cells_received;
+        circuit.delivered = walk.left;
         circuit.sdus = received.sdus;
         circuit.bad_pdus =
             received.crc + received.length + received.cpi + received.too_long + received.aborted;
@@ -446,53 +448,6 @@ impl<'a, N: Network> Reader<'a, N> {
             circuit.transfer = transfer.clone();
         }
         walk.circuit
-    }
-}
-
-impl Walk {
-    /// The link from here to an end that has counted `arrived` cells.
-    fn cross(&mut self, on_the_way: u64, arrived: u64) {
-        self.circuit.under_way += on_the_way;
-        let lost = self.left.saturating_sub(on_the_way + arrived);
-        self.note(self.at, None, lost);
-    }
-    /// Cells that a switch's connection has dropped.
-    fn lose(&mut self, at: LinkEnd, counters: &CellCounters) {
-        for (reason, cells) in counters.dropped.iter() {
-            self.note(at, Some(reason), cells);
-        }
-    }
-    /// The queue before the next link.
-    fn queue(&mut self, output: Option<&OutputPort>, queue: Option<QueueId>) {
-        let (Some(output), Some(queue)) = (output, queue) else {
-            return;
-        };
-        let counters = output.counters(queue).unwrap_or_default();
-        self.circuit.under_way += u64::from(output.queued(queue));
-        self.left = counters.cells_out;
-        self.lose(self.at, &counters);
-    }
-    fn note(&mut self, at: LinkEnd, reason: Option<DropReason>, cells: u64) {
-        if cells > 0 {
-            self.circuit.lost.push(Loss {
-                node: at.node,
-                port: at.port,
-                reason,
-                cells,
-            });
-        }
-    }
-    /// What becomes of cells outside is nobody's to say: what has reached the far end of the link has arrived.
-    fn leaves_the_lab(mut self, far: LinkEnd, on_the_way: u64) -> Circuit {
-        self.circuit.to = Some(place(far, self.vc));
-        self.circuit.under_way += on_the_way;
-        self.circuit.delivered = self.left.saturating_sub(on_the_way);
-        self.circuit
-    }
-    /// Nobody is at the other end: what left the last queue is lost there.
-    fn ends_here(mut self) -> Circuit {
-        self.note(self.at, Some(DropReason::UnknownVc), self.left);
-        self.circuit
     }
 }
 

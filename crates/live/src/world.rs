@@ -104,6 +104,8 @@ struct Node {
     /// And which host on the segment behind it runs each, if it is not the node itself.
     programs: Vec<(Option<usize>, AppSpec)>,
     life: u32,
+    /// When it was switched on last.
+    since: Instant,
     /// Interfaces on Classical IP subnets whose ATMARP server is in the lab.
     servers_inside: BTreeSet<usize>,
     /// The server of its NHRP client is in the lab.
@@ -147,6 +149,7 @@ impl World {
                 lines: Vec::new(),
                 programs: Vec::new(),
                 life: 0,
+                since: now,
                 servers_inside: servers_inside(lab, node),
                 nhs_inside: nhs_inside(lab, node),
             })
@@ -395,6 +398,7 @@ impl World {
                 self.crash(node.0);
                 let life = self.nodes[node.0].life + 1;
                 self.nodes[node.0].life = life;
+                self.nodes[node.0].since = now;
                 self.nodes[node.0].machine = make(lab, builder, node, life, now);
                 self.keep_books_at(node.0);
                 self.starts.again(lab, node);

@@ -106,6 +106,9 @@ impl Network for World<LabNode> {
     fn cells_on(&self, link: model::LinkId) -> [BTreeMap<Vc, u64>; 2] {
         self.on_the_way(LinkId(link.0))
     }
+    fn on_since(&self, node: model::NodeId) -> Instant {
+        World::on_since(self, NodeId(node.0))
+    }
     fn counters_of(&self, link: model::LinkId) -> [LinkCounters; 2] {
         self.link_counters(LinkId(link.0))
     }

@@ -57,6 +57,8 @@ enum Event {
 struct Slot<N> {
     name: String,
     node: Option<N>,
+    /// When it was switched on last.
+    since: Instant,
     /// Links of a switch to a switch have NNI cells.
     switch: bool,
     /// Source of its deadlines.
@@ -163,6 +165,7 @@ impl<N: Node> World<N> {
         self.slots.push(Slot {
             name: name.into(),
             node: None,
+            since: Instant::ZERO,
             switch,
             deadline,
             directions: vec![NO_DIRECTION; ports],
@@ -291,6 +294,11 @@ impl<N: Node> World<N> {
     pub fn node(&self, node: NodeId) -> Option<&N> {
         self.slots[node.0].node.as_ref()
     }
+    /// When a node was switched on last.
+    #[must_use]
+    pub fn on_since(&self, node: NodeId) -> Instant {
+        self.slots[node.0].since
+    }
     /// Cells on a link, by the VC that they have there: from end 0 to end 1, then back.
     #[must_use]
     pub fn on_the_way(&self, link: LinkId) -> [BTreeMap<Vc, u64>; 2] {
@@ -388,6 +396,7 @@ impl<N: Node> World<N> {
         for (node, machine) in machines {
             self.power_off(node, observer);
             self.slots[node.0].node = Some(machine);
+            self.slots[node.0].since = self.now;
             self.keep_books_at(node);
             started.push(node);
         }

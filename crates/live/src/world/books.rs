@@ -187,6 +187,11 @@ impl Network for World {
             cells
         })
     }
+    fn on_since(&self, node: NodeId) -> Instant {
+        self.nodes
+            .get(node.0)
+            .map_or(Instant::ZERO, |node| node.since)
+    }
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2] {
         [0, 1].map(|way| self.lines[2 * link.0 + way].counters)
     }

@@ -8,6 +8,7 @@ mod captures;
 mod cells;
 mod flows;
 mod labs;
+mod rows;
 
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::RunReport;
@@ -35,6 +36,7 @@ fn run(lab: &Lab) -> Result<(RunReport, Vec<captures::Sightings>), String> {
         }
     }
     cells::check(lab, running.world())?;
+    rows::check(lab, running.world())?;
     let report = running.finish().map_err(failed)?;
     Ok((report, captures::read(lab, &directory.0)))
 }
