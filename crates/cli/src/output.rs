@@ -75,6 +75,15 @@ impl Rows {
     pub(crate) fn push(&mut self, row: Vec<Value>) {
         self.rows.push(row);
     }
+    /// Takes a column away that says nothing in this table.
+    pub(crate) fn drop_column(&mut self, name: &str) {
+        if let Some(at) = self.columns.iter().position(|column| column == name) {
+            self.columns.remove(at);
+            for row in &mut self.rows {
+                row.remove(at);
+            }
+        }
+    }
     /// One object per row; the node and the title come first if there are any.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Value> + '_ {
         self.rows.iter().map(|row| {

@@ -75,6 +75,7 @@ impl Lab {
             report.sum(|path| path.received_packets),
             report.sum(|path| path.lost + path.refused_packets()),
         ];
+        let unanswered = report.sum(|path| path.unanswered);
         let answers: u64 = report.paths.iter().map(|path| path.round_trip.count).sum();
         match flow.expect {
             Some(Expect::Nothing) if delivered > 0 => {
@@ -82,7 +83,7 @@ impl Lab {
                     "traffic {name}: 'expect: nothing', but {delivered} of {offered} packets arrived"
                 ));
             }
-            Some(Expect::Loss) if lost == 0 => {
+            Some(Expect::Loss) if lost + unanswered == 0 => {
                 return Some(format!(
                     "traffic {name}: 'expect: loss', but nothing was lost"
                 ));
@@ -117,6 +118,12 @@ impl Lab {
                 "traffic {name}: {unexplained} packets are gone without a trace"
             ));
         }
+        if unanswered * ONE_IN > delivered {
+            let why = self.main_reason_of_answers(report);
+            return Some(format!(
+                "traffic {name} got no answer to {unanswered} of {delivered} requests that arrived{why}"
+            ));
+        }
         let elastic = matches!(flow.kind, FlowKind::Tcp | FlowKind::Rr { .. });
         let refused = report.sum(PathReport::refused_packets);
         (!elastic && (refused > 0 || lost * ONE_IN > offered))
@@ -134,9 +141,23 @@ impl Lab {
                 *all.entry(format!("refused, {refusal}")).or_default() += packets;
             }
         }
-        let most = all.into_iter().max_by_key(|(_, packets)| *packets);
-        most.map_or(String::new(), |(place, packets)| {
-            format!(" ({place}: {packets})")
-        })
+        most_of(all)
     }
+
+    /// Where most of the answers to a flow were lost.
+    fn main_reason_of_answers(&self, report: &FlowReport) -> String {
+        let mut all: BTreeMap<String, u64> = BTreeMap::new();
+        for (place, answers) in report.paths.iter().flat_map(|path| &path.answers_lost) {
+            *all.entry(self.place(place)).or_default() += answers;
+        }
+        most_of(all)
+    }
+}
+
+/// The place of the largest number, in brackets; nothing if there is no place.
+fn most_of(all: BTreeMap<String, u64>) -> String {
+    let most = all.into_iter().max_by_key(|(_, packets)| *packets);
+    most.map_or(String::new(), |(place, packets)| {
+        format!(" ({place}: {packets})")
+    })
 }

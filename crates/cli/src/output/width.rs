@@ -32,6 +32,7 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
             "from",
             "to",
             "delivered",
+            "answered",
             "offered",
             "lost_by",
         ],

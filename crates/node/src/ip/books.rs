@@ -137,6 +137,17 @@ struct Ports {
     destination: Option<u16>,
 }
 
+/// A packet of a flow, or the answer to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The flow.
+    pub flow: FlowId,
+    /// The packet, or the one that is answered.
+    pub key: PacketKey,
+    /// True for the answer.
+    pub answer: bool,
+}
+
 /// Finds the flow of a packet.
 #[derive(Clone, Debug, Default)]
 pub struct FlowIndex(BTreeMap<(Ipv4Addr, Ipv4Addr, Protocol), Vec<(FlowId, Ports)>>);
@@ -179,10 +190,10 @@ impl FlowIndex {
         found.map(|(flow, _)| *flow)
     }
 
-    /// The packet of a flow (no answer to one) that an SDU, an Ethernet frame or an IP packet is, or begins to be: `octets`
+    /// The packet of a flow, or the answer to one, that an SDU, an Ethernet frame or an IP packet is, or begins to be: `octets`
     /// may end after the headers.
     #[must_use]
-    pub fn recognise(&self, octets: &[u8]) -> Option<(FlowId, PacketKey)> {
+    pub fn recognise(&self, octets: &[u8]) -> Option<Found> {
         if self.0.is_empty() {
             return None;
         }
@@ -199,7 +210,7 @@ impl FlowIndex {
             .or_else(|| lane(octets))
     }
 
-    fn of_frame(&self, frame: &[u8]) -> Option<(FlowId, PacketKey)> {
+    fn of_frame(&self, frame: &[u8]) -> Option<Found> {
         match frame.get(12..ETHERNET)? {
             [8, 0] => self.of_packet(&frame[ETHERNET..]),
             _ => match LlcSnap::decode(frame.get(ETHERNET..SNAP)?) {
@@ -209,9 +220,13 @@ impl FlowIndex {
         }
     }
 
-    fn of_packet(&self, packet: &[u8]) -> Option<(FlowId, PacketKey)> {
-        let seen = look(packet).filter(|seen| !seen.answer)?;
-        Some((self.flow_of(&seen)?, seen.key))
+    fn of_packet(&self, packet: &[u8]) -> Option<Found> {
+        let seen = look(packet)?;
+        Some(Found {
+            flow: self.flow_of(&seen)?,
+            key: seen.key,
+            answer: seen.answer,
+        })
     }
 }
 

@@ -22,6 +22,7 @@
 //!   between two adjacent packets at transmission and at receipt; its Table 5.7 gives mean,
 //!   variance, standard deviation and maximum;
 //! - *round trip*: from leaving the stack to the answer's return, for ICMP echo; it belongs to the path of the request;
+//! - *unanswered*: ICMP echo requests delivered whose answers are neither back nor under way;
 //! - *quality*: of telephone calls, by [`super::emodel`];
 //! - *retransmitted*: TCP segments sent with octets that have been sent before.
 //!
@@ -90,6 +91,10 @@ pub struct PathReport {
     pub variation: Summary,
     /// Round trip of ICMP echo; of nothing else.
     pub round_trip: Summary,
+    /// Echo requests delivered whose answers are neither back nor under way.
+    pub unanswered: u64,
+    /// Answers that were lost, by the place where they were.
+    pub answers_lost: BTreeMap<Place, u64>,
     /// Of a telephone call, in this direction.
     pub quality: Option<Quality>,
 }
@@ -166,10 +171,14 @@ impl FlowStats {
 
     /// Something was discarded: an SDU, a frame or a packet, or the head of one. The earliest place of a packet counts.
     pub fn lost(&mut self, octets: &[u8], place: Place, at: Instant) {
-        if let Some((flow, key)) = self.index.recognise(octets)
-            && let Some(flow) = self.flows.get_mut(flow.0)
+        if let Some(found) = self.index.recognise(octets)
+            && let Some(flow) = self.flows.get_mut(found.flow.0)
         {
-            flow.lost(key, place, at);
+            if found.answer {
+                flow.answer_lost(found.key, place);
+            } else {
+                flow.lost(found.key, place, at);
+            }
         }
     }
 
@@ -183,7 +192,9 @@ impl FlowStats {
 
     /// Adds to a census what is still in the network: an SDU, a frame or a packet.
     pub fn note_held(&self, octets: &[u8], census: &mut Census) {
-        census.extend(self.index.recognise(octets));
+        // The answer is on its way only after its request has arrived: they are never there together.
+        let found = self.index.recognise(octets);
+        census.extend(found.map(|found| (found.flow, found.key)));
     }
 
     /// Adds to a census what was sent less than [`IN_FLIGHT`] ago: it may be where nobody can look.

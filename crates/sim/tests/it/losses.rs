@@ -355,6 +355,37 @@ fn a_flow_that_shows_a_failure_is_no_warning_and_a_failure_that_does_not_come_is
 }
 
 #[test]
+fn a_ping_whose_answers_are_lost_is_a_warning_with_their_place() {
+    // Requests have a line of their own; answers share a slow one with a stream, in which queues overflow.
+    let traffic = "traffic:\n  \
+        - { name: f, from: a, to: b, kind: ping, rate: 20pps, size: 1000, start: 1s, duration: 5s }\n  \
+        - { name: load, from: b, to: a, kind: udp, rate: 300pps, size: 1472, start: 500ms, duration: 6s }\n";
+    let (lab, report) = run(&pair(["rate: oc3", "rate: 3Mbps"], traffic));
+    let path = &report.flows[0].paths[0];
+    let complaint = books_of(&lab, &report, 0).complaint;
+    assert_eq!((path.lost, path.received_packets), (0, 100));
+    assert!(path.unanswered > 10, "{path:?}");
+    assert_eq!(path.unanswered, 100 - path.round_trip.count);
+    assert_eq!(path.answers_lost.values().sum::<u64>(), path.unanswered);
+    let (lost, place) = (path.unanswered, "b adapter: early packet discard");
+    let words =
+        format!("traffic f got no answer to {lost} of 100 requests that arrived ({place}: {lost})");
+    assert_eq!(complaint, Some(words));
+}
+
+#[test]
+fn answers_that_are_under_way_at_the_end_are_not_missed() {
+    let far = "rate: oc3, delay: 300ms";
+    let traffic = "traffic: [{ name: f, from: a, to: b, kind: ping, rate: 10pps, start: 6s, duration: 6500ms }]\nuntil: 12s\n";
+    let (lab, report) = run(&pair(["rate: oc3", far], traffic));
+    let path = &report.flows[0].paths[0];
+    let open = path.received_packets - path.round_trip.count;
+    assert!((2..=4).contains(&open), "{path:?}");
+    assert_eq!(path.unanswered, 0);
+    assert_eq!(books_of(&lab, &report, 0).complaint, None);
+}
+
+#[test]
 fn a_flow_whose_hosts_never_join_never_starts_and_one_without_a_connection_never_sends() {
     let without = "faults: [{ at: 0s, crash: lane }]\nuntil: 3s\n";
     let words = "traffic f never started: its hosts have not joined";

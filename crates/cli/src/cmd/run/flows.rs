@@ -3,6 +3,7 @@
 use super::rounded;
 use crate::output::Rows;
 use aerostat_lab::Lab;
+use aerostat_lab::model::{Flow, FlowKind};
 use aerostat_lab::report::RunReport;
 use aerostat_node::inspect::Value as Cell;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
@@ -23,6 +24,7 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
         "refused",
         "sent",
         "delivered",
+        "answered",
         "lost",
         "under_way",
         "lost_by",
@@ -36,6 +38,7 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
         "r_factor",
     ]);
     rows.title = "flows".into();
+    let of_ping = |flow: &Flow| matches!(flow.kind, FlowKind::Ping { .. });
     let of = |what: &Summary, us| (what.count > 0).then(|| rounded(us, 1)).into();
     for (flow, model) in flows.iter().zip(&lab.traffic) {
         for path in &flow.paths {
@@ -50,6 +53,7 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
                 path.refused_packets().into(),
                 path.sent_packets.into(),
                 path.received_packets.into(),
+                answered(model, path).into(),
                 path.lost.into(),
                 path.in_flight.into(),
                 places(lab, path).into(),
@@ -64,12 +68,20 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
             ]);
         }
     }
+    if !lab.traffic.iter().any(of_ping) {
+        rows.drop_column("answered");
+    }
     rows
 }
 
 /// Payload received per time; `None` if fewer than two packets were offered, and no time lies between them.
 fn throughput(path: &PathReport) -> Option<f64> {
     (!path.duration.is_zero()).then_some(path.throughput_mbps)
+}
+
+/// Echo requests that were answered; `None` of a flow that is no ping.
+fn answered(flow: &Flow, path: &PathReport) -> Option<u64> {
+    matches!(flow.kind, FlowKind::Ping { .. }).then_some(path.round_trip.count)
 }
 
 /// A number for people, with so many decimals, or more if it is so small that these would be zero.
@@ -85,9 +97,8 @@ fn significant(value: f64, decimals: i32) -> Value {
 pub(crate) fn objects(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
     let mut objects = Vec::new();
     for (flow, model) in flows.iter().zip(&lab.traffic) {
-        let ends = lab.ends_of(model);
         let paths = flow.paths.iter();
-        objects.extend(paths.map(|path| object(lab, flow, ends, path)));
+        objects.extend(paths.map(|path| object(lab, flow, model, path)));
     }
     objects
 }
@@ -196,7 +207,9 @@ fn idle_entries(report: &RunReport) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-fn object(lab: &Lab, flow: &FlowReport, [from, to]: [&str; 2], path: &PathReport) -> Value {
+fn object(lab: &Lab, flow: &FlowReport, model: &Flow, path: &PathReport) -> Value {
+    let [from, to] = lab.ends_of(model);
+    let answered = answered(model, path);
     let refused = path.refused.iter();
     let refused: Map<String, Value> = refused
         .map(|(why, packets)| (why.to_string(), (*packets).into()))
@@ -226,7 +239,8 @@ fn object(lab: &Lab, flow: &FlowReport, [from, to]: [&str; 2], path: &PathReport
         "out_of_sequence": path.out_of_sequence,
         "delay_us": summary(&path.delay),
         "jitter_us": summary(&path.variation),
-        "answered": (path.round_trip.count > 0).then_some(path.round_trip.count),
+        "answered": answered,
+        "unanswered": answered.map(|_| path.unanswered),
         "rtt_us": (path.round_trip.count > 0).then(|| summary(&path.round_trip)),
         "call": path.quality.map(|quality| json!({
             "r_factor": quality.r,

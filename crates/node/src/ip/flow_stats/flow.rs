@@ -21,8 +21,8 @@ pub(super) struct Flow {
     /// Order of sending → packet, for those not received.
     pub(super) outstanding: BTreeMap<u64, Sent>,
     pub(super) by_key: BTreeMap<PacketKey, u64>,
-    /// Echo requests without an answer: path and time of sending.
-    asked: BTreeMap<PacketKey, (Path, Instant)>,
+    /// Echo requests without an answer.
+    asked: BTreeMap<PacketKey, Asked>,
     /// The packet sent last among those received.
     newest_received: Option<u64>,
     first: Option<Instant>,
@@ -47,6 +47,15 @@ pub(super) struct Sent {
     lost: Option<(Place, Instant)>,
 }
 
+/// An echo request whose answer is not back.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    path: Path,
+    at: Instant,
+    /// Where its answer was lost.
+    lost: Option<Place>,
+}
+
 impl Sent {
     fn path(&self) -> Path {
         self.path.unwrap_or(Path::Lane)
@@ -67,6 +76,10 @@ pub(super) struct Figures {
     out_of_sequence: u64,
     retransmitted: u64,
     changed_path: u64,
+    /// Echo requests delivered.
+    echoes: u64,
+    /// Their answers, by the place where they were lost.
+    answers_lost: BTreeMap<Place, u64>,
     last_delay: Option<Duration>,
     delay: Distribution,
     variation: Distribution,
@@ -126,7 +139,17 @@ impl Flow {
         figures.retransmitted += u64::from(again);
         figures.ip_octets[0] += u64::from(sample.ip_octets);
         if let PacketKey::Echo { .. } = sample.key {
-            self.asked.insert(sample.key, (sample.path, sample.at));
+            let asked = Asked {
+                path: sample.path,
+                at: sample.at,
+                lost: None,
+            };
+            if let Some(older) = self.asked.insert(sample.key, asked) {
+                self.paths
+                    .entry(older.path)
+                    .or_default()
+                    .note_answer_lost(&older);
+            }
             if self.asked.len() > MAX_OUTSTANDING {
                 self.asked.pop_first();
             }
@@ -191,6 +214,13 @@ impl Flow {
         }
     }
 
+    /// The answer to an echo request, or a cell of it, was discarded. The first place counts.
+    pub(super) fn answer_lost(&mut self, key: PacketKey, place: Place) {
+        if let Some(asked) = self.asked.get_mut(&key) {
+            asked.lost.get_or_insert(place);
+        }
+    }
+
     pub(super) fn source_off(&mut self, place: Place, at: Instant) {
         let waiting = self.outstanding.values_mut();
         for sent in waiting.filter(|sent| sent.path.is_none()) {
@@ -198,7 +228,7 @@ impl Flow {
         }
     }
 
-    /// Packets without a receipt that were sent less than `age` ago.
+    /// Packets without a receipt, and echo requests without an answer, that were sent less than `age` ago.
     pub(super) fn sent_since(
         &self,
         now: Instant,
@@ -206,7 +236,11 @@ impl Flow {
     ) -> impl Iterator<Item = PacketKey> {
         let waiting = self.outstanding.values();
         let recent = waiting.filter(move |sent| now.since(sent.at) < age);
-        recent.map(|sent| sent.key)
+        let asked = self.asked.iter();
+        let asked = asked.filter(move |(_, asked)| now.since(asked.at) < age);
+        recent
+            .map(|sent| sent.key)
+            .chain(asked.map(|(key, _)| *key))
     }
 
     pub(super) fn received(&mut self, sample: &Sample) {
@@ -230,6 +264,7 @@ impl Flow {
         let figures = self.paths.entry(sent.path()).or_default();
         figures.note_sent(&sent);
         figures.received_packets += 1;
+        figures.echoes += u64::from(matches!(sample.key, PacketKey::Echo { .. }));
         figures.received_octets += new_octets;
         figures.ip_octets[1] += u64::from(sample.ip_octets);
         figures.out_of_sequence += u64::from(late);
@@ -242,9 +277,9 @@ impl Flow {
     }
 
     pub(super) fn answered(&mut self, sample: &Sample) {
-        if let Some((path, at)) = self.asked.remove(&sample.key) {
-            let figures = self.paths.entry(path).or_default();
-            figures.round_trip.record(sample.at - at);
+        if let Some(asked) = self.asked.remove(&sample.key) {
+            let figures = self.paths.entry(asked.path).or_default();
+            figures.round_trip.record(sample.at - asked.at);
         }
     }
 
@@ -268,11 +303,27 @@ impl Flow {
                 figures.note_lost(sent);
             }
         }
+        let mut answers: BTreeMap<Path, u64> = BTreeMap::new();
+        for (key, asked) in &self.asked {
+            // Of a request that has not arrived nobody expects an answer.
+            if self.by_key.contains_key(key) {
+                continue;
+            }
+            let under_way = match census {
+                Some(census) => census.contains(&(flow, *key)),
+                None => now - asked.at < IN_FLIGHT,
+            };
+            if under_way && asked.lost.is_none() {
+                *answers.entry(asked.path).or_default() += 1;
+            } else {
+                paths.entry(asked.path).or_default().note_answer_lost(asked);
+            }
+        }
         if paths.is_empty() {
             paths.insert(Path::Lane, Figures::default());
         }
         let paths = paths.into_iter().map(|(path, figures)| {
-            let under_way = in_flight.get(&path).copied().unwrap_or(0);
+            let under_way = [&in_flight, &answers].map(|of| of.get(&path).copied().unwrap_or(0));
             self.path(path, figures, under_way)
         });
         FlowReport {
@@ -285,7 +336,8 @@ impl Flow {
         }
     }
 
-    fn path(&self, path: Path, figures: Figures, in_flight: u64) -> PathReport {
+    /// The figures of a path. Of the packets, and of the answers, some are under way.
+    fn path(&self, path: Path, figures: Figures, [in_flight, answers]: [u64; 2]) -> PathReport {
         let (mut duration, mut busy) = (figures.active, figures.active);
         let unsent = self.first.map(|first| (Path::Lane, first));
         if let Some((current, since)) = self.phase.or(unsent)
@@ -302,8 +354,11 @@ impl Flow {
         } else {
             0.0
         };
+        let round_trip = figures.round_trip.summary();
         PathReport {
             path,
+            unanswered: figures.echoes.saturating_sub(round_trip.count + answers),
+            answers_lost: figures.answers_lost,
             offered: figures.sent_packets + figures.refused.values().sum::<u64>(),
             refused: figures.refused,
             sent_packets: figures.sent_packets,
@@ -322,7 +377,7 @@ impl Flow {
             ip_octets: figures.ip_octets,
             delay: figures.delay.summary(),
             variation: figures.variation.summary(),
-            round_trip: figures.round_trip.summary(),
+            round_trip,
             quality: Quality::of(&figures.delay, lost).filter(|_| self.voice),
         }
     }
@@ -333,6 +388,12 @@ impl Figures {
     fn note_sent(&mut self, sent: &Sent) {
         self.sent_packets += 1;
         self.sent_octets += u64::from(sent.payload);
+    }
+
+    fn note_answer_lost(&mut self, asked: &Asked) {
+        if let Some(place) = asked.lost {
+            *self.answers_lost.entry(place).or_default() += 1;
+        }
     }
 
     fn note_lost(&mut self, sent: &Sent) {
