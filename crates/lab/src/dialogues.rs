@@ -126,6 +126,40 @@ pub fn read(lab: &Lab, network: &impl Network, circuits: &Circuits) -> Vec<Dialo
     all
 }
 
+/// Programs that call, or use a permanent connection, and have never had one: all of their calls were refused or failed. In
+/// words, with the cause of the last failure; what the lab file expects to fail is not told.
+#[must_use]
+pub fn failed(lab: &Lab, network: &impl Network) -> Vec<String> {
+    let mut all = Vec::new();
+    for (node, ..) in lab.hosts() {
+        let sockets = network
+            .station(node)
+            .and_then(|station| station.host().sockets());
+        let Some(sockets) = sockets else { continue };
+        let programs = sockets.programs().iter().zip(sockets.fates());
+        for (number, (program, fate)) in programs.enumerate() {
+            let expected = lab.sockets_expect.contains_key(&(node, number));
+            let what = match program.role {
+                // A listener is no failure of its own: the caller may have asked for too much.
+                Role::Listen { .. } => continue,
+                Role::Call { .. } => "call",
+                Role::Permanent { .. } => "connection",
+            };
+            let Some(cause) = fate.cause.filter(|_| fate.opened == 0 && !expected) else {
+                continue;
+            };
+            let name = format!("{}/{}", lab.node(node).name, program.name);
+            all.push(match fate.failed {
+                1 => format!("program {name}: its {what} failed: {cause}"),
+                times => format!(
+                    "program {name}: its {what} failed {times} times, the last time: {cause}"
+                ),
+            });
+        }
+    }
+    all
+}
+
 /// Each end, and the other end of its connection: places in the list.
 fn pairs(lab: &Lab, ends: &[End<'_>]) -> Vec<(usize, Option<usize>)> {
     // Calls between two addresses follow each other in the same order at both ends; the oldest ones may be forgotten at one.

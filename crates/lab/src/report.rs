@@ -27,6 +27,8 @@ pub struct RunReport {
     pub not_joined: Vec<String>,
     /// What programs with ATM sockets wrote to each other, by connection and direction.
     pub dialogues: Vec<Dialogue>,
+    /// Programs with ATM sockets that have never had a connection, in words: [`crate::dialogues::failed`].
+    pub failed_programs: Vec<String>,
     /// Flows of which nothing is to be expected: in real time those whose time has not come, and those of kernel hosts, which
     /// nobody makes.
     pub not_due: Vec<usize>,

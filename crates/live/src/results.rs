@@ -74,6 +74,7 @@ impl<'a> Results<'a> {
         RunReport {
             end: now,
             dialogues: dialogues::read(self.lab, world, &circuits),
+            failed_programs: dialogues::failed(self.lab, world),
             flows: self.stats.report_with(now, Some(&census)),
             programs: self.finished.clone(),
             circuits,

@@ -442,6 +442,7 @@ impl<'a> LabRun<'a> {
             end,
             flows,
             dialogues: dialogues::read(self.lab, &self.world, &circuits),
+            failed_programs: dialogues::failed(self.lab, &self.world),
             circuits,
             nodes: report::nodes(self.lab, &self.world),
             not_started: self.starts.missing(),

@@ -13,7 +13,6 @@ use crate::args::RunArgs;
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::labs;
-use aerostat_lab::dialogues::Dialogue;
 use aerostat_lab::event::{Event, Names};
 use aerostat_lab::ladder::{self, Message};
 use aerostat_lab::{Checked, Lab};
@@ -97,9 +96,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
     }
-    let mut warnings = flows::warnings(&report, lab);
-    let programs = report.dialogues.iter();
-    warnings.extend(programs.filter_map(Dialogue::complaint));
+    let warnings = flows::warnings(&report, lab, Time::Virtual);
     for warning in &warnings {
         exit::say(format_args!("warning: {warning}"));
     }

@@ -182,7 +182,7 @@ impl Results {
 
 /// What deserves a warning at the end.
 fn warnings(report: &Report, lab: &Lab) -> Vec<String> {
-    let mut all = flows::warnings(&report.run, lab);
+    let mut all = flows::warnings(&report.run, lab, Time::Real);
     if report.calls_left > 0 {
         let calls = report.calls_left;
         all.push(format!("{calls} calls were not released in time"));

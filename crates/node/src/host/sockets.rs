@@ -290,10 +290,23 @@ impl Record {
     }
 }
 
+/// What became of all calls of a program, also of those that are not remembered any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// Connections that were opened, also by calls to it.
+    pub opened: u64,
+    /// Calls that were refused or failed before they were open, its own and those to it.
+    pub failed: u64,
+    /// Why the last of these was.
+    pub cause: Option<Cause>,
+}
+
 /// All socket programs of a host.
 #[derive(Debug)]
 pub struct Sockets {
     programs: Vec<Program>,
+    /// What became of the calls of each.
+    fates: Vec<Fate>,
     /// When each caller makes its call; `None` if it has, or is no caller.
     starts: Vec<Option<Instant>>,
     calls: BTreeMap<ConnId, Record>,
@@ -308,6 +321,7 @@ impl Sockets {
     pub fn new(programs: Vec<Program>) -> Self {
         Self {
             starts: vec![None; programs.len()],
+            fates: vec![Fate::default(); programs.len()],
             programs,
             calls: BTreeMap::new(),
             ended: VecDeque::new(),
@@ -319,6 +333,11 @@ impl Sockets {
     #[must_use]
     pub fn programs(&self) -> &[Program] {
         &self.programs
+    }
+    /// What became of the calls of each program, in the same order.
+    #[must_use]
+    pub fn fates(&self) -> &[Fate] {
+        &self.fates
     }
     /// The calls: those that have ended first.
     pub fn calls(&self) -> impl Iterator<Item = &Record> {
@@ -411,6 +430,7 @@ impl Sockets {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
         };
+        self.fates[call.program].opened += 1;
         let setup = now.since(call.since);
         call.vc = Some(vc);
         call.setup = Some(setup);
@@ -516,6 +536,11 @@ impl Sockets {
             .with("received_octets", call.received.octets)
             .with("received_crc32", format!("{:08x}", call.received.crc32));
         self.trace(trace);
+        if call.vc.is_none() {
+            let fate = &mut self.fates[call.program];
+            fate.failed += 1;
+            fate.cause = Some(cause);
+        }
         call.closed = call.vc.is_none();
         call.state = State::Ended;
         call.cause = Some(cause);

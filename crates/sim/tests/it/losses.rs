@@ -606,3 +606,37 @@ traffic: [{ from: h2, to: h1, kind: udp, rate: 450pps, size: 1000, start: 3s, du
     }
     assert!(waiting > 0, "the router was empty each time");
 }
+
+/// What is said of the programs of a pair of hosts that were never connected; the listener's line is a slow one.
+fn failed(caller: &str, listener: &str) -> Vec<String> {
+    let text = format!(
+        "switches: {{ s: {{}} }}\nclip: {{ c: {{ subnet: 10.1.0.0/24, server: a }} }}\nhosts:\n  \
+         a: {{ on: s, elan: c, ip: 10.1.0.1, sockets: [{caller}] }}\n  \
+         b: {{ on: s, elan: c, ip: 10.1.0.2, link: {{ rate: 3Mbps }}, sockets: [{listener}] }}\nuntil: 5s\n"
+    );
+    run(&text).1.failed_programs
+}
+
+#[test]
+fn a_program_whose_calls_all_fail_is_a_warning_with_the_cause_unless_that_is_expected() {
+    let dear =
+        "name: w, call: b, pdus: 5, rate: 10pps, qos: 'cbr:tx:max_pcr=100000,rx:max_pcr=100000'";
+    let sink = "{ name: r, listen: sink }";
+    let [once, again] =
+        ["", ", every: 1s"].map(|rest| failed(&format!("{{ {dear}{rest} }}"), sink));
+    let cause = "cause 37 (user cell rate not available)";
+    assert_eq!(once, [format!("program a/w: its call failed: {cause}")]);
+    let [again] = &again[..] else {
+        panic!("{again:?}")
+    };
+    assert!(
+        again.contains(" times, the last time: ") && again.ends_with(cause),
+        "{again}"
+    );
+    for expect in ["nothing", "loss"] {
+        let expected = failed(&format!("{{ {dear}, expect: {expect} }}"), sink);
+        assert!(expected.is_empty(), "{expected:?}");
+    }
+    let fine = failed("{ name: w, call: b, pdus: 5, rate: 10pps }", sink);
+    assert!(fine.is_empty(), "{fine:?}");
+}

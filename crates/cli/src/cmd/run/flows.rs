@@ -1,5 +1,6 @@
 //! The results of flows: rows for people and CSV, objects for JSON.
 
+use super::document::Time;
 use super::rounded;
 use crate::output::Rows;
 use aerostat_lab::Lab;
@@ -145,8 +146,8 @@ fn places(lab: &Lab, path: &PathReport) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// What deserves a warning: flows that did not do what they are there for, and hosts that never joined.
-pub(crate) fn warnings(report: &RunReport, lab: &Lab) -> Vec<String> {
+/// What deserves a warning: flows and programs that did not do what they are there for, and hosts that never joined.
+pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String> {
     let joined = report.not_joined.iter();
     let joined = joined.map(|node| format!("{node} has not joined its network"));
     let joined = first_of(joined.collect(), "hosts have not joined their networks");
@@ -157,7 +158,17 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab) -> Vec<String> {
     });
     let flows = first_of(flows.collect(), "flows have such warnings");
     let idle = first_of(idle_entries(report).collect(), "such entries");
-    [joined, flows, idle].concat()
+    let told = report.dialogues.iter().filter_map(|dialogue| {
+        let mut dialogue = dialogue.clone();
+        // In real time a PDU is late by the machine's timers, too.
+        if matches!(time, Time::Real) && dialogue.expect.is_none() {
+            dialogue.late = 0;
+        }
+        dialogue.complaint()
+    });
+    let programs = report.failed_programs.iter().cloned().chain(told);
+    let programs = first_of(programs.collect(), "programs have such warnings");
+    [joined, flows, programs, idle].concat()
 }
 
 /// Of many warnings of one kind the first ones, and how many more there are: `... and 42 more {what}`.
