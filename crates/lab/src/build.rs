@@ -160,6 +160,7 @@ impl<'a> Builder<'a> {
             let interface = self.timed(interface);
             let rate = self.lab.link(port.link).rate;
             let mut config = PortConfig::new(&peer.name, kind, interface, rate);
+            config.link = self.lab.link(port.link).name.clone();
             config.police = model.police && kind == PortKind::Host;
             let serves = matches!(peer.kind, NodeKind::LaneServer(_));
             if serves || matches!(peer.kind, NodeKind::Switch(_)) {

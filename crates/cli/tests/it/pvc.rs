@@ -65,6 +65,24 @@ fn permanent_connections_come_and_go() {
         (&"x.5".into(), &"path".into(), &"yes".into())
     );
     assert!(lab.ok(&["pvc", "show"]).contains("y.6"));
+    // A link that is cut carries nothing, whatever the switch has set up.
+    let states = |command: &[&str]| {
+        let shown: serde_json::Value = serde_json::from_str(&lab.ok(command)).unwrap();
+        let rows = shown["rows"].as_array().unwrap().iter();
+        let states = rows.map(|row| row["state"].as_str().unwrap().to_owned());
+        states.collect::<Vec<_>>()
+    };
+    let inspected = ["inspect", "sw", "pvc", "-o", "json"];
+    assert_eq!(states(&inspected), ["up", "up"]);
+    lab.ok(&["fault", "link-down", "y-sw"]);
+    assert_eq!(states(&inspected), ["down: y-sw", "down: y-sw"]);
+    assert_eq!(
+        states(&["pvc", "show", "-o", "json"]),
+        ["down: y-sw", "down: y-sw"]
+    );
+    assert!(lab.ok(&["pvc", "show", "sw"]).contains("down: y-sw"));
+    lab.ok(&["fault", "link-up", "y-sw"]);
+    assert_eq!(states(&inspected), ["up", "up"]);
     lab.ok(&["pvc", "del", "sw", "x.5"]);
 
     for (args, says, hint) in [

@@ -25,6 +25,8 @@ pub enum PortKind {
 pub struct PortConfig {
     /// Name for display.
     pub name: String,
+    /// Name of its link, for display.
+    pub link: String,
     /// What is at the other end. If ILMI is to find out, that replaces it.
     pub kind: PortKind,
     /// The management interface, network side; `None`: the host cannot register addresses, and the version is fixed. If it
@@ -67,6 +69,7 @@ impl PortConfig {
     pub fn new(name: &str, kind: PortKind, interface: interface::Params, rate: CellRate) -> Self {
         Self {
             name: name.to_owned(),
+            link: name.to_owned(),
             kind,
             ilmi: None,
             interface,

@@ -116,6 +116,7 @@ impl<R: RouteSelect> Switch<R> {
             "cells_a",
             "cells_b",
             "cells_dropped",
+            "state",
         ];
         let mut table = Table::new("permanent", columns);
         for info in self.permanent() {
@@ -145,9 +146,25 @@ impl<R: RouteSelect> Switch<R> {
                 info.cells[0].into(),
                 info.cells[1].into(),
                 (info.policed[0] + info.policed[1]).into(),
+                self.permanent_state(ends).into(),
             ]);
         }
         table
+    }
+
+    /// `up`, or `down` with the links of this switch that carry nothing.
+    fn permanent_state(&self, ends: [(PortNo, Vc); 2]) -> String {
+        let dead = ends.iter().filter_map(|(number, _)| {
+            let alive = self.fabric().link_is_up(number.0);
+            self.port(*number).filter(|_| !alive)
+        });
+        let mut links: Vec<&str> = dead.map(|port| port.config.link.as_str()).collect();
+        links.dedup();
+        if links.is_empty() {
+            "up".to_owned()
+        } else {
+            format!("down: {}", links.join(", "))
+        }
     }
 
     fn call_table(&self) -> Table {

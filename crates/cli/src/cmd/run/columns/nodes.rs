@@ -430,6 +430,10 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("cells_a", "cells that came from end a"),
             count("cells_b", "cells that came from end b"),
             count("cells_dropped", "cells that did not conform"),
+            text(
+                "state",
+                "`up`, or `down: ` and the links of this switch that carry nothing",
+            ),
         ],
     },
     TableInfo {
