@@ -142,6 +142,7 @@ impl<'a> Builder<'a> {
         let mut location = [0; 16];
         location[..13].copy_from_slice(&model.prefix);
         let mut switch = Switch::new(location, routes);
+        switch.hold_at_most(scale::held(&self.scale));
         for port in &model.ports {
             let peer = self.lab.node(port.peer);
             let outside = match &peer.kind {
@@ -165,6 +166,8 @@ impl<'a> Builder<'a> {
             let serves = matches!(peer.kind, NodeKind::LaneServer(_));
             if serves || matches!(peer.kind, NodeKind::Switch(_)) {
                 scale::widen_port(&mut config, &self.scale);
+            } else if outside.is_none() {
+                scale::widen_host_port(&mut config, &self.scale);
             }
             config.ilmi = managed.then(|| ilmi::Config {
                 detect: outside.is_some_and(|outside| outside.trunk.is_some()),
@@ -256,8 +259,11 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The signalling of a host or a router.
     fn signalling(&self, version: Version, life: u32) -> Manager {
-        self.manager(self.signalling_config(version, life))
+        let mut config = self.signalling_config(version, life);
+        scale::widen_host(&mut config, &self.scale);
+        self.manager(config)
     }
 
     fn signalling_config(&self, version: Version, life: u32) -> signalling::Config {
@@ -274,7 +280,7 @@ impl<'a> Builder<'a> {
     }
 
     fn arp(&self) -> router::ArpParams {
-        let mut arp = router::ArpParams::default();
+        let mut arp = scale::arp(&self.scale);
         self.lab.timers.arp.apply(&mut arp);
         arp
     }
@@ -480,6 +486,7 @@ impl<'a> Builder<'a> {
         };
         let mut config = LecConfig::new(asked, model.address, model.mac);
         config.llc_mux = model.llc && model.v2;
+        scale::widen_lec(&mut config.limits, &self.scale);
         config.selective = model.groups.is_some();
         config.groups = model.groups.clone().unwrap_or_default();
         if !model.v2 {

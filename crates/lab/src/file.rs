@@ -183,7 +183,7 @@ section! {
     }
 }
 section! {
-    /// Frames a second that a BUS takes of one end system; a second's worth at once. The rest is dropped and counted.
+    /// Frames a second that a BUS, or a LES, takes of one end system; a second's worth at once. The rest is dropped and counted.
     QuotaFile {
         /// Broadcast frames, 1pps to 1000000pps; default 1000pps.
         broadcast: Option<At<FrameRate>>,
@@ -191,6 +191,8 @@ section! {
         unknown: Option<At<FrameRate>>,
         /// Multicast frames; default 12500pps.
         multicast: Option<At<FrameRate>>,
+        /// Frames that a LES copies to all members: LE_NARP, LE_TOPOLOGY and LE_ARP without a target; default 500pps.
+        announcements: Option<At<FrameRate>>,
     }
 }
 section! {

@@ -2,11 +2,12 @@
 
 use crate::circuits::{Circuits, Network};
 use crate::dialogues::Dialogue;
+use crate::event::Names;
 use crate::model::{Lab, NodeId};
 use aerostat_node::inspect::Table;
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
-use aerostat_proto::Instant;
+use aerostat_proto::{Instant, Trace};
 
 /// Everything that results are made of.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct RunReport {
     pub dialogues: Vec<Dialogue>,
     /// Programs with ATM sockets that have never had a connection, in words: [`crate::dialogues::failed`].
     pub failed_programs: Vec<String>,
+    /// Bounds that refused something, in words, with the node; each once.
+    pub limits: Vec<String>,
     /// Flows of which nothing is to be expected: in real time those whose time has not come, and those of kernel hosts, which
     /// nobody makes.
     pub not_due: Vec<usize>,
@@ -42,6 +45,55 @@ const SHOWN: [&str; 14] = [
     "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "qos", "mps", "clip", "nhrp",
     "sockets", "bridge",
 ];
+
+/// Names of events that tell of a bound that refuses something.
+const LIMITS: [&str; 5] = [
+    "lecs.full",
+    "les.full",
+    "les.over-quota",
+    "bus.over-quota",
+    "switch.port.full",
+];
+/// Most of them that a report repeats; the story has all.
+const MOST_LIMITS: usize = 100;
+
+/// Bounds that were met while a lab ran: an event is a warning of the results, too.
+#[derive(Clone, Debug, Default)]
+pub struct Met {
+    texts: Vec<String>,
+    more: usize,
+}
+
+impl Met {
+    /// A node told something.
+    pub fn hear(&mut self, node: &str, trace: &Trace) {
+        if !LIMITS.contains(&trace.name) {
+            return;
+        }
+        let text = format!("{node}: {}", trace.text);
+        if self.texts.contains(&text) {
+            return;
+        }
+        if self.texts.len() < MOST_LIMITS {
+            self.texts.push(text);
+        } else {
+            self.more += 1;
+        }
+    }
+    /// All of them, in the order of their times; ATM addresses as names.
+    #[must_use]
+    pub fn texts(&self, names: &Names) -> Vec<String> {
+        let texts = self.texts.iter().map(|text| names.in_text(text));
+        let mut all: Vec<String> = texts.collect();
+        if self.more > 0 {
+            let more = self.more;
+            all.push(format!(
+                "bounds refused something {more} times more; the story has all"
+            ));
+        }
+        all
+    }
+}
 
 /// State of every node as of now.
 #[must_use]
@@ -60,12 +112,9 @@ pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
     nodes.collect()
 }
 
-/// Nodes of a lab with traffic of which an interface has never been a member of its network: `ever` tells of which nodes all have.
+/// Nodes of which an interface has never been a member of its network: `ever` tells of which nodes all have.
 #[must_use]
 pub fn not_joined(lab: &Lab, ever: impl Fn(NodeId) -> bool) -> Vec<String> {
-    if lab.traffic.is_empty() {
-        return Vec::new();
-    }
     let members = lab.nodes().filter(|(_, node)| !node.lecs().is_empty());
     let never = members.filter(|(id, _)| !ever(*id));
     never.map(|(_, node)| node.name.clone()).collect()

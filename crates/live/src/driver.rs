@@ -573,7 +573,9 @@ impl<'a> Driver<'a> {
         now: Instant,
         tell: &mut dyn FnMut(Notice<'_>),
     ) {
-        let event = Event::new(now, &self.lab.node(node).name, trace);
+        let name = &self.lab.node(node).name;
+        self.results.met.hear(name, trace);
+        let event = Event::new(now, name, trace);
         self.tell_event(event, tell);
     }
 

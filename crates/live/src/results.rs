@@ -4,8 +4,9 @@ use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
 use aerostat_lab::circuits;
 use aerostat_lab::dialogues;
+use aerostat_lab::event::Names;
 use aerostat_lab::model::Lab;
-use aerostat_lab::report::{self, RunReport};
+use aerostat_lab::report::{self, Met, RunReport};
 use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
 use aerostat_proto::Instant;
@@ -20,6 +21,8 @@ pub struct Results<'a> {
     /// The books of the flows.
     pub stats: FlowStats,
     finished: Vec<(usize, &'static str, AppResult)>,
+    /// Bounds that refused something.
+    pub met: Met,
 }
 
 impl<'a> Results<'a> {
@@ -31,6 +34,7 @@ impl<'a> Results<'a> {
             builder,
             stats: FlowStats::new(builder.flows()),
             finished: Vec::new(),
+            met: Met::default(),
         }
     }
 
@@ -80,9 +84,18 @@ impl<'a> Results<'a> {
             circuits,
             nodes: report::nodes(self.lab, world),
             not_started: world.not_started(),
-            not_joined: report::not_joined(self.lab, |id| world.ever_joined(id)),
+            not_joined: self.not_joined(world),
+            limits: self.met.texts(&Names::new(self.lab)),
             not_due: self.not_due(now),
         }
+    }
+
+    /// Who ends a lab without traffic has been told for whom it waits. With traffic, results may lack what these hosts would have sent.
+    fn not_joined(&self, world: &World) -> Vec<String> {
+        if self.lab.traffic.is_empty() {
+            return Vec::new();
+        }
+        report::not_joined(self.lab, |id| world.ever_joined(id))
     }
 
     /// Flows that are not there yet, or never: between kernel hosts nobody makes them, and of others the time may not have come.

@@ -12,7 +12,7 @@ use aerostat_lab::dialogues;
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
 use aerostat_lab::model::{self, FaultKind, Service};
-use aerostat_lab::report::{self, RunReport};
+use aerostat_lab::report::{self, Met, RunReport};
 use aerostat_lab::starts::{self, Starts};
 use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_node::ip::apps::{AppCommand, AppResult};
@@ -76,6 +76,8 @@ struct Seen<'a> {
     /// Somebody has joined who has not been looked at.
     news: bool,
     finished: Vec<(usize, &'static str, AppResult)>,
+    /// Bounds that refused something.
+    met: Met,
     captures: Vec<Capture<BufWriter<File>>>,
     /// If the watcher wants messages: names for their texts.
     names: Option<Names>,
@@ -85,8 +87,9 @@ struct Seen<'a> {
 
 impl Observer<LabEvent> for Seen<'_> {
     fn trace(&mut self, node: NodeId, trace: Trace, now: Instant) {
-        self.watcher
-            .event(&Event::new(now, &self.lab.nodes[node.0].name, &trace));
+        let name = &self.lab.nodes[node.0].name;
+        self.met.hear(name, &trace);
+        self.watcher.event(&Event::new(now, name, &trace));
     }
     fn event(&mut self, node: NodeId, event: LabEvent, now: Instant) {
         match event {
@@ -178,6 +181,7 @@ impl<'a> LabRun<'a> {
             joined: vec![(false, false); lab.nodes.len()],
             news: false,
             finished,
+            met: Met::default(),
             captures,
             names,
             error: None,
@@ -290,17 +294,19 @@ impl<'a> LabRun<'a> {
     /// Switches all nodes on and starts the lab's programs.
     pub fn start(&mut self) {
         lab_world::power_on(&mut self.world, self.lab, &self.builder, &mut self.seen);
-        for (id, _) in self.lab.nodes() {
-            self.start_programs(id);
-        }
+        self.start_programs(None);
         self.start_ready();
     }
 
-    fn start_programs(&mut self, id: model::NodeId) {
-        for (node, behind, spec) in programs(self.lab) {
-            if node == id && !self.starts.holds_back(&spec) {
-                self.command(id, HostCommand::app(behind, AppCommand::Start(spec)));
-            }
+    /// Starts the programs of a node, or of all nodes in their order.
+    fn start_programs(&mut self, of: Option<model::NodeId>) {
+        let mut all = programs(self.lab);
+        all.retain(|(node, _, spec)| {
+            of.is_none_or(|id| id == *node) && !self.starts.holds_back(spec)
+        });
+        all.sort_by_key(|(node, _, _)| node.0);
+        for (node, behind, spec) in all {
+            self.command(node, HostCommand::app(behind, AppCommand::Start(spec)));
         }
     }
 
@@ -400,7 +406,7 @@ impl<'a> LabRun<'a> {
                     self.world.power_on(id, fresh, &mut self.seen);
                 }
                 self.starts.again(self.lab, node);
-                self.start_programs(node);
+                self.start_programs(Some(node));
             }
             FaultKind::Crash(node, Some(service)) => {
                 self.command(node, HostCommand::Crash(service_kind(service)));
@@ -447,6 +453,7 @@ impl<'a> LabRun<'a> {
             nodes: report::nodes(self.lab, &self.world),
             not_started: self.starts.missing(),
             not_joined: report::not_joined(self.lab, |id| joined[id.0].1),
+            limits: self.seen.met.texts(&Names::new(self.lab)),
             not_due: Vec::new(),
             programs: self.seen.finished,
         };

@@ -82,7 +82,11 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     let (report, captured) = recorded.map_err(unwritten)?;
     teller.say_until(f64::INFINITY);
     teller.bar.finish_and_clear();
-    let mut document = Document::new(checked, &overrides(args), Time::Virtual, &report);
+    let mut document = if write::for_people(&args.results) {
+        Document::for_people(&report)
+    } else {
+        Document::new(checked, &overrides(args), Time::Virtual, &report)
+    };
     document.interrupted(teller.interrupted());
     let short = write::short(&report, lab, &document);
     match write::write(&args.results, document, &short) {

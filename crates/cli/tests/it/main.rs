@@ -9,6 +9,7 @@ mod fault;
 mod graph;
 mod hardened;
 mod joined;
+mod limits;
 mod linux_atm;
 mod live;
 mod mount;

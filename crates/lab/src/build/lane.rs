@@ -63,8 +63,11 @@ pub(super) fn les_config(
     model: &LaneServer,
     scale: &Scale,
 ) -> LesConfig {
+    let mut params = server_params(scale.largest);
+    let quota = model.quota.announcements;
+    params.announcement_rate = quota.unwrap_or(params.announcement_rate);
     LesConfig {
-        params: server_params(scale.largest),
+        params,
         max_frame: elan.max_frame,
         elan_id: elan.id,
         v2: elan.v2,

@@ -1,11 +1,14 @@
 //! Limits that follow the lab: what LANE servers, and all that leads to them, must hold for the clients that the lab has.
 //!
-//! Only links between switches of the lab and the links of its LANE servers get more than their usual limits. What a host, or whoever is at
-//! a link out of the lab, may have stays as it is.
+//! Links between switches of the lab and the links of its LANE servers get room for all clients. A host of the lab may have connections to and
+//! from each other one. What whoever is at a link out of the lab may have stays as it is.
 
 use crate::model::Scale;
-use aerostat_node::switch::PortConfig;
+use aerostat_node::atm::Limits as BufferLimits;
+use aerostat_node::ip::router::ArpParams;
+use aerostat_node::switch::{MAX_HELD, PortConfig};
 use aerostat_node::{interface, signalling};
+use aerostat_proto::lane::LecLimits;
 use aerostat_wire::Vc;
 
 /// A limit that is usually `usual`, for a lab whose LANE clients need `need` of it. Half of the usual limit stays for everything else;
@@ -18,15 +21,35 @@ pub(super) fn grown(usual: usize, need: usize) -> usize {
 pub(super) fn widen_port(config: &mut PortConfig, scale: &Scale) {
     let calls = grown(config.max_calls, scale.calls());
     if calls > config.max_calls {
-        config.max_calls = calls;
         // All may join at once.
         config.max_pending = calls;
     }
+    give_calls(config, calls);
+    let cells = u32::try_from(scale.burst()).unwrap_or(u32::MAX);
+    if cells > config.buffers.best_effort.max {
+        config.buffers.best_effort = BufferLimits::of(cells);
+    }
+    widen_interface(&mut config.interface, scale.calls(), scale);
+}
+
+/// A port to a host or a router of the lab.
+pub(super) fn widen_host_port(config: &mut PortConfig, scale: &Scale) {
+    let calls = grown(config.max_calls, scale.calls_of_host());
+    if calls > config.max_calls {
+        // As usual: half of them may be unanswered.
+        config.max_pending = calls / 2;
+    }
+    give_calls(config, calls);
+    widen_interface(&mut config.interface, scale.calls_of_host(), scale);
+}
+
+/// As many calls, with labels and queues for them.
+fn give_calls(config: &mut PortConfig, calls: usize) {
+    config.max_calls = calls;
     let last = calls + usize::from(Vc::FIRST_USER_VCI);
     let last = u16::try_from(last).unwrap_or(u16::MAX);
     config.max_vci = config.max_vci.max(last);
     config.buffers.queues = config.buffers.queues.max(calls);
-    widen_interface(&mut config.interface, scale);
 }
 
 /// The signalling of the LANE servers.
@@ -35,12 +58,39 @@ pub(super) fn widen_signalling(config: &mut signalling::Config, scale: &Scale) {
     limits.users = limits.users.max(scale.users());
     limits.calls_per_user = grown(limits.calls_per_user, scale.calls_of_server());
     limits.parties_per_call = grown(limits.parties_per_call, scale.largest);
-    widen_interface(&mut config.interface, scale);
+    widen_interface(&mut config.interface, scale.calls(), scale);
 }
 
-fn widen_interface(params: &mut interface::Params, scale: &Scale) {
+/// The signalling of a host or a router.
+pub(super) fn widen_host(config: &mut signalling::Config, scale: &Scale) {
+    let limits = &mut config.limits;
+    limits.calls_per_user = grown(limits.calls_per_user, scale.calls_of_host());
+    widen_interface(&mut config.interface, scale.calls_of_host(), scale);
+}
+
+/// What a LANE client may know of the others.
+pub(super) fn widen_lec(limits: &mut LecLimits, scale: &Scale) {
+    limits.cache = grown(limits.cache, scale.largest);
+    limits.vccs = grown(limits.vccs, scale.calls_of_host());
+}
+
+/// Calls and parties of a switch that wait for a link to come up: all clients may call before their servers are there.
+pub(super) fn held(scale: &Scale) -> usize {
+    grown(MAX_HELD, scale.calls())
+}
+
+/// What the IP stack of a host or a router may know of its neighbours.
+pub(super) fn arp(scale: &Scale) -> ArpParams {
+    let usual = ArpParams::default();
+    ArpParams {
+        neighbours: grown(usual.neighbours, scale.neighbours()),
+        ..usual
+    }
+}
+
+fn widen_interface(params: &mut interface::Params, calls: usize, scale: &Scale) {
     let limits = &mut params.uni.limits;
-    limits.calls = grown(limits.calls, scale.calls());
+    limits.calls = grown(limits.calls, calls);
     limits.parties = grown(limits.parties, scale.largest);
     // After a loss each call is asked for at once, and may be released at once.
     params.sscop.max_queue = params.sscop.max_queue.max(2 * limits.calls);
@@ -84,6 +134,8 @@ mod tests {
         );
         assert_eq!(format!("{:?}", trunk(200)), format!("{usual:?}"));
         let large = trunk(3000);
+        // A request of all clients at once: three cells each, or five with TLVs.
+        assert!(large.buffers.best_effort.early > 5 * 3000);
         assert!(
             large.max_calls > 3 * 3000 && large.max_calls < 5 * 3000 + 2048,
             "{}",

@@ -49,7 +49,7 @@ impl LaneServer {
     }
 }
 
-/// Frames a second that a BUS takes of one end system; `None`: the default of
+/// Frames a second that a BUS, or a LES, takes of one end system; `None`: the default of
 /// [`ServerParams`](aerostat_proto::lane::ServerParams).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusQuota {
@@ -59,6 +59,8 @@ pub struct BusQuota {
     pub unknown: Option<u32>,
     /// Multicast frames.
     pub multicast: Option<u32>,
+    /// Frames that the LES copies to all members.
+    pub announcements: Option<u32>,
 }
 
 /// One emulated LAN (Ethernet).

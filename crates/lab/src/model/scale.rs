@@ -49,6 +49,22 @@ impl Scale {
     pub const fn calls(&self) -> usize {
         EACH * self.all + 2 * self.elans
     }
+    /// Calls of a host or a router for its clients and its shortcuts: one to and one from each other client.
+    #[must_use]
+    pub const fn calls_of_host(&self) -> usize {
+        2 * self.all
+    }
+    /// Neighbours of an interface in the largest ELAN.
+    #[must_use]
+    pub const fn neighbours(&self) -> usize {
+        self.largest
+    }
+    /// Cells that arrive at once on a link to the LANE servers if all clients begin at the same moment, and there are as many again: the
+    /// longest control frames take five cells, and three quarters of a buffer are used before frames are discarded.
+    #[must_use]
+    pub const fn burst(&self) -> usize {
+        8 * self.all
+    }
     /// Users of the ATM service on the servers' host: the LECS, and a LES and a BUS for each ELAN.
     #[must_use]
     pub const fn users(&self) -> usize {

@@ -60,7 +60,7 @@ pub(super) fn policies(section: &LaneFile) -> Vec<Vec<Criterion>> {
     levels.iter().map(level).collect()
 }
 
-/// What a BUS takes of one end system, where it is said.
+/// What a BUS, or a LES, takes of one end system, where it is said.
 pub(super) fn quota(section: &LaneFile) -> BusQuota {
     let Some(quota) = &section.quota else {
         return BusQuota::default();
@@ -70,6 +70,7 @@ pub(super) fn quota(section: &LaneFile) -> BusQuota {
         broadcast: rate(&quota.broadcast),
         unknown: rate(&quota.unknown),
         multicast: rate(&quota.multicast),
+        announcements: rate(&quota.announcements),
     }
 }
 

@@ -128,7 +128,7 @@ impl Host {
     /// Tells if the host has joined, or is not a member any more.
     pub(super) fn tell_joined(&mut self) {
         let joined = self.has_joined();
-        if self.books && joined != self.joined {
+        if joined != self.joined {
             self.joined = joined;
             self.out.push_back(HostOutput::Joined(joined));
         }

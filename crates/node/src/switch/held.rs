@@ -5,7 +5,7 @@
 //! so parallel links share what comes.
 //!
 //! **Bounds.** A call that waits counts as unanswered at its port ([`super::PortConfig::max_pending`]); there is room for
-//! [`MAX_HELD`] calls and parties together, more are refused with cause 47.
+//! [`MAX_HELD`] calls and parties together, or as many as [`Switch::hold_at_most`] says; more are refused with cause 47.
 
 use core::cmp::Reverse;
 
@@ -17,8 +17,8 @@ use super::port::{Port, Reservation};
 use super::{LegKey, Output, PortKind, PortNo, RouteSelect, Switch, Way};
 use crate::interface::Phase;
 
-/// Calls and parties of a switch that wait for signalling.
-const MAX_HELD: usize = 8192;
+/// Calls and parties of a switch that wait for signalling, unless [`Switch::hold_at_most`] says otherwise.
+pub const MAX_HELD: usize = 8192;
 
 /// What waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,11 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
+    /// Bounds the calls and parties that wait for signalling.
+    pub const fn hold_at_most(&mut self, most: usize) {
+        self.max_held = most;
+    }
+
     /// Puts a call or a party aside until signalling comes up.
     pub(super) fn put_aside(
         &mut self,
@@ -100,7 +105,7 @@ impl<R: RouteSelect> Switch<R> {
         what: What,
         info: SetupInfo,
     ) -> Result<(), Cause> {
-        if self.held.len() >= MAX_HELD {
+        if self.held.len() >= self.max_held {
             return Err(Cause::RESOURCES);
         }
         if let (What::Call(_), Some(port)) = (what, self.port_mut(root.port)) {

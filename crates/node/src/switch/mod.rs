@@ -99,6 +99,7 @@ use aerostat_wire::{AtmAddress, ServiceCategory, TrafficParams, Vc};
 use crate::atm::fabric::{Fabric, PortVc, Switched};
 use crate::atm::{CellRun, Pdu, RunReassembler};
 use crate::interface;
+pub use held::MAX_HELD;
 pub use inspect::{CallInfo, LegInfo, PortInfo};
 pub use permanent::{Permanent, PermanentError, PermanentInfo};
 pub use port::{PortConfig, PortKind};
@@ -234,6 +235,7 @@ pub struct Switch<R = StaticRoutes> {
     legs: BTreeMap<LegKey, Leg>,
     /// Calls and parties that wait until signalling towards them is up, oldest first.
     held: VecDeque<held::Held>,
+    max_held: usize,
     permanent: Vec<Permanent>,
     /// Permanent connections, or the lines that they use, have changed, and ILMI does not know yet.
     unmanaged: bool,
@@ -267,6 +269,7 @@ impl<R: RouteSelect> Switch<R> {
             calls: BTreeMap::new(),
             legs: BTreeMap::new(),
             held: VecDeque::new(),
+            max_held: MAX_HELD,
             permanent: Vec::new(),
             unmanaged: true,
             busy: BTreeSet::new(),

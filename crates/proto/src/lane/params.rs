@@ -158,6 +158,8 @@ pub struct ServerParams {
     pub unknown_rate: u32,
     /// Multicast frames that the BUS takes of one end system, frames a second, likewise.
     pub multicast_rate: u32,
+    /// Frames that the LES copies to all members (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) and takes of one end system, likewise.
+    pub announcement_rate: u32,
 }
 
 impl Default for ServerParams {
@@ -176,6 +178,8 @@ impl Default for ServerParams {
             unknown_rate: 2000,
             // 150 Mb/s of frames of 1500 octets are 12 500.
             multicast_rate: 12_500,
+            // A bridge may announce all the 256 addresses that it may register at once.
+            announcement_rate: 500,
         }
     }
 }

@@ -75,6 +75,7 @@ const LANE_SERVERS: &[&str] = &[
     "les.full",
     "les.join",
     "les.leave",
+    "les.over-quota",
     "les.stands-by",
     "les.started",
     "address",

@@ -11,6 +11,9 @@ use serde_json::{Map, Value, json};
 /// Name and version of the document. Columns may be added within a version; what is renamed or removed makes the next one.
 pub(crate) const SCHEMA: &str = "aerostat.run.v1";
 
+/// Name of the table of shortcuts.
+pub(super) const SHORTCUTS: &str = "shortcuts";
+
 /// A table: its name, and its rows as objects with the columns as keys.
 pub(super) type Named = (String, Vec<Value>);
 
@@ -44,28 +47,13 @@ impl Document {
     ) -> Self {
         let lab = &checked.lab;
         let circuits = &report.circuits;
-        let head = json!({
-            "schema": SCHEMA,
-            "version": env!("CARGO_PKG_VERSION"),
-            "lab": lab.name,
-            "lab_sha256": checked.digest,
-            "overrides": overrides,
-            "seed": lab.seed,
-            "time": match time {
-                Time::Virtual => "virtual",
-                Time::Real => "real",
-            },
-            "end_s": report.end.as_secs_f64(),
-            "interrupted": false,
-            "settings": settings::settings(lab),
-        });
         let table = |name: &str, rows| (name.to_owned(), rows);
         Self {
-            head: head.as_object().cloned().unwrap_or_default(),
+            head: head(checked, overrides, time, report),
             tables: vec![
                 table("flows", flows::objects(&report.flows, lab)),
                 table("flow_losses", flows::losses(&report.flows, lab)),
-                table("shortcuts", shortcuts(report)),
+                table(SHORTCUTS, shortcuts(report)),
                 table("programs", programs(report)),
                 table("vcs", network::vcs(lab, circuits)),
                 table("losses", network::losses(lab, circuits)),
@@ -80,6 +68,15 @@ impl Document {
     /// Notes that the run was ended before its time, or that it was not.
     pub(super) fn interrupted(&mut self, was: bool) {
         self.head.insert("interrupted".into(), was.into());
+    }
+
+    /// What the tables for people are made of, and no more: of a large lab all the rest takes as much memory as the lab itself.
+    pub(super) fn for_people(report: &RunReport) -> Self {
+        Self {
+            head: Map::new(),
+            tables: vec![(SHORTCUTS.to_owned(), shortcuts(report))],
+            nodes: Map::new(),
+        }
     }
 
     /// All of it as one JSON value.
@@ -117,6 +114,32 @@ impl Document {
         all.extend(states);
         all
     }
+}
+
+/// What the results are of.
+fn head(
+    checked: &Checked,
+    overrides: &[String],
+    time: Time,
+    report: &RunReport,
+) -> Map<String, Value> {
+    let lab = &checked.lab;
+    let head = json!({
+        "schema": SCHEMA,
+        "version": env!("CARGO_PKG_VERSION"),
+        "lab": lab.name,
+        "lab_sha256": checked.digest,
+        "overrides": overrides,
+        "seed": lab.seed,
+        "time": match time {
+            Time::Virtual => "virtual",
+            Time::Real => "real",
+        },
+        "end_s": report.end.as_secs_f64(),
+        "interrupted": false,
+        "settings": settings::settings(lab),
+    });
+    head.as_object().cloned().unwrap_or_default()
 }
 
 fn nodes(report: &RunReport) -> Map<String, Value> {

@@ -6,9 +6,11 @@ use crate::output::Rows;
 use aerostat_lab::Lab;
 use aerostat_lab::model::{Flow, FlowKind};
 use aerostat_lab::report::RunReport;
+use aerostat_live::run::some_of;
 use aerostat_node::inspect::Value as Cell;
 use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::stats::Summary;
+use aerostat_proto::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -146,11 +148,38 @@ fn places(lab: &Lab, path: &PathReport) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// What deserves a warning: flows and programs that did not do what they are there for, and hosts that never joined.
+/// A line for each node that has not joined, or one for all of many.
+fn not_joined(nodes: &[String], end: Instant) -> Vec<String> {
+    /// More than so many are not named each.
+    const NAMED: usize = 8;
+    /// A client whose first request is lost asks again after 5 s.
+    const USUAL: Duration = Duration::from_secs(10);
+    let mut lines: Vec<String> = if nodes.len() > NAMED {
+        let (count, some) = (nodes.len(), some_of(nodes));
+        vec![format!(
+            "{count} nodes have not joined their networks: {some}"
+        )]
+    } else {
+        let each = nodes.iter();
+        each.map(|node| format!("{node} has not joined its network"))
+            .collect()
+    };
+    if let Some(last) = lines.last_mut()
+        && end.since(Instant::ZERO) < USUAL
+    {
+        let seconds = end.since(Instant::ZERO).as_secs_f64();
+        *last += &format!(
+            " (until the end at {seconds} s; a first request that is lost is repeated after 5 s)"
+        );
+    }
+    lines
+}
+
+/// What deserves a warning: flows and programs that did not do what they are there for, hosts that never joined, and bounds
+/// that refused something.
 pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String> {
-    let joined = report.not_joined.iter();
-    let joined = joined.map(|node| format!("{node} has not joined its network"));
-    let joined = first_of(joined.collect(), "hosts have not joined their networks");
+    let joined = not_joined(&report.not_joined, report.end);
+    let limits = first_of(report.limits.clone(), "bounds refused something");
     let due = |flow: &&FlowReport| !report.not_due.contains(&flow.flow.0);
     let flows = report.flows.iter().filter(due).filter_map(|flow| {
         let started = !report.not_started.contains(&flow.flow.0);
@@ -168,7 +197,7 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String>
     });
     let programs = report.failed_programs.iter().cloned().chain(told);
     let programs = first_of(programs.collect(), "programs have such warnings");
-    [joined, flows, programs, idle].concat()
+    [joined, limits, flows, programs, idle].concat()
 }
 
 /// Of many warnings of one kind the first ones, and how many more there are: `... and 42 more {what}`.

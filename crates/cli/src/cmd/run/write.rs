@@ -1,7 +1,7 @@
 //! The results in the form asked for, to standard output or into a directory.
 
 use super::columns::{self, TableInfo};
-use super::document::{Document, SCHEMA};
+use super::document::{Document, SCHEMA, SHORTCUTS};
 use super::files::Whole;
 use super::flows;
 use crate::args::ResultArgs;
@@ -16,6 +16,11 @@ use std::path::Path;
 /// Refuses what makes no sense, before the lab runs.
 pub(crate) fn check(args: &ResultArgs) -> Result<(), Failure> {
     wanted(args).map(|_| ())
+}
+
+/// True if [`write`] shows the tables for people, and nothing else.
+pub(super) fn for_people(args: &ResultArgs) -> bool {
+    args.output.output == Format::Table && args.table.is_none() && args.out.is_none()
 }
 
 /// The table that is asked for.
@@ -172,7 +177,7 @@ fn shortcut_rows(document: &Document) -> Rows {
         "holding_s",
     ]);
     rows.title = "shortcuts".into();
-    let shortcuts = document.tables.iter().find(|table| table.0 == "shortcuts");
+    let shortcuts = document.tables.iter().find(|table| table.0 == SHORTCUTS);
     for shortcut in shortcuts.into_iter().flat_map(|table| &table.1) {
         let field = |name: &String| shortcut.get(name).cloned().unwrap_or(Value::Null);
         rows.push(rows.columns.iter().map(field).collect());

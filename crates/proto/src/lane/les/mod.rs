@@ -12,6 +12,9 @@
 //! **Trust.** The network vouches for the address of a caller. What a client says of itself (LE_ARP, LE_NARP, registrations, answers to
 //! LE_ARP) must be of its own end system, and of no MAC address that another has registered; else it is dropped and counted.
 //!
+//! **Quota.** What a client makes all others hear (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) is bounded for each end system, as data are at the
+//! BUS ([`ServerParams::announcement_rate`]); the rest is dropped and counted.
+//!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
 //! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side); facts book "LANE" §16b.
@@ -29,6 +32,7 @@
 mod requests;
 mod standby;
 use super::ServerParams;
+use super::quota::Quota;
 use super::tree::{Tree, TreeEvent};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{
@@ -134,6 +138,8 @@ pub struct LesCounters {
     pub arp_unknown: u64,
     /// Frames copied to other clients.
     pub forwarded: u64,
+    /// Announcements (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) dropped because their sender had used up its quota.
+    pub over_quota: u64,
     /// Calls refused: a bound was met.
     pub calls_refused: u64,
     /// Clients dropped because they did not join within S4.
@@ -193,6 +199,8 @@ pub struct Les {
     waiting: BTreeMap<AtmAddress, usize>,
     macs: BTreeMap<MacAddr, Registration>,
     tree: Tree,
+    /// Announcements of each end system.
+    quota: Quota,
     standby: Option<Standby>,
     deadline: Option<Instant>,
     told_full: bool,
@@ -243,6 +251,7 @@ impl Les {
     #[must_use]
     pub fn new(config: LesConfig) -> Self {
         let params = &config.params;
+        let quota = Quota::new(params.announcement_rate, params.clients);
         Self {
             tree: Tree::new(config.address, Sap::LANE_CONTROL, CONTROL_SDU, params),
             standby: config.lecs.map(|lecs| Standby::new(lecs, config.address)),
@@ -257,6 +266,7 @@ impl Les {
             waiting: BTreeMap::new(),
             macs: BTreeMap::new(),
             told_full: false,
+            quota,
             deadline: None,
             counters: LesCounters::default(),
             out: VecDeque::new(),

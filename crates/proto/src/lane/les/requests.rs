@@ -1,7 +1,8 @@
 //! What the LES answers, and what it passes on. Source: facts book "LANE" §16b.
 
 use super::{Client, Les, Output, Registration, State};
-use crate::{ConnId, Instant};
+use crate::lane::quota::Verdict;
+use crate::{ConnId, Instant, Trace};
 use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{
     ControlFrame, Flags, LanType, MaxFrameSize, OpCode, Status, Tlv, TlvType,
@@ -47,8 +48,8 @@ impl Les {
         match frame.op {
             OpCode::REGISTER => self.register(conn, frame),
             OpCode::UNREGISTER => self.unregister(conn, frame),
-            OpCode::ARP => self.arp(conn, frame),
-            OpCode::NARP | OpCode::TOPOLOGY => self.distribute(frame),
+            OpCode::ARP => self.arp(conn, frame, now),
+            OpCode::NARP | OpCode::TOPOLOGY => self.announce(conn, frame, now),
             OpCode::VERIFY => {
                 let known = frame.target_atm == self.config.bus;
                 let status = if known {
@@ -289,11 +290,11 @@ impl Les {
         known.is_none_or(|known| known.conn == conn)
     }
 
-    fn arp(&mut self, conn: ConnId, frame: &ControlFrame) {
+    fn arp(&mut self, conn: ConnId, frame: &ControlFrame, now: Instant) {
         self.counters.arp_requests += 1;
         let Some(mac) = frame.target.as_mac() else {
             // Targetless: an announcement.
-            return self.distribute(frame);
+            return self.announce(conn, frame, now);
         };
         let v2 = self.clients.get(&conn).is_some_and(|client| client.v2);
         if mac.is_group() {
@@ -323,6 +324,24 @@ impl Les {
         for other in asked {
             self.counters.forwarded += 1;
             self.send(other, frame);
+        }
+    }
+
+    /// Passes on to all members what one of them says of itself, within its quota.
+    fn announce(&mut self, conn: ConnId, frame: &ControlFrame, now: Instant) {
+        let Some(sender) = self.clients.get(&conn).map(|client| client.address) else {
+            return;
+        };
+        let verdict = self.quota.take(sender, now);
+        if verdict == Verdict::Pass {
+            return self.distribute(frame);
+        }
+        self.counters.over_quota += 1;
+        if verdict == Verdict::Tell {
+            let text =
+                format!("{sender} sends more announcements than its quota: the rest is dropped");
+            let trace = Trace::milestone("les.over-quota", text).with("address", sender);
+            self.out.push_back(Output::Trace(trace));
         }
     }
 

@@ -20,6 +20,7 @@ split_record!(ServerParams {
     broadcast_rate,
     unknown_rate,
     multicast_rate,
+    announcement_rate,
 });
 split_record!(AddressPattern { value, mask });
 split_record!(Elan {
@@ -80,6 +81,7 @@ split_record!(LesCounters {
     arp_requests,
     arp_unknown,
     forwarded,
+    over_quota,
     calls_refused,
     join_timeouts,
 });

@@ -2,6 +2,7 @@
 //!
 //! The names of the tests say the state first and the event then; `docs/protocols/lane.md` has the tables.
 
+mod bounds;
 mod cache;
 mod direct;
 mod groups;
