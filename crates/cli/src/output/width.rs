@@ -101,10 +101,7 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
         ],
     ),
     // Permanent connections: what is lost matters most.
-    (
-        "cells_b",
-        &["path", "police_b", "police_a", "police", "qos_b", "qos"],
-    ),
+    ("cells_b", &["policed", "kind", "qos"]),
     // Frames of an interface over LANE and over shortcuts.
     ("shortcut_out_frames", &["mtu_octets", "mac", "up"]),
 ];
