@@ -28,6 +28,7 @@ pub mod uni;
 pub use atm::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
 pub use deadlines::Deadlines;
 pub use machine::{Machine, Refused};
+pub use retry::Backoff;
 pub use time::{Duration, Instant};
 pub use timers::TimerTable;
 pub use trace::Trace;

@@ -9,8 +9,8 @@ use crate::{Cause, Duration};
 use aerostat_wire::AtmAddress;
 
 /// Waits between calls to one destination, or for one purpose.
-#[derive(Clone, Debug)]
-pub(crate) struct Backoff {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
     seed: u64,
     tries: u32,
     draws: u64,
@@ -18,10 +18,11 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     /// The first wait after a temporary cause.
-    pub(crate) const FIRST: Duration = Duration::from_millis(20);
+    pub const FIRST: Duration = Duration::from_millis(20);
 
     /// Waits drawn from `seed`, which has to differ from station to station.
-    pub(crate) const fn new(seed: u64) -> Self {
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
         Self {
             seed,
             tries: 0,
@@ -29,25 +30,22 @@ impl Backoff {
         }
     }
     /// Waits of the station with this address.
-    pub(crate) fn of(own: &AtmAddress) -> Self {
+    #[must_use]
+    pub fn of(own: &AtmAddress) -> Self {
         let octets = own.0.iter();
         Self::new(octets.fold(0, |seed, octet| mix(seed ^ u64::from(*octet))))
     }
     /// Failures since the last answer.
-    pub(crate) const fn tries(&self) -> u32 {
+    #[must_use]
+    pub const fn tries(&self) -> u32 {
         self.tries
     }
     /// The call was answered: the next wait is a first one.
-    pub(crate) const fn reset(&mut self) {
+    pub const fn reset(&mut self) {
         self.tries = 0;
     }
     /// The wait after a call that ended with `cause`, or after a failure that has none; `least` to `most`.
-    pub(crate) fn wait(
-        &mut self,
-        cause: Option<Cause>,
-        least: Duration,
-        most: Duration,
-    ) -> Duration {
+    pub fn wait(&mut self, cause: Option<Cause>, least: Duration, most: Duration) -> Duration {
         let soon = cause.is_none_or(Cause::is_temporary);
         let doubled = 1_u32.checked_shl(self.tries).unwrap_or(u32::MAX);
         let window = if soon {

@@ -41,7 +41,7 @@ mod write;
 use self::write::Writer;
 use crate::atm::Written;
 use crate::rate::PacketRate;
-use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
+use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_proto::{Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::collections::{BTreeMap, VecDeque};
@@ -58,6 +58,8 @@ const ECHO_OCTETS: usize = 256 * 1024;
 const ECHO_PDUS: usize = 4096;
 /// Octets of a PDU that [`Answer::Read`] tells.
 const TOLD: usize = 64;
+/// Longest time from a call that failed to the next.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// What a program does with the PDUs that it receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +107,8 @@ pub enum Role {
         send: Sending,
         /// Time from the last one to the release.
         hold: Duration,
-        /// It calls again so long after the end of its call, whatever that was; `None`: one call.
+        /// It calls again so long after the end of its call, whatever that was; `None`: one call, which is tried again, soon at
+        /// first, while it fails with causes that may pass by themselves ([`Cause::is_temporary`]) and nobody has answered.
         every: Option<Duration>,
     },
     /// Uses a permanent connection, as `aread` and `awrite` do.
@@ -309,6 +312,8 @@ pub struct Sockets {
     fates: Vec<Fate>,
     /// When each caller makes its call; `None` if it has, or is no caller.
     starts: Vec<Option<Instant>>,
+    /// Waits of each caller after calls that failed.
+    retries: Vec<Backoff>,
     calls: BTreeMap<ConnId, Record>,
     ended: VecDeque<Record>,
     next_conn: u32,
@@ -319,9 +324,11 @@ impl Sockets {
     /// These programs, not started.
     #[must_use]
     pub fn new(programs: Vec<Program>) -> Self {
+        let retries = programs.iter().map(|program| Backoff::of(&program.local));
         Self {
             starts: vec![None; programs.len()],
             fates: vec![Fate::default(); programs.len()],
+            retries: retries.collect(),
             programs,
             calls: BTreeMap::new(),
             ended: VecDeque::new(),
@@ -434,6 +441,7 @@ impl Sockets {
         let setup = now.since(call.since);
         call.vc = Some(vc);
         call.setup = Some(setup);
+        self.retries[call.program].reset();
         let program = &self.programs[call.program];
         let peer = name_of(call.peer);
         let (name, next, text) = match program.role {
@@ -496,11 +504,27 @@ impl Sockets {
     /// A call has ended; it is told and remembered.
     fn over(&mut self, mut call: Record, cause: Cause, now: Instant) {
         let program = &self.programs[call.program];
-        if let Role::Call {
-            every: Some(every), ..
-        } = program.role
-        {
-            self.starts[call.program] = Some(now + every);
+        let mut repeated = false;
+        if let Role::Call { every, .. } = program.role {
+            // A listener that is busy has answered.
+            let answered = call.vc.is_some() || cause == Cause::BUSY;
+            let failed = !answered && cause.is_temporary();
+            let retries = &mut self.retries[call.program];
+            let wait = match every {
+                None if failed => {
+                    repeated = retries.tries() > 0;
+                    Some(retries.wait(Some(cause), Duration::ZERO, LONGEST_WAIT))
+                }
+                every => every,
+            };
+            self.starts[call.program] = wait.map(|wait| now + wait);
+        }
+        if repeated {
+            // Of calls for one and the same thing that all failed, the last stands for all.
+            let same = |old: &Record| old.program == call.program && old.vc.is_none();
+            if let Some(before) = self.ended.iter().rposition(same) {
+                self.ended.remove(before);
+            }
         }
         let name = &program.name;
         let (caller, peer) = match program.role {
@@ -527,7 +551,12 @@ impl Sockets {
             None => "socket.refused",
             Some(_) => "socket.ended",
         };
-        let trace = Trace::milestone(event, text)
+        let trace = if repeated {
+            Trace::detail(event, text)
+        } else {
+            Trace::milestone(event, text)
+        };
+        let trace = trace
             .with("socket", name)
             .with("cause", cause.0)
             .with("sent_pdus", call.sent.pdus)

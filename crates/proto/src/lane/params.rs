@@ -141,9 +141,9 @@ pub struct ServerParams {
     pub control_timeout: Duration,
     /// S5: frames older than this are not to be sent, 1..=4 s. Kept by the driver that queues frames.
     pub max_frame_age: Duration,
-    /// How long a refused leaf of a point-to-multipoint connection waits for the next try.
+    /// Longest time that a refused leaf of a point-to-multipoint connection waits for the next try.
     pub leaf_retry: Duration,
-    /// Tries of a leaf before a copy of its own is set up.
+    /// Tries of a leaf at that distance before a copy of its own is set up; with shorter waits there are more in the same time.
     pub leaf_tries: u32,
     /// Most clients, and most connections that are no client yet.
     pub clients: usize,

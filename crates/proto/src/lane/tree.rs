@@ -1,11 +1,13 @@
 //! A server's point-to-multipoint connection to its clients: control distribute, multicast forward.
 //!
 //! The first client is called, the others are added as parties. A client that refuses (a Linux client listens only some
-//! time after its own call is up, and answers cause 88 before) is tried again; one that goes on refusing gets a
-//! point-to-point connection of its own and a copy of each frame, as Linux servers do for all.
+//! time after its own call is up, and answers cause 88 before) is tried again: soon and then less and less often after a cause
+//! that may pass by itself, after the longest wait otherwise. One that goes on refusing gets a point-to-point connection of its
+//! own and a copy of each frame, as Linux servers do for all.
 
 use super::ServerParams;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, PartyId};
+use crate::retry::Backoff;
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Duration, Instant, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,17 +22,34 @@ enum Root {
 enum Leaf {
     /// To be called at this time, or when the root is up.
     Waiting {
-        tries: u32,
+        tried: Tried,
         at: Instant,
     },
     /// First party of a root call, or ADD PARTY is out.
     Joining {
-        tries: u32,
+        tried: Tried,
         party: PartyId,
     },
     Up(PartyId),
     CopyCalling(ConnId),
     Copy(ConnId),
+}
+
+/// What a leaf has been through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tried {
+    /// When it was refused first.
+    since: Option<Instant>,
+    backoff: Backoff,
+}
+
+impl Tried {
+    fn new(client: &AtmAddress) -> Self {
+        Self {
+            since: None,
+            backoff: Backoff::of(client),
+        }
+    }
 }
 
 /// What became of a client.
@@ -154,7 +173,8 @@ impl Tree {
         matches!(self.leaves.get(client), Some(Leaf::Copy(_)))
     }
     pub(super) fn add(&mut self, client: AtmAddress, now: Instant) {
-        let waiting = Leaf::Waiting { tries: 0, at: now };
+        let tried = Tried::new(&client);
+        let waiting = Leaf::Waiting { tried, at: now };
         if self.leaves.get(client).is_none() {
             self.leaves.set(client, Some(waiting));
         }
@@ -204,12 +224,12 @@ impl Tree {
     pub(super) fn handle(&mut self, event: &AtmEvent<'_>, now: Instant) -> bool {
         match *event {
             AtmEvent::Connected { conn, .. } => self.connected(conn),
-            AtmEvent::Released { conn, .. } => self.released(conn, now),
+            AtmEvent::Released { conn, cause } => self.released(conn, cause, now),
             AtmEvent::PartyAdded { conn, party } if self.root == Root::Up(conn) => {
                 self.party_added(party);
             }
-            AtmEvent::PartyGone { conn, party, .. } if self.is_root(conn) => {
-                self.party_gone(party, now);
+            AtmEvent::PartyGone { conn, party, cause } if self.is_root(conn) => {
+                self.party_gone(party, cause, now);
             }
             // Multicast connections have no way back; a copy's client has nothing to say on it.
             AtmEvent::Received { conn, .. } => return self.is_root(conn) || self.is_copy(conn),
@@ -244,11 +264,11 @@ impl Tree {
         }
     }
 
-    fn released(&mut self, conn: ConnId, now: Instant) {
+    fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
         match self.root {
             Root::Calling { conn: root, first } if root == conn => {
                 self.root = Root::None;
-                self.leaf_failed(first, now);
+                self.leaf_failed(first, cause, now);
             }
             Root::Up(root) if root == conn => {
                 self.root = Root::None;
@@ -256,8 +276,8 @@ impl Tree {
                 for (client, leaf) in self.leaves.map.clone() {
                     match leaf {
                         Leaf::Up(_) => self.down(client),
-                        Leaf::Joining { tries, .. } => {
-                            let waiting = Leaf::Waiting { tries, at: now };
+                        Leaf::Joining { tried, .. } => {
+                            let waiting = Leaf::Waiting { tried, at: now };
                             self.leaves.set(client, Some(waiting));
                         }
                         Leaf::Waiting { .. } | Leaf::CopyCalling(_) | Leaf::Copy(_) => {}
@@ -283,7 +303,7 @@ impl Tree {
         }
     }
 
-    fn party_gone(&mut self, party: PartyId, now: Instant) {
+    fn party_gone(&mut self, party: PartyId, cause: Cause, now: Instant) {
         if self.doomed.remove(&party) {
             return;
         }
@@ -293,7 +313,7 @@ impl Tree {
         if matches!(self.leaves.get(client), Some(Leaf::Up(_))) {
             self.down(client);
         } else {
-            self.leaf_failed(client, now);
+            self.leaf_failed(client, cause, now);
         }
     }
 
@@ -302,15 +322,22 @@ impl Tree {
         self.events.push_back(TreeEvent::Down(client));
     }
 
-    /// A leaf was refused: later again, or a copy of its own.
-    fn leaf_failed(&mut self, client: AtmAddress, now: Instant) {
-        let Some(Leaf::Joining { tries, .. }) = self.leaves.get(client) else {
+    /// A leaf was refused: later again, or a copy of its own if that has gone on for too long.
+    fn leaf_failed(&mut self, client: AtmAddress, cause: Cause, now: Instant) {
+        let Some(Leaf::Joining { mut tried, .. }) = self.leaves.get(client) else {
             return;
         };
-        let tries = tries + 1;
-        let next = if tries < self.params.leaf_tries {
-            let at = now + self.params.leaf_retry;
-            Leaf::Waiting { tries, at }
+        let most = self.params.leaf_retry;
+        let patience = most.saturating_mul(self.params.leaf_tries.saturating_sub(1));
+        let since = *tried.since.get_or_insert(now);
+        let next = if now.since(since) < patience {
+            let least = if cause.is_temporary() {
+                Duration::ZERO
+            } else {
+                most
+            };
+            let at = now + tried.backoff.wait(Some(cause), least, most);
+            Leaf::Waiting { tried, at }
         } else {
             Leaf::CopyCalling(self.call(client, false))
         };
@@ -324,7 +351,7 @@ impl Tree {
             return;
         }
         for client in self.leaves.waiting.due(now) {
-            let Some(Leaf::Waiting { tries, .. }) = self.leaves.get(client) else {
+            let Some(Leaf::Waiting { tried, .. }) = self.leaves.get(client) else {
                 continue;
             };
             let party = match self.root {
@@ -347,7 +374,7 @@ impl Tree {
                 }
             };
             self.leaves
-                .set(client, Some(Leaf::Joining { tries, party }));
+                .set(client, Some(Leaf::Joining { tried, party }));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Programs with ATM sockets: what they send arrives whole, and what is refused has its cause at both ends.
 
 use crate::bench::{Bench, repository_lab};
+use aerostat_proto::Duration;
 use std::collections::BTreeMap;
 
 /// The calls of a host: name of the program, then the columns of its calls in order.
@@ -89,4 +90,45 @@ fn calls_of_the_lab() {
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }
+}
+
+/// A program that calls once, at 1 s, over a trunk.
+const CUT: &str = "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { rate: oc3 }]]
+clip: { w: { subnet: 10.7.0.0/24, server: x } }
+hosts:
+  x:
+    on: s1
+    elan: w
+    ip: 10.7.0.1
+    sockets: [{ name: once, call: y/e1, size: 100, pdus: 5, rate: 100pps, start: 1s }]
+  y: { on: s2, elan: w, ip: 10.7.0.2, sockets: [{ name: sink, listen: sink, selector: e1 }] }
+until: 5s
+";
+
+#[test]
+fn a_program_that_calls_once_calls_again_when_its_trunk_was_down_at_the_first_try() {
+    let lab = aerostat_lab::parse("cut.atm.yml", CUT, &[]);
+    let lab = lab.unwrap_or_else(|wrong| panic!("{wrong}")).lab;
+    let end = lab.end();
+    let mut bench = Bench::new(lab, 1);
+    let trunk = bench.link("s1-s2");
+    bench.run(Duration::from_millis(500));
+    bench.cut(trunk, true);
+    bench.run(Duration::from_secs(1));
+    bench.cut(trunk, false);
+    bench.run(end);
+    let (here, there) = (calls(&bench, "x"), calls(&bench, "y"));
+    // The last of the calls that failed, and the one that was answered.
+    let [failed, answered] = &here["once"][..] else {
+        panic!("{here:#?}");
+    };
+    assert_eq!(failed["vc"], "-");
+    assert_eq!(
+        (&*answered["sent_pdus"], &*answered["cause"]),
+        ("5", "16"),
+        "{here:#?}"
+    );
+    assert_eq!(there["sink"][0]["received_pdus"], "5");
 }

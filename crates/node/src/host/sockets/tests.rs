@@ -136,7 +136,7 @@ fn a_refused_call_keeps_its_cause() {
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     let now = Instant::from_secs(1);
     settle(&mut sockets, now);
-    let (conn, cause) = (ConnId(0), Cause::INCOMPATIBLE);
+    let (conn, cause) = (ConnId(0), Cause::REJECTED);
     let released = Input::Atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, now).unwrap();
     let outputs = settle(&mut sockets, now);
@@ -374,4 +374,68 @@ fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
     assert_eq!(sent as u64, kept);
     let row = sockets.calls().next().unwrap();
     assert_eq!((row.sent.pdus, row.waiting(), row.late), (kept, 0, 0));
+}
+
+/// The end of a call that was not answered, and when the next one comes.
+fn fails(sockets: &mut Sockets, conn: ConnId, cause: Cause, now: Instant) -> Option<Instant> {
+    let released = Input::Atm(AtmEvent::Released { conn, cause });
+    sockets.handle_input(released, now).unwrap();
+    settle(sockets, now);
+    sockets.poll_timeout()
+}
+
+#[test]
+fn a_call_that_fails_for_a_while_is_made_again_soon_and_then_less_often() {
+    let mut sockets = Sockets::new(vec![caller(3)]);
+    sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+    let mut now = sockets.poll_timeout().unwrap();
+    for (conn, window) in (0..).zip([20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000]) {
+        let asked = fire(&mut sockets, now);
+        assert!(
+            matches!(asked[..], [AtmRequest::Connect { .. }]),
+            "{asked:?}"
+        );
+        let next = fails(&mut sockets, ConnId(conn), Cause::NETWORK_OUT_OF_ORDER, now);
+        let next = next.expect("another call");
+        let waits = next.since(now).as_millis();
+        assert!(
+            (window / 2..=window).contains(&waits),
+            "{waits} of {window} ms"
+        );
+        // The last of them stands for all.
+        assert_eq!(sockets.calls().count(), 1);
+        now = next;
+    }
+    fire(&mut sockets, now);
+    let vc = VC;
+    let connected = Input::Atm(AtmEvent::Connected {
+        conn: ConnId(10),
+        vc,
+    });
+    sockets.handle_input(connected, now).unwrap();
+    let states: Vec<_> = sockets.calls().map(|call| call.state).collect();
+    assert_eq!(states, [State::Ended, State::Open]);
+    // It was answered: what ends it is its end.
+    assert_eq!(with_room(&mut sockets, now), []);
+    let released = AtmEvent::Released {
+        conn: ConnId(10),
+        cause: Cause::NETWORK_OUT_OF_ORDER,
+    };
+    sockets.handle_input(Input::Atm(released), now).unwrap();
+    settle(&mut sockets, now);
+    assert_eq!(sockets.poll_timeout(), None);
+}
+
+#[test]
+fn a_refusal_that_will_not_pass_ends_a_program_that_calls_once() {
+    let mut sockets = Sockets::new(vec![caller(3)]);
+    sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+    let now = sockets.poll_timeout().unwrap();
+    fire(&mut sockets, now);
+    assert_eq!(fails(&mut sockets, ConnId(0), Cause::REJECTED, now), None);
+    // Neither is a listener asked again that is busy.
+    let mut sockets = Sockets::new(vec![caller(3)]);
+    sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
+    fire(&mut sockets, now);
+    assert_eq!(fails(&mut sockets, ConnId(0), Cause::BUSY, now), None);
 }

@@ -209,6 +209,25 @@ fn leaf_that_listens_late_is_tried_again() {
 }
 
 #[test]
+fn leaf_behind_a_way_that_is_cut_for_a_moment_is_added_soon() {
+    let mut w = world(vec![lec_config(0), lec_config(1)]);
+    start(&mut w, LEC0);
+    w.run_for(Duration::from_millis(100));
+    w.net.refuse.push(Refusal {
+        called: address(2),
+        sap: Some(Sap::LANE_CONTROL),
+        cause: Cause::NETWORK_OUT_OF_ORDER,
+        times: 3,
+    });
+    start(&mut w, LEC0 + 1);
+    // Three waits of at most 20, 40 and 80 ms, and the messages of the join.
+    w.run_for(Duration::from_millis(250));
+    assert_eq!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
+    assert!(les_of(&w).snapshot().clients.iter().all(|c| !c.copy));
+    finish(w);
+}
+
+#[test]
 fn leaf_that_goes_on_refusing_gets_a_copy() {
     let mut w = world(vec![lec_config(0), lec_config(1)]);
     start(&mut w, LEC0);
@@ -216,7 +235,7 @@ fn leaf_that_goes_on_refusing_gets_a_copy() {
     w.net.refuse.push(Refusal {
         called: address(2),
         sap: Some(Sap::LANE_CONTROL),
-        cause: Cause::INCOMPATIBLE,
+        cause: Cause::REJECTED,
         times: 3,
     });
     start(&mut w, LEC0 + 1);

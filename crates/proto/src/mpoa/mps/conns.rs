@@ -1,8 +1,9 @@
 //! Connections with clients and other servers: one table, found by peer.
 //!
 //! Either side may open a control VCC; any that is open is used. What is sent while a connection is being
-//! set up waits in its queue; if the set-up fails the queue is lost, and the retries of the requests send
-//! again. Connections opened here are released after [`IDLE`] without traffic.
+//! set up waits in its queue. A set-up that fails with a cause that may pass by itself is tried again, soon at first, for as long
+//! as requests are retried ([`Again`]); otherwise the queue is lost, and the retries of the requests send again. Connections
+//! opened here are released after [`IDLE`] without traffic.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,6 +11,7 @@ use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 
 use super::Output;
 use super::params::Limits;
+use crate::retry::Backoff;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant};
 
 /// Silence after which a control connection opened here is released: as LANE's C12.
@@ -20,7 +22,7 @@ pub const MAX_SDU: u16 = 1536;
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnState {
-    /// Asked for by this side.
+    /// Asked for by this side, or to be asked for again.
     Calling,
     /// Accepted, not yet usable.
     Accepted,
@@ -54,6 +56,20 @@ pub(super) struct Conn {
     pub received: u64,
     ours: bool,
     queue: Vec<Vec<u8>>,
+    backoff: Backoff,
+    /// When the call was made first.
+    since: Instant,
+    /// The next call, after one that failed.
+    again: Option<Instant>,
+}
+
+/// How calls that failed are made again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Again {
+    /// Longest wait between two calls.
+    pub most: Duration,
+    /// No call is made so long after the first: by then nobody waits for what is in the queue.
+    pub limit: Duration,
 }
 
 /// What became of an SDU that was handed over.
@@ -110,14 +126,7 @@ impl Conns {
             return Sent::Full;
         }
         let id = self.free_id();
-        out.push_back(Output::Atm(AtmRequest::Connect {
-            conn: id,
-            calling: own,
-            called: peer,
-            sap: Sap::LLC,
-            qos: Qos::ubr(MAX_SDU),
-            multipoint: false,
-        }));
+        out.push_back(call(id, own, peer));
         self.insert(id, peer, ConnUse::Control, ConnState::Calling, now);
         if let Some(conn) = self.conns.get_mut(&id) {
             conn.queue.push(sdu);
@@ -158,7 +167,12 @@ impl Conns {
         conn.state = ConnState::Open;
         conn.vc = Some(vc);
         conn.used = now;
-        let queue = std::mem::take(&mut conn.queue);
+        let (peer, control) = (conn.peer, conn.carries == ConnUse::Control);
+        let mut queue = std::mem::take(&mut conn.queue);
+        // The peer's own call came through while ours waited for its next try.
+        if control && let Some(waiting) = self.waiting_for(peer) {
+            queue.extend(self.remove(waiting).into_iter().flat_map(|conn| conn.queue));
+        }
         out.extend(
             queue
                 .into_iter()
@@ -173,6 +187,45 @@ impl Conns {
         conn.used = now;
         conn.received += 1;
         Some((conn.carries, conn.peer))
+    }
+
+    /// A connection is gone: `None` if it is kept to be called again, or unknown.
+    pub(super) fn released(
+        &mut self,
+        id: ConnId,
+        cause: Cause,
+        again: Again,
+        now: Instant,
+        out: &mut VecDeque<Output>,
+    ) -> Option<Conn> {
+        let conn = self.conns.get_mut(&id)?;
+        let failed = conn.ours && conn.state == ConnState::Calling;
+        let peer = conn.peer;
+        let keep = failed && cause.is_temporary() && now.since(conn.since) < again.limit;
+        if keep {
+            let wait = conn.backoff.wait(Some(cause), Duration::ZERO, again.most);
+            conn.again = Some(now + wait);
+        }
+        if keep && !self.is_open(peer) {
+            return None;
+        }
+        let mut gone = self.remove(id)?;
+        // The peer's own call came through meanwhile.
+        if failed && let Some(open) = self.control_with(peer).filter(|_| self.is_open(peer)) {
+            let queue = std::mem::take(&mut gone.queue).into_iter();
+            out.extend(queue.map(|sdu| Output::Atm(AtmRequest::Send { conn: open, sdu })));
+        }
+        Some(gone)
+    }
+
+    /// Makes the calls again that are due.
+    pub(super) fn call_again(&mut self, own: AtmAddress, now: Instant, out: &mut VecDeque<Output>) {
+        for (id, conn) in &mut self.conns {
+            if conn.again.is_some_and(|at| at <= now) {
+                conn.again = None;
+                out.push_back(call(*id, own, conn.peer));
+            }
+        }
     }
 
     /// Forgets a connection.
@@ -209,10 +262,11 @@ impl Conns {
         }
     }
 
-    /// When the next connection becomes idle.
+    /// When the next connection becomes idle, or is called again.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let ours = self.conns.values().filter(|conn| conn.ours);
-        ours.map(|conn| conn.used + IDLE).min()
+        let times = ours.flat_map(|conn| [Some(conn.used + IDLE), conn.again]);
+        times.flatten().min()
     }
 
     /// True if a control connection with `peer` is usable.
@@ -228,7 +282,10 @@ impl Conns {
     }
 
     fn release(&mut self, id: ConnId, out: &mut VecDeque<Output>) {
-        self.remove(id);
+        // One that waits to be called again is no connection.
+        if self.remove(id).is_some_and(|conn| conn.again.is_some()) {
+            return;
+        }
         out.push_back(Output::Atm(AtmRequest::Release {
             conn: id,
             cause: Cause::NORMAL,
@@ -243,6 +300,12 @@ impl Conns {
             .filter(|(_, conn)| conn.carries == ConnUse::Control)
             .min_by_key(|(id, conn)| (conn.state != ConnState::Open, *id))
             .map(|(id, _)| id)
+    }
+
+    /// The connection with `peer` that waits to be called again.
+    fn waiting_for(&self, peer: AtmAddress) -> Option<ConnId> {
+        let mut ids = self.by_peer.get(&peer)?.iter().copied();
+        ids.find(|id| self.conns.get(id).is_some_and(|conn| conn.again.is_some()))
     }
 
     fn insert(
@@ -262,6 +325,9 @@ impl Conns {
             received: 0,
             ours: state == ConnState::Calling,
             queue: Vec::new(),
+            backoff: Backoff::of(&peer),
+            since: now,
+            again: None,
         };
         self.conns.insert(id, conn);
         self.by_peer.entry(peer).or_default().insert(id);
@@ -276,4 +342,15 @@ impl Conns {
             }
         }
     }
+}
+
+fn call(conn: ConnId, calling: AtmAddress, called: AtmAddress) -> Output {
+    Output::Atm(AtmRequest::Connect {
+        conn,
+        calling,
+        called,
+        sap: Sap::LLC,
+        qos: Qos::ubr(MAX_SDU),
+        multipoint: false,
+    })
 }

@@ -421,7 +421,9 @@ impl Mps {
                 }
             }
             AtmEvent::Released { conn, cause } => {
-                if let Some(lost) = self.conns.remove(conn) {
+                let again = self.config.params.call_again();
+                let lost = self.conns.released(conn, cause, again, now, &mut self.out);
+                if let Some(lost) = lost {
                     self.counters.connections_lost += 1;
                     let text = format!("connection gone: {cause}");
                     self.trace(Trace::detail("mps.vcc.lost", text).with("peer", lost.peer));
@@ -438,7 +440,7 @@ impl Mps {
                 let usable = sap == Sap::LLC && !multipoint;
                 self.incoming(conn, calling.filter(|_| usable), called, now);
             }
-            // Requests are sent again by their retries; lost connections report themselves.
+            // Calls that failed are made again, and requests sent again by their retries; lost connections report themselves.
             AtmEvent::Up | AtmEvent::Down => {}
             AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {
                 self.counters.unexpected += 1;
@@ -557,6 +559,8 @@ impl Machine for Mps {
         self.keep_alive_round(now);
         self.expire_flows(now);
         self.conns.release_idle(now, &mut self.out);
+        let own = self.config.control;
+        self.conns.call_again(own, now, &mut self.out);
     }
 
     fn poll_output(&mut self) -> Option<Output> {

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use aerostat_wire::prefix::within;
 use aerostat_wire::{AtmAddress, MacAddr};
 
+use super::conns::Again;
 use crate::Duration;
 use crate::mix::mix;
 use crate::nhrp::{RetryRule, auth};
@@ -84,6 +85,13 @@ impl MpsParams {
             initial: Duration::from_secs(self.initial_retry_s.into()),
             retry_limit: Duration::from_secs(self.retry_limit_s.into()),
             give_up: Duration::from_secs(self.give_up_s.into()),
+        }
+    }
+    /// Calls that failed: at least as often as requests are sent again (p4), and for as long (p5).
+    pub(super) fn call_again(&self) -> Again {
+        Again {
+            most: Duration::from_secs(self.initial_retry_s.into()),
+            limit: Duration::from_secs(self.retry_limit_s.into()),
         }
     }
     /// Retries of impositions and purges: p4, forgotten after p5.

@@ -36,12 +36,13 @@ impl Daemon {
             .mps
             .values()
             .filter_map(|mps| mps.keep_alive.map(|k| k.deadline));
+        let calls = self.mps.values().filter_map(|mps| mps.again?.at);
         let purges = self.purges.values().map(|purge| purge.retry.at);
         let end = match self.ending {
             Ending::Wait { until, .. } => Some(until),
             Ending::No | Ending::Done { .. } => None,
         };
-        alive.chain(purges).chain(end).min()
+        alive.chain(calls).chain(purges).chain(end).min()
     }
 
     pub(in crate::mpoa::mpc) fn handle_timeout(
@@ -61,6 +62,7 @@ impl Daemon {
             self.dead(mps, "no keep-alive within its lifetime", bus);
             self.close_control(mps, bus);
         }
+        self.call_again(numbers, now, bus);
         let due: Vec<EgressKey> = self
             .purges
             .iter()

@@ -1,9 +1,10 @@
 //! Connections of the daemon: control connections with MPSs, shortcuts with other MPCs.
 
 use super::super::api::{Bus, Numbers, tally};
-use super::{Conn, Daemon, Ending, Purpose};
+use super::{Again, Conn, Daemon, Ending, Purpose};
 use crate::mpoa::messages::{IngressInfo, ToKernel};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Trace};
+use crate::retry::Backoff;
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::nhrp::{self, Packet};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, Vc};
 
@@ -120,17 +121,67 @@ impl Daemon {
             return;
         };
         known.queue.push_back(packet);
-        if !opening {
-            let (from, qos) = (self.config.control, Qos::ubr(self.config.max_sdu));
-            let new = Conn {
-                purpose: Purpose::Control,
-                peer: mps,
-                opened: true,
-                up: false,
-                flow: None,
-            };
-            self.connect(new, from, qos, numbers, bus);
+        let waits = known.again.is_some_and(|again| again.at.is_some());
+        if !opening && !waits {
+            self.open_control(mps, numbers, bus);
         }
+    }
+
+    fn open_control(&mut self, mps: AtmAddress, numbers: &mut Numbers, bus: &mut Bus) {
+        let (from, qos) = (self.config.control, Qos::ubr(self.config.max_sdu));
+        let new = Conn {
+            purpose: Purpose::Control,
+            peer: mps,
+            opened: true,
+            up: false,
+            flow: None,
+        };
+        self.connect(new, from, qos, numbers, bus);
+    }
+
+    /// Calls the MPSs again whose time has come.
+    pub(super) fn call_again(&mut self, numbers: &mut Numbers, now: Instant, bus: &mut Bus) {
+        let mut due = Vec::new();
+        for (address, mps) in &mut self.mps {
+            if let Some(again) = &mut mps.again
+                && again.at.is_some_and(|at| at <= now)
+            {
+                again.at = None;
+                due.push(*address);
+            }
+        }
+        for mps in due {
+            let mut conns = self.conns.values();
+            // A call of the MPS may be on its way.
+            let called = conns.any(|c| c.purpose == Purpose::Control && c.peer == mps);
+            if !called && self.controls() < self.config.limits.control {
+                self.open_control(mps, numbers, bus);
+            }
+        }
+    }
+
+    /// A call to an MPS has failed: what waits for it goes on waiting if the cause may pass by itself, for as long as requests
+    /// are sent again (MPC-p5), and the next call comes soon, at last as often as requests (MPC-p4). True if so.
+    fn calls_again(&mut self, mps: AtmAddress, cause: Cause, now: Instant) -> bool {
+        let params = &self.params;
+        let ended = self.ending != Ending::No || !cause.is_temporary();
+        let Some(known) = self.mps.get_mut(&mps) else {
+            return false;
+        };
+        let again = known.again.get_or_insert_with(|| Again {
+            since: now,
+            backoff: Backoff::of(&mps),
+            at: None,
+        });
+        if ended || now.since(again.since) >= params.retry_max || known.queue.is_empty() {
+            known.again = None;
+            return false;
+        }
+        let wait = again
+            .backoff
+            .wait(Some(cause), Duration::ZERO, params.retry_initial);
+        again.at = Some(now + wait);
+        true
     }
 
     /// An event of the ATM service that is no data on an attached shortcut.
@@ -154,7 +205,7 @@ impl Daemon {
                 self.incoming(conn, caller, called, qos, bus);
             }
             AtmEvent::Connected { conn, vc } => self.connected(conn, vc, bus),
-            AtmEvent::Released { conn, cause } => self.released(conn, cause, bus),
+            AtmEvent::Released { conn, cause } => self.released(conn, cause, now, bus),
             AtmEvent::Received { conn, sdu } => match self.conns.get(&conn).map(|c| c.purpose) {
                 Some(Purpose::Control) => self.on_control(conn, sdu, numbers, now, bus),
                 Some(Purpose::Shortcut(_)) | None => bus.counters.stray_events += 1,
@@ -257,10 +308,10 @@ impl Daemon {
                 let text = format!("control connection with {peer} is up on {vc}");
                 let trace = Trace::detail("mpc.control.up", text);
                 bus.trace(trace.with("peer", peer).with("vc", vc));
-                let waiting = self
-                    .mps
-                    .get_mut(&peer)
-                    .map(|mps| core::mem::take(&mut mps.queue));
+                let waiting = self.mps.get_mut(&peer).map(|mps| {
+                    mps.again = None;
+                    core::mem::take(&mut mps.queue)
+                });
                 for packet in waiting.unwrap_or_default() {
                     bus.atm(AtmRequest::Send {
                         conn,
@@ -271,7 +322,7 @@ impl Daemon {
         }
     }
 
-    fn released(&mut self, conn: ConnId, cause: Cause, bus: &mut Bus) {
+    fn released(&mut self, conn: ConnId, cause: Cause, now: Instant, bus: &mut Bus) {
         let Some(gone) = self.conns.remove(&conn) else {
             bus.counters.stray_events += 1;
             return;
@@ -287,13 +338,16 @@ impl Daemon {
             }
             Purpose::Shortcut(_) => bus.kernel(ToKernel::Detach { conn, cause }),
             Purpose::Control => {
+                let text = format!("control connection with {} is down: {cause}", gone.peer);
+                bus.trace(Trace::detail("mpc.control.down", text).with("peer", gone.peer));
+                if !gone.up && gone.opened && self.calls_again(gone.peer, cause, now) {
+                    return;
+                }
                 // The retries of whatever waited will open the next connection.
                 if let Some(mps) = self.mps.get_mut(&gone.peer) {
                     bus.counters.control_dropped += mps.queue.len() as u64;
                     mps.queue.clear();
                 }
-                let text = format!("control connection with {} is down: {cause}", gone.peer);
-                bus.trace(Trace::detail("mpc.control.down", text).with("peer", gone.peer));
             }
         }
     }
@@ -313,6 +367,7 @@ impl Daemon {
         if let Some(known) = self.mps.get_mut(&mps) {
             bus.counters.control_dropped += known.queue.len() as u64;
             known.queue.clear();
+            known.again = None;
         }
     }
 

@@ -10,6 +10,7 @@ use super::api::{Bus, MpcConfig, Numbers, STOP_WAIT};
 use crate::mpoa::messages::{EgressInfo, FlowName, IngressInfo, ToDaemon, ToKernel};
 use crate::mpoa::params::{ENCAPSULATION, MpcParams, Retry, SHORTCUT_SDU};
 use crate::mpoa::split::ElanInfo;
+use crate::retry::Backoff;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::mpoa::{self, EgressPurge, category, service_category_extension};
 use aerostat_wire::nhrp::Packet;
@@ -54,6 +55,17 @@ pub(in crate::mpoa::mpc) struct Mps {
     pub(in crate::mpoa::mpc) keep_alive: Option<KeepAlive>,
     /// Packets that wait for a control connection.
     pub(in crate::mpoa::mpc) queue: VecDeque<Packet>,
+    /// Calls for them that failed, and the next one.
+    again: Option<Again>,
+}
+
+/// Calls to an MPS that failed with causes that may pass by themselves.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    since: Instant,
+    backoff: Backoff,
+    /// The next call; `None` while one is under way.
+    at: Option<Instant>,
 }
 
 /// An outstanding resolution.

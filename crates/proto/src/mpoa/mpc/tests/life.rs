@@ -469,14 +469,61 @@ fn answers_to_the_daemon_before_do_not_match() {
     );
 }
 
+/// The call to the MPS fails with this cause again and again until `end`, s: when it was made, ms.
+fn calls_in_vain(rig: &mut Rig, cause: Cause, end: u64) -> Vec<u64> {
+    let mut out = rig.flow(TARGET);
+    let mut calls = Vec::new();
+    loop {
+        for (conn, _) in connects(&out) {
+            calls.push(rig.now.as_nanos() / 1_000_000);
+            rig.atm(AtmEvent::Released { conn, cause });
+        }
+        let end = Instant::from_secs(end);
+        let Some(at) = rig.mpc.poll_timeout().filter(|at| *at <= end) else {
+            return calls;
+        };
+        rig.now = at;
+        out = settle(&mut rig.mpc, at);
+    }
+}
+
 #[test]
-fn unreachable_mps_is_tried_with_each_retry() {
+fn an_mps_that_is_cut_off_is_called_again_soon_and_hears_the_first_request() {
+    let mut rig = Rig::ready();
+    let calls = calls_in_vain(&mut rig, Cause::NETWORK_OUT_OF_ORDER, 1);
+    for (pair, window) in calls.windows(2).zip([20, 40, 80, 160, 320]) {
+        let waits = pair[1] - pair[0];
+        assert!((window / 2 - 1..=window + 1).contains(&waits), "{calls:?}");
+    }
+    assert!((5..=8).contains(&calls.len()), "{calls:?}");
+    // The way is back: the request that waited is sent, one time.
+    let out = flat(rig.until(4));
+    let conn = connects(&out)[0].0;
+    assert_eq!(control_packets(&rig.connected(conn, 50)).len(), 1);
+    assert_eq!(rig.counters().control_dropped, 0);
+    assert_eq!(rig.counters().resolution_requests_sent, 1);
+}
+
+#[test]
+fn an_mps_that_is_never_reached_is_not_called_after_the_last_retry() {
+    let mut rig = Rig::ready();
+    let calls = calls_in_vain(&mut rig, Cause::NETWORK_OUT_OF_ORDER, 100);
+    let last = *calls.last().unwrap();
+    assert!((35_000..=46_000).contains(&last), "{calls:?}");
+    assert!(calls.len() < 30, "{calls:?}");
+    assert_eq!(rig.state(), IngressState::HoldDown);
+    // The request, and what was sent again after 5, 15 and 35 s.
+    assert_eq!(rig.counters().control_dropped, 4);
+}
+
+#[test]
+fn an_mps_that_refuses_is_tried_with_each_retry() {
     let mut rig = Rig::ready();
     let mut conn = connects(&rig.flow(TARGET))[0].0;
     for at in [5, 15, 35] {
         rig.atm(AtmEvent::Released {
             conn,
-            cause: Cause::NO_ROUTE,
+            cause: Cause::REJECTED,
         });
         let out = rig.until(at);
         conn = connects(&flat(out))[0].0;
@@ -618,7 +665,7 @@ fn the_same_with_the_daemon_in_a_process_of_its_own() {
         caches_do_not_wait_for_ever_for_a_daemon,
         an_mps_that_is_silent_after_a_take_over_is_dead,
         answers_to_the_daemon_before_do_not_match,
-        unreachable_mps_is_tried_with_each_retry,
+        an_mps_that_refuses_is_tried_with_each_retry,
         own_connection_or_theirs_carries_control,
         strangers_are_not_heard,
         strangers_do_not_take_all_control_connections,

@@ -642,3 +642,39 @@ fn parameters_are_checked_and_used() {
     world.run(125 * SECOND);
     assert_eq!(world.snapshot(0).ingress, []);
 }
+
+/// The client has its connection with the first router; no other call gets through for `time`.
+fn asked_while_cut(time: Duration) -> World {
+    let mut world = started();
+    world.mpc_sends(0, 0, &mpoa::keep_alive(1, atm(0x11, 0), 35));
+    world.run(10 * (SECOND / 1000));
+    world.cut = true;
+    world.ask(0x11, TARGET);
+    world.run(time);
+    world.cut = false;
+    world
+}
+
+#[test]
+fn a_way_to_the_next_server_that_is_cut_for_a_moment_costs_no_retry() {
+    // Calls at about 20, 60 and 140 ms fail; before 5 s the request is not sent again.
+    let mut world = asked_while_cut(SECOND / 5);
+    assert_eq!(reply_code(&world), None);
+    world.run(SECOND);
+    assert_eq!(reply_code(&world), Some(code::OK));
+    assert_eq!(world.mpcs[1].count(mop::IMPOSITION_REQUEST), 1);
+}
+
+#[test]
+fn calls_to_a_server_that_is_never_reached_end_with_the_retries() {
+    let mut world = asked_while_cut(3 * MINUTE);
+    // Nothing waits for a call any more.
+    let rows = world.snapshot(0).connections;
+    assert!(
+        rows.iter().all(|row| row.conn.0 >= ConnId::INCOMING),
+        "{rows:?}"
+    );
+    world.ask(0x12, TARGET);
+    world.run(SECOND);
+    assert_eq!(reply_code(&world), Some(code::OK));
+}

@@ -92,6 +92,8 @@ pub(super) struct World {
     pub(super) absent: Absent,
     /// Per cent of SDUs that are lost.
     pub(super) loss: u64,
+    /// No call gets through.
+    pub(super) cut: bool,
     pub(super) log: Vec<(Who, Who, Vec<u8>)>,
     pub(super) listening: BTreeSet<AtmAddress>,
     calls: BTreeMap<End, End>,
@@ -130,6 +132,7 @@ impl World {
             arp: BTreeMap::new(),
             absent: Absent::Unheard,
             loss: 0,
+            cut: false,
             log: Vec::new(),
             listening: BTreeSet::new(),
             calls: BTreeMap::new(),
@@ -300,6 +303,9 @@ impl World {
 
     /// A call to `called`; established at once if somebody listens there.
     pub(super) fn call(&mut self, here: End, calling: AtmAddress, called: AtmAddress) {
+        if self.cut {
+            return self.later(Event::Released(here, Cause::NETWORK_OUT_OF_ORDER));
+        }
         let incoming = ConnId(self.next_incoming);
         self.next_incoming += 1;
         let router = self.routers.iter().position(|r| {
