@@ -27,7 +27,12 @@ pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
     let mut at = root;
     // The list in which we are: its entries may have names by default.
     let mut list = "";
-    for (step, place) in &steps {
+    for (number, (step, place)) in steps.iter().enumerate() {
+        if let Some((next, next_place)) = steps.get(number + 1)
+            && missing(at, (list, step), (next, *place, *next_place), d)
+        {
+            return;
+        }
         let in_list = matches!(at.value, Value::List(_));
         match descend(at, (list, step), *place, d) {
             Some(next) => at = next,
@@ -42,6 +47,44 @@ pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
     }
     *at = value;
 }
+
+/// A path leads on through `step`, which the file has not: a node that it does not have, or an entry of a list that it does not
+/// have. What is made there could only be half of it. Reported; true if so.
+fn missing(
+    at: &Tree,
+    (section, step): (&str, &str),
+    (next, place, next_place): (&str, Span, Span),
+    d: &mut Diagnostics,
+) -> bool {
+    if field(at, step).is_some() {
+        return false;
+    }
+    if let Some((_, kind)) = NODES.iter().find(|(key, _)| *key == section)
+        && let Value::Map(nodes) = &at.value
+    {
+        d.error(place, format!("there is no {kind} '{step}'"))
+            .suggest(step, nodes.iter().map(|(key, _)| &*key.text));
+        return true;
+    }
+    let absent = section.is_empty() && LISTS.contains(&step);
+    if absent {
+        d.error(
+            next_place,
+            format!("there is no entry '{next}': the lab has no '{step}'"),
+        )
+        .hint(format!("the whole list can be set: --set '{step}=[...]'"));
+    }
+    absent
+}
+
+/// Sections whose keys are nodes, and what such a node is.
+const NODES: [(&str, &str); 3] = [
+    ("hosts", "host"),
+    ("routers", "router"),
+    ("switches", "switch"),
+];
+/// Sections that are lists.
+const LISTS: [&str; 4] = ["links", "traffic", "pvcs", "faults"];
 
 /// The steps of a path with their places.
 fn steps<'a>(path: &'a str, source: usize, d: &mut Diagnostics) -> Option<Vec<(&'a str, Span)>> {
@@ -253,6 +296,26 @@ mod tests {
         crate::parse("t.atm.yml", &text, &options)
             .map(|checked| checked.lab)
             .map_err(|d| d.to_string())
+    }
+
+    #[test]
+    fn what_the_file_does_not_have_is_not_made_by_halves() {
+        let said = set(&["hosts.z.ip=10.1.0.9"]).unwrap_err();
+        assert!(said.contains("there is no host 'z'"), "{said}");
+        assert!(!said.contains("missing"), "{said}");
+        let said = set(&["switches.s11.police=true"]).unwrap_err();
+        assert!(said.contains("there is no switch 's11'"), "{said}");
+        assert!(said.contains("did you mean 's1'?"), "{said}");
+        let said = set(&["pvcs.a-b.pcr=1000"]).unwrap_err();
+        assert!(
+            said.contains("there is no entry 'a-b': the lab has no 'pvcs'"),
+            "{said}"
+        );
+        // A whole one can be added.
+        assert!(
+            set(&["hosts.z={on: s1, elan: a, ip: 10.1.0.9}"])
+                .is_ok_and(|lab| lab.find("z").is_some())
+        );
     }
 
     #[test]

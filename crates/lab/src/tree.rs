@@ -105,14 +105,22 @@ pub(crate) fn parse(
     options.strict_booleans = true;
     options.with_snippet = false;
     match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options) {
-        Ok(raw) => Some(convert(
-            raw,
-            &Place {
+        Ok(raw) => {
+            let place = Place {
                 text,
                 source,
                 offset,
-            },
-        )),
+            };
+            let mut tags = Vec::new();
+            let tree = convert(raw, &place, &mut tags);
+            for at in &tags {
+                let tag = place.slice(*at).unwrap_or_default();
+                diagnostics
+                    .error(*at, format!("unknown tag '{tag}'"))
+                    .hint("leave it out, or put a text that begins with '!' in quotes");
+            }
+            tags.is_empty().then_some(tree)
+        }
         Err(error) => {
             report(&error, text, source, offset, diagnostics);
             None
@@ -158,6 +166,47 @@ impl Place<'_> {
         let within = rest.char_indices().nth(column - 1);
         before + within.map_or(rest.len(), |(at, _)| at)
     }
+    /// The tag that stands before a node, unless YAML itself has it. The node begins at octet `start`, on the line of its tag
+    /// unless it is a list or mapping.
+    fn tag(&self, start: usize, several_lines: bool) -> Option<Span> {
+        let start = start - self.offset;
+        let word = |at: usize| {
+            let rest = self.text.get(at..)?;
+            let end = rest.find(|c: char| c.is_whitespace() || ",]}".contains(c));
+            rest.get(..end.unwrap_or(rest.len()))
+        };
+        // The place of a node may be that of its tag.
+        let own = word(start).filter(|word| word.starts_with('!'));
+        let (at, tag) = match own {
+            Some(tag) => (start, tag),
+            // Only the word before is looked at, so that long lines cost nothing.
+            None => {
+                let before = self.text.get(..start)?.trim_end();
+                let at = before.rfind(|c: char| c.is_whitespace() || "[{,".contains(c));
+                let at = at.map_or(0, |at| at + 1);
+                let tag = before.get(at..).filter(|word| word.starts_with('!'))?;
+                if !several_lines && self.text[before.len()..start].contains('\n') {
+                    return None;
+                }
+                (at, tag)
+            }
+        };
+        let known = [
+            "!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map",
+        ];
+        if known.contains(&tag) {
+            return None;
+        }
+        let opened = self.text[..at].trim_end_matches([' ', '\t']);
+        let place = opened.is_empty() || opened.ends_with([':', '-', '[', '{', ',', '?', '\n']);
+        let line = opened.rsplit('\n').next().unwrap_or_default();
+        let comment = line.starts_with('#') || line.contains(" #");
+        (place && !comment).then(|| Span {
+            source: self.source,
+            start: self.offset + at,
+            end: self.offset + at + tag.len(),
+        })
+    }
     fn slice(&self, at: Span) -> Option<&str> {
         self.text
             .get(at.start - self.offset..at.end - self.offset)
@@ -165,21 +214,31 @@ impl Place<'_> {
     }
 }
 
-fn convert(raw: Spanned<Raw>, place: &Place<'_>) -> Tree {
+/// Unknown tags that are told.
+const MOST_TAGS: usize = 100;
+
+fn convert(raw: Spanned<Raw>, place: &Place<'_>, tags: &mut Vec<Span>) -> Tree {
     let at = place.span(raw.defined);
+    let several = matches!(raw.value, Raw::List(_) | Raw::Map(_));
+    if tags.len() < MOST_TAGS {
+        tags.extend(place.tag(at.start, several));
+    }
     let value = match raw.value {
         Raw::Null => Value::Null,
         Raw::Bool(value) => Value::Bool(value),
         Raw::Text(text) => Value::Text(text),
         Raw::Number(number) => Value::Text(place.slice(at).map_or(number, str::to_owned)),
-        Raw::List(items) => Value::List(items.into_iter().map(|i| convert(i, place)).collect()),
+        Raw::List(items) => {
+            let items = items.into_iter();
+            Value::List(items.map(|item| convert(item, place, tags)).collect())
+        }
         Raw::Map(entries) => Value::Map(
             entries
                 .into_iter()
                 .map(|(key, value)| {
                     let at = place.span(key.defined);
                     let text = key.value;
-                    (Key { at, text }, convert(value, place))
+                    (Key { at, text }, convert(value, place, tags))
                 })
                 .collect(),
         ),
@@ -194,6 +253,24 @@ fn convert(raw: Spanned<Raw>, place: &Place<'_>) -> Tree {
         value,
     }
 }
+
+/// What the YAML reader says to programmers, and what that means to somebody who writes a lab.
+const OWN_WORDS: [(&str, &str); 5] = [
+    (
+        "multiple YAML documents",
+        "a second document begins here; a lab is one document",
+    ),
+    (
+        "cannot deserialize null into string",
+        "a key is missing here; an empty one cannot be used",
+    ),
+    (
+        "recursive references",
+        "an alias stands inside what it repeats",
+    ),
+    ("budget breached: Nodes", "more than 250000 keys and values"),
+    ("budget breached", "too large, or nested too deeply"),
+];
 
 fn report(
     error: &serde_saphyr::Error,
@@ -222,6 +299,12 @@ fn report(
         message.truncate(cut);
     }
     // What the reader could be told otherwise is of no use here.
+    if let Some((_, ours)) = OWN_WORDS
+        .iter()
+        .find(|(theirs, _)| message.contains(theirs))
+    {
+        message = (*ours).to_owned();
+    }
     let twice = message.strip_prefix("duplicate mapping key: ");
     if let Some((key, _)) = twice.and_then(|rest| rest.rsplit_once(", set ")) {
         message = format!("the key '{key}' stands twice in one mapping");
@@ -307,6 +390,61 @@ mod tests {
                 out.push(format!("{value}<{}", &text[tree.at.start..tree.at.end]))
             }
             other => out.push(format!("{other:?}")),
+        }
+    }
+
+    fn told(text: &str) -> Vec<String> {
+        let mut diagnostics = Diagnostics::default();
+        assert!(parse(text, 0, 0, &mut diagnostics).is_none(), "{text}");
+        diagnostics
+            .iter()
+            .map(|found| found.message.clone())
+            .collect()
+    }
+
+    #[test]
+    fn what_the_reader_says_to_programmers_is_said_in_words_of_our_own() {
+        let many = format!("a: [{}]", "1,".repeat(260_000));
+        for (text, says) in [
+            ("a: 1\n---\nb: 2\n", "a lab is one document"),
+            ("~: 3\n", "a key is missing here"),
+            ("a: &a [*a]\n", "an alias stands inside what it repeats"),
+            (&*many, "more than 250000 keys and values"),
+        ] {
+            let all = told(text).concat();
+            assert!(all.contains(says), "{all}");
+            for word in ["from_str", "Option", "budget", "weak"] {
+                assert!(!all.contains(word), "{all}");
+            }
+        }
+    }
+
+    #[test]
+    fn tags_that_nobody_knows_are_told_and_others_are_not() {
+        for (text, tags) in [
+            ("a: !foo 3\n", &["!foo"][..]),
+            ("a: [1, !x 2, 3]\nb: {c: !y d}\n", &["!x", "!y"]),
+            ("a: !map\n  b: 1\n", &["!map"]),
+            ("a: !list\n  - 1\n  - !one 2\n", &["!list", "!one"]),
+            ("!top\na: 1\n", &["!top"]),
+        ] {
+            let all = told(text);
+            let expected: Vec<_> = tags.iter().map(|t| format!("unknown tag '{t}'")).collect();
+            let mut sorted = all.clone();
+            sorted.sort();
+            let mut wanted = expected.clone();
+            wanted.sort();
+            assert_eq!(sorted, wanted, "{text}");
+        }
+        for text in [
+            "a: !!str 3\n",
+            "a: hello !world\nb: 1\n",
+            "a: '!x'\nb: [x !y, z]\nc: what! now\n",
+            "a: |\n  c: !x\nb:\n  - 1\n",
+            "# note: !x\na: 1\n",
+        ] {
+            let mut diagnostics = Diagnostics::default();
+            assert!(parse(text, 0, 0, &mut diagnostics).is_some(), "{text}");
         }
     }
 
