@@ -80,7 +80,7 @@ fn the_lab_file_names_links_and_a_run_records_each_packet_once() {
     std::fs::create_dir_all(&directory).unwrap();
     let lab = lab_file("recorded.atm.yml", LAB);
     let ran = Command::new(env!("CARGO_BIN_EXE_aerostat"))
-        .args(["run", "-q", &lab])
+        .args(["run", &lab])
         .current_dir(&directory)
         .output()
         .unwrap();
