@@ -165,7 +165,7 @@ impl Router {
                 },
                 mps::Output::ResolveL2 { query, itf, ip } => mps::Input::L2 {
                     query,
-                    answer: self.neighbour(itf, ip),
+                    answer: self.neighbour(itf, ip).ok_or(mps::Absent::ForNow),
                 },
                 _ => continue,
             };

@@ -155,7 +155,7 @@ impl Server {
                 }
                 mps::Output::ResolveL2 { query, .. } => mps::Input::L2 {
                     query,
-                    answer: None,
+                    answer: Err(mps::Absent::Unheard),
                 },
                 _ => continue,
             };

@@ -18,7 +18,7 @@ pub(crate) fn check(args: &ResultArgs) -> Result<(), Failure> {
     wanted(args).map(|_| ())
 }
 
-/// True if [`write`] shows the tables for people, and nothing else.
+/// True if [`write()`] shows the tables for people, and nothing else.
 pub(super) fn for_people(args: &ResultArgs) -> bool {
     args.output.output == Format::Table && args.table.is_none() && args.out.is_none()
 }
