@@ -8,9 +8,9 @@
 //! **Why.** A lab that runs moves stations and starts daemons again: both need rights that whatever parses outside traffic
 //! must not have. The helper has them and parses no traffic. It hears its lab alone, on two sockets of its own.
 //!
-//! **Objects and owners.** First the lab says what it owns ([`messages::Setup`]): namespaces (as descriptors), the far ends
+//! **Objects and owners.** First the lab says what it owns (`messages::Setup`): namespaces (as descriptors), the far ends
 //! of cables, seats of daemons. `Seal` ends that for good. From then on a request holds numbers of these things and nothing
-//! else ([`messages::Request`]): no name, no path, no address, no descriptor. Each number is looked up in what is owned, and what
+//! else (`messages::Request`): no name, no path, no address, no descriptor. Each number is looked up in what is owned, and what
 //! is not there is refused. `Helper` is the lab's end of it.
 //!
 //! **Sockets.** One for the processes of daemons, which the lab's loop asks and which answers at once; one for cables, which
