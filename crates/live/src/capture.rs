@@ -4,9 +4,9 @@
 //! discards it never sees. Directions are those of the link's first end. Two taps per link, one at each end, see what arrives
 //! as well, and what is discarded on arrival ([`Form::both_ends`]).
 //!
-//! **What.** What a receiver on the line can put together: PDUs, whether their cells come in a row or between others. A PDU of
-//! which a queue discarded some cells is none of them. Or cells ([`Form::cells`]), each at its own time on the line, with those
-//! of OAM.
+//! **What.** What a receiver on the line can put together: PDUs, whether their cells come in a row or between others. A PDU
+//! of which a queue discarded some cells is left out. With [`Form::cells`] single cells are recorded instead, OAM cells too, each
+//! at its own time on the line.
 //!
 //! **When.** The network in real time moves the cells of a PDU as a run; the time of a PDU is when the first cell of its last
 //! run leaves the port.
@@ -313,8 +313,17 @@ impl Capture {
                 })
         } else {
             let key = (interface, direction == Direction::Sent, run.vc);
+            // A cell of OAM is of no PDU.
+            if !run.is_user() {
+                return true;
+            }
             let assembly = self.assembly.entry(key).or_insert_with(Assembly::new);
-            let Some((pdu, clp, dropped)) = assembly.take(run, dropped) else {
+            let done = assembly.take(run, dropped);
+            // A peer outside may use any number of labels: only PDUs under way have a place.
+            if run.ends_pdu() {
+                self.assembly.remove(&key);
+            }
+            let Some((pdu, clp, dropped)) = done else {
                 return true;
             };
             self.tell_missing(interface, time_ns);

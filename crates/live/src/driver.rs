@@ -335,6 +335,9 @@ impl<'a> Driver<'a> {
                     && self.stop_by.is_none()
                     && now >= Instant::ZERO + patience
                 {
+                    if let Some(text) = self.end_recording() {
+                        tell(Notice::Note(text));
+                    }
                     return Err(UpError::NotReady(self.missing));
                 }
             }

@@ -1,6 +1,6 @@
 //! The latest messages of protocols on all links, for whoever asks what has happened (`aerostat trace --no-follow`).
 //!
-//! **Bounds.** Two rings: [`MOST`] messages, of at most [`MOST_OCTETS`] octets together; and, so that an idle lab does not push
+//! **Bounds.** Two rings, each of at most [`MOST_OCTETS`] octets: [`MOST`] messages; and, so that an idle lab does not push
 //! out what it once said, [`MOST_IDLE`] of those that links exchange for as long as they stand: SSCOP POLL and STAT, and ILMI.
 //! Older ones are forgotten and counted. A message is kept as it was sent, on the link where it was sent; text is made of it
 //! only for whoever asks. SDUs are shared with the cells that carry them, so that keeping one copies nothing.
@@ -12,7 +12,7 @@ use aerostat_lab::model::{Lab, LinkId};
 use aerostat_node::atm::{DropReason, Pdu};
 use aerostat_proto::Instant;
 use aerostat_wire::{SscopPdu, Vc, summary};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::mem::take;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -38,12 +38,33 @@ struct Sent {
     dropped: Option<DropReason>,
 }
 
+/// Messages, the latest at the end.
+#[derive(Debug, Default)]
+struct Ring {
+    all: VecDeque<Sent>,
+    octets: usize,
+}
+
+impl Ring {
+    /// Keeps a message, and at most `most` of them. Gives how many older ones had to go.
+    fn keep(&mut self, sent: Sent, most: usize) -> u64 {
+        self.octets += sent.pdu.sdu().len();
+        self.all.push_back(sent);
+        let mut gone = 0;
+        while self.all.len() > most || self.octets > MOST_OCTETS {
+            let oldest = self.all.pop_front();
+            self.octets -= oldest.map_or(0, |sent| sent.pdu.sdu().len());
+            gone += 1;
+        }
+        gone
+    }
+}
+
 /// The rings.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    said: VecDeque<Sent>,
-    octets: usize,
-    idle: VecDeque<Sent>,
+    said: Ring,
+    idle: Ring,
     forgotten: u64,
 }
 
@@ -69,21 +90,11 @@ impl Past {
             pdu,
             dropped,
         };
-        if idle {
-            self.idle.push_back(sent);
-            if self.idle.len() > MOST_IDLE {
-                self.idle.pop_front();
-                self.forgotten += 1;
-            }
-            return;
-        }
-        self.octets += sent.pdu.sdu().len();
-        self.said.push_back(sent);
-        while self.said.len() > MOST || self.octets > MOST_OCTETS {
-            let gone = self.said.pop_front();
-            self.octets -= gone.map_or(0, |gone| gone.pdu.sdu().len());
-            self.forgotten += 1;
-        }
+        self.forgotten += if idle {
+            self.idle.keep(sent, MOST_IDLE)
+        } else {
+            self.said.keep(sent, MOST)
+        };
     }
 
     /// Messages that are no longer kept, of all links.
@@ -102,7 +113,8 @@ impl Past {
         links: &[LinkId],
         steps: Vec<Event>,
     ) -> io::Result<Receiver<Vec<u8>>> {
-        let all = self.said.iter().chain(&self.idle);
+        let all = self.said.all.iter().chain(&self.idle.all);
+        let links: BTreeSet<LinkId> = links.iter().copied().collect();
         let wanted = all.filter(|sent| links.contains(&sent.end.link));
         let mut wanted: Vec<Sent> = wanted.cloned().collect();
         wanted.sort_by_key(|sent| sent.at);
@@ -238,7 +250,7 @@ mod tests {
                 Instant::from_millis(n),
             );
         }
-        assert_eq!((past.said.len(), past.forgotten()), (MOST, 7));
+        assert_eq!((past.said.all.len(), past.forgotten()), (MOST, 7));
         for n in 0..200 {
             past.keep(
                 end(0),
@@ -248,7 +260,19 @@ mod tests {
                 Instant::from_secs(60 + n),
             );
         }
-        assert!(past.octets <= MOST_OCTETS && past.said.len() == MOST_OCTETS / 60_000);
+        assert!(past.said.octets <= MOST_OCTETS && past.said.all.len() == MOST_OCTETS / 60_000);
+        // A peer outside may send large SDUs on the VC of ILMI, too.
+        for n in 0..200 {
+            let sdu = Pdu::new(vec![0x30; 60_000]);
+            past.keep(
+                end(0),
+                Vc::new(0, 16),
+                &sdu,
+                None,
+                Instant::from_secs(300 + n),
+            );
+        }
+        assert!(!past.idle.all.is_empty() && past.idle.octets <= MOST_OCTETS);
     }
 
     #[test]

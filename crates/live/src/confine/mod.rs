@@ -62,7 +62,7 @@ impl Needs {
 #[derive(Clone, Debug)]
 pub(crate) struct Confinement {
     landlock: String,
-    /// Why there is no filter of system calls, if there is none.
+    /// Why system calls are not filtered; `None` where they are.
     unfiltered: Option<String>,
     /// Who has the rights that were given up.
     helper: Option<Arc<Helper>>,

@@ -105,9 +105,7 @@ const PLAIN: &[i64] = &[
     libc::SYS_readv,
     libc::SYS_writev,
     libc::SYS_recvfrom,
-    libc::SYS_sendto,
     libc::SYS_recvmsg,
-    libc::SYS_sendmsg,
     libc::SYS_lseek,
     libc::SYS_fstat,
     libc::SYS_newfstatat,
@@ -231,6 +229,10 @@ fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
     ] {
         allow(libc::SYS_fcntl, vec![is(1, command as u64)?])?;
     }
+    // Octets, and no new connection: landlock does not see those of TCP Fast Open.
+    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2)] {
+        allow(call, vec![lacks(flags, libc::MSG_FASTOPEN as u64)?])?;
+    }
     // Whether it is a terminal and how wide, whether it blocks, the number of an interface.
     for request in [
         libc::TCGETS,
@@ -255,7 +257,11 @@ fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
             let kind = SeccompCmpOp::MaskedEq(0xf);
             let stream =
                 SeccompCondition::new(1, SeccompCmpArgLen::Dword, kind, libc::SOCK_STREAM as u64)?;
-            allow(libc::SYS_socket, vec![is(0, family as u64)?, stream])?;
+            // No other protocol: landlock does not see connections of MPTCP, SCTP and SMC.
+            allow(
+                libc::SYS_socket,
+                vec![is(0, family as u64)?, stream, is(2, 0)?],
+            )?;
         }
     }
     Ok(all)
@@ -280,7 +286,7 @@ fn has(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendErr
         bits,
     )
 }
-/// It has none of these bits.
+/// True if the argument has all of these bits clear.
 fn lacks(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(
         index,

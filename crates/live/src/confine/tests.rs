@@ -5,7 +5,7 @@ use rustix::process::{Signal, kill_process};
 use rustix::thread as own;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
@@ -107,8 +107,9 @@ fn as_confined(user: &str) {
 
     // What it needs: threads, what is open, time, its directory, its peers.
     assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
-    TcpStream::connect(known.local_addr().unwrap()).unwrap();
+    let mut peer = TcpStream::connect(known.local_addr().unwrap()).unwrap();
     known.accept().unwrap();
+    peer.write_all(b"octets").unwrap();
     std::thread::sleep(std::time::Duration::from_millis(1));
     File::open("/dev/null").unwrap();
 
@@ -180,6 +181,15 @@ fn without_calls() {
         let made = socket(family, SocketType::DGRAM, None);
         denied("another socket", made.map_err(io::Error::from));
     }
+    let made = socket(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        Some(rustix::net::ipproto::MPTCP),
+    );
+    denied(
+        "a connection that landlock does not see",
+        made.map_err(io::Error::from),
+    );
     denied(
         "a host's name",
         rustix::system::sethostname(b"x").map_err(io::Error::from),

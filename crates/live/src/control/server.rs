@@ -282,10 +282,10 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
     }
 
     fn short_requests(&self, stream: &UnixStream) -> io::Result<()> {
-        stream.set_read_timeout(Some(SHORT_WORD))?;
         stream.set_write_timeout(Some(SHORT_WORD))?;
-        let mut lines = BufReader::new(stream);
+        let mut lines = BufReader::new(Until(stream, Instant::now()));
         for _ in 0..SHORT_REQUESTS {
+            lines.get_mut().1 = Instant::now() + SHORT_WORD;
             let mut line = Vec::new();
             if (&mut lines)
                 .take(MAX_REQUEST)
@@ -368,6 +368,21 @@ fn is_short(request: &Request) -> bool {
         request,
         Request::Status | Request::Stop | Request::Inspect { .. } | Request::Fault { .. }
     )
+}
+
+/// Reads until a time, however little comes at once.
+struct Until<'a>(&'a UnixStream, Instant);
+
+impl io::Read for Until<'_> {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        let left = self.1.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.0.set_read_timeout(Some(left))?;
+        let mut stream = self.0;
+        stream.read(octets)
+    }
 }
 
 fn same_user(stream: &UnixStream) -> bool {
