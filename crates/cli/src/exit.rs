@@ -90,16 +90,17 @@ pub(crate) type Outcome = Result<Exit, Failure>;
 /// Tells a failure and gives the exit code.
 pub(crate) fn report(outcome: Outcome) -> ExitCode {
     let exit = outcome.unwrap_or_else(|failure| {
-        if !failure.message.is_empty() {
-            complain(&failure);
-        }
+        complain(&failure);
         failure.exit
     });
     ExitCode::from(exit as u8)
 }
 
-/// Tells a failure, and what to do about it.
+/// Tells a failure, and what to do about it, unless it has been told already.
 pub(crate) fn complain(failure: &Failure) {
+    if failure.message.is_empty() {
+        return;
+    }
     let mut err = io::stderr().lock();
     let (on, off) = if colours() {
         ("\x1b[1;31m", "\x1b[0m")

@@ -5,7 +5,7 @@ use clap::builder::Styles;
 use clap::{Command, Subcommand as _};
 use std::fmt::Write as _;
 
-/// Headings with their subcommands. A subcommand that is hidden has no place here; every other one has one.
+/// Headings with their subcommands. Every subcommand that is not hidden stands here.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "First steps",

@@ -87,15 +87,12 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     } else {
         Document::new(checked, &overrides(args), Time::Virtual, &report)
     };
-    document.interrupted(teller.interrupted());
+    let interrupted = teller.interrupted();
+    document.interrupted(interrupted);
     let short = write::short(&report, lab, &document);
-    match write::write(&args.results, document, &short) {
-        // Whoever closes our pipe has seen enough; how the run went is told all the same.
-        Err(failure) if failure.exit == Exit::Ok => {}
-        written => written?,
-    }
-    if teller.interrupted() {
-        let (now, end) = (report.end.as_secs_f64(), lab.end().as_secs_f64());
+    write::write(&args.results, document, &short)?;
+    if interrupted {
+        let (now, end) = (report.end.as_secs_f64(), teller.end);
         exit::say(format_args!(
             "warning: interrupted at {now:.3} s of {end:.3} s; these are the results so far"
         ));
@@ -105,7 +102,7 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
         exit::say(format_args!("warning: {warning}"));
     }
     captured.map_err(unwritten)?;
-    Ok(if warnings.is_empty() && !teller.interrupted() {
+    Ok(if warnings.is_empty() && !interrupted {
         Exit::Ok
     } else {
         Exit::Warnings
@@ -127,6 +124,8 @@ struct Teller {
     interrupt: Interrupt,
     names: Names,
     bar: ProgressBar,
+    /// When the run is to end, seconds of virtual time.
+    end: f64,
     /// When the run began, for people.
     began: Instant,
     /// Without a bar: when the next line about the progress is due, if such lines are wanted.
@@ -155,6 +154,7 @@ impl Teller {
             interrupt: Interrupt::catch()?,
             names,
             bar,
+            end: 0.0,
             began: Instant::now(),
             lines: (args.progress && !terminal).then(Instant::now),
             ladder: args.trace.then(|| ladder::width(lab)),
@@ -201,13 +201,14 @@ impl Watcher for Teller {
         }
     }
     fn progress(&mut self, now: Moment, end: Moment) {
+        self.end = end.as_secs_f64();
         self.say_until(now.as_secs_f64());
         if self.bar.is_hidden() && self.lines.is_none() {
             return;
         }
         self.bar.set_length(end.as_nanos() / 1_000_000);
         self.bar.set_position(now.as_nanos() / 1_000_000);
-        let how_far = how_far(now.as_secs_f64(), end.as_secs_f64(), self.began.elapsed());
+        let how_far = how_far(now.as_secs_f64(), self.end, self.began.elapsed());
         if let Some(due) = &mut self.lines
             && *due <= Instant::now()
         {

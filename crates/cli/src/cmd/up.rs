@@ -169,7 +169,7 @@ impl Results {
     pub(crate) fn show(self, args: &ResultArgs) -> Outcome {
         let anything = self.short.iter().any(|table| !table.rows.is_empty());
         // People are not shown empty tables.
-        let people = args.output.output == Format::Table && args.table.is_none();
+        let people = write::for_people(args);
         if let Some(document) = self.document.filter(|_| anything || !people) {
             write::write(args, document, &self.short)?;
         }

@@ -26,7 +26,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// The same area moved to the nearest place that meets none of the others; unmoved if there is none near.
+    /// The same area, moved to the nearest place where it does not meet `others`; where no such place is near, it stays.
     pub(super) fn moved_off(self, others: &[Self]) -> Self {
         let steps =
             |step: i32| (-step..=step).flat_map(move |dx| (-step..=step).map(move |dy| (dx, dy)));

@@ -4,7 +4,7 @@ use super::kernel::{self, Inside};
 use super::{Host, LAST_WORDS, find, hosts, interrupted, runner, understood};
 use crate::args::{PingArgs, PingHow, PingallArgs};
 use crate::client;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, say};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Form, Rows};
 use aerostat_live::control::{Client, Request};
@@ -192,7 +192,7 @@ fn begin(client: &mut Client, lab: &str, pair: &Pair, how: &PingHow) -> Result<R
     let program = Program::Ping {
         to: pair.address,
         count: how.count,
-        interval_ms: ((how.interval * 1000.0) as u64).max(1),
+        interval_ms: (how.interval * 1000.0).round() as u64,
         size: how.size.into(),
     };
     let node = pair.from.name.clone();
@@ -210,10 +210,13 @@ fn look(client: &mut Client, pair: &Pair, ping: &mut Running) -> Result<Option<R
             let Some(ended) = inside.poll()? else {
                 return Ok(None);
             };
-            let said = || format!("ping at {}: {}", pair.from.name, ended.err.trim());
-            summary(&ended.out)
-                .map(Some)
-                .ok_or_else(|| Failure::failed(said()))
+            let seen = summary(&ended.out).unwrap_or_else(|| {
+                // No route, for example: the other pairs go on.
+                let (from, to) = (&pair.from.name, &pair.to);
+                say(format_args!("ping at {from} to {to}: {}", ended.err.trim()));
+                (0, 0, None)
+            });
+            Ok(Some(seen))
         }
         Running::Embedded { id, deadline } => {
             #[derive(Deserialize)]

@@ -36,12 +36,12 @@ impl<'a> Whole<'a> {
         out.flush()
     }
 
-    /// Gives the files their names. If results stand there already, those of their tables that these do not have go.
-    pub(super) fn keep(mut self) -> io::Result<()> {
-        let written = std::mem::take(&mut self.names);
+    /// Gives the files their names. Tables of earlier results that the new results lack are removed.
+    pub(super) fn keep(self) -> io::Result<()> {
+        let written = &self.names;
         let mut heads = ["run.json", "results.json"].iter();
         let used = heads.any(|name| self.directory.join(name).exists());
-        for name in &written {
+        for name in written {
             std::fs::rename(self.unfinished(name), self.directory.join(name))?;
         }
         let tables = columns::tables().map(TableInfo::flat_name);

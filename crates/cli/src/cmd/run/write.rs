@@ -5,7 +5,7 @@ use super::document::{Document, SCHEMA, SHORTCUTS};
 use super::files::Whole;
 use super::flows;
 use crate::args::ResultArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, Rows};
 use aerostat_lab::Lab;
 use aerostat_lab::report::RunReport;
@@ -19,7 +19,7 @@ pub(crate) fn check(args: &ResultArgs) -> Result<(), Failure> {
 }
 
 /// True if [`write()`] shows the tables for people, and nothing else.
-pub(super) fn for_people(args: &ResultArgs) -> bool {
+pub(crate) fn for_people(args: &ResultArgs) -> bool {
     args.output.output == Format::Table && args.table.is_none() && args.out.is_none()
 }
 
@@ -33,15 +33,22 @@ fn wanted(args: &ResultArgs) -> Result<Option<&'static TableInfo>, Failure> {
         return Ok(None);
     };
     let info = columns::find(wanted).ok_or_else(|| {
-        let names: Vec<_> = columns::tables().map(TableInfo::flat_name).collect();
         Failure::usage(format!("results have no table '{wanted}'"))
-            .hint(format!("tables are {}", names.join(", ")))
+            .hint(format!("tables are {}", super::table_names().join(", ")))
     })?;
     Ok(Some(info))
 }
 
-/// Writes the results, or one table of them. `short` are the tables for people: see [`short`].
+/// Writes the results, or one table of them. `short` are the tables for people: see [`short`]. Whoever closes our pipe has
+/// seen enough: that is no failure, and the caller goes on with its warnings.
 pub(crate) fn write(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Failure> {
+    match put(args, document, short) {
+        Err(failure) if failure.exit == Exit::Ok => Ok(()),
+        other => other,
+    }
+}
+
+fn put(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Failure> {
     let only = wanted(args)?;
     let format = args.output.output;
     if let Some(directory) = &args.out {
