@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{CallRoute, Lab, Node, NodeId, NodeKind};
+use crate::model::{CallRoute, Lab, NodeId, NodeKind};
 use crate::routing::{self, Route, Routing};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -50,12 +50,12 @@ fn warn_of_dead_ends(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         let trunks = switch.ports.iter().filter(|port| port.station.is_none());
         useful.insert(id, trunks.map(|port| port.peer).collect());
     }
-    let attached = |id: NodeId| {
-        let here = |node: &Node| node.attachment().is_some_and(|at| at.switch == id);
-        lab.nodes.iter().any(here)
-    };
+    let attached = lab.nodes.iter();
+    let attached = attached.filter_map(|node| Some(node.attachment()?.switch));
+    let attached: BTreeSet<NodeId> = attached.collect();
     loop {
-        let idle = |(id, peers): &(&NodeId, &BTreeSet<NodeId>)| peers.len() < 2 && !attached(**id);
+        let idle =
+            |(id, peers): &(&NodeId, &BTreeSet<NodeId>)| peers.len() < 2 && !attached.contains(*id);
         let Some(id) = useful.iter().find(idle).map(|(id, _)| *id) else {
             return;
         };
