@@ -603,9 +603,13 @@ impl Fabric {
                 .counters
                 .dropped
                 .add(DropReason::UnknownVc, cells);
-            let port = usize::from(connection.from.port);
-            let dropped = &mut self.ports[port].counters.dropped;
-            dropped.add(DropReason::UnknownVc, cells);
+            let port = connection.from.port;
+            let reason = DropReason::UnknownVc;
+            self.ports[usize::from(port)]
+                .counters
+                .dropped
+                .add(reason, cells);
+            log(&mut self.discards, port, run.pdu(), reason, now);
             return Switched::Dropped(DropReason::UnknownVc);
         };
         connection.counters.cells_out += cells;

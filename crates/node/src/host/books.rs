@@ -1,8 +1,7 @@
 //! What a host knows of packets that are lost in it, and of those that still are in it.
 
 use super::{Host, HostOutput, Ip, Service};
-use crate::ip::apps::AppId;
-use crate::ip::apps::Offer;
+use crate::ip::apps::{AppId, Offer};
 use crate::ip::books::Cause;
 use crate::ip::meter::{Sample, Side};
 use crate::ip::stack::Stack;

@@ -9,7 +9,7 @@
 //! and its permanent connection, is a record with counts and checksums, kept after its end (the last [`ENDED`] of
 //! the host).
 //!
-//! **States.** Of a call: calling or accepted, open, ended. A caller sends its PDUs one every `gap` once the call is
+//! **States.** Of a call: calling or accepted, open, ended. A caller sends its PDUs at its rate once the call is
 //! open, waits `hold` after the last one, for what is on its way, and releases. A permanent connection is open from
 //! the start to the end of the host.
 //!
@@ -28,7 +28,8 @@
 //! `zlib.crc32` compute it.
 //!
 //! **Failure.** A call that is refused, or released by the network or the other end, keeps its cause. A listener with
-//! as many calls as it takes refuses further ones with cause 17 (user busy).
+//! as many calls as it takes refuses further ones with cause 17 (user busy). A caller of one call makes it again while it fails with
+//! causes that may pass by themselves; of these tries the last one's record stays.
 //!
 //! **Standards.** None of its own. Listeners are matched as the signalling manager says.
 //!

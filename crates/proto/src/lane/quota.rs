@@ -1,4 +1,4 @@
-//! How much of what all others must hear one member may say: a bucket for each end system.
+//! Quotas of frames that go to all members: a bucket for each end system.
 //!
 //! A frame that a server copies to all members costs each of them a line's and a processor's time. On an Ethernet nothing bounds what one station costs the
 //! others but the line's rate. Here a server takes no more of one end system than its quota, a second's worth at once; what is beyond is dropped and counted.

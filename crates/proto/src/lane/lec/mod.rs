@@ -31,9 +31,10 @@
 //! **Deviations**: an LLC-multiplexed connection has the client as its only user and so ends after C12, too; control
 //! frames on one have the LLC/SNAP header of LNNI's (PID 000F). A group's frames change from the BUS to a selective multicast server without a flush. Of two crossing
 //! data direct connections, the one set up by the numerically higher address is released by its caller when it has
-//! been idle for C21, not C12. A cache entry whose owner announced TLVs is verified when it ages even if unused,
-//! because an MPC relies on it. New TLVs are announced again after 1, 2, 4 and 8 more seconds: a targetless LE_ARP has no
-//! answer, and a client that missed it would have to wait for C17. A proxy that gets a new station, and does not know who
+//! been idle for C21, not C12. The cache entry of an MPOA server is verified when it ages even if unused,
+//! because an MPC relies on it. New TLVs of a server are announced again after 1, 2, 4 and 8 more seconds, those of a client once
+//! after 1: a targetless LE_ARP has no answer. At its join only a server announces itself, unless the LES keeps no TLVs
+//! (`devices.rs`): who wants to know asks. A proxy that gets a new station, and does not know who
 //! had it, says so by a targetless LE_ARP too; one that hears another claim its station stands for it no more.
 
 mod adopt;

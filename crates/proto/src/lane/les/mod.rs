@@ -13,7 +13,8 @@
 //! LE_ARP) must be of its own end system, and of no MAC address that another has registered; else it is dropped and counted.
 //!
 //! **Quota.** What a client makes all others hear (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) is bounded for each end system, as data are at the
-//! BUS ([`ServerParams::announcement_rate`]); the rest is dropped and counted.
+//! BUS ([`ServerParams::announcement_rate`]); the rest is dropped and counted. Not bounded: LE_ARP for addresses that nobody registered, which goes to proxies and to clients
+//! that joined without a MAC address.
 //!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!

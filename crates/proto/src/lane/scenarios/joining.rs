@@ -189,42 +189,35 @@ fn duplicate_mac_is_refused() {
     finish(w);
 }
 
-#[test]
-fn leaf_that_listens_late_is_tried_again() {
+/// A second client joins while calls for its control distribute fail with `cause`; after `patience` it is a leaf all the same.
+fn leaf_after_failed_calls(cause: Cause, times: u32, patience: Duration) {
     let mut w = world(vec![lec_config(0), lec_config(1)]);
     start(&mut w, LEC0);
     w.run_for(Duration::from_millis(100));
-    // As a Linux client whose listener is not there yet.
     w.net.refuse.push(Refusal {
         called: address(2),
         sap: Some(Sap::LANE_CONTROL),
-        cause: Cause::INCOMPATIBLE,
-        times: 1,
+        cause,
+        times,
     });
     start(&mut w, LEC0 + 1);
-    w.run_for(Duration::from_secs(1));
+    w.run_for(patience);
     assert_eq!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
     assert!(les_of(&w).snapshot().clients.iter().all(|c| !c.copy));
     finish(w);
 }
 
 #[test]
+fn leaf_that_listens_late_is_tried_again() {
+    // As a Linux client whose listener is not there yet.
+    leaf_after_failed_calls(Cause::INCOMPATIBLE, 1, Duration::from_secs(1));
+}
+
+#[test]
 fn leaf_behind_a_way_that_is_cut_for_a_moment_is_added_soon() {
-    let mut w = world(vec![lec_config(0), lec_config(1)]);
-    start(&mut w, LEC0);
-    w.run_for(Duration::from_millis(100));
-    w.net.refuse.push(Refusal {
-        called: address(2),
-        sap: Some(Sap::LANE_CONTROL),
-        cause: Cause::NETWORK_OUT_OF_ORDER,
-        times: 3,
-    });
-    start(&mut w, LEC0 + 1);
     // Three waits of at most 20, 40 and 80 ms, and the messages of the join.
-    w.run_for(Duration::from_millis(250));
-    assert_eq!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
-    assert!(les_of(&w).snapshot().clients.iter().all(|c| !c.copy));
-    finish(w);
+    let patience = Duration::from_millis(250);
+    leaf_after_failed_calls(Cause::NETWORK_OUT_OF_ORDER, 3, patience);
 }
 
 #[test]

@@ -282,7 +282,7 @@ impl Conns {
     }
 
     fn release(&mut self, id: ConnId, out: &mut VecDeque<Output>) {
-        // One that waits to be called again is no connection.
+        // A connection that waits for its next call does not exist in the network.
         if self.remove(id).is_some_and(|conn| conn.again.is_some()) {
             return;
         }

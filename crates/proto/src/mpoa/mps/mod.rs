@@ -41,7 +41,8 @@
 //! for these are answered with what was registered.
 //!
 //! **Timers.** Requests: p4 doubling up to p5; resolutions are forgotten after p6. Keep-Alives every p1 to
-//! each client with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min.
+//! each client with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min. Calls that failed for now: soon, then at
+//! last every p4, up to p5 (`conns.rs`).
 //!
 //! **Standards.** MPOA 1.1 (af-mpoa-0114) by way of the facts book "MPOA" §2–§7, §11–§16; RFC 2332.
 //!

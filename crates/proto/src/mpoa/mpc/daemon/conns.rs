@@ -163,14 +163,14 @@ impl Daemon {
     /// A call to an MPS has failed: what waits for it goes on waiting if the cause may pass by itself, for as long as requests
     /// are sent again (MPC-p5), and the next call comes soon, at last as often as requests (MPC-p4). True if so.
     fn calls_again(&mut self, mps: AtmAddress, cause: Cause, now: Instant) -> bool {
-        let params = &self.params;
+        let (own, params) = (self.config.control, &self.params);
         let ended = self.ending != Ending::No || !cause.is_temporary();
         let Some(known) = self.mps.get_mut(&mps) else {
             return false;
         };
         let again = known.again.get_or_insert_with(|| Again {
             since: now,
-            backoff: Backoff::of(&mps),
+            backoff: Backoff::of(&own),
             at: None,
         });
         if ended || now.since(again.since) >= params.retry_max || known.queue.is_empty() {
@@ -347,6 +347,7 @@ impl Daemon {
                 if let Some(mps) = self.mps.get_mut(&gone.peer) {
                     bus.counters.control_dropped += mps.queue.len() as u64;
                     mps.queue.clear();
+                    mps.again = None;
                 }
             }
         }

@@ -17,7 +17,7 @@ fn reply_code(world: &World) -> Option<u8> {
     Some(packet.common()?.cies[0].code)
 }
 
-/// The router's route to a network, or that there is none just now.
+/// Gives the router a route to the network, or takes the route away.
 fn set_route(world: &mut World, router: usize, way: RouteResult) {
     let (net, len) = (ip(2, 0), 24);
     let routes = &mut world.routers[router].routes;
