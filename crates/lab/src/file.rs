@@ -340,7 +340,7 @@ section! {
         rate: Option<At<FlowRate>>,
         /// How long the caller waits after its last PDU before it releases the call; default 1s.
         hold: Option<At<Time>>,
-        /// It calls again so long after the end of its call; default: one call.
+        /// It calls again so long after the end of its call; default: one call, made again while it fails with a cause that may pass by itself.
         every: Option<At<Time>>,
         /// What it is there to show, if that is a failure: loss (of PDUs that it writes; also refused or late ones), or nothing (that arrives); it is no warning then.
         expect: Option<At<ExpectText>>,
