@@ -58,18 +58,22 @@ fn the_death_of_the_supervisor_is_told_and_shown_and_programs_say_why_they_do_no
 #[test]
 fn signals_leave_nothing_behind_however_early_they_come() {
     let lab = Runtime::new("early");
-    for pause in [4, 12, 30, 60, 200] {
+    let made = lab.directory.join("aerostat");
+    let mut seen = false;
+    for pause in [4, 12, 30, 60, 200, 1000] {
         for name in ["INT", "TERM", "HUP", "QUIT"] {
             let mut command = lab.command(&["up", "-q", "--embedded", EMBEDDED]);
             let command = command.stdout(Stdio::null()).stderr(Stdio::null());
             let mut child = command.process_group(0).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(pause));
+            seen |= fs::read_dir(&made).is_ok_and(|mut all| all.next().is_some());
             signal(&child.id().to_string(), name);
             wait_for_end(&mut child);
-            let left = fs::read_dir(lab.directory.join("aerostat")).map_or(0, Iterator::count);
+            let left = fs::read_dir(&made).map_or(0, Iterator::count);
             assert_eq!(left, 0, "{name} after {pause} ms");
         }
     }
+    assert!(seen, "no signal came after the lab's directory was made");
     lab.nothing_is_left();
 }
 

@@ -54,10 +54,7 @@ fn a_lossy_flow_ends_up_and_down_with_places_a_warning_and_exit_code_3() {
     // Neither the flow that lost nothing nor the one whose time has not come.
     assert_eq!(down.err.matches("warning:").count(), 1, "{}", down.err);
     let json: Value = serde_json::from_str(&down.out).unwrap();
-    let rows = json["flows"]
-        .as_array()
-        .or(json["rows"].as_array())
-        .unwrap();
+    let rows = json["flows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     let (mut out, mut err) = (String::new(), String::new());
     up.stdout.take().unwrap().read_to_string(&mut out).unwrap();
