@@ -59,7 +59,7 @@ pub enum Notice<'a> {
     Note(String),
     /// Not ready yet; what is missing has changed, or still is missing after a while.
     Waiting(&'a [String]),
-    /// All interfaces are up, all clients have joined. `directory` is the lab's own until it ends.
+    /// All interfaces are up, all clients have joined.
     Ready {
         /// Those with the parent, of a lab that ends with it until now.
         ties: Option<&'a Ties>,

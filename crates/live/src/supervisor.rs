@@ -6,7 +6,7 @@
 //!       └── a pipe ── init ends, and with it the namespace, when the lab closes it
 //! ```
 //!
-//! The lab needs no right to send signals for that: it has none while it runs (see [`crate::confine`]).
+//! The lab needs no right to send signals for that: a running lab may not send them (see [`crate::confine`]).
 //!
 //! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When
 //! PID 1 of a namespace dies, the kernel kills every process in it: that is the whole clean-up.

@@ -1,7 +1,7 @@
 //! Limits that follow the lab: what LANE servers, and all that leads to them, must hold for the clients that the lab has.
 //!
 //! Links between switches of the lab and the links of its LANE servers get room for all clients. A host of the lab may have connections to and
-//! from each other one. What whoever is at a link out of the lab may have stays as it is.
+//! from each other one. Links out of the lab keep their usual limits.
 
 use crate::model::Scale;
 use aerostat_node::atm::Limits as BufferLimits;

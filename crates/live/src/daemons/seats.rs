@@ -115,7 +115,7 @@ pub(crate) struct Daemons {
     newcomers: Vec<(Frames, u32, Instant)>,
     /// Somebody waits at the door for whom there was no descriptor: look again at this time.
     again_at: Option<Instant>,
-    /// How often there was none.
+    /// How often no descriptor was free.
     exhausted: u64,
     seats: Vec<Seat>,
     /// The poller spoke of any of them.

@@ -54,7 +54,7 @@ pub(super) enum Reply {
     Done,
     /// The daemon is this process.
     Process { pid: u32 },
-    /// It runs, or the seat has none.
+    /// The daemon runs, or the seat has no daemon.
     Runs,
     /// It has ended: its status as the kernel codes it, and its last words.
     Ended { status: u32, words: String },

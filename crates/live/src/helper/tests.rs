@@ -103,7 +103,7 @@ fn daemons_are_those_of_the_lab_and_one_for_each_seat() {
     assert!(ended.words.starts_with(": "), "{}", ended.words);
     assert!(ended.words.contains("sigd"), "{}", ended.words);
     assert_ne!(helper.start_daemon(1).unwrap(), first);
-    // Cables are none of its business here: nobody is at that socket.
+    // This helper has no socket for cables, so a request to plug one fails.
     assert!(helper.plug(0, 0).1.is_err());
     assert!(helper.serves());
 }
