@@ -550,7 +550,7 @@ clip: { n: { subnet: 10.0.0.0/24, server: b } }
 hosts:
   a: { on: s1, elan: n, ip: 10.0.0.1, sockets: [{ name: w, call: b, size: 4096, pdus: 100, rate: 100pps, start: 1s, qos: \"cbr:max_pcr=10000\" }] }
   b: { on: s1, elan: n, ip: 10.0.0.2, link: { rate: 25.6 }, sockets: [{ name: r, listen: sink }, { name: e, listen: echo, selector: e1 }] }
-  c: { on: s1, elan: n, ip: 10.0.0.3, sockets: [{ name: x, call: b, size: 48, pdus: 1, rate: 1pps, start: 1s }, { name: y, call: b, selector: e1, size: 40, pdus: 1, rate: 1pps, start: 1s, hold: 1s, qos: \"cbr:max_pcr=10000\" }] }
+  c: { on: s1, elan: n, ip: 10.0.0.3, sockets: [{ name: x, call: b, size: 48, pdus: 1, rate: 1pps, start: 1s }, { name: y, call: b/e1, selector: e1, size: 40, pdus: 1, rate: 1pps, start: 1s, hold: 1s, qos: \"cbr:max_pcr=10000\" }] }
 until: 5s
 ";
 
