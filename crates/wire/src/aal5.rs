@@ -4,9 +4,9 @@
 //! CPCS-PDU = SDU | PAD 0..47 | UU | CPI = 0 | Length (2) | CRC-32 (4)      a multiple of 48 octets
 //! ```
 //!
-//! All cells of a PDU but the last have SDU type 0 in their PTI, the last has 1: that is all the
-//! delineation there is, so a lost last cell costs two PDUs. The CRC is taken over the whole PDU at once.
-//! A [`Reassembler`] serves one VC; every way to fail has its own counter.
+//! All cells of a PDU but the last have SDU type 0 in their PTI, the last has 1. Nothing else delimits PDUs, so a lost
+//! last cell costs two PDUs. The CRC is taken over the whole PDU at once. A [`Reassembler`] serves one VC; every way to
+//! fail has its own counter.
 //!
 //! Standards: I.363.5. Not implemented: corrupted data delivery, streaming mode, the reassembly timer.
 
@@ -196,14 +196,14 @@ pub struct ReassemblyCounters {
     pub length: u64,
     /// PDUs with a CPI other than 0.
     pub cpi: u64,
-    /// PDUs longer than the VC allows.
+    /// PDUs that were longer than the VC allows.
     pub too_long: u64,
     /// PDUs aborted by the sender.
     pub aborted: u64,
 }
 
 impl ReassemblyCounters {
-    /// PDUs that were lost, whatever the reason (an abort is no loss).
+    /// PDUs that were lost, whatever the reason. An abort is the sender's wish and does not count as a loss.
     #[must_use]
     pub const fn errors(&self) -> u64 {
         self.crc + self.length + self.cpi + self.too_long
@@ -233,7 +233,7 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
-    /// For a VC with SDUs of up to `max_sdu` octets (0 means [`MAX_SDU`]).
+    /// A reassembler of a VC with SDUs of up to `max_sdu` octets (0 means [`MAX_SDU`]).
     #[must_use]
     pub fn new(max_sdu: u16) -> Self {
         Self {
@@ -296,7 +296,7 @@ impl Reassembler {
         }))
     }
 
-    /// Forgets a PDU that is being collected: the VC starts anew.
+    /// Forgets the PDU that is being collected: the next cell begins a new PDU.
     pub fn reset(&mut self) {
         self.next_pdu();
         self.skipping = false;
@@ -400,9 +400,9 @@ mod tests {
             pdu[trailer + at] = value;
             assert_eq!(raw(&mut r, &seal(pdu)), Some(Err(error)));
         }
-        // Ends within the cells that 100 octets may need, but is longer.
+        // The PDU ends within the cells that 100 octets may need, but its SDU is longer.
         assert_eq!(feed(&mut r, &[1; 120], None), [Err(PduError::TooLong)]);
-        // Never ends in time: reported once, the rest is skipped to the last cell.
+        // The PDU does not end in time: the error is reported once, and the rest is skipped to the last cell.
         assert_eq!(feed(&mut r, &[1; 900], None), [Err(PduError::TooLong)]);
         let good = feed(&mut r, &[5; 100], None);
         assert_eq!(good[0].as_ref().map(|s| s.sdu.len()), Ok(100));
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!((next.clp, next.congested), (false, false));
     }
 
-    /// A VC that starts anew in the middle of a PDU that is too long takes the next one whole.
+    /// After a reset in the middle of a PDU that is too long, the next PDU is taken whole.
     #[test]
     fn reset_ends_skipping() {
         let mut receiver = Reassembler::new(10);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     proptest! {
-        /// Cells of several VCs in any order of VCs: each VC gets its SDUs back.
+        /// Cells of several VCs, interleaved in any way: each VC gets its SDUs back.
         #[test]
         fn any_interleaving(
             sdus in proptest::collection::vec((0_usize..4, proptest::collection::vec(any::<u8>(), 1..600)), 1..12),

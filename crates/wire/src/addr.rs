@@ -10,7 +10,7 @@ use core::str::FromStr;
 pub struct AtmAddress(pub [u8; 20]);
 
 impl AtmAddress {
-    /// The all-zero address: "none" in LANE and MPOA fields.
+    /// The all-zero address, which stands for an absent address in LANE and MPOA fields.
     pub const ZERO: Self = Self([0; 20]);
     /// Well-known address of the LECS. Source: LANE 1.0 §5.2.
     pub const LECS: Self = Self([
@@ -146,7 +146,7 @@ impl FromStr for AtmAddress {
     }
 }
 
-/// A 6-octet IEEE 802 MAC address; also an ESI.
+/// A 6-octet IEEE 802 MAC address; an ESI has the same form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MacAddr(pub [u8; 6]);
 

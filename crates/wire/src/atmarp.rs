@@ -1,12 +1,12 @@
 //! ATMARP and InATMARP: which ATM address an IP address has, and the reverse. LLC/SNAP type 0806.
 //!
-//! **Format** (12 octets, then fields of the lengths that they say): `ar$hrd` 0013, `ar$pro` 0800, type and length of the
-//! source's ATM number and subaddress, `ar$op`, length of the source's IP address, the same for the target; then source
-//! number, subaddress and IP address, and the target's. A length octet is `0 T LLLLLL`: T is 0 for an NSAP address, 1 for
-//! E.164; length 0 means that the field is not there.
+//! **Format** (12 octets, then fields of the lengths that they say): `ar$hrd` 0013, `ar$pro` 0800, type and length of
+//! the source's ATM number and subaddress, `ar$op`, length of the source's IP address, the same for the target; then
+//! source number, subaddress and IP address, and the target's. A length octet is `0 T LLLLLL`: T is 0 for an NSAP
+//! address, 1 for E.164; length 0 means that the field is absent.
 //!
-//! **Kept as it came**: E.164 numbers, subaddresses, IP addresses of length 0 (apart from 0.0.0.0), operations that nobody
-//! knows; so every packet that decodes encodes to the same octets.
+//! **Kept as received**: E.164 numbers, subaddresses, IP addresses of length 0 (apart from 0.0.0.0) and unknown
+//! operations. So every packet that decodes encodes to the same octets.
 //!
 //! **Standards**: RFC 2225 §8, RFC 2390; facts book "Classical IP over ATM" §2.
 
@@ -26,20 +26,20 @@ const MAX_NUMBER: u8 = 20;
 /// In a length octet: the number is E.164.
 const E164: u8 = 0x40;
 
-/// What a packet is.
+/// The operation of a packet (`ar$op`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation(pub u16);
 
 impl Operation {
     /// ATMARP_Request: who has the target's IP address?
     pub const REQUEST: Self = Self(1);
-    /// ATMARP_Reply: the source has it.
+    /// ATMARP_Reply: the source has the IP address that was asked for.
     pub const REPLY: Self = Self(2);
-    /// InATMARP_Request: who are you?
+    /// InATMARP_Request: which IP address has the target?
     pub const INVERSE_REQUEST: Self = Self(8);
-    /// InATMARP_Reply: the source is.
+    /// InATMARP_Reply: the source states its IP address.
     pub const INVERSE_REPLY: Self = Self(9);
-    /// ATMARP_NAK: nobody has it. A copy of the request.
+    /// ATMARP_NAK: no station has the IP address. The packet is a copy of the request.
     pub const NAK: Self = Self(10);
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Operation {
 /// An ATM number or subaddress: empty, an NSAP address, or an E.164 number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Number {
-    /// True if it is E.164.
+    /// True for an E.164 number.
     pub e164: bool,
     /// Its octets, 0 to 20.
     pub octets: Vec<u8>,
@@ -98,7 +98,7 @@ pub struct Party {
 }
 
 impl Party {
-    /// An end with an NSAP address, or with an unknown one.
+    /// An end with an NSAP address, or without an address if it is unknown.
     #[must_use]
     pub fn new(address: Option<AtmAddress>, ip: Option<Ipv4Addr>) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Party {
             ip,
         }
     }
-    /// The IP address, if it is one: neither absent nor 0.0.0.0.
+    /// The IP address, if it is present and not 0.0.0.0.
     #[must_use]
     pub fn known_ip(&self) -> Option<Ipv4Addr> {
         self.ip.filter(|ip| !ip.is_unspecified())
@@ -117,11 +117,11 @@ impl Party {
 /// A packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtmArp {
-    /// What it is.
+    /// The operation.
     pub operation: Operation,
-    /// Who speaks; in a NAK, who asked.
+    /// The sender; in a NAK, the station that asked.
     pub source: Party,
-    /// Who is spoken to, or asked for.
+    /// The addressee, or the station that is asked for.
     pub target: Party,
 }
 
@@ -147,13 +147,13 @@ impl AtmArp {
         }
         out
     }
-    /// The whole SDU.
+    /// The whole SDU, with its LLC/SNAP header.
     #[must_use]
     pub fn to_sdu(&self) -> Vec<u8> {
         LlcSnap::Arp.wrap(&self.encode())
     }
 
-    /// Decodes what stands behind the LLC/SNAP header.
+    /// Decodes the octets behind the LLC/SNAP header.
     ///
     /// # Errors
     /// The field that is wrong, by its name in the standard.
@@ -192,12 +192,12 @@ impl AtmArp {
     }
 }
 
-/// A length octet: E.164 or not, and the length.
+/// A length octet: whether the number is E.164, and its length.
 fn length(r: &mut Reader<'_>, field: &'static str) -> Result<(bool, u8), DecodeError> {
     let at = r.offset();
     let octet = r.u8(field)?;
     let length = octet & 0x3f;
-    // Without a number the type has no meaning: only the plain form is taken, so that the octets stay the same.
+    // An empty number has no type. Only the plain form of length 0 is accepted, so that the octets stay the same.
     if octet & 0x80 != 0 || length > MAX_NUMBER || octet == E164 {
         return Err(DecodeError::value(field, at, octet.into()));
     }
@@ -356,7 +356,7 @@ mod tests {
             rest in prop::collection::vec(any::<u8>(), 0..100),
         ) {
             let mut octets = vec![0, 0x13, 8, 0];
-            // Lengths that have a chance.
+            // Lengths that often lead to a valid packet.
             octets.extend(lengths.iter().enumerate().map(|(n, octet)| match n {
                 4 | 7 => octet & 4,
                 2 | 3 => octet & 15,

@@ -4,8 +4,8 @@ use core::fmt;
 
 /// Contents of a B-LLI information element (without its 4-octet header), at most 13 octets.
 ///
-/// Kept as octets: equality of B-LLI is equality of octets, and that is what a called side matches.
-/// Source: UNI 3.1 §5.4.5.9; facts book "Encapsulation" §4.
+/// Contents are kept as octets: a called side compares octets to find the listener of a call. Source: UNI 3.1 §5.4.5.9;
+/// facts book "Encapsulation" §4.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Blli {
     len: u8,
@@ -42,7 +42,7 @@ impl Blli {
     /// LANE multicast send and multicast forward, Ethernet/802.3 (PID 0004).
     pub const LANE_MULTICAST_ETHERNET: Self = lane(4);
 
-    /// From the contents of an element; `None` if empty or longer than [`Self::MAX`].
+    /// From the contents of an element; `None` if they are empty or longer than [`Self::MAX`].
     #[must_use]
     pub fn from_octets(contents: &[u8]) -> Option<Self> {
         if contents.is_empty() || contents.len() > Self::MAX {

@@ -55,7 +55,7 @@ impl Pti {
     pub const fn user(end: bool) -> Self {
         if end { Self::USER_END } else { Self::USER }
     }
-    /// 0..=7.
+    /// The value, 0..=7.
     #[must_use]
     pub const fn value(self) -> u8 {
         self.0
@@ -94,7 +94,7 @@ impl Pti {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CellHeader {
-    /// Generic flow control, 0..=15; 0 on links without it, and not sent at the NNI.
+    /// Generic flow control, 0..=15; 0 on links that do not use it. The header at the NNI has no such field.
     pub gfc: u8,
     /// The virtual connection. VPI 0..=255 at the UNI, 0..=4095 at the NNI; higher bits are not sent.
     pub vc: Vc,
@@ -226,7 +226,7 @@ pub fn hec(octets: [u8; 4]) -> u8 {
         ^ COSET
 }
 
-/// 0 for a good header; otherwise tells which bit is wrong if only one is.
+/// 0 for a good header; otherwise the index into [`WRONG_BIT`], which tells whether a single bit is wrong, and which.
 fn syndrome([a, b, c, d, e]: [u8; HEADER_LEN]) -> u8 {
     hec([a, b, c, d]) ^ e
 }
@@ -236,9 +236,9 @@ fn syndrome([a, b, c, d, e]: [u8; HEADER_LEN]) -> u8 {
 pub enum HecVerdict {
     /// No error.
     Good,
-    /// One bit was wrong and is put right: its number, 0 is the first one sent.
+    /// One bit was wrong and has been corrected. The value is the number of that bit; 0 is the first bit sent.
     Corrected(u8),
-    /// Errors that cannot, or in detection mode must not, be corrected: discard the cell.
+    /// Errors that cannot be corrected, or that must not be corrected in detection mode: discard the cell.
     Discard,
 }
 
@@ -279,12 +279,12 @@ impl HecReceiver {
         }
         HecVerdict::Corrected(bit)
     }
-    /// Takes note of `headers` good headers at once.
+    /// Records `headers` good headers at once.
     pub const fn receive_good(&mut self, headers: u64) {
         self.detecting = false;
         self.good += headers;
     }
-    /// Takes note that idle cells came, which are not counted.
+    /// Records that idle cells came: they end detection mode and are not counted.
     pub const fn receive_idle(&mut self) {
         self.detecting = false;
     }

@@ -1,4 +1,4 @@
-//! The little of IPv4 that a forwarding data plane needs: a view of the header, and the TTL.
+//! The part of IPv4 that a forwarding data plane needs: a view of the header, and the TTL.
 //!
 //! Source: RFC 791 §3.1; RFC 1624 for the incremental checksum.
 
@@ -14,7 +14,7 @@ pub const TCP: u8 = 6;
 /// IP protocol number of UDP.
 pub const UDP: u8 = 17;
 
-/// An IPv4 packet whose header is known to be there.
+/// An IPv4 packet whose header is known to be complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv4View<'a> {
     header: [u8; HEADER_LEN],
@@ -24,7 +24,7 @@ pub struct Ipv4View<'a> {
 impl<'a> Ipv4View<'a> {
     /// A view of `packet`; octets behind its total length (padding of a short frame) are left out.
     ///
-    /// `None` if it is not version 4, or shorter than its header or its total length say. The checksum is
+    /// `None` if the packet is not version 4, or is shorter than its header length or its total length. The checksum is
     /// not verified here: see [`Self::checksum_ok`].
     #[must_use]
     pub fn new(packet: &'a [u8]) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! The little of IPv6 that a forwarding data plane needs: a view of the header, and the hop limit.
+//! The part of IPv6 that a forwarding data plane needs: a view of the header, and the hop limit.
 //!
 //! Source: RFC 8200 §3, §4.
 
@@ -17,7 +17,7 @@ pub const ICMPV6: u8 = 58;
 /// Next header: destination options.
 pub const DESTINATION_OPTIONS: u8 = 60;
 
-/// An IPv6 packet whose fixed header is known to be there.
+/// An IPv6 packet whose fixed header is known to be complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv6View<'a> {
     header: [u8; HEADER_LEN],
@@ -27,8 +27,8 @@ pub struct Ipv6View<'a> {
 impl<'a> Ipv6View<'a> {
     /// A view of `packet`; octets behind its payload length (padding of a short frame) are left out.
     ///
-    /// `None` if it is not version 6, or shorter than its header or its payload length say. A jumbogram (payload
-    /// length 0 with an option) is a header without payload here.
+    /// `None` if the packet is not version 6, or is shorter than its header or its payload length. A jumbogram (payload
+    /// length 0 with an option) counts as a header without payload here.
     #[must_use]
     pub fn new(packet: &'a [u8]) -> Option<Self> {
         let header = *packet.first_chunk::<HEADER_LEN>()?;
@@ -46,7 +46,7 @@ impl<'a> Ipv6View<'a> {
     pub const fn packet(&self) -> &'a [u8] {
         self.packet
     }
-    /// What follows the fixed header.
+    /// The octets behind the fixed header.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         self.packet.get(HEADER_LEN..).unwrap_or_default()
@@ -61,7 +61,7 @@ impl<'a> Ipv6View<'a> {
     pub fn next_header(&self) -> u8 {
         self.header[6]
     }
-    /// True if a header follows that routers look at, or that may hide one they look at, and in fragments.
+    /// True in a fragment, and if the next header is one that routers look at or that may hide such a header.
     #[must_use]
     pub fn has_extensions(&self) -> bool {
         matches!(

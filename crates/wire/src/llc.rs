@@ -1,4 +1,4 @@
-//! What stands in front of the payload of an AAL5 SDU: LLC/SNAP encapsulation.
+//! LLC/SNAP encapsulation: the prefix of the payload in an AAL5 SDU.
 //!
 //! Standards: RFC 2684 (routed and bridged protocols), RFC 2332 and MPOA 1.1 (NHRP and MPOA control,
 //! tagged packets), LANE 2.0 §4.1.2 (LLC-multiplexed data). Non-multiplexed LANE has no prefix.
@@ -23,7 +23,7 @@ pub enum LlcSnap {
         /// The tag, chosen by the egress.
         tag: u32,
     },
-    /// A bridged Ethernet frame without FCS (PID 0007) or with (PID 0001); two octets of padding.
+    /// A bridged Ethernet frame without FCS (PID 0007) or with FCS (PID 0001), behind two octets of padding.
     BridgedEthernet {
         /// True if the frame ends with its FCS.
         fcs: bool,
@@ -68,7 +68,7 @@ impl LlcSnap {
         }
     }
 
-    /// LLC, OUI and PID: what every prefix begins with. Tag, ELAN-ID or padding follow.
+    /// LLC, OUI and PID, with which every prefix begins. A tag, ELAN-ID or padding may follow.
     #[must_use]
     pub const fn header(&self) -> [u8; 8] {
         let ([a, b, c], pid) = self.snap();
@@ -100,8 +100,8 @@ impl LlcSnap {
     /// Splits an SDU into prefix and payload.
     ///
     /// # Errors
-    /// `Value` if it does not start with AA-AA-03 or the bridge padding is not zero, `Short` if it ends
-    /// inside the prefix.
+    /// `Value` if the SDU does not start with AA-AA-03 or the bridge padding is not zero, `Short` if it ends inside the
+    /// prefix.
     pub fn decode(sdu: &[u8]) -> Result<(Self, &[u8]), DecodeError> {
         let mut r = Reader::new(sdu);
         let llc: [u8; 3] = r.array("llc")?;

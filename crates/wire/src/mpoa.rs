@@ -1,4 +1,4 @@
-//! What MPOA adds to NHRP: its packets, extensions, codes, encapsulation, and the Device Type TLV.
+//! The additions of MPOA to NHRP: packets, extensions, codes, encapsulation, and the Device Type TLV.
 //!
 //! MPOA control packets are [`nhrp::Packet`]s with op codes from 128 upwards. The functions here build each kind
 //! and read the extensions; the packet type stays the one of NHRP, because an MPS turns one into the other.
@@ -126,7 +126,7 @@ pub mod ext {
     }
 }
 
-/// Bits of the ATM Service Category extension; UBR always works and has no bit.
+/// Bits of the ATM Service Category extension. UBR has no bit, because it is always supported.
 pub mod category {
     /// Real-time VBR.
     pub const RT_VBR: u16 = 1;
@@ -143,11 +143,11 @@ pub mod category {
 /// `cache id (4) · ELAN-ID (4) · header length (1) · data link header`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DllHeader {
-    /// Names the egress cache entry, together with the MPS.
+    /// Identifies the egress cache entry, together with the MPS.
     pub cache_id: u32,
     /// The ELAN on which the packet leaves.
     pub elan_id: u32,
-    /// Data link header to put before the packet, at most 255 octets; empty in purges.
+    /// Data link header to put in front of the packet, at most 255 octets; empty in purges.
     pub header: Vec<u8>,
 }
 
@@ -163,7 +163,7 @@ impl DllHeader {
         value.extend(header);
         Extension::compulsory(ext::DLL_HEADER, value)
     }
-    /// The header that a packet carries, if any.
+    /// The DLL Header extension of a packet, if present.
     ///
     /// # Errors
     /// If the extension's length does not fit its contents. Offsets count from the value's start.
@@ -206,7 +206,7 @@ impl DllHeader {
 /// Value of the Egress Cache Tag extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// Empty: a tag is asked for.
+    /// Empty: the sender asks for a tag.
     Wanted,
     /// A tag, opaque to everyone but the egress MPC.
     Value(u32),
@@ -222,7 +222,7 @@ impl Tag {
         };
         Extension::new(ext::TAG, value)
     }
-    /// The tag extension that a packet carries, if any.
+    /// The tag extension of a packet, if present.
     ///
     /// # Errors
     /// If its length is neither 0 nor 4.
@@ -337,7 +337,7 @@ pub struct Imposition {
     pub holding_s: u16,
     /// Cache id, ELAN and header.
     pub dll: DllHeader,
-    /// Ask for a tag.
+    /// True to ask the egress MPC for a tag.
     pub want_tag: bool,
 }
 
@@ -359,7 +359,7 @@ impl Imposition {
         }
         packet.with(self.dll.extension())
     }
-    /// Reads a Cache Imposition Request; `Ok(None)` if a part is missing that must be there: both protocol
+    /// Reads a Cache Imposition Request. The result is `Ok(None)` if a mandatory part is missing: both protocol
     /// addresses as IP, the ingress address, one client information entry, the DLL Header extension.
     ///
     /// # Errors
@@ -386,7 +386,7 @@ impl Imposition {
     }
 }
 
-/// The entry of a positive reply: where the shortcut ends. Without protocol address, as MPOA replies have it.
+/// The entry of a positive reply: the address at which the shortcut ends. MPOA replies omit the protocol address.
 #[must_use]
 pub fn reply_entry(prefix: u8, mtu: u16, holding_s: u16, data: AtmAddress) -> Cie {
     Cie {
@@ -405,7 +405,7 @@ pub fn refusal_entry(prefix: u8, refusal: u8) -> Cie {
     }
 }
 
-/// A reply with its tag extension set to `tag`: filled in if the request asked for one, else added.
+/// A reply with its tag extension set to `tag`. The extension is added if the request did not ask for a tag.
 #[must_use]
 pub fn with_tag(mut reply: Packet, tag: u32) -> Packet {
     let value = Tag::Value(tag).extension();
@@ -459,11 +459,11 @@ pub struct EgressPurge {
     pub mps: IpAddr,
     /// Destination of the entry.
     pub target: IpAddr,
-    /// Its prefix length.
+    /// Prefix length of the entry.
     pub prefix: u8,
-    /// Its cache id.
+    /// Cache id of the entry.
     pub cache_id: u32,
-    /// Its ELAN.
+    /// ELAN of the entry.
     pub elan_id: u32,
 }
 
@@ -542,7 +542,7 @@ pub fn data_plane_purge(
     Packet::new(nhrp::op::PURGE_REQUEST, common)
 }
 
-/// What an SDU on a shortcut is.
+/// Classification of an SDU on a shortcut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShortcutSdu<'a> {
     /// A packet behind a tag.
@@ -552,7 +552,7 @@ pub enum ShortcutSdu<'a> {
         /// The internetwork-layer packet.
         packet: &'a [u8],
     },
-    /// An IPv4 or IPv6 packet without tag; its version is the one that the LLC header tells.
+    /// An IPv4 or IPv6 packet without tag; its version agrees with the LLC header.
     Routed(
         /// The packet.
         &'a [u8],
@@ -562,12 +562,12 @@ pub enum ShortcutSdu<'a> {
         /// An NHRP packet, undecoded.
         &'a [u8],
     ),
-    /// Another LLC header, or too short for one.
+    /// The SDU has another LLC header, or is too short for an LLC header.
     Unknown,
 }
 
 impl<'a> ShortcutSdu<'a> {
-    /// Looks at the LLC header.
+    /// Classifies an SDU by its LLC header.
     #[must_use]
     pub fn of(sdu: &'a [u8]) -> Self {
         let Some((llc, rest)) = sdu.split_first_chunk::<8>() else {
@@ -590,7 +590,7 @@ fn is_ipv6(packet: &[u8]) -> bool {
     packet.first().is_some_and(|octet| octet >> 4 == 6)
 }
 
-/// Shortcut SDU of an IPv4 or IPv6 packet: tagged if there is a tag, else routed.
+/// Shortcut SDU of an IPv4 or IPv6 packet: tagged if `tag` is given, else routed.
 #[must_use]
 pub fn shortcut_sdu(tag: Option<u32>, packet: &[u8]) -> Vec<u8> {
     let mut sdu = Vec::with_capacity(12 + packet.len());

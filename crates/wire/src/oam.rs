@@ -24,7 +24,7 @@ pub struct OamFlow {
 }
 
 impl OamFlow {
-    /// The flow of a cell, or `None` if it is no OAM cell. To be asked before any AAL.
+    /// The flow of a cell; `None` if the cell is not an OAM cell. Call this before any AAL sees the cell.
     #[must_use]
     pub const fn of(header: &CellHeader) -> Option<Self> {
         let pti = header.pti.value();
@@ -57,17 +57,17 @@ const SPECIFIC: usize = 45;
 pub struct Loopback {
     /// Loopback indication octet: low bit 1 in a request, 0 in an answer; the other bits are 0.
     pub indication: u8,
-    /// Chosen by the requester, echoed.
+    /// Chosen by the requester; the answer has the same tag.
     pub tag: [u8; 4],
-    /// Who should answer: [`Loopback::END_POINT`], [`Loopback::EVERY_POINT`] or an own id.
+    /// The point that should answer: [`Loopback::END_POINT`], [`Loopback::EVERY_POINT`] or a location id.
     pub location: [u8; 16],
-    /// Who asks.
+    /// Location id of the requester.
     pub source: [u8; 16],
     /// Unused octets, 6A.
     pub unused: [u8; 8],
 }
 
-/// Where a loopback request meets a node.
+/// The position of a node on the flow of a loopback request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopbackPoint {
     /// Between the end points of the flow.
@@ -81,20 +81,20 @@ pub enum LoopbackPoint {
 pub enum LoopbackAction {
     /// Send this back on the same connection and flow, and nothing onwards.
     Answer(Loopback),
-    /// Send this back and the request onwards: every point of the segment answers.
+    /// Send this back and forward the request: every point of the segment answers.
     AnswerAndPass(Loopback),
-    /// Send it onwards unchanged.
+    /// Forward the cell unchanged.
     Pass,
-    /// It is an answer that has arrived.
+    /// The cell is the answer to a request of this point.
     Returned,
-    /// It ends here unanswered.
+    /// Discard the cell without an answer.
     Discard,
 }
 
 impl Loopback {
     /// Location id of the end point of the connection or segment.
     pub const END_POINT: [u8; 16] = [0xff; 16];
-    /// Location id by which every point of a segment is asked.
+    /// Location id that addresses every point of a segment.
     pub const EVERY_POINT: [u8; 16] = [0; 16];
 
     /// A request to the end point.
@@ -298,7 +298,7 @@ impl Oam {
 
 /// Polynomial remainder by x^10+x^9+x^5+x^4+x+1 of 48 octets.
 ///
-/// With the last ten bits zero it is the CRC-10 to put there; over a complete payload it is 0.
+/// For a payload whose last ten bits are zero, this is the CRC-10 to put there. For a complete payload it is 0.
 #[must_use]
 pub fn crc10(octets: &[u8; PAYLOAD_LEN]) -> u16 {
     octets.iter().fold(0, |crc: u16, octet| {
@@ -306,7 +306,7 @@ pub fn crc10(octets: &[u8; PAYLOAD_LEN]) -> u16 {
     })
 }
 
-/// Remainders of the eight bits that leave a remainder at its top when one more octet comes in.
+/// The remainder for each value of the eight bits that one more octet shifts out of the register.
 const CRC10: [u16; 256] = {
     let mut table = [0; 256];
     let mut top = 0;
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(all.answered().action(false, EndPoint, own), A::Returned);
     }
 
-    /// The division as the standard writes it, bit by bit.
+    /// The division bit by bit, as the standard writes it.
     fn crc10_by_bits(octets: &[u8; 48]) -> u16 {
         let mut crc: u16 = 0;
         for octet in octets {

@@ -35,14 +35,14 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterfaceId(u32);
 
-/// One SDU on its way.
+/// One SDU at a link end.
 #[derive(Clone, Copy, Debug)]
 pub struct CapturedSdu<'a> {
-    /// Where it was seen.
+    /// Interface at which the SDU was seen.
     pub interface: InterfaceId,
     /// Nanoseconds since the epoch of the capture.
     pub time_ns: u64,
-    /// Which way it went.
+    /// Direction.
     pub direction: Direction,
     /// Its connection on this link.
     pub vc: Vc,
@@ -52,22 +52,22 @@ pub struct CapturedSdu<'a> {
     pub uu: u8,
     /// The SDU.
     pub sdu: &'a [u8],
-    /// Why it was dropped here, if it was.
+    /// Reason of the drop, if the SDU was dropped here.
     pub dropped: Option<&'a str>,
 }
 
-/// One cell on its way.
+/// One cell at a link end.
 #[derive(Clone, Copy, Debug)]
 pub struct CapturedCell<'a> {
-    /// Where it was seen: an interface of [`LinkType::ErfCells`].
+    /// Interface at which the cell was seen; it must be of [`LinkType::ErfCells`].
     pub interface: InterfaceId,
     /// Nanoseconds since the epoch of the capture.
     pub time_ns: u64,
-    /// Which way it went.
+    /// Direction.
     pub direction: Direction,
     /// The cell; its header is written in the form of the NNI.
     pub cell: &'a Cell,
-    /// Why it was dropped here, if it was.
+    /// Reason of the drop, if the cell was dropped here.
     pub dropped: Option<&'a str>,
 }
 
@@ -98,7 +98,7 @@ impl<W: Write> PcapNg<W> {
     /// Starts a capture; `comment` goes into the section header (name of the lab, seed).
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn new(out: W, comment: &str) -> io::Result<Self> {
         let mut this = Self {
             out,
@@ -121,7 +121,7 @@ impl<W: Write> PcapNg<W> {
     /// Adds an interface.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn interface(
         &mut self,
         link_type: LinkType,
@@ -149,7 +149,7 @@ impl<W: Write> PcapNg<W> {
     /// Adds one SDU.
     ///
     /// # Errors
-    /// Those of the output; `InvalidInput` for an SDU of no valid length or an unknown interface.
+    /// The errors of the output; `InvalidInput` for an SDU of no valid length or an unknown interface.
     pub fn sdu(&mut self, packet: &CapturedSdu<'_>) -> io::Result<()> {
         let link_type = self.link_type(packet.interface);
         let valid = (1..=aal5::MAX_SDU).contains(&packet.sdu.len());
@@ -172,7 +172,7 @@ impl<W: Write> PcapNg<W> {
     /// Adds one cell.
     ///
     /// # Errors
-    /// Those of the output; `InvalidInput` for an interface that is not of [`LinkType::ErfCells`].
+    /// The errors of the output; `InvalidInput` for an interface that is not of [`LinkType::ErfCells`].
     pub fn cell(&mut self, packet: &CapturedCell<'_>) -> io::Result<()> {
         if self.link_type(packet.interface) != Some(LinkType::ErfCells) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -191,7 +191,7 @@ impl<W: Write> PcapNg<W> {
         self.interfaces.get(interface.0 as usize).copied()
     }
 
-    /// Begins a packet's block; returns where its lengths belong.
+    /// Begins a packet's block; returns the offset of its length fields.
     fn begin_packet(&mut self, interface: InterfaceId, time_ns: u64) -> usize {
         self.begin(ENHANCED_PACKET);
         self.u32(interface.0);
@@ -203,7 +203,7 @@ impl<W: Write> PcapNg<W> {
         lengths_at
     }
 
-    /// All octets of the packet are there: fills in the lengths and adds the options.
+    /// Completes a packet whose octets have all been written: fills in the lengths and adds the options.
     fn end_of_octets(&mut self, lengths_at: usize, direction: Direction, dropped: Option<&str>) {
         let start = lengths_at + 8;
         let len = ((self.block.len() - start) as u32).to_le_bytes();
@@ -221,10 +221,10 @@ impl<W: Write> PcapNg<W> {
         }
     }
 
-    /// Says that `dropped` packets of this interface, all together, are missing from the capture itself.
+    /// Records that `dropped` packets of this interface, all together, are missing from the capture itself.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn missing(
         &mut self,
         interface: InterfaceId,
@@ -239,10 +239,10 @@ impl<W: Write> PcapNg<W> {
         self.end()
     }
 
-    /// Sends what is buffered on to the reader.
+    /// Flushes buffered blocks to the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -336,11 +336,11 @@ impl<W: Write> PcapNg<W> {
     }
 }
 
-/// The traffic type of a SUNATM packet, as far as label and contents show it: Wireshark guesses worse.
+/// The traffic type of a SUNATM packet, as far as label and contents show it. Wireshark's own guess is less reliable.
 ///
-/// Nothing in an SDU says that it is a LANE data frame, so it is taken for one if an Ethernet frame with a
-/// plausible type or length follows a valid LECID. An IP packet on a VC-multiplexed connection begins with a
-/// version and header length that agree with its length, which comes first.
+/// Nothing in an SDU says that it is a LANE data frame. It is taken for one if an Ethernet frame with a plausible type
+/// or length follows a valid LECID. An IP packet on a VC-multiplexed connection begins with a version and a header
+/// length that agree with its length; this test comes first.
 fn traffic_type(vc: Vc, sdu: &[u8]) -> u8 {
     // Source: Wireshark's and libpcap's values for the pseudo header.
     let (unknown, lane, llc, ilmi, signalling) = (0, 1, 2, 5, 6);

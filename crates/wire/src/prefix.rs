@@ -1,4 +1,4 @@
-//! Addresses of IPv4 and IPv6 under prefixes.
+//! IPv4 and IPv6 addresses and their prefixes.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ pub const fn width(address: IpAddr) -> u8 {
     }
 }
 
-/// An address without the bits behind its first `prefix`; all are kept if it has no more.
+/// An address with all bits behind its first `prefix` set to zero; unchanged if it has no more bits.
 #[must_use]
 pub fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     let rest = u32::from(width(address).saturating_sub(prefix));
@@ -27,14 +27,14 @@ pub fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     }
 }
 
-/// True if `address` lies under the first `prefix` bits of `network`; never if one is IPv4 and the other IPv6.
+/// True if the first `prefix` bits of `address` and `network` agree; always false between IPv4 and IPv6.
 #[must_use]
 pub fn within(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
     masked(address, prefix) == masked(network, prefix)
 }
 
-/// True for an address of one station somewhere in the network: not unspecified, not loopback, not link-local for
-/// IPv6, no group, not the broadcast address.
+/// True for a unicast address beyond the link: not unspecified, not loopback, not link-local for IPv6, not a group, not
+/// the broadcast address.
 #[must_use]
 pub fn is_ordinary(address: IpAddr) -> bool {
     match address {

@@ -24,15 +24,15 @@ pub struct TrafficParams {
     pub category: Option<ServiceCategory>,
     /// Peak cell rate, cells/s; `None` is the line rate (`max` in `qos(7)`).
     pub max_pcr: Option<u32>,
-    /// Minimum cell rate asked for, cells/s; 0 is none.
+    /// Minimum cell rate asked for, cells/s; 0 means no minimum.
     pub min_pcr: u32,
-    /// Sustainable cell rate, cells/s (VBR); 0 is none.
+    /// Sustainable cell rate, cells/s (VBR); 0 means that no such rate is given.
     pub scr: u32,
-    /// Maximum burst size, cells (VBR, GFR); 0 is none.
+    /// Maximum burst size, cells (VBR, GFR); 0 means that no size is given.
     pub mbs: u32,
-    /// Cell delay variation tolerance, microseconds; 0 is the default.
+    /// Cell delay variation tolerance, microseconds; 0 means the default.
     pub max_cdv: u32,
-    /// Largest AAL5 SDU, octets; 0 is unspecified.
+    /// Largest AAL5 SDU, octets; 0 means unspecified.
     pub max_sdu: u16,
 }
 
@@ -72,9 +72,9 @@ impl TrafficParams {
 /// Quality of service of an AAL5 connection, seen from one end: `tx` is what this end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Qos {
-    /// What this end sends.
+    /// Traffic that this end sends.
     pub tx: TrafficParams,
-    /// What this end receives.
+    /// Traffic that this end receives.
     pub rx: TrafficParams,
 }
 
@@ -87,7 +87,7 @@ impl Qos {
             rx: TrafficParams::ubr(max_sdu),
         }
     }
-    /// Best effort from the root of a point-to-multipoint call to its leaves, nothing back.
+    /// Best effort from the root of a point-to-multipoint call to its leaves, no traffic back.
     #[must_use]
     pub const fn ubr_multipoint(max_sdu: u16) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Quality of service as text, in the words of linux-atm's `qos(7)`.
+//! Quality of service as text, in the syntax of linux-atm's `qos(7)`.
 //!
 //! ```text
 //! qos   := class[,aal5][:list][,tx:list][,rx:list]       before the first list stands ':'
@@ -7,22 +7,22 @@
 //! R     := number[.fraction][[k|M|G](cps|bps)] | max      no unit: cells/s; 384 bit/s are one cell/s
 //! ```
 //!
-//! Case does not matter, blanks are not allowed, what stands before `tx:` holds for both directions.
-//! Peak and sustainable rates in bit/s round down, minimum rates up. Extensions: the classes `rt-vbr`,
-//! `nrt-vbr` (also `vbr`) and `gfr`; `scr`, `mbs` and `max_cdv`; a class as first word of a `tx:` or
-//! `rx:` list, where the directions differ. Differences: `pcr` is another name of `max_pcr`, which wins
-//! if both are given; `aal0` is refused, since connections carry AAL5.
+//! Case does not matter. Blanks are not allowed. Parameters before `tx:` hold for both directions. Peak and sustainable
+//! rates in bit/s are rounded down, minimum rates up. Extensions: the classes `rt-vbr`, `nrt-vbr` (also `vbr`) and
+//! `gfr`; `scr`, `mbs` and `max_cdv`; a class as first word of a `tx:` or `rx:` list, where the directions differ.
+//! Differences: `pcr` is another name of `max_pcr`, which takes precedence if both are given; `aal0` is refused, since
+//! connections carry AAL5.
 
 use crate::{Qos, ServiceCategory, TrafficParams};
 use core::fmt;
 use core::str::FromStr;
 
-/// Why a text is not a QoS: what is wrong, and where.
+/// Why a text is not a QoS: the fault and its offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QosError {
     /// Offset in octets from the start of the text.
     pub at: usize,
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     pub text: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn error<T>(at: usize, text: impl Into<String>) -> Result<T, QosError
     })
 }
 
-/// Bits of user data per cell: what linux-atm calls one cell when it converts bit/s.
+/// Bits of user data per cell, by which linux-atm converts bit/s to cells/s.
 const CELL_PAYLOAD_BITS: u128 = 384;
 
 const fn class_name(category: ServiceCategory) -> &'static str {
@@ -171,7 +171,7 @@ fn number(word: Word<'_>, most: u32, what: &str) -> Result<u32, QosError> {
     }
 }
 
-/// A rate in cells/s, rounded `up` or down; `None` is `max`.
+/// A rate in cells/s, rounded up or down as `up` says; `None` is `max`.
 fn rate(word: Word<'_>, up: bool) -> Result<Option<u32>, QosError> {
     let bad = |text: String| error(word.at, text);
     if word.text == "max" {
@@ -222,7 +222,7 @@ fn rate(word: Word<'_>, up: bool) -> Result<Option<u32>, QosError> {
     }
 }
 
-/// Applies one `name=value`; `peak_given` remembers that `max_pcr` was there.
+/// Applies one `name=value`; `peak_given` records that `max_pcr` was present.
 fn param(t: &mut TrafficParams, word: Word<'_>, peak_given: &mut bool) -> Result<(), QosError> {
     let Some((name, value)) = word.text.split_once('=') else {
         return error(word.at, format!("'{}' is no parameter", word.text));
@@ -306,7 +306,7 @@ fn head(text: &str) -> Result<(ServiceCategory, Option<Word<'_>>), QosError> {
     }
 }
 
-/// The words of one list, without its `tx:` or `rx:`.
+/// The words of the list with this prefix (`tx:` or `rx:`), without the prefix.
 fn side<'a>(words: &[Word<'a>], prefix: &str) -> Vec<Word<'a>> {
     let mut words = words.to_vec();
     if let Some(first) = words.first_mut()

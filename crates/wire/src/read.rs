@@ -1,4 +1,4 @@
-//! A cursor over untrusted octets. Every read names its field, so that an error can.
+//! A cursor over untrusted octets. Every read names its field, so that an error can name it, too.
 
 use crate::DecodeError;
 
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
     pub fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
         self.array(field).map(u32::from_be_bytes)
     }
-    /// A reader of the `len` octets that were read last; its offsets go on from where they are.
+    /// A reader of the `len` octets that were read last; its offsets count from the same start as those of this reader.
     #[must_use]
     pub fn inside(&self, len: usize) -> Self {
         Self {
@@ -95,10 +95,10 @@ impl<'a> Reader<'a> {
         self.offset = self.octets.len();
         rest
     }
-    /// Checks that nothing is left.
+    /// Checks that no octet is left.
     ///
     /// # Errors
-    /// `Trailing` if something is.
+    /// `Trailing` if octets are left.
     pub fn finish(&self, field: &'static str) -> Result<(), DecodeError> {
         if self.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The service access point of a call: what it will carry, and for what.
+//! The service access point of a call: which protocol and which application the call is for.
 
 use core::fmt;
 
@@ -25,13 +25,13 @@ impl Bhli {
     /// Type "vendor specific": OUI and 4 octets.
     pub const VENDOR: u8 = 3;
 
-    /// Of linux-atm's `ttcp_atm` (recorded).
+    /// The B-HLI of linux-atm's `ttcp_atm` (recorded).
     pub const TTCP: Self = Self {
         kind: Self::VENDOR,
         len: 7,
         info: [0x00, 0x60, 0xd7, 0x01, 0x00, 0x00, 0x03, 0],
     };
-    /// Of linux-atm's `svc_send` and `svc_recv` (recorded).
+    /// The B-HLI of linux-atm's `svc_send` and `svc_recv` (recorded).
     pub const SVC: Self = Self {
         kind: Self::USER,
         len: 8,
@@ -89,10 +89,10 @@ impl fmt::Debug for Bhli {
     }
 }
 
-/// What describes the user of a call at the called side: low and high layer information, each optional.
+/// The description of the called user: low and high layer information, each optional.
 ///
-/// A LANE, MPOA or Classical IP connection has a B-LLI alone: [`Sap`] has the constants of [`Blli`] and is
-/// made from one by `from`.
+/// A LANE, MPOA or Classical IP connection has a B-LLI alone: [`Sap`] repeats the constants of [`Blli`], and `from`
+/// makes a [`Sap`] of a B-LLI.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sap {
     /// Low layer information.
@@ -109,7 +109,7 @@ const fn low(blli: Blli) -> Sap {
 }
 
 impl Sap {
-    /// Neither: as a caller, says nothing; as a listener, takes any call.
+    /// No information: a caller sends neither element, a listener accepts any call.
     pub const ANY: Self = Self {
         blli: None,
         bhli: None,
@@ -133,8 +133,9 @@ impl Sap {
             bhli: Some(bhli),
         }
     }
-    /// True if a listener with this description takes a call with the other one: what the listener says
-    /// must be equal in the call, what it leaves open may be anything. Source: linux-atm `sap_equal()`.
+    /// True if a listener with this description accepts a call with the description `call`. Every element that the
+    /// listener gives must be equal in the call; an element that it leaves open may have any value. Source: linux-atm
+    /// `sap_equal()`.
     #[must_use]
     pub fn accepts(&self, call: &Self) -> bool {
         (self.blli.is_none() || self.blli == call.blli)
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(Bhli::new(1, &[0; 9]), None);
         assert_eq!(Bhli::new(0x81, &[]), None);
         assert_eq!(Bhli::new(0, &[]).unwrap().info(), []);
-        // Trailing zeros count.
+        // Trailing zeros are significant.
         assert_ne!(Bhli::new(1, &[0]), Bhli::new(1, &[0, 0]));
     }
 

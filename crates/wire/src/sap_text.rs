@@ -1,4 +1,4 @@
-//! Service access points as text, in the words of linux-atm's `sap(7)`.
+//! Service access points as text, in the syntax of linux-atm's `sap(7)`.
 //!
 //! ```text
 //! sap  := [bhli:high][,][blli:low]                 neither: any call
@@ -10,13 +10,13 @@
 //!       | (x25 | iso8208 | x223)[,mode=norm|ext][,size=4-12][,window=1-127]
 //! ```
 //!
-//! Octets are pairs of hex digits, perhaps behind `0x`; numbers are decimal, octal (`0`) or hexadecimal (`0x`). Case
-//! does not matter, blanks are not allowed, the order is this one.
+//! Octets are pairs of hex digits, optionally behind `0x`; numbers are decimal, octal (`0`) or hexadecimal (`0x`). Case
+//! does not matter, blanks are not allowed, and the order is fixed as above.
 //!
-//! Extensions: `bhli:raw=` and `blli:raw=` with the octets of the element, for what has no words; so every [`Sap`] has a
-//! text that reads back as the same one. Differences: user information of the low layers has the 7 bits of its element,
-//! `hlp` is always understood, `q992` (so in the manual page) is another name of `q922`. Not implemented: the
-//! attributes of `h310`; several B-LLI.
+//! Extensions: `bhli:raw=` and `blli:raw=` with the octets of the element, for elements that the syntax cannot express.
+//! So every [`Sap`] has a text that parses to the same [`Sap`]. Differences: user information of the low layers has the
+//! 7 bits of its element, `hlp` is always understood, `q992` (the spelling of the manual page) is another name of
+//! `q922`. Not implemented: the attributes of `h310`; several B-LLI.
 //!
 //! Source of the octets: Q.2931 §4.5.8 and §4.5.9.
 
@@ -25,12 +25,12 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-/// Why a text is not a SAP: what is wrong, and where.
+/// Why a text is not a SAP: the fault and its offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SapError {
     /// Offset in octets from the start of the text.
     pub at: usize,
-    /// What is wrong.
+    /// The fault.
     pub text: String,
 }
 
@@ -42,12 +42,12 @@ impl fmt::Display for SapError {
 
 impl std::error::Error for SapError {}
 
-/// How a protocol goes on behind its name.
+/// The parameters that may follow the name of a protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Not at all.
+    /// No parameters.
     Plain,
-    /// `mode` and `window`; `size` too at layer 3.
+    /// `mode` and `window`; at layer 3 also `size`.
     Modes,
     /// `info`.
     User,
@@ -118,12 +118,12 @@ impl<'a> Cursor<'a> {
         }
         self.error(format!("expected '{word}'"))
     }
-    /// The text up to the next separator, which stays.
+    /// The text up to the next separator. The separator is not consumed.
     fn word(&self) -> &'a str {
         let rest = self.rest();
         rest.split([',', ':', '=']).next().unwrap_or(rest)
     }
-    /// One of the words of a table.
+    /// Reads one of the words of `table`.
     fn one_of<T: Copy>(&mut self, table: &[(&str, T)], what: &str) -> Result<T, SapError> {
         let word = self.word();
         let Some((_, value)) = table.iter().find(|(name, _)| *name == word) else {
@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
         self.at += word.len();
         Ok(value)
     }
-    /// The value behind `,name=`, if that is there; 0 if not.
+    /// The value of `,name=`; 0 if it is absent.
     fn option(&mut self, name: &str, range: RangeInclusive<u8>) -> Result<u8, SapError> {
         if self.take(&format!(",{name}=")) {
             self.number(range)
@@ -244,7 +244,7 @@ fn protocol(cursor: &mut Cursor<'_>, layer: u8) -> Result<Vec<u8>, SapError> {
                 octets.push(cursor.option("size", 4..=12)?);
             }
             octets.push(cursor.option("window", 1..=127)?);
-            // What stands at the end and says nothing is left out.
+            // Trailing octets of value zero carry no information and are left out.
             while octets.len() > 1 && octets.last() == Some(&0) {
                 octets.pop();
             }
@@ -329,14 +329,14 @@ fn high_text(bhli: &Bhli) -> String {
 
 fn low_text(blli: &Blli) -> String {
     let words = low_words(blli.octets()).map(|words| format!("blli:{words}"));
-    // Only what reads back as the same octets is the text of them.
+    // The words are used only if they parse to the same octets.
     let same = |text: &String| text.parse() == Ok(Sap::from(*blli));
     words
         .filter(same)
         .unwrap_or_else(|| format!("blli:raw={}", hex(blli.octets())))
 }
 
-/// The layers in words, as far as there are words.
+/// The layers in words; `None` if the syntax cannot express them.
 fn low_words(mut octets: &[u8]) -> Option<String> {
     let mut parts = Vec::new();
     while let Some(first) = octets.first() {

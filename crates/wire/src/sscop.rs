@@ -14,7 +14,7 @@
 
 use crate::DecodeError;
 
-/// A 24-bit sequence number. It has no order: compare [`Self::since`] a common base.
+/// A 24-bit sequence number. Sequence numbers wrap, so they have no order: compare [`Self::since`] a common base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seq24(u32);
 
@@ -55,7 +55,7 @@ impl Seq24 {
     }
 }
 
-/// An 8-bit connection sequence number N(SQ). It has no order; only equality means something.
+/// An 8-bit connection sequence number N(SQ). Only equality has a meaning; there is no order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seq8(pub u8);
 
@@ -74,7 +74,7 @@ pub enum SscopPdu {
     Begin {
         /// N(SQ).
         sq: Seq8,
-        /// N(MR): first SD number that the receiver may not send.
+        /// N(MR): first SD number that the receiver of this PDU may not send.
         mr: Seq24,
         /// User-to-user data.
         uu: Vec<u8>,
@@ -93,7 +93,7 @@ pub enum SscopPdu {
     },
     /// END: releases a connection.
     End {
-        /// True if the SSCOP entity released, false if its user did.
+        /// True if SSCOP itself released the connection, false if its user did.
         by_sscop: bool,
         /// User-to-user data.
         uu: Vec<u8>,
@@ -148,7 +148,7 @@ pub enum SscopPdu {
         mr: Seq24,
         /// N(R): next SD expected in sequence.
         r: Seq24,
-        /// Starts of missing and received runs in turn, the first one missing.
+        /// Starts of alternating runs of missing and received SDs; the first run is missing.
         list: Vec<Seq24>,
     },
     /// USTAT: a gap that the receiver has just noticed.
@@ -174,7 +174,7 @@ pub enum SscopPdu {
     },
 }
 
-/// A PDU that is being taken apart from its end.
+/// A PDU that is being decoded from its end.
 struct Trailer<'a> {
     pdu: &'a [u8],
 }
@@ -194,7 +194,7 @@ impl<'a> Trailer<'a> {
     fn sq(&mut self) -> Result<Seq8, DecodeError> {
         self.word("N(SQ)").map(|[.., sq]| Seq8(sq))
     }
-    /// All that is left is user data with `pad` octets behind it.
+    /// All remaining octets are user data with `pad` octets behind it.
     fn data(self, field: &'static str, pad: u8, max: usize) -> Result<Vec<u8>, DecodeError> {
         let len = self
             .pdu
@@ -228,10 +228,10 @@ impl SscopPdu {
     /// Largest user-to-user field, octets (j).
     pub const MAX_UU: usize = 4096;
 
-    /// Takes one AAL5 SDU apart.
+    /// Decodes one AAL5 SDU.
     ///
     /// # Errors
-    /// A length violation or an unknown type: discard, MAA-ERROR U.
+    /// A length violation or an unknown type: the receiver discards the PDU and reports MAA-ERROR U.
     pub fn decode(pdu: &[u8]) -> Result<Self, DecodeError> {
         if !pdu.len().is_multiple_of(4) {
             return Err(DecodeError::value("PDU length", 0, pdu.len() as u32));

@@ -1,11 +1,11 @@
-//! One line per SDU, for people who watch a connection: which protocol, and what it says.
+//! One line per SDU, for people who watch a connection: the protocol, and the contents in brief.
 //!
-//! Which protocol an SDU belongs to is told from the SDU and its label alone, as somebody at the link sees it:
-//! VPI 0 VCI 5 is signalling, VPI 0 VCI 16 is ILMI, AA-AA-03 begins LLC/SNAP, FF-00 begins LAN emulation control,
-//! and the rest is taken for LAN emulation data. An SDU of another protocol without LLC on a VC of its own
-//! is therefore shown as a frame of LAN emulation, or as bad.
+//! The protocol of an SDU is derived from the SDU and its label alone, as for an observer of the link: VPI 0 VCI 5 is
+//! signalling, VPI 0 VCI 16 is ILMI, AA-AA-03 begins LLC/SNAP, FF-00 begins LAN emulation control, and the rest is
+//! taken for LAN emulation data. An SDU of another protocol without LLC on a VC of its own is therefore shown as a
+//! frame of LAN emulation, or as bad.
 //!
-//! Text that peers choose (names of ELANs) is escaped: nothing in a line moves the cursor of a terminal.
+//! Text that peers choose (names of ELANs) is escaped: no part of a line moves the cursor of a terminal.
 
 use crate::atmarp;
 use crate::ipv4::{self, Ipv4View};
@@ -17,15 +17,15 @@ use crate::q2931::{Decoded, Ie, Message, id};
 use crate::{DecodeError, MacAddr, Reader, SscopPdu, Vc};
 use core::fmt::{self, Write as _};
 
-/// What an SDU is, in one line.
+/// The summary of an SDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// `sscop`, `q2931`, `ilmi`, `lane`, `lane data`, `nhrp`, `mpoa`, `ipv4`, `ipv6`, `arp`, `ethernet` or `llc`.
     pub protocol: &'static str,
-    /// What it says; `bad: FIELD at offset N: ...` if it does not decode, N counted from the start of the unit
-    /// that holds the field (of the Q.2931 message, not of the SSCOP PDU that carries it).
+    /// The contents. If the SDU does not decode: `bad: FIELD at offset N: ...`, with N counted from the start of the
+    /// unit that holds the field (the Q.2931 message, not the SSCOP PDU that carries it).
     pub text: String,
-    /// True for signalling, LANE control, NHRP and MPOA; false for what users send.
+    /// True for signalling, LANE control, NHRP and MPOA; false for user data.
     pub control: bool,
 }
 
@@ -42,7 +42,7 @@ impl Summary {
     }
 }
 
-/// True if [`summary`] would say `control`: cheap enough for every SDU that passes.
+/// True if [`summary`] would set `control`. This is cheap enough to call for every SDU that passes.
 #[must_use]
 pub fn is_control(vc: Vc, sdu: &[u8]) -> bool {
     let lnni = LlcSnap::LnniControl { elan_id: 0 }.header();
@@ -53,7 +53,7 @@ pub fn is_control(vc: Vc, sdu: &[u8]) -> bool {
         || sdu.starts_with(&lnni)
 }
 
-/// Says what an AAL5 SDU on `vc` is.
+/// The summary of an AAL5 SDU on `vc`.
 #[must_use]
 pub fn summary(vc: Vc, sdu: &[u8]) -> Summary {
     if vc == Vc::SIGNALLING {
@@ -99,7 +99,7 @@ fn sscop(pdu: &SscopPdu) -> String {
         SscopPdu::Stat { ps, mr, r, list } => {
             let mut text = format!("{name} ps {} r {} mr {}", ps.get(), r.get(), mr.get());
             if !list.is_empty() {
-                // A peer may list many runs: their number tells enough.
+                // A peer may list many runs, so only their number is shown.
                 let _ = write!(text, " with {} list elements", list.len());
             }
             text
@@ -125,7 +125,7 @@ fn q2931(decoded: &Decoded) -> String {
         None => format!("message {:#04x}", message.kind.0),
     };
     push(&mut text, format_args!(" cr {}", message.call.value));
-    // Who and what first, then where: whatever the order on the wire.
+    // Parties and kind first, then places, whatever their order on the wire.
     const SHOWN: [u8; 7] = [
         id::CALLED_NUMBER,
         id::CALLING_NUMBER,
@@ -169,7 +169,7 @@ fn address(text: &mut String, role: &str, address: Option<crate::AtmAddress>) {
     }
 }
 
-/// Writing to a string cannot fail.
+/// Appends to `text`: writing to a string cannot fail.
 fn push(text: &mut String, more: fmt::Arguments<'_>) {
     let _ = text.write_fmt(more);
 }
@@ -323,7 +323,7 @@ fn resolution(packet: &Packet) -> String {
         if purge {
             push(&mut text, format_args!(" of {of_entry}/{}", entry.prefix));
         } else if entry.protocol != ProtocolAddress::NONE {
-            // In answers to resolutions this is the next hop.
+            // In answers to resolutions this address is the next hop.
             push(&mut text, format_args!(" via {of_entry}"));
         }
         if reply {
@@ -388,7 +388,8 @@ fn ip(packet: &[u8]) -> String {
     format!("IPv4 {from} → {to} {protocol} {} octets", view.total_len())
 }
 
-/// ARP for IPv4, of Ethernet or of ATM (RFC 2225): only what does not depend on the length of hardware addresses.
+/// ARP for IPv4, of Ethernet or of ATM (RFC 2225). Only fields whose position does not depend on the length of hardware
+/// addresses are shown.
 fn arp(packet: &[u8]) -> String {
     let mut reader = Reader::new(packet);
     let mut read = || -> Result<String, DecodeError> {

@@ -34,7 +34,7 @@ pub(super) fn primitive<'a>(
     let first = reader.u8(field)?;
     let length = match first {
         0..=0x7f => usize::from(first),
-        // Indefinite (0x80) and more than an SDU can hold are refused.
+        // The indefinite form (0x80) and lengths that no SDU can hold are refused.
         0x81..=0x84 => {
             let octets = reader.take(field, usize::from(first & 0x7f))?;
             octets
@@ -46,7 +46,7 @@ pub(super) fn primitive<'a>(
     Ok((tag, reader.take(field, length)?))
 }
 
-/// The next element, and a reader of its content with offsets from the start of the message.
+/// The next element, and a reader of its content. Offsets of that reader count from the start of the message.
 pub(super) fn any<'a>(
     reader: &mut Reader<'a>,
     field: &'static str,
@@ -55,7 +55,7 @@ pub(super) fn any<'a>(
     Ok((tag, reader.inside(content.len())))
 }
 
-/// The same for an element that must have this tag.
+/// Like [`any`], for an element that must have this tag.
 pub(super) fn constructed<'a>(
     reader: &mut Reader<'a>,
     field: &'static str,
@@ -89,14 +89,14 @@ pub(super) fn oid(reader: &mut Reader<'_>, field: &'static str) -> Result<Oid, D
     Oid::from_ber(octets).ok_or(DecodeError::short(field, at))
 }
 
-/// A signed number of 1 to 4 octets, or of more that only extend the sign.
+/// A signed number of 1 to 4 octets, or of more octets if those only extend the sign.
 pub(super) fn signed(octets: &[u8]) -> Option<i32> {
     wide(octets)?.try_into().ok()
 }
 
 /// An unsigned number that fits 32 bits.
 pub(super) fn unsigned(octets: &[u8]) -> Option<u32> {
-    // Some encoders forget the zero octet in front of a high bit.
+    // Some encoders omit the zero octet in front of a set high bit.
     let value = wide(octets)?;
     u32::try_from(value)
         .or_else(|_| i32::try_from(value).map(|v| v as u32))
@@ -116,7 +116,7 @@ fn wide(octets: &[u8]) -> Option<i64> {
 /// Writes a message from its end to its start, so that lengths are known when they are written.
 #[derive(Default)]
 pub(super) struct Writer {
-    /// In reverse.
+    /// The octets in reverse order.
     octets: Vec<u8>,
 }
 

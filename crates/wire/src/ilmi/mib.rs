@@ -9,11 +9,11 @@ use crate::{AtmAddress, MacAddr, Vc};
 const ATM_FORUM: [u32; 7] = [1, 3, 6, 1, 4, 1, 353];
 /// Value of a row's status: it is valid.
 pub const VALID: i32 = 1;
-/// Value of a row's status: it is not, or is to be removed.
+/// Value of a row's status: the row is not valid, or is to be removed.
 pub const INVALID: i32 = 2;
-/// A `TruthValue`.
+/// Value of a `TruthValue`: true.
 pub const TRUE: i32 = 1;
-/// The other one.
+/// Value of a `TruthValue`: false.
 pub const FALSE: i32 = 2;
 
 /// `atmForumUni` and below.
@@ -39,9 +39,9 @@ pub const MY_IF_IDENTIFIER: u32 = 8;
 pub const MAX_VPCS: u32 = 2;
 /// `atmfAtmLayerMaxVCCs`.
 pub const MAX_VCCS: u32 = 3;
-/// `atmfAtmLayerConfiguredVPCs`: permanent ones.
+/// `atmfAtmLayerConfiguredVPCs`: number of permanent paths.
 pub const CONFIGURED_VPCS: u32 = 4;
-/// `atmfAtmLayerConfiguredVCCs`: permanent ones.
+/// `atmfAtmLayerConfiguredVCCs`: number of permanent channels.
 pub const CONFIGURED_VCCS: u32 = 5;
 /// `atmfAtmLayerMaxVpiBits`, of [`atm_layer`].
 pub const MAX_VPI_BITS: u32 = 6;
@@ -49,15 +49,15 @@ pub const MAX_VPI_BITS: u32 = 6;
 pub const MAX_VCI_BITS: u32 = 7;
 /// `atmfAtmLayerUniType`: public 1, private 2.
 pub const UNI_TYPE: u32 = 8;
-/// `atmfAtmLayerUniVersion`: 2.0 is 1, 3.0 is 2, 3.1 is 3, 4.0 is 4, none 5.
+/// `atmfAtmLayerUniVersion`: UNI 2.0 is 1, 3.0 is 2, 3.1 is 3, 4.0 is 4; 5 means no UNI version.
 pub const UNI_VERSION: u32 = 9;
 /// `atmfAtmLayerDeviceType`: user 1, node 2.
 pub const DEVICE_TYPE: u32 = 10;
-/// `atmfAtmLayerIlmiVersion`: none 1, 4.0 is 2.
+/// `atmfAtmLayerIlmiVersion`: 1 means that ILMI is not supported, 2 is ILMI 4.0.
 pub const ILMI_VERSION: u32 = 11;
-/// `atmfAtmLayerNniSigVersion`: none 1, IISP 2, PNNI 1.0 is 3.
+/// `atmfAtmLayerNniSigVersion`: 1 means no NNI signalling, IISP is 2, PNNI 1.0 is 3.
 pub const NNI_SIG_VERSION: u32 = 12;
-/// `atmfAtmLayerMaxSvpcVpi`: largest VPI of switched paths; 0 if there are none.
+/// `atmfAtmLayerMaxSvpcVpi`: largest VPI of switched paths; 0 if there are no switched paths.
 pub const MAX_SVPC_VPI: u32 = 13;
 /// `atmfAtmLayerMaxSvccVpi`: largest VPI of switched channels.
 pub const MAX_SVCC_VPI: u32 = 14;
@@ -114,7 +114,7 @@ pub const CLP_MCR: u32 = 9;
 pub fn my_system_identifier() -> Oid {
     uni(&[1, 4, 0])
 }
-/// `atmfAddressRegistrationAdminStatus`, this interface: supported 1, not 2.
+/// `atmfAddressRegistrationAdminStatus`, this interface: 1 is supported, 2 is not supported.
 #[must_use]
 pub fn address_admin_status() -> Oid {
     uni(&[11, 1, 1, 2, 0])
@@ -142,7 +142,7 @@ pub fn address_scope() -> Oid {
 pub fn prefix_status() -> Oid {
     uni(&[7, 1, 1, 3])
 }
-/// Column `atmfSrvcRegATMAddress`; its instances are services and a number.
+/// Column `atmfSrvcRegATMAddress`; its instances are a service and a number.
 #[must_use]
 pub fn service_address() -> Oid {
     uni(&[8, 1, 1, 3])
@@ -162,7 +162,7 @@ fn instance(column: &Oid, octets: &[u8]) -> Oid {
         .collect();
     column.child(&arcs)
 }
-/// The octets of an instance of `column`, if `name` is one.
+/// The octets of an instance of `column`; `None` if `name` is not such an instance.
 fn octets(column: &Oid, name: &Oid) -> Option<Vec<u8>> {
     let [0, length, octets @ ..] = name.strip_prefix(column)? else {
         return None;
@@ -179,7 +179,7 @@ fn octets(column: &Oid, name: &Oid) -> Option<Vec<u8>> {
 pub fn of_address(column: &Oid, address: AtmAddress) -> Oid {
     instance(column, &address.0)
 }
-/// The address whose `column` this is.
+/// The address of an instance of `column`.
 #[must_use]
 pub fn address_of(column: &Oid, name: &Oid) -> Option<AtmAddress> {
     octets(column, name)?.try_into().ok().map(AtmAddress)
@@ -189,7 +189,7 @@ pub fn address_of(column: &Oid, name: &Oid) -> Option<AtmAddress> {
 pub fn of_prefix(prefix: [u8; 13]) -> Oid {
     instance(&prefix_status(), &prefix)
 }
-/// The prefix whose status this is; `None` for other lengths too.
+/// The prefix whose status this is; `None` if its length is not 13 octets.
 #[must_use]
 pub fn prefix_of(name: &Oid) -> Option<[u8; 13]> {
     octets(&prefix_status(), name)?.try_into().ok()

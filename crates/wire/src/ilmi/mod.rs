@@ -1,14 +1,14 @@
 //! Messages of the Integrated Local Management Interface: SNMPv1 in single AAL5 SDUs on VPI 0 VCI 16.
 //!
 //! **Format.** `SEQUENCE { version 0, community "ILMI", PDU }`, encoded with the Basic Encoding Rules, definite lengths
-//! only (`ber.rs`). A PDU is GetRequest, GetNextRequest, GetResponse, SetRequest or Trap; all but the trap have one shape
-//! ([`Request`]). A variable is an object identifier ([`Oid`]) and a [`Value`]; values of types that ILMI does not use are
-//! kept as they came. The objects are named in [`mib`].
+//! only (`ber.rs`). A PDU is GetRequest, GetNextRequest, GetResponse, SetRequest or Trap; all but the trap have one
+//! shape ([`Request`]). A variable is an object identifier ([`Oid`]) and a [`Value`]; values of types that ILMI does
+//! not use are kept as octets. The objects are named in [`mib`].
 //!
-//! **Bounds.** A message has at most [`MAX_MESSAGE`] octets by the standard; the decoder takes longer ones up to
-//! [`MAX_BINDINGS`] variables, identifiers of at most [`Oid::MAX`] arcs.
+//! **Bounds.** The standard limits a message to [`MAX_MESSAGE`] octets. The decoder also takes longer messages, with up
+//! to [`MAX_BINDINGS`] variables and identifiers of at most [`Oid::MAX`] arcs.
 //!
-//! **Encoding.** Lengths and integers are as short as can be. Peers may send longer forms, which are understood.
+//! **Encoding.** Lengths and integers are written in the shortest form. Longer forms from peers are accepted.
 //!
 //! **Standards**: RFC 1157; ATM Forum af-ilmi-0065.000 (ILMI 4.0); facts book "ATM addresses and ILMI".
 //!
@@ -91,35 +91,35 @@ impl Binding {
     }
 }
 
-/// What a request is, or that it is a response.
+/// The kind of a request, or the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// GetRequest: the values of these variables.
+    /// GetRequest: asks for the values of these variables.
     Get,
-    /// GetNextRequest: the variables that follow these names.
+    /// GetNextRequest: asks for the variables that follow these names.
     GetNext,
-    /// GetResponse, to any request.
+    /// GetResponse: the response to any request.
     Response,
-    /// SetRequest: give these variables these values.
+    /// SetRequest: sets these variables to these values.
     Set,
 }
 
-/// How a request ended. Source: RFC 1157 §4.1.1.
+/// The outcome of a request. Source: RFC 1157 §4.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ErrorStatus(pub i32);
 
 impl ErrorStatus {
-    /// Done.
+    /// No error.
     pub const NO_ERROR: Self = Self(0);
     /// The answer does not fit into a message.
     pub const TOO_BIG: Self = Self(1);
-    /// There is no such variable.
+    /// A variable does not exist.
     pub const NO_SUCH_NAME: Self = Self(2);
     /// The variable cannot have this value.
     pub const BAD_VALUE: Self = Self(3);
     /// The variable cannot be set.
     pub const READ_ONLY: Self = Self(4);
-    /// Anything else.
+    /// Any other error.
     pub const GENERAL: Self = Self(5);
 }
 
@@ -143,13 +143,13 @@ impl core::fmt::Display for ErrorStatus {
 /// A request or a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Chosen by who asks; the response has the same.
+    /// Chosen by the requester; the response has the same id.
     pub id: i32,
-    /// In a response: how it went.
+    /// The outcome, in a response.
     pub status: ErrorStatus,
-    /// In a response with an error: which variable, from 1; 0 is none.
+    /// In a response with an error: the number of the faulty variable, counted from 1; 0 if no variable is at fault.
     pub index: i32,
     /// The variables.
     pub bindings: Vec<Binding>,
@@ -169,31 +169,31 @@ impl Request {
     }
 }
 
-/// News that nobody asked for.
+/// An unsolicited notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// What kind of thing speaks.
+    /// The kind of device that sends the trap.
     pub enterprise: Oid,
-    /// Its IP address; 0.0.0.0 on an ILMI channel.
+    /// IP address of the sender; 0.0.0.0 on an ILMI channel.
     pub agent: [u8; 4],
-    /// What happened: see [`Trap::COLD_START`].
+    /// The event, for example [`Trap::COLD_START`].
     pub generic: i32,
-    /// What happened, if `generic` is 6.
+    /// The event, if `generic` is 6.
     pub specific: i32,
-    /// When, in hundredths of a second since the speaker started.
+    /// Time of the event, in hundredths of a second since the sender started.
     pub time: u32,
-    /// More about it.
+    /// Variables that describe the event.
     pub bindings: Vec<Binding>,
 }
 
 impl Trap {
-    /// The speaker has started anew.
+    /// The sender has restarted.
     pub const COLD_START: i32 = 0;
-    /// What `specific` says.
+    /// Value of `generic` by which `specific` names the event.
     pub const ENTERPRISE: i32 = 6;
-    /// `atmfVpcChange`: a permanent path has come, gone, or changed.
+    /// `atmfVpcChange`: a permanent path has been added, removed or changed.
     pub const VPC_CHANGE: i32 = 1;
-    /// `atmfVccChange`: a permanent channel has.
+    /// `atmfVccChange`: a permanent channel has been added, removed or changed.
     pub const VCC_CHANGE: i32 = 2;
 
     /// A cold start.
@@ -213,7 +213,7 @@ impl Trap {
 /// What a message carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pdu {
-    /// Any request, and the response.
+    /// A request of any kind, or a response.
     Request(Request),
     /// A trap.
     Trap(Trap),
@@ -224,7 +224,8 @@ pub enum Pdu {
 pub struct Message(pub Pdu);
 
 impl Message {
-    /// Its octets. They may be more than [`MAX_MESSAGE`]: it is for the sender to split, or to answer `tooBig`.
+    /// The octets of the message. There may be more than [`MAX_MESSAGE`]: then the sender has to split the request, or
+    /// to answer `tooBig`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
@@ -260,7 +261,7 @@ impl Message {
     /// Decodes one SDU.
     ///
     /// # Errors
-    /// The field that is wrong: `version`, `community`, `PDU` or one inside.
+    /// The field that is wrong: `version`, `community`, `PDU` or a field inside the PDU.
     pub fn decode(sdu: &[u8]) -> Result<Self, DecodeError> {
         let mut outer = Reader::new(sdu);
         let mut message = ber::constructed(&mut outer, "message", Tag::SEQUENCE)?;
@@ -361,7 +362,7 @@ fn value(one: &mut Reader<'_>) -> Result<Value, DecodeError> {
     })
 }
 
-/// Writes the list from its end, as all of [`Writer`] does.
+/// Writes the list back to front, like all of [`Writer`].
 fn put_bindings(out: &mut Writer, bindings: &[Binding]) {
     let end = out.mark();
     for binding in bindings.iter().rev() {

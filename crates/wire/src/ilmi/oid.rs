@@ -13,8 +13,8 @@ impl Oid {
     /// An identifier of these arcs.
     ///
     /// # Panics
-    /// If they are fewer than two, or the first two are above 2 and 39: such an identifier has no encoding. Meant for
-    /// names that are known beforehand.
+    /// If there are fewer than two arcs, or the first is above 2 or the second above 39: such an identifier has no
+    /// encoding here. Use this for constants.
     #[must_use]
     pub fn new(arcs: &[u32]) -> Self {
         assert!(
@@ -56,7 +56,7 @@ impl Oid {
             if arcs.is_empty() {
                 let first = (arc / 40).min(2);
                 let second = arc - 40 * first;
-                // Joint arcs above 2.39 are legal, but nobody here can name them.
+                // Arc 2 may have children above 39. No object of ILMI has such a name, so it is refused.
                 if second > 39 {
                     return None;
                 }

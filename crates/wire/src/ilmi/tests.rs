@@ -117,7 +117,7 @@ fn names_lead_back_to_what_they_name() {
     assert_eq!(mib::prefix_of(&mib::of_prefix(PREFIX)), Some(PREFIX));
     assert!(mib::is_lecs(&mib::of_lecs(3)));
     assert!(!mib::is_lecs(&name));
-    // A length that lies, and an octet that is none.
+    // A length that does not fit, and an arc that is no octet.
     assert_eq!(
         mib::prefix_of(&mib::prefix_status().child(&[0, 13, 1])),
         None

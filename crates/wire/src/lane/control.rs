@@ -169,7 +169,7 @@ impl Flags {
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// Both sets.
+    /// The flags of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -210,7 +210,7 @@ impl LanDestination {
             value: mac.0,
         }
     }
-    /// The MAC address, if it is one.
+    /// The MAC address, if the destination is a MAC address.
     #[must_use]
     pub const fn as_mac(&self) -> Option<MacAddr> {
         if self.tag == 1 {
@@ -250,7 +250,7 @@ impl ElanName {
         len: 0,
         octets: [0; 32],
     };
-    /// A name; `None` if longer than 32 octets.
+    /// A name; `None` if it is longer than 32 octets.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let mut octets = [0; 32];
@@ -262,7 +262,7 @@ impl ElanName {
             octets,
         })
     }
-    /// A name of any octets; `None` if longer than 32.
+    /// A name of any octets; `None` if there are more than 32.
     #[must_use]
     pub fn from_octets(name: &[u8]) -> Option<Self> {
         let mut octets = [0; 32];
@@ -275,12 +275,12 @@ impl ElanName {
     pub fn as_bytes(&self) -> &[u8] {
         self.octets.get(..usize::from(self.len)).unwrap_or_default()
     }
-    /// True without a name.
+    /// True if there is no name.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// True if both are the same name, whatever fills the field behind it.
+    /// True if both names are the same; the octets behind the name in its field do not count.
     #[must_use]
     pub fn same(&self, other: &Self) -> bool {
         self.as_bytes() == other.as_bytes()
@@ -299,7 +299,7 @@ impl fmt::Debug for ElanName {
     }
 }
 
-/// A control frame. Which fields mean something depends on the op-code; the others are zero.
+/// A control frame. The op-code decides which fields have a meaning; the others are zero.
 ///
 /// ```text
 ///  0 marker FF00 | 2 protocol | 3 version | 4 op-code | 6 status
@@ -313,13 +313,13 @@ impl fmt::Debug for ElanName {
 pub struct ControlFrame {
     /// Protocol version; 1 in LANE v1 and v2.
     pub version: u8,
-    /// What this is.
+    /// Op-code.
     pub op: OpCode,
     /// Result, in responses.
     pub status: Status,
-    /// Chosen by the requester, copied by the responder.
+    /// Chosen by the requester; the response has the same value.
     pub transaction: u32,
-    /// LECID of the requester; 0 before it has one.
+    /// LECID of the requester; 0 before it has a LECID.
     pub lecid: u16,
     /// Flags.
     pub flags: Flags,
@@ -411,13 +411,13 @@ pub enum Control {
     ReadyQuery,
     /// READY_IND: you may send.
     ReadyIndication,
-    /// All others.
+    /// All other control frames.
     Frame(Box<ControlFrame>),
 }
 
 impl Control {
-    /// Decodes an SDU that begins with the marker. Octets behind a READY frame are ignored. A frame of
-    /// unknown op-code or version decodes: the answer is the receiver's affair.
+    /// Decodes an SDU that begins with the marker. Octets behind a READY frame are ignored. A frame of unknown op-code
+    /// or version decodes: the receiver decides how to answer.
     ///
     /// # Errors
     /// `Short`, or `Value` of marker, protocol or name size.

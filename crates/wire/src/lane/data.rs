@@ -1,11 +1,11 @@
-//! The header of LAN emulation data frames, and what tells them from control frames.
+//! The header of LAN emulation data frames, and how they differ from control frames.
 
 use crate::{DecodeError, MacAddr, Reader};
 
 /// Smallest AAL5 SDU of an Ethernet data frame, octets: 2 of LECID and 60 of frame.
 pub const MIN_DATA_SDU: usize = 62;
 
-/// True if an SDU carries a control frame: its LECID field holds the marker FF00, which is no LECID.
+/// True if an SDU carries a control frame: its LECID field holds the marker FF00, which is not a valid LECID.
 #[must_use]
 pub fn is_control(sdu: &[u8]) -> bool {
     sdu.starts_with(&[0xff, 0x00])
@@ -31,10 +31,10 @@ pub struct DataFrame<'a> {
 }
 
 impl<'a> DataFrame<'a> {
-    /// Decodes an SDU. Frames below the minimum length are accepted: only the header must be whole.
+    /// Decodes an SDU. Frames below the minimum length are accepted, as long as the header is complete.
     ///
     /// # Errors
-    /// `Short` without a whole Ethernet header; `Value` if this is a control frame.
+    /// `Short` without a complete Ethernet header; `Value` if the SDU is a control frame.
     pub fn decode(sdu: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(sdu);
         let lecid = reader.u16("LECID")?;

@@ -71,7 +71,8 @@ impl MaxFrameSize {
             _ => None,
         }
     }
-    /// Largest IP packet in an Ethernet frame of this size: 2 octets of LECID and 14 of header less.
+    /// Largest IP packet in an Ethernet frame of this size: the frame without 2 octets of LECID and 14 of Ethernet
+    /// header.
     #[must_use]
     pub const fn mtu(self) -> Option<u16> {
         match self.octets() {

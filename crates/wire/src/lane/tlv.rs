@@ -55,7 +55,7 @@ types! {
     MULTICAST_SEND_PEAK = 0x0e, "multicast-send-peak-rate";
     /// C28, seconds (2).
     CONNECTION_COMPLETION = 0x0f, "connection-completion-timer";
-    /// Asks for the next part of a long list.
+    /// Requests the next part of a long list.
     CONFIG_FRAGMENT = 0x10, "config-fragment-info";
     /// C36.
     LAYER3_ADDRESS = 0x11, "layer-3-address";
@@ -77,9 +77,9 @@ types! {
     MPC_P6 = 0x29, "mpc-p6";
     /// MPOA device type: see [`crate::mpoa::DeviceType`].
     DEVICE_TYPE = 0x2a, "mpoa-device-type";
-    /// Where LLC-multiplexed calls go (20).
+    /// Address for LLC-multiplexed calls (20).
     LLC_MUX_ADDRESS = 0x2b, "llc-muxed-atm-address";
-    /// Larger frames for code 1 (0).
+    /// Larger frames are allowed with frame size code 1 (0).
     X5_ADJUSTMENT = 0x2c, "x5-adjustment";
     /// C35 (20).
     PREFERRED_LES = 0x2d, "preferred-les";
@@ -99,7 +99,7 @@ impl fmt::Debug for TlvType {
 pub struct Tlv {
     /// Type.
     pub kind: TlvType,
-    /// Value; 255 octets at most, what lies beyond is not encoded.
+    /// Value; at most 255 octets, of a longer one only the first 255 are encoded.
     pub value: Vec<u8>,
 }
 
@@ -137,15 +137,15 @@ impl Tlv {
     }
 }
 
-/// The TLVs of a frame, with what is needed to write the same octets again.
+/// The TLVs of a frame, with everything that is needed to write the same octets again.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct TlvList {
-    /// The whole TLVs, in order.
+    /// The complete TLVs, in order.
     pub list: Vec<Tlv>,
-    /// By how much the count in the frame exceeds the TLVs that are there. The Linux LES answers with the
-    /// request's count and without its TLVs.
+    /// By how much the count in the frame exceeds the TLVs that are present. The Linux LES answers with the request's
+    /// count and without its TLVs.
     pub missing: u8,
-    /// Octets behind the last whole TLV.
+    /// Octets behind the last complete TLV.
     pub trailing: Vec<u8>,
 }
 
@@ -153,7 +153,7 @@ impl TlvList {
     /// Most TLVs in one frame.
     pub const MAX: usize = 255;
 
-    /// Reads up to `count` TLVs. What is cut short or not counted stays in `trailing`.
+    /// Reads up to `count` TLVs. Octets of an incomplete TLV, or behind the counted ones, stay in `trailing`.
     #[must_use]
     pub fn decode(count: u8, octets: &[u8]) -> Self {
         let mut reader = Reader::new(octets);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn cut_short_list_is_kept() {
-        // Two announced; the second lacks its last octet. As the Linux client does with X5.
+        // Two TLVs are announced; the second lacks its last octet. The Linux client does this with X5.
         let octets = [0, 0xa0, 0x3e, 0x12, 1, 9, 0, 0xa0, 0x3e, 0x2c];
         let tlvs = TlvList::decode(2, &octets);
         assert_eq!((tlvs.list.len(), tlvs.missing), (1, 1));

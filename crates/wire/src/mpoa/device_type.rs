@@ -12,24 +12,24 @@ use crate::{AtmAddress, DecodeError, MacAddr, Reader};
 /// Source: af-mpoa-0114 §4.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceType {
-    /// 0: speaks no MPOA. The octets behind the type are kept.
+    /// 0: a device without MPOA. The octets behind the type are kept.
     NonMpoa {
         /// Everything behind the type octet.
         rest: Vec<u8>,
     },
-    /// 1: a server.
+    /// 1: an MPS.
     Mps {
         /// Its control address.
         control: AtmAddress,
-        /// Its MAC addresses on this ELAN; if empty, the one that the LE_ARP resolved.
+        /// Its MAC addresses on this ELAN. If the list is empty, the MPS has the address that the LE_ARP resolved.
         macs: Vec<MacAddr>,
     },
-    /// 2: a client.
+    /// 2: an MPC.
     Mpc {
         /// Its control address.
         control: AtmAddress,
     },
-    /// 3: both.
+    /// 3: an MPS and an MPC in one device.
     Both {
         /// Control address of the server.
         mps: AtmAddress,
@@ -44,7 +44,7 @@ impl DeviceType {
     /// Most MAC addresses that fit a TLV of any type.
     pub const MAX_MACS: usize = 35;
 
-    /// The device type in a list of TLVs; `None` if there is no such TLV.
+    /// The device type in a list of TLVs; `None` if the list has no such TLV.
     #[must_use]
     pub fn find(tlvs: &[Tlv]) -> Option<Result<Self, DecodeError>> {
         let tlv = tlvs.iter().find(|tlv| tlv.kind == TlvType::DEVICE_TYPE)?;
@@ -53,7 +53,7 @@ impl DeviceType {
     /// Decodes a TLV's value. Octets behind the last field are ignored, since the standard gives minimum lengths.
     ///
     /// # Errors
-    /// For an unknown type, a short value, a client with server MACs, or a type 3 without.
+    /// For an unknown type, a short value, an MPC with MAC addresses of an MPS, or a type 3 without them.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(value);
         let kind = r.u8("device type")?;
@@ -112,8 +112,8 @@ impl DeviceType {
         }
         value
     }
-    /// Control address and MAC addresses of the server, if there is one. `resolved` is the MAC address that the
-    /// LE_ARP carrying the TLV is about: it always belongs to the server.
+    /// Control address and MAC addresses of the MPS, if the device has an MPS. `resolved` is the MAC address that the
+    /// LE_ARP with this TLV is about: that address always belongs to the MPS.
     #[must_use]
     pub fn mps(&self, resolved: Option<MacAddr>) -> Option<(AtmAddress, Vec<MacAddr>)> {
         let (control, macs) = match self {
@@ -125,7 +125,7 @@ impl DeviceType {
         all.extend(resolved.filter(|mac| !macs.contains(mac)));
         Some((control, all))
     }
-    /// Control address of the client, if there is one.
+    /// Control address of the MPC, if the device has an MPC.
     #[must_use]
     pub fn mpc(&self) -> Option<AtmAddress> {
         match self {

@@ -1,4 +1,5 @@
-//! QoS entries of an MPOA client: which packets get a shortcut with guaranteed traffic, and the text of an entry.
+//! QoS entries of an MPOA client: the packets that get a shortcut with guaranteed traffic, and the text form of an
+//! entry.
 //!
 //! ```text
 //! entry    := filter tx=rates rx=rates|rx=tx
@@ -7,9 +8,9 @@
 //! rates    := pcr,sdu | pcr,max_cdv,sdu                   cells/s, microseconds, octets
 //! ```
 //!
-//! The address 0.0.0.0 and the port 0 are any. Traffic is always CBR. Sources: the Linux kernel's `/proc/net/atm/mpc`
-//! (rates with and without CDV); "An Implementation of the MPOA Client for Linux" (Tampere thesis, 1999), Figures 6.1 to
-//! 6.3, of which the order of the fields is taken; facts book "mpcd and the kernel" §6.
+//! The address 0.0.0.0 and the port 0 match any value. Traffic is always CBR. Sources: the Linux kernel's
+//! `/proc/net/atm/mpc` (rates with and without CDV); "An Implementation of the MPOA Client for Linux" (Tampere thesis,
+//! 1999), Figures 6.1 to 6.3, for the order of the fields; facts book "mpcd and the kernel" §6.
 
 use crate::ipv4::{self, Ipv4View};
 use crate::qos_text::{QosError, error};
@@ -21,7 +22,7 @@ use core::str::FromStr;
 /// Largest peak cell rate that signalling can carry, cells/s.
 const MOST_CELLS: u32 = 0x00ff_ffff;
 
-/// Which packets: what is 0 is any.
+/// A filter on packets. A field of value 0 matches any packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowFilter {
     /// Destination address.
@@ -46,7 +47,7 @@ impl FlowFilter {
         source_port: 0,
     };
 
-    /// Everything for one address: an entry of layer 3.
+    /// A filter on one destination address: an entry of layer 3.
     #[must_use]
     pub const fn to(destination: Ipv4Addr) -> Self {
         Self {
@@ -54,8 +55,8 @@ impl FlowFilter {
             ..Self::ANY
         }
     }
-    /// What identifies the flow that a packet belongs to. No fragment of a datagram has ports here, so that all go
-    /// one way.
+    /// The filter that exactly describes the flow of a packet. Fragments of a datagram have no ports here, so that all
+    /// fragments take the same path.
     #[must_use]
     pub fn of(packet: &Ipv4View<'_>) -> Self {
         let whole = !packet.more_fragments();
@@ -69,13 +70,13 @@ impl FlowFilter {
             source_port,
         }
     }
-    /// True if it asks for more than a destination address.
+    /// True if the filter has more than a destination address.
     #[must_use]
     pub fn is_layer_4(&self) -> bool {
         *self != Self::to(self.destination)
     }
-    /// Which fields it asks for, one bit each. The larger the number of bits the more exact the filter; at the same
-    /// number the larger value comes first.
+    /// The fields that the filter uses, one bit each. A filter with more bits is more specific; of two with equally
+    /// many bits, the one with the larger value comes first.
     #[must_use]
     pub fn shape(&self) -> u8 {
         let given = [
@@ -87,7 +88,7 @@ impl FlowFilter {
         ];
         given.iter().fold(0, |bits, bit| bits << 1 | u8::from(*bit))
     }
-    /// The same with only the fields of a [`Self::shape`].
+    /// The filter with only the fields of `shape`, see [`Self::shape`].
     #[must_use]
     pub const fn only(self, shape: u8) -> Self {
         let mut cut = Self::ANY;
@@ -139,10 +140,10 @@ impl fmt::Display for FlowFilter {
     }
 }
 
-/// An entry: these packets get a shortcut of this traffic.
+/// An entry: packets that match the filter get a shortcut with this traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QosEntry {
-    /// Which packets.
+    /// The packets.
     pub filter: FlowFilter,
     /// Traffic of the shortcut.
     pub qos: Qos,
@@ -200,7 +201,7 @@ impl FromStr for QosEntry {
     }
 }
 
-/// Addresses and protocol; `end` is where more was expected.
+/// Addresses and protocol; `end` is the offset at which an error reports missing words.
 fn filter(words: &[Word<'_>], end: usize) -> Result<FlowFilter, QosError> {
     let is_address = |(_, word): &&Word<'_>| word.contains('.');
     let addresses = words.iter().take_while(is_address).count();

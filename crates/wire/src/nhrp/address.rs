@@ -1,4 +1,4 @@
-//! Addresses in NHRP packets: of the network underneath (NBMA), and of the protocol above.
+//! Addresses in NHRP packets: NBMA addresses, of the network below, and protocol addresses, of the layer above.
 
 use crate::{AtmAddress, DecodeError, Reader};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -29,7 +29,7 @@ impl NbmaAddress {
     pub fn octets(&self) -> &[u8] {
         &self.octets
     }
-    /// The address as an AESA, if it is one of 20 octets.
+    /// The address as an AESA, if it has 20 octets and is not E.164.
     #[must_use]
     pub fn atm(&self) -> Option<AtmAddress> {
         if self.e164 {
@@ -39,7 +39,7 @@ impl NbmaAddress {
     }
     /// The type/length octet: bit 6 is E.164, bits 5–0 the length.
     pub(super) fn type_length(&self) -> u8 {
-        // At most 63 by construction.
+        // The constructor allows at most 63 octets.
         self.octets.len() as u8 | if self.e164 { 0x40 } else { 0 }
     }
     pub(super) fn decode(
@@ -73,7 +73,7 @@ pub(super) fn type_length(r: &mut Reader<'_>, field: &'static str) -> Result<u8,
     Ok(tl)
 }
 
-/// A protocol address; at most 255 octets, empty if absent.
+/// A protocol address of at most 255 octets; an absent address is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProtocolAddress(Vec<u8>);
 
@@ -106,7 +106,7 @@ impl ProtocolAddress {
             .map(Ipv4Addr::from)
     }
     pub(super) fn length(&self) -> u8 {
-        // At most 255 by construction.
+        // The constructor allows at most 255 octets.
         self.0.len() as u8
     }
     pub(super) fn decode(

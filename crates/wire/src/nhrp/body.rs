@@ -27,17 +27,17 @@ pub struct Common {
 /// Mandatory part of an Error Indication. Source: RFC 2332 §5.2.7.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorIndication {
-    /// Unused; kept.
+    /// Unused field; kept.
     pub unused: u16,
-    /// What was wrong ([`super::error`]).
+    /// The error ([`super::error`]).
     pub code: u16,
-    /// Where in the offending packet, octets from its start.
+    /// Offset of the error in the offending packet, octets from its start.
     pub offset: u16,
-    /// NBMA address of the observer.
+    /// NBMA address of the node that found the error.
     pub source_nbma: NbmaAddress,
-    /// Its sub-address.
+    /// NBMA sub-address of that node.
     pub source_sub: NbmaAddress,
-    /// Protocol address of the observer.
+    /// Protocol address of that node.
     pub source: ProtocolAddress,
     /// Protocol address of the offending packet's source.
     pub destination: ProtocolAddress,

@@ -1,4 +1,4 @@
-//! What repeats in a packet: client information entries and extensions.
+//! Repeated parts of a packet: client information entries and extensions.
 
 use super::address::{NbmaAddress, ProtocolAddress, type_length};
 use super::ext;
@@ -9,11 +9,11 @@ use crate::{DecodeError, Reader};
 pub struct Cie {
     /// Result ([`super::code`], and for MPOA `mpoa::code`).
     pub code: u8,
-    /// Prefix length in bits; 0 and 255 stand for "none given".
+    /// Prefix length in bits; 0 and 255 mean that no prefix length is given.
     pub prefix: u8,
-    /// Unused; kept.
+    /// Unused field; kept.
     pub unused: u16,
-    /// Largest transmission unit, octets; 0 is the default.
+    /// Largest transmission unit, octets; 0 means the default.
     pub mtu: u16,
     /// Holding time, s.
     pub holding_s: u16,
@@ -21,7 +21,7 @@ pub struct Cie {
     pub preference: u8,
     /// NBMA address of the client.
     pub nbma: NbmaAddress,
-    /// Its sub-address.
+    /// NBMA sub-address of the client.
     pub nbma_sub: NbmaAddress,
     /// Protocol address of the client.
     pub protocol: ProtocolAddress,
@@ -49,7 +49,7 @@ impl Cie {
         out.extend(self.nbma_sub.octets());
         out.extend(self.protocol.octets());
     }
-    /// Decodes one entry; extensions of NHRP carry them too.
+    /// Decodes one entry. Extensions of NHRP contain entries, too.
     ///
     /// # Errors
     /// If a field is short or a type/length octet has its reserved bit set.
@@ -97,7 +97,7 @@ impl Extension {
             value,
         }
     }
-    /// The same with the C bit: who does not know it must refuse the packet.
+    /// The same with the C bit: a receiver that does not know the extension must refuse the packet.
     #[must_use]
     pub fn compulsory(kind: u16, value: Vec<u8>) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl Extension {
     }
 }
 
-/// Reads the list from offset `at` to its end marker, which must be the last thing in the packet.
+/// Reads the list from offset `at` to its end marker. The end marker must be the last extension of the packet.
 pub(super) fn decode_extensions(octets: &[u8], at: usize) -> Result<Vec<Extension>, DecodeError> {
     let mut r = Reader::new(octets);
     r.take("mandatory part", at)?;

@@ -4,7 +4,7 @@ use super::address::type_length;
 use super::{FIXED_LEN, VERSION, op};
 use crate::{DecodeError, ErrorKind, Reader};
 
-/// The fixed part as read.
+/// The decoded fixed part.
 pub(super) struct Fixed {
     pub(super) afn: u16,
     pub(super) protocol: u16,
@@ -60,7 +60,7 @@ impl Fixed {
         }
         Ok(fixed)
     }
-    /// Fixed and mandatory part, and where the extensions start.
+    /// Fixed part and mandatory part together, and the offset of the extensions.
     pub(super) fn split<'a>(
         &self,
         octets: &'a [u8],
@@ -100,13 +100,13 @@ fn fold(mut sum: u64) -> u16 {
 
 /// The Internet checksum of `octets`, an odd last octet padded with zero. Source: RFC 1071.
 ///
-/// Over octets that contain their own checksum it is 0 if they are intact.
+/// The result over octets that contain their own checksum is 0 if they are intact.
 #[must_use]
 pub fn internet_checksum(octets: &[u8]) -> u16 {
     !fold(ones_sum(octets))
 }
 
-/// The checksum that belongs into octets 12 and 13.
+/// The checksum for octets 12 and 13.
 fn checksum_without_field(octets: &[u8]) -> u16 {
     let field = octets.get(12..14).map_or(0, ones_sum);
     !fold(ones_sum(octets) - field)

@@ -1,9 +1,9 @@
 //! NHRP packets, and the frame that MPOA control packets share with them.
 //!
-//! A packet is a fixed part, then a mandatory part, then optional extensions. The mandatory part is a common
-//! header with client information entries ([`Cie`]), or for an Error Indication the header of the error and
-//! the packet that caused it. Lengths, offsets and the checksum are computed on encoding and verified on
-//! decoding; everything else is kept, so that decode and encode give back the same octets.
+//! A packet is a fixed part, then a mandatory part, then optional extensions. The mandatory part is a common header
+//! with client information entries ([`Cie`]), or for an Error Indication the header of the error and the packet that
+//! caused it. Encoding computes lengths, offsets and the checksum; decoding verifies them. All other fields are kept,
+//! so that decode and encode give back the same octets.
 //!
 //! Source: RFC 2332 §5; facts book "NHRP" §1–§6. On ATM a packet follows [`LLC`] in an AAL5 SDU.
 
@@ -130,9 +130,9 @@ pub mod ext {
 /// The mandatory part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Every type but 7.
+    /// Every packet type but 7.
     Common(Common),
-    /// Type 7.
+    /// Packet type 7.
     Error(ErrorIndication),
 }
 
@@ -159,7 +159,8 @@ impl Packet {
     /// Hop count of packets that start here.
     pub const HOP_COUNT: u8 = 0x40;
 
-    /// A packet for IP over ATM without extensions: for IPv6 if it names an address of 16 octets, else for IPv4.
+    /// A packet for IP over ATM without extensions. The protocol is IPv6 if `common` has an address of 16 octets, else
+    /// IPv4.
     #[must_use]
     pub fn new(op: u8, common: Common) -> Self {
         let entries = common.cies.iter().map(|cie| &cie.protocol);
@@ -197,8 +198,8 @@ impl Packet {
     pub fn extension(&self, kind: u16) -> Option<&Extension> {
         self.extensions.iter().flatten().find(|e| e.kind() == kind)
     }
-    /// The reply to this request: next op code, fresh hop count, the same common header and extensions, and
-    /// `cies` for its entries. `None` if this is no request.
+    /// The reply to this request: next op code, fresh hop count, the same common header and extensions, and `cies` for
+    /// its entries. `None` if the packet is not a request with a reply.
     #[must_use]
     pub fn reply(&self, cies: Vec<Cie>) -> Option<Self> {
         let reply_op = match self.op {
@@ -218,9 +219,9 @@ impl Packet {
         })
     }
 
-    /// The packet's octets, with lengths, offset and checksum filled in. Without [`LLC`].
+    /// The packet's octets without [`LLC`], with lengths, offset and checksum filled in.
     ///
-    /// A packet of more than 65535 octets cannot be expressed; nothing that this crate decodes comes near.
+    /// A packet of more than 65535 octets cannot be encoded; every packet that this crate decodes is much shorter.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let (nbma, sub) = match &self.body {
@@ -303,7 +304,7 @@ impl Packet {
         }
     }
 
-    /// The Error Indication about `offending` (a packet without [`LLC`]), or `None` if it is too broken to name
+    /// The Error Indication about `offending` (a packet without [`LLC`]). `None` if the packet is too damaged to name
     /// its source, or is itself an Error Indication (RFC 2332 §5.2.7: never an error about an error).
     #[must_use]
     pub fn error_about(

@@ -78,7 +78,7 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// This very channel.
+    /// The connection identifier that names exactly this channel.
     #[must_use]
     pub const fn exact(vc: Vc) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl ConnectionId {
             vci: vc.vci,
         }
     }
-    /// The channel, if it is fully named.
+    /// The channel, if VPI and VCI are both given.
     #[must_use]
     pub const fn vc(self) -> Option<Vc> {
         if self.preference == 0 {
@@ -130,7 +130,8 @@ impl ConnectionId {
 /// QoS parameter. Source: Q.2931 §4.5.18; UNI 3.1 §5.4.5.18.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QosClass {
-    /// Coded by the ATM Forum (coding standard 3), as UNI 3.0 always and classes 1..=4 ever do.
+    /// Coded by the ATM Forum (coding standard 3). UNI 3.0 always uses this coding, and so do classes 1..=4 in every
+    /// version.
     pub forum: bool,
     /// Forward: 0 unspecified, 1 circuit, 2 variable rate video, 3 connection-oriented, 4 connectionless.
     pub forward: u8,
@@ -147,7 +148,7 @@ pub struct CauseIe {
     pub location: u8,
     /// 1..=127.
     pub value: u8,
-    /// Diagnostics as they came: a misfit is ignored, never an error.
+    /// Diagnostics as received. Malformed diagnostics are ignored and are not an error.
     pub diagnostics: Vec<u8>,
 }
 

@@ -1,4 +1,5 @@
-//! Between [`Qos`] and the elements that carry it: AAL parameters, traffic descriptor, bearer capability, QoS.
+//! Conversion between [`Qos`] and the elements that carry it: AAL parameters, traffic descriptor, bearer capability,
+//! QoS.
 //!
 //! Forward is the direction from the calling side; a [`Qos`] here is always seen from there (`tx` is forward).
 
@@ -13,7 +14,8 @@ pub const LINE_RATE: u32 = 353_207;
 
 /// The elements for a connection, in the order AAL parameters, traffic descriptor, bearer, QoS.
 ///
-/// A direction without a category carries nothing: its rate is 0. Rates beyond 24 bits are cut to them. GFR is announced as best effort: no element of these versions can say more.
+/// A direction without a category carries nothing: its rate is 0. Larger rates than 24 bits hold are reduced to the
+/// largest one. GFR is announced as best effort: no element of these versions can say more.
 #[must_use]
 pub fn elements(qos: &Qos, multipoint: bool, version: Version) -> [Ie; 4] {
     let category = category(qos);
@@ -72,7 +74,7 @@ fn traffic(qos: &Qos, category: ServiceCategory) -> Fields {
     }
 }
 
-/// The minimum acceptable traffic descriptor, if a connection with a guaranteed peak rate can do with less of it:
+/// The minimum acceptable traffic descriptor of a connection with a guaranteed peak rate that can do with a lower one:
 /// CBR or VBR with a `min_pcr` below its peak. Source: Q.2962 §8.2.2, UNI 4.0 §8.
 #[must_use]
 pub fn minimum(qos: &Qos) -> Option<Fields> {
@@ -91,7 +93,7 @@ pub fn minimum(qos: &Qos) -> Option<Fields> {
 fn bearer(category: ServiceCategory, multipoint: bool, version: Version) -> Bearer {
     let old = version < Version::Uni40;
     let atc = match category {
-        // As linux-atm: octet 5a with class X is required in UNI 3.0 only.
+        // Like linux-atm: octet 5a with class X is required in UNI 3.0 only.
         ServiceCategory::Ubr | ServiceCategory::Gfr => (version == Version::Uni30).then_some(0),
         ServiceCategory::Cbr => Some(if old { 0x05 } else { 0x07 }),
         ServiceCategory::RtVbr => Some(if old { 0x09 } else { 0x13 }),
@@ -122,8 +124,8 @@ fn qos_class(category: ServiceCategory, version: Version) -> QosClass {
 
 /// The connection that traffic descriptor, bearer capability and AAL parameters describe.
 ///
-/// Best effort is what carries the best-effort indicator. Otherwise a sustainable rate makes it VBR
-/// (real time if the bearer says so), ATC 12 makes it ABR, and the rest is CBR, as linux-atm takes it.
+/// A best-effort indicator makes it best effort. Otherwise a sustainable rate makes it VBR (real time if the bearer
+/// says so), ATC 12 makes it ABR, and the rest is CBR, as in linux-atm.
 #[must_use]
 pub fn qos(traffic: &Fields, bearer: Option<&Bearer>, aal: Option<&Aal>) -> Qos {
     let atc = bearer.and_then(|b| b.atc);
@@ -167,7 +169,7 @@ fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> T
     }
 }
 
-/// True if the traffic parameters can stand together; if not, the answer is cause 73.
+/// True if this combination of traffic parameters is allowed; if not, the answer is cause 73.
 ///
 /// Source: UNI 3.1 §5.4.5.6, UNI 4.0 annex 9; facts book "UNI signalling" §6.
 #[must_use]

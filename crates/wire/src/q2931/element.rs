@@ -1,10 +1,10 @@
-//! One information element: its header, its contents as octets, and what the receiver thinks of it.
+//! One information element: its header, its contents as octets, and the receiver's verdict.
 
 use crate::Reader;
 
 use super::table;
 
-/// One information element, kept as octets so that a relay changes nothing.
+/// One information element, kept as octets so that a switch relays it unchanged.
 ///
 /// ```text
 /// | identifier | 1 coding(2) flag(1) pass-along(1) action(3) | length (16) | contents |
@@ -40,7 +40,7 @@ impl Element {
     }
     /// Appends the element to a message; its length field is the length of the contents.
     pub fn encode_into(&self, out: &mut Vec<u8>) {
-        // Contents are at most a message long (16-bit length), so the truncation never bites.
+        // Contents come from a message, whose length has 16 bits, so they are never truncated here.
         let len = u16::try_from(self.contents.len()).unwrap_or(u16::MAX);
         out.extend([self.id, self.instruction.0]);
         out.extend(len.to_be_bytes());
@@ -83,12 +83,12 @@ impl Instruction {
             _ => None,
         }
     }
-    /// True if who does not know the element is to hand it on unchanged. Source: PNNI 1.0 §6.4.5.1.
+    /// True if a receiver that does not know the element is to forward it unchanged. Source: PNNI 1.0 §6.4.5.1.
     #[must_use]
     pub const fn pass_along(self) -> bool {
         self.0 & 0x08 != 0
     }
-    /// The same with the request to hand the element on.
+    /// The same with the pass-along request set.
     #[must_use]
     pub const fn with_pass_along(self) -> Self {
         Self(self.0 | 0x08)
@@ -100,7 +100,8 @@ impl Instruction {
     }
 }
 
-/// What the sender of an element wants done if it is not understood. Source: Q.2931 §4.5.1, §5.7.
+/// The action that the sender of an element requests if the receiver does not understand it. Source: Q.2931 §4.5.1,
+/// §5.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Clear the call.
@@ -115,7 +116,7 @@ pub enum Action {
     DiscardMessageReport = 6,
 }
 
-/// What the receiver thinks of an element.
+/// The receiver's verdict on an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Understood.
@@ -129,10 +130,10 @@ pub enum Verdict {
         /// The length field.
         declared: u16,
     },
-    /// Not known at all.
+    /// The identifier is unknown.
     Unknown,
-    /// Known, but it has no place in this message.
+    /// Known, but not allowed in this message.
     Unexpected,
-    /// Known and valid, but there is one already and only the first counts.
+    /// Known and valid, but a repetition: only the first such element counts.
     Duplicate,
 }

@@ -1,8 +1,8 @@
-//! Elements that are lists of "identifier, value" of fixed widths: AAL parameters, traffic descriptors, QoS.
+//! Elements that are lists of "identifier, value" pairs of fixed widths: AAL parameters, traffic descriptors, QoS.
 
 use crate::{DecodeError, Reader};
 
-/// Octets of the value of each identifier, per list.
+/// Per identifier of a list, the number of octets of its value.
 pub type Widths = &'static [(u8, u8)];
 
 /// AAL parameters of AAL1. Source: Q.2931 §4.5.5.
@@ -82,7 +82,7 @@ impl Fields {
         self.0.push((id, value));
         self
     }
-    /// The value of a field; 0 for one without a value.
+    /// The value of a field; 0 for a field that carries no value.
     #[must_use]
     pub fn get(&self, id: u8) -> Option<u32> {
         let found = self.0.iter().find(|(have, _)| *have == id);
@@ -93,7 +93,7 @@ impl Fields {
     pub fn has(&self, id: u8) -> bool {
         self.get(id).is_some()
     }
-    /// Sets the value of a field that is there; nothing happens if it is not.
+    /// Sets the value of a field that is present; nothing happens if it is absent.
     pub fn set(&mut self, id: u8, value: u32) {
         for field in self.0.iter_mut().filter(|(have, _)| *have == id) {
             field.1 = value;
@@ -112,7 +112,7 @@ impl Fields {
     pub fn iter(&self) -> impl Iterator<Item = (u8, u32)> {
         self.0.iter().copied()
     }
-    /// True if there are none.
+    /// True if there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -121,7 +121,7 @@ impl Fields {
     /// Reads fields to the end.
     ///
     /// # Errors
-    /// An identifier that the list does not have or that comes twice; a value cut short.
+    /// An identifier that is not in the list or is repeated; a value that is cut short.
     pub fn decode(r: &mut Reader<'_>, widths: Widths) -> Result<Self, DecodeError> {
         let mut fields = Self::new();
         while !r.is_empty() {
@@ -137,7 +137,7 @@ impl Fields {
         }
         Ok(fields)
     }
-    /// Appends the fields; those that the list does not have are left out.
+    /// Appends the fields; identifiers that `widths` does not have are left out.
     pub fn encode_into(&self, out: &mut Vec<u8>, widths: Widths) {
         for (id, value) in &self.0 {
             let Some((_, width)) = widths.iter().find(|(have, _)| have == id) else {

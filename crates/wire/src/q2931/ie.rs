@@ -58,7 +58,7 @@ pub enum Ie {
     Cause(CauseIe),
     /// 0..=14, or 0x3d, 0x3e for the global call reference.
     CallState(u8),
-    /// Contents as they are.
+    /// Uninterpreted contents.
     Notification(Vec<u8>),
     TransitDelay {
         /// Coded by the ATM Forum.
@@ -148,7 +148,7 @@ pub fn decode(element: &Element) -> Result<Ie, DecodeError> {
     let want = match element.id {
         id::CAUSE | id::TRANSIT_DELAY | id::QOS_PARAMETER => coding == 0 || coding == 3,
         id::ABR_ADDITIONAL | id::CALLED_SOFT_PVC..=id::MINIMUM_CELL_RATE => coding == 3,
-        // Some senders of LIJ and scope elements use the ITU code; a wrong guess here loses calls.
+        // Some senders of LIJ and scope elements use the ITU code. A strict check here would lose calls.
         _ => true,
     };
     if !want {
@@ -250,7 +250,7 @@ fn aal(r: &mut Reader<'_>) -> Result<Aal, DecodeError> {
         3 => Aal::Aal34(Fields::decode(r, fields::AAL34)?),
         5 => {
             let fields = Fields::decode(r, fields::AAL5)?;
-            // Both SDU sizes or neither.
+            // Both SDU sizes are present, or neither is.
             if fields.has(0x8c) != fields.has(0x81) {
                 return Err(DecodeError::short("maximum SDU size", r.offset()));
             }
@@ -313,7 +313,7 @@ fn restart(r: &mut Reader<'_>) -> Result<Ie, DecodeError> {
     }))
 }
 
-/// B-LLI: groups of layers 1, 2, 3 in rising order; the octets inside a group end at an extension bit.
+/// B-LLI: groups of layers 1, 2, 3 in rising order. An extension bit marks the last octet of a group.
 fn blli(r: &mut Reader<'_>) -> Result<Blli, DecodeError> {
     let contents = r.rest();
     let bad = |at: usize| {

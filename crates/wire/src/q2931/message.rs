@@ -1,4 +1,4 @@
-//! A whole message: header and elements, with the verdict on each element.
+//! A complete message: header and elements, with the verdict on each element.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ pub const PROTOCOL: u8 = 0x09;
 /// Octets of the message header.
 pub const HEADER: usize = 9;
 
-/// A call reference: 23-bit value, and who chose it.
+/// A call reference: a 23-bit value, and a flag that tells which side chose it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallRef {
     /// False in messages of the side that chose the value, true in those sent to it.
@@ -69,7 +69,7 @@ pub struct Message {
     pub elements: Vec<Element>,
 }
 
-/// A message from a peer with what the receiver thinks of it.
+/// A message from a peer, with the receiver's verdicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// The message. `elements` and `verdicts` have the same length.
@@ -99,14 +99,14 @@ impl Message {
         self.elements.push(ie.encode());
         self
     }
-    /// The message with more elements as they are.
+    /// The message with these elements appended unchanged.
     #[must_use]
     pub fn with_elements(mut self, elements: impl IntoIterator<Item = Element>) -> Self {
         self.elements.extend(elements);
         self
     }
-    /// What the sender wants if the type is not known: 0 clear, 1 discard, 2 discard and report STATUS;
-    /// `None` without the flag.
+    /// The requested action if the message type is unknown: 0 clear, 1 discard, 2 discard and report STATUS; `None` if
+    /// the flag is not set.
     #[must_use]
     pub const fn action(&self) -> Option<u8> {
         if self.instruction & 0x10 == 0 {
@@ -136,7 +136,7 @@ impl Message {
     /// Takes a message apart. Elements never make it fail: each gets its verdict.
     ///
     /// # Errors
-    /// Only for what Q.2931 §5.6.1–5.6.3 wants ignored: too short, other protocol, odd call reference.
+    /// Only for messages that Q.2931 §5.6.1–5.6.3 wants ignored: too short, other protocol, odd call reference.
     pub fn decode(octets: &[u8]) -> Result<Decoded, DecodeError> {
         let mut r = Reader::new(octets);
         let protocol = r.u8("protocol discriminator")?;
@@ -188,7 +188,7 @@ fn decode_elements(message: Message, body: &[u8], length_error: bool) -> Decoded
     };
     let mut r = Reader::new(body);
     while r.remaining() >= Element::HEADER {
-        // The loop condition holds these four octets.
+        // The loop condition guarantees these four octets.
         let Ok([id, instruction, high, low]) = r.array::<4>("element header") else {
             break;
         };
@@ -240,7 +240,7 @@ fn judge(so_far: &Decoded, element: &Element) -> Verdict {
 }
 
 impl Decoded {
-    /// Elements that are there but cannot be used, with their verdicts. Duplicates are not among them.
+    /// Elements that are present but cannot be used, with their verdicts. Duplicates are not included.
     pub fn faults(&self) -> impl Iterator<Item = (&Element, Verdict)> {
         let pairs = self.message.elements.iter().zip(&self.verdicts);
         pairs.filter_map(|(element, verdict)| match verdict {
@@ -248,9 +248,9 @@ impl Decoded {
             other => Some((element, *other)),
         })
     }
-    /// Takes the elements that nobody defined and whose sender wants them handed on for good ones.
+    /// Marks unknown elements as good if their sender set the pass-along request.
     ///
-    /// Returns how many there are. Source: PNNI 1.0 §6.4.5.1, facts book "UNI signalling" §1.
+    /// Returns the number of those elements. Source: PNNI 1.0 §6.4.5.1, facts book "UNI signalling" §1.
     pub fn pass_along(&mut self) -> usize {
         let mut passed = 0;
         for (element, verdict) in self.message.elements.iter().zip(&mut self.verdicts) {
@@ -272,7 +272,7 @@ impl Decoded {
         let element = self.good().find(|e| e.id == id)?;
         ie::decode(element).ok()
     }
-    /// Identifiers of mandatory elements that are not there in any form.
+    /// Identifiers of mandatory elements that are absent, even in a form that cannot be used.
     #[must_use]
     pub fn missing(&self) -> Vec<u8> {
         let Some(definition) = self.message.kind.definition() else {
@@ -289,7 +289,7 @@ impl Decoded {
         }
         missing
     }
-    /// The octets as they came, if `length_error` is false.
+    /// The octets of the message. They are those that were received if `length_error` is false.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.message.encode();

@@ -2,14 +2,14 @@
 //! and 4.0.
 //!
 //! # Shape
-//! A [`Message`] is a header and [`Element`]s, which stay octets, so that a switch relays what it does not
-//! understand and decoding then encoding gives the same octets. [`Message::decode`] judges every element
-//! ([`Verdict`]) instead of failing, because Q.2931 wants an answer about the bad ones. [`ie::decode`] and
-//! [`Ie::encode`] go between an element and its value. [`convert`] goes between a [`crate::Qos`] and the
-//! elements that carry it; [`Version`] knows what the versions of the UNI send differently.
+//! A [`Message`] is a header and [`Element`]s. Elements stay octets, so that a switch relays unknown elements, and
+//! decoding then encoding gives the same octets. [`Message::decode`] judges every element ([`Verdict`]) instead of
+//! failing, because Q.2931 wants an answer about the bad ones. [`ie::decode`] and [`Ie::encode`] convert between an
+//! element and its value. [`convert`] converts between a [`crate::Qos`] and the elements that carry it; [`Version`] has
+//! the differences between the versions of the UNI.
 //!
-//! The tables of [`table`] define every element (name, largest length, coding) and every message (mandatory
-//! and optional elements, how often).
+//! The tables of [`table`] define every element (name, largest length, coding) and every message (mandatory and
+//! optional elements, how often each may occur).
 //!
 //! # Standards
 //! ITU-T Q.2931 (02/95) §3–4, Q.2971 (10/95) §8, ATM Forum UNI 3.0/3.1 §5.3–5.4, UNI Signalling 4.0 §2–9,

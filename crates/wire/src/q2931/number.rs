@@ -47,7 +47,7 @@ impl Number {
             ..Self::called(address)
         }
     }
-    /// The same number as the network vouches for it; whether it may be shown stays as it was.
+    /// The same number with the network's screening result; the presentation indicator is unchanged.
     #[must_use]
     pub fn screened(self, screening: Screening) -> Self {
         let presentation = self.presentation.unwrap_or(0x80) & 0x60;
@@ -56,7 +56,7 @@ impl Number {
             ..self
         }
     }
-    /// What the network says about the number; nothing if the octet is not there.
+    /// The screening result; `None` if the octet is absent.
     #[must_use]
     pub fn screening(&self) -> Option<Screening> {
         Some(match self.presentation? & 3 {

@@ -61,11 +61,11 @@ pub enum Coding {
     Itu,
     /// Network specific (3): the ATM Forum's own elements.
     Forum,
-    /// Either.
+    /// Both codings.
     Both,
 }
 
-/// What the standard fixes about one information element.
+/// The standard's definition of one information element.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// Identifier.
@@ -136,7 +136,7 @@ definitions! {
     MINIMUM_CELL_RATE "minimum desired cell rate" 13 Forum,
 }
 
-/// The definition of an element; `None` if nobody defined it.
+/// The definition of an element; `None` if the identifier is not defined.
 #[must_use]
 pub fn definition(id: u8) -> Option<&'static Definition> {
     DEFINITIONS.iter().find(|d| d.id == id)
@@ -146,16 +146,16 @@ pub fn definition(id: u8) -> Option<&'static Definition> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MessageType(pub u8);
 
-/// What the standard fixes about one message.
+/// The standard's definition of one message.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageDefinition {
     /// Its type.
     pub kind: MessageType,
     /// Name in the words of the standard.
     pub name: &'static str,
-    /// Elements that it cannot do without, whatever the circumstances.
+    /// Elements that are mandatory in every case.
     pub mandatory: &'static [u8],
-    /// Elements and how often each may come: (identifier, most).
+    /// Allowed elements: (identifier, largest number of occurrences).
     pub optional: &'static [(u8, u8)],
 }
 
@@ -175,9 +175,9 @@ macro_rules! messages {
     };
 }
 
-// Source: Q.2931 §3.1, Q.2971 §8.1, UNI 4.0 §2, PNNI 1.0 §6.3. Mandatory elements that depend on the state
-// of the call (connection identifier, cause of RELEASE COMPLETE) stand with the optional ones, and so does
-// the QoS parameter, which the extended one may replace.
+// Source: Q.2931 §3.1, Q.2971 §8.1, UNI 4.0 §2, PNNI 1.0 §6.3. Mandatory elements that depend on the state of the call
+// (connection identifier, cause of RELEASE COMPLETE) are listed as optional, and so is the QoS parameter, which the
+// extended QoS parameters may replace.
 messages! {
     0x01 ALERTING "ALERTING" [] [CONNECTION_ID 1 ENDPOINT_REFERENCE 1 NOTIFICATION 2
         GENERIC_IDENTIFIER 3 USER_USER 1];
@@ -237,7 +237,7 @@ messages! {
 }
 
 impl MessageType {
-    /// Its definition; `None` if nobody defined it.
+    /// The definition of the type; `None` if the type is not defined.
     #[must_use]
     pub fn definition(self) -> Option<&'static MessageDefinition> {
         MESSAGES.iter().find(|m| m.kind == self)
@@ -250,7 +250,7 @@ impl MessageType {
 }
 
 impl MessageDefinition {
-    /// How often element `id` may come in this message; 0 if it has no place here.
+    /// How often element `id` may occur in this message; 0 if it is not allowed.
     #[must_use]
     pub fn most(&self, id: u8) -> u8 {
         let listed = self.optional.iter().find(|(optional, _)| *optional == id);

@@ -1,11 +1,11 @@
-//! Versions of the UNI and what differs between them on the wire.
+//! Versions of the UNI and the differences between them on the wire.
 
 use super::bearer::{Bearer, CauseIe, QosClass};
 use super::ie::{self, Aal, Ie};
 use super::table::{self, MessageType, id};
 use super::{Action, Element, Instruction};
 
-/// Version of an interface. There is no negotiation: both ends are told. Facts book "UNI signalling" §12.
+/// Version of an interface. It is configured at both ends; there is no negotiation. Facts book "UNI signalling" §12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// ATM Forum UNI 3.0 (draft SSCOP, AAL mode field, own causes).
@@ -16,7 +16,7 @@ pub enum Version {
     Uni40,
 }
 
-/// Causes that UNI 3.0 numbers otherwise: (3.1 and later, 3.0).
+/// Causes that have another number in UNI 3.0: (3.1 and later, 3.0).
 const CAUSES_30: [(u8, u8); 4] = [(16, 31), (36, 41), (37, 51), (78, 93)];
 
 impl Version {
@@ -32,7 +32,7 @@ impl Version {
     /// The number of UNI 3.1 and later for a cause that came over an interface of this version.
     #[must_use]
     pub fn cause_in(self, value: u8) -> u8 {
-        // 41 is a cause of its own in 3.0 as well: it stays.
+        // 41 is also a cause of its own in UNI 3.0, so it stays.
         let mapped = CAUSES_30
             .iter()
             .find(|(_, old)| *old == value && value != 41);
@@ -41,7 +41,7 @@ impl Version {
             _ => value,
         }
     }
-    /// A cause with this version's number for it.
+    /// A cause element with this version's number for the cause.
     #[must_use]
     pub fn cause(self, location: u8, value: u8) -> CauseIe {
         CauseIe::new(location, self.cause_out(value))
@@ -73,11 +73,12 @@ impl Version {
                 | id::EXTENDED_QOS
                 | id::MINIMUM_CELL_RATE
         );
-        // Versions before 4.0 have no room for what nobody defined.
+        // Versions before 4.0 do not carry elements that are not defined.
         self == Self::Uni40 || !(only_40 || table::definition(id).is_none())
     }
-    /// The sender's strictest wish about elements with the pass-along indicator that this version cannot carry,
-    /// and whose wish it is. Without an explicit action it is a report, as for any element that is not understood.
+    /// The strictest action requested for elements with the pass-along request that this version cannot carry, and the
+    /// identifier of the element that requests it. An element without an explicit action counts as a request for a
+    /// report, like any element that is not understood.
     #[must_use]
     pub fn obstacle(self, elements: &[Element]) -> Option<(Action, u8)> {
         const STRICTEST_FIRST: [Action; 5] = [
@@ -120,10 +121,10 @@ impl Version {
         kind.definition().is_some() && (self == Self::Uni40 || !only_40)
     }
 
-    /// An element from an interface of any version as this version sends it; `None` if it has none such.
+    /// An element from an interface of any version in the form that this version sends; `None` if this version does not
+    /// have the element.
     ///
-    /// Everything but AAL mode, QoS coding, octet 5a of the bearer and the causes of UNI 3.0 goes out
-    /// unchanged.
+    /// Only the AAL mode, the QoS coding, octet 5a of the bearer and the causes of UNI 3.0 are changed.
     #[must_use]
     pub fn adapt(self, element: &Element) -> Option<Element> {
         if !self.has_element(element.id) {
@@ -143,7 +144,7 @@ impl Version {
             return Some(element.clone());
         };
         let mut new = changed.encode();
-        // The coding may have changed; the action that the first sender asked for stays.
+        // The coding may have changed; the action that the original sender requested stays.
         let action = element.instruction.0 & 0x1f;
         new.instruction = Instruction(new.instruction.0 & 0xe0 | action);
         Some(new)
@@ -169,7 +170,7 @@ impl Version {
     fn adapt_bearer(self, bearer: Bearer) -> Option<Ie> {
         let atc = match (self, bearer.atc) {
             (Self::Uni30, None) if bearer.class == Bearer::X => Some(0),
-            // Traffic type and timing that 3.x can express; bearers that both know stay.
+            // The values that UNI 3.x has instead of these three. All other values stay.
             (Self::Uni30 | Self::Uni31, Some(0x07)) => Some(0x05),
             (Self::Uni30 | Self::Uni31, Some(0x13)) => Some(0x09),
             (Self::Uni30 | Self::Uni31, Some(0x0b)) => Some(0x0a),

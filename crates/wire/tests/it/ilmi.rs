@@ -5,7 +5,7 @@ use aerostat_wire::ilmi::{Message, Pdu, mib};
 
 #[test]
 fn recorded_messages_keep_their_octets() {
-    // The peer in `e-ilmi-net` is a script of our own kind; it writes TimeTicks in four octets always.
+    // The peer in `e-ilmi-net` is a script of this project; it always writes TimeTicks in four octets.
     for (name, who, least) in [
         ("e-ilmi", ["A>B", "B>A"], 50),
         ("e-ilmi-net", ["A>peer"; 2], 8),

@@ -378,7 +378,7 @@ proptest! {
         prop_assert_eq!(Packet::decode(&octets), Ok(packet));
     }
 
-    /// Damage anywhere, with the checksum mended: either an error or a value that encodes to the same octets.
+    /// Damage anywhere, with the checksum recomputed: either an error or a value that encodes to the same octets.
     #[test]
     fn damaged_packets(packet in packet(), at in any::<prop::sample::Index>(), value: u8) {
         let mut octets = packet.encode();
@@ -433,7 +433,7 @@ fn ipv6_by_hand() {
     assert_eq!(Imposition::of(&decoded).unwrap(), Some(wish));
     let v4 = mpoa::resolution_request(1, atm(0x11, 0x51), INGRESS, TARGET);
     assert_eq!(v4.protocol, nhrp::PROTOCOL_IPV4);
-    // A data-plane purge has a source of the same kind as its destination, or none.
+    // A data-plane purge has a source of the same kind as its destination, or no source.
     let purge = |own| mpoa::data_plane_purge(atm(0x11, 0x51), Some(own), target, 128);
     assert_eq!(
         purge(INGRESS).common().unwrap().source,
@@ -459,7 +459,7 @@ fn ipv6_on_a_shortcut() {
             packet: &packet
         }
     );
-    // One version in the header, another in the packet.
+    // The LLC header and the packet disagree about the IP version.
     let mut mixed = bare;
     mixed[8] = 0x45;
     assert_eq!(ShortcutSdu::of(&mixed), ShortcutSdu::Unknown);

@@ -27,7 +27,7 @@ const ANSWER: CallRef = CallRef {
     value: 1,
 };
 
-/// Both ways, and no element is at fault.
+/// The value gives the octets and the octets give the value; no element is at fault.
 fn golden(hex: &str, message: &Message) {
     let octets = unhex(hex);
     let decoded = Message::decode(&octets).unwrap();
@@ -288,8 +288,8 @@ fn combinations_that_cannot_stand() {
     assert!(!convert::combination_allowed(&vbr.with(0xbe, 0), false));
 }
 
-/// Every message of the recordings: decodes without a fault, encodes to the same octets, and so does every
-/// element by way of its value.
+/// Every message of the recordings decodes without a fault and encodes to the same octets. So does every element by way
+/// of its value.
 #[test]
 fn recorded_messages() {
     let mut kinds = BTreeMap::new();
@@ -384,7 +384,7 @@ fn versions_are_translated() {
             let want = convert::elements(&qos, false, to);
             let have = convert::elements(&qos, false, from);
             for (have, want) in have.iter().zip(&want) {
-                // Octet 5a of a best-effort bearer is as good in 3.1 as none.
+                // In UNI 3.1, octet 5a with value 0 means the same as no octet 5a in a best-effort bearer.
                 if to == Version::Uni31 && matches!(have, Ie::Bearer(b) if b.atc == Some(0)) {
                     assert_eq!(to.adapt(&have.encode()), Some(have.encode()));
                     continue;
@@ -477,7 +477,7 @@ fn what_is_no_message() {
     assert!(short.length_error);
 }
 
-/// Classes of QoS that only the ATM Forum codes.
+/// QoS classes that only the ATM Forum codes.
 #[test]
 fn qos_coding() {
     let class = |forum, forward| {
@@ -524,7 +524,7 @@ proptest! {
         prop_assert_eq!(decoded.encode(), octets);
     }
 
-    /// What has a value keeps it, whatever its octets looked like.
+    /// An element that decodes keeps its value when it is encoded again, whatever its octets looked like.
     #[test]
     fn values_are_stable(element in any_element()) {
         if let Ok(value) = ie::decode(&element) {

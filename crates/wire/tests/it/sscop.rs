@@ -4,7 +4,7 @@ use crate::recording::{ALL, on_vci, unhex};
 use aerostat_wire::{Seq8, Seq24, SscopPdu};
 use proptest::prelude::*;
 
-/// Both ways: the value gives the octets and the octets give the value.
+/// The value gives the octets and the octets give the value.
 fn golden(hex: &str, pdu: &SscopPdu) {
     let octets = unhex(hex);
     assert_eq!(

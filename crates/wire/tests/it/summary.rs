@@ -193,7 +193,7 @@ fn resolution() {
     );
 }
 
-/// Real hosts say nothing that is not understood on their signalling channel.
+/// Everything that real hosts send on their signalling channel is understood.
 #[test]
 fn recordings() {
     let mut seen = 0;
@@ -225,7 +225,7 @@ proptest! {
         prop_assert_eq!(summary.control, is_control(vc, &sdu));
         prop_assert!(!summary.text.chars().any(char::is_control), "{}", summary.text);
     }
-    /// A message of any octets in a good SSCOP PDU.
+    /// A message of any octets in a valid SSCOP PDU.
     #[test]
     fn no_message_panics(mut info in proptest::collection::vec(any::<u8>(), 0..200), good in any::<bool>()) {
         if let (true, Some(start)) = (good, info.get_mut(..2)) {
