@@ -22,6 +22,7 @@ mod privileges;
 mod promises;
 mod pvc;
 mod qos;
+mod recordings;
 mod results;
 mod rfc1483;
 mod ring;
