@@ -11,7 +11,7 @@
 //!
 //! **Timers.** None of its own.
 //!
-//! **Standards.** ITU-T Q.2130 (07/94); rows are those of the facts book "SSCOP" §7.
+//! **Standards.** ITU-T Q.2130 (07/94).
 //!
 //! **Not implemented.** Parameter data (SSCOP-UU): sent empty, ignored when received.
 //!
@@ -112,7 +112,7 @@ impl Counters {
     }
 }
 
-/// What an error code says. Source: Q.2110 Annex A; facts book "SSCOP" §6.
+/// What an error code says. Source: Q.2110 Annex A.
 #[must_use]
 pub const fn code_meaning(code: char) -> &'static str {
     match code {

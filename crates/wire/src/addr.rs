@@ -1,6 +1,6 @@
 //! ATM end system addresses (AESA) and MAC addresses.
 //!
-//! Source: UNI 3.1 §5.1.3; facts book "Addresses and ILMI" §1.
+//! Source: UNI 3.1 §5.1.3.
 
 use core::fmt;
 use core::str::FromStr;

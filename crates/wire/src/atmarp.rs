@@ -8,7 +8,7 @@
 //! **Kept as received**: E.164 numbers, subaddresses, IP addresses of length 0 (apart from 0.0.0.0) and unknown
 //! operations. So every packet that decodes encodes to the same octets.
 //!
-//! **Standards**: RFC 2225 §8, RFC 2390; facts book "Classical IP over ATM" §2.
+//! **Standards**: RFC 2225 §8, RFC 2390.
 
 use crate::llc::LlcSnap;
 use crate::{AtmAddress, DecodeError, Reader};
@@ -253,7 +253,7 @@ mod tests {
         Party::new(n.map(at), ip.map(|ip| Ipv4Addr::new(10, 9, 0, ip)))
     }
 
-    /// Source: facts book "Classical IP over ATM" §10; octets dissected by Wireshark without an error.
+    /// Octets built from RFC 2225 §8 and dissected by Wireshark without an error.
     #[test]
     fn samples() {
         let a = "47 00 05 80 ff de 00 00 00 00 00 01 01 02 00 00 00 00 51 00";

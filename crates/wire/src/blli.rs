@@ -4,8 +4,7 @@ use core::fmt;
 
 /// Contents of a B-LLI information element (without its 4-octet header), at most 13 octets.
 ///
-/// Contents are kept as octets: a called side compares octets to find the listener of a call. Source: UNI 3.1 §5.4.5.9;
-/// facts book "Encapsulation" §4.
+/// Contents are kept as octets: a called side compares octets to find the listener of a call. Source: UNI 3.1 §5.4.5.9.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Blli {
     len: u8,
@@ -30,7 +29,7 @@ impl Blli {
         octets: [0xcc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     };
     /// IPv4 packets and nothing else, without LLC/SNAP (VC multiplexing): layer 3 is TR 9577 with IPI CC.
-    /// Source: RFC 1755, B-LLI; facts book "Encapsulation" §4.
+    /// Source: RFC 1755, B-LLI.
     pub const IP: Self = Self {
         len: 3,
         octets: [0x6b, 0x66, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The IP packet of the facts book "MPOA" §14, packet 17, before its TTL was decremented.
+    /// The IP packet of packet 17 in `tests/vectors/mpoa/worked-sequence.hex`, before its TTL was decremented.
     fn sample() -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 0x20, 0x12, 0x34, 0, 0, 0x40, 0x11, 0x54, 0x79];
         packet.extend([10, 1, 0, 10, 10, 2, 0, 20]);

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Octets of the facts book "Encapsulation" §1.
+    /// Octets of RFC 2684 §5 and §6, RFC 2332, MPOA 1.1 (tagged) and LUNI 2.0 (LLC multiplexed).
     #[test]
     fn prefixes() {
         let table: [(LlcSnap, &[u8]); 8] = [

@@ -3,7 +3,7 @@
 //! MPOA control packets are [`nhrp::Packet`]s with op codes from 128 upwards. The functions here build each kind
 //! and read the extensions; the packet type stays the one of NHRP, because an MPS turns one into the other.
 //!
-//! Source: MPOA 1.1 (af-mpoa-0114) by way of the facts book "MPOA" §2–§5, §7, §10, §14.
+//! Source: MPOA 1.1 (af-mpoa-0114), RFC 2332. `docs/protocols/mpoa.md` says where each fact comes from.
 
 use crate::llc::LlcSnap;
 use crate::nhrp::{self, Cie, Common, Extension, NbmaAddress, Packet, ProtocolAddress};

@@ -340,7 +340,7 @@ impl FromStr for TrafficParams {
 
 impl FromStr for Qos {
     type Err = QosError;
-    /// A `qos(7)` text. Source: linux-atm `qos(7)`; facts book "Traffic management" §8.
+    /// A `qos(7)` text. Source: linux-atm `qos(7)`.
     fn from_str(text: &str) -> Result<Self, QosError> {
         let text = text.to_ascii_lowercase();
         let (class, rest) = head(&text)?;
@@ -397,7 +397,7 @@ mod tests {
         text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
     }
 
-    /// Examples of `qos(7)`, from the facts book "Traffic management" §8.
+    /// Examples of `qos(7)`.
     #[test]
     fn manual_examples() {
         assert_eq!(parse("ubr"), Qos::ubr(0));

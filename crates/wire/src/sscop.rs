@@ -10,7 +10,7 @@
 //!
 //! Reserved bits and pad octets are ignored when read and zero when written. Any [`DecodeError`] is the
 //! standard's "PDU length violation": the receiver discards the PDU and reports MAA-ERROR U.
-//! Source: Q.2110 §7.2; facts book "SSCOP" §1.
+//! Source: Q.2110 §7.2.
 
 use crate::DecodeError;
 

@@ -1,7 +1,7 @@
 //! The generic cell rate algorithm, and usage parameter control built from it.
 //!
-//! Standards: I.371, Traffic Management 4.0 §4 (GCRA by virtual scheduling), facts book "Traffic
-//! management" §2 and §3. Not implemented: frame-based GCRA for GFR, dynamic GCRA for ABR.
+//! Standards: I.371, Traffic Management 4.0 §4 (GCRA by virtual scheduling; conformance definitions).
+//! Not implemented: frame-based GCRA for GFR, dynamic GCRA for ABR.
 
 use super::rate::{CellRate, Pacer};
 use aerostat_proto::{Duration, Instant};
@@ -147,7 +147,8 @@ mod tests {
         Instant::from_nanos(us * 1000)
     }
 
-    /// Facts book "Traffic management" §2: OC-3c, PCR 100 000, tolerance 50 µs gives 7 back-to-back cells.
+    /// OC-3c, PCR 100 000, tolerance 50 µs gives 7 back-to-back cells: 1 + ⌊τ / (T − δ)⌋, δ being the time of a cell
+    /// on the link. Source: Traffic Management 4.0 §4.
     #[test]
     fn back_to_back_cells() {
         let mut gcra = Gcra::new(CellRate::of_cells(100_000), Duration::from_micros(50));

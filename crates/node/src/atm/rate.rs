@@ -219,7 +219,7 @@ mod tests {
         );
     }
 
-    /// Facts book "Cell and AAL5" §7.
+    /// Cells/s of the links' payload, without the overhead of SDH, PLCP or line code.
     #[test]
     fn rates() {
         for (name, cells) in [

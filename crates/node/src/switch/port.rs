@@ -119,7 +119,7 @@ impl Reservation {
 }
 
 /// Cells/s that must be there at all times. CBR and real-time VBR: peak rate; VBR: sustainable rate;
-/// the others: minimum rate. Source: facts book "Traffic management" §6.
+/// the others: minimum rate. Source: I.371, connection admission control.
 fn guaranteed(traffic: TrafficParams) -> u64 {
     // A guaranteed call without a peak rate asks for the whole line.
     let peak = traffic.max_pcr.map_or(u64::MAX >> 8, u64::from);
@@ -283,7 +283,7 @@ impl Port {
             rx: admit.saturating_sub(self.reserved.rx),
         }
     }
-    /// Connection admission control. Source: facts book "Traffic management" §6.
+    /// Connection admission control. Source: I.371, connection admission control.
     pub(super) fn reserve(&mut self, wanted: Reservation) -> Result<(), Cause> {
         if !self.free().covers(wanted) {
             return Err(Cause::RATE_UNAVAILABLE);

@@ -1,4 +1,4 @@
-//! ATMARP and InATMARP, of clients and of the server. Source: RFC 2225 §8.4, §8.5; facts book "Classical IP over ATM" §3, §4.
+//! ATMARP and InATMARP, of clients and of the server. Source: RFC 2225 §8.4, §8.5.
 
 use super::{Clip, Role};
 use crate::{AtmRequest, ConnId, Instant, Trace};

@@ -25,8 +25,7 @@
 //!
 //! **Bounds** ([`Limits`]): entries, connections, packets that wait for one next hop. What exceeds them is counted.
 //!
-//! **Standards**: RFC 2225 (RFC 1577 for peers that follow it), RFC 2390, RFC 1755 for the SETUP; facts book "Classical IP
-//! over ATM".
+//! **Standards**: RFC 2225 (RFC 1577 for peers that follow it), RFC 2390, RFC 1755 for the SETUP.
 //!
 //! **Not implemented**: E.164 numbers and subaddresses as addresses of next hops; several B-LLI in one SETUP; multicast
 //! (RFC 2022); IP broadcast.

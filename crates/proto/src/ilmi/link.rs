@@ -2,8 +2,7 @@
 
 use super::{Config, Peer, Side};
 
-/// What the device types of both ends make of a link. Source: af-ilmi-0065.000 clause 8.3; facts book "ATM addresses and
-/// ILMI" §4.
+/// What the device types of both ends make of a link. Source: af-ilmi-0065.000 clause 8.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// A host and a switch; this end is that side of the UNI.

@@ -28,8 +28,8 @@
 //!
 //! **Bounds**: prefixes, addresses, services and jobs ([`Limits`]); what exceeds them is refused and counted.
 //!
-//! **Standards**: ATM Forum af-ilmi-0065.000 (ILMI 4.0), with what UNI 3.1 clause 4 says of the same objects; facts book
-//! "ATM addresses and ILMI". Messages: [`aerostat_wire::ilmi`].
+//! **Standards**: ATM Forum af-ilmi-0065.000 (ILMI 4.0), with what UNI 3.1 clause 4 says of the same objects.
+//! Messages: [`aerostat_wire::ilmi`].
 //!
 //! **Not implemented**: ABR parameters and statistics; group addresses; several ports behind one channel. What the other
 //! side says of its permanent connections is not read.
@@ -68,7 +68,7 @@ pub enum Side {
 /// A network prefix: the first 13 octets of addresses.
 pub type Prefix = [u8; 13];
 
-/// Timers. Source: facts book "ATM addresses and ILMI" §4.
+/// Timers. Source: af-ilmi-0065.000 clause 8.3 (T, and K of the polls); the response time is the one of linux-atm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// How long a response may take before the request is repeated.

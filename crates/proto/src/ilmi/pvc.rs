@@ -97,7 +97,7 @@ impl Pvc {
     }
 }
 
-/// Type and parameters of a traffic descriptor. Source: facts book "Traffic management" §3.
+/// Type and parameters of a traffic descriptor. Source: af-ilmi-0065.000, traffic descriptor types of its MIB.
 fn descriptor(traffic: &TrafficParams, line: u32) -> (u32, [u32; 5]) {
     let pcr = traffic.max_pcr.unwrap_or(line);
     // The objects count tenths of a microsecond.

@@ -3,7 +3,7 @@
 use crate::Duration;
 use aerostat_wire::lane::{Tlv, TlvType};
 
-/// Variables of a LEC (C numbers of LUNI 2.0 §5.1). Source: facts book "LANE" §9.
+/// Variables of a LEC. Source: LUNI 2.0 §5.1, with its C numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LecParams {
     /// C7, control time-out: total time for one request, 10..=300 s.

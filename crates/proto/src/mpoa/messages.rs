@@ -6,8 +6,7 @@
 //! there: attaching a connection as a shortcut, closing it, and handing up packets; and what Linux has not: handing
 //! the entries of a daemon that died to the next one.
 //!
-//! Source: "An Implementation of the MPOA Client for Linux" (Tampere thesis, 1999), Tables 4.1 and 4.2; facts
-//! book "mpcd and the kernel" §1–§3.
+//! Source: "An Implementation of the MPOA Client for Linux" (Tampere thesis, 1999), Tables 4.1 and 4.2.
 
 use crate::mpoa::params::MpcParams;
 use crate::{Cause, ConnId};

@@ -1,6 +1,6 @@
 //! Parameters of the MPOA client, with the ranges and defaults of the standard.
 //!
-//! Source: MPOA 1.1 §4.1 and annex F (MPC-p1..p6, MPC-c1, MPC-c2); facts book "MPOA" §6. Those of the server
+//! Source: MPOA 1.1 §4.1 and annex F (MPC-p1..p6, MPC-c1, MPC-c2). Those of the server
 //! are in its own folder.
 
 use crate::{Duration, Instant};
@@ -13,7 +13,7 @@ pub const RETRY_MULTIPLIER: u32 = 2;
 pub const INITIAL_KEEP_ALIVE_LIFETIME: Duration = Duration::from_secs(60);
 
 /// MTU of the largest LANE frame, octets. A larger value in a peer's entry is a byte-order mistake (Linux sends 56325
-/// for 1500) and counts as unknown. Source: facts book "MPOA" §16.
+/// for 1500) and counts as unknown. Source: recorded packets of linux-atm.
 pub(crate) const MAX_MTU: u16 = 18190 - 16;
 /// LLC header and tag before a packet on a shortcut, octets.
 pub(crate) const ENCAPSULATION: u16 = 12;

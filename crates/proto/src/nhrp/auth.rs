@@ -4,7 +4,7 @@
 //! extension holds a reserved half word, a security parameter index (SPI), the sender's protocol address and
 //! a digest: HMAC-MD5 over the whole packet, with the digest and the checksum field zero.
 //!
-//! Source: RFC 2332 §5.3.4; facts book "NHRP" §6. **Not implemented.** Replay protection (the RFC has none),
+//! Source: RFC 2332 §5.3.4. **Not implemented.** Replay protection (the RFC has none),
 //! negotiation of SPIs, algorithms other than HMAC-MD5.
 
 use std::net::Ipv4Addr;

@@ -1,6 +1,6 @@
 //! States 1 to 5: no connection, one being set up, released or resynchronised.
 //!
-//! Every arm is one row of the table in the facts book "SSCOP" §5 (states 1–5).
+//! Each arm is a transition of the SDL diagrams of Q.2110 §8.2; `table.rs` has all of them as a table.
 
 use super::{Event, Indication, NOT_NOW, Request, Source, Sscop, State, Timer};
 use crate::{Instant, Refused};

@@ -1,6 +1,6 @@
 //! Data transfer in state 10: sending, acknowledgement, retransmission, credit.
 //!
-//! Source: Q.2110 §7.4, §7.8 and §8.2; facts book "SSCOP" §2 (variables) and §4 (procedures).
+//! Source: Q.2110 §7.4, §7.8 and §8.2.
 
 use super::{Buffers, Indication, Retrieval, Sscop, Timer};
 use crate::Instant;
@@ -238,7 +238,7 @@ impl Receiver {
 }
 
 impl Sscop {
-    /// Sends whatever credit and queues allow. Source: facts book "SSCOP" §4, "Send loop".
+    /// Sends whatever credit and queues allow. Source: Q.2110 §8.2, state 10, what takes a message from a queue.
     pub(super) fn send_loop(&mut self, now: Instant) {
         loop {
             if let Some(sn) = self.tx.again.pop_front() {

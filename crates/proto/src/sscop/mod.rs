@@ -20,7 +20,7 @@
 //! of state 10 (active: data outstanding; transient: awaiting a STAT; idle); NO-RESPONSE ends it.
 //!
 //! **Standards.** ITU-T Q.2110 (07/94); the drafts Q.SAAL.1 and Q.SAAL.2 of UNI 3.0 as [`Mode::Qsaal1`].
-//! Table references are to the facts book "SSCOP" §4 and §5, which restate the SDL of Q.2110 §8.2.
+//! `table.rs`, a test, restates the SDL diagrams of Q.2110 §8.2 as a table of states and events.
 //!
 //! **Not implemented.** The lower layer is never busy: what is to be sent goes out at once.
 //!
@@ -367,7 +367,7 @@ impl Sscop {
     }
 
     /// "Prepare retrieval" where a connection ends, or the peer resynchronises it: stops every timer, forgets what lay
-    /// behind a gap and, with BR = yes, what the user handed in. Source: facts book "SSCOP" §5, "Buffers".
+    /// behind a gap and, with BR = yes, what the user handed in. Source: Q.2110 §8.2, its macros.
     fn prepare_retrieval(&mut self) {
         self.timers.stop_all();
         self.tx.stop(self.buffers);

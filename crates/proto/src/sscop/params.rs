@@ -14,7 +14,7 @@ pub enum Mode {
     Auto,
 }
 
-/// Parameters of an SSCOP entity. Source: Q.2110 §7.6 and §7.7, values of Q.2130 §11; facts book "SSCOP" §3.
+/// Parameters of an SSCOP entity. Source: Q.2110 §7.6 and §7.7, values of Q.2130 §11.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Time between transmissions of BGN, END, RS or ER.

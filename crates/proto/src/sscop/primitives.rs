@@ -93,7 +93,7 @@ pub enum Indication {
     ManagementData(Vec<u8>),
 }
 
-/// MAA-ERROR.indication. Source: Q.2110 Annex A; facts book "SSCOP" §6.
+/// MAA-ERROR.indication. Source: Q.2110 Annex A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaaError {
     /// `A`..`M` unexpected PDU, `O` too many retries, `P` no response, `Q`..`T` sequence errors,

@@ -5,7 +5,7 @@ use crate::{Instant, Refused};
 use aerostat_wire::SscopPdu as Pdu;
 
 impl Sscop {
-    /// State 10. Source: facts book "SSCOP" §5, last column; data transfer §4.
+    /// State 10. Source: Q.2110 §8.2.
     pub(super) fn ready(&mut self, event: Event, now: Instant) -> Result<(), Refused> {
         match event {
             Event::Request(Request::Data(message)) => {

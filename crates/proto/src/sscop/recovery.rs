@@ -1,6 +1,6 @@
 //! States 6 to 9: resynchronisation asked by the peer, and recovery from protocol errors.
 //!
-//! Every arm is one row of the table in the facts book "SSCOP" §5 (states 6–10).
+//! Each arm is a transition of the SDL diagrams of Q.2110 §8.2; `table.rs` has all of them as a table.
 
 use super::{Event, Indication, NOT_NOW, Request, Sscop, State};
 use crate::{Instant, Refused};

@@ -12,7 +12,7 @@ const NOW: Instant = Instant::ZERO;
 
 /// What each event leaves with BR = no: `y` if the message behind a gap is delivered, `=n` the state, then what
 /// `RETRIEVE.req` with "Total" brings, `0` for nothing; `x`: it is refused in that state. An entity that is back in state 10 is
-/// released first, with `+`. Source: facts book "SSCOP" §5, "Buffers"; Q.2110 §8.2, its macros.
+/// released first, with `+`. Source: Q.2110 §8.2, its macros.
 const KEPT: &str = "
 event        | 6          | 7          | 8         | 9         | 10
 nothing      | abc        | x          | abc       | abc       | x

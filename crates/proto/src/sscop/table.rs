@@ -3,7 +3,7 @@
 //! A cell has, in order, the errors (`!` and the letter), PDUs and indications that come out, and `=n` if the state
 //! changes; `-`: nothing happens; `x`: the request is refused; `.`: the timer does not run in this state. `END+` is an
 //! END with S = 1, `RETRIEVED` AA-RETRIEVE COMPLETE. Of BGN, RS and ER, `r` is one with N(SQ) = VR(SQ), a retransmission, and `n` a new one.
-//! Source: facts book "SSCOP" §4 and §5.
+//! Source: Q.2110 §8.2, its SDL diagrams.
 
 use super::*;
 use crate::machine::settle;
@@ -318,7 +318,7 @@ fn told(end: &mut Sscop, before: usize) -> String {
     words.join(" ")
 }
 
-/// Which timers a state has. Source: facts book "SSCOP" §3.
+/// Which timers a state has. Source: Q.2110 §7.6.
 fn check_timers(end: &Sscop) {
     let n = number(end.state());
     assert_eq!(end.runs(Timer::Cc), matches!(n, 2 | 4 | 5 | 7), "state {n}");

@@ -200,7 +200,7 @@ fn delivers_and_goes_idle() {
     assert!(pair.sent < 30, "{}", pair.sent);
 }
 
-/// Facts book "SSCOP" §9.2: USTAT repairs a gap at once.
+/// USTAT repairs a gap at once.
 #[test]
 fn ustat_repairs_a_gap() {
     let mut pair = Pair::connected(Params::UNI);
@@ -218,7 +218,7 @@ fn ustat_repairs_a_gap() {
     assert_eq!(pair.errors[0], ['V']);
 }
 
-/// Facts book "SSCOP" §9.3: the list of a STAT repairs what a lost USTAT announced.
+/// The list of a STAT repairs what a lost USTAT announced.
 #[test]
 fn stat_repairs_a_lost_ustat() {
     let mut pair = Pair::connected(Params::UNI);
@@ -239,7 +239,7 @@ fn stat_repairs_a_lost_ustat() {
     assert_eq!(pair.ends[0].outstanding(), 0);
 }
 
-/// Facts book "SSCOP" §9.4: a cut link is noticed after NO-RESPONSE.
+/// A cut link is noticed after NO-RESPONSE.
 #[test]
 fn no_response() {
     let mut pair = Pair::connected(Params::UNI);
@@ -255,7 +255,7 @@ fn no_response() {
     }
 }
 
-/// Facts book "SSCOP" §9.5: a POLL behind VR(H) leads to recovery, hidden from neither user.
+/// A POLL behind VR(H) leads to recovery, hidden from neither user.
 #[test]
 fn recovery() {
     let mut pair = Pair::connected(Params::UNI);
@@ -281,7 +281,7 @@ fn recovery() {
     assert_eq!(pair.data[1], [message(0), message(1)]);
 }
 
-/// Facts book "SSCOP" §9.6: a lost BGAK costs a second BGN, but no second indication.
+/// A lost BGAK costs a second BGN, but no second indication.
 #[test]
 fn lost_bgak() {
     let mut pair = Pair::new(Params::UNI);

@@ -4,7 +4,7 @@ use crate::Duration;
 
 use super::{Side, Version};
 
-/// Timer values. Source: Q.2931 §7, Q.2971 §12, UNI 3.1 §5.7; facts book "UNI signalling" §8.
+/// Timer values. Source: Q.2931 §7, Q.2971 §12, UNI 3.1 §5.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerValues {
     /// ALERTING received until CONNECT: 180 s.

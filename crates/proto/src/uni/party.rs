@@ -1,4 +1,4 @@
-//! Parties of point-to-multipoint calls. Source: Q.2971 §9; facts book "UNI signalling" §11.
+//! Parties of point-to-multipoint calls. Source: Q.2971 §9.
 //!
 //! The root is the side that started the call. Parties end with their call, without messages of their own.
 

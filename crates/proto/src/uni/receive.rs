@@ -74,7 +74,7 @@ impl Uni {
     }
 
     /// Leaf initiated join is not offered here: the leaf hears so at once instead of after T331.
-    /// Source: UNI Signalling 4.0 §6; facts book "UNI signalling" §11.
+    /// Source: UNI Signalling 4.0 §6.
     fn refuse_leaf(&mut self, decoded: &Decoded) {
         let sequence = decoded.good().find(|e| e.id == id::LEAF_SEQUENCE);
         let refused = match check(decoded) {
@@ -326,7 +326,7 @@ impl Uni {
     }
 }
 
-/// The order of Q.2931 §5.6.6–5.6.8 and §5.7; facts book "UNI signalling" §9.
+/// The order in which errors count. Source: Q.2931 §5.6.6–5.6.8 and §5.7.
 pub(super) fn check(decoded: &Decoded) -> Check {
     let missing = decoded.missing();
     if !missing.is_empty() {

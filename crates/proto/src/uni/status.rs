@@ -65,8 +65,7 @@ impl Uni {
         self.message_not_known(key, decoded, now);
     }
 
-    /// Compares the states of a party, if the STATUS reports one. Source: Q.2971 §9.5; facts book "UNI
-    /// signalling" §7, §11 for the pairs.
+    /// Compares the states of a party, if the STATUS reports one. Source: Q.2971 §9.5.
     fn party_status(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
         let state = decoded.ie(id::ENDPOINT_STATE);
         let (Some(party), Some(Ie::EndpointState(reported))) = (build::party(decoded), state)

@@ -1,4 +1,4 @@
-//! Names of the objects that ILMI uses. Source: af-ilmi-0065.000 clause 8; facts book "ATM addresses and ILMI" §3.
+//! Names of the objects that ILMI uses. Source: af-ilmi-0065.000 clause 8.
 //!
 //! Instances of the interface that a message came over have index 0.
 

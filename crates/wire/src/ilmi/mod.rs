@@ -10,7 +10,7 @@
 //!
 //! **Encoding.** Lengths and integers are written in the shortest form. Longer forms from peers are accepted.
 //!
-//! **Standards**: RFC 1157; ATM Forum af-ilmi-0065.000 (ILMI 4.0); facts book "ATM addresses and ILMI".
+//! **Standards**: RFC 1157; ATM Forum af-ilmi-0065.000 (ILMI 4.0).
 //!
 //! **Not implemented**: SNMPv2 types and PDUs.
 

@@ -308,7 +308,7 @@ impl fmt::Debug for ElanName {
 /// 32 source ATM address (20) | 52 LAN type | 53 max frame size | 54 number of TLVs | 55 name size
 /// 56 target ATM address (20) | 76 ELAN name (32) | 108 TLVs
 /// ```
-/// Source: LUNI 2.0 §3.4; facts book "LANE" §4.
+/// Source: LUNI 2.0 §3.4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlFrame {
     /// Protocol version; 1 in LANE v1 and v2.

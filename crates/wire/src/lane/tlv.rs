@@ -23,7 +23,7 @@ macro_rules! types {
     };
 }
 
-// Source: facts book "LANE" §8.
+// Source: LUNI 2.0, its TLVs of LE_CONFIGURE; MPOA 1.1 annex F and §4.2 for those of MPOA.
 types! {
     /// C7, seconds (2).
     CONTROL_TIMEOUT = 0x01, "control-timeout";

@@ -10,7 +10,7 @@
 //!
 //! The address 0.0.0.0 and the port 0 match any value. Traffic is always CBR. Sources: the Linux kernel's
 //! `/proc/net/atm/mpc` (rates with and without CDV); "An Implementation of the MPOA Client for Linux" (Tampere thesis,
-//! 1999), Figures 6.1 to 6.3, for the order of the fields; facts book "mpcd and the kernel" §6.
+//! 1999), Figures 6.1 to 6.3, for the order of the fields.
 
 use crate::ipv4::{self, Ipv4View};
 use crate::qos_text::{QosError, error};

@@ -5,7 +5,7 @@
 //! caused it. Encoding computes lengths, offsets and the checksum; decoding verifies them. All other fields are kept,
 //! so that decode and encode give back the same octets.
 //!
-//! Source: RFC 2332 §5; facts book "NHRP" §1–§6. On ATM a packet follows [`LLC`] in an AAL5 SDU.
+//! Source: RFC 2332 §5. On ATM a packet follows [`LLC`] in an AAL5 SDU.
 
 mod address;
 mod body;

@@ -171,7 +171,7 @@ fn direction(f: &Fields, category: ServiceCategory, back: u8, max_sdu: u16) -> T
 
 /// True if this combination of traffic parameters is allowed; if not, the answer is cause 73.
 ///
-/// Source: UNI 3.1 §5.4.5.6, UNI 4.0 annex 9; facts book "UNI signalling" §6.
+/// Source: UNI 3.1 §5.4.5.6, UNI 4.0 annex 9.
 #[must_use]
 pub fn combination_allowed(f: &Fields, multipoint: bool) -> bool {
     let any = |ids: &[u8]| ids.iter().any(|id| f.has(*id));

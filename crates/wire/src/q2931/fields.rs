@@ -19,7 +19,7 @@ pub const AAL1: Widths = &[
 pub const AAL34: Widths = &[(0x8c, 2), (0x81, 2), (0x82, 4), (0x83, 1), (0x84, 1)];
 /// AAL parameters of AAL5; 0x83 (mode) is UNI 3.0's.
 pub const AAL5: Widths = &[(0x8c, 2), (0x81, 2), (0x83, 1), (0x84, 1)];
-/// ATM traffic descriptors. Source: Q.2931 §4.5.6, UNI 4.0 §9, facts book "UNI signalling" §4.
+/// ATM traffic descriptors. Source: Q.2931 §4.5.6, UNI 4.0 §9.
 pub const TRAFFIC: Widths = &[
     (0x82, 3),
     (0x83, 3),

@@ -250,7 +250,7 @@ impl Decoded {
     }
     /// Marks unknown elements as good if their sender set the pass-along request.
     ///
-    /// Returns the number of those elements. Source: PNNI 1.0 §6.4.5.1, facts book "UNI signalling" §1.
+    /// Returns the number of those elements. Source: PNNI 1.0 §6.4.5.1.
     pub fn pass_along(&mut self) -> usize {
         let mut passed = 0;
         for (element, verdict) in self.message.elements.iter().zip(&mut self.verdicts) {

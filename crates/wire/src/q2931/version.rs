@@ -5,7 +5,7 @@ use super::ie::{self, Aal, Ie};
 use super::table::{self, MessageType, id};
 use super::{Action, Element, Instruction};
 
-/// Version of an interface. It is configured at both ends; there is no negotiation. Facts book "UNI signalling" §12.
+/// Version of an interface. It is configured at both ends; there is no negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// ATM Forum UNI 3.0 (draft SSCOP, AAL mode field, own causes).

@@ -1,5 +1,4 @@
-//! LAN emulation: control frames built and dissected by Wireshark (facts book "LANE" §18), frames of
-//! recorded Linux clients and servers, and properties.
+//! LAN emulation: control frames built by hand and dissected by Wireshark, frames of recorded Linux clients and servers, and properties.
 
 use crate::recording::{sdus, unhex};
 use aerostat_wire::lane::{

@@ -1,5 +1,5 @@
-//! Signalling messages: worked examples (facts book "UNI signalling" §13, hex computed there by script from
-//! the standard's layouts), every message of the recorded Linux hosts, and properties.
+//! Signalling messages: worked examples (hex computed from the standard's layouts by a script that shares no
+//! code with this crate), every message of the recorded Linux hosts, and properties.
 
 use crate::recording::{ALL, on_vci, unhex};
 use aerostat_wire::q2931::convert;
@@ -46,7 +46,7 @@ fn golden_element(hex: &str, value: &Ie) {
     assert_eq!(ie::decode(&value.encode()).as_ref(), Ok(value));
 }
 
-/// The CLIP call of the facts book, 104 octets. Its bearer has octet 5a, as UNI 3.0 wants and 3.1 allows.
+/// A call for Classical IP, 104 octets. Its bearer has octet 5a, as UNI 3.0 wants and 3.1 allows.
 #[test]
 fn worked_setup() {
     let qos = Qos::ubr(9188);

@@ -19,7 +19,7 @@ fn n(value: u32) -> Seq24 {
     Seq24::new(value)
 }
 
-/// Source: facts book "SSCOP" §1 (layouts agree in linux-atm and ngatm; octets computed from them).
+/// Source: Q.2110 §7.2 (linux-atm and ngatm have the same layouts; octets computed from them).
 #[test]
 fn worked_connection_pdus() {
     let (mr, uu) = (n(128), Vec::new());
@@ -67,7 +67,7 @@ fn worked_connection_pdus() {
     golden("00000000 0f000080", &SscopPdu::RecoverAck { mr });
 }
 
-/// Source: facts book "SSCOP" §1.
+/// Source: Q.2110 §7.2.
 #[test]
 fn worked_data_pdus() {
     golden(

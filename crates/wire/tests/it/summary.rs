@@ -129,7 +129,7 @@ fn lan_emulation() {
     );
 }
 
-/// The sequence of the facts book: all packets but the last without LLC header.
+/// A resolution and what follows. All packets of the file but the last are without LLC header.
 #[test]
 fn resolution() {
     let text = include_str!("../vectors/mpoa/worked-sequence.hex");

@@ -14,7 +14,7 @@
 //! **Quota**. Of one end system it takes [`super::ServerParams::broadcast_rate`] broadcast frames a second,
 //! [`super::ServerParams::unknown_rate`] unknown and flush frames, [`super::ServerParams::multicast_rate`] multicast frames (`quota.rs`); the rest is dropped, counted and told of. The standard leaves it to the BUS whether it limits its clients.
 //!
-//! **Standards**: LUNI 2.0 clause 4.5, 5.5; facts book "LANE" §16b.
+//! **Standards**: LUNI 2.0 clauses 4.5 and 5.5.
 //!
 //! **Selective multicast** (`groups.rs`). The BUS is the selective multicast server of its ELAN, too. A client that registers the
 //! groups that it wants gets frames of these, broadcast and unknown unicast; the others get all. For this there are further

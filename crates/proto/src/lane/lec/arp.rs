@@ -1,6 +1,6 @@
 //! The LE_ARP cache: who owns which MAC address, and the requests that find out.
 //!
-//! Source: LUNI 2.0 clause 7; facts book "LANE" §11.
+//! Source: LUNI 2.0 clause 7.
 
 use super::control::{Control, Role, Timer};
 use super::devices::{is_device, is_server};

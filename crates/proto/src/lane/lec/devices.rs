@@ -4,7 +4,7 @@
 //! the servers, MPOA's: few, and to be known before a frame goes to them. Of the others it keeps what it asked for. So the rows of a
 //! client do not grow with the members of its ELAN.
 //!
-//! Source: af-mpoa-0114 §4.2 (device discovery); facts book "LANE" §11 (targetless LE_ARP).
+//! Source: af-mpoa-0114 §4.2 (device discovery); LUNI 2.0 clause 7 (targetless LE_ARP).
 
 use super::control::Control;
 use aerostat_wire::lane::{Tlv, TlvType};

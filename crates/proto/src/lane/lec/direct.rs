@@ -1,6 +1,6 @@
 //! Data direct connections: set-up, READY, crossing calls, flush, idle time.
 //!
-//! Source: LUNI 2.0 clauses 7.2, 8.1.13; facts book "LANE" §12.
+//! Source: LUNI 2.0 clauses 7.2, 8.1.13.
 
 use super::LecState;
 use super::arp::Path;

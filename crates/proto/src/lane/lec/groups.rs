@@ -1,6 +1,6 @@
 //! Group addresses: those that this client wants frames of, and where frames that it sends to a group go.
 //!
-//! Source: LUNI 2.0 clauses 6, 7 (selective multicast); facts book "LANE" §13, §14.
+//! Source: LUNI 2.0 clauses 6, 7 (selective multicast).
 
 use super::arp::Path;
 use super::control::{Conn, Control, Role};

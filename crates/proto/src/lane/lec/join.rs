@@ -1,6 +1,6 @@
 //! The way into the ELAN: from initial to operational, and back when something is lost.
 //!
-//! Source: LUNI 2.0 clause 5; facts book "LANE" §10.
+//! Source: LUNI 2.0 clause 5.
 
 use super::control::{Control, MUX_HEADER, Role, Timer};
 use super::devices::is_server;

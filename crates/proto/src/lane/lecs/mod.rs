@@ -14,7 +14,7 @@
 //!
 //! **Timers**: S4 per connection: idle callers are released; a LES must report within three [`REPORT`]s.
 //!
-//! **Standards**: LUNI 2.0 clause 5.3; facts book "LANE" §3, §16.
+//! **Standards**: LUNI 2.0 clause 5.3.
 //!
 //! **Not implemented**: policies by route descriptor; configuration fragments; LNNI, where several LESs serve one
 //! ELAN at once.

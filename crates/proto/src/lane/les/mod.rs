@@ -18,7 +18,7 @@
 //!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
-//! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side); facts book "LANE" §16b.
+//! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side).
 //!
 //! **Selective multicast**. A v2 client that joins with the flag registers the group addresses that it wants; several clients
 //! may register the same. LE_ARP for any group address is answered with the BUS, which is told who wants what.

@@ -1,4 +1,4 @@
-//! What the LES answers, and what it passes on. Source: facts book "LANE" §16b.
+//! What the LES answers, and what it passes on. Source: LUNI 2.0 clauses 6 and 7.
 
 use super::{Client, Les, Output, Registration, State};
 use crate::lane::quota::Verdict;

@@ -228,7 +228,7 @@ pub enum Output {
 /// Counts by code of a client information entry or of an Error Indication.
 pub type ByCode = BTreeMap<u16, u64>;
 
-/// What an operator may want to know. Source: MPOA MIB, MPC groups; facts book "MPOA" §15.
+/// What an operator may want to know. Source: MPOA 1.1 annex F (the MIB), groups of the MPC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpcCounters {
     /// Resolution Requests sent, with retries.

@@ -1,6 +1,6 @@
 //! What the daemon does with control packets: validation, replies, impositions, purges.
 //!
-//! Source: facts book "MPOA" §9, §12, §13, §16. A packet counts as an MPS's if the connection that brought it is with
+//! Source: MPOA 1.1 appendix I.5; RFC 2332 §5. A packet counts as an MPS's if the connection that brought it is with
 //! the control address of a known MPS; connections are authenticated by the network, source fields are not.
 
 use super::api::{Bus, Numbers, Output, tally};

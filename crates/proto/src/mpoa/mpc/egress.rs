@@ -1,6 +1,6 @@
 //! The egress cache: what to put before packets that arrive on shortcuts.
 //!
-//! Source: MPOA 1.1 appendix I.5; facts book "MPOA" §9. An entry is named by the MPS that imposed it and its cache
+//! Source: MPOA 1.1 appendix I.5. An entry is named by the MPS that imposed it and its cache
 //! id. Tagged packets find it by tag; untagged ones by the data address at the other end and the destination.
 
 use super::entries::{Left, Tally};

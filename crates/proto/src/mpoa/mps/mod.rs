@@ -44,7 +44,8 @@
 //! each client with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min. Calls that failed for now: soon, then at
 //! last every p4, up to p5 (`conns.rs`).
 //!
-//! **Standards.** MPOA 1.1 (af-mpoa-0114) by way of the facts book "MPOA" §2–§7, §11–§16; RFC 2332.
+//! **Standards.** MPOA 1.1 (af-mpoa-0114; appendices I.3 and I.4 for the states, annex F for parameters); RFC 2332.
+//! `docs/protocols/mpoa.md` says where each fact comes from.
 //!
 //! **Not implemented.** Protocols other than IP (code 0x84); token-ring headers; bindings for prefixes
 //! on clients (every imposed binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code

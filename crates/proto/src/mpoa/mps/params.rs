@@ -13,7 +13,7 @@ use crate::nhrp::{RetryRule, auth};
 
 /// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.
 ///
-/// Source: MPOA 1.1 annex F; facts book "MPOA" §6.
+/// Source: MPOA 1.1 annex F.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpsParams {
     /// p1: a Keep-Alive goes to every client with state this often, s; 1..=300, default 10.

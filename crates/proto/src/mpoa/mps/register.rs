@@ -155,7 +155,7 @@ impl Mps {
     }
 
     /// Who gets a packet for a station on a network of this router: the station that registered, where its registration came
-    /// from; or who asked, as the reply itself says. Source: facts book "NHRP" §7.
+    /// from; or who asked, as the reply itself says. Source: RFC 2332 §2 and §3.
     pub(super) fn station_of(&self, packet: &Packet, reach: &Reach) -> Option<AtmAddress> {
         let to = transit::heading(packet)?;
         if let Some(station) = self.stations.get(&to) {

@@ -11,7 +11,7 @@ use super::{FaultRow, Mps, MpsParams};
 use crate::nhrp::Reason;
 use crate::{ConnId, Instant};
 
-/// State of an ingress entry. Source: facts book "MPOA" §11 (App. I.3).
+/// State of an ingress entry. Source: MPOA 1.1 appendix I.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IngressState {
     /// NHRP has been asked.

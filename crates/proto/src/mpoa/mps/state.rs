@@ -33,7 +33,7 @@ pub(super) struct Ingress {
     pub(super) reach: Option<Reach>,
 }
 
-/// State of an egress entry. Source: facts book "MPOA" §11 (App. I.4).
+/// State of an egress entry. Source: MPOA 1.1 appendix I.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EgressState {
     /// The client has not answered yet.
@@ -196,7 +196,7 @@ pub(super) struct Client {
     pub(super) sequence: u32,
 }
 
-/// Events since construction. Source: MPOA MIB; facts book "MPOA" §15.
+/// Events since construction. Source: MPOA 1.1 annex F (the MIB), groups of the MPS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// MPOA Resolution Requests received.

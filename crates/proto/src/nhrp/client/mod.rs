@@ -22,7 +22,7 @@
 //! **Trust.** Only the server of the configuration is heard, and nobody else may call [`Config::address`]. With
 //! [`Config::key`] what it says must be signed; Error Indications cannot be.
 //!
-//! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server). Facts book "NHRP".
+//! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server).
 //!
 //! **Networks.** With [`Config::widest`] an answer may cover a network: the entry of the destination that was asked for
 //! then serves all in it that have no entry of their own, and one purge of any part of it ends it.

@@ -369,7 +369,7 @@ fn t398_frees_a_party_without_an_answer() {
     );
 }
 
-/// Recorded: Linux leaves answer ADD PARTY with STATUS 97 (facts book "UNI signalling" §11, p-p2mp).
+/// Recorded: Linux leaves answer ADD PARTY with STATUS 97 (linux-atm 2.5.1, point to multipoint).
 #[test]
 fn a_leaf_that_knows_no_parties_is_noticed_at_once() {
     let mut p = Pair::new(Version::Uni31);

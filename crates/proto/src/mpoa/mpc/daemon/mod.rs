@@ -41,7 +41,7 @@ pub(in crate::mpoa::mpc) struct Conn {
     pub(in crate::mpoa::mpc) flow: Option<FlowName>,
 }
 
-/// The keep-alive check of one MPS. Source: facts book "MPOA" §12.
+/// The keep-alive check of one MPS. Source: MPOA 1.1 annex F (MPS-p1, MPS-p2, MPC-c2).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mpoa::mpc) struct KeepAlive {
     pub(in crate::mpoa::mpc) deadline: Instant,

@@ -1,4 +1,4 @@
-//! The table of the facts book "MPOA" §9, row by row.
+//! The egress states of MPOA 1.1 appendix I.5, event by event.
 
 use super::*;
 use crate::Cause;

@@ -1,4 +1,4 @@
-//! The table of the facts book "MPOA" §8, row by row.
+//! The ingress states of MPOA 1.1 appendix I.2, event by event.
 
 use super::*;
 use crate::Cause;

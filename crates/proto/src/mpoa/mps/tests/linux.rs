@@ -92,7 +92,7 @@ fn recorded_clients_get_their_shortcut() {
         ours.common().unwrap().cies[0].clone(),
         theirs.common().unwrap().cies[0].clone(),
     );
-    // An MPOA reply has no client protocol address (facts book §14, packet 6); that server sent one.
+    // An MPOA reply has no client protocol address (packet 6 of the worked sequence); that server sent one.
     known.protocol = cie.protocol.clone();
     assert_eq!(cie, known);
     assert_eq!(Tag::of(ours), Ok(Some(Tag::Value(0x0100_0000))));

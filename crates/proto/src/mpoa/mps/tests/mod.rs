@@ -1,4 +1,4 @@
-//! Tests of the MPOA server in virtual time: the worked sequence of the facts book byte for byte, the
+//! Tests of the MPOA server in virtual time: the worked sequence byte for byte, the
 //! recorded packets of Linux clients, two and three servers on a network that loses packets, hostile peers.
 
 mod auth;

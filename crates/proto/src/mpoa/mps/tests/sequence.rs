@@ -1,4 +1,5 @@
-//! The worked sequence of the facts book ("MPOA" §14), byte for byte.
+//! A resolution, an imposition and the purges between two servers, byte for byte. The octets were computed from the
+//! packet layouts by a script that shares no code with this crate.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -253,7 +254,7 @@ fn trigger_for_a_routed_flow() {
 
 #[test]
 fn samples_of_linux_are_understood() {
-    // Facts book §16: holding time 0 and a tag in every reply, MTU with swapped octets.
+    // As recorded clients of linux-atm do: holding time 0 and a tag in every reply, MTU with swapped octets.
     let mut world = World::two_routers();
     world.mpcs[1].mood = super::world::Mood::Linux;
     world.start();

@@ -15,7 +15,7 @@ use crate::mpoa::mps::{
 };
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 
-/// ESI 02:00:00:00:00:`id` on the network of the facts book.
+/// ESI 02:00:00:00:00:`id` on the network of the worked sequence.
 pub(super) fn atm(id: u8, selector: u8) -> AtmAddress {
     let prefix = [0x47, 0, 5, 0x80, 0xff, 0xde, 0, 0, 0, 0, 0, 1, 1];
     AtmAddress::from_parts(prefix, MacAddr([2, 0, 0, 0, 0, id]), selector)
@@ -107,7 +107,7 @@ const DELAY: Duration = Duration::from_millis(1);
 
 impl World {
     /// Two routers, 21 on ELAN 1 and 22 on ELAN 2, joined by ELAN 9; client 11 on ELAN 1, client 12 on
-    /// ELAN 2 with the target behind it. Ids are those of the facts book.
+    /// ELAN 2 with the target behind it. Ids are those of the worked sequence.
     pub(super) fn two_routers() -> Self {
         let mut world = Self::empty();
         world.add_router(0x21, &[(1, ip(1, 1)), (9, ip(9, 1))]);
@@ -295,7 +295,7 @@ impl World {
         self.transmit((Who::Mpc(mpc), conn), sdu);
     }
 
-    /// Packet 1 of the facts book: client 0 asks for a shortcut.
+    /// Packet 1 of the worked sequence: client 0 asks for a shortcut.
     pub(super) fn ask(&mut self, id: u32, target: IpAddr) {
         let packet = mpoa::resolution_request(id, self.mpcs[0].data, self.mpcs[0].ip, target);
         self.mpc_sends(0, 0, &packet);
