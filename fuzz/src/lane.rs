@@ -27,7 +27,7 @@ struct Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>);
 
 impl AtmUser for Node {
     type Note = Member;
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Lec(m) => m.handle_input(lec::Input::Atm(event), now),
             Self::Les(m) => m.handle_input(les::Input::Atm(event), now),
@@ -260,7 +260,7 @@ pub fn run(input: &[u8]) {
                 let conn = conn(&mut feed, &w, who);
                 let sdu = sdu(&mut feed);
                 if !sdu.is_empty() {
-                    let event = AtmEvent::Received { conn, sdu: &sdu };
+                    let event = AtmEvent::Received { conn, sdu: &sdu[..] };
                     w.with(who, |node, now| node.event(event, now));
                 }
             }
@@ -336,7 +336,7 @@ fn transmit(w: &mut World<Node>, who: usize, frame: Vec<u8>) {
     });
 }
 
-fn forged(feed: &mut Feed<'_>, conn: ConnId) -> AtmEvent<'static> {
+fn forged(feed: &mut Feed<'_>, conn: ConnId) -> AtmEvent<&'static [u8]> {
     let party = PartyId(feed.below(5) as u16);
     let cause = Cause::TEMPORARY;
     match feed.below(5) {

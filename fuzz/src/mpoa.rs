@@ -178,7 +178,7 @@ impl Router {
 
 impl AtmUser for User {
     type Note = ();
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Host(mpc) => {
                 let taken = mpc.handle_input(mpc::Input::Atm(event), now);
@@ -618,7 +618,7 @@ fn step(feed: &mut Feed<'_>, w: &mut World<User>, forging: bool, life: &mut u32)
             let conn = ConnId(base + u32::from(n & 15));
             let sdu = sdu(feed);
             if !sdu.is_empty() {
-                let event = AtmEvent::Received { conn, sdu: &sdu };
+                let event = AtmEvent::Received { conn, sdu: &sdu[..] };
                 w.with(who, |user, now| user.event(event, now));
             }
         }

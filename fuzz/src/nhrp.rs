@@ -168,7 +168,7 @@ impl Server {
 
 impl AtmUser for User {
     type Note = ();
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Station(nhc) => {
                 let taken = nhc.handle_input(client::Input::Atm(event), now);
@@ -390,7 +390,7 @@ fn step(feed: &mut Feed<'_>, w: &mut World<User>, run: &mut Run) {
             let sdu = sdu(feed);
             if !sdu.is_empty() {
                 w.with(who, |user, now| {
-                    user.event(AtmEvent::Received { conn, sdu: &sdu }, now);
+                    user.event(AtmEvent::Received { conn, sdu: &sdu[..] }, now);
                 });
             }
         }

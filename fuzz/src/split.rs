@@ -232,7 +232,7 @@ fn service(feed: &mut Feed<'_>, pair: &mut Pair) {
             let conn = pick(feed, pair);
             let sdu = crate::mpoa::sdu(feed);
             if !sdu.is_empty() {
-                pair.client(mpc::Input::Atm(AtmEvent::Received { conn, sdu: &sdu }));
+                pair.client(mpc::Input::Atm(AtmEvent::Received { conn, sdu: &sdu[..] }));
             }
         }
     }

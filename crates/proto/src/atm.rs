@@ -175,9 +175,10 @@ pub enum AtmRequest {
     },
 }
 
-/// What the ATM service tells a user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AtmEvent<'a> {
+/// What the ATM service tells a user. `O` are the octets of an SDU: borrowed (`&[u8]`) on the way to a machine, owned
+/// (`Vec<u8>`) in a message for another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtmEvent<O> {
     /// Signalling is up: requests will be served.
     Up,
     /// Signalling is down: new calls wait some seconds for it, then fail; each connection that is lost gets
@@ -233,6 +234,69 @@ pub enum AtmEvent<'a> {
         /// The connection.
         conn: ConnId,
         /// The SDU.
-        sdu: &'a [u8],
+        sdu: O,
     },
+}
+
+impl<O> AtmEvent<O> {
+    /// The connection that it is about, if it is about a connection.
+    #[must_use]
+    pub const fn conn(&self) -> Option<ConnId> {
+        match *self {
+            Self::Up | Self::Down => None,
+            Self::Incoming { conn, .. }
+            | Self::Connected { conn, .. }
+            | Self::Released { conn, .. }
+            | Self::PartyAdded { conn, .. }
+            | Self::PartyGone { conn, .. }
+            | Self::Received { conn, .. } => Some(conn),
+        }
+    }
+
+    /// The same event with other octets.
+    fn map<'a, P>(&'a self, octets: impl FnOnce(&'a O) -> P) -> AtmEvent<P> {
+        match *self {
+            Self::Up => AtmEvent::Up,
+            Self::Down => AtmEvent::Down,
+            Self::Incoming {
+                conn,
+                calling,
+                called,
+                sap,
+                qos,
+                multipoint,
+            } => AtmEvent::Incoming {
+                conn,
+                calling,
+                called,
+                sap,
+                qos,
+                multipoint,
+            },
+            Self::Connected { conn, vc } => AtmEvent::Connected { conn, vc },
+            Self::Released { conn, cause } => AtmEvent::Released { conn, cause },
+            Self::PartyAdded { conn, party } => AtmEvent::PartyAdded { conn, party },
+            Self::PartyGone { conn, party, cause } => AtmEvent::PartyGone { conn, party, cause },
+            Self::Received { conn, ref sdu } => AtmEvent::Received {
+                conn,
+                sdu: octets(sdu),
+            },
+        }
+    }
+}
+
+impl AtmEvent<&[u8]> {
+    /// The same event with octets of its own.
+    #[must_use]
+    pub fn into_owned(self) -> AtmEvent<Vec<u8>> {
+        self.map(|sdu| sdu.to_vec())
+    }
+}
+
+impl AtmEvent<Vec<u8>> {
+    /// The same event, to hand to a machine.
+    #[must_use]
+    pub fn borrow(&self) -> AtmEvent<&[u8]> {
+        self.map(Vec::as_slice)
+    }
 }

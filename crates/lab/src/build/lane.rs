@@ -129,7 +129,13 @@ mod tests {
             multipoint: false,
         };
         let sdu = request.encode();
-        let events = [incoming, AtmEvent::Received { conn, sdu: &sdu }];
+        let events = [
+            incoming,
+            AtmEvent::Received {
+                conn,
+                sdu: &sdu[..],
+            },
+        ];
         lecs.handle_input(lecs::Input::Start, Instant::ZERO)
             .unwrap();
         for event in events {

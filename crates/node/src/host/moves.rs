@@ -121,9 +121,9 @@ impl Host {
     }
 
     /// An event of the ATM service for the user in `slot`.
-    pub(super) fn event(&mut self, slot: usize, event: &AtmEvent<'_>, now: Instant) {
+    pub(super) fn event(&mut self, slot: usize, event: &AtmEvent<&[u8]>, now: Instant) {
         self.feed(slot, |service| {
-            let event = event.clone();
+            let event = *event;
             match service {
                 Service::Lec(machine) => machine.handle_input(lec::Input::Atm(event), now),
                 Service::Les(machine) => machine.handle_input(les::Input::Atm(event), now),

@@ -159,7 +159,7 @@ pub enum Input<'a> {
     /// The programs start.
     Start,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// What became of the PDU that was sent last on this connection. The next one is not sent before.
     Written {
         /// The connection.

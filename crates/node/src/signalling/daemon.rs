@@ -1,10 +1,10 @@
 //! The daemon: the manager as a machine for a process that has nothing else.
 
 use super::{Config, Input, Limits, Output, Signalling, UserId};
-use aerostat_proto::sigd::{CallEvent, CallRequest, FromSigd, LinkInfo, Start, ToSigd, UserNo};
-use aerostat_proto::{AtmEvent, Cause, Duration, Instant, Machine, Refused};
+use aerostat_proto::sigd::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, Duration, Instant, Machine, Refused};
 use aerostat_wire::{Qos, Vc};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Pause between two reports of the link.
 const REPORT: Duration = Duration::from_secs(1);
@@ -36,8 +36,6 @@ pub enum SigdOutput {
 pub struct Sigd {
     manager: Option<Signalling>,
     users: BTreeSet<UserId>,
-    /// VCs that are open, of calls whose users have not heard yet that they are up.
-    opened: BTreeMap<Vc, Qos>,
     /// What was told of the link last, and when it may be told again.
     told: LinkInfo,
     up: bool,
@@ -108,25 +106,25 @@ impl Sigd {
     }
 
     /// Somebody waits for the answer to some requests: a refusal is one, too.
-    fn request(&mut self, user: UserNo, request: CallRequest, now: Instant) {
+    fn request(&mut self, user: UserNo, request: AtmRequest, now: Instant) {
         let Some(manager) = &mut self.manager else {
             return;
         };
         let cause = Cause::TEMPORARY;
-        let answer = match &request {
-            CallRequest::Connect { conn, .. } => Some(CallEvent::Released { conn: *conn, cause }),
-            CallRequest::AddParty { conn, party, .. } => Some(CallEvent::PartyGone {
-                conn: *conn,
-                party: *party,
-                cause,
-            }),
-            CallRequest::Listen { .. }
-            | CallRequest::Unlisten { .. }
-            | CallRequest::DropParty { .. }
-            | CallRequest::Accept { .. }
-            | CallRequest::Release { .. } => None,
+        let answer = match request {
+            // Data and permanent connections are the host's.
+            AtmRequest::Send { .. } | AtmRequest::OpenPermanent { .. } => return,
+            AtmRequest::Connect { conn, .. } => Some(AtmEvent::Released { conn, cause }),
+            AtmRequest::AddParty { conn, party, .. } => {
+                Some(AtmEvent::PartyGone { conn, party, cause })
+            }
+            AtmRequest::Listen { .. }
+            | AtmRequest::Unlisten { .. }
+            | AtmRequest::DropParty { .. }
+            | AtmRequest::Accept { .. }
+            | AtmRequest::Release { .. } => None,
         };
-        let input = Input::Request(UserId(user.0), request.into());
+        let input = Input::Request(UserId(user.0), request);
         let refused = manager.handle_input(input, now).is_err();
         if let (true, Some(event)) = (refused, answer) {
             // The manager may have said so itself; twice does no harm, as the number is dead then.
@@ -174,20 +172,20 @@ impl Sigd {
                     said.push(FromSigd::Signalling(sdu));
                 }
                 Output::OpenVc { vc, tx, rx } => {
-                    self.opened.insert(vc, Qos { tx, rx });
+                    // A call that is over by now needs no VC.
+                    let qos = Qos { tx, rx };
+                    let owner = manager.receiver(vc);
+                    said.extend(owner.map(|(_, conn)| FromSigd::OpenVc { conn, vc, qos }));
                 }
+                // The host hears of the link by a message of its own.
+                Output::Event(_, AtmEvent::Up | AtmEvent::Down) => {}
                 Output::Event(user, event) => {
-                    let user = UserNo(user.0);
-                    if let Some(event) = event_of(event, &mut self.opened) {
-                        said.push(FromSigd::Event { user, event });
-                    }
+                    let (user, event) = (UserNo(user.0), event.into_owned());
+                    said.push(FromSigd::Event { user, event });
                 }
                 Output::Trace(trace) => said.push(FromSigd::Trace(trace)),
                 // Data and permanent connections are the lab's process'; it closes VCs with what uses them.
-                Output::CloseVc { vc } => {
-                    self.opened.remove(&vc);
-                }
-                Output::Send { .. } | Output::Sigd(_) => {}
+                Output::Send { .. } | Output::CloseVc { .. } | Output::Sigd(_) => {}
             }
         }
         // Up comes before what it makes possible, down before what it ends.
@@ -260,33 +258,4 @@ impl Machine for Sigd {
         let exit = self.exit_at.filter(|_| !self.exited);
         [manager, self.report_at, exit].into_iter().flatten().min()
     }
-}
-
-/// An event on its way to the host; the link's own goes another way.
-fn event_of(event: AtmEvent<'_>, opened: &mut BTreeMap<Vc, Qos>) -> Option<CallEvent> {
-    Some(match event {
-        AtmEvent::Incoming {
-            conn,
-            calling,
-            called,
-            sap,
-            qos,
-            multipoint,
-        } => CallEvent::Incoming {
-            conn,
-            calling,
-            called,
-            sap,
-            qos,
-            multipoint,
-        },
-        AtmEvent::Connected { conn, vc } => {
-            let qos = opened.remove(&vc)?;
-            CallEvent::Connected { conn, vc, qos }
-        }
-        AtmEvent::Released { conn, cause } => CallEvent::Released { conn, cause },
-        AtmEvent::PartyAdded { conn, party } => CallEvent::PartyAdded { conn, party },
-        AtmEvent::PartyGone { conn, party, cause } => CallEvent::PartyGone { conn, party, cause },
-        AtmEvent::Up | AtmEvent::Down | AtmEvent::Received { .. } => return None,
-    })
 }

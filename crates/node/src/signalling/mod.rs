@@ -158,7 +158,7 @@ pub enum Output {
         vc: Vc,
     },
     /// Tell a user. Never `Received`: see [`Signalling::receiver`].
-    Event(UserId, AtmEvent<'static>),
+    Event(UserId, AtmEvent<&'static [u8]>),
     /// For the story.
     Trace(Trace),
     /// For the daemon in a process of its own ([`Away`] only).
@@ -349,12 +349,12 @@ impl Signalling {
         self.listeners.iter()
     }
 
-    fn event(&mut self, user: UserId, event: AtmEvent<'static>) {
+    fn event(&mut self, user: UserId, event: AtmEvent<&'static [u8]>) {
         self.outputs.push_back(Output::Event(user, event));
     }
-    fn broadcast(&mut self, event: &AtmEvent<'static>) {
+    fn broadcast(&mut self, event: &AtmEvent<&'static [u8]>) {
         for user in &self.users {
-            self.outputs.push_back(Output::Event(*user, event.clone()));
+            self.outputs.push_back(Output::Event(*user, *event));
         }
     }
     /// A request to the interface that this state allows; the answer comes as an indication.

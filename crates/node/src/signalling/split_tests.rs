@@ -3,7 +3,7 @@
 use super::{Away, Config, Input, Limits, Manager, Output, Phase, Seat, SigdInput, UserId};
 use crate::switch::testnet::{Net, USER};
 use aerostat_proto::machine::settle;
-use aerostat_proto::sigd::{CallEvent, CallRequest, FromSigd, SDU_MAX, ToSigd, UserNo};
+use aerostat_proto::sigd::{FromSigd, SDU_MAX, ToSigd, UserNo};
 use aerostat_proto::split::names;
 use aerostat_proto::uni::Version;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
@@ -193,13 +193,38 @@ fn before_the_first_daemon_calls_wait() {
             Output::Sigd(ToSigd::Start(_)),
             Output::Sigd(ToSigd::AddUser(_)),
             Output::Sigd(ToSigd::Request {
-                request: CallRequest::Connect { .. },
+                request: AtmRequest::Connect { .. },
                 ..
             })
         ]
     ));
     // From now on it is asked for signs of life.
     assert_eq!(away.poll_timeout(), Some(at + Duration::from_secs(2)));
+}
+
+#[test]
+fn data_of_a_caller_that_is_quicker_than_the_called_sides_daemon_arrive() {
+    let mut net = two();
+    net.slow = Some(1);
+    net.call(0, 1, 1);
+    while !net.hosts[0].connected(ConnId(1)) {
+        net.run_ms(1);
+    }
+    net.send(0, ConnId(1), b"at once").unwrap();
+    net.run_ms(1);
+    let conn = net.hosts[1].offered().expect("the call");
+    assert!(!net.hosts[1].connected(conn), "it has not heard yet");
+    assert_eq!(net.hosts[1].data, [(conn, b"at once".to_vec())]);
+    // It sends once it has heard.
+    assert!(net.send(1, conn, b"back").is_err());
+    net.run_s(1);
+    assert!(net.hosts[1].connected(conn));
+    net.send(1, conn, b"back").unwrap();
+    net.run_ms(10);
+    assert_eq!(net.hosts[0].data, [(ConnId(1), b"back".to_vec())]);
+    net.release(0, ConnId(1));
+    net.run_s(1);
+    net.assert_clean();
 }
 
 #[test]
@@ -297,7 +322,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     let user = UserNo(0);
     let cause = Cause::NORMAL;
     let (vc, qos) = (Vc { vpi: 0, vci: 999 }, Qos::ubr(1536));
-    let offer = |conn| CallEvent::Incoming {
+    let offer = |conn| AtmEvent::Incoming {
         conn: ConnId(conn),
         calling: None,
         called: AtmAddress::LECS,
@@ -307,41 +332,42 @@ fn lies_are_refused_and_hurt_nobody_else() {
     };
     // Numbers: 0 is the permanent connection, 1 the call.
     let lies = [
-        CallEvent::Released {
+        AtmEvent::Released {
             conn: ConnId(0),
             cause,
         },
-        CallEvent::Connected {
+        AtmEvent::Connected {
             conn: ConnId(0),
             vc,
-            qos,
         },
-        CallEvent::Connected {
+        AtmEvent::Connected {
             conn: ConnId(1),
             vc,
-            qos,
         },
         offer(1),
     ];
     for event in lies {
         net.lie(0, FromSigd::Event { user, event });
     }
+    for conn in [ConnId(0), ConnId(1)] {
+        net.lie(0, FromSigd::OpenVc { conn, vc, qos });
+    }
     net.lie(0, FromSigd::Signalling(Vec::new()));
     net.lie(0, FromSigd::Signalling(vec![0; SDU_MAX + 1]));
-    assert_eq!(away(&net, 0).own_counters().refused, refused + 6);
+    assert_eq!(away(&net, 0).own_counters().refused, refused + 8);
     // About nobody, and where nobody listens.
     let stale = away(&net, 0).own_counters().stale;
     for (user, event) in [
         (
             user,
-            CallEvent::Released {
+            AtmEvent::Released {
                 conn: ConnId(77),
                 cause,
             },
         ),
         (
             UserNo(9),
-            CallEvent::Released {
+            AtmEvent::Released {
                 conn: ConnId(1),
                 cause,
             },
@@ -356,12 +382,15 @@ fn lies_are_refused_and_hurt_nobody_else() {
     assert_eq!(net.hosts[0].events.len(), events);
     // A label that is in use is given to nobody else: the call fails, the one that has it stays.
     net.call(0, 1, 2);
-    let event = CallEvent::Connected {
-        conn: ConnId(2),
-        vc: PVC,
-        qos,
-    };
-    net.lie(0, FromSigd::Event { user, event });
+    let (conn, vc_of_another) = (ConnId(2), PVC);
+    net.lie(
+        0,
+        FromSigd::OpenVc {
+            conn,
+            vc: vc_of_another,
+            qos,
+        },
+    );
     assert_eq!(
         net.hosts[0].released(ConnId(2)),
         Some(Cause::VC_UNAVAILABLE)
@@ -369,16 +398,15 @@ fn lies_are_refused_and_hurt_nobody_else() {
     assert_eq!(net.hosts[0].open, open);
     // Not more than was asked for.
     net.call(0, 1, 3);
-    let event = CallEvent::Connected {
-        conn: ConnId(3),
-        vc,
-        qos: Qos::cbr(100_000, 1536),
-    };
+    let (conn, qos) = (ConnId(3), Qos::cbr(100_000, 1536));
+    net.lie(0, FromSigd::OpenVc { conn, vc, qos });
+    assert_eq!(net.hosts[0].released(conn), Some(Cause::VC_UNAVAILABLE));
+    // Not before it has a VC.
+    net.call(0, 1, 4);
+    let conn = ConnId(4);
+    let event = AtmEvent::Connected { conn, vc };
     net.lie(0, FromSigd::Event { user, event });
-    assert_eq!(
-        net.hosts[0].released(ConnId(3)),
-        Some(Cause::VC_UNAVAILABLE)
-    );
+    assert_eq!(net.hosts[0].released(conn), Some(Cause::VC_UNAVAILABLE));
 }
 
 #[test]
@@ -407,7 +435,7 @@ fn a_flood_of_offers_ends_at_the_limit() {
     manager.hear(Seat::Said(begun), now).unwrap();
     settle(&mut manager, now);
     for n in 0..1000 {
-        let event = CallEvent::Incoming {
+        let event = AtmEvent::Incoming {
             conn: ConnId(ConnId::INCOMING + n),
             calling: None,
             called: AtmAddress::LECS,

@@ -38,7 +38,7 @@ pub(crate) struct Host {
     pub(crate) hangs: bool,
     unread: Vec<Vec<u8>>,
     daemons: usize,
-    pub(crate) events: Vec<AtmEvent<'static>>,
+    pub(crate) events: Vec<AtmEvent<&'static [u8]>>,
     pub(crate) data: Vec<(ConnId, Vec<u8>)>,
     /// VCs that the adapter has open.
     pub(crate) open: BTreeSet<Vc>,
@@ -115,6 +115,8 @@ pub(crate) struct Net {
     pipes: BTreeMap<(Instant, usize), (usize, usize, Crossing)>,
     /// How long such a frame takes.
     pub(crate) crossing: Duration,
+    /// A host whose frames take a hundred times as long.
+    pub(crate) slow: Option<usize>,
     frames: usize,
     /// A switch's end of a link that carries no signalling until then.
     deaf: Option<((usize, PortNo), Instant)>,
@@ -181,6 +183,7 @@ impl Net {
             wire: BTreeMap::new(),
             pipes: BTreeMap::new(),
             crossing: Duration::from_micros(120),
+            slow: None,
             frames: 0,
             deaf: None,
             lives: 0,
@@ -296,7 +299,11 @@ impl Net {
     }
     fn cross(&mut self, i: usize, crossing: Crossing) {
         self.frames += 1;
-        let at = (self.now + self.crossing, self.frames);
+        let takes = match self.slow == Some(i) {
+            true => self.crossing * 100,
+            false => self.crossing,
+        };
+        let at = (self.now + takes, self.frames);
         self.pipes.insert(at, (i, self.hosts[i].daemons, crossing));
     }
     fn drain_daemon(&mut self, i: usize) {

@@ -195,7 +195,7 @@ impl Clip {
         self.request(AtmRequest::Send { conn, sdu });
     }
 
-    pub(super) fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    pub(super) fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Up => {
                 self.up = true;

@@ -218,7 +218,7 @@ pub enum Input<'a> {
     /// Release everything and stop.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// Send an IP packet to a next hop of the subnet.
     Send {
         /// The next hop.

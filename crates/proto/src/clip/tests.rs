@@ -12,7 +12,7 @@ use aerostat_wire::atmarp::{AtmArp, Operation, Party};
 
 impl AtmUser for Clip {
     type Note = Output;
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         self.handle_input(Input::Atm(event), now).unwrap();
     }
     fn timeout(&mut self, now: Instant) {

@@ -221,7 +221,7 @@ impl Tree {
     }
 
     /// An event of the ATM service; false if it is not about this tree.
-    pub(super) fn handle(&mut self, event: &AtmEvent<'_>, now: Instant) -> bool {
+    pub(super) fn handle(&mut self, event: &AtmEvent<&[u8]>, now: Instant) -> bool {
         match *event {
             AtmEvent::Connected { conn, .. } => self.connected(conn),
             AtmEvent::Released { conn, cause } => self.released(conn, cause, now),

@@ -1,6 +1,6 @@
 //! The messages as octets, in the form of [`codec`](crate::split::codec).
 
-use super::{CallEvent, CallRequest, FromSigd, LinkInfo, Start, ToSigd, UserNo};
+use super::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
 use crate::split::Random;
 use crate::split::codec::{DecodeError, Field, Reader};
 use crate::{saal, uni::Version};
@@ -46,24 +46,6 @@ split_choice!(Version { 1 Uni30; 2 Uni31; 3 Uni40; });
 use saal::State;
 split_choice!(State { 1 Released; 2 AwaitingEstablish; 3 AwaitingRelease; 4 AwaitingResync; 5 Established; });
 
-split_choice!(CallRequest {
-    1 Listen { address, sap, max_sdu };
-    2 Unlisten { address, sap };
-    3 Connect { conn, calling, called, sap, qos, multipoint };
-    4 AddParty { conn, party, called };
-    5 DropParty { conn, party };
-    6 Accept { conn };
-    7 Release { conn, cause };
-});
-
-split_choice!(CallEvent {
-    1 Incoming { conn, calling, called, sap, qos, multipoint };
-    2 Connected { conn, vc, qos };
-    3 Released { conn, cause };
-    4 PartyAdded { conn, party };
-    5 PartyGone { conn, party, cause };
-});
-
 split_choice!(ToSigd {
     1 Start(start);
     2 Line { up };
@@ -85,4 +67,5 @@ split_choice!(FromSigd {
     7 Again;
     8 Begun { life };
     9 Pong(number);
+    10 OpenVc { conn, vc, qos };
 });

@@ -29,8 +29,8 @@ mod codec;
 mod tests;
 
 use crate::uni::Version;
-use crate::{AtmRequest, Cause, ConnId, Duration, PartyId, Trace, saal};
-use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace, saal};
+use aerostat_wire::{Qos, Vc};
 
 /// Octets of the longest SDU of VPI 0 VCI 5: 4096 octets, pad and trailer of SSCOP.
 pub const SDU_MAX: usize = 4104;
@@ -62,114 +62,6 @@ pub struct Start {
     pub parties_per_call: usize,
 }
 
-/// What a user asks of the daemon. Data and permanent connections are the lab's process' alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallRequest {
-    /// See [`AtmRequest::Listen`].
-    Listen {
-        /// Own address.
-        address: AtmAddress,
-        /// What the caller must announce.
-        sap: Sap,
-        /// Largest SDU, octets.
-        max_sdu: u16,
-    },
-    /// See [`AtmRequest::Unlisten`].
-    Unlisten {
-        /// As in `Listen`.
-        address: AtmAddress,
-        /// As in `Listen`.
-        sap: Sap,
-    },
-    /// See [`AtmRequest::Connect`].
-    Connect {
-        /// The connection.
-        conn: ConnId,
-        /// Address of this end.
-        calling: AtmAddress,
-        /// Address of the other end.
-        called: AtmAddress,
-        /// What it carries.
-        sap: Sap,
-        /// Traffic both ways.
-        qos: Qos,
-        /// True for the root of a point-to-multipoint connection.
-        multipoint: bool,
-    },
-    /// See [`AtmRequest::AddParty`].
-    AddParty {
-        /// The connection.
-        conn: ConnId,
-        /// The leaf.
-        party: PartyId,
-        /// Its address.
-        called: AtmAddress,
-    },
-    /// See [`AtmRequest::DropParty`].
-    DropParty {
-        /// The connection.
-        conn: ConnId,
-        /// The leaf.
-        party: PartyId,
-    },
-    /// See [`AtmRequest::Accept`].
-    Accept {
-        /// The connection.
-        conn: ConnId,
-    },
-    /// See [`AtmRequest::Release`].
-    Release {
-        /// The connection.
-        conn: ConnId,
-        /// Why.
-        cause: Cause,
-    },
-}
-
-impl From<CallRequest> for AtmRequest {
-    fn from(request: CallRequest) -> Self {
-        match request {
-            CallRequest::Listen {
-                address,
-                sap,
-                max_sdu,
-            } => Self::Listen {
-                address,
-                sap,
-                max_sdu,
-            },
-            CallRequest::Unlisten { address, sap } => Self::Unlisten { address, sap },
-            CallRequest::Connect {
-                conn,
-                calling,
-                called,
-                sap,
-                qos,
-                multipoint,
-            } => Self::Connect {
-                conn,
-                calling,
-                called,
-                sap,
-                qos,
-                multipoint,
-            },
-            CallRequest::AddParty {
-                conn,
-                party,
-                called,
-            } => Self::AddParty {
-                conn,
-                party,
-                called,
-            },
-            CallRequest::DropParty { conn, party } => Self::DropParty { conn, party },
-            CallRequest::Accept { conn } => Self::Accept { conn },
-            CallRequest::Release { conn, cause } => Self::Release { conn, cause },
-        }
-    }
-}
-
 /// To the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToSigd {
@@ -190,64 +82,12 @@ pub enum ToSigd {
     DropUser(UserNo),
     /// Asks for a sign of life.
     Ping(u32),
-    /// What a user asks.
+    /// What a user asks of the daemon: all but data and permanent connections, which are the lab's process' alone.
     Request {
         /// The user.
         user: UserNo,
         /// The request.
-        request: CallRequest,
-    },
-}
-
-/// What the daemon tells a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallEvent {
-    /// See [`AtmEvent::Incoming`](crate::AtmEvent::Incoming).
-    Incoming {
-        /// Chosen by the daemon, from [`Start::first_incoming`] upwards.
-        conn: ConnId,
-        /// The caller.
-        calling: Option<AtmAddress>,
-        /// Where the user listens.
-        called: AtmAddress,
-        /// As the user listens.
-        sap: Sap,
-        /// Traffic, seen from this end.
-        qos: Qos,
-        /// True for a leaf.
-        multipoint: bool,
-    },
-    /// The connection can be used. The host opens its VC.
-    Connected {
-        /// The connection.
-        conn: ConnId,
-        /// Its label.
-        vc: Vc,
-        /// Traffic that was agreed on, seen from this end.
-        qos: Qos,
-    },
-    /// The connection is gone. The host closes its VC.
-    Released {
-        /// The connection.
-        conn: ConnId,
-        /// Why.
-        cause: Cause,
-    },
-    /// A leaf was added.
-    PartyAdded {
-        /// The connection.
-        conn: ConnId,
-        /// The leaf.
-        party: PartyId,
-    },
-    /// A leaf could not be added, or left.
-    PartyGone {
-        /// The connection.
-        conn: ConnId,
-        /// The leaf.
-        party: PartyId,
-        /// Why.
-        cause: Cause,
+        request: AtmRequest,
     },
 }
 
@@ -301,12 +141,22 @@ pub enum FromSigd {
         /// Up.
         up: bool,
     },
-    /// For a user.
+    /// The host opens the VC of a call. This message is ahead of the signalling SDU that lets the other end send.
+    OpenVc {
+        /// The connection.
+        conn: ConnId,
+        /// Its label.
+        vc: Vc,
+        /// Traffic that was agreed on, seen from this end.
+        qos: Qos,
+    },
+    /// For a user: what happened to a call. The number of an incoming call is from [`Start::first_incoming`] upwards; `Up`, `Down`
+    /// and `Received` have messages of their own.
     Event {
         /// The user.
         user: UserNo,
         /// What happened.
-        event: CallEvent,
+        event: AtmEvent<Vec<u8>>,
     },
     /// For display: when the link comes or goes, and at most every second.
     Status(LinkInfo),

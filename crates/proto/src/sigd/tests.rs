@@ -1,6 +1,7 @@
 //! Every message survives its octets; no octets do harm.
 
 use super::*;
+use crate::Cause;
 use crate::split::codec::Message as _;
 use crate::split::{FRAME_MAX, names, testing};
 use proptest::prelude::*;
@@ -28,13 +29,13 @@ proptest! {
 /// A release, octet by octet.
 #[test]
 fn one_form_for_ever() {
-    let event = CallEvent::Released {
+    let event = AtmEvent::Released {
         conn: ConnId(0x8000_0007),
         cause: Cause::TEMPORARY,
     };
     let user = UserNo(3);
     let message = FromSigd::Event { user, event };
-    let expected = [0, 3, 0, 3, 0, 3, 0x80, 0, 0, 7, 41];
+    let expected = [0, 3, 0, 3, 0, 5, 0x80, 0, 0, 7, 41];
     assert_eq!(message.encode(), expected);
 }
 

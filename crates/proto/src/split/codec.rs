@@ -5,8 +5,8 @@
 //! same octets.
 
 use super::names;
-use super::{Greeting, OwnedEvent, Random, Role, SocketEvent, SocketRequest};
-use crate::{AtmRequest, Cause, ConnId, Duration, PartyId, Trace};
+use super::{Greeting, Random, Role};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, PartyId, Trace};
 use aerostat_wire::{
     AtmAddress, Bhli, Blli, MacAddr, Qos, Sap, ServiceCategory, TrafficParams, Vc,
 };
@@ -481,20 +481,6 @@ split_record!(TrafficParams {
     max_sdu
 });
 split_choice!(ServiceCategory { 1 Cbr; 2 RtVbr; 3 NrtVbr; 4 Abr; 5 Gfr; 6 Ubr; });
-split_choice!(SocketRequest {
-    1 Listen { address, max_sdu };
-    2 Unlisten { address };
-    3 Connect { conn, calling, called, qos };
-    4 Accept { conn };
-    5 Release { conn, cause };
-    6 Send { conn, sdu };
-});
-split_choice!(SocketEvent {
-    1 Incoming { conn, calling, called, qos };
-    2 Connected { conn, vc };
-    3 Released { conn, cause };
-    4 Received { conn, sdu };
-});
 split_choice!(AtmRequest {
     1 Listen { address, sap, max_sdu };
     2 Unlisten { address, sap };
@@ -506,6 +492,8 @@ split_choice!(AtmRequest {
     8 Release { conn, cause };
     9 Send { conn, sdu };
 });
+/// An event on its way to another process.
+type OwnedEvent = AtmEvent<Vec<u8>>;
 split_choice!(OwnedEvent {
     1 Up;
     2 Down;

@@ -3,19 +3,17 @@
 use super::codec::Message as _;
 use super::testing::{canonical, damaged, survives};
 use super::*;
-use crate::{Trace, split_choice, split_messages};
+use crate::{AtmEvent, AtmRequest, Trace, split_choice, split_messages};
 use proptest::prelude::*;
 
 /// A role's messages with all that this module has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Any {
     Request(AtmRequest),
-    Event(OwnedEvent),
+    Event(AtmEvent<Vec<u8>>),
     Trace(Trace),
-    Socket(SocketRequest),
-    Told(SocketEvent),
 }
-split_choice!(Any { 1 Request(request); 2 Event(event); 3 Trace(trace); 4 Socket(request); 5 Told(event); });
+split_choice!(Any { 1 Request(request); 2 Event(event); 3 Trace(trace); });
 split_messages!(Any);
 
 proptest! {
@@ -40,8 +38,8 @@ proptest! {
     #[test]
     fn events_are_the_same_borrowed_or_not(seed: u64) {
         use super::codec::Field as _;
-        let event = OwnedEvent::sample(&mut Random::new(seed));
-        assert_eq!(OwnedEvent::from(&event.event()), event);
+        let event = AtmEvent::sample(&mut Random::new(seed));
+        assert_eq!(event.borrow().into_owned(), event);
     }
 }
 

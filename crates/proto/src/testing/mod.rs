@@ -23,7 +23,7 @@ pub(crate) trait AtmUser {
     /// Outputs that are not for the ATM service.
     type Note;
     /// An event of the service.
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant);
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant);
     /// Fires due timers.
     fn timeout(&mut self, now: Instant);
     /// Next deadline.

@@ -4,34 +4,7 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::collections::BTreeMap;
 
-/// An [`AtmEvent`] that owns its SDU.
-pub(crate) enum Event {
-    Plain(AtmEvent<'static>),
-    Sdu(ConnId, Vec<u8>),
-}
-
-impl Event {
-    pub(crate) fn borrow(&self) -> AtmEvent<'_> {
-        match self {
-            Self::Plain(event) => event.clone(),
-            Self::Sdu(conn, sdu) => AtmEvent::Received { conn: *conn, sdu },
-        }
-    }
-    fn conn(&self) -> Option<ConnId> {
-        match *self {
-            Self::Sdu(conn, _) => Some(conn),
-            Self::Plain(
-                AtmEvent::Incoming { conn, .. }
-                | AtmEvent::Connected { conn, .. }
-                | AtmEvent::Released { conn, .. }
-                | AtmEvent::PartyAdded { conn, .. }
-                | AtmEvent::PartyGone { conn, .. }
-                | AtmEvent::Received { conn, .. },
-            ) => Some(conn),
-            Self::Plain(AtmEvent::Up | AtmEvent::Down) => None,
-        }
-    }
-}
+type Event = AtmEvent<Vec<u8>>;
 
 /// Calls that the network refuses.
 pub(crate) struct Refusal {
@@ -162,7 +135,7 @@ impl AtmNet {
                 if !self.ends.contains_key(&(who, conn)) {
                     continue;
                 }
-                if matches!(event, Event::Plain(AtmEvent::Released { .. })) {
+                if matches!(event, AtmEvent::Released { .. }) {
                     self.ends.remove(&(who, conn));
                 }
             }
@@ -272,8 +245,8 @@ impl AtmNet {
         let key = (now + self.delay, self.serial());
         self.queue.insert(key, (who, event));
     }
-    fn tell(&mut self, who: usize, event: AtmEvent<'static>, now: Instant) {
-        self.put(who, Event::Plain(event), now);
+    fn tell(&mut self, who: usize, event: AtmEvent<&'static [u8]>, now: Instant) {
+        self.put(who, event.into_owned(), now);
     }
 
     fn refusal(&mut self, called: AtmAddress, sap: Sap) -> Option<Cause> {
@@ -369,7 +342,14 @@ impl AtmNet {
             if self.loss.as_mut().is_some_and(|lose| lose(sdu)) {
                 continue;
             }
-            self.put(who, Event::Sdu(conn, sdu.to_vec()), now);
+            self.put(
+                who,
+                AtmEvent::Received {
+                    conn,
+                    sdu: sdu.to_vec(),
+                },
+                now,
+            );
         }
     }
 

@@ -1,10 +1,10 @@
 //! The daemon comes, goes, and speaks.
 
 use super::{
-    AtmEvent, Away, BTreeSet, CallRequest, Cause, Conn, ConnId, FromSigd, Instant, NOBODY, Output,
+    AtmEvent, AtmRequest, Away, BTreeSet, Cause, Conn, ConnId, FromSigd, Instant, NOBODY, Output,
     PATIENCE, PING, Phase, Presence, Seat, Start, ToSigd, Trace, UserId, UserNo, Vc,
 };
-use aerostat_proto::sigd::{CallEvent, LinkInfo, SDU_MAX};
+use aerostat_proto::sigd::{LinkInfo, SDU_MAX};
 use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams};
 
 impl Away {
@@ -70,7 +70,7 @@ impl Away {
             self.say(ToSigd::AddUser(number));
         }
         for (address, sap, user, max_sdu) in self.listeners.iter().collect::<Vec<_>>() {
-            let request = CallRequest::Listen {
+            let request = AtmRequest::Listen {
                 address,
                 sap,
                 max_sdu,
@@ -145,6 +145,7 @@ impl Away {
             FromSigd::Trace(trace) => self.trace(trace),
             FromSigd::Status(link) if serves => self.link = link,
             FromSigd::Link { up } if serves => self.link_is(up),
+            FromSigd::OpenVc { conn, vc, qos } if serves => self.opened(conn, vc, &qos),
             FromSigd::Event { user, event } if serves => self.heard(user, event),
             FromSigd::Ending if serves => {
                 self.presence = Presence::Ending;
@@ -160,24 +161,22 @@ impl Away {
             | FromSigd::Pong(_)
             | FromSigd::Status(_)
             | FromSigd::Link { .. }
+            | FromSigd::OpenVc { .. }
             | FromSigd::Event { .. } => self.own.stale += 1,
             FromSigd::Ending | FromSigd::Again => self.own.stale += 1,
         }
     }
 
-    fn heard(&mut self, user: UserNo, event: CallEvent) {
+    fn heard(&mut self, user: UserNo, event: AtmEvent<Vec<u8>>) {
         let Some(user) = self.numbers.get(&user).copied() else {
             self.own.stale += 1;
             return;
         };
-        let number = match event {
-            CallEvent::Incoming { conn, .. }
-            | CallEvent::Connected { conn, .. }
-            | CallEvent::Released { conn, .. }
-            | CallEvent::PartyAdded { conn, .. }
-            | CallEvent::PartyGone { conn, .. } => conn,
+        let Some(number) = event.conn() else {
+            self.own.refused += 1;
+            return;
         };
-        if let CallEvent::Incoming {
+        if let AtmEvent::Incoming {
             conn,
             calling,
             called,
@@ -201,10 +200,9 @@ impl Away {
             Some(_) => {}
         }
         match event {
-            CallEvent::Incoming { .. } => {}
-            CallEvent::Connected { vc, qos, .. } => self.connected(number, vc, &qos),
-            CallEvent::Released { cause, .. } => self.gone(number, cause),
-            CallEvent::PartyAdded { party, .. } => {
+            AtmEvent::Connected { vc, .. } => self.connected(number, vc),
+            AtmEvent::Released { cause, .. } => self.gone(number, cause),
+            AtmEvent::PartyAdded { party, .. } => {
                 let known = self.conns.get(&number);
                 match known.map(|conn| (conn.id, conn.parties.contains(&party))) {
                     Some((conn, true)) => self.event(user, AtmEvent::PartyAdded { conn, party }),
@@ -212,11 +210,11 @@ impl Away {
                         // Dropped meanwhile, or told gone by a message about a former one of this number.
                         self.own.stale += 1;
                         let conn = number;
-                        self.demand(user, CallRequest::DropParty { conn, party });
+                        self.demand(user, AtmRequest::DropParty { conn, party });
                     }
                 }
             }
-            CallEvent::PartyGone { party, cause, .. } => {
+            AtmEvent::PartyGone { party, cause, .. } => {
                 let known = self.conns.get_mut(&number);
                 match known.map(|conn| (conn.id, conn.parties.remove(&party))) {
                     Some((conn, true)) => {
@@ -225,6 +223,10 @@ impl Away {
                     _ => self.own.stale += 1,
                 }
             }
+            AtmEvent::Incoming { .. }
+            | AtmEvent::Up
+            | AtmEvent::Down
+            | AtmEvent::Received { .. } => self.own.refused += 1,
         }
     }
 
@@ -251,7 +253,7 @@ impl Away {
             None
         };
         if let Some(cause) = cause {
-            return self.demand(user, CallRequest::Release { conn, cause });
+            return self.demand(user, AtmRequest::Release { conn, cause });
         }
         self.counters.incoming += 1;
         let made = Conn {
@@ -280,24 +282,41 @@ impl Away {
         self.event(user, event);
     }
 
-    fn connected(&mut self, number: ConnId, vc: Vc, given: &Qos) {
+    /// The daemon says that a call has a VC: from the called side's answer on, its caller may send.
+    fn opened(&mut self, number: ConnId, vc: Vc, given: &Qos) {
         let Some(conn) = self.conns.get(&number) else {
+            self.own.stale += 1;
             return;
         };
-        let waits = matches!(conn.phase, Phase::Calling | Phase::Accepted);
-        let (user, qos) = (conn.user, agreed(&conn.qos, given));
-        match qos.filter(|_| waits && self.is_free(vc)) {
-            Some(qos) => self.usable(number, vc, qos),
-            None => {
-                self.own.refused += 1;
-                if waits {
-                    let cause = Cause::VC_UNAVAILABLE;
-                    self.gone(number, cause);
-                    let conn = number;
-                    self.demand(user, CallRequest::Release { conn, cause });
-                }
-            }
+        let waits = matches!(conn.phase, Phase::Calling | Phase::Accepted) && conn.vc.is_none();
+        match agreed(&conn.qos, given).filter(|_| waits && self.is_free(vc)) {
+            Some(qos) => self.open(number, vc, qos),
+            None => self.unusable(number),
         }
+    }
+
+    fn connected(&mut self, number: ConnId, vc: Vc) {
+        let conn = self.conns.get(&number);
+        let waits = conn.is_some_and(|conn| {
+            matches!(conn.phase, Phase::Calling | Phase::Accepted) && conn.vc == Some(vc)
+        });
+        match waits {
+            true => self.usable(number, vc),
+            false => self.unusable(number),
+        }
+    }
+
+    /// The daemon says something of a call that cannot be. A call that waits for it ends; one that is up stays as it is.
+    fn unusable(&mut self, number: ConnId) {
+        self.own.refused += 1;
+        let waits = |conn: &Conn| matches!(conn.phase, Phase::Calling | Phase::Accepted);
+        let Some(user) = (self.conns.get(&number).filter(|conn| waits(conn))).map(|conn| conn.user)
+        else {
+            return;
+        };
+        let (conn, cause) = (number, Cause::VC_UNAVAILABLE);
+        self.gone(number, cause);
+        self.demand(user, AtmRequest::Release { conn, cause });
     }
 }
 

@@ -9,9 +9,8 @@
 //! Users and connections have numbers of their own towards the daemon ([`UserNo`], and [`ConnId`] in another sense than the
 //! user's): what is on its way when a user gives an id up and uses it again is about the former number, which nobody has.
 //!
-//! **Weakness.** A VC is opened when the daemon says that its call is connected, which takes as long as two processes need to talk.
-//! A caller that is quicker sends into a label that nobody has opened yet: the port counts those cells as dropped. LANE waits for
-//! READY and so loses nothing; NHRP asks again after five seconds.
+//! A VC is opened ([`FromSigd::OpenVc`]) before the CONNECT of the called side leaves, as in one process: what a quick caller sends
+//! before the daemon has said that the call is connected finds the VC open, and its user gets it.
 
 mod hear;
 
@@ -20,7 +19,7 @@ use super::listeners::Listeners;
 use super::{CallInfo, Config, Counters, Input, Output, Phase, UserId};
 use crate::inspect::{Table, text};
 use crate::interface;
-use aerostat_proto::sigd::{CallRequest, FromSigd, LinkInfo, Start, ToSigd, UserNo};
+use aerostat_proto::sigd::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
 use aerostat_proto::uni::Version;
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace, saal,
@@ -166,7 +165,7 @@ impl Away {
             own: AwayCounters::default(),
         }
     }
-    /// Who receives what comes in on `vc`; nobody before the connection is up.
+    /// Who receives what comes in on `vc`; nobody before the call is answered.
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
         let conn = self.conns.get(self.labels.get(&vc)?)?;
@@ -241,12 +240,12 @@ impl Away {
         }
     }
 
-    fn event(&mut self, user: UserId, event: AtmEvent<'static>) {
+    fn event(&mut self, user: UserId, event: AtmEvent<&'static [u8]>) {
         self.outputs.push_back(Output::Event(user, event));
     }
-    fn broadcast(&mut self, event: &AtmEvent<'static>) {
+    fn broadcast(&mut self, event: &AtmEvent<&'static [u8]>) {
         for user in self.users.keys() {
-            self.outputs.push_back(Output::Event(*user, event.clone()));
+            self.outputs.push_back(Output::Event(*user, *event));
         }
     }
     fn trace(&mut self, trace: Trace) {
@@ -258,7 +257,7 @@ impl Away {
             self.outputs.push_back(Output::Sigd(message));
         }
     }
-    fn demand(&mut self, user: UserId, request: CallRequest) {
+    fn demand(&mut self, user: UserId, request: AtmRequest) {
         if let Some(user) = self.users.get(&user).copied() {
             self.say(ToSigd::Request { user, request });
         }
@@ -296,18 +295,22 @@ impl Away {
             self.event(user, AtmEvent::Released { conn, cause });
         }
     }
-    /// Opens the VC of a connection, and tells the user.
-    fn usable(&mut self, number: ConnId, vc: Vc, qos: Qos) {
-        let Some(conn) = self.conns.get_mut(&number) else {
-            return;
-        };
-        conn.phase = Phase::Connected;
-        (conn.vc, conn.qos) = (Some(vc), qos);
-        let (user, id) = (conn.user, conn.id);
-        self.labels.insert(vc, number);
-        let (tx, rx) = (qos.tx, qos.rx);
-        self.outputs.push_back(Output::OpenVc { vc, tx, rx });
-        self.event(user, AtmEvent::Connected { conn: id, vc });
+    /// Opens the VC of a connection.
+    fn open(&mut self, number: ConnId, vc: Vc, qos: Qos) {
+        if let Some(conn) = self.conns.get_mut(&number) {
+            (conn.vc, conn.qos) = (Some(vc), qos);
+            self.labels.insert(vc, number);
+            let Qos { tx, rx } = qos;
+            self.outputs.push_back(Output::OpenVc { vc, tx, rx });
+        }
+    }
+    /// Tells the user of a connection that it can send.
+    fn usable(&mut self, number: ConnId, vc: Vc) {
+        if let Some(conn) = self.conns.get_mut(&number) {
+            conn.phase = Phase::Connected;
+            let (user, conn) = (conn.user, conn.id);
+            self.event(user, AtmEvent::Connected { conn, vc });
+        }
     }
     /// A number for a call made here that none has; all are used in turn.
     fn new_number(&mut self) -> ConnId {
@@ -368,7 +371,7 @@ impl Away {
             } => {
                 let limit = self.config.limits.listeners_per_user;
                 self.listeners.add(user, (address, sap), max_sdu, limit)?;
-                let request = CallRequest::Listen {
+                let request = AtmRequest::Listen {
                     address,
                     sap,
                     max_sdu,
@@ -377,7 +380,7 @@ impl Away {
             }
             AtmRequest::Unlisten { address, sap } => {
                 self.listeners.remove(user, (address, sap))?;
-                self.demand(user, CallRequest::Unlisten { address, sap });
+                self.demand(user, AtmRequest::Unlisten { address, sap });
             }
             AtmRequest::Connect {
                 conn,
@@ -417,7 +420,7 @@ impl Away {
                     return Err(Refused("unknown party"));
                 }
                 let conn = number;
-                self.demand(user, CallRequest::DropParty { conn, party });
+                self.demand(user, AtmRequest::DropParty { conn, party });
             }
             AtmRequest::Accept { conn } => {
                 let (number, known) = self.conn(user, conn)?;
@@ -425,7 +428,7 @@ impl Away {
                     return Err(WRONG_STATE);
                 }
                 known.phase = Phase::Accepted;
-                self.demand(user, CallRequest::Accept { conn: number });
+                self.demand(user, AtmRequest::Accept { conn: number });
             }
             AtmRequest::Release { conn, cause } => {
                 let (number, known) = self.conn(user, conn)?;
@@ -433,12 +436,14 @@ impl Away {
                 self.remove(number);
                 if told {
                     let conn = number;
-                    self.demand(user, CallRequest::Release { conn, cause });
+                    self.demand(user, AtmRequest::Release { conn, cause });
                 }
             }
             AtmRequest::Send { conn, sdu } => {
                 let (_, known) = self.conn(user, conn)?;
-                let vc = known.vc.ok_or(WRONG_STATE)?;
+                let (Phase::Connected, Some(vc)) = (known.phase, known.vc) else {
+                    return Err(WRONG_STATE);
+                };
                 may_send(&known.qos, &sdu)?;
                 self.outputs.push_back(Output::Send { vc, sdu });
             }
@@ -487,7 +492,7 @@ impl Away {
             return;
         };
         conn.phase = Phase::Calling;
-        let request = CallRequest::Connect {
+        let request = AtmRequest::Connect {
             conn: number,
             calling: conn.calling.unwrap_or(AtmAddress::ZERO),
             called: conn.called,
@@ -535,7 +540,8 @@ impl Away {
             parties: BTreeSet::new(),
         };
         self.insert(number, conn);
-        self.usable(number, vc, qos);
+        self.open(number, vc, qos);
+        self.usable(number, vc);
         Ok(())
     }
 
@@ -567,7 +573,7 @@ impl Away {
             return Err(Refused("too many parties"));
         }
         known.parties.insert(party);
-        let request = CallRequest::AddParty {
+        let request = AtmRequest::AddParty {
             conn: number,
             party,
             called,

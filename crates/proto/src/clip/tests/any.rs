@@ -169,7 +169,7 @@ impl Service {
         self.check();
     }
 
-    fn event(&mut self, event: AtmEvent<'_>) {
+    fn event(&mut self, event: AtmEvent<&[u8]>) {
         self.feed(Input::Atm(event));
     }
 

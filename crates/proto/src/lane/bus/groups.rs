@@ -129,7 +129,7 @@ impl Groups {
     }
 
     /// An event of the ATM service; false if it is not about these connections.
-    pub(super) fn handle(&mut self, event: &AtmEvent<'_>, now: Instant) -> bool {
+    pub(super) fn handle(&mut self, event: &AtmEvent<&[u8]>, now: Instant) -> bool {
         let conn = match *event {
             AtmEvent::Received { conn, .. }
             | AtmEvent::Connected { conn, .. }

@@ -71,7 +71,7 @@ pub enum Input<'a> {
     /// Release everything and stop.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// The LES says who is a member: fields of [`super::les::Output::Member`].
     Member {
         /// ATM address of the client.
@@ -314,7 +314,7 @@ impl Bus {
         self.selective -= usize::from(gone.is_some_and(|member| member.groups.is_some()));
     }
 
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Incoming {
                 conn, calling, sap, ..

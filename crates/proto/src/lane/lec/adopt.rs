@@ -309,7 +309,7 @@ pub(super) fn drain(control: &mut Control, say: &mut impl FnMut(FromLecd)) {
     use super::Output;
     while let Some(output) = control.out.pop_front() {
         let message = match output {
-            Output::Atm(request) => FromLecd::of(request),
+            Output::Atm(request) => Some(FromLecd::Atm(request)),
             Output::Associate { mac, atm, tlvs } => Some(FromLecd::Associate { mac, atm, tlvs }),
             Output::Dissociate { mac } => Some(FromLecd::Dissociate { mac }),
             Output::RemoteMoved { mac } => Some(FromLecd::RemoteMoved { mac }),

@@ -279,7 +279,7 @@ impl Control {
 
     // ---- connections ----
 
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Up => {
                 if self.timers.runs(Timer::Restart as usize) {

@@ -149,7 +149,7 @@ pub enum Input<'a> {
     /// Leave, and release everything.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// An Ethernet frame without FCS to send.
     Transmit(Vec<u8>),
     /// New TLVs of this client: it registers again and announces them with a targetless LE_ARP.

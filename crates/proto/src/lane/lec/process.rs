@@ -2,10 +2,10 @@
 
 use super::adopt::{Told, drain};
 use super::control::Control;
-use super::split::{CallEvent, ForLec, FromLecd, KnownConn, KnownEntry, Standing, ToLecd};
+use super::split::{ForLec, FromLecd, KnownConn, KnownEntry, Standing, ToLecd};
 use super::{Input, LecConfig};
-use crate::{AtmEvent, ConnId, Duration, Instant, Machine, Refused};
-use aerostat_wire::{MacAddr, Qos};
+use crate::{ConnId, Duration, Instant, Machine, Refused};
+use aerostat_wire::MacAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Most clients of a host.
@@ -95,30 +95,6 @@ impl Client {
             None => self.input(Input::Start, now),
         }
     }
-
-    fn call(&mut self, event: CallEvent, now: Instant) {
-        let event = match &event {
-            CallEvent::Up => AtmEvent::Up,
-            CallEvent::Incoming { conn, calling, sap } => AtmEvent::Incoming {
-                conn: *conn,
-                calling: *calling,
-                called: self.control.config.address,
-                sap: *sap,
-                qos: Qos::ubr(0), // Nobody looks.
-                multipoint: false,
-            },
-            CallEvent::Connected { conn, vc } => AtmEvent::Connected {
-                conn: *conn,
-                vc: *vc,
-            },
-            CallEvent::Released { conn, cause } => AtmEvent::Released {
-                conn: *conn,
-                cause: *cause,
-            },
-            CallEvent::Received { conn, sdu } => AtmEvent::Received { conn: *conn, sdu },
-        };
-        self.input(Input::Atm(event), now);
-    }
 }
 
 impl Lecd {
@@ -148,7 +124,7 @@ impl Lecd {
             ToLecd::Stop => self.stop(itf, false, now),
             ToLecd::Data(message) if client.runs => client.control.data_message(message, now),
             ToLecd::Data(_) => {}
-            ToLecd::Call(event) => client.call(event, now),
+            ToLecd::Atm(event) => client.input(Input::Atm(event.borrow()), now),
             ToLecd::SetTlvs(tlvs) => client.input(Input::SetTlvs(tlvs), now),
             ToLecd::SetRemote(macs) if client.runs => {
                 client.input(Input::SetRemote(macs), now);

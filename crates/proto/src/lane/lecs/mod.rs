@@ -78,7 +78,7 @@ pub enum Input<'a> {
     /// Release everything and stop.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
 }
 
 /// What comes out of a LECS.
@@ -192,7 +192,7 @@ impl Lecs {
         }
     }
 
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Incoming { conn, calling, .. } => {
                 let of_caller = |caller: &&Caller| same_host(caller.address, calling);

@@ -95,7 +95,7 @@ pub enum Input<'a> {
     /// Release everything and stop.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
 }
 
 /// What comes out of a LES.
@@ -329,7 +329,7 @@ impl Les {
         });
     }
 
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         if self.standby_event(&event, now) {
             return;
         }
@@ -562,7 +562,7 @@ impl Les {
 }
 
 /// The connection that an event is about; an id that no client has for the others.
-fn conn_of(event: &AtmEvent<'_>) -> ConnId {
+fn conn_of(event: &AtmEvent<&[u8]>) -> ConnId {
     match *event {
         AtmEvent::Received { conn, .. }
         | AtmEvent::Connected { conn, .. }

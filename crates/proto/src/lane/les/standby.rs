@@ -85,7 +85,7 @@ impl Les {
     }
 
     /// An event of the connection with the LECS; false if it is of another.
-    pub(super) fn standby_event(&mut self, event: &AtmEvent<'_>, now: Instant) -> bool {
+    pub(super) fn standby_event(&mut self, event: &AtmEvent<&[u8]>, now: Instant) -> bool {
         let Some(standby) = &mut self.standby else {
             return false;
         };

@@ -8,7 +8,7 @@ use aerostat_wire::{Qos, Sap, Vc};
 const CLIENT: ConnId = ConnId(ConnId::INCOMING);
 
 /// Gives the LES an event; connects what it calls, and gives its frames to the client.
-fn tell_les(les: &mut Les, event: AtmEvent<'_>) -> Vec<ControlFrame> {
+fn tell_les(les: &mut Les, event: AtmEvent<&[u8]>) -> Vec<ControlFrame> {
     les.handle_input(les::Input::Atm(event), Instant::ZERO)
         .unwrap();
     let mut frames = Vec::new();

@@ -431,7 +431,7 @@ proptest! {
         for (sdu, who, conn) in sdus {
             for base in [0, w.net.incoming_base(who)] {
                 let conn = ConnId(base + conn);
-                let event = AtmEvent::Received { conn, sdu: &sdu };
+                let event = AtmEvent::Received { conn, sdu: &sdu[..] };
                 w.with(who, |node, now| node.event(event, now));
             }
             w.run_for(Duration::from_millis(100));

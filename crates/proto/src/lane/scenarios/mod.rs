@@ -41,7 +41,7 @@ pub(super) enum Note {
 
 impl AtmUser for Node {
     type Note = Note;
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Lec(m) => m.handle_input(lec::Input::Atm(event), now),
             Self::Les(m) => m.handle_input(les::Input::Atm(event), now),

@@ -54,10 +54,12 @@ fn linux_client_at_our_servers() {
     };
     // LECS: the answer differs from the Linux LECS's in nothing but the address of the LES.
     lecs.handle_input(lecs::Input::Start, now).unwrap();
-    lecs.handle_input(lecs::Input::Atm(incoming.clone()), now)
-        .unwrap();
+    lecs.handle_input(lecs::Input::Atm(incoming), now).unwrap();
     let sdu = configure.encode();
-    let event = AtmEvent::Received { conn, sdu: &sdu };
+    let event = AtmEvent::Received {
+        conn,
+        sdu: &sdu[..],
+    };
     lecs.handle_input(lecs::Input::Atm(event), now).unwrap();
     let answers = crate::machine::settle(&mut lecs, now);
     let sent = answers.into_iter().find_map(|output| match output {
@@ -73,7 +75,10 @@ fn linux_client_at_our_servers() {
     les.handle_input(les::Input::Atm(incoming), now).unwrap();
     let mut play = |frame: &ControlFrame| {
         let sdu = frame.encode();
-        let event = AtmEvent::Received { conn, sdu: &sdu };
+        let event = AtmEvent::Received {
+            conn,
+            sdu: &sdu[..],
+        };
         les.handle_input(les::Input::Atm(event), now).unwrap();
         let mut sent = Vec::new();
         for output in crate::machine::settle(&mut les, now) {
@@ -182,7 +187,10 @@ fn our_client_at_linux_servers() {
                 lec.handle_input(lec::Input::Atm(event), now).unwrap();
             }
             if let Some((conn, sdu)) = answer {
-                let event = AtmEvent::Received { conn, sdu: &sdu };
+                let event = AtmEvent::Received {
+                    conn,
+                    sdu: &sdu[..],
+                };
                 lec.handle_input(lec::Input::Atm(event), now).unwrap();
             }
         }

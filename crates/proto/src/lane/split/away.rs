@@ -1,7 +1,7 @@
 //! The seat of a server whose process is another.
 
 use super::{FromServer, News, ServerConfig, ServerSnapshot, ToServer};
-use crate::split::{OwnedEvent, Role};
+use crate::split::Role;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,7 +19,7 @@ pub enum AwayInput<'a> {
     /// Stop in good order.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// Who is a member, for a BUS.
     Member {
         /// See [`crate::lane::bus::Input::Member`].
@@ -278,8 +278,8 @@ impl Away {
     }
 
     /// An event of the ATM service.
-    fn atm(&mut self, event: &AtmEvent<'_>) {
-        let known = match *event {
+    fn atm(&mut self, event: AtmEvent<&[u8]>) {
+        let known = match event {
             AtmEvent::Up | AtmEvent::Down => true,
             AtmEvent::Incoming { conn, .. } => {
                 let runs = self.runs();
@@ -301,7 +301,7 @@ impl Away {
             | AtmEvent::Received { conn, .. } => self.conns.contains(&conn),
         };
         if known && self.runs() {
-            let (server, event) = (self.server, OwnedEvent::from(event));
+            let (server, event) = (self.server, event.into_owned());
             self.say(ToServer::Atm { server, event });
         }
     }
@@ -326,7 +326,7 @@ impl Machine for Away {
                 self.close_all();
                 self.started = false;
             }
-            AwayInput::Atm(event) => self.atm(&event),
+            AwayInput::Atm(event) => self.atm(event),
             AwayInput::Member {
                 address,
                 lecid,

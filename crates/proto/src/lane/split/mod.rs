@@ -35,8 +35,8 @@ mod tests;
 
 use super::lecs::Elan;
 use super::{BusConfig, LecsConfig, LesConfig, bus, les};
-use crate::split::{OwnedEvent, Role};
-use crate::{AtmRequest, Duration, Trace};
+use crate::split::Role;
+use crate::{AtmEvent, AtmRequest, Duration, Trace};
 use aerostat_wire::{AtmAddress, MacAddr};
 pub use away::{Away, AwayInput, AwayOutput};
 pub use process::{Servers, ServersInput, ServersOutput};
@@ -121,7 +121,7 @@ pub enum ToServer {
         /// Which server.
         server: u16,
         /// The event.
-        event: OwnedEvent,
+        event: AtmEvent<Vec<u8>>,
     },
     /// Who is a member, to a BUS.
     Member {

@@ -101,7 +101,7 @@ impl Servers {
             ToServer::Atm { server, event } => (server, event),
         };
         if let Some(hosted) = self.all.get_mut(&server) {
-            hosted.server.atm(input.event(), now);
+            hosted.server.atm(input.borrow(), now);
         }
         self.drain(server, now);
     }
@@ -221,7 +221,7 @@ impl Server {
             Self::Bus(m) => m.handle_input(bus::Input::Stop, now),
         };
     }
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         let _ = match self {
             Self::Lecs(m) => m.handle_input(lecs::Input::Atm(event), now),
             Self::Les(m) => m.handle_input(les::Input::Atm(event), now),

@@ -39,7 +39,7 @@ fn data_is_told_apart_by_its_first_octets() {
         let data = matches!(
             message,
             ToServer::Atm {
-                event: OwnedEvent::Received { .. },
+                event: AtmEvent::Received { .. },
                 ..
             }
         );
@@ -99,7 +99,7 @@ impl Rig {
         self.process = None;
         self.tell(AwayInput::News(News::Gone))
     }
-    fn event(&mut self, event: AtmEvent<'_>) -> Vec<AwayOutput> {
+    fn event(&mut self, event: AtmEvent<&[u8]>) -> Vec<AwayOutput> {
         self.tell(AwayInput::Atm(event))
     }
     fn said(&mut self, message: FromServer) -> Vec<AwayOutput> {

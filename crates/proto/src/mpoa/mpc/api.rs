@@ -126,7 +126,7 @@ pub enum Input<'a> {
     /// Turns the client on, or off as `Stop` does.
     Enable(bool),
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// An Ethernet frame without FCS from the IP stack.
     Outbound {
         /// For this LANE interface.

@@ -10,7 +10,6 @@ use super::{Mpc, MpcConfig};
 use crate::mix::{STEP, mix};
 use crate::mpoa::messages::ToKernel;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
-use crate::split::{SocketEvent, SocketRequest};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Refused};
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, Sap};
@@ -157,7 +156,7 @@ impl Mpc {
         }
         match message {
             FromMpcd::Message(message) => self.hear_message(message, now),
-            FromMpcd::Socket(request) => self.hear_request(request, now),
+            FromMpcd::Atm(request) => self.hear_request(request, now),
             FromMpcd::Discover { itf, mac } => {
                 self.bus.out.push_back(Output::Discover { itf, mac });
             }
@@ -226,7 +225,7 @@ impl Mpc {
     }
 
     /// A request to the ATM service, as far as the daemon may make it.
-    fn hear_request(&mut self, request: SocketRequest, now: Instant) {
+    fn hear_request(&mut self, request: AtmRequest, now: Instant) {
         let Some(away) = &mut self.away else {
             return;
         };
@@ -238,30 +237,41 @@ impl Mpc {
         } = &self.config;
         let own = |address: &AtmAddress| address == control || address == data;
         let proper = match &request {
-            SocketRequest::Listen { address, .. } | SocketRequest::Unlisten { address } => {
-                own(address)
+            AtmRequest::Listen { address, sap, .. } | AtmRequest::Unlisten { address, sap } => {
+                own(address) && *sap == Sap::LLC
             }
-            SocketRequest::Connect { conn, calling, .. } => {
+            AtmRequest::Connect {
+                conn,
+                calling,
+                sap: Sap::LLC,
+                multipoint: false,
+                ..
+            } => {
                 let room = away.conns.len() < limits.control + limits.shortcuts;
                 room && own(calling) && conn.0 < ConnId::INCOMING && !away.conns.contains_key(conn)
             }
-            SocketRequest::Accept { conn } => away.conns.get(conn).is_some_and(|c| !c.opened),
-            SocketRequest::Release { conn, .. } | SocketRequest::Send { conn, .. } => {
+            AtmRequest::Accept { conn } => away.conns.get(conn).is_some_and(|c| !c.opened),
+            AtmRequest::Release { conn, .. } | AtmRequest::Send { conn, .. } => {
                 away.conns.contains_key(conn)
             }
+            // Point-to-multipoint is not for an MPOA client.
+            AtmRequest::Connect { .. }
+            | AtmRequest::OpenPermanent { .. }
+            | AtmRequest::AddParty { .. }
+            | AtmRequest::DropParty { .. } => false,
         };
         if !proper {
             self.bus.counters.daemon_refused += 1;
             return;
         }
         match &request {
-            SocketRequest::Listen { address, .. } => {
+            AtmRequest::Listen { address, .. } => {
                 away.listens.insert(*address);
             }
-            SocketRequest::Unlisten { address } => {
+            AtmRequest::Unlisten { address, .. } => {
                 away.listens.remove(address);
             }
-            SocketRequest::Connect {
+            AtmRequest::Connect {
                 conn,
                 calling,
                 called,
@@ -270,31 +280,28 @@ impl Mpc {
                 let made = Conn::new(calling == data, *called, true);
                 away.conns.insert(*conn, made);
             }
-            SocketRequest::Release { conn, cause } => {
+            AtmRequest::Release { conn, cause } => {
                 away.conns.remove(conn);
                 let (conn, cause) = (*conn, *cause);
                 let detach = ToKernel::Detach { conn, cause };
                 self.data.handle(detach, now, &mut self.bus);
             }
-            SocketRequest::Accept { .. } | SocketRequest::Send { .. } => {}
+            _ => {}
         }
-        self.bus.atm(request.into());
+        self.bus.atm(request);
     }
 
     /// An event of the ATM service.
-    pub(super) fn atm_away(&mut self, event: AtmEvent<'_>, now: Instant) {
+    pub(super) fn atm_away(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         let Some(away) = &mut self.away else {
             return;
         };
-        let event = match event {
+        match event {
             AtmEvent::Received { conn, sdu } if self.data.shortcuts.contains_key(&conn) => {
                 return self.data.received(conn, sdu, now, &mut self.bus);
             }
             AtmEvent::Received { conn, sdu } => match away.conns.get_mut(&conn) {
-                Some(c) if !c.shortcut => SocketEvent::Received {
-                    conn,
-                    sdu: sdu.to_vec(),
-                },
+                Some(c) if !c.shortcut => {}
                 Some(c) if c.waiting.len() < WAITING => {
                     return c.waiting.push_back(sdu.to_vec());
                 }
@@ -304,7 +311,6 @@ impl Mpc {
                 conn,
                 calling: Some(peer),
                 called,
-                qos,
                 multipoint: false,
                 ..
             } if away.running => {
@@ -316,13 +322,6 @@ impl Mpc {
                 }
                 let offered = Conn::new(called == self.config.data, peer, false);
                 away.conns.insert(conn, offered);
-                let calling = Some(peer);
-                SocketEvent::Incoming {
-                    conn,
-                    calling,
-                    called,
-                    qos,
-                }
             }
             AtmEvent::Incoming { conn, .. } => {
                 let cause = if away.running {
@@ -333,22 +332,19 @@ impl Mpc {
                 self.bus.atm(AtmRequest::Release { conn, cause });
                 return self.stray();
             }
-            AtmEvent::Connected { conn, vc } if away.conns.contains_key(&conn) => {
-                SocketEvent::Connected { conn, vc }
-            }
+            AtmEvent::Connected { conn, .. } if away.conns.contains_key(&conn) => {}
             AtmEvent::Released { conn, cause } if away.conns.remove(&conn).is_some() => {
                 // The daemon will say so too; packets need not wait for it.
                 let detach = ToKernel::Detach { conn, cause };
                 self.data.handle(detach, now, &mut self.bus);
-                SocketEvent::Released { conn, cause }
             }
             AtmEvent::Up | AtmEvent::Down => return,
             AtmEvent::Connected { .. }
             | AtmEvent::Released { .. }
             | AtmEvent::PartyAdded { .. }
             | AtmEvent::PartyGone { .. } => return self.stray(),
-        };
-        self.bus.mpcd(ToMpcd::Socket(event));
+        }
+        self.bus.mpcd(ToMpcd::Atm(event.into_owned()));
     }
 
     fn stray(&mut self) {

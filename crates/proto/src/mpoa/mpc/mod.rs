@@ -223,7 +223,7 @@ impl Mpc {
         }
     }
 
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         if self.away.is_some() {
             return self.atm_away(event, now);
         }

@@ -5,8 +5,7 @@ use super::api::{Bus, MpcCounters, Numbers, Output, RELOAD_PAUSE};
 use super::daemon::{Daemon, Elan, Ending};
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{ElanInfo, FromMpcd, ToMpcd};
-use crate::split::{SocketEvent, SocketRequest};
-use crate::{AtmEvent, Instant, Machine, Refused, Trace};
+use crate::{Instant, Machine, Refused, Trace};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -151,39 +150,12 @@ impl Mpcd {
                     daemon.handle(message, &mut self.numbers, now, &mut self.bus);
                 }
             }
-            ToMpcd::Socket(event) => self.socket(&event, now),
+            ToMpcd::Atm(event) => {
+                if let Some(daemon) = &mut self.daemon {
+                    daemon.atm(event.borrow(), &mut self.numbers, now, &mut self.bus);
+                }
+            }
         }
-    }
-
-    fn socket(&mut self, event: &SocketEvent, now: Instant) {
-        let Some(daemon) = &mut self.daemon else {
-            return;
-        };
-        let event = match event {
-            SocketEvent::Incoming {
-                conn,
-                calling,
-                called,
-                qos,
-            } => AtmEvent::Incoming {
-                conn: *conn,
-                calling: *calling,
-                called: *called,
-                sap: aerostat_wire::Sap::LLC,
-                qos: *qos,
-                multipoint: false,
-            },
-            SocketEvent::Connected { conn, vc } => AtmEvent::Connected {
-                conn: *conn,
-                vc: *vc,
-            },
-            SocketEvent::Released { conn, cause } => AtmEvent::Released {
-                conn: *conn,
-                cause: *cause,
-            },
-            SocketEvent::Received { conn, sdu } => AtmEvent::Received { conn: *conn, sdu },
-        };
-        daemon.atm(event, &mut self.numbers, now, &mut self.bus);
     }
 
     /// Says what there is to say; then ends a daemon that is done.
@@ -211,7 +183,7 @@ impl Mpcd {
     fn pass_on(&mut self) {
         while let Some(output) = self.bus.out.pop_front() {
             let message = match output {
-                Output::Atm(request) => SocketRequest::of(request).map(FromMpcd::Socket),
+                Output::Atm(request) => Some(FromMpcd::Atm(request)),
                 Output::Discover { itf, mac } => Some(FromMpcd::Discover { itf, mac }),
                 Output::Trace(trace) => Some(FromMpcd::Trace(trace)),
                 // These are the data plane's.

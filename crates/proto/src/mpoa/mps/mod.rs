@@ -149,7 +149,7 @@ pub enum Input<'a> {
     /// Release everything and forget all state.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// An interface's LAN Emulation client heard TLVs of a device.
     Associate {
         /// The interface.
@@ -414,7 +414,7 @@ impl Mps {
         }
     }
 
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Received { conn, sdu } => self.received(conn, sdu, now),
             AtmEvent::Connected { conn, vc } => {

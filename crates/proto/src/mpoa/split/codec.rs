@@ -154,11 +154,11 @@ split_choice!(ToMpcd {
     4 ElanDown { itf };
     5 Params(params);
     6 Message(message);
-    7 Socket(event);
+    7 Atm(event);
 });
 split_choice!(FromMpcd {
     1 Message(message);
-    2 Socket(request);
+    2 Atm(request);
     3 Discover { itf, mac };
     4 Trace(trace);
     5 Counted(counters);

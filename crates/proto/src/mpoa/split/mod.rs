@@ -23,8 +23,7 @@ mod tests;
 use crate::mpoa::messages::{ToDaemon, ToKernel};
 use crate::mpoa::mpc::{MpcConfig, MpcCounters};
 use crate::mpoa::params::MpcParams;
-use crate::split::{SocketEvent, SocketRequest};
-use crate::{Duration, Trace};
+use crate::{AtmEvent, AtmRequest, Duration, Trace};
 use aerostat_wire::{AtmAddress, MacAddr};
 
 /// An ELAN of which the host is a member.
@@ -67,7 +66,7 @@ pub enum ToMpcd {
     /// A message of the data plane.
     Message(ToDaemon),
     /// From the ATM service.
-    Socket(SocketEvent),
+    Atm(AtmEvent<Vec<u8>>),
 }
 
 /// From the daemon.
@@ -76,7 +75,7 @@ pub enum FromMpcd {
     /// A message for the data plane.
     Message(ToKernel),
     /// To the ATM service.
-    Socket(SocketRequest),
+    Atm(AtmRequest),
     /// LE_ARP may know who owns this address.
     Discover {
         /// The LANE interface.

@@ -81,7 +81,7 @@ fn long_texts_are_cut_and_the_largest_sdu_fits() {
     };
     assert_eq!(cut.text.len(), TEXT_MAX);
     let (conn, sdu) = (ConnId(1), vec![1; 65_535]);
-    let sent = FromMpcd::Socket(SocketRequest::Send { conn, sdu });
+    let sent = FromMpcd::Atm(AtmRequest::Send { conn, sdu });
     assert!(sent.encode().len() <= FRAME_MAX);
     assert_eq!(FromMpcd::decode(&sent.encode()), Ok(sent));
 }

@@ -155,7 +155,7 @@ pub enum Input<'a> {
     /// Purge the registration, release everything and stop.
     Stop,
     /// From the ATM service.
-    Atm(AtmEvent<'a>),
+    Atm(AtmEvent<&'a [u8]>),
     /// An IP packet that would go to the router.
     Send {
         /// Where it is for.
@@ -352,7 +352,7 @@ impl Nhc {
         self.out.push_back(Output::Trace(trace));
     }
 
-    fn atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Up if self.registered.is_none() => self.register(now),
             AtmEvent::Up | AtmEvent::Down => {}

@@ -88,12 +88,7 @@ impl Lec {
                 // It may have been wanted again meanwhile.
                 self.start_away(now);
             }
-            FromLecd::Listen { .. }
-            | FromLecd::Unlisten { .. }
-            | FromLecd::Connect { .. }
-            | FromLecd::Accept { .. }
-            | FromLecd::Release { .. }
-            | FromLecd::Send { .. } => self.hear_request(message, now),
+            FromLecd::Atm(request) => self.hear_request(request, now),
         }
     }
 
@@ -143,73 +138,65 @@ impl Lec {
     }
 
     /// A request to the ATM service, as far as the daemon may make it.
-    fn hear_request(&mut self, message: FromLecd, now: Instant) {
+    fn hear_request(&mut self, request: AtmRequest, now: Instant) {
         let Some(away) = &mut self.away else {
             return;
         };
         let own = self.control.config.address;
         let room = away.calls.len() < self.control.config.limits.vccs + SERVER_CALLS;
-        let request = match message {
-            FromLecd::Listen {
-                address,
-                sap,
-                max_sdu,
-            } if address == own => {
-                away.listens.insert((address, sap));
-                AtmRequest::Listen {
-                    address,
-                    sap,
-                    max_sdu,
-                }
-            }
-            FromLecd::Unlisten { address, sap } if away.listens.remove(&(address, sap)) => {
-                AtmRequest::Unlisten { address, sap }
-            }
-            FromLecd::Connect {
-                conn,
-                called,
-                sap,
-                max_sdu,
-            } if room && conn.0 < ConnId::INCOMING && !away.calls.contains_key(&conn) => {
-                away.last_conn = conn;
-                away.calls.insert(conn, Call::new(true, sap));
-                AtmRequest::Connect {
-                    conn,
-                    calling: own,
-                    called,
-                    sap,
-                    qos: Qos::ubr(max_sdu),
-                    multipoint: false,
-                }
-            }
-            // One that is gone, which it has not heard yet, is no mistake of its.
-            FromLecd::Accept { conn }
-            | FromLecd::Release { conn, .. }
-            | FromLecd::Send { conn, .. }
-                if !away.calls.contains_key(&conn) =>
+        let proper = match &request {
+            // The daemon may name a call that is gone and of which it has not heard yet.
+            AtmRequest::Accept { conn }
+            | AtmRequest::Release { conn, .. }
+            | AtmRequest::Send { conn, .. }
+                if !away.calls.contains_key(conn) =>
             {
                 return;
             }
-            FromLecd::Accept { conn } => match away.calls.get_mut(&conn) {
-                Some(call) if !call.outgoing && !call.accepted => {
-                    call.accepted = true;
-                    AtmRequest::Accept { conn }
+            AtmRequest::Listen { address, sap, .. } if *address == own => {
+                away.listens.insert((*address, *sap));
+                true
+            }
+            AtmRequest::Unlisten { address, sap } => away.listens.remove(&(*address, *sap)),
+            AtmRequest::Connect {
+                conn,
+                calling,
+                sap,
+                qos,
+                multipoint: false,
+                ..
+            } if *calling == own && *qos == Qos::ubr(qos.tx.max_sdu) => {
+                let fresh = conn.0 < ConnId::INCOMING && !away.calls.contains_key(conn);
+                if room && fresh {
+                    away.last_conn = *conn;
+                    away.calls.insert(*conn, Call::new(true, *sap));
                 }
-                _ => return self.refuse(),
+                room && fresh
+            }
+            AtmRequest::Accept { conn } => match away.calls.get_mut(conn) {
+                Some(call) if !call.outgoing => !core::mem::replace(&mut call.accepted, true),
+                _ => false,
             },
-            FromLecd::Release { conn, cause } => {
-                away.calls.remove(&conn);
+            AtmRequest::Release { conn, .. } => {
+                away.calls.remove(conn);
                 // Before a frame is sent on it.
-                self.data.handle(ToData::Close(conn), now);
-                AtmRequest::Release { conn, cause }
+                self.data.handle(ToData::Close(*conn), now);
+                true
             }
-            FromLecd::Send { conn, sdu }
-                if !sdu.is_empty() && away.calls.get(&conn).is_some_and(|call| call.up) =>
-            {
-                AtmRequest::Send { conn, sdu }
+            AtmRequest::Send { conn, sdu } => {
+                !sdu.is_empty() && away.calls.get(conn).is_some_and(|call| call.up)
             }
-            _ => return self.refuse(),
+            // Point-to-multipoint and permanent connections are not for a LANE client.
+            AtmRequest::Listen { .. }
+            | AtmRequest::Connect { .. }
+            | AtmRequest::OpenPermanent { .. }
+            | AtmRequest::AddParty { .. }
+            | AtmRequest::DropParty { .. } => false,
         };
-        self.out.push_back(Output::Atm(request));
+        if proper {
+            self.out.push_back(Output::Atm(request));
+        } else {
+            self.refuse();
+        }
     }
 }

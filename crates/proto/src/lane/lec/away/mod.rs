@@ -7,7 +7,7 @@
 mod hear;
 
 use super::control::Role;
-use super::split::{CallEvent, MACS, ToControl, ToData, ToLecd};
+use super::split::{MACS, ToControl, ToData, ToLecd};
 use super::{Control, Input, Lec, LecState, Output};
 use crate::mix::{STEP, mix};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Refused, Trace};
@@ -382,12 +382,12 @@ impl Lec {
 
     // ---- the ATM service ----
 
-    fn away_atm(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn away_atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         let Some(away) = &mut self.away else {
             return;
         };
-        let event = match event {
-            AtmEvent::Up => CallEvent::Up,
+        match event {
+            AtmEvent::Up => {}
             AtmEvent::Received { conn, sdu } => match away.calls.get_mut(&conn) {
                 Some(call) if call.sap != Sap::LANE_CONTROL => {
                     if call.waiting.len() < WAITING {
@@ -395,21 +395,16 @@ impl Lec {
                     }
                     return;
                 }
-                Some(_) => CallEvent::Received {
-                    conn,
-                    sdu: sdu.to_vec(),
-                },
+                Some(_) => {}
                 None => return,
             },
-            AtmEvent::Incoming {
-                conn, calling, sap, ..
-            } => {
+            AtmEvent::Incoming { conn, sap, .. } => {
                 let room = away.calls.len() < self.control.config.limits.vccs + SERVER_CALLS;
-                let event = CallEvent::Incoming { conn, calling, sap };
-                if room && (away.told || away.keep(ToLecd::Call(event.clone()))) {
+                let message = ToLecd::Atm(event.into_owned());
+                if room && (away.told || away.keep(message.clone())) {
                     away.calls.insert(conn, Call::new(false, sap));
                     if away.told {
-                        self.tell(ToLecd::Call(event));
+                        self.tell(message);
                     }
                 } else {
                     let refused = &mut self.control.counters.calls_refused;
@@ -420,11 +415,8 @@ impl Lec {
                 }
                 return;
             }
-            AtmEvent::Connected { conn, vc } => match away.calls.get_mut(&conn) {
-                Some(call) => {
-                    call.up = true;
-                    CallEvent::Connected { conn, vc }
-                }
+            AtmEvent::Connected { conn, .. } => match away.calls.get_mut(&conn) {
+                Some(call) => call.up = true,
                 None => return,
             },
             AtmEvent::Released { conn, cause } => {
@@ -434,11 +426,11 @@ impl Lec {
                 return self.away_released(conn, cause, now);
             }
             AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => return,
-        };
+        }
         if away.told {
-            self.tell(ToLecd::Call(event));
-        } else if !matches!(event, CallEvent::Up) {
-            away.keep(ToLecd::Call(event));
+            self.tell(ToLecd::Atm(event.into_owned()));
+        } else if !matches!(event, AtmEvent::Up) {
+            away.keep(ToLecd::Atm(event.into_owned()));
         }
     }
 
@@ -451,7 +443,7 @@ impl Lec {
             return;
         };
         if away.told {
-            return self.tell(ToLecd::Call(CallEvent::Released { conn, cause }));
+            return self.tell(ToLecd::Atm(AtmEvent::Released { conn, cause }));
         }
         if let Some(absence) = &mut away.absence {
             absence
@@ -467,12 +459,8 @@ impl Lec {
 /// The connection that a waiting message is about.
 const fn about(message: &ToLecd) -> Option<ConnId> {
     match message {
-        ToLecd::Call(
-            CallEvent::Incoming { conn, .. }
-            | CallEvent::Received { conn, .. }
-            | CallEvent::Connected { conn, .. },
-        )
-        | ToLecd::Data(ToControl::Control { conn, .. }) => Some(*conn),
+        ToLecd::Atm(event) => event.conn(),
+        ToLecd::Data(ToControl::Control { conn, .. }) => Some(*conn),
         _ => None,
     }
 }

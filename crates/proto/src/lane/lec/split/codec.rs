@@ -1,6 +1,6 @@
 //! Messages as octets: see [`crate::split::codec`].
 
-use super::{CallEvent, ForLec, FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
+use super::{ForLec, FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
 use super::{ToControl, ToData};
 use crate::lane::lec::{ArpStatus, ControlCounters, LecConfig, LecState};
 use crate::lane::{LecLimits, LecParams};
@@ -214,13 +214,6 @@ split_choice!(ToControl {
     7 Unwanted(mac);
     8 Use { mac, ago };
 });
-split_choice!(CallEvent {
-    1 Up;
-    2 Incoming { conn, calling, sap };
-    3 Connected { conn, vc };
-    4 Released { conn, cause };
-    5 Received { conn, sdu };
-});
 split_choice!(ToLecd {
     1 Start { config, transaction, conn };
     2 Conn(conn);
@@ -228,7 +221,7 @@ split_choice!(ToLecd {
     4 Go(standing);
     5 Stop;
     6 Data(message);
-    7 Call(event);
+    7 Atm(event);
     8 SetTlvs(tlvs);
     9 SetRemote(macs);
     10 TopologyChange(on);
@@ -237,12 +230,7 @@ split_choice!(ToLecd {
 });
 split_choice!(FromLecd {
     1 Data(message);
-    2 Listen { address, sap, max_sdu };
-    3 Unlisten { address, sap };
-    4 Connect { conn, called, sap, max_sdu };
-    5 Accept { conn };
-    6 Release { conn, cause };
-    7 Send { conn, sdu };
+    2 Atm(request);
     8 Associate { mac, atm, tlvs };
     9 Dissociate { mac };
     10 Resolved { mac, owner };

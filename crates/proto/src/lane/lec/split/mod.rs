@@ -49,9 +49,9 @@ pub use super::messages::{ToControl, ToData};
 
 use super::{ArpStatus, ControlCounters, LecConfig, LecState};
 use crate::lane::LecParams;
-use crate::{AtmRequest, Cause, ConnId, Duration, Trace};
+use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
-use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
+use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
 /// Most MAC addresses in one message.
 pub const MACS: usize = 8192;
@@ -147,43 +147,6 @@ pub struct KnownEntry {
     pub age: Duration,
 }
 
-/// What the ATM service tells the control part: what concerns it of [`AtmEvent`](crate::AtmEvent).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallEvent {
-    /// Signalling is up.
-    Up,
-    /// A call is offered.
-    Incoming {
-        /// The connection.
-        conn: ConnId,
-        /// The caller.
-        calling: Option<AtmAddress>,
-        /// What it carries.
-        sap: Sap,
-    },
-    /// The connection can be used.
-    Connected {
-        /// The connection.
-        conn: ConnId,
-        /// Its label.
-        vc: Vc,
-    },
-    /// The connection is gone.
-    Released {
-        /// The connection.
-        conn: ConnId,
-        /// Why.
-        cause: Cause,
-    },
-    /// An SDU on a connection with a server.
-    Received {
-        /// The connection.
-        conn: ConnId,
-        /// The SDU.
-        sdu: Vec<u8>,
-    },
-}
-
 /// To the daemon, for one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToLecd {
@@ -207,7 +170,7 @@ pub enum ToLecd {
     /// A message of the data plane.
     Data(ToControl),
     /// From the ATM service.
-    Call(CallEvent),
+    Atm(AtmEvent<Vec<u8>>),
     /// See [`Input::SetTlvs`](super::Input::SetTlvs).
     SetTlvs(Vec<Tlv>),
     /// See [`Input::SetRemote`](super::Input::SetRemote).
@@ -225,52 +188,8 @@ pub enum ToLecd {
 pub enum FromLecd {
     /// A message for the data plane.
     Data(ToData),
-    /// To the ATM service: see [`AtmRequest::Listen`].
-    Listen {
-        /// Own address.
-        address: AtmAddress,
-        /// What the caller must announce.
-        sap: Sap,
-        /// Largest SDU, octets.
-        max_sdu: u16,
-    },
-    /// See [`AtmRequest::Unlisten`].
-    Unlisten {
-        /// As in `Listen`.
-        address: AtmAddress,
-        /// As in `Listen`.
-        sap: Sap,
-    },
-    /// See [`AtmRequest::Connect`]; best effort, from the own address.
-    Connect {
-        /// Chosen by the daemon.
-        conn: ConnId,
-        /// The other end.
-        called: AtmAddress,
-        /// What the connection carries.
-        sap: Sap,
-        /// Largest SDU, octets.
-        max_sdu: u16,
-    },
-    /// See [`AtmRequest::Accept`].
-    Accept {
-        /// The connection.
-        conn: ConnId,
-    },
-    /// See [`AtmRequest::Release`].
-    Release {
-        /// The connection.
-        conn: ConnId,
-        /// Why.
-        cause: Cause,
-    },
-    /// See [`AtmRequest::Send`].
-    Send {
-        /// The connection.
-        conn: ConnId,
-        /// The SDU.
-        sdu: Vec<u8>,
-    },
+    /// To the ATM service.
+    Atm(AtmRequest),
     /// See [`Output::Associate`](super::Output::Associate).
     Associate {
         /// The MAC address.
@@ -331,43 +250,4 @@ pub enum FromLecd {
         /// Its process ends.
         exits: bool,
     },
-}
-
-impl FromLecd {
-    /// The message that asks for this; `None` if it is nothing that a LANE client asks for.
-    #[must_use]
-    pub fn of(request: AtmRequest) -> Option<Self> {
-        Some(match request {
-            AtmRequest::Listen {
-                address,
-                sap,
-                max_sdu,
-            } => Self::Listen {
-                address,
-                sap,
-                max_sdu,
-            },
-            AtmRequest::Unlisten { address, sap } => Self::Unlisten { address, sap },
-            AtmRequest::Connect {
-                conn,
-                called,
-                sap,
-                qos,
-                multipoint: false,
-                ..
-            } => Self::Connect {
-                conn,
-                called,
-                sap,
-                max_sdu: qos.tx.max_sdu,
-            },
-            AtmRequest::Accept { conn } => Self::Accept { conn },
-            AtmRequest::Release { conn, cause } => Self::Release { conn, cause },
-            AtmRequest::Send { conn, sdu } => Self::Send { conn, sdu },
-            AtmRequest::Connect { .. }
-            | AtmRequest::OpenPermanent { .. }
-            | AtmRequest::AddParty { .. }
-            | AtmRequest::DropParty { .. } => return None,
-        })
-    }
 }

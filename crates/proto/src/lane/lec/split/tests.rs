@@ -61,7 +61,7 @@ fn one_form_for_ever() {
 #[test]
 fn the_largest_sdu_fits_and_so_do_as_many_macs_as_are_told() {
     let (conn, sdu) = (ConnId(1), vec![1; 65_535]);
-    let largest = FromLecd::Send { conn, sdu };
+    let largest = FromLecd::Atm(AtmRequest::Send { conn, sdu });
     let (itf, message) = (1, largest);
     assert!(ForLec { itf, message }.encode().len() <= FRAME_MAX);
     let message = ToLecd::SetRemote(vec![MacAddr::BROADCAST; MACS]);
@@ -82,14 +82,4 @@ fn every_name_that_the_control_part_uses_is_known() {
     let (count, strangers) = names::strangers(&sources, "lane.");
     assert!(strangers.is_empty(), "{strangers:?}");
     assert!(count > 10, "{count}");
-}
-
-/// Point-to-multipoint is the servers' business.
-#[test]
-fn requests_become_messages_and_others_none() {
-    let conn = ConnId(1);
-    let accept = AtmRequest::Accept { conn };
-    assert_eq!(FromLecd::of(accept), Some(FromLecd::Accept { conn }));
-    let party = crate::PartyId(1);
-    assert_eq!(FromLecd::of(AtmRequest::DropParty { conn, party }), None);
 }

@@ -17,33 +17,39 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     let (zero, control) = (Duration::ZERO, ConnId(2));
     assert_eq!(shown.connections[0].role, "control direct");
     let second = Duration::from_secs(1);
+    let own = lec_config(0).address;
+    let connect = |conn, calling, called| {
+        FromLecd::Atm(AtmRequest::Connect {
+            conn,
+            calling,
+            called: address(called),
+            sap,
+            qos: Qos::ubr(1500),
+            multipoint: false,
+        })
+    };
     let lies = [
-        FromLecd::Listen {
+        FromLecd::Atm(AtmRequest::Listen {
             address: address(9),
             sap,
             max_sdu: 1500,
-        },
-        FromLecd::Unlisten {
+        }),
+        FromLecd::Atm(AtmRequest::Unlisten {
             address: address(9),
             sap,
-        },
-        FromLecd::Connect {
+        }),
+        connect(control, own, 2),
+        connect(ConnId(ConnId::INCOMING + 500), own, 2),
+        connect(ConnId(500), address(9), 2),
+        FromLecd::Atm(AtmRequest::DropParty {
             conn: control,
-            called: address(2),
-            sap,
-            max_sdu: 1500,
-        },
-        FromLecd::Connect {
-            conn: ConnId(ConnId::INCOMING + 500),
-            called: address(2),
-            sap,
-            max_sdu: 1500,
-        },
-        FromLecd::Accept { conn: control },
-        FromLecd::Send {
+            party: crate::PartyId(1),
+        }),
+        FromLecd::Atm(AtmRequest::Accept { conn: control }),
+        FromLecd::Atm(AtmRequest::Send {
             conn: control,
             sdu: Vec::new(),
-        },
+        }),
         FromLecd::Data(ToData::Bus(Some(control))),
         FromLecd::Data(ToData::Open {
             conn: control,
@@ -100,12 +106,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         with(&mut w, LEC0, |m, now| {
             for n in batch * 1000..(batch + 1) * 1000 {
                 let conn = ConnId(10_000 + n);
-                let request = FromLecd::Connect {
-                    conn,
-                    called: address(0x70),
-                    sap,
-                    max_sdu: 1500,
-                };
+                let request = connect(conn, own, 0x70);
                 let before = m.out.len();
                 m.input(lec::Input::Lecd(request), now);
                 calls += m.out.len() - before;
@@ -142,9 +143,9 @@ fn a_daemon_that_lies_harms_its_own_client_alone() {
             match &mut lie {
                 FromLecd::Data(ToData::Open { conn, .. } | ToData::Bus(Some(conn)))
                 | FromLecd::Data(ToData::Close(conn) | ToData::Switch { to: conn, .. })
-                | FromLecd::Release { conn, .. }
-                | FromLecd::Send { conn, .. }
-                | FromLecd::Accept { conn }
+                | FromLecd::Atm(AtmRequest::Release { conn, .. })
+                | FromLecd::Atm(AtmRequest::Send { conn, .. })
+                | FromLecd::Atm(AtmRequest::Accept { conn })
                 | FromLecd::ConnGone(conn) => *conn = known,
                 FromLecd::Conn(row) => row.conn = known,
                 FromLecd::Ended { exits } => *exits = false,

@@ -3,12 +3,13 @@
 mod lies;
 
 use super::*;
+use crate::AtmRequest;
 use crate::lane::lec::split::{ForLec, FromLecd, ToLecd};
 use crate::lane::lec::{GRACE, LecState, Lecd, LecdInput, LecdOutput};
 use crate::split::Random;
 use crate::split::codec::Message as _;
-use aerostat_wire::Sap;
 use aerostat_wire::lane::Tlv;
+use aerostat_wire::{Qos, Sap};
 use std::collections::{BTreeSet, VecDeque};
 
 /// A client and its daemon's process. Their socket takes `delay`.
@@ -145,7 +146,7 @@ enum User {
 
 impl AtmUser for User {
     type Note = Note;
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Server(node) => node.event(event, now),
             Self::Split(m) => m.input(lec::Input::Atm(event), now),

@@ -76,7 +76,7 @@ impl Bench {
             "a deadline that is over"
         );
     }
-    fn event(&mut self, event: AtmEvent<'_>) {
+    fn event(&mut self, event: AtmEvent<&[u8]>) {
         self.node.event(event, self.now);
         self.drain();
     }

@@ -187,7 +187,7 @@ impl Daemon {
     /// An event of the ATM service that is no data on an attached shortcut.
     pub(in crate::mpoa::mpc) fn atm(
         &mut self,
-        event: AtmEvent<'_>,
+        event: AtmEvent<&[u8]>,
         numbers: &mut Numbers,
         now: Instant,
         bus: &mut Bus,

@@ -234,7 +234,7 @@ impl Rig {
         self.mpc.handle_input(input, self.now).expect("accepted");
         settle(&mut self.mpc, self.now)
     }
-    fn atm(&mut self, event: AtmEvent<'_>) -> Vec<Output> {
+    fn atm(&mut self, event: AtmEvent<&[u8]>) -> Vec<Output> {
         self.input(Input::Atm(event))
     }
     fn associate(&mut self, mac: MacAddr, tlvs: Vec<Tlv>) -> Vec<Output> {

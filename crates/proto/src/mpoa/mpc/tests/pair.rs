@@ -36,7 +36,7 @@ enum Note {
 
 impl AtmUser for User {
     type Note = Note;
-    fn event(&mut self, event: AtmEvent<'_>, now: Instant) {
+    fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Host(mpc) => mpc
                 .handle_input(Input::Atm(event), now)

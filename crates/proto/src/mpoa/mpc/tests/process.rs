@@ -3,7 +3,6 @@
 use super::*;
 use crate::Cause;
 use crate::mpoa::messages::ToKernel;
-use crate::split::SocketRequest;
 use aerostat_wire::mpoa::op;
 
 fn split() -> Rig {
@@ -128,29 +127,42 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     let mut rig = split();
     let (control, data) = rig.shortcut();
     let (stranger, conn) = (address(0x77, 0x50), ConnId(77));
-    let qos = Qos::ubr(1500);
-    let connect = |conn, calling| SocketRequest::Connect {
+    let (qos, sap) = (Qos::ubr(1500), Sap::LLC);
+    let connect = |conn, calling| AtmRequest::Connect {
         conn,
         calling,
         called: PEER,
+        sap,
         qos,
+        multipoint: false,
     };
     for request in [
-        SocketRequest::Listen {
+        AtmRequest::Listen {
             address: stranger,
+            sap,
             max_sdu: 1500,
+        },
+        AtmRequest::Listen {
+            address: CONTROL,
+            sap: Sap::LANE_CONTROL,
+            max_sdu: 1500,
+        },
+        AtmRequest::OpenPermanent {
+            conn,
+            vc: Vc::new(0, 500),
+            qos,
         },
         connect(conn, stranger),
         connect(control, CONTROL),
         connect(ConnId(ConnId::INCOMING), CONTROL),
-        SocketRequest::Accept { conn: data },
-        SocketRequest::Send { conn, sdu: vec![1] },
-        SocketRequest::Release {
+        AtmRequest::Accept { conn: data },
+        AtmRequest::Send { conn, sdu: vec![1] },
+        AtmRequest::Release {
             conn,
             cause: Cause::NORMAL,
         },
     ] {
-        assert!(rig.lie(FromMpcd::Socket(request)).is_empty());
+        assert!(rig.lie(FromMpcd::Atm(request)).is_empty());
     }
     let attach = |conn, peer| ToKernel::Attach {
         conn,
@@ -178,9 +190,9 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     let limits = MpcLimits::default();
     for n in 0..limits.control + limits.shortcuts - 2 {
         let conn = ConnId(1000 + n as u32);
-        rig.input(Input::Mpcd(FromMpcd::Socket(connect(conn, CONTROL))));
+        rig.input(Input::Mpcd(FromMpcd::Atm(connect(conn, CONTROL))));
     }
-    rig.lie(FromMpcd::Socket(connect(ConnId(999), CONTROL)));
+    rig.lie(FromMpcd::Atm(connect(ConnId(999), CONTROL)));
     // One that is gone says nothing any more.
     rig.input(Input::KillDaemon);
     rig.lie(FromMpcd::Message(ToKernel::CleanUpAndExit));

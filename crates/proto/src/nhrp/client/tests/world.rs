@@ -371,7 +371,13 @@ impl World {
 
     fn happen(&mut self, event: Event) {
         let ((who, conn), event) = match &event {
-            Event::Sdu(end, sdu) => (*end, AtmEvent::Received { conn: end.1, sdu }),
+            Event::Sdu(end, sdu) => (
+                *end,
+                AtmEvent::Received {
+                    conn: end.1,
+                    sdu: &sdu[..],
+                },
+            ),
             Event::Connected(end) => {
                 let vc = Vc::new(0, 100);
                 (*end, AtmEvent::Connected { conn: end.1, vc })
