@@ -1,11 +1,11 @@
-//! What `inspect ilmi` shows, the same for ports of switches and for hosts.
+//! The tables of `inspect ilmi`, which are the same for ports of switches and for hosts.
 
 use aerostat_proto::ilmi::Snapshot;
 use aerostat_proto::uni::Version;
 
 use crate::inspect::{Table, text};
 
-/// The other sides and the addresses of these ends: number, name, and what is to be seen there.
+/// The peers of these interfaces, and their addresses. Each item is number, name and snapshot.
 pub(crate) fn tables<'a>(ends: impl Iterator<Item = (usize, &'a str, Snapshot)>) -> Vec<Table> {
     let columns = &[
         "port", "name", "state", "peer", "device", "uni", "prefixes", "sent", "received", "lost",

@@ -1,6 +1,7 @@
 //! State for people and programs: every protocol's snapshot as a table of named columns.
 //!
-//! One shape for all of `inspect`: a terminal shows it as a table, JSON as objects with the column names as keys.
+//! All tables of `inspect` have one form: a terminal shows them as tables, JSON as objects with the column names as
+//! keys.
 
 use core::fmt;
 
@@ -9,9 +10,9 @@ use core::fmt;
 pub enum Value {
     /// Text, also addresses and states.
     Text(String),
-    /// A count, or an amount in the unit that the column's name says.
+    /// A count, or an amount in the unit that the column's name gives.
     Number(u64),
-    /// Nothing to show.
+    /// No value.
     None,
 }
 
@@ -64,7 +65,7 @@ pub fn text(value: impl fmt::Display) -> Value {
 /// Rows under named columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What the rows are: `ingress cache`, `counters`, …
+    /// The kind of the rows: `ingress cache`, `counters`, …
     pub title: &'static str,
     /// Column names, stable, lower case with underscores; units as suffix.
     pub columns: &'static [&'static str],
@@ -85,12 +86,12 @@ impl Table {
     /// Adds a row.
     ///
     /// # Panics
-    /// If it has not one value per column.
+    /// If the number of values differs from the number of columns.
     pub fn row(&mut self, row: Vec<Value>) {
         assert_eq!(row.len(), self.columns.len(), "table {}", self.title);
         self.rows.push(row);
     }
-    /// A two-column table of counters; those at zero are left out.
+    /// A two-column table of counters; counters at zero are left out.
     #[must_use]
     pub fn counters(title: &'static str, counters: &[(&str, u64)]) -> Self {
         let mut table = Self::new(title, &["counter", "value"]);

@@ -1,27 +1,28 @@
-//! One signalling interface as a whole: call states over SSCF over SSCOP, and when it may be used.
+//! One signalling interface: call states over SSCF over SSCOP, and whether the interface can be used.
 //!
-//! **Purpose.** Joins [`Saal`] and [`Uni`] and keeps the link between them up. Both a host's signalling
-//! manager and every port of a switch own one.
+//! **Purpose.** Joins [`Saal`] and [`Uni`] and keeps the link between them up. A host's signalling manager owns one
+//! interface; a switch has one per port.
 //!
-//! **Objects and owners.** An [`Interface`] owns its Saal and its Uni. The owner feeds it the SDUs of
-//! VPI 0 VCI 5 and carries [`Output::Lower`] back there.
+//! **Objects and owners.** An [`Interface`] owns its Saal and its Uni. The owner passes it the SDUs of VPI 0 VCI 5 and
+//! sends the SDUs of [`Output::Lower`] there.
 //!
-//! **States.** Down; restarting (the link is up, RESTART is sent and not yet answered); ready. A link that
-//! comes up while there are no calls here is restarted first, as Q.2931 §5.5.1 foresees for start-up, so
-//! that the peer forgets the calls of an earlier life of this end. As both ends do so and the link keeps
-//! the order, an end that has its answer also has the peer's RESTART behind it: calls made from then on
-//! are not cleared by it. [`Indication::Up`] is passed on only then.
+//! **States.** Down; restarting (the link is up, RESTART has been sent but not answered); ready. When the link comes up
+//! and there are no calls here, RESTART is sent first, as Q.2931 §5.5.1 foresees for start-up: the peer then forgets
+//! calls from before a restart of this end. Both ends do so, and the link preserves order. So an end that has its
+//! answer has also handled the peer's RESTART, which cannot clear calls that are made later. Only then is
+//! [`Indication::Up`] passed on.
 //!
-//! **A dead line** ends all calls at once, with cause 27 (destination out of order), as management reports it. T309 is for a
-//! signalling link that is lost while the line is alive: then data still pass, and active calls wait for the link for 10 s. Source:
-//! Q.2931 §5.6.10, which starts T309 at the loss of the signalling link and leaves the failure of the line to management.
+//! **A dead line** ends all calls at once, with cause 27 (destination out of order), because management reports it.
+//! T309 is for a signalling link that is lost while the line is up: data still pass, and active calls wait for the link
+//! for 10 s. Source: Q.2931 §5.6.10, which starts T309 at the loss of the signalling link and leaves the failure of the
+//! line to management.
 //!
-//! **Timers.** [`Params::restart_wait`] ends the wait for an answer to RESTART (a peer may not know it);
-//! [`Params::reestablish`] is the pause before a lost or refused link is asked for again, for ever.
+//! **Timers.** [`Params::restart_wait`] limits the wait for an answer to RESTART (a peer may not support RESTART).
+//! [`Params::reestablish`] is the pause before a lost or refused link is requested again, without a limit on attempts.
 //!
-//! **Standards.** The joint between ITU-T Q.2130 and Q.2931 §5.
+//! **Standards.** The boundary between ITU-T Q.2130 and Q.2931 §5.
 //!
-//! **Not implemented.** Unassured data (AAL-UNITDATA) is dropped: UNI signalling has no use for it.
+//! **Not implemented.** Unassured data (AAL-UNITDATA) are dropped, because UNI signalling does not use them.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -36,11 +37,11 @@ use aerostat_proto::{Duration, Instant, Machine, Refused, TimerTable, Trace};
 pub struct Params {
     /// Call control: side, version, timers, limits.
     pub uni: uni::Params,
-    /// The link.
+    /// Parameters of the SSCOP link.
     pub sscop: sscop::Params,
-    /// Longest wait for the answer to RESTART before the interface is used all the same.
+    /// Longest wait for the answer to RESTART; after that the interface is used without an answer.
     pub restart_wait: Duration,
-    /// Pause before a lost link is asked for again.
+    /// Pause before a lost link is requested again.
     pub reestablish: Duration,
 }
 
@@ -52,7 +53,7 @@ impl Params {
             uni: uni::Params::new(side, version),
             sscop: sscop::Params {
                 mode: mode_of(version),
-                // After a loss each active call is asked for at once, and may be released at once.
+                // After a loss every active call causes a STATUS ENQUIRY at once, and may be released at once.
                 max_queue: 8192,
                 ..sscop::Params::UNI
             },
@@ -60,16 +61,17 @@ impl Params {
             reestablish: Duration::from_secs(1),
         }
     }
-    /// The same for the `n`th life of a node: a peer that survived tells its BGN from the earlier ones.
+    /// The same parameters for the `n`th start of a node, so that a peer that kept running can tell the new BGN from
+    /// earlier ones.
     #[must_use]
     pub fn incarnation(mut self, n: u8) -> Self {
-        // An odd stride visits all 256 values before it repeats one.
+        // The stride is odd, so all 256 values occur before one is repeated.
         self.sscop.initial_sq = n.wrapping_mul(37);
         self
     }
 }
 
-/// The SSCOP of a version of the UNI.
+/// The SSCOP mode of a version of the UNI.
 pub(crate) const fn mode_of(version: uni::Version) -> sscop::Mode {
     match version {
         uni::Version::Uni30 => sscop::Mode::Qsaal1,
@@ -77,21 +79,21 @@ pub(crate) const fn mode_of(version: uni::Version) -> sscop::Mode {
     }
 }
 
-/// Whether the interface can be used.
+/// State of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// No link.
     Down,
     /// Link up, RESTART not answered yet.
     Restarting,
-    /// In use.
+    /// The interface can be used.
     Ready,
 }
 
-/// What goes into [`Interface`].
+/// Inputs of [`Interface`].
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Bring the link up and keep it up.
+    /// Establish the link and keep it up.
     Start,
     /// The line is dead (no signal): do not wait for timers.
     LinkDown,
@@ -99,20 +101,20 @@ pub enum Input<'a> {
     Lower(&'a [u8]),
     /// A primitive for call control.
     Request(uni::Request),
-    /// The version to speak from now on. Another one than before ends all calls, and the link starts over.
+    /// Sets the version. If it differs from the current one, all calls end and the link is established again.
     Version(uni::Version),
-    /// The side to play from now on; the same goes for it.
+    /// Sets the side of the interface, with the same consequences.
     Side(uni::Side),
 }
 
-/// What comes out of [`Interface`].
+/// Outputs of [`Interface`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// One SDU for VPI 0 VCI 5.
     Lower(Vec<u8>),
-    /// From call control; `Up` and `Down` as the essay says.
+    /// An indication of call control. `Up` and `Down` are passed on as described under States.
     Indication(Indication),
-    /// For the story.
+    /// A trace event.
     Trace(Trace),
 }
 
@@ -152,22 +154,22 @@ impl Interface {
             lost: 0,
         }
     }
-    /// Whether it can be used.
+    /// State of the interface.
     #[must_use]
     pub const fn phase(&self) -> Phase {
         self.phase
     }
-    /// Calls that exist, in any state.
+    /// Number of calls in any state.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.calls.len()
     }
-    /// The link, for counters and display.
+    /// The SAAL of the link, for counters and display.
     #[must_use]
     pub const fn saal(&self) -> &Saal {
         &self.saal
     }
-    /// The link as rows of `inspect saal`: one for its state, then one for each error code that was met.
+    /// The link as rows of `inspect saal`: one row for its state, and one row for each error code that has occurred.
     pub(crate) fn saal_rows(&self, port: &str, link: &mut Table, errors: &mut Table) {
         let counters = self.saal.counters();
         link.row(vec![
@@ -207,7 +209,7 @@ impl Interface {
             Table::new("error codes", codes),
         )
     }
-    /// The version that it speaks.
+    /// The version of the interface.
     #[must_use]
     pub const fn version(&self) -> uni::Version {
         self.params.uni.version
@@ -217,20 +219,20 @@ impl Interface {
     pub const fn uni(&self) -> &Uni {
         &self.uni
     }
-    /// Messages that call control sent while the link could not take them.
+    /// Messages of call control that were lost because the link was down.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
     fn establish(&mut self, now: Instant) {
-        // Refused in no state of SSCF.
+        // SSCF accepts this request in every state.
         let _ = self
             .saal
             .handle_input(saal::Input::Upper(saal::Request::Establish), now);
     }
 
-    /// Feeds call control; peers' messages and link events are never refused.
+    /// Passes an input to call control. Messages of peers and link events are never refused.
     fn tell_uni(&mut self, input: uni::Input<'_>, now: Instant) {
         let done = self.uni.handle_input(input, now);
         debug_assert!(done.is_ok(), "only requests are refused");
@@ -246,7 +248,7 @@ impl Interface {
         Ok(())
     }
 
-    /// Moves output between the two machines until both are quiet.
+    /// Moves outputs between the two machines until neither has more.
     fn drain(&mut self, now: Instant) {
         loop {
             if let Some(output) = self.saal.poll_output() {
@@ -297,7 +299,7 @@ impl Interface {
                     self.lost += 1;
                 }
             }
-            // The pause of a refused link is kept, so that two ends cannot ask and refuse in a tight loop.
+            // The pause after a refusal is kept, so that two ends cannot request and refuse in a tight loop.
             uni::Output::SaalEstablish => {
                 if self.started
                     && self.saal.state() == saal::State::Released
@@ -367,7 +369,7 @@ impl Interface {
     fn link_down(&mut self, now: Instant) {
         self.started = false;
         self.timers.stop_all();
-        // A peer that saw no failure must tell the next BGN from the last one.
+        // A peer that saw no failure must be able to tell the next BGN from the last one.
         self.params.sscop.initial_sq = self.saal.connection_sq();
         self.saal = Saal::in_place_of(&self.saal, self.params.sscop);
         self.tell_uni(uni::Input::SaalDown, now);
@@ -394,12 +396,12 @@ impl Interface {
         self.start_over(trace, now, |params| params.uni.side = side);
     }
 
-    /// Ends everything and begins anew with other parameters.
+    /// Ends all calls and restarts with other parameters.
     fn start_over(&mut self, why: Trace, now: Instant, change: impl FnOnce(&mut Params)) {
         let started = self.started;
         self.link_down(now);
         self.drain(now);
-        // Calls that would outlive a fault of the link do not outlive this.
+        // Calls that survive a loss of the link do not survive this restart.
         for call in core::mem::take(&mut self.calls) {
             let cause = aerostat_proto::Cause::TEMPORARY.into();
             let released = Indication::Released { call, cause };
@@ -434,7 +436,7 @@ impl Machine for Interface {
                 self.tell_uni(uni::Input::LineDown, now);
                 Ok(())
             }
-            // Not started, or the line is dead: there is nobody here.
+            // The interface was not started, or the line is dead: the SDU is ignored.
             Input::Lower(_) if !self.started => Ok(()),
             Input::Lower(sdu) => self.saal.handle_input(saal::Input::Lower(sdu), now),
             Input::Request(request) => self.request(request, now),
@@ -496,7 +498,7 @@ mod tests {
         now: Instant,
         cut: bool,
         sent: usize,
-        /// Every n-th SDU is lost; 0 for none.
+        /// Every n-th SDU is lost; 0 means that no SDU is lost.
         lose_every: usize,
     }
 
@@ -647,8 +649,8 @@ mod tests {
         assert!(pair.sent - before < 100);
     }
 
-    /// The line of one end fails and is back before the other end misses it: the other end is told all the same,
-    /// as nothing of the old connection holds.
+    /// The line of one end fails and recovers before the other end misses it. The other end is told all the same,
+    /// because no call of the old connection exists any more.
     #[test]
     fn a_short_failure_at_one_end_is_noticed_by_the_other() {
         let mut pair = Pair::new();

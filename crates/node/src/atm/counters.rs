@@ -1,4 +1,4 @@
-//! What is counted about cells, and why they are dropped.
+//! Counters of cells, and the reasons for dropping cells.
 
 use core::fmt;
 
@@ -7,11 +7,11 @@ use core::fmt;
 pub enum DropReason {
     /// The queue of the VC, or the buffer of the port, was full.
     Overflow,
-    /// Early packet discard: a whole frame, because the queue was long when it began.
+    /// Early packet discard: a whole frame was dropped, because the queue was long when the frame began.
     EarlyDiscard,
     /// Partial packet discard: the rest of a frame that had lost a cell.
     PartialDiscard,
-    /// CLP 1 above the threshold.
+    /// The queue was above the threshold for cells with CLP 1.
     LowPriority,
     /// The cell did not conform to the traffic contract.
     Policed,
@@ -21,7 +21,7 @@ pub enum DropReason {
     Closed,
     /// The link is down.
     LinkDown,
-    /// The label is for the node itself, which does not use it.
+    /// The label is for the node itself, and the node does not use it.
     NotForUs,
 }
 
@@ -38,7 +38,7 @@ impl DropReason {
         Self::LinkDown,
         Self::NotForUs,
     ];
-    /// A few words for people and captures.
+    /// The reason in a few words, for people and captures.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

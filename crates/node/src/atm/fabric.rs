@@ -1,9 +1,9 @@
-//! The cells' way through a switch: look the label up, police, copy to the leaves, queue.
+//! The path of cells through a switch: find the connection, police, copy to the leaves, queue.
 //!
-//! A connection is one direction, from one (port, VC) to one or more leaves; a call both ways is two of
-//! them. A path connection switches a whole VPI and keeps the VCIs. Labels that end at the switch itself
-//! (signalling, ILMI) are *local*: their cells come out for the control plane. Loopback cells of the F5
-//! segment flow end at the port, which answers for the switch; end-to-end OAM passes like user cells.
+//! A connection is one direction, from one (port, VC) to one or more leaves; a bidirectional call has two connections.
+//! A path connection switches a whole VPI and keeps the VCIs. Labels that end at the switch itself (signalling, ILMI)
+//! are *local*: their cells go to the control plane. Loopback cells of the F5 segment flow end at the port, which
+//! answers for the switch; end-to-end OAM passes like user cells.
 //!
 //! Source of the rules: I.361, I.610 §10.2.3, Traffic Management 4.0 §4 and §5. Not implemented: AIS and RDI
 //! generation on link failure, performance management, ABR feedback.
@@ -32,7 +32,7 @@ pub struct PortVc {
 }
 
 impl PortVc {
-    /// From its parts.
+    /// A label from its parts.
     #[must_use]
     pub const fn new(port: u16, vc: Vc) -> Self {
         Self { port, vc }
@@ -46,29 +46,29 @@ impl fmt::Display for PortVc {
     }
 }
 
-/// What a control plane asks of the fabric.
+/// A request of the control plane to the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricOp {
     /// Open one direction of a connection; leaves may be added.
     Connect {
-        /// Where its cells come from.
+        /// Source of the cells.
         from: PortVc,
-        /// Where they go.
+        /// Destination of the cells.
         to: PortVc,
         /// The contract of this direction.
         traffic: TrafficParams,
-        /// Police the contract (CBR and VBR only).
+        /// True to police the contract (CBR and VBR only).
         police: bool,
     },
-    /// Open one direction of a path connection; the VCIs of both labels mean nothing.
+    /// Open one direction of a path connection; the VCIs of both labels have no meaning.
     ConnectPath {
-        /// Where its cells come from.
+        /// Source of the cells.
         from: PortVc,
-        /// Where they go.
+        /// Destination of the cells.
         to: PortVc,
         /// The contract of this direction.
         traffic: TrafficParams,
-        /// Police the contract (CBR and VBR only).
+        /// True to police the contract (CBR and VBR only).
         police: bool,
     },
     /// Add a leaf.
@@ -78,7 +78,7 @@ pub enum FabricOp {
         /// The new leaf.
         to: PortVc,
     },
-    /// Drop a leaf. The connection stays, even without leaves.
+    /// Drop a leaf. The connection stays open, even without leaves.
     DropLeaf {
         /// The connection.
         from: PortVc,
@@ -92,14 +92,14 @@ pub enum FabricOp {
     },
 }
 
-/// Why a [`FabricOp`] was refused. Nothing has changed then.
+/// Why a [`FabricOp`] was refused. The fabric is unchanged after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricError {
     /// There is no such port.
     NoPort(u16),
     /// The incoming label is in use.
     InputBusy(PortVc),
-    /// The outgoing label is in use, or the port has no more queues.
+    /// The outgoing label is in use, or the port has no free queue.
     OutputBusy(PortVc),
     /// No connection has this incoming label.
     NoConnection(PortVc),
@@ -144,18 +144,18 @@ struct Port {
     output: OutputPort,
     counters: CellCounters,
     up: bool,
-    /// Cell delay variation tolerance of contracts that name none.
+    /// Cell delay variation tolerance of contracts that do not give a tolerance.
     tolerance: Duration,
 }
 
-/// Where cells that came in have gone.
+/// The destination of cells that came in.
 #[derive(Debug)]
 pub enum Switched {
-    /// To output queues; some may have refused them, which they count.
+    /// Output queues. A queue may have refused cells; then the queue counts them.
     Queued,
-    /// They are for the control plane.
+    /// The control plane.
     Local(CellRun),
-    /// They were dropped before any queue.
+    /// None of the queues: the cells were dropped before.
     Dropped(DropReason),
 }
 
@@ -166,31 +166,31 @@ pub struct ConnectionView {
     pub from: PortVc,
     /// Outgoing labels.
     pub to: Vec<PortVc>,
-    /// A whole path is switched.
+    /// True if a whole path is switched.
     pub whole_path: bool,
-    /// The label ends at the control plane.
+    /// True if the label ends at the control plane.
     pub local: bool,
     /// The contract.
     pub traffic: TrafficParams,
-    /// Cells are held to the contract.
+    /// True if the cells are policed.
     pub policed: bool,
-    /// Cells in, cells policed; queues count the rest.
+    /// Cells received and cells policed; the queues count the rest.
     pub counters: CellCounters,
 }
 
-/// Cells that did not simply cross a fabric from a port to a port. Over all ports and any time:
-/// `cells in - dropped at inputs - local + own + copies = cells offered to output queues`.
+/// Cells that did not cross the fabric from one port to one other port. Over all ports and any time: `cells in -
+/// dropped at inputs - local + own + copies = cells offered to output queues`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// Cells that came for the control plane, loopback requests to the switch itself among them.
+    /// Cells to the control plane, including loopback requests to the switch itself.
     pub local: u64,
-    /// Cells that the control plane sent, and answers to loopback requests.
+    /// Cells from the control plane, including answers to loopback requests.
     pub own: u64,
     /// Copies made for the second and further leaves of point-to-multipoint connections.
     pub copies: u64,
 }
 
-/// The switching fabric with its ports. See the module's text.
+/// The switching fabric with its ports. See the documentation of this module.
 #[derive(Debug)]
 pub struct Fabric {
     ports: Vec<Port>,
@@ -199,12 +199,12 @@ pub struct Fabric {
     free: Vec<usize>,
     /// Loopback location id of this switch.
     location: [u8; 16],
-    /// PDUs that lost cells before any queue, if somebody wants to know.
+    /// Log of PDUs that lost cells before any queue; `None` if it is not kept.
     discards: Option<VecDeque<(u16, DroppedPdu)>>,
 }
 
 impl Fabric {
-    /// A fabric without ports; `location` answers loopback requests that name it.
+    /// A fabric without ports; it answers loopback requests that name `location`.
     #[must_use]
     pub const fn new(location: [u8; 16]) -> Self {
         Self {
@@ -221,17 +221,17 @@ impl Fabric {
         }
     }
 
-    /// Keeps a log of PDUs that lose cells before any queue.
+    /// Starts the log of PDUs that lose cells before any queue.
     pub fn log_discards(&mut self) {
         self.discards.get_or_insert_default();
     }
 
-    /// The next of these: at which port it came in, and what was dropped. A PDU may be there more than once.
+    /// The next entry of this log: the input port, and the PDU. A PDU may have several entries.
     pub fn take_discard(&mut self) -> Option<(u16, DroppedPdu)> {
         self.discards.as_mut()?.pop_front()
     }
 
-    /// Adds a port, with the next number.
+    /// Adds a port with the next free number.
     pub fn add_port(&mut self, rate: CellRate, limits: PortLimits) -> u16 {
         self.ports.push(Port {
             input: VcTable::default(),
@@ -243,8 +243,8 @@ impl Fabric {
         self.ports.len() as u16 - 1
     }
 
-    /// Cell delay variation tolerance of contracts that name none, for connections that come in at `port` from now on;
-    /// [`DEFAULT_CDVT`] otherwise.
+    /// Sets the tolerance of contracts that do not give a cell delay variation tolerance, for connections from `port`
+    /// that are opened later. The default is [`DEFAULT_CDVT`].
     pub fn tolerate(&mut self, port: u16, tolerance: Duration) {
         if let Some(port) = self.ports.get_mut(usize::from(port)) {
             port.tolerance = tolerance;
@@ -263,21 +263,21 @@ impl Fabric {
         self.ports.get(usize::from(port)).map(|port| &port.output)
     }
 
-    /// A port's transmitter, for the driver to pop departures from.
+    /// A port's transmitter, from which the driver pops departures.
     pub fn output_mut(&mut self, port: u16) -> Option<&mut OutputPort> {
         self.ports
             .get_mut(usize::from(port))
             .map(|port| &mut port.output)
     }
 
-    /// Cells that did not simply cross from a port to a port.
+    /// Cells that did not cross the fabric from one port to one other port.
     #[must_use]
     pub const fn passage(&self) -> Passage {
         self.passage
     }
 
-    /// What came in at a port, and what was dropped there before any queue: also by policers, and on connections that have
-    /// been closed since.
+    /// Cells received at a port, and cells dropped there before any queue. Policed cells are included, also those of
+    /// connections that have been closed since.
     #[must_use]
     pub fn input_counters(&self, port: u16) -> Option<CellCounters> {
         self.ports.get(usize::from(port)).map(|port| port.counters)
@@ -303,7 +303,7 @@ impl Fabric {
         })
     }
 
-    /// The link of a port went down or came up. Down: what waits is dropped, what comes too.
+    /// Sets the state of a port's link. On a link that is down, waiting cells are dropped, and so are arriving ones.
     pub fn set_link(&mut self, port: u16, up: bool) {
         if let Some(port) = self.ports.get_mut(usize::from(port)) {
             port.up = up;
@@ -313,7 +313,7 @@ impl Fabric {
         }
     }
 
-    /// True if the line of a port is alive.
+    /// True if the link of a port is up.
     #[must_use]
     pub fn link_is_up(&self, port: u16) -> bool {
         self.ports
@@ -321,7 +321,7 @@ impl Fabric {
             .is_some_and(|port| port.up)
     }
 
-    /// Makes a label end at the control plane, both ways.
+    /// Opens a label that ends at the control plane, in both directions.
     ///
     /// # Errors
     /// If the label is in use.
@@ -336,7 +336,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// Sends a PDU of the control plane on a local label. `None` if it is not local.
+    /// Sends a PDU of the control plane on a local label. `None` if the label is not local.
     pub fn send_local(&mut self, at: PortVc, pdu: Pdu, now: Instant) -> Option<Admission> {
         let connection = self
             .find(at)
@@ -352,10 +352,10 @@ impl Fabric {
         Some(port.output.enqueue(queue, run, now))
     }
 
-    /// Carries out what the control plane asks.
+    /// Executes a request of the control plane.
     ///
     /// # Errors
-    /// See [`FabricError`]; nothing has changed then.
+    /// See [`FabricError`]; the fabric is unchanged after an error.
     pub fn apply(&mut self, op: FabricOp) -> Result<(), FabricError> {
         match op {
             FabricOp::Connect {
@@ -513,8 +513,8 @@ impl Fabric {
         }
     }
 
-    /// Takes cells from the link of `port`. `touched` is called with each port whose output queues
-    /// took some, so that the driver looks at its next departure again.
+    /// Receives cells from the link of `port`. `touched` is called with each port whose output queues accepted cells,
+    /// because the next departure of that port may have changed.
     pub fn receive(
         &mut self,
         port: u16,
@@ -574,7 +574,7 @@ impl Fabric {
         }
     }
 
-    /// Cells of a connection that conform: to the control plane, or to the queues of the leaves.
+    /// Forwards conforming cells to the control plane, or to the queues of the leaves.
     fn forward(
         &mut self,
         index: usize,
@@ -585,7 +585,7 @@ impl Fabric {
         let Some(Some(connection)) = self.connections.get_mut(index) else {
             return Switched::Dropped(DropReason::UnknownVc);
         };
-        // Inside a path, the flows of its channels pass: their segments end elsewhere.
+        // Inside a path, segment OAM cells of its channels pass, because those segments end elsewhere.
         if !connection.whole_path && matches!(run.content, Content::Raw(_)) && is_segment_oam(&run)
         {
             let port = connection.from.port;
@@ -597,7 +597,7 @@ impl Fabric {
             self.passage.local += cells;
             return Switched::Local(run);
         }
-        // A point-to-multipoint connection may stand without leaves for a while.
+        // A point-to-multipoint connection may be without leaves for a while.
         let Some((last, others)) = connection.leaves.split_last() else {
             connection
                 .counters
@@ -651,10 +651,10 @@ impl Fabric {
     }
 }
 
-/// Most entries of the log of discarded PDUs between two readings.
+/// Limit of entries in the log of discarded PDUs between two readings.
 const LOG: usize = 1 << 16;
 
-/// Notes a PDU that loses cells, if somebody wants to know.
+/// Records a PDU that loses cells, if the log is kept.
 fn log(
     discards: &mut Option<VecDeque<(u16, DroppedPdu)>>,
     port: u16,
@@ -678,13 +678,14 @@ fn log(
     }
 }
 
-/// What a policer lets pass of a run: parts without gaps, in order.
+/// The cells of a run that pass the policer: runs of consecutive cells, in order.
 struct Policed {
     front: Vec<CellRun>,
     last: Option<CellRun>,
 }
 
-/// Judges each cell of a run at the time when its source sends it; without such times, cells follow each other as `line` says.
+/// Polices each cell of a run at the time when its source sends it. For a run without such times, cells follow each
+/// other at the times of `line`.
 fn police(
     policer: &mut Policer,
     mut run: CellRun,
@@ -733,7 +734,7 @@ fn is_segment_oam(run: &CellRun) -> bool {
     OamFlow::of(&run.header(0)).is_some_and(|flow| flow.segment && !flow.path)
 }
 
-/// The cell that answers a loopback request, if it is one that this point has to answer.
+/// The cell that answers a loopback request; `None` if this point does not answer.
 pub(super) fn answer_loopback(
     run: &CellRun,
     point: LoopbackPoint,
@@ -754,7 +755,7 @@ pub(super) fn answer_loopback(
     Some(CellRun::raw(run.vc, cell.pti, payload))
 }
 
-/// A loopback request to the end of a connection or of its first segment.
+/// A loopback request to the end of a connection, or to the end of its first segment.
 #[must_use]
 pub fn loopback_request(vc: Vc, segment: bool, tag: u32) -> CellRun {
     let pti = if segment {

@@ -1,12 +1,13 @@
-//! The cell plane: what hosts' adapters and switches' fabrics do with cells, without any protocol.
+//! The cell plane: adapters of hosts and fabrics of switches, without any protocol.
 //!
 //! - [`pdu`]: PDUs and runs of their cells; [`reassembly`] turns runs back into PDUs.
-//! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: of cells that move as one run.
-//! - [`port`]: an output port with its queues and scheduler; [`queue`] holds the discard rules.
-//! - [`fabric`]: the cells' way through a switch; [`nic`]: a host's adapter.
+//! - [`rate`], [`police`], [`shaper`]: exact cell times, GCRA, leaky buckets; [`timing`]: times of cells that move as
+//!   one run.
+//! - [`port`]: an output port with its queues and scheduler; [`queue`] has the discard rules.
+//! - [`fabric`]: the path of cells through a switch; [`nic`]: a host's adapter.
 //!
-//! Nothing here knows signalling: a control plane opens and closes connections, and sends and receives
-//! PDUs on the few labels that end at the node.
+//! This module does not know signalling: a control plane opens and closes connections, and sends and receives PDUs on
+//! the few labels that end at the node.
 //!
 //! Standards: I.361, I.363.5, I.610 (loopback), Traffic Management 4.0 (contracts, GCRA, frame discard).
 

@@ -1,7 +1,7 @@
-//! A host's adapter: shaped queues towards the link, one AAL5 receiver per VC from it.
+//! A host's adapter: shaped queues towards the link, and one AAL5 receiver per VC.
 //!
-//! The adapter answers loopback requests on its open VCs, as the end point of both flows. OAM never
-//! reaches the receivers. A VC may be open for sending, receiving or both.
+//! As the end point of both flows, the adapter answers loopback requests on its open VCs. OAM cells never reach the
+//! receivers. A VC may be open for sending, for receiving or for both.
 
 mod write;
 
@@ -26,16 +26,16 @@ struct OpenVc {
     vc: Vc,
     queue: Option<QueueId>,
     receiver: RunReassembler,
-    /// Cells received, OAM among them.
+    /// Cells received, including OAM.
     cells: u64,
     /// Transfer delays of last cells, where the driver knows them.
     transfer: Option<Box<Distribution>>,
 }
 
-/// What cells that came in have led to.
+/// The result of received cells.
 #[derive(Debug)]
 pub enum NicEvent {
-    /// Nothing yet.
+    /// No event yet.
     Nothing,
     /// An SDU is complete.
     Sdu {
@@ -48,10 +48,10 @@ pub enum NicEvent {
     Lost {
         /// Its VC.
         vc: Vc,
-        /// How it failed.
+        /// The reason.
         error: PduError,
     },
-    /// A loopback request was answered: the output queues have changed.
+    /// A loopback request was answered, so the output queues have changed.
     Answered,
     /// The answer to a loopback request of this host.
     LoopbackReturned {
@@ -60,23 +60,23 @@ pub enum NicEvent {
         /// The tag of the request.
         tag: u32,
     },
-    /// Dropped: nobody uses this VC, or nobody wants this kind of cell.
+    /// The cells were dropped: the VC is not in use, or cells of this kind have no receiver.
     Dropped(DropReason),
 }
 
-/// Why an adapter lost a PDU on arrival.
+/// Why an adapter lost an arriving PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NicDiscard {
     /// Its VC is not open.
     UnknownVc,
-    /// Its cells came with those of another, or it was too long.
+    /// Its cells were mixed with those of another PDU, or the PDU was too long.
     Reassembly,
 }
 
-/// Most entries of the log of discarded PDUs between two readings.
+/// Limit of entries in the log of discarded PDUs between two readings.
 const LOG: usize = 4096;
 
-/// Notes PDUs that are lost, if somebody wants to know.
+/// Records lost PDUs, if the log is kept.
 fn log(
     discards: &mut Option<VecDeque<(NicDiscard, Pdu)>>,
     why: NicDiscard,
@@ -97,32 +97,32 @@ pub struct NicVcView {
     pub queued: u32,
     /// Sending side.
     pub sent: CellCounters,
-    /// The VC is open for sending.
+    /// True if the VC is open for sending.
     pub sends: bool,
     /// Receiving side.
     pub received: ReassemblyCounters,
-    /// Cells received, OAM among them.
+    /// Cells received, including OAM.
     pub cells_received: u64,
 }
 
-/// A host's adapter. See the module's text.
+/// A host's adapter. See the documentation of this module.
 #[derive(Debug)]
 pub struct Nic {
     output: OutputPort,
     table: VcTable,
     open: Vec<Option<OpenVc>>,
     free: Vec<usize>,
-    /// Cells received, and those dropped before any receiver.
+    /// Cells received, and cells dropped before any receiver.
     pub counters: CellCounters,
-    /// PDUs received that were bad, on all VCs that there ever were.
+    /// Bad PDUs received, on all VCs that are or were open.
     pub pdus_bad: u64,
     up: bool,
-    /// PDUs that were lost here, if somebody wants to know.
+    /// Log of PDUs that were lost here; `None` if it is not kept.
     discards: Option<VecDeque<(NicDiscard, Pdu)>>,
 }
 
 impl Nic {
-    /// An adapter on a link of this rate, with signalling and ILMI open.
+    /// An adapter on a link of this rate. The VCs of signalling and ILMI are open.
     #[must_use]
     pub fn new(rate: CellRate) -> Self {
         let mut nic = Self {
@@ -141,8 +141,8 @@ impl Nic {
         nic
     }
 
-    /// Opens a VC; sends with `traffic` (nothing if its category is none), receives SDUs of up to
-    /// `max_sdu` octets (0: any). False if it is open already or the adapter has no more.
+    /// Opens a VC that sends with `traffic` (without a category: does not send) and receives SDUs of up to `max_sdu`
+    /// octets (0: any size). False if the VC is open already, or if no further VC is possible.
     pub fn open(&mut self, vc: Vc, traffic: TrafficParams, max_sdu: u16) -> bool {
         if self.table.get(vc).is_some() {
             return false;
@@ -175,7 +175,7 @@ impl Nic {
         true
     }
 
-    /// Closes a VC; what waits is dropped. False if it was not open.
+    /// Closes a VC; its waiting cells are dropped. False if the VC was not open.
     pub fn close(&mut self, vc: Vc) -> bool {
         let Some(index) = self.table.get(vc) else {
             return false;
@@ -188,7 +188,7 @@ impl Nic {
         true
     }
 
-    /// Closes every VC but signalling and ILMI and forgets what waits: the host restarts.
+    /// Resets the adapter for a restart of the host: closes every VC but signalling and ILMI and drops waiting cells.
     pub fn reset(&mut self) {
         let open: Vec<Vc> = self.open.iter().flatten().map(|open| open.vc).collect();
         for vc in open {
@@ -199,12 +199,12 @@ impl Nic {
         }
     }
 
-    /// Keeps a log of PDUs that are lost on arrival.
+    /// Starts the log of PDUs that are lost on arrival.
     pub fn log_discards(&mut self) {
         self.discards.get_or_insert_default();
     }
 
-    /// The next of these.
+    /// The next entry of this log.
     pub fn take_discard(&mut self) -> Option<(NicDiscard, Pdu)> {
         self.discards.as_mut()?.pop_front()
     }
@@ -243,12 +243,12 @@ impl Nic {
         &self.output
     }
 
-    /// The transmitter, for the driver to pop departures from.
+    /// The transmitter, from which the driver pops departures.
     pub const fn output_mut(&mut self) -> &mut OutputPort {
         &mut self.output
     }
 
-    /// The link went down or came up.
+    /// Sets the state of the link.
     pub fn set_link(&mut self, up: bool) {
         self.up = up;
         if !up {
@@ -259,7 +259,7 @@ impl Nic {
         }
     }
 
-    /// Takes cells from the link.
+    /// Receives cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) -> NicEvent {
         self.counters.cells_in += u64::from(run.count);
         let vc = run.vc;
@@ -342,7 +342,8 @@ impl Nic {
         })
     }
 
-    /// Transfer delays of the last cells of PDUs that came on a VC; `None` if none did, or the driver does not know.
+    /// Transfer delays of the last cells of PDUs that arrived on a VC; `None` if no PDU arrived, or the driver does not
+    /// know the times.
     #[must_use]
     pub fn transfer(&self, vc: Vc) -> Option<&Distribution> {
         self.vc(vc)?.transfer.as_deref()

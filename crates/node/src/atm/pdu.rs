@@ -1,7 +1,7 @@
-//! What moves through the network: runs of cells that share one AAL5 PDU, without copies.
+//! Data that moves through the network: runs of cells that share one AAL5 PDU, without copies.
 //!
-//! A cell of a PDU is (PDU, index). Its octets are made only where somebody needs them: a capture, a
-//! link that damages bits, a receiver whose cells do not fit together.
+//! A cell of a PDU is the pair (PDU, index). Its octets are computed only where they are needed: in a capture, on a
+//! link that damages bits, in a receiver whose cells do not fit together.
 
 use super::timing::Timing;
 use aerostat_proto::Instant;
@@ -17,12 +17,12 @@ struct Inner {
     cells: u16,
     uu: u8,
     clp: bool,
-    /// When its last cell began to leave its sender, in nanoseconds; [`NOT_LEFT`] before. No other memory depends on
-    /// this number, so its accesses are relaxed.
+    /// When its last cell began to leave its sender, in nanoseconds; [`NOT_LEFT`] before that. No other memory depends
+    /// on this number, so its accesses are relaxed.
     left: AtomicU64,
 }
 
-/// No driver gets this far: 584 years.
+/// Driver times end long before this value: it is 584 years.
 const NOT_LEFT: u64 = u64::MAX;
 
 /// An AAL5 SDU with its UU octet and CLP; cheap to clone.
@@ -30,7 +30,7 @@ const NOT_LEFT: u64 = u64::MAX;
 pub struct Pdu(Arc<Inner>);
 
 impl Pdu {
-    /// With UU 0 and CLP 0.
+    /// A PDU with UU 0 and CLP 0.
     ///
     /// # Panics
     /// If the SDU is empty or longer than 65535 octets.
@@ -38,7 +38,7 @@ impl Pdu {
     pub fn new(sdu: Vec<u8>) -> Self {
         Self::with(sdu, 0, false)
     }
-    /// With all its parameters.
+    /// A PDU with all its parameters.
     ///
     /// # Panics
     /// If the SDU is empty or longer than 65535 octets.
@@ -57,12 +57,12 @@ impl Pdu {
             left: AtomicU64::new(NOT_LEFT),
         }))
     }
-    /// Notes that the first bit of the last cell leaves the sender's adapter: the cell exit event of I.356, from which
-    /// the transfer delay of that cell counts. Only a driver that knows exact times says so.
+    /// Records when the first bit of the last cell leaves the sender's adapter. This is the cell exit event of I.356,
+    /// at which the transfer delay of that cell starts. Only a driver with exact times calls this.
     pub fn last_cell_leaves(&self, at: Instant) {
         self.0.left.store(at.as_nanos(), Ordering::Relaxed);
     }
-    /// When the last cell left; `None` if no driver said so.
+    /// When the last cell left; `None` if no driver recorded it.
     #[must_use]
     pub fn last_cell_left(&self) -> Option<Instant> {
         let left = self.0.left.load(Ordering::Relaxed);
@@ -83,24 +83,24 @@ impl Pdu {
     pub fn clp(&self) -> bool {
         self.0.clp
     }
-    /// Cells that it takes, 1..=1366.
+    /// Number of cells of the PDU, 1..=1366.
     #[must_use]
     pub fn cells(&self) -> u16 {
         self.0.cells
     }
-    /// True if both are the same PDU, not only equal ones.
+    /// True if both are the same PDU, not just equal PDUs.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
-    /// The SDU, without a copy if nobody else holds the PDU.
+    /// The SDU, without a copy if this is the only reference to the PDU.
     #[must_use]
     pub fn into_sdu(self) -> Vec<u8> {
         Arc::try_unwrap(self.0).map_or_else(|shared| shared.sdu.clone(), |inner| inner.sdu)
     }
 }
 
-/// A cell whose octets are of its own: OAM, or user data that was damaged on a link.
+/// A cell with its own octets: OAM, or user data that was damaged on a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawCell {
     /// Payload type.
@@ -119,24 +119,24 @@ pub enum Content {
         /// Index of the first cell.
         first: u16,
     },
-    /// One cell with octets of its own.
+    /// One cell with its own octets.
     Raw(Arc<RawCell>),
 }
 
-/// Consecutive cells on one VC; all of one PDU, or one raw cell.
+/// Consecutive cells on one VC: cells of one PDU, or one raw cell.
 #[derive(Clone, Debug)]
 pub struct CellRun {
     /// What the cells carry.
     pub content: Content,
     /// Number of cells, at least 1.
     pub count: u16,
-    /// Their VC on the link where they are.
+    /// The VC of the cells on their current link.
     pub vc: Vc,
-    /// Discard-eligible: sent so, or tagged by the network.
+    /// True if the cells are discard-eligible: sent with CLP 1, or tagged by the network.
     pub clp: bool,
-    /// Congestion was met (EFCI).
+    /// True if the cells met congestion (EFCI).
     pub congested: bool,
-    /// When their source sends them, if a driver moves them as one. See [`Timing`].
+    /// When their source sends the cells, if a driver moves them as one run. See [`Timing`].
     pub timing: Option<Arc<Timing>>,
 }
 
@@ -153,7 +153,7 @@ impl CellRun {
             timing: None,
         }
     }
-    /// One cell with octets of its own and CLP 0.
+    /// One cell with its own octets and CLP 0.
     #[must_use]
     pub fn raw(vc: Vc, pti: Pti, payload: [u8; PAYLOAD_LEN]) -> Self {
         Self {
@@ -165,7 +165,7 @@ impl CellRun {
             timing: None,
         }
     }
-    /// The same cells, sent by their source at these times.
+    /// The same cells with the times at which their source sends them.
     #[must_use]
     pub fn timed(mut self, timing: Timing) -> Self {
         self.timing = Some(Arc::new(timing));
@@ -179,7 +179,7 @@ impl CellRun {
             Content::Raw(_) => 0,
         }
     }
-    /// The PDU, if these are all its cells.
+    /// The PDU, if the run has all its cells.
     #[must_use]
     pub fn whole_pdu(&self) -> Option<&Pdu> {
         match &self.content {
@@ -187,7 +187,7 @@ impl CellRun {
             _ => None,
         }
     }
-    /// The PDU that the cells are of, unless the cell is raw.
+    /// The PDU of the cells; `None` for a raw cell.
     #[must_use]
     pub const fn pdu(&self) -> Option<&Pdu> {
         match &self.content {
@@ -203,7 +203,7 @@ impl CellRun {
             Content::Raw(cell) => cell.pti.is_user(),
         }
     }
-    /// True if the last cell of the run is the last of a PDU.
+    /// True if the last cell of the run is the last cell of a PDU.
     #[must_use]
     pub fn ends_pdu(&self) -> bool {
         match &self.content {
@@ -211,7 +211,7 @@ impl CellRun {
             Content::Raw(cell) => cell.pti.is_end(),
         }
     }
-    /// Takes the first `count` cells off; the rest stays. All of it if there are not more.
+    /// Removes the first `count` cells and returns them. `None` if that would be all cells.
     #[must_use]
     pub fn split_off_front(&mut self, count: u16) -> Option<Self> {
         if count >= self.count {
@@ -230,7 +230,7 @@ impl CellRun {
         }
         Some(front)
     }
-    /// Appends `next` if it carries the cells that follow.
+    /// Appends `next` if its cells directly follow those of this run.
     pub fn try_join(&mut self, next: &Self) -> bool {
         let (
             Content::Pdu { pdu, first },
@@ -269,7 +269,7 @@ impl CellRun {
             clp: self.clp,
         }
     }
-    /// The cells with their octets; segments the PDU anew, so not for the usual path.
+    /// The cells with their octets. This segments the PDU again, so it is not for the common path.
     #[must_use]
     pub fn to_cells(&self) -> Vec<Cell> {
         let payloads: Vec<[u8; PAYLOAD_LEN]> = match &self.content {

@@ -7,11 +7,11 @@ use super::rate::{CellRate, Pacer};
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{ServiceCategory, TrafficParams};
 
-/// Cell delay variation tolerance where the contract names none.
+/// Cell delay variation tolerance of contracts that do not give a tolerance.
 pub const DEFAULT_CDVT: Duration = Duration::from_micros(250);
 
-/// The same for cells that come from a program outside the network: it, and whoever reads from it, may have to wait for a
-/// processor, and what came in the meantime comes at once.
+/// The tolerance for cells from a program outside the network. That program, and the process that reads from it, may
+/// have to wait for a processor; cells that are sent in the meantime arrive together.
 pub const OUTSIDE_CDVT: Duration = Duration::from_millis(250);
 
 /// GCRA(I, L): increment 1/rate, limit L.
@@ -23,7 +23,7 @@ pub struct Gcra {
 }
 
 impl Gcra {
-    /// With increment 1/`rate` and `limit`.
+    /// A GCRA with increment 1/`rate` and `limit`.
     #[must_use]
     pub fn new(rate: CellRate, limit: Duration) -> Self {
         Self {
@@ -31,17 +31,17 @@ impl Gcra {
             limit: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
         }
     }
-    /// True if a cell that arrives at `now` conforms; changes nothing.
+    /// True if a cell that arrives at `now` conforms. The state is unchanged.
     #[must_use]
     pub const fn conforms(&self, now: Instant) -> bool {
         now.as_nanos().saturating_add(self.limit) >= self.tat.at().as_nanos()
     }
-    /// Takes a conforming cell into account.
+    /// Updates the state for a conforming cell.
     pub const fn update(&mut self, now: Instant) {
         self.tat.not_before(now);
         self.tat.step();
     }
-    /// Both in one.
+    /// Tests a cell, and updates the state if the cell conforms.
     pub const fn arrive(&mut self, now: Instant) -> bool {
         let conforms = self.conforms(now);
         if conforms {
@@ -71,14 +71,14 @@ pub fn cdvt(traffic: &TrafficParams) -> Duration {
     }
 }
 
-/// What becomes of a cell at the policer.
+/// The policer's decision on a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It conforms.
+    /// The cell conforms.
     Pass,
-    /// It goes on with CLP 1.
+    /// The cell is forwarded with CLP 1.
     Tag,
-    /// It is discarded.
+    /// The cell is discarded.
     Discard,
 }
 
@@ -86,15 +86,16 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct Policer {
     peak: Gcra,
-    /// Tested for cells with CLP 0 only if `sustained_clp0`.
+    /// Applied to cells with CLP 0 only if `sustained_clp0`.
     sustained: Option<Gcra>,
     sustained_clp0: bool,
     tag: bool,
 }
 
 impl Policer {
-    /// For a contract that is policed: CBR and VBR (CBR.1, VBR.1, or VBR.3 with `tag`). Best effort is not. The cell delay
-    /// variation tolerance is the contract's, or `unsaid` where that names none.
+    /// A policer for a contract of CBR or VBR (CBR.1, VBR.1, or VBR.3 with `tag`); `None` for best effort, which is not
+    /// policed. The cell delay variation tolerance is that of the contract; `unsaid` is used if the contract does not
+    /// give a tolerance.
     #[must_use]
     pub fn new(traffic: &TrafficParams, tag: bool, unsaid: Duration) -> Option<Self> {
         let pcr = traffic.max_pcr?;
@@ -117,7 +118,7 @@ impl Policer {
             tag,
         })
     }
-    /// Judges one cell. With tagging, CBR cells above the peak are tagged too (CBR.3).
+    /// Polices one cell. With tagging, CBR cells above the peak are tagged, too (CBR.3).
     pub fn police(&mut self, clp: bool, now: Instant) -> Verdict {
         if !self.peak.conforms(now) {
             let tags = self.tag && self.sustained.is_none() && !clp;

@@ -1,4 +1,4 @@
-//! Policers and queues see the cells of a PDU one by one, also where a driver moves them as one.
+//! Policers and queues treat the cells of a PDU one by one, even if a driver moves them as one run.
 
 use super::police::{DEFAULT_CDVT, Policer, Verdict, burst_tolerance};
 use super::*;
@@ -39,7 +39,7 @@ fn policed(traffic: TrafficParams, rate: CellRate) -> Fabric {
     fabric
 }
 
-/// Cells that came in, and of them those that were policed away.
+/// Cells received, and how many of these the policer dropped.
 fn counts(fabric: &Fabric) -> (u64, u64) {
     let counters = fabric.connections().next().unwrap().counters;
     let policed = counters.dropped.of(DropReason::Policed);
@@ -47,7 +47,7 @@ fn counts(fabric: &Fabric) -> (u64, u64) {
     (counters.cells_in, policed)
 }
 
-/// What passed, by departures of whole runs.
+/// The cells that passed, as departures of whole runs.
 fn out(fabric: &mut Fabric) -> Vec<CellRun> {
     let port = fabric.output_mut(1).unwrap();
     std::iter::from_fn(|| port.pop(FOREVER, u16::MAX).map(|departure| departure.run)).collect()
@@ -55,9 +55,9 @@ fn out(fabric: &mut Fabric) -> Vec<CellRun> {
 
 #[test]
 fn cells_at_line_rate_pass_as_often_as_the_algorithm_says() {
-    // n cells at distance t against GCRA(T, tau): a source that is always too fast gets one cell per T, and those that
-    // the tolerance allows besides: 1 + floor(((n - 1) t + tau) / T), for tau of at least t (with less, some of the
-    // waiting is in vain).
+    // n cells at distance t against GCRA(T, tau). A source that is always too fast gets one cell per T, plus those that
+    // the tolerance allows: 1 + floor(((n - 1) t + tau) / T), for tau of at least t (for a smaller tau, some waiting
+    // time is wasted).
     for (pcr, cdv, octets) in [
         (2000, 0, 9180),
         (2000, 3, 9180),
@@ -115,7 +115,7 @@ fn a_pdu_that_crosses_a_threshold_stays_in_one_piece() {
     };
     let queue = port.open(IN, config).unwrap();
     for _ in 0..2 {
-        // 42 cells each: the second one begins below 75 and ends above.
+        // 42 cells each: at the start of the second PDU the queue is below 75, at its end above.
         let run = CellRun::whole(pdu(2000), IN);
         assert_eq!(port.enqueue(queue, run, Instant::ZERO).dropped, 0);
     }
@@ -126,8 +126,8 @@ fn a_pdu_that_crosses_a_threshold_stays_in_one_piece() {
 }
 
 proptest! {
-    /// What a host shapes conforms, and a switch takes all of it, though whole PDUs move at once, wait behind others, and
-    /// find a driver that comes late.
+    /// Traffic that a host shapes conforms. A switch accepts all of it, even if whole PDUs move at once, wait behind
+    /// others, and are taken by a driver that is late.
     #[test]
     fn a_conforming_source_loses_nothing_when_whole_pdus_move(
         pcr in 100_u32..150_000,
@@ -171,7 +171,7 @@ proptest! {
         prop_assert!(sent > 0);
     }
 
-    /// Whole runs lose what their cells would lose one by one.
+    /// Whole runs lose exactly the cells that would be lost if cells moved one by one.
     #[test]
     fn a_run_loses_the_cells_that_would_be_lost_one_by_one(
         pcr in 1_000_u32..300_000,

@@ -1,13 +1,13 @@
 //! An output port: per-VC queues, a scheduler and a transmitter with exact cell times.
 //!
-//! Service order: CBR, real-time VBR, other VBR, ABR and GFR, UBR; inside a class round robin by VC, one
-//! turn per [`OutputPort::pop`]. A shaped VC takes part only when its shaper allows. Two buffer pools keep best effort
-//! from taking the space of guaranteed traffic. In = out + dropped + queued, for every VC, always.
+//! Service order: CBR, real-time VBR, other VBR, ABR and GFR, UBR; within a class round robin by VC, one turn per
+//! [`OutputPort::pop`]. A shaped VC takes part only when its shaper allows that. Two buffer pools keep best effort from
+//! taking the space of guaranteed traffic. In = out + dropped + queued, for every VC, always.
 //!
-//! To drive it: `enqueue` whenever cells arrive; when [`OutputPort::next_departure`] has come, `pop`, which also
-//! says when the last cell has left. A driver that pops one cell at a time gets the exact interleaving;
-//! one that pops whole runs gets the same rates in coarser turns, and with runs of shaped CBR and VBR queues the times of
-//! their cells (`timing.rs`).
+//! To drive the port: call `enqueue` whenever cells arrive. When [`OutputPort::next_departure`] has come, call `pop`,
+//! which also tells when the last cell has left. A driver that pops one cell at a time gets the exact interleaving. A
+//! driver that pops whole runs gets the same rates in coarser turns; runs of shaped CBR and VBR queues then carry the
+//! times of their cells (`timing.rs`).
 //!
 //! Deviations: no weighted fair service for ABR and GFR minimum rates, no EFCI marking.
 
@@ -41,7 +41,7 @@ pub struct PortLimits {
     pub guaranteed_vc: Limits,
     /// Each ABR, GFR and UBR queue.
     pub best_effort_vc: Limits,
-    /// Most queues.
+    /// Limit of queues.
     pub queues: usize,
 }
 
@@ -54,7 +54,7 @@ impl PortLimits {
         best_effort_vc: Limits::of(4096),
         queues: 16384,
     };
-    /// A host's adapter: memory is cheap there, and senders see the queue. A label each bounds the queues.
+    /// A host's adapter: memory is cheap there, and senders see the queue. The labels bound the number of queues.
     pub const HOST: Self = Self {
         guaranteed: Limits::of(16384),
         best_effort: Limits::of(32768),
@@ -64,16 +64,16 @@ impl PortLimits {
     };
 }
 
-/// How a queue is set up.
+/// Configuration of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
     /// The traffic contract: class of service and, if shaped, rates.
     pub traffic: TrafficParams,
-    /// Hold cells back to the contract's rates.
+    /// True to delay cells to the contract's rates.
     pub shaped: bool,
-    /// Discard whole frames (AAL5 VCs only).
+    /// True to discard whole frames (AAL5 VCs only).
     pub frame_discard: bool,
-    /// The queue serves a whole path: cells keep their VCI.
+    /// True if the queue serves a whole path: cells keep their VCI.
     pub whole_path: bool,
     /// Bounds; those of the port if `None`.
     pub limits: Option<Limits>,
@@ -126,20 +126,20 @@ fn class_of(traffic: &TrafficParams) -> u8 {
 /// A PDU that lost cells at a port.
 #[derive(Clone, Debug)]
 pub struct DroppedPdu {
-    /// When the first one was refused.
+    /// When the first of these cells was refused.
     pub at: Instant,
     /// The PDU.
     pub pdu: Pdu,
     /// Its VC on the outgoing link.
     pub vc: Vc,
-    /// Why the first one was refused.
+    /// Why the first of these cells was refused.
     pub reason: DropReason,
 }
 
-/// Most entries of the log of dropped PDUs between two readings.
+/// Limit of entries in the log of dropped PDUs between two readings.
 const DROP_LOG: usize = 1 << 16;
 
-/// Notes that all that waits in a queue is dropped.
+/// Records that all cells waiting in a queue are dropped.
 fn log_all(drops: &mut Option<Vec<DroppedPdu>>, queue: &VcQueue, reason: DropReason, at: Instant) {
     let Some(log) = drops else { return };
     let room = DROP_LOG.saturating_sub(log.len());
@@ -157,15 +157,15 @@ fn log_all(drops: &mut Option<Vec<DroppedPdu>>, queue: &VcQueue, reason: DropRea
 pub struct Departure {
     /// Their queue.
     pub queue: QueueId,
-    /// The cells; their `vc` is the one on the outgoing link.
+    /// The cells; their `vc` is that of the outgoing link.
     pub run: CellRun,
-    /// When the first one begins.
+    /// When the first cell begins.
     pub start: Instant,
-    /// When the last one is out, rounded up to a nanosecond.
+    /// When the last cell has been sent, rounded up to a nanosecond.
     pub finish: Instant,
 }
 
-/// An output port. See the module's text.
+/// An output port. See the documentation of this module.
 #[derive(Debug)]
 pub struct OutputPort {
     queues: Vec<Option<VcQueue>>,
@@ -176,9 +176,9 @@ pub struct OutputPort {
     /// Queues whose next cell may leave, by class.
     ready: [VecDeque<u32>; CLASSES],
     ready_count: usize,
-    /// When the first of them became ready, if nothing was before.
+    /// When `ready` last changed from empty to not empty.
     ready_since: Instant,
-    /// Queues held back by their shapers: when, in order of arrival here, which.
+    /// Queues that their shapers hold back: time, order of arrival here, number of the queue.
     waiting: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     waits: u64,
     /// When the transmitter is free.
@@ -186,13 +186,13 @@ pub struct OutputPort {
     rate: CellRate,
     /// Counters of queues that are closed.
     closed: CellCounters,
-    /// PDUs that lost cells, if somebody wants to know.
+    /// Log of PDUs that lost cells; `None` if it is not kept.
     drops: Option<Vec<DroppedPdu>>,
-    /// Latest time that the port was told.
+    /// Latest time that the port has seen.
     told: Instant,
-    /// The driver may come late: see [`OutputPort::allow_late`].
+    /// True if the driver may be late: see [`OutputPort::allow_late`].
     late: bool,
-    /// Departures that were due before the last cells were queued, and still have to be taken.
+    /// Departures that were due before the last cells were queued, and that the driver has not taken yet.
     departed: VecDeque<Departure>,
 }
 
@@ -227,8 +227,8 @@ impl OutputPort {
         self.rate
     }
 
-    /// Opens a queue for `vc`, or for the whole path of `vc`; `None` if it has one already or the port
-    /// has no more.
+    /// Opens a queue for `vc`, or for the whole path of `vc`. `None` if the label has a queue already, or the port has
+    /// no free queue.
     pub fn open(&mut self, vc: Vc, config: QueueConfig) -> Option<QueueId> {
         let taken = if config.whole_path {
             self.table.path(vc.vpi).is_some() || self.table.path_has_channels(vc.vpi)
@@ -268,7 +268,7 @@ impl OutputPort {
         Some(QueueId(index))
     }
 
-    /// Closes a queue; cells that wait are dropped and counted. Gives its counters.
+    /// Closes a queue and returns its counters. Waiting cells are dropped and counted.
     pub fn close(&mut self, id: QueueId) -> Option<CellCounters> {
         let mut queue = self.queues.get_mut(id.0 as usize)?.take()?;
         log_all(&mut self.drops, &queue, DropReason::Closed, self.told);
@@ -319,7 +319,7 @@ impl OutputPort {
         self.queue(id).map(|queue| queue.counters)
     }
 
-    /// Counters of the port: the sum over all queues that are and were.
+    /// Counters of the port: the sum over all open and closed queues.
     #[must_use]
     pub fn totals(&self) -> CellCounters {
         let mut totals = self.closed;
@@ -344,7 +344,7 @@ impl OutputPort {
         CLASS_NAMES.get(usize::from(class)).copied()
     }
 
-    /// Most cells that a queue ever held, and most that it may hold.
+    /// Largest number of cells that a queue has ever held, and its limit.
     #[must_use]
     pub fn peak(&self, id: QueueId) -> Option<(u32, u32)> {
         self.queue(id).map(|queue| (queue.peak, queue.limits.max))
@@ -354,7 +354,7 @@ impl OutputPort {
         self.queues.get(id.0 as usize)?.as_ref()
     }
 
-    /// Offers cells to a queue. A queue that is not open takes nothing.
+    /// Offers cells to a queue. A queue that is not open accepts no cells.
     pub fn enqueue(&mut self, id: QueueId, run: CellRun, now: Instant) -> Admission {
         self.told = self.told.max(now);
         if self.late {
@@ -389,9 +389,9 @@ impl OutputPort {
         admission
     }
 
-    /// Lets the driver take departures later than they are due, cell by cell. What was due by the time of an
-    /// [`Self::enqueue`] is decided before that enqueue, so it makes no difference how late the driver is;
-    /// only before [`Self::close`] and [`Self::flush`], which know no time, it has to be punctual.
+    /// Allows the driver to take departures, cell by cell, later than they are due. Everything that is due by the time
+    /// of an [`Self::enqueue`] is decided before that enqueue, so the delay of the driver makes no difference. The
+    /// driver has to be punctual only before [`Self::close`] and [`Self::flush`], which have no time argument.
     pub const fn allow_late(&mut self) {
         self.late = true;
     }
@@ -421,25 +421,25 @@ impl OutputPort {
         }
     }
 
-    /// Keeps a log of PDUs that lose cells, for a capture.
+    /// Starts the log of PDUs that lose cells, for a capture.
     pub fn log_drops(&mut self) {
         self.drops.get_or_insert_default();
     }
 
-    /// The PDUs of which cells wait here.
+    /// The PDUs with cells that wait here.
     pub fn pdus(&self) -> impl Iterator<Item = &Pdu> {
         let departed = self.departed.iter().filter_map(|gone| gone.run.pdu());
         let queues = self.queues.iter().flatten();
         queues.flat_map(VcQueue::waiting_pdus).chain(departed)
     }
 
-    /// True if there is something in the log.
+    /// True if the log has entries.
     #[must_use]
     pub fn has_drops(&self) -> bool {
         self.drops.as_ref().is_some_and(|drops| !drops.is_empty())
     }
 
-    /// Takes the log. A PDU is in it once, however many cells it loses.
+    /// Takes the log. A PDU has one entry, however many cells it loses.
     pub fn take_drops(&mut self) -> Vec<DroppedPdu> {
         self.drops.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -460,7 +460,7 @@ impl OutputPort {
         self.ready[usize::from(class)].push_back(index);
     }
 
-    /// When the next cell may begin, or `None` if nothing waits. It may lie in the past of a late driver.
+    /// When the next cell may begin, or `None` if no cell waits. If the driver is late, this time may be in the past.
     #[must_use]
     pub fn next_departure(&self) -> Option<Instant> {
         if let Some(departure) = self.departed.front() {
@@ -477,7 +477,7 @@ impl OutputPort {
         self.waiting.peek().map(|Reverse((at, _, _))| free.max(*at))
     }
 
-    /// True if no cell waits here, and no departure is still to be taken.
+    /// True if no cell waits here, and no departure remains to be taken.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.departed.is_empty() && self.queued_total() == 0
@@ -536,7 +536,7 @@ impl OutputPort {
         })
     }
 
-    /// Drops everything that waits; the queues stay open.
+    /// Drops all waiting cells; the queues stay open.
     pub fn flush(&mut self, reason: DropReason) {
         for queue in self.queues.iter_mut().flatten() {
             log_all(&mut self.drops, queue, reason, self.told);

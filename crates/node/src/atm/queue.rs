@@ -1,8 +1,8 @@
 //! The queue of one VC at an output port, with frame discard.
 //!
-//! Frames are recognised as a switch does it, by the payload type alone. States of a frame: passing;
-//! partial discard (a cell was lost: drop the rest, keep the last cell, which delimits frames); early
-//! discard (nothing of it was queued: drop the last cell as well).
+//! Frames are recognised by the payload type alone, as in a switch. States of a frame: passing; partial discard (a cell
+//! was lost: drop the rest, keep the last cell, which delimits frames); early discard (no cell was queued: drop the
+//! last cell, too).
 
 use super::counters::{CellCounters, DropReason};
 use super::pdu::{CellRun, Pdu};
@@ -13,16 +13,16 @@ use std::collections::VecDeque;
 /// Bounds of a buffer, in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most cells.
+    /// Limit of cells.
     pub max: u32,
-    /// New frames are discarded whole from this level on. At most `max`.
+    /// At this level and above, new frames are discarded whole. At most `max`.
     pub early: u32,
-    /// CLP 1 cells are discarded from this level on. At most `max`.
+    /// At this level and above, cells with CLP 1 are discarded. At most `max`.
     pub low_priority: u32,
 }
 
 impl Limits {
-    /// `max` cells; early discard from three quarters on, low priority from half on.
+    /// `max` cells; early discard from three quarters of it, low priority from half of it.
     #[must_use]
     pub const fn of(max: u32) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Limits {
             low_priority: max - max / 2,
         }
     }
-    /// `max` cells and no thresholds below.
+    /// `max` cells without lower thresholds.
     #[must_use]
     pub const fn plain(max: u32) -> Self {
         Self {
@@ -51,23 +51,23 @@ enum Frame {
     Early,
 }
 
-/// What an arriving run met.
+/// The result of offering a run to a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
     /// Cells queued.
     pub accepted: u16,
     /// Cells dropped.
     pub dropped: u16,
-    /// Why the first of them was dropped.
+    /// Why the first of the dropped cells was dropped.
     pub reason: Option<DropReason>,
 }
 
 #[derive(Debug)]
 pub(super) struct VcQueue {
     pub(super) vc: Vc,
-    /// The queue carries a whole path: cells keep their VCI.
+    /// True if the queue carries a whole path: cells keep their VCI.
     pub(super) whole_path: bool,
-    /// Scheduling class, 0 is served first.
+    /// Scheduling class; 0 is served first.
     pub(super) class: u8,
     /// Index of the buffer pool of the port.
     pub(super) pool: usize,
@@ -75,10 +75,10 @@ pub(super) struct VcQueue {
     pub(super) frame_discard: bool,
     pub(super) shaper: Option<Shaper>,
     pub(super) cells: u32,
-    /// Most cells at a time so far.
+    /// Largest number of cells so far.
     pub(super) peak: u32,
     pub(super) counters: CellCounters,
-    /// The PDU that was last noted in the port's log of drops.
+    /// The PDU that was last recorded in the port's log of drops.
     pub(super) logged: Option<Pdu>,
     runs: VecDeque<CellRun>,
     frame: Frame,
@@ -103,7 +103,7 @@ impl VcQueue {
         }
     }
 
-    /// Queues what fits of `run`; `pool` is the level and the limits of the shared buffer.
+    /// Queues as many cells of `run` as possible; `pool` is the level and the limits of the shared buffer.
     pub(super) fn push(&mut self, mut run: CellRun, pool: (u32, Limits)) -> Admission {
         self.counters.cells_in += u64::from(run.count);
         run.vc = if self.whole_path {
@@ -111,8 +111,8 @@ impl VcQueue {
         } else {
             self.vc
         };
-        // Cells that come one by one, though they are handed over at once, meet the level of their first: those in front
-        // leave while the others come.
+        // Cells that arrive one by one, though they are handed over at once, all meet the level at the first cell: the
+        // cells in front leave while the later ones arrive.
         let at_once = if run.timing.is_some() { 1 } else { run.count };
         let count = u32::from(at_once);
         let thresholds = |limits: &Limits| {
@@ -154,7 +154,8 @@ impl VcQueue {
         }
     }
 
-    /// Queues a cell, with those before it if it follows them: who moves whole PDUs finds them whole.
+    /// Queues a cell and joins it with the run before it if possible. So a driver that moves whole PDUs finds them
+    /// whole.
     fn append_cell(&mut self, cell: CellRun) -> u16 {
         if self
             .runs
@@ -167,7 +168,7 @@ impl VcQueue {
         self.append(cell).accepted
     }
 
-    /// The same cell by cell: some threshold is near, or a frame is being discarded.
+    /// Like [`Self::push`], cell by cell: a threshold is near, or a frame is being discarded.
     fn push_cells(&mut self, mut run: CellRun, pool: (u32, Limits)) -> Admission {
         let mut total = Admission::default();
         loop {
@@ -190,7 +191,7 @@ impl VcQueue {
         }
     }
 
-    /// Decides about one cell and moves the state of its frame on.
+    /// Decides about one cell and updates the state of its frame.
     fn judge(&mut self, cell: &CellRun, (level, pool): (u32, Limits)) -> Option<DropReason> {
         let full = self.cells >= self.limits.max || level >= pool.max;
         let low =
@@ -213,8 +214,8 @@ impl VcQueue {
                 Some(DropReason::EarlyDiscard)
             }
             Frame::Between | Frame::Passing => {
-                // A full buffer still takes the last cell of a frame that got in so far: losing it
-                // would cost the next frame too. One cell per VC at most lies above the bound.
+                // Even a full buffer accepts the last cell of a frame that was queued so far, because its loss would
+                // cost the next frame, too. So each VC exceeds the limit by at most one cell.
                 if refusal.is_some() && !(end && self.cells <= self.limits.max) {
                     self.frame = Frame::Partial;
                     refusal
@@ -233,7 +234,7 @@ impl VcQueue {
         verdict
     }
 
-    /// The next cells, at most `max`, all of one run.
+    /// Removes the next cells of one run, at most `max`.
     pub(super) fn pop(&mut self, max: u16) -> Option<CellRun> {
         let front = self.runs.front_mut()?;
         let run = match front.split_off_front(max) {
@@ -246,13 +247,13 @@ impl VcQueue {
         Some(run)
     }
 
-    /// PDUs of which the last cell waits.
+    /// PDUs whose last cell waits.
     pub(super) fn pdus(&self) -> u64 {
         let last = |run: &&CellRun| run.is_user() && run.ends_pdu();
         self.runs.iter().filter(last).count() as u64
     }
 
-    /// The PDUs of which cells wait, each once.
+    /// The PDUs with waiting cells, each once.
     pub(super) fn waiting_pdus(&self) -> impl Iterator<Item = &Pdu> {
         let mut last: Option<&Pdu> = None;
         self.runs.iter().filter_map(move |run| {
@@ -262,7 +263,7 @@ impl VcQueue {
         })
     }
 
-    /// Drops what waits; gives the number of cells.
+    /// Drops the waiting cells; returns their number.
     pub(super) fn flush(&mut self, reason: DropReason) -> u32 {
         let cells = self.cells;
         self.counters.dropped.add(reason, cells.into());

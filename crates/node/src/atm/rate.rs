@@ -45,7 +45,7 @@ impl CellRate {
             denominator: 1,
         }
     }
-    /// So many bit/s of cells with their headers (424 bits each), at least 1.
+    /// A rate in bit/s of cells with their headers (424 bits each), at least 1.
     #[must_use]
     pub const fn of_bits(per_second: u64) -> Self {
         Self {
@@ -61,7 +61,8 @@ impl CellRate {
             denominator: if denominator == 0 { 1 } else { denominator },
         }
     }
-    /// By the usual name of the line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25` or `25.6`, `taxi`, `e1`, `ds1`.
+    /// The rate with the usual name of a line, in lower case: `oc3`, `oc12`, `ds3`, `e3`, `atm25` or `25.6`, `taxi`,
+    /// `e1`, `ds1`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -76,7 +77,7 @@ impl CellRate {
             _ => return None,
         })
     }
-    /// Cells per second are this number by [`Self::denominator`].
+    /// Cells per second are this number divided by [`Self::denominator`].
     #[must_use]
     pub const fn numerator(self) -> u64 {
         self.numerator
@@ -96,7 +97,7 @@ impl CellRate {
             whole as u32
         }
     }
-    /// Time of `cells` cells, nanoseconds rounded up.
+    /// Transmission time of `cells` cells, in nanoseconds, rounded up.
     #[must_use]
     pub fn time_of(self, cells: u64) -> Duration {
         let nanos = (u128::from(cells) * u128::from(self.denominator) * NANOS)
@@ -123,11 +124,11 @@ impl fmt::Display for CellRate {
     }
 }
 
-/// A point in time that moves on by exact cell times: nanoseconds and a fraction that is never rounded.
+/// A point in time that advances by exact cell times: nanoseconds and a fraction that is never rounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     nanos: u64,
-    /// In units of 1 / `modulus` nanoseconds.
+    /// The fraction, in units of 1 / `modulus` nanoseconds.
     fraction: u64,
     step_nanos: u64,
     step_fraction: u64,
@@ -135,7 +136,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Starts at time zero.
+    /// A pacer at time zero.
     #[must_use]
     pub fn new(rate: CellRate) -> Self {
         let scaled = u128::from(rate.denominator) * NANOS;
@@ -148,24 +149,24 @@ impl Pacer {
             modulus: rate.numerator,
         }
     }
-    /// The point, rounded up to a nanosecond.
+    /// The point in time, rounded up to a nanosecond.
     #[must_use]
     pub const fn at(&self) -> Instant {
         Instant::from_nanos(self.nanos.saturating_add((self.fraction > 0) as u64))
     }
-    /// The point, rounded down to a nanosecond.
+    /// The point in time, rounded down to a nanosecond.
     #[must_use]
     pub const fn at_floor(&self) -> Instant {
         Instant::from_nanos(self.nanos)
     }
-    /// Moves the point to `earliest` if it lies before it.
+    /// Moves the point to `earliest` if it is before that.
     pub const fn not_before(&mut self, earliest: Instant) {
         if self.nanos < earliest.as_nanos() {
             self.nanos = earliest.as_nanos();
             self.fraction = 0;
         }
     }
-    /// Moves the point on by one cell time.
+    /// Advances the point by one cell time.
     pub const fn step(&mut self) {
         self.nanos = self.nanos.saturating_add(self.step_nanos);
         self.fraction += self.step_fraction;
@@ -174,7 +175,7 @@ impl Pacer {
             self.nanos = self.nanos.saturating_add(1);
         }
     }
-    /// Moves the point on by `cells` cell times.
+    /// Advances the point by `cells` cell times.
     pub fn advance(&mut self, cells: u16) {
         if cells == 1 {
             return self.step();

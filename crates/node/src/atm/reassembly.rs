@@ -1,8 +1,8 @@
-//! Reassembly of runs: complete PDUs pass through as they are, everything else gets the real rules.
+//! Reassembly of runs: complete PDUs pass unchanged, all other cells follow the rules of AAL5.
 //!
-//! If the cells collected are exactly those of one undamaged PDU, it is handed on without touching an
-//! octet. Otherwise the octets are put together and AAL5 judges them with its real CRC, so a lost cell,
-//! a lost last cell, a damaged or misdelivered cell cost what they cost on a real receiver.
+//! If the collected cells are exactly those of one undamaged PDU, that PDU is delivered without a look at its octets.
+//! Otherwise the octets are put together and AAL5 checks them with the CRC. So a lost cell, a lost last cell and a
+//! damaged or misdelivered cell have the same effect as on a real receiver.
 
 use super::pdu::{CellRun, Content, Pdu};
 use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
@@ -10,7 +10,7 @@ use aerostat_wire::aal5::{self, PduError, ReassemblyCounters, cells_for};
 /// A received SDU.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// The SDU with its UU; its CLP is the sender's.
+    /// The SDU with its UU. The CLP of this PDU is the one that the sender set.
     pub pdu: Pdu,
     /// True if any cell had CLP 1.
     pub clp: bool,
@@ -25,14 +25,14 @@ pub struct RunReassembler {
     cells: usize,
     max_sdu: usize,
     skipping: bool,
-    /// The PDUs whose cells were in the PDU that failed last, if it was not taken.
+    /// The PDUs whose cells were in the last failed PDU, until they are taken.
     failed: Vec<Pdu>,
     /// Counters.
     pub counters: ReassemblyCounters,
 }
 
 impl RunReassembler {
-    /// For SDUs of up to `max_sdu` octets; 0 means 65535.
+    /// A reassembler for SDUs of up to `max_sdu` octets; 0 means 65535.
     #[must_use]
     pub fn new(max_sdu: u16) -> Self {
         let max_sdu = match max_sdu {
@@ -53,13 +53,13 @@ impl RunReassembler {
     pub const fn pending_cells(&self) -> usize {
         self.cells
     }
-    /// Forgets a PDU that is being collected.
+    /// Forgets the PDU that is being collected.
     pub fn reset(&mut self) {
         self.next_pdu();
         self.skipping = false;
     }
 
-    /// After a failure: the PDUs whose cells did not make one.
+    /// After a failure: the PDUs of which the failed PDU had cells.
     pub fn take_failed(&mut self) -> Vec<Pdu> {
         std::mem::take(&mut self.failed)
     }
@@ -69,7 +69,7 @@ impl RunReassembler {
         self.cells = 0;
     }
 
-    /// Takes a run; `Some` when it completes a PDU or proves it bad. Runs without user data are ignored.
+    /// Takes a run. `Some` if it completes a PDU or shows that the PDU is bad. Runs without user data are ignored.
     pub fn push(&mut self, run: CellRun) -> Option<Result<Received, PduError>> {
         if !run.is_user() {
             return None;
@@ -164,7 +164,7 @@ mod tests {
         all
     }
 
-    /// A VC that starts anew in the middle of a PDU that is too long takes the next one whole.
+    /// After a reset in the middle of a PDU that is too long, the next PDU is taken whole.
     #[test]
     fn reset_ends_skipping() {
         let mut receiver = RunReassembler::new(10);
@@ -178,7 +178,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any cells lost or damaged: the same SDUs and the same errors as the octet receiver.
+        /// With any cells lost or damaged, the results are the same SDUs and the same errors as those of the octet
+        /// receiver.
         #[test]
         fn agrees_with_the_octet_receiver(
             sdus in proptest::collection::vec((1_usize..400, any::<u8>()), 1..12),

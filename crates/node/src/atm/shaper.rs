@@ -1,4 +1,4 @@
-//! The leaky-bucket shaper of one VC: when its next cell may leave.
+//! The leaky-bucket shaper of one VC: it decides when the next cell may leave.
 //!
 //! Cells leave on a calendar of exact 1/PCR steps. A cell that other traffic holds up does not move the
 //! calendar by more than half the delay variation tolerance, so the mean rate holds and the output still
@@ -22,7 +22,7 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// For the contract of a sender; `None` if it may send at line rate.
+    /// A shaper for the contract of a sender; `None` if the sender may send at line rate.
     #[must_use]
     pub fn new(traffic: &TrafficParams) -> Option<Self> {
         let pcr = traffic.max_pcr?;
@@ -50,7 +50,7 @@ impl Shaper {
             None => self.peak_rate,
         }
     }
-    /// The VC was empty and gets a cell at `now`: when may it leave?
+    /// Called when the VC was empty and gets a cell at `now`; returns when that cell may leave.
     pub fn wake(&mut self, now: Instant) -> Instant {
         self.peak.not_before(now);
         self.eligible()
@@ -66,8 +66,8 @@ impl Shaper {
             None => peak,
         }
     }
-    /// When the calendar has cells that leave from `start` on, the first of them with index `origin` in its PDU: for a
-    /// driver that moves them as one. Call it before [`Self::sent`].
+    /// The times of the calendar for cells that leave from `start` on, for a driver that moves them as one run. The
+    /// first cell has index `origin` in its PDU. Call this before [`Self::sent`].
     #[must_use]
     pub fn calendar(&self, start: Instant, origin: u16) -> Timing {
         let earliest = Instant::from_nanos(start.as_nanos().saturating_sub(self.slack));
@@ -82,7 +82,7 @@ impl Shaper {
             None => timing,
         }
     }
-    /// `count` cells leave from `start` on.
+    /// Records that `count` cells leave from `start` on.
     pub fn sent(&mut self, start: Instant, count: u16) {
         let earliest = start.as_nanos().saturating_sub(self.slack);
         self.peak.not_before(Instant::from_nanos(earliest));
@@ -106,7 +106,7 @@ mod tests {
         let mut upc = Gcra::new(CellRate::of_cells(80_000), cdvt(&traffic));
         let mut now = shaper.wake(Instant::from_nanos(77));
         for cell in 0..80_000 {
-            // Other traffic holds every third cell up by one slot.
+            // Other traffic delays every third cell by one slot.
             let start = Instant::from_nanos(now.as_nanos() + if cell % 3 == 0 { 2832 } else { 0 });
             assert!(upc.arrive(start));
             shaper.sent(start, 1);

@@ -12,7 +12,7 @@ pub struct VcTable {
 }
 
 impl VcTable {
-    /// The entry of a VC: that of its whole path first, then its own.
+    /// The entry of a VC: that of its whole path, or else its own.
     #[must_use]
     pub fn get(&self, vc: Vc) -> Option<usize> {
         let vpi = usize::from(vc.vpi);

@@ -1,4 +1,4 @@
-//! Scenarios and properties of ports, fabrics and adapters, driven as a simulator drives them.
+//! Scenarios and properties of ports, fabrics and adapters, driven as by a simulator.
 
 use super::fabric::{FabricError, Switched};
 use super::police::Gcra;
@@ -16,7 +16,7 @@ fn vc(vci: u16) -> Vc {
     Vc::new(0, vci)
 }
 
-/// Pops everything until the port is empty; gives (start, VC, ends a PDU).
+/// Pops all cells until the port is empty; returns (start, VC, true at the end of a PDU).
 fn drain(port: &mut OutputPort, until: Instant) -> Vec<(Instant, Vc, bool)> {
     let mut all = Vec::new();
     while let Some(at) = port.next_departure().filter(|at| *at <= until) {
@@ -48,7 +48,7 @@ fn back_to_back_cells_keep_the_line_rate() {
         let exact = (i as u128 * 424_000_000_000).div_ceil(149_760_000);
         assert_eq!(u128::from(at.as_nanos()), exact);
     }
-    // A cell that comes to an idle port goes at once.
+    // A cell that arrives at an idle port leaves at once.
     let late = Instant::from_secs(1);
     port.enqueue(queue, CellRun::whole(pdu(10), vc(100)), late);
     assert_eq!(port.next_departure(), Some(late));
@@ -106,7 +106,7 @@ fn early_and_partial_discard_drop_frames_and_keep_last_cells() {
     };
     let queue = port.open(vc(100), config).unwrap();
     let mut offer = |len| port.enqueue(queue, CellRun::whole(pdu(len), vc(100)), Instant::ZERO);
-    // 5 cells fit. The next 8: five more fit, then partial discard, but the last cell is kept.
+    // 5 cells fit. Of the next 8 cells five fit; the rest suffers partial discard, except the last cell.
     assert_eq!(offer(200).accepted, 5);
     let partial = offer(376);
     assert_eq!(
@@ -125,7 +125,7 @@ fn early_and_partial_discard_drop_frames_and_keep_last_cells() {
     assert_eq!(counters.dropped.of(DropReason::EarlyDiscard), 3);
     let ends = drain(&mut port, FOREVER).iter().filter(|c| c.2).count();
     assert_eq!(ends, 2);
-    // Discard-eligible cells have less room.
+    // Cells with CLP 1 have less room.
     let low = Pdu::with(vec![1; 440], 0, true);
     let mut plain = OutputPort::new(CellRate::OC3, PortLimits::SWITCH);
     let config = QueueConfig {
@@ -157,8 +157,8 @@ fn a_shaped_queue_conforms_beside_best_effort() {
     let cells = drain(&mut port, Instant::from_millis(20));
     let cbr: Vec<_> = cells.iter().filter(|c| c.1 == vc(50)).collect();
     assert!(cbr.iter().all(|c| gcra.arrive(c.0)));
-    // 20 ms at 80 000 cells/s, and the rest of the line for best effort. The cell that is due at the end
-    // of it waits for the one on the line.
+    // 20 ms at 80 000 cells/s, and best effort on the rest of the line. The cell that is due at the end of the time
+    // waits for the cell on the line.
     assert_eq!(cbr.len(), 1600);
     assert_eq!(cells.len(), 7065);
 }
@@ -335,7 +335,7 @@ fn policing_discards_what_exceeds_the_contract() {
         police: true,
     })
     .unwrap();
-    // Twice the rate: every second cell goes.
+    // Twice the rate: every second cell is dropped.
     for i in 0..100 {
         let now = Instant::from_nanos(i * 50_000);
         f.receive(0, CellRun::whole(pdu(10), vc(60)), now, |_| {});
@@ -444,7 +444,7 @@ fn traffic_of(kind: u8) -> TrafficParams {
 }
 
 proptest! {
-    /// In = out + dropped + queued for every queue at all times; bounds hold; nothing is lost below them.
+    /// For every queue at all times in = out + dropped + queued; the limits hold; no cell is lost below them.
     #[test]
     fn conservation(
         kinds in proptest::collection::vec((any::<u8>(), any::<bool>()), 1..6),
@@ -467,7 +467,7 @@ proptest! {
             let room = level + u32::from(count) < max - max / 4 && port.queued_total() + u32::from(count) < 300;
             let admission = port.enqueue(queue, run, now);
             prop_assert_eq!(admission.accepted + admission.dropped, count);
-            // Below every threshold a frame is lost only if the one before it was being discarded.
+            // Below every threshold a frame is lost only if the frame before it was being discarded.
             if room && count > 0 && !kinds[which % queues.len()].1 {
                 prop_assert_eq!(admission.dropped, 0);
             }
@@ -505,7 +505,7 @@ proptest! {
         }
     }
 
-    /// Whatever arrives when, a shaped output conforms to its contract.
+    /// Whatever the arrivals, a shaped output conforms to its contract.
     #[test]
     fn shaped_output_conforms(
         pcr in 1_000_u32..150_000,

@@ -1,27 +1,28 @@
 //! Nominal times of cells that a driver moves as one run.
 //!
-//! A driver in frame mode hands all cells of a PDU over when the first one leaves. On a line they would come one by one, so
-//! whoever judges cells by their times (a policer) must not take the hand-over as the time of each. A [`Timing`] says when
-//! the *source* of the cells sends each of them: a shaper by its calendar, a link out of the lab at its line rate. It travels
-//! with the run unchanged. The way from the source to a switch is the same for all cells of a connection, and the generic
-//! cell rate algorithm looks at differences of times alone, so times at the source judge as well as those of arrival, without
-//! the coarse turns that runs take at queues.
+//! A driver in frame mode hands over all cells of a PDU when the first one leaves. On a line the cells would come one
+//! by one, so a policer must not take the time of this hand-over as the arrival time of each cell. A [`Timing`] tells
+//! when the *source* of the cells sends each of them: a shaper by its calendar, a link out of the lab at its line rate.
+//! The timing travels with the run unchanged. The path from the source to a switch is the same for all cells of a
+//! connection, and the generic cell rate algorithm depends on time differences alone. So times at the source give the
+//! same verdicts as arrival times, without the coarse turns that runs take at queues.
 //!
-//! A driver that moves cells one by one needs none of this: a cell without a timing counts when it arrives.
+//! A driver that moves cells one by one needs no timing: a cell without a timing counts at its arrival.
 
 use super::rate::{CellRate, Pacer};
 use aerostat_proto::{Duration, Instant};
 
-/// When the cells of a run are sent by their source.
+/// The times at which the source sends the cells of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Time of the cell `origin`.
     start: Instant,
     /// Index of a cell in its PDU; 0 for a cell without a PDU.
     origin: u16,
-    /// Cells follow each other at this rate,
+    /// The rate at which cells follow each other.
     pace: CellRate,
-    /// but not before these times: of the cell `origin`, in nanoseconds (a burst begins in the past), and the rate from there on.
+    /// Additional lower bound: the time of the cell `origin` in nanoseconds (a burst begins in the past), and the rate
+    /// from there on.
     sustained: Option<(i64, CellRate)>,
 }
 
@@ -36,20 +37,21 @@ impl Timing {
             sustained: None,
         }
     }
-    /// Cells spread evenly from `start` to `end`: `count` of them, from index 0 on.
+    /// `count` cells, spread evenly from `start` to `end`; the first has index 0.
     #[must_use]
     pub fn spread(start: Instant, end: Instant, count: u16) -> Self {
         let span = u64::try_from(end.since(start).as_nanos()).unwrap_or(u64::MAX);
         let gaps = u64::from(count.saturating_sub(1));
         Self::even(start, 0, CellRate::of_ratio(gaps * 1_000_000_000, span))
     }
-    /// Besides, cell `origin` + i is not sent before `first` + i cell times of `rate`; `first` in nanoseconds.
+    /// Adds a lower bound: cell `origin` + i is not sent before `first` + i cell times of `rate`; `first` is in
+    /// nanoseconds.
     #[must_use]
     pub const fn not_faster_than(mut self, first: i64, rate: CellRate) -> Self {
         self.sustained = Some((first, rate));
         self
     }
-    /// Time of the cell with this index in its PDU. Cells before the first known one count with it.
+    /// Time of the cell with this index in its PDU. For cells before `origin`, the time of cell `origin`.
     #[must_use]
     pub fn of(&self, index: u16) -> Instant {
         let later = u64::from(index.saturating_sub(self.origin));
@@ -63,8 +65,8 @@ impl Timing {
     }
 }
 
-/// The line by which cells come from a source that does not say when it sent them: one cell after the other, at the
-/// line's rate, none before it is there.
+/// The input line of a source that does not tell when it sends its cells: the cells follow each other at the line's
+/// rate, and no cell is earlier than its arrival here.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrivals {
     line: Pacer,
@@ -72,7 +74,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A line that was never used.
+    /// An idle line.
     #[must_use]
     pub fn new(rate: CellRate) -> Self {
         Self {
@@ -85,7 +87,7 @@ impl Arrivals {
     pub const fn rate(&self) -> CellRate {
         self.rate
     }
-    /// Cells are there at `now`; gives the times at which they came, the first of them with index 0.
+    /// Takes cells that are present at `now`; returns their times on the line. The first cell has index 0.
     pub fn take(&mut self, cells: u64, now: Instant) -> Timing {
         self.line.not_before(now);
         let timing = Timing::even(self.line.at(), 0, self.rate);
@@ -97,7 +99,7 @@ impl Arrivals {
         }
         timing
     }
-    /// How far what came is ahead of `now`.
+    /// How far the line is ahead of `now`.
     #[must_use]
     pub fn ahead(&self, now: Instant) -> Duration {
         self.line.at().since(now)
@@ -121,7 +123,7 @@ mod tests {
             (spread.of(9), spread.of(1)),
             (Instant::from_nanos(910), Instant::from_nanos(110))
         );
-        // One cell, and cells all at once.
+        // A single cell, and cells that all come at once.
         assert_eq!(Timing::spread(start, start, 1).of(0), start);
         assert!(Timing::spread(start, start, 9).of(8) <= Instant::from_nanos(20));
     }

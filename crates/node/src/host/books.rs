@@ -1,4 +1,4 @@
-//! What a host knows of packets that are lost in it, and of those that still are in it.
+//! A host's accounts of packets: those that are lost in the host, and those that are still in it.
 
 use super::{Host, HostOutput, Ip, Service};
 use crate::ip::apps::{AppId, Offer};
@@ -10,18 +10,19 @@ use aerostat_proto::{AtmRequest, Instant};
 use std::collections::VecDeque;
 
 impl Host {
-    /// From now on the host says what packets it gives up, and when it has joined.
+    /// Starts the accounts: the host reports the packets that it drops, and when it has joined.
     pub fn keep_books(&mut self) {
         self.books = true;
     }
 
-    /// True while all its interfaces are members of their networks.
+    /// True if all its interfaces are members of their networks.
     #[must_use]
     pub fn has_joined(&self) -> bool {
         self.interfaces.iter().all(|itf| itf.up)
     }
 
-    /// Shows every packet, frame or SDU that waits in this host. Those that wait in its adapter are not its own.
+    /// Calls `see` with every packet, frame or SDU that waits in this host. Those that wait in its adapter are not
+    /// included.
     pub fn held(&self, see: &mut dyn FnMut(&[u8])) {
         for slot in &self.slots {
             match &slot.service {
@@ -39,7 +40,7 @@ impl Host {
         }
     }
 
-    /// A packet, frame or SDU, or the head of one, is lost here.
+    /// Reports the loss of a packet, frame or SDU, of which `octets` may be the head.
     pub(super) fn lost(&mut self, cause: Cause, octets: &[u8]) {
         if self.books {
             let head = octets.get(..HEAD).unwrap_or(octets).to_vec();
@@ -51,7 +52,7 @@ impl Host {
         self.lost(Cause::Service(why), octets);
     }
 
-    /// The head of what a user wants to send, in case that it is refused.
+    /// The head of an SDU that a user wants to send, in case the request is refused.
     pub(super) fn head_of(&self, request: &AtmRequest) -> Option<Vec<u8>> {
         match request {
             AtmRequest::Send { sdu, .. } if self.books => {
@@ -61,7 +62,7 @@ impl Host {
         }
     }
 
-    /// Takes what a service gave up.
+    /// Reports what a service has dropped.
     pub(super) fn collect_discards(&mut self, slot: usize) {
         loop {
             let discard = match &mut self.slots[slot].service {
@@ -78,7 +79,7 @@ impl Host {
         }
     }
 
-    /// Takes what the router gave up.
+    /// Reports what the router has dropped.
     pub(super) fn collect_from_router(&mut self) {
         while let Ip::Router(router) | Ip::KernelRouter(router) = &mut self.ip
             && let Some((reason, head)) = router.take_discard()
@@ -87,7 +88,7 @@ impl Host {
         }
     }
 
-    /// A service crashes with what waits in it.
+    /// Reports what waits in a service that crashes.
     pub(super) fn lose_held(&mut self, slot: usize) {
         let mut heads = Vec::new();
         let mut see = |octets: &[u8]| heads.push(octets.get(..HEAD).unwrap_or(octets).to_vec());
@@ -101,14 +102,15 @@ impl Host {
         }
     }
 
-    /// A program of the host's own stack wanted to send a packet.
+    /// Records that a program of the host's own stack wanted to send a packet.
     pub(super) fn note_offer(&mut self, app: AppId, offer: &Offer, now: Instant) {
         if let Some(sample) = self.meter.offered(app, offer, now) {
             self.out.push_back(HostOutput::Sample(sample));
         }
     }
 
-    /// Tells that a packet of a flow has come to an IP stack: it is delivered unless an embedded stack has nobody who listens.
+    /// Reports that a packet of a flow has arrived at an IP stack. The packet counts as delivered unless the stack is
+    /// an embedded one in which no program listens for it.
     pub(super) fn arrived(
         out: &mut VecDeque<HostOutput>,
         sample: Sample,
@@ -124,7 +126,7 @@ impl Host {
         });
     }
 
-    /// Tells if the host has joined, or is not a member any more.
+    /// Reports when the host has joined, and when it is no longer a member.
     pub(super) fn tell_joined(&mut self) {
         let joined = self.has_joined();
         if joined != self.joined {

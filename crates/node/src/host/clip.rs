@@ -1,11 +1,12 @@
-//! An interface on a Classical IP subnet, for IP stacks that think in Ethernet frames.
+//! An interface on a Classical IP subnet, for IP stacks that use Ethernet frames.
 //!
-//! Classical IP knows next hops by IP address, an IP stack hands over frames. So each next hop has a hardware address that
-//! is made of its IP address (`02:00` and its four octets): what the stack asks by ARP is answered here at once, and a
-//! frame to such an address says which next hop the stack has chosen, also for a destination behind a router. ATMARP goes
-//! on underneath. The kernel's routing, or the embedded stack's, is used as it is.
+//! Classical IP knows next hops by IP address, but an IP stack hands over frames. So each next hop gets a hardware
+//! address that contains its IP address: `02:00` and the four octets. ARP requests of the stack are answered here at
+//! once, and a frame to such an address tells which next hop the stack has chosen, even for a destination behind a
+//! router. ATMARP happens below. The routing of the kernel, or of the embedded stack, is used unchanged.
 //!
-//! With an NHRP client on the host, packets for its router go to that first: they leave directly, or come back.
+//! With an NHRP client on the host, packets for its router go to that client first: it sends them directly, or returns
+//! them.
 
 use super::{Host, HostOutput, Path, Sample, Service};
 use aerostat_proto::clip;
@@ -18,14 +19,14 @@ use std::net::Ipv4Addr;
 
 /// First octets of the hardware address of a next hop.
 const NEXT_HOP: [u8; 2] = [0x02, 0x00];
-/// Source address of frames that arrive: nobody looks at it.
+/// Source address of received frames; the stack does not look at it.
 const ARRIVED: [u8; 6] = [0x02, 0x00, 0, 0, 0, 1];
 const ETHERNET: usize = 14;
 const ARP: [u8; 2] = [0x08, 0x06];
 const IPV4: [u8; 2] = [0x08, 0x00];
 
 impl Host {
-    /// A frame of the IP side for a next hop of a Classical IP subnet.
+    /// Sends a frame of the IP side to a next hop of a Classical IP subnet.
     pub(super) fn send_on_clip(&mut self, itf: usize, slot: usize, frame: &[u8], now: Instant) {
         let (Some(header), Some(payload)) =
             (frame.first_chunk::<ETHERNET>(), frame.get(ETHERNET..))
@@ -38,7 +39,7 @@ impl Host {
                     self.deliver(itf, answer, Path::Lane, now);
                 }
             }
-            // There is no way to send to all: broadcasts and other protocols end here.
+            // The subnet has no broadcast: broadcasts and other protocols end here.
             IPV4 if header[..2] == NEXT_HOP => {
                 let next_hop = Ipv4Addr::new(header[2], header[3], header[4], header[5]);
                 if self.slots[slot].service.is_none() {
@@ -68,7 +69,8 @@ impl Host {
                 if ready {
                     self.interfaces[itf].since = Some(now);
                 }
-                // Without its server a client still reaches whom it knows: only a crash takes the link.
+                // A client without its server still reaches the members that it knows, so only a crash takes the link
+                // down.
                 if ready {
                     self.tell_link(itf, true, now);
                 }
@@ -89,7 +91,8 @@ impl Host {
         self.deliver(itf, frame, path, now);
     }
 
-    /// By which way a packet came: one from another subnet that its router did not send came directly.
+    /// The path of a received packet. A packet from another subnet that did not come from the router came over a
+    /// shortcut.
     fn path_of(&self, from: Option<AtmAddress>, packet: &[u8], slot: usize) -> Path {
         let client = self.nhc.and_then(|slot| self.slots[slot].service.as_ref());
         let (Some(Service::Nhc(client)), Some(Service::Clip(clip))) =
@@ -107,7 +110,7 @@ impl Host {
         }
     }
 
-    /// The NHRP client that a frame concerns: one for its router, on its interface.
+    /// The NHRP client for a frame: the frame must be for the client's router, on the client's interface.
     pub(super) fn client_for(&self, itf: usize, frame: &[u8]) -> Option<usize> {
         let slot = self.nhc?;
         let (Some(Service::Nhc(client)), Some(Service::Clip(clip))) = (
@@ -123,7 +126,7 @@ impl Host {
         (for_router && here && header[12..] == IPV4).then_some(slot)
     }
 
-    /// A frame for the router: its packet leaves directly if there is a way.
+    /// Hands a frame for the router to the NHRP client; the packet leaves directly if there is a shortcut.
     pub(super) fn transmit_by_nhrp(
         &mut self,
         itf: usize,
@@ -135,7 +138,7 @@ impl Host {
         let Some(destination) = Ipv4View::new(&packet).map(|ip| ip.destination()) else {
             return Path::Lane;
         };
-        // The path is decided inside the client.
+        // The client decides about the path, so the sample is taken before.
         let sample = self.meter.sent(frame, Path::Lane, now);
         self.drain_slot(nhc, now);
         self.feed(nhc, |service| match service {
@@ -196,7 +199,7 @@ impl Host {
     }
 }
 
-/// The answer to an ARP request for a next hop; none to others, and none to a probe for the own address.
+/// The answer to an ARP request for a next hop. Other packets, and probes for the own address, get no answer.
 fn answer(request: &[u8]) -> Option<Vec<u8>> {
     let request: &[u8; 28] = request.first_chunk()?;
     let (asker, own) = (&request[8..14], &request[14..18]);

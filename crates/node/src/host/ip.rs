@@ -1,4 +1,4 @@
-//! The IP side of a host: what stands above its interfaces.
+//! The IP side of a host: the stack or router above its interfaces.
 
 use super::{Host, HostOutput, Part, Service};
 use crate::ip::apps::AppCommand;
@@ -12,9 +12,9 @@ use aerostat_wire::MacAddr;
 use aerostat_wire::ipv4::Ipv4View;
 use std::net::IpAddr;
 
-/// What stands above the interfaces.
+/// The IP side above the interfaces.
 pub enum Ip {
-    /// Nothing: a LANE server.
+    /// No IP side: a LANE server.
     None,
     /// An embedded host, on interface 0.
     Stack(Box<Stack>),
@@ -23,12 +23,12 @@ pub enum Ip {
     /// A Linux kernel host; frames come and go through the driver.
     Kernel,
     /// A Linux kernel router. The kernel forwards; the embedded router beside it only answers the MPOA server's
-    /// questions about routes and neighbours, and hears ARP replies and Neighbour Advertisements for that.
+    /// questions about routes and neighbours, and receives ARP replies and Neighbour Advertisements for that purpose.
     KernelRouter(Box<Router>),
 }
 
 impl Ip {
-    /// A frame for interface `itf`. What is returned is for the kernel.
+    /// Receives a frame on interface `itf`. Returns the frame if it is for the kernel.
     pub(super) fn receive(&mut self, itf: usize, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         match self {
             Self::None => None,
@@ -89,7 +89,7 @@ impl Ip {
         }
     }
 
-    /// The embedded router, also where it only answers questions.
+    /// The embedded router, even if it only answers questions.
     #[must_use]
     pub fn router(&self) -> Option<&Router> {
         match self {
@@ -118,7 +118,7 @@ enum Moved {
 }
 
 impl Host {
-    /// Serves the IP side until it is silent.
+    /// Handles outputs of the IP side until there are no more.
     pub(super) fn drain_ip(&mut self, now: Instant) {
         loop {
             let moved = match &mut self.ip {
@@ -137,7 +137,7 @@ impl Host {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
                 Some(Moved::Stack(StackOutput::Discarded { place, frame })) => {
-                    // The host offered it, and nobody will receive it.
+                    // The stack offered this packet and then dropped it, so the sample ends as a loss.
                     self.measure_lost(&frame, cause_of(place), now);
                 }
                 Some(Moved::Stack(StackOutput::Trace(trace))) => self.trace(trace),
@@ -199,7 +199,7 @@ impl Host {
                         (Some(mps::RouteResult::Down), u8::MAX)
                     }
                     IpAddr::V4(dst) => (route_result(router.lookup(dst)), router.covers(dst)),
-                    // Never more than the address alone.
+                    // At most a host route.
                     IpAddr::V6(dst) => (router.lookup_ipv6(dst), u8::MAX),
                 });
                 let (result, covers) = found.unwrap_or((None, u8::MAX));
@@ -229,14 +229,14 @@ impl Host {
         }
     }
 
-    /// To the embedded router, if there is one.
+    /// Gives an input to the embedded router, if there is a router.
     pub(super) fn tell_router(&mut self, input: RouterInput<'_>, now: Instant) -> Option<Refused> {
         let refused = self.ip.router_mut()?.handle_input(input, now).err();
         self.touch(Part::Ip);
         refused
     }
 
-    /// An MPOA server that triggers its clients sees the packets that this router is about to forward.
+    /// Shows an MPOA server that triggers its clients the packets that this router is about to forward.
     pub(super) fn show_routed(&mut self, itf: usize, frame: &[u8], now: Instant) {
         let server = self.mps.and_then(|slot| self.slots[slot].service.as_ref());
         let Some(Service::Mps(mps)) = server.filter(|_| self.mpoa) else {
@@ -260,17 +260,17 @@ impl Host {
         }
     }
 
-    /// A packet from a shortcut that ends at this router.
+    /// Forwards a packet from a shortcut that ends at this router.
     fn forward(&mut self, packet: &[u8], now: Instant) {
         if let Ip::Router(router) = &mut self.ip {
             let _ = router.handle_input(RouterInput::Inject(packet), now);
             self.touch(Part::Ip);
             return;
         }
-        // A kernel router takes it as a frame from a neighbour on its first interface.
+        // A kernel router gets the packet as a frame from a neighbour on its first interface.
         if let Some(interface) = self.interfaces.first() {
             let mut frame = interface.mac.0.to_vec();
-            // A locally administered address that nobody has: the kernel does not look at it.
+            // A locally administered source address that no station has: the kernel does not look at it.
             frame.extend_from_slice(&[0x02, 0, 0, 0, 0, 0]);
             let six = packet.first().is_some_and(|octet| octet >> 4 == 6);
             frame.extend_from_slice(if six { &[0x86, 0xdd] } else { &[0x08, 0x00] });
@@ -279,14 +279,16 @@ impl Host {
         }
     }
 
-    /// The interface is no member of its network, or became one a moment ago: others may be on their way there.
+    /// True if the interface is not a member of its network, or became one only recently. Others may then still be
+    /// about to join.
     fn is_young(&self, itf: usize, now: Instant) -> bool {
         self.interfaces.get(itf).is_none_or(|interface| {
             !interface.up || interface.since.is_none_or(|at| now.since(at) < mps::RETURN)
         })
     }
 
-    /// Asks whose MAC address this is: of a neighbour that ARP knows, so that it has been there.
+    /// Asks for the owner of a MAC address. The MAC address is that of a neighbour in the ARP cache, so the neighbour
+    /// was present before.
     pub(super) fn find_owner(&mut self, query: u32, itf: usize, mac: MacAddr, now: Instant) {
         let Some(interface) = self.interfaces.get(itf) else {
             return self.answer_l2(query, Err(Absent::ForNow), now);
@@ -297,7 +299,7 @@ impl Host {
         }
         let waiting = self.owner_queries.entry((itf, mac)).or_default();
         waiting.push(query);
-        // The client answers every question; one that is already asked is not repeated.
+        // The client answers every question, so a question that is outstanding is not repeated.
         if waiting.len() == 1 {
             self.feed(slot, |service| match service {
                 Service::Lec(machine) => machine.handle_input(lec::Input::Resolve { mac }, now),
@@ -325,7 +327,7 @@ impl Host {
     }
 }
 
-/// Why a host's stack gave a packet of its own up.
+/// Why a host's stack dropped a packet of its own.
 pub(super) const fn cause_of(place: stack::Place) -> Cause {
     match place {
         stack::Place::Arp => Cause::Arp,

@@ -1,9 +1,9 @@
-//! A host, router or LANE server that knows only its end system identifier.
+//! The addresses of a host, router or LANE server that knows only its end system identifier.
 //!
-//! Its services wait until the switch has given it a prefix, has accepted the address, and has named the LECS; then
-//! they start under that address. If ILMI is lost and the same address comes back, they never notice; under another
-//! address they start anew, as all that others know of them holds no longer. LES, BUS, LECS and MPS wait, too, but keep the
-//! addresses that they were configured with: others must know those beforehand.
+//! The services wait until the switch has assigned a prefix, has accepted the address, and has named the LECS; then
+//! they start with that address. If ILMI is lost and later gives the same address again, the services go on
+//! undisturbed. With another address they restart, because what others know about them is no longer valid. LES, BUS,
+//! LECS and MPS wait, too, but keep their configured addresses: others must know those in advance.
 
 use super::{Host, HostOutput, ServiceKind};
 use crate::inspect::{Table, text};
@@ -13,7 +13,7 @@ use aerostat_proto::{Instant, Machine};
 use aerostat_wire::{AtmAddress, Vc};
 use std::collections::BTreeSet;
 
-/// Where a host is in the network.
+/// The place of a host in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The prefix of all its addresses.
@@ -22,15 +22,15 @@ pub(super) struct Place {
     pub(super) lecs: Option<AtmAddress>,
 }
 
-/// The management channel, and what it has told so far.
+/// The management channel, and the information received over it.
 pub(super) struct Management {
     ime: Ime,
     pub(super) deadline: Option<Instant>,
-    /// Addresses that the switch has accepted, the first one first.
+    /// Addresses that the switch has accepted, in the order of acceptance.
     usable: Vec<AtmAddress>,
-    /// LECSs that the switch names; `None` until it has been asked.
+    /// LECSs that the switch names; `None` until they have been requested.
     lecs: Option<Vec<AtmAddress>>,
-    /// Where the services run, or ran last.
+    /// The place in which the services run, or ran last.
     place: Option<Place>,
 }
 
@@ -45,7 +45,7 @@ impl Management {
         }
     }
 
-    /// Where the services belong; `None` while that is not known.
+    /// The place in which the services should run; `None` while that is unknown.
     fn wanted(&self) -> Option<Place> {
         let lecs = self.lecs.as_ref()?.first().copied();
         let held = self.place.map(|place| place.prefix);
@@ -57,18 +57,19 @@ impl Management {
 }
 
 impl Host {
-    /// Its services wait for an address from the switch. Before [`HostInput::Start`](super::HostInput::Start).
+    /// Makes the services wait for an address from the switch. Call this before
+    /// [`HostInput::Start`](super::HostInput::Start).
     pub fn register_by_ilmi(&mut self, config: Config) {
         self.management = Some(Management::new(config));
     }
 
-    /// The line is alive, or dead.
+    /// The link came up or went down.
     pub(super) fn manage_link(&mut self, up: bool, now: Instant) {
         let input = if up { Input::Start } else { Input::Stop };
         self.tell_ime(input, now);
     }
 
-    /// A message from the switch; `false` if this host does not listen.
+    /// Handles a message from the switch; `false` if this host has no management channel.
     pub(super) fn manage(&mut self, sdu: &[u8], now: Instant) -> bool {
         let taken = &BTreeSet::new();
         self.tell_ime(Input::Message { sdu, taken }, now);
@@ -114,7 +115,7 @@ impl Host {
         self.take_place(now);
     }
 
-    /// Starts the services once it is known where, and anew if they have moved.
+    /// Starts the services once their place is known, and restarts them when it changes.
     fn take_place(&mut self, now: Instant) {
         let Some(management) = &mut self.management else {
             return;
@@ -131,7 +132,7 @@ impl Host {
         }
         for slot in 0..self.slots.len() {
             if self.slots[slot].service.is_none() {
-                continue; // Crashed.
+                continue; // The service has crashed.
             }
             if before.is_some() {
                 self.make_anew(slot, now);
@@ -143,7 +144,7 @@ impl Host {
         }
     }
 
-    /// Tells the service in `slot` where it is; false if that is not known yet, and the service must wait.
+    /// Gives the service in `slot` its place. False if the place is not known yet; then the service must wait.
     pub(super) fn place_slot(&mut self, slot: usize) -> bool {
         let Some(management) = &self.management else {
             return true;
@@ -155,7 +156,7 @@ impl Host {
         true
     }
 
-    /// What `inspect ilmi` shows.
+    /// The tables of `inspect ilmi`.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
         let Some(management) = &self.management else {
             return Vec::new();

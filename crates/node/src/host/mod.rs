@@ -1,8 +1,8 @@
 //! An ATM end system: protocol machines wired together behind one port.
 //!
-//! **Purpose.** Hosts, LANE servers and routers are the same box with other services plugged in. The box owns
-//! the machines by value, moves every output of one to the input of the next in the same call, and shows the driver
-//! (`sim` or `live`) only AAL5 SDUs, kernel frames, samples and the next deadline.
+//! **Purpose.** Hosts, LANE servers and routers are the same type with different services. A host owns its machines by
+//! value, moves every output of one machine to the input of the next in the same call, and shows the driver (`sim` or
+//! `live`) only AAL5 SDUs, kernel frames, samples and the next deadline.
 //!
 //! ```text
 //!  driver:  Frame (TAP)        App                                   Sdu
@@ -17,16 +17,16 @@
 //!                    └─────┘          Les, Bus, Lecs ──────────►└────────────┘
 //! ```
 //!
-//! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. Interfaces (`lecN`)
-//! are indices into the list of LANE clients. Work that is raised while a machine is served is queued: the machine
-//! is marked and served later in the same call, never recursed into.
+//! **Objects and owners.** A service is one user of the ATM service; its slot is its user id. Interfaces (`lecN`) are
+//! indices into the list of LANE clients. A machine that gets work while another one is served is marked, and served
+//! later in the same call. There is no recursion.
 //!
-//! **Addresses** are known from the configuration, or only the ESI is and the switch gives the rest by ILMI
-//! (`management.rs`); services wait for that.
+//! **Addresses.** A host knows its addresses from the configuration. Alternatively it knows only its ESI and the switch
+//! supplies the rest by ILMI (`management.rs`); then services wait for that.
 //!
-//! **Failure.** A service can crash and return alone ([`HostCommand::Crash`], [`HostCommand::Restart`]): its calls are
-//! cleared, everybody else goes on. What a service is made of is kept as a [`Factory`], so that a restart starts
-//! from nothing but its configuration.
+//! **Failure.** A service can crash and restart alone ([`HostCommand::Crash`], [`HostCommand::Restart`]). Its calls are
+//! cleared; all other services continue. A [`Factory`] makes each service, so that a restart begins with nothing but
+//! the configuration.
 
 mod books;
 mod clip;
@@ -65,10 +65,10 @@ use aerostat_wire::mpoa::FlowFilter;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What goes into a host.
+/// Inputs of a host.
 #[derive(Debug)]
 pub enum HostInput<'a> {
-    /// Power on: signalling comes up, services start.
+    /// Power on: signalling starts, then the services.
     Start,
     /// An AAL5 SDU arrived on the link.
     Sdu {
@@ -84,42 +84,43 @@ pub enum HostInput<'a> {
         /// The frame, without padding and check sequence.
         frame: Vec<u8>,
     },
-    /// From the experimenter.
+    /// A command of the experimenter.
     Command(HostCommand),
-    /// For the MPOA client, from or about its daemon in a process of its own.
+    /// For the MPOA client: a message from its daemon process, or an event of that process.
     Mpc(mpc::Input<'a>),
-    /// For the LANE clients, from or about their daemon in a process of its own.
+    /// For the LANE clients: a message from their daemon process, or an event of that process.
     Lecd(LecdNews),
-    /// From or about the process in which the LANE servers of this role are.
+    /// A message from the process that runs the LANE servers of this role, or an event of that process.
     Servers(Role, News),
-    /// From or about the signalling manager in a process of its own.
+    /// A message from the process that runs the signalling manager, or an event of that process.
     Sigd(Seat),
 }
 
-/// LECID of a member of an ELAN, and the groups that it wants, if not all.
+/// LECID of a member of an ELAN, and the groups that it receives; `None` means all groups.
 type Wants = (u16, Option<Vec<MacAddr>>);
 
-/// What an experimenter can do to a host.
+/// Commands of an experimenter to a host.
 #[derive(Debug)]
 pub enum HostCommand {
-    /// To the embedded host's programs.
+    /// A command for the embedded host's programs.
     App(AppCommand),
-    /// To the programs of a host on the Ethernet segment behind it, by number.
+    /// A command for the programs of a host on the Ethernet segment behind this host, by number.
     SegmentApp(usize, AppCommand),
-    /// Turn MPOA on or off: MPC and MPS start or stop in good order.
+    /// Turns MPOA on or off: MPC and MPS start or shut down in order.
     Mpoa(bool),
-    /// All services of a kind stop at once and forget everything. Their calls are cleared by signalling.
+    /// All services of a kind stop at once and lose their state. Signalling clears their calls.
     Crash(ServiceKind),
-    /// They start again, empty.
+    /// The services of a kind start again with empty state.
     Restart(ServiceKind),
-    /// The embedded router gets these static routes instead of those before.
+    /// Replaces the static routes of the embedded router.
     Routes(Vec<StaticRoute>),
-    /// Packets of the MPOA client that get a shortcut of their own with this traffic; `None` ends that.
+    /// Gives packets of the MPOA client that match the filter a shortcut of their own with this traffic; `None` removes
+    /// the entry.
     ShortcutQos(FlowFilter, Option<Qos>),
 }
 
 impl HostCommand {
-    /// To the programs of the host itself, or of one on the segment behind it.
+    /// A command for the programs of the host itself (`None`), or of a host on the segment behind it.
     #[must_use]
     pub fn app(behind: Option<usize>, command: AppCommand) -> Self {
         match behind {
@@ -129,7 +130,7 @@ impl HostCommand {
     }
 }
 
-/// What comes out of a host.
+/// Outputs of a host.
 #[derive(Debug)]
 pub enum HostOutput {
     /// Send an AAL5 SDU on the link.
@@ -146,19 +147,19 @@ pub enum HostOutput {
         /// The SDU.
         sdu: Vec<u8>,
     },
-    /// A program waits until nothing of its VC waits in the adapter, for [`Host::room`].
+    /// A program waits for [`Host::room`]: until no cell of its VC waits in the adapter.
     Flush {
         /// Its label.
         vc: Vc,
     },
-    /// A connection was opened: what this host may send on it.
+    /// A connection was opened; `traffic` is what this host may send on it.
     OpenVc {
         /// Its label.
         vc: Vc,
         /// Traffic from this host.
         traffic: TrafficParams,
     },
-    /// A connection is gone.
+    /// A connection was closed.
     CloseVc {
         /// Its label.
         vc: Vc,
@@ -174,13 +175,13 @@ pub enum HostOutput {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
-    /// A frame for a daemon of this host in a process of its own: a message of its role, encoded.
+    /// A frame for a daemon of this host that is a process of its own: an encoded message of its role.
     Daemon(Role, Vec<u8>),
-    /// A packet, frame or SDU, or the head of one, was lost in this host.
+    /// A packet, frame or SDU, or its head, was lost in this host.
     Lost(Cause, Vec<u8>),
-    /// All interfaces are members of their networks now (true), or not all any more.
+    /// True when all interfaces have become members of their networks; false when that has ended.
     Joined(bool),
-    /// The story.
+    /// A trace event.
     Trace(Trace),
 }
 
@@ -193,24 +194,24 @@ pub struct Interface {
     mac: MacAddr,
     /// True while the client is a member of its ELAN.
     up: bool,
-    /// When it last became a member.
+    /// When the client last became a member.
     since: Option<Instant>,
-    /// Why it last failed to become a member, or ceased to be one; `None` while it is one.
+    /// Why the client last failed to become a member, or lost its membership; `None` while it is a member.
     why_down: Option<String>,
     /// Number of the ELAN; 0 if unknown.
     elan_id: u32,
     /// Largest IP packet, octets.
     mtu: u16,
-    /// TLVs that the LANE client announces for MPOA. Kept here, as the client may start again alone.
+    /// TLVs that the LANE client announces for MPOA. They are kept here, because the client may restart alone.
     tlvs: Vec<Tlv>,
-    /// TLVs of the LECS. Kept here, as the MPOA client may start again alone.
+    /// TLVs of the LECS. They are kept here, because the MPOA client may restart alone.
     config: Vec<Tlv>,
-    /// Frames by the path that they took: sent and received over LANE and over shortcuts.
+    /// Frames sent and received, by path: over LANE and over shortcuts.
     counters: InterfaceCounters,
 }
 
 impl Interface {
-    /// True while its LANE client is a member of its ELAN.
+    /// True while the LANE client is a member of its ELAN.
     #[must_use]
     pub const fn is_up(&self) -> bool {
         self.up
@@ -228,7 +229,7 @@ pub struct InterfaceCounters {
     pub lane_in: u64,
     /// Frames received over a shortcut.
     pub shortcut_in: u64,
-    /// Frames given up because the LANE client is not a member of its ELAN.
+    /// Frames dropped because the LANE client was not a member of its ELAN.
     pub down: u64,
 }
 
@@ -238,12 +239,12 @@ struct Slot {
     kind: ServiceKind,
     factory: Factory,
     starts: u32,
-    /// Known to signalling.
+    /// True if signalling knows the service as a user.
     user: bool,
     deadline: Option<Instant>,
 }
 
-/// Who has work.
+/// A part of the host that may have work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Slot(usize),
@@ -257,7 +258,7 @@ pub struct Host {
     name: String,
     signalling: Manager,
     signalling_deadline: Option<Instant>,
-    /// `None`: the addresses of its services are known beforehand.
+    /// `None` if the addresses of the services are configured.
     management: Option<management::Management>,
     slots: Vec<Slot>,
     interfaces: Vec<Interface>,
@@ -270,28 +271,28 @@ pub struct Host {
     segment: Option<Segment>,
     meter: Meter,
     mpoa: bool,
-    /// When MPOA turns itself on, if it does.
+    /// When MPOA turns itself on; `None` if it does not.
     mpoa_start: Option<Instant>,
     touched: VecDeque<Part>,
-    /// MPS queries for the owner of a MAC address, by interface and address.
+    /// Queries of the MPS for the owner of a MAC address, by interface and address.
     owner_queries: BTreeMap<(usize, MacAddr), Vec<u32>>,
     /// The BUS of each LES, by slot.
     bus_of: BTreeMap<usize, usize>,
-    /// Members of each ELAN: slot of the LES and ATM address → LECID, and the groups wanted if it chose.
+    /// Members of each ELAN: slot of the LES and ATM address → LECID, and the groups if the member selected groups.
     members: BTreeMap<(usize, AtmAddress), Wants>,
     /// SDUs that arrived on a label that no connection has.
     unknown_vc: u64,
-    /// Somebody wants to know what is lost here.
+    /// True if losses in this host are to be reported.
     books: bool,
-    /// What was said last.
+    /// The last reported state of [`HostOutput::Joined`].
     joined: bool,
     out: VecDeque<HostOutput>,
 }
 
-/// What a host still waits for before it can send to everybody.
+/// A condition that a host still waits for before it can send to everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// Interface `lecN` is no member of its ELAN.
+    /// Interface `lecN` is not a member of its ELAN.
     Elan(usize),
     /// Interface `lecN` is not registered with its ATMARP server.
     Clip(usize),
@@ -300,7 +301,7 @@ pub enum Waits {
 }
 
 impl Host {
-    /// A host with nothing on it but signalling.
+    /// A host with signalling and an IP side, but without services.
     #[must_use]
     pub fn new(name: impl Into<String>, signalling: impl Into<Manager>, ip: Ip) -> Self {
         Self {
@@ -329,12 +330,12 @@ impl Host {
             out: VecDeque::new(),
         }
     }
-    /// The slot of the service that is plugged in next.
+    /// The slot of the service that is added next.
     #[must_use]
     pub fn next_slot(&self) -> usize {
         self.slots.len()
     }
-    /// Plugs a service in. Before [`HostInput::Start`].
+    /// Adds a service. Call this before [`HostInput::Start`].
     pub fn add_service(&mut self, factory: Factory) -> usize {
         let service = factory(0);
         let kind = service.kind();
@@ -360,13 +361,13 @@ impl Host {
         });
         slot
     }
-    /// Plugs the servers of an ELAN in; the LES tells the BUS who is a member.
+    /// Adds the servers of an ELAN; the LES tells the BUS about its members.
     pub fn add_elan(&mut self, les: Factory, bus: Factory) {
         let les = self.add_service(les);
         let bus = self.add_service(bus);
         self.bus_of.insert(les, bus);
     }
-    /// Plugs a LANE client, or a member of a Classical IP subnet, in and makes it the next interface (`lecN`, `atmN`).
+    /// Adds a LANE client, or a member of a Classical IP subnet, as the next interface (`lecN`, `atmN`).
     pub fn add_interface(&mut self, mac: MacAddr, factory: Factory) {
         let slot = self.add_service(factory);
         self.interfaces.push(Interface {
@@ -382,11 +383,11 @@ impl Host {
             counters: InterfaceCounters::default(),
         });
     }
-    /// Turns MPOA on by itself at this time.
+    /// Makes MPOA turn itself on at this time.
     pub fn start_mpoa_at(&mut self, at: Instant) {
         self.mpoa_start = Some(at);
     }
-    /// Declares what is measured at this host.
+    /// Declares which packets are measured at this host.
     pub fn measure(&mut self, meter: Meter) {
         self.meter = meter;
     }
@@ -400,7 +401,7 @@ impl Host {
     pub fn ip(&self) -> &Ip {
         &self.ip
     }
-    /// Its programs with ATM sockets, if it has such.
+    /// Its programs with ATM sockets, if it has such programs.
     #[must_use]
     pub fn sockets(&self) -> Option<&sockets::Sockets> {
         self.slots.iter().find_map(|slot| match &slot.service {
@@ -412,7 +413,7 @@ impl Host {
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.iter()
     }
-    /// What its interfaces and its NHRP client wait for.
+    /// The conditions that its interfaces and its NHRP client wait for.
     #[must_use]
     pub fn waits(&self) -> Vec<Waits> {
         let all = self.interfaces.iter().enumerate();
@@ -427,8 +428,8 @@ impl Host {
         };
         interfaces.chain(client).collect()
     }
-    /// Why the LANE client of interface `itf` last failed to become a member of its ELAN, in words; `None` while it is one, or has not
-    /// failed yet.
+    /// Why the LANE client of interface `itf` last failed to become a member of its ELAN, in words; `None` while it is
+    /// a member, or has not failed yet.
     #[must_use]
     pub fn why_down(&self, itf: usize) -> Option<&str> {
         self.interfaces.get(itf)?.why_down.as_deref()
@@ -458,7 +459,7 @@ impl Host {
         self.settle(now);
     }
 
-    /// The line is dead, or alive again: signalling need not wait for its timers.
+    /// The link went down, or came up again: signalling need not wait for its timers.
     pub fn line(&mut self, up: bool, now: Instant) {
         let input = if up {
             signalling::Input::Start
@@ -470,7 +471,7 @@ impl Host {
         self.settle(now);
     }
 
-    /// Fires whatever is due.
+    /// Handles all timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if due(self.mpoa_start) {
@@ -508,7 +509,7 @@ impl Host {
         self.out.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] is next needed.
+    /// When [`Self::handle_timeout`] must be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let own = [
@@ -532,9 +533,10 @@ impl Host {
         }
     }
 
-    /// Serves marked machines until none is left.
+    /// Serves marked machines until no machine is marked.
     fn settle(&mut self, now: Instant) {
-        // A bound against two machines that feed each other for ever: that is a bug, and better loud than silent.
+        // The bound is for two machines that feed each other for ever. That is a bug, and a report is better than
+        // silence.
         let mut rounds = 0_u32;
         while let Some(part) = self.touched.pop_front() {
             rounds += 1;
@@ -621,7 +623,7 @@ impl Host {
         }
     }
 
-    /// A service forgets everything but its configuration. It does not run yet.
+    /// Replaces a service by a new one that has nothing but its configuration. The new service does not run yet.
     fn make_anew(&mut self, slot: usize, now: Instant) {
         self.crash_slot(slot, now);
         let made = (self.slots[slot].factory)(self.slots[slot].starts);
@@ -649,7 +651,7 @@ impl Host {
         self.out.push_back(HostOutput::Trace(trace));
     }
 
-    /// Which interface a LANE client is.
+    /// The interface of a LANE client.
     fn interface_of(&self, slot: usize) -> Option<usize> {
         self.interfaces.iter().position(|itf| itf.slot == slot)
     }

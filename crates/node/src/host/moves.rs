@@ -1,4 +1,4 @@
-//! The way of an output: from the machine that made it to the machine that it concerns.
+//! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
 use super::{Host, HostOutput, Part, Path, Service, ServiceKind, Wants, sockets};
 use crate::ip::books::Cause;
@@ -18,7 +18,7 @@ use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
-/// ATM address of who owns a MAC address, and the TLVs that LE_ARP told of it.
+/// ATM address of the owner of a MAC address, and the TLVs that LE_ARP returned for it.
 type Owner = (AtmAddress, Vec<Tlv>);
 
 /// One output of a service.
@@ -37,7 +37,7 @@ enum Moved {
 }
 
 impl Host {
-    /// Gives an input to the service in `slot`, if it runs and is of the kind that `give` expects.
+    /// Gives an input to the service in `slot`, if the service runs and is of the kind that `give` expects.
     pub(super) fn feed(
         &mut self,
         slot: usize,
@@ -57,13 +57,13 @@ impl Host {
         if !self.place_slot(slot) {
             return;
         }
-        // MPOA that is turned on again is known already.
+        // A service that is restarted by "MPOA on" is already a user.
         if !core::mem::replace(&mut self.slots[slot].user, true) {
             let added = signalling::Input::AddUser(user_of(slot));
             let refused = self.signalling.handle_input(added, now).err();
             self.touch(Part::Signalling);
             if let Some(refused) = refused {
-                // A service that nobody can call does not start, and does not say that it serves.
+                // A service that cannot be called does not start, and must not report that it serves.
                 self.slots[slot].user = false;
                 let kind = self.slots[slot].kind;
                 let text = format!("{kind} does not start: {refused}");
@@ -101,7 +101,7 @@ impl Host {
         }
     }
 
-    /// MPOA on or off, on both of its services.
+    /// Turns MPOA on or off, for both of its services.
     pub(super) fn set_mpoa(&mut self, on: bool, now: Instant) {
         if self.mpoa == on {
             return;
@@ -120,7 +120,7 @@ impl Host {
         }
     }
 
-    /// An event of the ATM service for the user in `slot`.
+    /// Passes an event of the ATM service to the user in `slot`.
     pub(super) fn event(&mut self, slot: usize, event: &AtmEvent<&[u8]>, now: Instant) {
         self.feed(slot, |service| {
             let event = *event;
@@ -139,7 +139,7 @@ impl Host {
         });
     }
 
-    /// Serves one service until it is silent.
+    /// Handles outputs of one service until there are no more.
     pub(super) fn drain_slot(&mut self, slot: usize, now: Instant) {
         while let Some(service) = &mut self.slots[slot].service {
             let moved = match service {
@@ -206,7 +206,7 @@ impl Host {
         }
     }
 
-    /// A request of the user in `slot` to the ATM service.
+    /// Handles a request of the user in `slot` to the ATM service.
     pub(super) fn request(&mut self, slot: usize, request: AtmRequest, now: Instant) {
         let head = self.head_of(&request);
         let input = signalling::Input::Request(user_of(slot), request);
@@ -217,7 +217,7 @@ impl Host {
         }
     }
 
-    /// Gives an input to the signalling manager; false if it is refused.
+    /// Gives an input to the signalling manager; false if the manager refuses the input.
     pub(super) fn ask(&mut self, input: signalling::Input<'_>, now: Instant) -> bool {
         let refused = self.signalling.handle_input(input, now).err();
         self.touch(Part::Signalling);
@@ -230,7 +230,7 @@ impl Host {
         refused.is_none()
     }
 
-    /// From or about the signalling manager in a process of its own.
+    /// Handles a message from, or an event of, the signalling manager's own process.
     pub(super) fn hear_sigd(&mut self, seat: signalling::Seat, now: Instant) {
         if let Err(refused) = self.signalling.hear(seat, now) {
             self.trace(Trace::detail("host.refused", refused.to_string()));
@@ -250,7 +250,8 @@ impl Host {
         }
     }
 
-    /// The LES in slot `les` says who is a member, and which groups it wants: its BUS must know, also after a restart.
+    /// Records that the LES in slot `les` has gained or lost a member, with the groups that the member wants. The BUS
+    /// of the LES must know this, even after a restart.
     fn member(
         &mut self,
         les: usize,
@@ -300,7 +301,7 @@ impl Host {
         }
     }
 
-    /// A BUS that has started again learns who is a member.
+    /// Tells a BUS that has restarted who the members are.
     pub(super) fn recall_members(&mut self, bus: usize, now: Instant) {
         let known = self
             .members
@@ -314,7 +315,7 @@ impl Host {
         }
     }
 
-    /// News of the process in which the servers of this role are.
+    /// Handles a message from, or an event of, the process that runs the servers of this role.
     pub(super) fn tell_servers(&mut self, role: Role, news: &News, now: Instant) {
         for slot in 0..self.slots.len() {
             let Some(Service::Away(seat)) = &self.slots[slot].service else {
@@ -338,7 +339,7 @@ impl Host {
         }
     }
 
-    /// A LES that is gone has no members.
+    /// Removes the members of a LES that has stopped.
     pub(super) fn forget_members(&mut self, les: usize, now: Instant) {
         let gone = self.members.iter().filter(|((of, _), _)| *of == les);
         let gone: Vec<_> = gone
@@ -349,7 +350,7 @@ impl Host {
         }
     }
 
-    /// Keeps why the LANE client of an interface is no member, for whoever waits for it.
+    /// Keeps the reason why the LANE client of an interface is not a member, for [`Self::why_down`].
     fn note_failure(&mut self, itf: usize, trace: &Trace) {
         if matches!(trace.name, "lane.failed" | "lane.lost") {
             let why = trace.fields.iter().find(|(key, _)| *key == "why");
@@ -417,7 +418,7 @@ impl Host {
         }
     }
 
-    /// News of the daemon of the LANE clients: for all of them, or for one.
+    /// Handles a message from, or an event of, the daemon of the LANE clients.
     pub(super) fn hear_lecd(&mut self, news: LecdNews, now: Instant) {
         let make: fn() -> lec::Input<'static> = match news {
             LecdNews::Said(ForLec { itf, message }) => {
@@ -455,7 +456,7 @@ impl Host {
         }
     }
 
-    /// A frame on its way out of interface `itf`. Says which way it goes.
+    /// Sends a frame out of interface `itf`. Returns the path that the frame takes.
     pub(super) fn transmit(&mut self, itf: usize, frame: Vec<u8>, now: Instant) -> Path {
         let Some(interface) = self.interfaces.get_mut(itf) else {
             return Path::Lane;
@@ -474,7 +475,7 @@ impl Host {
             self.send_on_lane(itf, frame, now);
             return Path::Lane;
         };
-        // The path is decided inside the client, where the frame changes: look at it before.
+        // The client decides about the path and changes the frame, so the sample is taken before.
         let sample = self.meter.sent(&frame, Path::Lane, now);
         self.drain_slot(mpc, now);
         self.tell_mpc(mpc::Input::Outbound { itf, frame }, now);
@@ -495,7 +496,7 @@ impl Host {
         path
     }
 
-    /// A frame of the host's own stack is lost before it leaves.
+    /// Records that a frame of the host's own stack was lost before it left.
     pub(super) fn measure_lost(&mut self, frame: &[u8], cause: Cause, now: Instant) {
         if let Some(sample) = self.meter.sent(frame, Path::Lane, now) {
             self.out.push_back(HostOutput::Sample(sample));
@@ -535,7 +536,7 @@ impl Host {
         });
     }
 
-    /// A frame that arrived for interface `itf`.
+    /// Delivers a frame that arrived on interface `itf`.
     pub(super) fn deliver(&mut self, itf: usize, frame: Vec<u8>, path: Path, now: Instant) {
         let Some(interface) = self.interfaces.get_mut(itf) else {
             return;
@@ -574,21 +575,22 @@ impl Host {
         });
     }
 
-    /// The LANE client of an interface is no member of its ELAN any more.
+    /// Records that the LANE client of an interface is no longer a member of its ELAN.
     pub(super) fn interface_down(&mut self, itf: usize, now: Instant) {
         self.interfaces[itf].up = false;
         self.tell_mpc(mpc::Input::LecDown { itf }, now);
         self.tell_link(itf, false, now);
-        // A client that has crashed will not answer what it was asked.
+        // A client that has crashed will not answer its outstanding questions.
         let asked = self.owner_queries.keys().filter(|(at, _)| *at == itf);
         for (itf, mac) in asked.copied().collect::<Vec<_>>() {
             self.answer_owner(itf, mac, None, now);
         }
     }
 
-    /// A router does not route over an interface that is no member of its ELAN; its MPOA server hears of it.
+    /// Tells the router and the MPOA server whether an interface is a member of its ELAN. A router does not route over
+    /// an interface that is not.
     pub(super) fn tell_link(&mut self, interface: usize, up: bool, now: Instant) {
-        // The router has this interface: its numbers are those of the host.
+        // The router has this interface, because its interfaces have the same numbers as those of the host.
         let _ = self.tell_router(RouterInput::Link { interface, up }, now);
     }
 
@@ -600,7 +602,7 @@ impl Host {
         self.tell_mpc(mpc::Input::LecUp { itf, elan_id, mtu }, now);
     }
 
-    /// LE_ARP for the MPOA client; what it finds comes as an association.
+    /// Starts LE_ARP for the MPOA client. The result comes as an association.
     fn discover(&mut self, itf: usize, mac: MacAddr, now: Instant) {
         if let Some(interface) = self.interfaces.get(itf) {
             self.feed(interface.slot, |service| match service {
@@ -610,7 +612,7 @@ impl Host {
         }
     }
 
-    /// An MPOA client that has started learns what LE_ARP knows already.
+    /// Tells an MPOA client that has started what LE_ARP knows already.
     fn recall_neighbours(&mut self, itf: usize, now: Instant) {
         let Some(Service::Lec(lec)) = &self.slots[self.interfaces[itf].slot].service else {
             return;
@@ -640,7 +642,7 @@ impl Host {
         }
     }
 
-    /// Signalling's outputs: to the link, or to a user.
+    /// Handles outputs of signalling: to the link, or to a user.
     pub(super) fn drain_signalling(&mut self, now: Instant) {
         use signalling::Output as Out;
         while let Some(output) = self.signalling.poll_output() {
@@ -669,7 +671,7 @@ impl Host {
 
     fn answer_owner(&mut self, itf: usize, mac: MacAddr, owner: Option<Owner>, now: Instant) {
         for query in self.owner_queries.remove(&(itf, mac)).unwrap_or_default() {
-            // ARP knows it, so it has been there.
+            // The address comes from the ARP cache, so its owner was present before.
             let answer = owner.clone().map(|(atm, tlvs)| (mac, atm, tlvs));
             let answer = answer.ok_or(Absent::ForNow);
             self.answer_l2(query, answer, now);
@@ -682,7 +684,7 @@ pub(super) const fn user_of(slot: usize) -> UserId {
     UserId(slot as u16)
 }
 
-/// True if the news are for the server in this slot, or for all.
+/// True if the event concerns the server in this slot, or all servers.
 fn concerns(news: &News, slot: usize) -> bool {
     match news {
         News::Came | News::Gone | News::Said(FromServer::Ended { .. }) => true,

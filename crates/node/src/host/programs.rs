@@ -1,11 +1,12 @@
-//! Programs of embedded hosts, seen from outside.
+//! Programs of embedded hosts, as seen from outside.
 
 use super::{Host, Ip};
 use crate::ip::apps::{AppId, AppResult};
 use crate::ip::stack::Stack;
 
 impl Host {
-    /// The embedded host, or one on the segment behind it, by number; `None` if there is no such host.
+    /// The stack of the embedded host itself, or of a host on the segment behind it, by number; `None` if there is no
+    /// such host.
     fn stack(&self, behind: Option<usize>) -> Option<&Stack> {
         match (behind, &self.ip) {
             (None, Ip::Stack(stack)) => Some(stack),
@@ -17,15 +18,15 @@ impl Host {
         }
     }
 
-    /// The result of a program so far, and whether it has ended; `None` if there is no such program. `behind`: of a host on the
-    /// segment behind this one, by number.
+    /// The result of a program so far, and whether it has ended; `None` if there is no such program. `behind` is the
+    /// number of a host on the segment behind this host.
     #[must_use]
     pub fn program(&self, behind: Option<usize>, app: AppId) -> Option<(AppResult, bool)> {
         let stack = self.stack(behind)?;
         Some((stack.report(app)?, stack.is_over(app)?))
     }
 
-    /// Whether programs can run on this embedded host, or on one on the segment behind it, by number.
+    /// True if programs can run on this embedded host, or on the given host on the segment behind it.
     #[must_use]
     pub fn runs_programs(&self, behind: Option<usize>) -> bool {
         self.stack(behind).is_some()

@@ -1,14 +1,15 @@
-//! An Ethernet segment behind a host that bridges between it and its ELAN, with embedded hosts on it.
+//! An Ethernet segment, with embedded hosts, behind a host that bridges between the segment and its ELAN.
 //!
-//! The segment is one cable: a frame occupies it for its time, others wait, and all stations hear it. Nothing is lost
-//! to collisions; what waits is bounded. The bridge learns the addresses of the segment from what it hears there and
-//! tells them to its LANE client, which answers for them as a proxy (LE_ARP for unregistered destinations, LE_NARP
-//! for one that has moved). From the ELAN, and from shortcuts, it forwards what is for the segment or for nobody it knows.
-//! A station that speaks from the ELAN, or that another proxy claims, is not on the segment any more.
+//! The segment is one cable. A frame occupies the cable for its transmission time while other frames wait; all stations
+//! receive the frame. There are no collisions, and the number of waiting frames is limited. The bridge learns the
+//! addresses of the segment from received frames and tells them to its LANE client, which answers for them as a proxy
+//! (LE_ARP for unregistered destinations, LE_NARP for a station that has moved). From the ELAN, and from shortcuts, the
+//! bridge forwards frames that are for the segment or whose destination is unknown. A station that sends from the ELAN,
+//! or that another proxy claims, is no longer on the segment.
 //!
-//! Behind a Linux kernel host the segment is the kernel's ([`Segment::kernel`]): its bridge has the interface `lecN` as
-//! one of its ports and does the switching. Here only the addresses are learned, from the frames that the kernel sends
-//! out of that port.
+//! Behind a Linux kernel host the segment is the kernel's ([`Segment::kernel`]): the kernel's bridge has the interface
+//! `lecN` as one of its ports and does the switching. This module then only learns the addresses, from the frames that
+//! the kernel sends out of that port.
 //!
 //! **Standards.** IEEE 802.3 frame times; 802.1D learning and ageing; LANE v2 §2.1.3 (proxy). **Not implemented** for
 //! embedded segments: spanning tree, several ports.
@@ -26,12 +27,12 @@ use aerostat_proto::{Duration, Instant, Machine, Refused, Trace};
 use aerostat_wire::MacAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Frames that wait for the cable at most.
+/// Limit of frames that wait for the cable.
 const WAITING: usize = 512;
-/// Addresses that the bridge remembers, and for how long.
+/// Limit of addresses that the bridge remembers, and how long it remembers them.
 const LEARNED: usize = 1024;
 const AGEING: Duration = Duration::from_secs(300);
-/// Preamble, check sequence and gap, octets; and the shortest frame without check sequence.
+/// Octets of preamble, check sequence and gap together; and of the shortest frame without check sequence.
 const AROUND: u64 = 8 + 4 + 12;
 const SHORTEST: usize = 60;
 
@@ -39,29 +40,29 @@ const SHORTEST: usize = 60;
 pub struct SegmentHost {
     /// Its name.
     pub name: String,
-    /// Its stack; also tells its addresses.
+    /// Its stack, which also has its addresses.
     pub stack: Box<Stack>,
-    /// What is measured there.
+    /// The measurements on this host.
     pub meter: Meter,
 }
 
-/// Who has sent a frame.
+/// The sender of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
     Bridge(Path),
-    /// A host, and what the meter saw of the packet.
+    /// A host, and the meter's sample of the packet.
     Host(usize, Option<Sample>),
 }
 
 /// The segment.
 pub struct Segment {
-    /// Bits per second.
+    /// Rate of the cable, bit/s.
     rate: u64,
     hosts: Vec<SegmentHost>,
-    /// The cable and the bridge are a kernel's: no frame passes here.
+    /// True if the cable and the bridge are the kernel's: then no frame passes here.
     kernel: bool,
     free_at: Instant,
-    /// Frames by the time of their end, in order.
+    /// Frames with the time of their end, in order.
     cable: VecDeque<(Instant, From, Vec<u8>)>,
     learned: BTreeMap<MacAddr, Instant>,
     frames: u64,
@@ -71,7 +72,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A segment of so many bits per second.
+    /// A segment of this rate in bit/s.
     #[must_use]
     pub fn new(rate: u64, hosts: Vec<SegmentHost>) -> Self {
         Self {
@@ -88,7 +89,7 @@ impl Segment {
         }
     }
 
-    /// What a kernel host has behind it, on ports of the kernel's own bridge.
+    /// The segment of a kernel host, on ports of the kernel's own bridge.
     #[must_use]
     pub fn kernel() -> Self {
         Self {
@@ -101,7 +102,7 @@ impl Segment {
         &self.hosts
     }
 
-    /// Puts a frame on the cable; gives it back if too many wait.
+    /// Puts a frame on the cable; returns the frame if too many frames wait.
     fn send(&mut self, from: From, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         if self.cable.len() >= WAITING {
             self.dropped += 1;
@@ -117,12 +118,12 @@ impl Segment {
         None
     }
 
-    /// Frames that wait for the cable, or are on it.
+    /// Frames that wait for the cable, or are on the cable.
     pub(super) fn held(&self) -> impl Iterator<Item = &[u8]> {
         self.cable.iter().map(|(_, _, frame)| frame.as_slice())
     }
 
-    /// True if the address is new on this side.
+    /// Learns the source address of a frame; true if the address is new on this side.
     fn learn(&mut self, frame: &[u8], now: Instant) -> bool {
         let Some(source) = address(frame, 6).filter(|mac| !mac.is_group()) else {
             return false;
@@ -134,7 +135,7 @@ impl Segment {
         self.learned.insert(source, now).is_none()
     }
 
-    /// True if a frame of the segment is for the host that bridges, `own`, or for another station here.
+    /// True if the destination of a frame on the segment is the bridging host (`own`) or another station here.
     fn stays(&self, frame: &[u8], own: MacAddr) -> bool {
         address(frame, 0).is_some_and(|to| {
             let mut here = self.hosts.iter();
@@ -144,7 +145,7 @@ impl Segment {
         })
     }
 
-    /// True if the address was on this side until now.
+    /// Forgets an address; true if the address was on this side until now.
     fn forget(&mut self, mac: Option<MacAddr>) -> bool {
         mac.is_some_and(|mac| self.learned.remove(&mac).is_some())
     }
@@ -157,7 +158,7 @@ impl Segment {
         [frame, aged, hosts].into_iter().flatten().min()
     }
 
-    /// What `inspect` shows.
+    /// The tables of `inspect`.
     pub(super) fn tables(&self, now: Instant) -> Vec<Table> {
         let mut hosts = Table::new("hosts", &["name", "mac", "ip"]);
         for host in &self.hosts {
@@ -184,7 +185,7 @@ fn address(frame: &[u8], at: usize) -> Option<MacAddr> {
     octets.try_into().ok().map(MacAddr)
 }
 
-/// What a host on the segment did.
+/// An output of a host on the segment.
 enum Moved {
     Frame(Vec<u8>),
     Offered(AppId, Offer),
@@ -194,7 +195,7 @@ enum Moved {
 }
 
 impl Host {
-    /// Puts an Ethernet segment behind the first interface; its LANE client must be a proxy.
+    /// Attaches an Ethernet segment to the first interface, whose LANE client must be a proxy.
     pub fn bridge_to(&mut self, segment: Segment) {
         self.segment = Some(segment);
     }
@@ -203,7 +204,7 @@ impl Host {
         self.segment.as_ref().and_then(Segment::next)
     }
 
-    /// A command to a program of a host on the segment.
+    /// Passes a command to a program of a host on the segment.
     pub(super) fn segment_app(
         &mut self,
         host: usize,
@@ -218,7 +219,7 @@ impl Host {
         Ok(())
     }
 
-    /// Whatever is due on the segment.
+    /// Handles everything that is due on the segment.
     pub(super) fn segment_timeout(&mut self, now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
@@ -236,7 +237,7 @@ impl Host {
         self.touch(Part::Segment);
     }
 
-    /// Serves the segment until it is silent.
+    /// Handles outputs of the segment until there are no more.
     pub(super) fn drain_segment(&mut self, now: Instant) {
         while let Some(segment) = &mut self.segment {
             if let Some((end, _, _)) = segment.cable.front()
@@ -272,7 +273,7 @@ impl Host {
                     self.out.push_back(HostOutput::Finished(app, result));
                 }
                 Some((n, Moved::Discarded(cause, frame))) => {
-                    // The host offered it, and nobody will receive it.
+                    // The stack offered this packet and then dropped it, so the sample ends as a loss.
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
                     self.out.extend(sample.map(HostOutput::Sample));
                     self.lost(cause, &frame);
@@ -283,20 +284,21 @@ impl Host {
         }
     }
 
-    /// The cable had no room for this frame.
+    /// Reports the loss of a frame for which the cable had no room.
     fn no_room(&mut self, frame: Option<Vec<u8>>) {
         if let Some(frame) = frame {
             self.lost(Cause::Segment, &frame);
         }
     }
 
-    /// A frame has passed on the cable: everybody but its sender hears it.
+    /// A frame has passed the cable: all stations but the sender receive it.
     fn hear(&mut self, from: From, frame: Vec<u8>, now: Instant) {
         let Some(segment) = &mut self.segment else {
             return;
         };
         let from = match from {
-            // It stays here, so that its way is known, and its sender comes first in the books.
+            // The frame stays on the segment, so its path is known. The sample of its sender must come before that of
+            // the receiver.
             From::Host(sender, Some(sample))
                 if self
                     .interfaces
@@ -339,7 +341,7 @@ impl Host {
         }
     }
 
-    /// A frame from the segment at the bridge: for the host itself, for the ELAN, or for neither.
+    /// Handles a frame from the segment at the bridge: for the host itself, for the ELAN, or for neither.
     fn bridge_out(&mut self, frame: Vec<u8>, sample: Option<Sample>, now: Instant) {
         let (Some(to), Some(own)) = (address(&frame, 0), self.interfaces.first().map(|i| i.mac))
         else {
@@ -367,7 +369,7 @@ impl Host {
         }
     }
 
-    /// A frame of the host itself: to the segment, to the ELAN, or to both.
+    /// Sends a frame of the host itself: to the segment, to the ELAN, or to both.
     pub(super) fn send_own(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         let to = address(&frame, 0);
         if itf == 0 && self.segment.as_ref().is_some_and(|s| s.kernel) {
@@ -390,7 +392,7 @@ impl Host {
         self.transmit(itf, frame, now);
     }
 
-    /// A frame out of the port that a kernel's bridge has on the ELAN: of the kernel itself, or of a station.
+    /// Handles a frame from the port that a kernel's bridge has on the ELAN: of the kernel itself, or of a station.
     fn send_bridged(&mut self, frame: Vec<u8>, now: Instant) {
         let (source, to) = (address(&frame, 6), address(&frame, 0));
         let own = self.interfaces.first().map(|interface| interface.mac);
@@ -401,7 +403,7 @@ impl Host {
                 self.station_came(&frame, now);
             }
         }
-        // The kernel's bridge does not know it to be near any more.
+        // The kernel's bridge would not send the frame here if it still knew the destination on another port.
         self.station_left(to, now);
         self.transmit(0, frame, now);
     }
@@ -414,7 +416,7 @@ impl Host {
         self.tell_proxy(now);
     }
 
-    /// The address is not on the segment any more, if it was.
+    /// Records that an address is not on the segment any more, if it was before.
     pub(super) fn station_left(&mut self, mac: Option<MacAddr>, now: Instant) {
         let left = self.segment.as_mut().is_some_and(|s| s.forget(mac));
         if let Some(mac) = mac.filter(|_| left) {
@@ -425,7 +427,7 @@ impl Host {
         }
     }
 
-    /// A frame from the ELAN or from a shortcut. False if it is not for the host itself.
+    /// Handles a frame from the ELAN or from a shortcut. False if the frame is not for the host itself.
     pub(super) fn bridge_in(&mut self, itf: usize, frame: &[u8], path: Path, now: Instant) -> bool {
         let own = self.interfaces.get(itf).map(|interface| interface.mac);
         let to = address(frame, 0);
@@ -444,7 +446,7 @@ impl Host {
         to.is_some_and(|to| to.is_group())
     }
 
-    /// The LANE client stands for the addresses of the segment.
+    /// Tells the LANE client the addresses of the segment, for which it is a proxy.
     pub(super) fn tell_proxy(&mut self, now: Instant) {
         let (Some(segment), Some(interface)) = (&self.segment, self.interfaces.first()) else {
             return;

@@ -11,7 +11,7 @@ use aerostat_proto::{Instant, Machine};
 use aerostat_wire::AtmAddress;
 use core::fmt;
 
-/// Kinds of services, by the names that people use.
+/// Kinds of services, by their usual names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServiceKind {
     /// LANE client.
@@ -26,7 +26,7 @@ pub enum ServiceKind {
     Mpc,
     /// MPOA server, with its NHRP server.
     Mps,
-    /// Member of a Classical IP subnet, perhaps with its ATMARP server.
+    /// Member of a Classical IP subnet, optionally with its ATMARP server.
     Clip,
     /// NHRP client of a member of a Classical IP subnet.
     Nhc,
@@ -64,7 +64,7 @@ pub enum Service {
     Bus(Bus),
     /// LANE configuration server.
     Lecs(Lecs),
-    /// A LANE server whose process is another.
+    /// A LANE server that runs in another process.
     Away(Away),
     /// MPOA client.
     Mpc(Mpc),
@@ -82,7 +82,7 @@ pub enum Service {
 pub type Factory = Box<dyn Fn(u32) -> Service + Send>;
 
 impl Service {
-    /// What it is.
+    /// The kind of the service.
     #[must_use]
     pub const fn kind(&self) -> ServiceKind {
         match self {
@@ -98,16 +98,16 @@ impl Service {
             Self::Sockets(_) => ServiceKind::Sockets,
         }
     }
-    /// Where the host is in the network, as ILMI told. A prefix other than before only until the service starts.
+    /// Sets the host's place in the network, as learnt by ILMI. The prefix may change only before the service starts.
     pub(super) fn set_network(&mut self, prefix: [u8; 13], lecs: Option<AtmAddress>) {
         match self {
             Self::Lec(machine) => machine.set_network(prefix, lecs),
             Self::Mpc(machine) => machine.set_prefix(prefix),
             Self::Clip(machine) => machine.set_prefix(prefix),
             Self::Nhc(machine) => machine.set_prefix(prefix),
-            // Servers and routers have addresses of their own: others must know them beforehand.
+            // Servers and routers have addresses of their own, which others must know in advance.
             Self::Les(_) | Self::Bus(_) | Self::Lecs(_) | Self::Away(_) | Self::Mps(_) => {}
-            // Programs name the addresses that the lab file gives, which are those that ILMI gives.
+            // Programs use the addresses of the lab file, which are those that ILMI assigns.
             Self::Sockets(_) => {}
         }
     }
@@ -141,12 +141,12 @@ impl Service {
     }
 }
 
-/// The server whose seat this is.
+/// The kind of server that this seat stands for.
 const fn server_of(seat: &Away) -> ServiceKind {
     match seat.role() {
         Role::Lecs => ServiceKind::Lecs,
         Role::Les => ServiceKind::Les,
-        // A seat of a LANE server has no other role.
+        // A LANE server has no other role.
         _ => ServiceKind::Bus,
     }
 }

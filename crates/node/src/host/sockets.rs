@@ -1,37 +1,37 @@
 //! Programs of a host that use the ATM service directly, as native ATM sockets do.
 //!
-//! **Purpose.** What `svc_recv`, `svc_send`, `aread` and `ttcp_atm` are on a Linux host: programs that listen
-//! for calls, programs that make one, send PDUs and release it, and programs that use a permanent connection. They
-//! need neither LANE nor IP.
+//! **Purpose.** Programs like `svc_recv`, `svc_send`, `aread` and `ttcp_atm` on a Linux host: programs that listen for
+//! calls, programs that make a call, send PDUs and release it, and programs that use a permanent connection. They need
+//! neither LANE nor IP.
 //!
 //! **Objects and owners.** [`Sockets`] owns all programs of one host. A [`Program`] listens ([`Role::Listen`]),
 //! calls ([`Role::Call`]), or reads and writes on a permanent connection ([`Role::Permanent`]); each of its calls,
 //! and its permanent connection, is a record with counts and checksums, kept after its end (the last [`ENDED`] of
 //! the host).
 //!
-//! **States.** Of a call: calling or accepted, open, ended. A caller sends its PDUs at its rate once the call is
-//! open, waits `hold` after the last one, for what is on its way, and releases. A permanent connection is open from
-//! the start to the end of the host.
+//! **States** of a call: calling or accepted, open, ended. A caller sends its PDUs at its rate once the call is open.
+//! After the last PDU it waits for `hold`, so that PDUs on their way can arrive, and then releases the call. A
+//! permanent connection is open from the start to the end of the host.
 //!
-//! **Writing.** A program writes one PDU at a time, and waits while the adapter has no room for it, as a blocking
-//! `write` does. A PDU that is not written at its time is late; the times of those behind it stay, so a program that was held up
-//! catches up when there is room. An echo keeps what it has to send back, up to 256 KiB a call; what comes on top
-//! is refused. Before its release a caller waits until the adapter has sent everything. For each call, always:
+//! **Writing.** A program writes one PDU at a time, and waits while the adapter has no room for it, like a blocking
+//! `write`. A PDU that is not written at its time is late. The times of later PDUs do not change, so a program that was
+//! delayed catches up when there is room. An echo program keeps PDUs that it has to send back, up to 256 KiB per call,
+//! and refuses further PDUs. Before its release a caller waits until the adapter has sent everything. For each call, at
+//! all times:
 //!
 //! ```text
 //! offered = sent + refused + waiting              sent: taken by the adapter; waiting: in the program
 //! sent    = left the adapter + unsent             unsent: dropped there, as the call ended or the link went down
 //! ```
 //!
-//! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. What is sent and
-//! what is received is summed by the CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and
-//! `zlib.crc32` compute it.
+//! **Payload.** The printable pattern of `ttcp`: octet `i` of a PDU is `0x20 + i % 95`. For both directions there is a
+//! CRC-32 of IEEE 802.3 over all PDUs of the call in order, as `gzip` and `zlib.crc32` compute it.
 //!
-//! **Failure.** A call that is refused, or released by the network or the other end, keeps its cause. A listener with
-//! as many calls as it takes refuses further ones with cause 17 (user busy). A caller of one call makes it again while it fails with
-//! causes that may pass by themselves; of these tries the last one's record stays.
+//! **Failure.** A call that is refused, or that the network or the other end releases, keeps its cause. A listener that
+//! has its maximum number of calls refuses further calls with cause 17 (user busy). A caller that makes a single call
+//! repeats it while it fails with a temporary cause; only the record of the last attempt stays.
 //!
-//! **Standards.** None of its own. Listeners are matched as the signalling manager says.
+//! **Standards.** No standard of its own. The signalling manager decides which listener gets a call.
 //!
 //! **Not implemented.** Point-to-multipoint calls.
 //!
@@ -47,42 +47,42 @@ use aerostat_proto::{Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Calls that are remembered after their end; the oldest is forgotten.
+/// Limit of ended calls that are remembered; the oldest call is forgotten first.
 pub const ENDED: usize = 256;
-/// PDUs that a program writes on a connection at once; it goes on after [`REST`].
+/// PDUs that a program writes on a connection at once; it continues after [`REST`].
 const BURST: u32 = 64;
-/// Shorter than the time of [`BURST`] cells on any line, so it costs no rate.
+/// This is shorter than the time of [`BURST`] cells on any line, so it does not lower the rate.
 const REST: Duration = Duration::from_micros(1);
-/// Octets that an echo keeps for one call while it cannot send them back.
+/// Limit of octets that an echo keeps for one call while it cannot send them back.
 const ECHO_OCTETS: usize = 256 * 1024;
-/// PDUs that it keeps at most.
+/// Limit of PDUs that an echo keeps for one call.
 const ECHO_PDUS: usize = 4096;
-/// Octets of a PDU that [`Answer::Read`] tells.
+/// Octets of a PDU that [`Answer::Read`] reports.
 const TOLD: usize = 64;
-/// Longest time from a call that failed to the next.
+/// Longest wait between a failed call and the next attempt.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// What a program does with the PDUs that it receives.
+/// What a program does with received PDUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Counts them.
     Sink,
     /// Sends them back.
     Echo,
-    /// Counts them and tells their text.
+    /// Counts them and reports their text.
     Read,
 }
 
 /// PDUs that a program sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sending {
-    /// When it begins, or when the call is made that carries them.
+    /// When sending begins, or when the call for it is made.
     pub start: Instant,
-    /// How many.
+    /// Number of PDUs.
     pub pdus: u64,
     /// Octets of each.
     pub size: u16,
-    /// At what rate.
+    /// Rate.
     pub rate: PacketRate,
 }
 
@@ -91,25 +91,26 @@ pub struct Sending {
 pub enum Role {
     /// Waits for calls.
     Listen {
-        /// What it does with PDUs.
+        /// What the program does with PDUs.
         answer: Answer,
-        /// Largest SDU that it takes, octets.
+        /// Largest SDU that the program accepts, octets.
         max_sdu: u16,
-        /// Calls at a time; further ones are refused with cause 17.
+        /// Limit of simultaneous calls; further calls are refused with cause 17.
         calls: usize,
     },
-    /// Makes a call, or one after the other.
+    /// Makes one call, or calls one after another.
     Call {
         /// The other end.
         to: AtmAddress,
         /// Traffic, seen from here.
         qos: Qos,
-        /// What it sends.
+        /// The PDUs to send.
         send: Sending,
-        /// Time from the last one to the release.
+        /// Time from the last PDU to the release.
         hold: Duration,
-        /// It calls again so long after the end of its call, whatever that was; `None`: one call, which is tried again, soon at
-        /// first, while it fails with causes that may pass by themselves ([`Cause::is_temporary`]) and nobody has answered.
+        /// Time from the end of a call to the next call, whatever the outcome. With `None` there is one call. It is
+        /// repeated, soon at first, while it fails with a temporary cause ([`Cause::is_temporary`]) and the other end
+        /// has not answered.
         every: Option<Duration>,
     },
     /// Uses a permanent connection, as `aread` and `awrite` do.
@@ -118,9 +119,9 @@ pub enum Role {
         vc: Vc,
         /// Traffic, seen from here.
         qos: Qos,
-        /// What it does with PDUs.
+        /// What the program does with PDUs.
         answer: Answer,
-        /// What it sends.
+        /// The PDUs to send.
         send: Sending,
     },
 }
@@ -145,64 +146,64 @@ impl Role {
 pub struct Program {
     /// Name, for people.
     pub name: String,
-    /// Address of its socket; of its host if it uses a permanent connection.
+    /// Address of its socket; for a permanent connection, of its host.
     pub local: AtmAddress,
-    /// What it listens for, or what its call says; means nothing for a permanent connection.
+    /// The SAP that a listener listens for, or that the caller puts in its call; unused for a permanent connection.
     pub sap: Sap,
     /// What it does.
     pub role: Role,
 }
 
-/// What goes into [`Sockets`].
+/// Inputs of [`Sockets`].
 #[derive(Debug)]
 pub enum Input<'a> {
     /// The programs start.
     Start,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
-    /// What became of the PDU that was sent last on this connection. The next one is not sent before.
+    /// The result of the last PDU that was sent on this connection. The next PDU is sent only after this.
     Written {
         /// The connection.
         conn: ConnId,
-        /// What became of it.
+        /// The result.
         written: Written,
     },
-    /// The adapter may have room again, or nothing waits there any more ([`Output::Flush`]).
+    /// The adapter may have room again, or has sent everything ([`Output::Flush`]).
     Room {
         /// The connection.
         conn: ConnId,
     },
-    /// A PDU came with cells missing or damaged.
+    /// A PDU arrived with cells missing or damaged.
     Damaged {
         /// The connection.
         conn: ConnId,
     },
-    /// The adapter dropped PDUs that it had taken.
+    /// The adapter dropped PDUs that it had accepted.
     Unsent {
         /// The label.
         vc: Vc,
-        /// How many.
+        /// Number of PDUs.
         pdus: u64,
-        /// The label is closed; otherwise its link went down.
+        /// True if the label was closed, false if its link went down.
         closed: bool,
     },
 }
 
-/// What comes out of [`Sockets`].
+/// Outputs of [`Sockets`].
 #[derive(Debug)]
 pub enum Output {
     /// To the ATM service.
     Atm(AtmRequest),
-    /// Say [`Input::Room`] when nothing of this label waits in the adapter any more.
+    /// Requests [`Input::Room`] when no cell of this label waits in the adapter any more.
     Flush(Vc),
-    /// The story.
+    /// A trace event.
     Trace(Trace),
 }
 
-/// Where a call stands.
+/// State of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Asked for, not answered yet.
+    /// Requested, not answered yet.
     Calling,
     /// Accepted here, not confirmed yet.
     Accepted,
@@ -213,7 +214,7 @@ pub enum State {
 }
 
 impl State {
-    /// As people read it.
+    /// The state in words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -247,61 +248,61 @@ impl Sum {
 /// One call of a program.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Place of the program.
+    /// Index of the program.
     pub program: usize,
-    /// Where it stands.
+    /// State.
     pub state: State,
     /// The other end, if it is known.
     pub peer: Option<AtmAddress>,
     /// Its label on this host's link, once open.
     pub vc: Option<Vc>,
-    /// From the request, or the offer, to the open connection.
+    /// Time from the request, or the offer, to the open connection.
     pub setup: Option<Duration>,
     /// PDUs that the program began to write, or had to send back.
     pub offered: u64,
-    /// PDUs that were never sent: too long for the contract, more than an echo keeps, or given up with the call.
+    /// PDUs that were never sent: too long for the contract, more than an echo keeps, or abandoned with the call.
     pub refused: u64,
-    /// PDUs of its own that were written after their time.
+    /// PDUs of the program itself (not echoed) that were written after their time.
     pub late: u64,
-    /// What was sent: what the adapter has taken.
+    /// PDUs sent: those that the adapter has accepted.
     pub sent: Sum,
-    /// PDUs of these that the adapter dropped, as the call ended or the link went down before they left.
+    /// PDUs of `sent` that the adapter dropped before they left, because the call ended or the link went down.
     pub unsent: u64,
-    /// What was received.
+    /// PDUs received.
     pub received: Sum,
-    /// PDUs that came with cells missing or damaged.
+    /// PDUs that arrived with cells missing or damaged.
     pub damaged: u64,
-    /// Why it ended.
+    /// Cause of the end.
     pub cause: Option<Cause>,
-    /// True if this end released or refused it.
+    /// True if this end released or refused the call.
     pub by_us: bool,
     since: Instant,
     qos: Qos,
-    /// When the next PDU of its own is due, or the release.
+    /// When the program's next PDU is due, or the release.
     next: Option<Instant>,
-    /// PDUs of its own that it has still to send; what it sends back is not among them.
+    /// PDUs that the program still has to send; echoed PDUs are not included.
     left: u64,
     writer: Writer,
-    /// The adapter has said what it dropped when the label was closed.
+    /// True if the adapter has reported what it dropped when the label was closed.
     closed: bool,
 }
 
 impl Record {
-    /// PDUs that the program has begun to write, or has to send back, and that the adapter has not taken.
+    /// PDUs that the program has begun to write, or has to send back, and that the adapter has not accepted yet.
     #[must_use]
     pub const fn waiting(&self) -> u64 {
         self.offered - self.sent.pdus - self.refused
     }
 }
 
-/// What became of all calls of a program, also of those that are not remembered any more.
+/// Totals over all calls of a program, including calls that are not remembered any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
-    /// Connections that were opened, also by calls to it.
+    /// Connections that were opened, in both roles.
     pub opened: u64,
-    /// Calls that were refused or failed before they were open, its own and those to it.
+    /// Calls that were refused or failed before they were open, made or received.
     pub failed: u64,
-    /// Why the last of these was.
+    /// Cause of the last of these failures.
     pub cause: Option<Cause>,
 }
 
@@ -309,11 +310,11 @@ pub struct Fate {
 #[derive(Debug)]
 pub struct Sockets {
     programs: Vec<Program>,
-    /// What became of the calls of each.
+    /// Totals of each program.
     fates: Vec<Fate>,
-    /// When each caller makes its call; `None` if it has, or is no caller.
+    /// When each caller makes its next call; `None` if no call is planned, or the program is not a caller.
     starts: Vec<Option<Instant>>,
-    /// Waits of each caller after calls that failed.
+    /// For each caller, the waits after failed calls.
     retries: Vec<Backoff>,
     calls: BTreeMap<ConnId, Record>,
     ended: VecDeque<Record>,
@@ -322,7 +323,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// These programs, not started.
+    /// The sockets of these programs, which do not run yet.
     #[must_use]
     pub fn new(programs: Vec<Program>) -> Self {
         let retries = programs.iter().map(|program| Backoff::of(&program.local));
@@ -342,12 +343,12 @@ impl Sockets {
     pub fn programs(&self) -> &[Program] {
         &self.programs
     }
-    /// What became of the calls of each program, in the same order.
+    /// Totals of each program, in the same order.
     #[must_use]
     pub fn fates(&self) -> &[Fate] {
         &self.fates
     }
-    /// The calls: those that have ended first.
+    /// The calls: first those that have ended.
     pub fn calls(&self) -> impl Iterator<Item = &Record> {
         self.ended.iter().chain(self.calls.values())
     }
@@ -379,7 +380,7 @@ impl Sockets {
         }
     }
 
-    /// Remembers a connection of ours under a new id.
+    /// Records a connection of a program under a new id.
     fn record(&mut self, record: Record) -> ConnId {
         let conn = ConnId(self.next_conn);
         self.next_conn = (self.next_conn + 1) % ConnId::INCOMING;
@@ -405,7 +406,7 @@ impl Sockets {
         });
     }
 
-    /// A call for one of the listeners.
+    /// A call arrives for one of the listeners.
     fn offered(&mut self, conn: ConnId, called: AtmAddress, sap: Sap, mut record: Record) {
         let found = self.programs.iter().position(|program| {
             matches!(program.role, Role::Listen { .. })
@@ -418,7 +419,7 @@ impl Sockets {
                 let busy = self.calls.values().filter(|call| call.program == index);
                 (busy.count() >= calls).then_some(Cause::BUSY)
             }
-            // The listener is gone: signalling would not offer this.
+            // The listener has gone; signalling should not have offered this call.
             _ => return self.ask(refusal(conn, Cause::INCOMPATIBLE)),
         };
         match refused {
@@ -447,7 +448,7 @@ impl Sockets {
         let peer = name_of(call.peer);
         let (name, next, text) = match program.role {
             Role::Listen { .. } => ("socket.open", None, format!("call from {peer}")),
-            // Without anything to send it only waits for the release.
+            // A caller that has nothing to send only waits for the release.
             Role::Call { send, hold, .. } => {
                 let wait = if send.pdus > 0 { Duration::ZERO } else { hold };
                 let text = format!("connected to {peer}");
@@ -502,12 +503,12 @@ impl Sockets {
         }
     }
 
-    /// A call has ended; it is told and remembered.
+    /// A call has ended: traces the end and remembers the call.
     fn over(&mut self, mut call: Record, cause: Cause, now: Instant) {
         let program = &self.programs[call.program];
         let mut repeated = false;
         if let Role::Call { every, .. } = program.role {
-            // A listener that is busy has answered.
+            // A busy listener is an answer.
             let answered = call.vc.is_some() || cause == Cause::BUSY;
             let failed = !answered && cause.is_temporary();
             let retries = &mut self.retries[call.program];
@@ -521,7 +522,7 @@ impl Sockets {
             self.starts[call.program] = wait.map(|wait| now + wait);
         }
         if repeated {
-            // Of calls for one and the same thing that all failed, the last stands for all.
+            // Of repeated attempts that all failed, only the record of the last one stays.
             let same = |old: &Record| old.program == call.program && old.vc.is_none();
             if let Some(before) = self.ended.iter().rposition(same) {
                 self.ended.remove(before);
@@ -614,7 +615,7 @@ impl Machine for Sockets {
                 }
             }
             Input::Unsent { vc, pdus, closed } => self.unsent(vc, pdus, closed),
-            // A call that is made while signalling is down waits there.
+            // A call that is made while signalling is down waits in signalling.
             Input::Atm(
                 AtmEvent::Up
                 | AtmEvent::Down
@@ -698,7 +699,7 @@ pub fn pattern(size: u16) -> Vec<u8> {
     (0..size).map(|i| 0x20 + (i % 95) as u8).collect()
 }
 
-/// CRC-32 of IEEE 802.3 over what `before` stands for and `octets`.
+/// CRC-32 of IEEE 802.3 over the octets that `before` covers, followed by `octets`.
 #[must_use]
 pub fn crc32(before: u32, octets: &[u8]) -> u32 {
     let step =

@@ -1,4 +1,4 @@
-//! A host with its adapter: what a driver connects to a link.
+//! A host with its adapter, which a driver connects to a link.
 
 use super::writers::Writers;
 use super::{Host, HostInput, HostOutput, Sample};
@@ -11,7 +11,7 @@ use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
 use std::collections::VecDeque;
 
-/// What a station tells its driver; what it sends is taken from its adapter's output port.
+/// Events of a station for its driver. Cells are not events: the driver takes them from the output port of the adapter.
 #[derive(Debug)]
 pub enum StationEvent {
     /// A frame for the kernel's interface `lecN`.
@@ -25,13 +25,13 @@ pub enum StationEvent {
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
-    /// A frame for a daemon of this host in a process of its own.
+    /// A frame for a daemon of this host that is a process of its own.
     Daemon(Role, Vec<u8>),
-    /// A packet, frame or SDU, or the head of one, was lost in this station.
+    /// A packet, frame or SDU, or its head, was lost in this station.
     Lost(Cause, Vec<u8>),
-    /// All its interfaces are members of their networks now (true), or not all any more.
+    /// True when all interfaces have become members of their networks; false when that has ended.
     Joined(bool),
-    /// The story.
+    /// A trace event.
     Trace(Trace),
 }
 
@@ -40,7 +40,7 @@ pub struct Station {
     host: Host,
     nic: Nic,
     events: VecDeque<StationEvent>,
-    /// SDUs that the adapter refused, because the VC was closed meanwhile.
+    /// SDUs that the adapter refused, because the VC was closed in the meantime.
     late: u64,
     /// Programs that wait for the adapter.
     writers: Writers,
@@ -70,11 +70,11 @@ impl Station {
     pub fn nic(&self) -> &Nic {
         &self.nic
     }
-    /// The adapter, for the driver to pop departures from and to tell the state of the link.
+    /// The adapter, from which the driver pops departures and which it tells the state of the link.
     pub fn nic_mut(&mut self) -> &mut Nic {
         &mut self.nic
     }
-    /// SDUs that were made for a VC that was closed meanwhile.
+    /// SDUs for a VC that was closed in the meantime.
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
@@ -86,7 +86,7 @@ impl Station {
         self.drain(now);
     }
 
-    /// Takes cells from the link.
+    /// Receives cells from the link.
     pub fn receive(&mut self, run: CellRun, now: Instant) {
         let event = self.nic.receive(run, now);
         self.collect_discards();
@@ -104,13 +104,13 @@ impl Station {
         }
     }
 
-    /// Takes cells from the link that only wait in the adapter: they neither end a PDU nor are OAM.
+    /// Receives cells that neither end a PDU nor are OAM cells: they only wait in the adapter.
     pub fn receive_middle(&mut self, run: CellRun, now: Instant) {
         self.nic.receive(run, now);
         self.collect_discards();
     }
 
-    /// From now on the station says what packets it loses, and when it has joined.
+    /// Starts the accounts: the station reports the packets that it loses, and when it has joined.
     pub fn keep_books(&mut self) {
         self.books = true;
         self.host.keep_books();
@@ -125,7 +125,7 @@ impl Station {
         }
     }
 
-    /// Takes what the adapter lost on arrival.
+    /// Reports what the adapter lost on arrival.
     fn collect_discards(&mut self) {
         while let Some((why, pdu)) = self.nic.take_discard() {
             let cause = match why {
@@ -143,7 +143,7 @@ impl Station {
         self.drain(now);
     }
 
-    /// Fires whatever is due.
+    /// Handles all timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(vc) = self.writers.due(&mut self.nic, now) {
             self.host.room(vc, now);
@@ -159,7 +159,7 @@ impl Station {
         self.events.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] is next needed. Departures have their own time: ask the adapter's port.
+    /// When [`Self::handle_timeout`] must be called next. Departures are not included: ask the port of the adapter.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let (host, writers) = (self.host.poll_timeout(), self.writers.next());
@@ -209,7 +209,7 @@ impl Station {
         }
     }
 
-    /// A program writes. What was written for a connection that is gone by now goes with it.
+    /// A program writes. If the connection has gone, the SDU is dropped with it.
     fn write(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) {
         if !self.host.is_written(vc) {
             self.late += 1;
@@ -222,7 +222,7 @@ impl Station {
         self.host.written(vc, written, now);
     }
 
-    /// The state of the link for the adapter, and for the programs that write to it.
+    /// Sets the state of the link for the adapter and for the programs that write to it.
     fn set_line(&mut self, up: bool, now: Instant) {
         if up {
             self.nic.set_link(up);

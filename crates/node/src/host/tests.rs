@@ -1,4 +1,4 @@
-//! What a host owes its services when they stop, crash and start again. No link: only the inside is looked at.
+//! The duties of a host when its services stop, crash and restart. There is no link; the tests look at the inside only.
 
 use super::*;
 use crate::ip::router::{ArpParams, Forwarding, Router, RouterConfig, RouterInterface};
@@ -125,7 +125,7 @@ fn mpoa_off_and_on_again_refuses_nothing() {
         host.handle_input(HostInput::Command(HostCommand::Mpoa(on)), NOW);
     }
     assert_eq!(refusals(&mut host), 0);
-    // A service that never ran is no user of signalling either.
+    // A service that has never run is not a user of signalling, either.
     host.handle_input(
         HostInput::Command(HostCommand::Crash(ServiceKind::Mpc)),
         NOW,
@@ -143,7 +143,7 @@ fn questions_to_a_crashed_lane_client_are_answered() {
     host.find_owner(1, 0, OTHER, NOW);
     host.settle(NOW);
     assert!(host.owner_queries.is_empty(), "not a member: nobody");
-    // One that is asked when it crashes, and one asked afterwards.
+    // One question before the crash, and one after it.
     host.owner_queries.insert((0, OTHER), vec![2]);
     host.handle_input(
         HostInput::Command(HostCommand::Crash(ServiceKind::Lec)),

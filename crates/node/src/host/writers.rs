@@ -1,24 +1,24 @@
-//! Labels whose programs wait for the adapter: for room, or until nothing waits there.
+//! Labels whose programs wait for the adapter: for room, or until the adapter has sent everything.
 
 use crate::atm::Nic;
 use aerostat_proto::Instant;
 use aerostat_wire::Vc;
 use std::collections::BTreeMap;
 
-/// A label that is waited for.
+/// A label with a waiting program.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
-    /// When to look next; `None`: when the link comes up.
+    /// When to check next; `None` means when the link comes up.
     look: Option<Instant>,
-    /// For an empty queue; otherwise for room.
+    /// True to wait for an empty queue, false to wait for room.
     empty: bool,
-    /// How often the queue was looked at.
+    /// How often the queue has been checked.
     looks: u32,
-    /// Who waits longer is served first.
+    /// Order of waiting: the smallest value is served first.
     since: u64,
 }
 
-/// All labels that are waited for. At most one entry for each open VC of the adapter.
+/// All labels with waiting programs. There is at most one entry for each open VC of the adapter.
 #[derive(Debug, Default)]
 pub(super) struct Writers {
     waits: BTreeMap<Vc, Wait>,
@@ -26,12 +26,12 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    /// There was no room for a PDU.
+    /// A program found no room for a PDU.
     pub(super) fn full(&mut self, vc: Vc, nic: &mut Nic, now: Instant) {
         self.wait(vc, nic.room_at(vc, now), false, 0);
     }
 
-    /// The program waits until nothing of its VC waits.
+    /// A program waits until no cell of its VC waits.
     pub(super) fn flush(&mut self, vc: Vc, nic: &mut Nic, now: Instant) {
         self.wait(vc, Some(nic.empty_at(vc, 0, now)), true, 0);
     }
@@ -48,19 +48,19 @@ impl Writers {
         self.waits.insert(vc, wait);
     }
 
-    /// The VC is closed.
+    /// The VC was closed.
     pub(super) fn forget(&mut self, vc: Vc) {
         self.waits.remove(&vc);
     }
 
-    /// The link came up: who waited for that looks at once.
+    /// The link came up: programs that waited for that are checked at once.
     pub(super) fn link_up(&mut self, now: Instant) {
         for wait in self.waits.values_mut() {
             wait.look.get_or_insert(now);
         }
     }
 
-    /// The next label whose program can go on; who waits longest comes first.
+    /// The next label whose program can continue; the longest wait comes first.
     pub(super) fn due(&mut self, nic: &mut Nic, now: Instant) -> Option<Vc> {
         loop {
             let due = self.waits.iter();
@@ -76,7 +76,7 @@ impl Writers {
         }
     }
 
-    /// When to look next.
+    /// When to check next.
     pub(super) fn next(&self) -> Option<Instant> {
         self.waits.values().filter_map(|wait| wait.look).min()
     }

@@ -1,4 +1,4 @@
-//! Programs of a host write: what the adapter says goes back to the program.
+//! Writing by programs of a host: the answers of the adapter go back to the program.
 
 use super::sockets::{self, Sockets};
 use super::{Host, Part, Service, ServiceKind, moves};
@@ -8,7 +8,7 @@ use aerostat_proto::{AtmRequest, ConnId, Instant, Machine, Trace};
 use aerostat_wire::Vc;
 
 impl Host {
-    /// The program's connection that a label belongs to, and the slot of the programs; `None` if no program uses it.
+    /// The slot of the programs and the program's connection with this label; `None` if no program uses the label.
     pub(super) fn writer(&self, vc: Vc) -> Option<(usize, ConnId)> {
         let (user, conn) = self.signalling.receiver(vc)?;
         let slot = usize::from(user.0);
@@ -16,7 +16,7 @@ impl Host {
         programs.then_some((slot, conn))
     }
 
-    /// Whether a program uses this label.
+    /// True if a program uses this label.
     #[must_use]
     pub fn is_written(&self, vc: Vc) -> bool {
         self.writer(vc).is_some()
@@ -27,18 +27,19 @@ impl Host {
         self.tell_writer(vc, now, |conn| sockets::Input::Written { conn, written });
     }
 
-    /// The adapter may have room again for what a program writes on this label; or nothing of it waits any more, if the
-    /// program asked for that ([`HostOutput::Flush`](super::HostOutput::Flush)).
+    /// The adapter may have room again for a program that writes on this label. If the program asked for that
+    /// ([`HostOutput::Flush`](super::HostOutput::Flush)), the adapter has sent everything.
     pub fn room(&mut self, vc: Vc, now: Instant) {
         self.tell_writer(vc, now, |conn| sockets::Input::Room { conn });
     }
 
-    /// A PDU for a program came with cells missing or damaged.
+    /// A PDU for a program arrived with cells missing or damaged.
     pub fn damaged(&mut self, vc: Vc, now: Instant) {
         self.tell_writer(vc, now, |conn| sockets::Input::Damaged { conn });
     }
 
-    /// The adapter dropped PDUs that it had taken from a program: the label is closed, or its link went down.
+    /// The adapter dropped PDUs that it had accepted from a program, because the label was closed or its link went
+    /// down.
     pub fn unsent(&mut self, vc: Vc, pdus: u64, closed: bool, now: Instant) {
         let input = || sockets::Input::Unsent { vc, pdus, closed };
         for slot in 0..self.slots.len() {
@@ -68,7 +69,7 @@ impl Host {
         });
     }
 
-    /// A request of a program. A write that is refused is answered: the program waits for that.
+    /// Handles a request of a program. A refused write is answered, too, because the program waits for the answer.
     pub(super) fn request_of_program(&mut self, slot: usize, request: AtmRequest, now: Instant) {
         let AtmRequest::Send { conn, sdu } = request else {
             return self.request(slot, request, now);

@@ -1,4 +1,4 @@
-//! ARP packets, and what one that was heard means for an interface (RFC 826, RFC 5227).
+//! ARP packets, and their effect on an interface (RFC 826, RFC 5227).
 
 use super::neighbours::{Neighbours, Waiting};
 use super::packet::{Class, ETHERNET_HEADER, address, class, in_subnet};
@@ -11,19 +11,19 @@ use std::net::Ipv4Addr;
 pub(super) struct Own {
     pub(super) mac: [u8; 6],
     pub(super) address: Ipv4Addr,
-    /// Bits of the subnet's prefix, 0–32.
+    /// Prefix length of the subnet, 0–32.
     pub(super) prefix: u8,
 }
 
-/// An ARP packet that no host could have sent.
+/// An ARP packet that no host can have sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Impossible;
 
-/// An ARP packet has come: the table learns from it, and the frame of the answer is returned if there is one.
+/// Handles a received ARP packet: updates the table, and returns the frame of the answer if there is an answer.
 ///
-/// RFC 826: only who talks to this interface gets a new entry; others may still change theirs. A sender that is not on the
-/// subnet, or that uses the interface's own address, teaches nothing. A probe (RFC 5227: the sender has no address yet) for the
-/// interface's address is answered.
+/// RFC 826: only a packet to this interface may create an entry; other packets may change an existing one. A packet has
+/// no effect if its sender is not on the subnet, or uses the interface's own address. A probe (RFC 5227: the sender has
+/// no address yet) for the interface's address is answered.
 ///
 /// # Errors
 /// If the packet is malformed or its sender is impossible.
@@ -45,7 +45,7 @@ pub(super) fn hear<J: Waiting>(
     Ok(answered.then(|| reply(own.mac, own.address, arp.sender_mac, arp.sender)))
 }
 
-/// What an ARP packet says.
+/// A decoded ARP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Arp {
     is_request: bool,
@@ -54,7 +54,7 @@ struct Arp {
     target: Ipv4Addr,
 }
 
-/// A request or reply from a possible sender; that of a request may be without an IP address.
+/// Decodes a request or reply from a possible sender. The sender of a request may be without an IP address.
 fn parse(payload: &[u8]) -> Option<Arp> {
     let packet = ArpPacket::new_checked(payload).ok()?;
     let ArpRepr::EthernetIpv4 {
@@ -83,7 +83,7 @@ fn parse(payload: &[u8]) -> Option<Arp> {
     })
 }
 
-/// The frame of a request, to everybody or to the address known so far.
+/// The frame of a request, by broadcast or to the address known so far.
 pub(super) fn request(own: Own, known: Option<[u8; 6]>, target: Ipv4Addr) -> Vec<u8> {
     frame(
         ArpOperation::Request,

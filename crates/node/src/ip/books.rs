@@ -1,8 +1,8 @@
-//! Where packets are lost, and whose they were: the words of a flow's books.
+//! Where packets are lost, and to which flow they belonged: the vocabulary of a flow's accounts.
 //!
-//! For every flow `offered = sent + refused` and `sent = delivered + lost + under way`. Everything that discards a packet, a
-//! cell of it or a whole queue says so with a [`Place`] and the packet; [`FlowIndex`] recognises whose packet it was, behind any
-//! encapsulation; [`super::flow_stats::FlowStats`] keeps the books.
+//! For every flow `offered = sent + refused` and `sent = delivered + lost + under way`. Every part that discards a
+//! packet, a cell of a packet or a whole queue reports a [`Place`] and the packet. [`FlowIndex`] finds the flow of the
+//! packet, behind any encapsulation; [`super::flow_stats::FlowStats`] keeps the accounts.
 
 use super::apps::Stamp;
 use super::meter::{FlowId, FlowSpec, PacketKey, Protocol};
@@ -14,11 +14,11 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Octets of an Ethernet header, and of one of 802.3 with LLC and SNAP.
+/// Octets of an Ethernet header, and of an 802.3 header with LLC and SNAP.
 const ETHERNET: usize = 14;
 const SNAP: usize = 22;
 
-/// What of a network discards packets; numbers are those of the lab.
+/// A part of the network that discards packets; numbers are those of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Spot {
     /// A node: its hosts, services and adapter.
@@ -32,25 +32,25 @@ pub enum Spot {
 /// Why a packet was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// A cell of it was dropped at a port or by the fabric.
+    /// A cell of the packet was dropped at a port or by the fabric.
     Cells(DropReason),
-    /// A cell of it was lost on a link.
+    /// A cell of the packet was lost on a link.
     CellLost,
-    /// Bits of it were inverted on a link.
+    /// Bits of the packet were inverted on a link.
     BitErrors,
-    /// The link was cut while a cell of it was on the way.
+    /// The link was cut while a cell of the packet was on it.
     Cut,
     /// The node was switched off.
     Off,
-    /// Its cells came together with those of another PDU whose last cell was lost, or it was too long.
+    /// The packet's cells were mixed with those of another PDU whose last cell was lost, or the packet was too long.
     Reassembly,
-    /// A service of a host gave it up.
+    /// A service of a host dropped the packet.
     Service(Discard),
-    /// The host that sends it gave it up: nobody answers ARP, or too many packets wait.
+    /// The sending host dropped the packet: there was no ARP reply, or too many packets wait.
     Arp,
-    /// The host that sends it has no route.
+    /// The sending host has no route.
     NoRoute,
-    /// A router gave it up.
+    /// A router dropped the packet.
     Router(router::DropReason),
     /// The cable of an Ethernet segment had no room.
     Segment,
@@ -96,14 +96,14 @@ pub struct Place {
     pub cause: Cause,
 }
 
-/// Why a host's stack did not take a packet.
+/// Why a host's stack refused a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// The socket was full: packets before it could not leave yet.
+    /// The socket was full: earlier packets could not leave yet.
     SocketFull,
-    /// It has no room for its stamp, or does not fit the MTU.
+    /// The payload has no room for the stamp, or the packet does not fit the MTU.
     Size,
-    /// The destination is no address that a host may send to.
+    /// A host may not send to this destination address.
     Address,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The parts of a packet that matter.
+/// The parts of a packet that are needed to find its flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) protocol: Protocol,
@@ -127,7 +127,7 @@ pub(super) struct Seen {
     pub(super) payload: u32,
     pub(super) ip_octets: u32,
     pub(super) ends: (Ipv4Addr, Ipv4Addr),
-    /// Not a packet of the flow, but the answer to one.
+    /// True for the answer to a packet of the flow.
     pub(super) answer: bool,
 }
 
@@ -137,12 +137,12 @@ struct Ports {
     destination: Option<u16>,
 }
 
-/// A packet of a flow, or the answer to one.
+/// A packet of a flow, or the answer to a packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The flow.
     pub flow: FlowId,
-    /// The packet, or the one that is answered.
+    /// The packet, or the packet that is answered.
     pub key: PacketKey,
     /// True for the answer.
     pub answer: bool,
@@ -153,7 +153,7 @@ pub struct Found {
 pub struct FlowIndex(BTreeMap<(Ipv4Addr, Ipv4Addr, Protocol), Vec<(FlowId, Ports)>>);
 
 impl FlowIndex {
-    /// The index of those of the lab's flows that `of` picks.
+    /// An index of those flows of the lab that `of` selects.
     #[must_use]
     pub fn new(flows: &[FlowSpec], of: impl Fn(&FlowSpec) -> bool) -> Self {
         let mut index = Self::default();
@@ -169,7 +169,7 @@ impl FlowIndex {
         index
     }
 
-    /// True if no flow can be found.
+    /// True if the index has no flows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -190,8 +190,8 @@ impl FlowIndex {
         found.map(|(flow, _)| *flow)
     }
 
-    /// The packet of a flow, or the answer to one, that an SDU, an Ethernet frame or an IP packet is, or begins to be: `octets`
-    /// may end after the headers.
+    /// Finds the flow of an SDU, an Ethernet frame or an IP packet, which may be a packet of the flow or the answer to
+    /// one. `octets` may end after the headers.
     #[must_use]
     pub fn recognise(&self, octets: &[u8]) -> Option<Found> {
         if self.0.is_empty() {
@@ -232,8 +232,8 @@ impl FlowIndex {
 
 /// Reads the head of an IPv4 packet, up to the stamp of a datagram.
 ///
-/// `None` for fragments (only the first has ports, and none of them is a whole packet), other protocols, and TCP segments
-/// without payload: acknowledgements and handshakes are no part of the stream.
+/// `None` for fragments (only the first has ports, and none of them is a complete packet), other protocols, and TCP
+/// segments without payload: acknowledgements and handshakes do not count as part of the stream.
 pub(super) fn look(packet: &[u8]) -> Option<Seen> {
     let header: &[u8; 20] = packet.first_chunk()?;
     let (version, header_len) = (header[0] >> 4, usize::from(header[0] & 15) * 4);

@@ -1,11 +1,12 @@
-//! The E-model: how good a telephone call is, from its delay and its losses.
+//! The E-model: the quality of a telephone call, computed from its delay and its losses.
 //!
-//! All parameters but the delays, the codec and the loss are the defaults of Table 2 of ITU-T G.107, with which a
-//! connection without delay and loss has R = 93.2. The one-way delay counts three times, as T, Ta and Tr/2; the
-//! phones cancel no echo beyond the default TELR of 65 dB.
+//! All parameters but the delays, the codec and the loss have the defaults of Table 2 of ITU-T G.107. With these a
+//! connection without delay and loss has R = 93.2. The one-way delay is used three times, as T, Ta and Tr/2. The
+//! telephones cancel no echo beyond the default TELR of 65 dB.
 //!
 //! A call here is G.711 in packets of 20 ms behind RTP, with packet loss concealment (Ie = 0, Bpl = 25.1, G.113
-//! appendix I), and a jitter buffer of fixed depth: what comes later than that after the fastest packet is lost.
+//! appendix I). The jitter buffer has a fixed depth: a packet is lost if its delay exceeds that of the fastest packet
+//! by more than this depth.
 //!
 //! **Standards.** ITU-T G.107 (03/2005) clause 3; G.113 (11/2007) appendix I, Table I.4; mean opinion score: G.107
 //! annex B. **Not implemented**: loss in bursts (BurstR = 1), wide-band codecs.
@@ -17,7 +18,7 @@ use aerostat_proto::Duration;
 pub const PAYLOAD: usize = 172;
 /// Packets per second.
 pub const PACKETS: f64 = 50.0;
-/// Speech in one packet, which the sender collects first.
+/// Duration of the speech in one packet; the sender collects it first.
 pub const PACKET_TIME: Duration = Duration::from_millis(20);
 /// Depth of the receiver's jitter buffer.
 pub const JITTER_BUFFER: Duration = Duration::from_millis(40);
@@ -28,18 +29,20 @@ const BPL: f64 = 25.1;
 /// The quality of a call in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
-    /// Mouth to ear: packet time, fastest packet, jitter buffer.
+    /// Mouth-to-ear delay: packet time, fastest packet, jitter buffer.
     pub delay: Duration,
     /// Packets lost or too late, per cent.
     pub loss_percent: f64,
-    /// Transmission rating factor, 0 to 93.2 here; above 80 users are satisfied, below 60 nearly all are not.
+    /// Transmission rating factor, here 0 to 93.2; above 80 users are satisfied, below 60 nearly all users are
+    /// dissatisfied.
     pub r: f64,
-    /// Mean opinion score that goes with it, 1 to 4.5.
+    /// Mean opinion score of this rating, 1 to 4.5.
     pub mos: f64,
 }
 
 impl Quality {
-    /// Of a call whose packets had these network delays, when `lost` others did not come. `None` without a packet.
+    /// The quality of a call whose packets had these network delays, and of which `lost` further packets were lost.
+    /// `None` without a packet.
     #[must_use]
     pub fn of(delays: &Distribution, lost: u64) -> Option<Self> {
         let fastest = Duration::from_nanos(delays.percentile_ns(0));
@@ -148,7 +151,7 @@ mod tests {
         // Half the codec's robustness lost costs a third of 95: Ie,eff by definition.
         near(rating(0.0, 0.0) - rating(0.0, BPL), 95.0 / 2.0, 1e-9);
         let mut last = 100.0;
-        // (The formula for the talker's echo has a hollow below 3 ms.)
+        // (The formula for talker echo has a local minimum below 3 ms.)
         for ms in 3..500 {
             let r = rating(f64::from(ms), 0.0);
             assert!(r <= last + 1e-9, "{ms} ms");

@@ -1,32 +1,34 @@
-//! From samples to figures: the books, throughput, order, delay and delay variation of each flow, by path.
+//! Figures from samples: for each flow and path the accounts, throughput, order, delay and delay variation.
 //!
-//! **Definitions.** A packet belongs to the path by which its sender sent it; a packet that never left its host belongs to
-//! [`Path::Lane`]. The time of a flow is cut where the sender changes path. Then, for each path:
+//! **Definitions.** A packet belongs to the path by which its sender sent it; a packet that never left its host belongs
+//! to [`Path::Lane`]. The time of a flow is divided where the sender changes path. Then, for each path:
 //!
-//! - *offered*: packets that the sending program made; of TCP, segments with payload that the sender's stack made;
-//! - *refused*: of these, what the sender's stack did not take, by reason; `offered = sent + refused`;
-//! - *sent*: what it took, also if it still waits there for ARP, or dies there; `sent = delivered + lost + under way`;
+//! - *offered*: packets that the sending program made; for TCP, segments with payload that the sender's stack made;
+//! - *refused*: offered packets that the sender's stack did not accept, by reason; `offered = sent + refused`;
+//! - *sent*: packets that the sender's stack accepted, including those that wait there for ARP or are dropped there;
+//!   `sent = delivered + lost + under way`;
 //! - *delivered*: packets that reached the receiver's IP stack; datagrams only if a program listens there, as far as is known;
-//! - *lost*: by the place where the first cell, or the whole packet, was discarded. A packet of which another copy arrives is
-//!   not lost. *Unexplained* is what is not there any more although nobody said that it was discarded: always 0 in virtual
-//!   time;
-//! - *under way*: still in a queue, on a link or in a host's memory;
-//! - *duration*: from the first packet offered, or the change to this path, to the change to another, or the last packet
-//!   offered; the sum of such stretches;
-//! - *throughput*: octets of payload received over the duration, to which the last stretch adds the time from the last
-//!   packet offered to the last one received. One packet has no throughput: with a duration of zero it says nothing. For TCP only octets that the receiver did not have yet count (goodput);
-//! - *out of sequence*: received after a packet of the same flow that was sent later;
-//! - *delay*: from leaving one stack to reaching the other;
-//! - *delay variation*: the absolute difference of the delays of two packets of the path that were
-//!   received one after the other. This is what chapter 5.4 of the thesis compares: the time
-//!   between two adjacent packets at transmission and at receipt; its Table 5.7 gives mean,
-//!   variance, standard deviation and maximum;
-//! - *round trip*: from leaving the stack to the answer's return, for ICMP echo; it belongs to the path of the request;
-//! - *unanswered*: ICMP echo requests delivered whose answers are neither back nor under way;
-//! - *quality*: of telephone calls, by [`super::emodel`];
-//! - *retransmitted*: TCP segments sent with octets that have been sent before.
+//! - *lost*: by the place where the first cell, or the whole packet, was discarded. A packet is not lost if another
+//!   copy of it arrives. A packet is *unexplained* if it has disappeared without a report of its loss: in virtual time
+//!   their number is always 0;
+//! - *under way*: packets still in a queue, on a link or in a host's memory;
+//! - *duration*: from the first offered packet, or the change to this path, to the change to another path, or the last
+//!   offered packet; the sum of all such periods;
+//! - *throughput*: octets of payload received over the duration, to which the last period adds the time from the last
+//!   offered packet to the last received packet. A single packet has a duration of zero, and therefore no throughput.
+//!   For TCP only octets count that the receiver did not have before (goodput);
+//! - *out of sequence*: packets received after a packet of the same flow that was sent later;
+//! - *delay*: time from leaving one stack to reaching the other;
+//! - *delay variation*: the absolute difference of the delays of two packets of the path that were received one after
+//!   the other. Chapter 5.4 of the thesis compares the same: the time between two adjacent packets at transmission and
+//!   at receipt; its Table 5.7 gives mean, variance, standard deviation and maximum;
+//! - *round trip*: time from leaving the stack to the return of the answer, for ICMP echo; it belongs to the path of
+//!   the request;
+//! - *unanswered*: delivered ICMP echo requests whose answers have neither returned nor are under way;
+//! - *quality* of telephone calls, by [`super::emodel`];
+//! - *retransmitted*: TCP segments sent with octets that had been sent before.
 //!
-//! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets that are not delivered; older ones are lost for good.
+//! **Bounds.** A flow keeps the last [`MAX_OUTSTANDING`] packets that are not delivered; older packets count as lost.
 
 mod flow;
 mod stream;
@@ -40,12 +42,12 @@ use flow::Flow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Packets of one flow that may be without a receipt.
+/// Limit of packets of one flow without a receipt.
 pub const MAX_OUTSTANDING: usize = 65_536;
-/// Without a [`Census`]: for how long before a report a packet without a receipt counts as under way.
+/// Without a [`Census`]: how long after its sending a packet without a receipt counts as under way.
 pub const IN_FLIGHT: Duration = Duration::from_secs(1);
 
-/// The packets that are still somewhere in the network.
+/// The packets that are still in the network.
 pub type Census = BTreeSet<(FlowId, PacketKey)>;
 
 /// The figures of one flow over one path.
@@ -55,7 +57,7 @@ pub struct PathReport {
     pub path: Path,
     /// Packets that the sending program made.
     pub offered: u64,
-    /// Of these, packets that its host's stack did not take, by reason.
+    /// Offered packets that the stack of the sending host refused, by reason.
     pub refused: BTreeMap<Refusal, u64>,
     /// Packets sent.
     pub sent_packets: u64,
@@ -65,23 +67,23 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Octets of payload received that the receiver did not have yet.
     pub received_octets: u64,
-    /// From the first to the last packet offered while the flow used this path; the sum of all stretches.
+    /// Time from the first to the last packet offered while the flow used this path; the sum of all periods.
     pub duration: Duration,
-    /// `received_octets` over the time until the last packet offered or received, 10⁶ bit/s; 0 if `duration` is.
+    /// `received_octets` over the time until the last packet offered or received, 10⁶ bit/s; 0 if `duration` is zero.
     pub throughput_mbps: f64,
-    /// Packets lost, `unexplained` ones included.
+    /// Packets lost, including those of `unexplained`.
     pub lost: u64,
-    /// Where they were lost.
+    /// Lost packets by place.
     pub lost_by: BTreeMap<Place, u64>,
-    /// Packets that are gone, and nobody knows where.
+    /// Packets that have disappeared without a report of their loss.
     pub unexplained: u64,
     /// Packets still under way.
     pub in_flight: u64,
     /// Packets received out of sequence.
     pub out_of_sequence: u64,
-    /// TCP segments sent again.
+    /// Retransmitted TCP segments.
     pub retransmitted: u64,
-    /// Packets sent on this path that came by the other.
+    /// Packets sent on this path that arrived by the other one.
     pub changed_path: u64,
     /// Octets of the IP packets sent and received.
     pub ip_octets: [u64; 2],
@@ -89,23 +91,23 @@ pub struct PathReport {
     pub delay: Summary,
     /// Delay variation between adjacent packets.
     pub variation: Summary,
-    /// Round trip of ICMP echo; of nothing else.
+    /// Round trip of ICMP echo; empty for other flows.
     pub round_trip: Summary,
-    /// Echo requests delivered whose answers are neither back nor under way.
+    /// Delivered echo requests whose answers have neither returned nor are under way.
     pub unanswered: u64,
-    /// Answers that were lost, by the place where they were.
+    /// Lost answers, by place.
     pub answers_lost: BTreeMap<Place, u64>,
-    /// Of a telephone call, in this direction.
+    /// Quality of a telephone call, in this direction.
     pub quality: Option<Quality>,
 }
 
 impl PathReport {
-    /// Packets that the sender's stack did not take.
+    /// Packets that the sender's stack refused.
     #[must_use]
     pub fn refused_packets(&self) -> u64 {
         self.refused.values().sum()
     }
-    /// Whether the books balance, as they must.
+    /// True if the accounts balance, as they must.
     #[must_use]
     pub fn balances(&self) -> bool {
         let places: u64 = self.lost_by.values().sum();
@@ -118,7 +120,7 @@ impl PathReport {
 /// The figures of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowReport {
-    /// Which flow.
+    /// The flow.
     pub flow: FlowId,
     /// Its name.
     pub name: String,
@@ -126,9 +128,9 @@ pub struct FlowReport {
     pub first: Option<Instant>,
     /// Last packet offered or received.
     pub last: Option<Instant>,
-    /// Packets received that are not known to have been sent, or were received before.
+    /// Received packets that are not known to have been sent, or that were received before.
     pub unmatched: u64,
-    /// Each path that was used, `routed` first; one with nothing in it if the flow never sent.
+    /// Each path that was used, `routed` first; if the flow never sent, one path with zeros.
     pub paths: Vec<PathReport>,
 }
 
@@ -139,7 +141,7 @@ impl FlowReport {
     }
 }
 
-/// Collects the samples of a run, and what was lost.
+/// Collects the samples and the losses of a run.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStats {
     index: FlowIndex,
@@ -169,7 +171,7 @@ impl FlowStats {
         }
     }
 
-    /// Something was discarded: an SDU, a frame or a packet, or the head of one. The earliest place of a packet counts.
+    /// Records that an SDU, a frame or a packet, or its head, was discarded. The earliest place of a packet counts.
     pub fn lost(&mut self, octets: &[u8], place: Place, at: Instant) {
         if let Some(found) = self.index.recognise(octets)
             && let Some(flow) = self.flows.get_mut(found.flow.0)
@@ -182,7 +184,7 @@ impl FlowStats {
         }
     }
 
-    /// The host with this IP address was switched off: what had not left it yet is gone.
+    /// Records that the host with this IP address was switched off: packets that had not left it are lost.
     pub fn host_off(&mut self, address: Ipv4Addr, place: Place, at: Instant) {
         let own = |flow: &&mut Flow| flow.source() == Some(address);
         for flow in self.flows.iter_mut().filter(own) {
@@ -190,14 +192,15 @@ impl FlowStats {
         }
     }
 
-    /// Adds to a census what is still in the network: an SDU, a frame or a packet.
+    /// Adds a packet that is still in the network to a census: an SDU, a frame or a packet.
     pub fn note_held(&self, octets: &[u8], census: &mut Census) {
-        // The answer is on its way only after its request has arrived: they are never there together.
+        // The answer is on its way only after its request has arrived, so the two are never in the network together.
         let found = self.index.recognise(octets);
         census.extend(found.map(|found| (found.flow, found.key)));
     }
 
-    /// Adds to a census what was sent less than [`IN_FLIGHT`] ago: it may be where nobody can look.
+    /// Adds packets that were sent less than [`IN_FLIGHT`] ago to a census: they may be in places that cannot be
+    /// inspected.
     pub fn note_recent(&self, now: Instant, census: &mut Census) {
         for (flow, index) in self.flows.iter().zip(0..) {
             let recent = flow.sent_since(now, IN_FLIGHT);
@@ -205,8 +208,8 @@ impl FlowStats {
         }
     }
 
-    /// The figures as of `now`. With a census, what is neither in it nor lost at a known place is unexplained; without
-    /// one, what was sent less than [`IN_FLIGHT`] ago counts as under way.
+    /// The figures as of `now`. With a census, a packet that is neither in it nor reported as lost is unexplained.
+    /// Without one, a packet sent less than [`IN_FLIGHT`] ago counts as under way.
     #[must_use]
     pub fn report_with(&self, now: Instant, census: Option<&Census>) -> Vec<FlowReport> {
         let reports = self.flows.iter().enumerate();

@@ -1,14 +1,11 @@
-//! What an experiment sees of its flows: one sample when a packet leaves a host's stack, one when
-//! it arrives.
+//! An experiment's observation of its flows: one sample when a packet leaves a host's stack, one when it arrives.
 //!
-//! The meter stands outside of all protocols. The node that carries frames between a host's stack
-//! (embedded or a kernel's) and its LAN emulation client knows by which path each goes or came; it
-//! shows every frame and that path to its [`Meter`], which recognises the flows that the lab
-//! declared and nothing else. [`super::flow_stats::FlowStats`] brings the samples of both ends
-//! together.
+//! The meter is independent of all protocols. A node that carries frames between a host's stack (embedded or a
+//! kernel's) and its LAN emulation client knows the path of each frame. It shows every frame and the path to its
+//! [`Meter`], which recognises only the flows that the lab declares. [`super::flow_stats::FlowStats`] combines the
+//! samples of both ends.
 //!
-//! A packet is recognised at the other end by its [`PacketKey`], never by a mark that the network
-//! would carry.
+//! A packet is recognised at the other end by its [`PacketKey`], never by a mark in the packet for the network.
 
 use super::apps::{AppId, Offer};
 use super::books::{FlowIndex, Refusal, look};
@@ -16,17 +13,17 @@ use aerostat_proto::Instant;
 use smoltcp::wire::{EthernetFrame, EthernetProtocol, Ipv4Packet};
 use std::net::Ipv4Addr;
 
-/// By which way a packet goes.
+/// The path of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Path {
-    /// Through the emulated LAN, and so through the routers between two of them.
+    /// Over the emulated LAN, which includes the routers between two ELANs.
     Lane,
     /// Over an MPOA shortcut.
     Shortcut,
 }
 
 impl FlowId {
-    /// The flow that a program sends, if it is a sender: of the flow with number N of a lab the sender has the number 2N, and
+    /// The flow that a program sends, if the program is a sender: the flow with number N of a lab has the sender 2N and
     /// the receiver 2N + 1.
     #[must_use]
     pub const fn of_sender(app: AppId) -> Option<Self> {
@@ -39,7 +36,7 @@ impl FlowId {
 }
 
 impl Path {
-    /// The word for results: `routed` or `shortcut`.
+    /// The word in results: `routed` or `shortcut`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +60,7 @@ pub enum Protocol {
 /// A flow, in one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
-    /// The name that the lab gives it.
+    /// The name in the lab.
     pub name: String,
     /// Source address.
     pub source: Ipv4Addr,
@@ -71,49 +68,49 @@ pub struct FlowSpec {
     pub destination: Ipv4Addr,
     /// Protocol.
     pub protocol: Protocol,
-    /// Source port, or identifier of echo requests; `None`: any.
+    /// Source port, or identifier of echo requests; `None` matches any.
     pub source_port: Option<u16>,
-    /// Destination port; `None`: any, and always for ICMP.
+    /// Destination port; `None` matches any, and is always used for ICMP.
     pub destination_port: Option<u16>,
-    /// A telephone call, to be rated by [`super::emodel`].
+    /// True for a telephone call, to be rated by [`super::emodel`].
     pub voice: bool,
 }
 
-/// A flow's place in the lab's list of flows.
+/// A flow's index in the lab's list of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(
-    /// From 0.
+    /// Counted from 0.
     pub usize,
 );
 
-/// At which end a packet was seen.
+/// The event that a sample records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// It left the sending host's stack.
+    /// The packet left the sending host's stack.
     Sent,
-    /// It reached the receiving host's stack.
+    /// The packet reached the receiving host's stack.
     Received,
-    /// Its answer is back at the sending host's stack: the reply to an ICMP echo request.
+    /// The answer has returned to the sending host's stack: the reply to an ICMP echo request.
     Answered,
-    /// The sending program made it, and the host's stack took it.
+    /// The sending program made the packet, and the host's stack accepted it.
     Offered,
-    /// The sending program made it, and the host's stack did not take it.
+    /// The sending program made the packet, and the host's stack refused it.
     Refused(Refusal),
 }
 
-/// What tells one packet of a flow from the others.
+/// Identifies one packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PacketKey {
     /// A datagram with a [`super::apps::Stamp`]: its number.
     Stamped {
-        /// From 0, by one.
+        /// Counted from 0.
         sequence: u64,
     },
-    /// A datagram of some other program.
+    /// A datagram of another program.
     Datagram {
         /// Identification of the IP header.
         ident: u16,
-        /// UDP checksum: tells datagrams apart when the host leaves `ident` zero.
+        /// UDP checksum, which distinguishes datagrams when the host leaves `ident` zero.
         checksum: u16,
     },
     /// A TCP segment.
@@ -122,7 +119,7 @@ pub enum PacketKey {
         sequence: u32,
         /// Octets of payload.
         length: u32,
-        /// Identification of the IP header: tells a retransmission from the first.
+        /// Identification of the IP header, which distinguishes a retransmission from the first transmission.
         ident: u16,
     },
     /// An ICMP echo request.
@@ -139,13 +136,13 @@ pub enum PacketKey {
 pub struct Sample {
     /// Its flow.
     pub flow: FlowId,
-    /// At which end.
+    /// The event.
     pub side: Side,
-    /// By which way it goes (sent) or came (received).
+    /// The path on which the packet leaves (sent) or came (received).
     pub path: Path,
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// Which packet.
+    /// Key of the packet.
     pub key: PacketKey,
     /// Octets of TCP, UDP or ICMP payload.
     pub payload: u32,
@@ -171,19 +168,19 @@ impl Meter {
         }
     }
 
-    /// Shows a frame that the host's stack sends by `path`.
+    /// Takes a frame that the host's stack sends by `path`.
     #[must_use]
     pub fn sent(&self, frame: &[u8], path: Path, now: Instant) -> Option<Sample> {
         self.sample(frame, Side::Sent, path, now)
     }
 
-    /// Shows a frame that came by `path` and goes to the host's stack.
+    /// Takes a frame that came by `path` and goes to the host's stack.
     #[must_use]
     pub fn received(&self, frame: &[u8], path: Path, now: Instant) -> Option<Sample> {
         self.sample(frame, Side::Received, path, now)
     }
 
-    /// Shows a packet that a program of the host wanted to send.
+    /// Takes a packet that a program of the host wanted to send.
     #[must_use]
     pub fn offered(&self, app: AppId, offer: &Offer, now: Instant) -> Option<Sample> {
         let flow = FlowId::of_sender(app).filter(|_| !self.flows.is_empty())?;

@@ -1,11 +1,11 @@
 //! TCP/IP in a node: the embedded host stack, its programs, the embedded router, and the
 //! measurements.
 //!
-//! Everything here stands above an Ethernet interface and knows nothing of ATM. [`stack::Stack`] is
-//! a host, [`router::Router`] a router with one interface per emulated LAN; both are machines whose
-//! frames the node carries to and from its LAN emulation clients. Both find their [`neighbours`] alike. [`meter`] looks at the same
-//! frames from outside and [`flow_stats`] turns what it saw into the figures of an experiment.
-//! [`emodel`] rates telephone calls by them. [`offload`] finishes frames that a kernel left to its network card.
+//! All of this is above an Ethernet interface and independent of ATM. [`stack::Stack`] is a host, [`router::Router`] a
+//! router with one interface per emulated LAN. Both are machines; the node carries their frames to and from its LAN
+//! emulation clients. Both use the same [`neighbours`]. [`meter`] observes these frames from outside, and
+//! [`flow_stats`] turns its samples into the figures of an experiment. [`emodel`] rates telephone calls from these
+//! figures. [`offload`] completes frames that a kernel left to its network card.
 
 pub mod apps;
 mod arp;

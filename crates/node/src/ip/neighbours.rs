@@ -1,29 +1,32 @@
-//! The neighbours of one interface: who is where, who is being asked, and what waits for the answer.
+//! The neighbours of one interface: their addresses, requests for them, and packets that wait for an answer.
 //!
-//! States ([`NeighbourState`]): *incomplete* (asked by broadcast until an answer or [`ArpParams::attempts`]), *reachable* (until
-//! [`ArpParams::ageing`] after it was last heard), *probe* (used in that time, so it is asked again by unicast, and stays in use
-//! meanwhile), *failed* (it did not answer; the next packet asks again at once) and *permanent* (given by the lab, never asked,
-//! never changed). Hosts and routers have the same table, and neighbours of IPv6 (`router::six`) live by it, too.
+//! States ([`NeighbourState`]): *incomplete* (requested by broadcast until there is an answer, at most
+//! [`ArpParams::attempts`] times), *reachable* (until [`ArpParams::ageing`] after the last packet from it), *probe*
+//! (used in that time: requested again by unicast, and used in the meantime), *failed* (did not answer; the next packet
+//! causes a new request at once) and *permanent* (given by the lab, never requested, never changed). Hosts and routers
+//! have the same table; IPv6 neighbours (`router::six`) use it, too.
 //!
-//! **A neighbour that is said to be elsewhere** is asked at the place where it was, by unicast, twice within two seconds. If it answers
-//! there, whoever said so is not believed, and not heard again for a second; if it does not, it has moved. So one forged ARP packet changes no neighbour that
-//! is there, and one that moves is found two seconds later; meanwhile what is known is used.
+//! **Claims.** If a packet claims another hardware address for a known neighbour, the neighbour is requested at its
+//! known address, by unicast, twice within two seconds. If it answers there, the claim is rejected, and further claims
+//! are ignored for a second. If it does not answer, it has moved. So one forged ARP packet changes no neighbour that is
+//! present, and a neighbour that moves is found two seconds later; until then the known address is used.
 //!
-//! **As Linux does** (`net/core/neighbour.c`): 3 requests 1 s apart, then everything that waits is dropped; 101 packets or 212992
-//! octets wait for one neighbour, and beyond that the oldest is dropped (`unres_qlen`, `unres_qlen_bytes`); a table of 1024
-//! (`gc_thresh3`). **Deviations**: there is no state *stale*: a neighbour is reachable for 5 minutes and not for about 30 s, and a
-//! question of its own confirms it, never TCP. A full table always makes room for a new neighbour (see `make_room`); in Linux it
-//! refuses. Linux believes a neighbour's new address at once, but for a second after the last (`locktime`).
+//! **As in Linux** (`net/core/neighbour.c`): 3 requests 1 s apart, then all waiting packets are dropped; 101 packets or
+//! 212992 octets wait for one neighbour, and beyond that the oldest is dropped (`unres_qlen`, `unres_qlen_bytes`); a
+//! table of 1024 (`gc_thresh3`). **Deviations**: there is no state *stale*. A neighbour is reachable for 5 minutes
+//! instead of about 30 s, and is confirmed by an ARP request, never by TCP. A full table always makes room for a new
+//! neighbour (see `make_room`); a full table in Linux refuses it. Linux accepts a neighbour's new address at once,
+//! unless the last change is less than a second old (`locktime`).
 
 use aerostat_proto::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// How long a neighbour that did not answer is still shown.
+/// How long a neighbour that did not answer stays visible.
 const FAILED_SHOWN: Duration = Duration::from_secs(60);
 
-/// A neighbour that was lost less than this ago may be on its way back: as long as an MPOA server gives it.
+/// A neighbour that was lost less than this ago may be about to return. The value is that of the MPOA server.
 const LATELY: Duration = aerostat_proto::mpoa::mps::RETURN;
 
 /// Timers and limits of ARP.
@@ -33,15 +36,15 @@ pub struct ArpParams {
     pub retry: Duration,
     /// Requests before a neighbour counts as unreachable, at least 1.
     pub attempts: u32,
-    /// How long a neighbour is known after it was last heard; not 0.
+    /// How long a neighbour stays known after the last packet from it; not 0.
     pub ageing: Duration,
-    /// Packets that may wait for one neighbour; beyond that the oldest is dropped.
+    /// Limit of packets that wait for one neighbour; beyond it the oldest is dropped.
     pub pending: usize,
-    /// Octets of these packets; beyond that the oldest is dropped, but a single packet always waits.
+    /// Limit of octets of these packets; beyond it the oldest is dropped, but a single packet may always wait.
     pub pending_octets: usize,
-    /// Neighbours of one interface, known, asked or failed.
+    /// Limit of neighbours of one interface, known, requested or failed.
     pub neighbours: usize,
-    /// Questions of the MPOA server that may wait for one neighbour.
+    /// Limit of questions of the MPOA server that wait for one neighbour.
     pub questions: usize,
 }
 
@@ -60,23 +63,23 @@ impl Default for ArpParams {
     }
 }
 
-/// What is known of a neighbour.
+/// State of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeighbourState {
-    /// It is asked for the first time; packets wait.
+    /// The neighbour is requested for the first time; packets wait.
     Incomplete,
-    /// It has been heard.
+    /// A packet from the neighbour confirmed it.
     Reachable,
-    /// It is in use, and asked whether it is still there.
+    /// The neighbour is in use, and is requested to confirm it.
     Probe,
-    /// It did not answer.
+    /// The neighbour did not answer.
     Failed,
-    /// It was given by the lab.
+    /// The lab gives the neighbour.
     Permanent,
 }
 
 impl NeighbourState {
-    /// The word of `ip neighbour`.
+    /// The state in the words of `ip neighbour`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,45 +92,45 @@ impl NeighbourState {
     }
 }
 
-/// One row of the table, for people.
+/// A row of the table, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeighbourView {
     /// Its IPv4 address.
     pub address: Ipv4Addr,
     /// Its hardware address, if known.
     pub mac: Option<[u8; 6]>,
-    /// What is known of it.
+    /// Its state.
     pub state: NeighbourState,
     /// Packets that wait for its answer.
     pub queued: usize,
-    /// Packets for it that were dropped since it is in the table.
+    /// Packets for it that were dropped since it has been in the table.
     pub dropped: u64,
-    /// When it was last heard.
+    /// When a packet from it last confirmed it.
     pub heard: Option<Instant>,
 }
 
-/// What the table has done.
+/// Counters of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NeighbourCounters {
     /// Requests sent, by broadcast and by unicast.
     pub requests: u64,
-    /// Neighbours that did not answer any request of a row.
+    /// Neighbours that answered none of a series of requests.
     pub failures: u64,
-    /// Packets dropped because too many waited for one neighbour already, or because the neighbour had to make room.
+    /// Packets dropped because too many waited for one neighbour, or because their neighbour was removed to make room.
     pub overflows: u64,
     /// Packets dropped because their neighbour did not answer.
     pub unanswered: u64,
     /// Packets dropped because the table had no room for their neighbour.
     pub refused: u64,
-    /// Neighbours that made room for others.
+    /// Neighbours that were removed to make room for others.
     pub evicted: u64,
-    /// Times that a neighbour was said to be elsewhere than it is known to be.
+    /// Claims of another hardware address for a known neighbour.
     pub doubts: u64,
 }
 
-/// What can wait for a neighbour.
+/// An item that can wait for a neighbour.
 pub(super) trait Waiting {
-    /// Octets that it occupies.
+    /// Size in octets.
     fn octets(&self) -> usize;
 }
 
@@ -137,20 +140,21 @@ impl Waiting for Vec<u8> {
     }
 }
 
-/// What the table wants done.
+/// An event of the table, for its owner to handle.
 #[derive(Debug)]
 pub(super) enum ArpEvent<J, A = Ipv4Addr> {
     /// Send a request: by broadcast, or to the address known so far.
     Ask { address: A, known: Option<[u8; 6]> },
-    /// Tell of a change.
+    /// Report a change.
     Changed { address: A, mac: Option<[u8; 6]> },
     /// A neighbour did not answer.
     Failed { address: A },
     /// Send a packet that has waited, or drop it.
     Release { job: J, mac: Option<[u8; 6]> },
-    /// Drop a packet: too many wait.
+    /// Drop a packet, because too many wait.
     Overflow(J),
-    /// Answer a question. `lately`: the neighbour is not known, but was lost less than [`LATELY`] ago, or there is no telling.
+    /// Answer a question. `lately` is true if the neighbour is unknown but was lost less than [`LATELY`] ago, or if
+    /// that cannot be told.
     Answer {
         token: u64,
         address: A,
@@ -162,25 +166,25 @@ pub(super) enum ArpEvent<J, A = Ipv4Addr> {
 #[derive(Debug)]
 struct Neighbour<J> {
     mac: Option<[u8; 6]>,
-    /// Given by the lab.
+    /// True if the lab gives the neighbour.
     permanent: bool,
-    /// A known neighbour that is not asked: when it ages. One that is asked: when to ask again or give up. One that failed: when
-    /// it is forgotten. `None`: never.
+    /// The time of the next event. A known neighbour ages then; one that is being requested is requested again or
+    /// fails; one that failed is removed. `None` means never.
     due: Option<Instant>,
-    /// When it was last heard.
+    /// When a packet from the neighbour last confirmed it.
     heard: Option<Instant>,
-    /// When it was known no more, since it was last heard.
+    /// When the neighbour became unknown, if that was after the last packet from it.
     lost: Option<Instant>,
     /// Requests sent without an answer.
     asked: u32,
     failed: bool,
-    /// Since it was last heard.
+    /// True if the entry was used since the last packet from the neighbour.
     used: bool,
-    /// Where it is said to be, while it is asked where it was.
+    /// The claimed hardware address, while the neighbour is requested at its known one.
     claim: Option<[u8; 6]>,
     dropped: u64,
     pending: VecDeque<J>,
-    /// Of these.
+    /// Octets of `pending`.
     octets: usize,
     questions: Vec<u64>,
 }
@@ -215,7 +219,7 @@ impl<J> Neighbour<J> {
     }
 }
 
-/// Times of zero would ask without end at one instant.
+/// Replaces times of zero, which would lead to endless requests at one instant.
 fn sound(mut params: ArpParams) -> ArpParams {
     params.retry = params.retry.max(Duration::from_millis(1));
     params.ageing = params.ageing.max(Duration::from_millis(1));
@@ -229,7 +233,7 @@ pub(super) struct Neighbours<J, A = Ipv4Addr> {
     table: BTreeMap<A, Neighbour<J>>,
     events: VecDeque<ArpEvent<J, A>>,
     counters: NeighbourCounters,
-    /// Not later than the earliest due time; saves walking the table.
+    /// At most the earliest due time; this saves walking the table.
     next: Option<Instant>,
 }
 
@@ -244,12 +248,12 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         }
     }
 
-    /// Other timers and limits from now on.
+    /// Sets timers and limits.
     pub(super) fn set_params(&mut self, params: ArpParams) {
         self.params = sound(params);
     }
 
-    /// Puts a neighbour there for good.
+    /// Enters a permanent neighbour.
     pub(super) fn fix(&mut self, address: A, mac: [u8; 6]) {
         let mut neighbour = Neighbour::new(None);
         (neighbour.mac, neighbour.permanent) = (Some(mac), true);
@@ -271,7 +275,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         self.table.values().flat_map(|n| &n.pending)
     }
 
-    /// Packets that wait, over all neighbours.
+    /// Number of waiting packets, over all neighbours.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.table.values().map(|n| n.pending.len()).sum()
@@ -284,7 +288,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         neighbour.mac
     }
 
-    /// Lets a packet wait for a neighbour that is not known; `Err` if the table is full.
+    /// Queues a packet for a neighbour that is not known; `Err` if the table is full.
     pub(super) fn wait(&mut self, address: A, job: J, now: Instant) -> Result<(), J> {
         let params = self.params;
         if !self.begin(address, now) {
@@ -310,7 +314,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         Ok(())
     }
 
-    /// A question of the MPOA server.
+    /// Handles a question of the MPOA server.
     pub(super) fn ask(&mut self, token: u64, address: A, now: Instant) {
         if let Some(mac) = self.lookup(address) {
             return self.events.push_back(ArpEvent::Answer {
@@ -336,7 +340,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         }
     }
 
-    /// Makes sure that a neighbour is being asked; false if there is no room for it.
+    /// Makes sure that a neighbour is being requested; false if the table has no room for it.
     fn begin(&mut self, address: A, now: Instant) -> bool {
         let due = Some(now + self.params.retry);
         match self.table.get_mut(&address) {
@@ -361,7 +365,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         true
     }
 
-    /// Somebody says where `address` is; `create`: an entry may be made for it.
+    /// Handles information that `address` has the hardware address `mac`; with `create`, an entry may be made.
     pub(super) fn learn(&mut self, address: A, mac: [u8; 6], create: bool, now: Instant) {
         if !self.table.contains_key(&address) && (!create || !self.make_room(false)) {
             return;
@@ -392,7 +396,8 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         self.release(address, pending, questions, (Some(mac), false));
     }
 
-    /// Somebody says that a known neighbour is elsewhere: it is asked where it was. Of several claims the last counts.
+    /// Handles a claim that a known neighbour has another hardware address: requests the neighbour at its known one. Of
+    /// several claims the last one counts.
     fn doubt(&mut self, address: A, mac: [u8; 6], now: Instant) {
         let retry = self.params.retry;
         self.counters.doubts += 1;
@@ -402,13 +407,14 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         if neighbour.claim.replace(mac).is_some() {
             return;
         }
-        // One that was heard a moment ago is asked a moment later: whoever goes on claiming costs a question a second.
+        // A neighbour that was confirmed a moment ago is requested a moment later, so repeated claims cost one request
+        // a second.
         let heard = neighbour.heard.filter(|heard| now.since(*heard) < retry);
         let (due, asked) = match heard {
             Some(heard) => (heard + retry, 2),
             None => (now + retry, 1),
         };
-        // Two questions are left.
+        // Two requests are left.
         neighbour.asked = self.params.attempts.saturating_sub(asked);
         neighbour.due = Some(due);
         let known = neighbour.mac;
@@ -419,7 +425,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         }
     }
 
-    /// A known neighbour does not answer where it was: it is where somebody said.
+    /// A known neighbour did not answer at its known address, so the claimed address is accepted.
     fn moved(&mut self, address: A, mac: [u8; 6], now: Instant) {
         if let Some(neighbour) = self.table.get_mut(&address) {
             (neighbour.mac, neighbour.claim) = (None, None);
@@ -427,11 +433,11 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         }
     }
 
-    /// Whether there is room for one more: in a full table a neighbour makes way. That neighbour has failed; or, for a
-    /// neighbour that is only `heard of` (not `wanted`), one that nobody used; or, for one that is wanted, the oldest of those
-    /// that are asked once these are a quarter of the table, and before that a known one, if possible one that nobody used.
-    /// So a scan of addresses costs at most a quarter of the known neighbours, a flood of forged ARP packets no neighbour in use,
-    /// and a neighbour that is there is found through both.
+    /// True if there is room for one more neighbour. A full table removes a neighbour. The candidates are, in this
+    /// order: a failed neighbour; for a `wanted` neighbour, the oldest of those being requested, if these are at least
+    /// a quarter of the table; a known neighbour that was not used; for a `wanted` neighbour, any other known one. So a
+    /// scan of addresses removes at most a quarter of the known neighbours, a flood of forged ARP packets removes no
+    /// neighbour in use, and a neighbour that is present is found in spite of both.
     fn make_room(&mut self, wanted: bool) -> bool {
         if self.table.len() < self.params.neighbours {
             return true;
@@ -463,7 +469,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         true
     }
 
-    /// Tells that a neighbour with this address is not known any more.
+    /// Reports that the neighbour with this address is no longer known.
     fn forget(&mut self, address: A, mac: Option<[u8; 6]>) {
         if mac.is_some() {
             self.events
@@ -491,7 +497,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         self.events.extend(answers);
     }
 
-    /// Asks again, ages, and gives up.
+    /// Repeats requests, ages entries, and gives up.
     pub(super) fn timeout(&mut self, now: Instant) {
         if self.next.is_none_or(|next| next > now) {
             return;
@@ -528,7 +534,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
         }
     }
 
-    /// A neighbour has not answered. It stays in the table for people to see.
+    /// A neighbour has not answered. Its entry stays for display.
     fn fail(&mut self, address: A, now: Instant) {
         let Some(neighbour) = self.table.get_mut(&address) else {
             return;
@@ -566,7 +572,7 @@ impl<J: Waiting, A: Copy + Ord> Neighbours<J, A> {
 }
 
 impl<J: Waiting> Neighbours<J> {
-    /// The whole table, by address.
+    /// All entries, by address.
     pub(super) fn views(&self) -> impl Iterator<Item = NeighbourView> {
         self.table.iter().map(|(address, n)| NeighbourView {
             address: *address,

@@ -1,9 +1,8 @@
-//! Finishing frames that a kernel left to its network card: checksums, and segmentation of TCP and
-//! UDP.
+//! Completing frames that a kernel left to its network card: checksums, and segmentation of TCP and UDP.
 //!
-//! A TAP with a virtio header delivers frames whose transport checksum holds only the pseudo header
-//! (flag `NEEDS_CSUM`), and TCP or UDP "super frames" of up to 64 KiB that stand for many segments
-//! (`gso_type`). AAL5 has no card behind it, so both are finished here; the function is pure.
+//! A TAP with a virtio header delivers frames whose transport checksum covers only the pseudo header (flag
+//! `NEEDS_CSUM`), and TCP or UDP "super frames" of up to 64 KiB that stand for many segments (`gso_type`). There is no
+//! network card behind AAL5, so both are completed here. The function is pure.
 //!
 //! The header is little-endian; its last field is optional:
 //!
@@ -26,10 +25,10 @@ const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
 
-/// What a super frame consists of.
+/// The kind of a super frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GsoType {
-    /// It is an ordinary frame.
+    /// An ordinary frame.
     #[default]
     None,
     /// TCP over IPv4 (1).
@@ -43,24 +42,24 @@ pub enum GsoType {
 /// The header before a frame from a TAP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// The transport checksum is still to be made, from `csum_start` to the end.
+    /// The transport checksum is still to be computed, from `csum_start` to the end.
     pub needs_csum: bool,
-    /// What the frame consists of.
+    /// The kind of the frame.
     pub gso_type: GsoType,
     /// Octets of payload in each segment.
     pub gso_size: u16,
     /// Where the transport header begins, from the start of the frame.
     pub csum_start: u16,
-    /// Where in the transport header its checksum stands.
+    /// Offset of the checksum in the transport header.
     pub csum_offset: u16,
 }
 
-/// Why a frame could not be finished.
+/// Why a frame could not be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffloadError {
     /// The header is cut short or of an unknown kind.
     Header,
-    /// The frame is not what the header says.
+    /// The frame does not agree with its header.
     Frame,
 }
 
@@ -68,7 +67,7 @@ impl VnetHeader {
     /// Octets without `num_buffers`.
     pub const LEN: usize = 10;
 
-    /// Reads the header from the first octets of what a TAP delivers.
+    /// Decodes the header at the start of the octets that a TAP delivers.
     ///
     /// # Errors
     /// [`OffloadError::Header`] if it is cut short or has an unknown type.
@@ -88,7 +87,7 @@ impl VnetHeader {
             offset_0,
             offset_1,
         ] = *octets;
-        // 0x80: the segments carry ECN; TCP flags say the same.
+        // 0x80: the segments carry ECN; the TCP flags say the same.
         let gso_type = match gso_type & !0x80 {
             0 => GsoType::None,
             1 => GsoType::TcpV4,
@@ -106,10 +105,10 @@ impl VnetHeader {
     }
 }
 
-/// Makes whole frames of what a TAP delivered: each with its checksums, none a super frame.
+/// Makes complete frames of the octets that a TAP delivered: each has its checksums, and no frame is a super frame.
 ///
 /// # Errors
-/// [`OffloadError::Frame`] if the frame is not what the header says.
+/// [`OffloadError::Frame`] if the frame does not agree with its header.
 pub fn complete(header: &VnetHeader, frame: &[u8]) -> Result<Vec<Vec<u8>>, OffloadError> {
     if frame.len() > MAX_FRAME || frame.len() < ETHERNET_HEADER {
         return Err(OffloadError::Frame);
@@ -124,14 +123,13 @@ pub fn complete(header: &VnetHeader, frame: &[u8]) -> Result<Vec<Vec<u8>>, Offlo
     segment(header, frame).ok_or(OffloadError::Frame)
 }
 
-/// The sum from `csum_start` to the end goes where `csum_offset` says; the pseudo header is already
-/// there.
+/// Stores the sum from `csum_start` to the end at `csum_offset`, where the sum of the pseudo header already is.
 fn finish_checksum(frame: &mut [u8], header: &VnetHeader) -> Option<()> {
     let start = usize::from(header.csum_start);
     let at = start.checked_add(usize::from(header.csum_offset))?;
     frame.get(at..at + 2)?;
     let sum = fold(add(0, frame.get(start..)?));
-    // A UDP checksum of 0 means "none"; all ones is the same number.
+    // A UDP checksum of 0 means that there is no checksum; all ones is the same number in ones' complement.
     let is_udp = header.csum_offset == 6;
     let sum = if is_udp && sum == 0xffff { 0 } else { sum };
     frame
@@ -140,7 +138,7 @@ fn finish_checksum(frame: &mut [u8], header: &VnetHeader) -> Option<()> {
     Some(())
 }
 
-/// Where the headers of a super frame are.
+/// Offsets of the headers of a super frame.
 struct Layout {
     is_v4: bool,
     is_tcp: bool,
@@ -194,7 +192,7 @@ fn layout(header: &VnetHeader, frame: &[u8]) -> Option<Layout> {
         8
     };
     let payload = transport + transport_length;
-    // An empty super frame is none; and the kernel gives no padding with one.
+    // A super frame has payload, and the kernel adds no padding to it.
     let whole = payload < end && end <= frame.len() && header.gso_size > 0;
     (matches && whole && (!is_tcp || transport_length >= 20)).then_some(Layout {
         is_v4,
@@ -245,7 +243,7 @@ fn fix_network(segment: &mut [u8], layout: &Layout, number: usize) -> Option<()>
     }
 }
 
-/// Sequence number; FIN and PSH only at the end, CWR only at the beginning.
+/// Sets the sequence number; FIN and PSH only in the last segment, CWR only in the first.
 fn fix_tcp(
     segment: &mut [u8],
     layout: &Layout,

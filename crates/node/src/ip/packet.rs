@@ -1,4 +1,4 @@
-//! Looking at packets: every one carries room for an Ethernet header before it.
+//! Parsing packets: every buffer has room for an Ethernet header in front of the packet.
 
 use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, Ipv4Packet};
 use std::net::Ipv4Addr;
@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 /// Octets of an Ethernet header.
 pub(super) const ETHERNET_HEADER: usize = 14;
 
-/// What a router may do with an address as destination, whatever its routes say.
+/// What a router may do with a destination address, regardless of its routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Unicast,
@@ -28,7 +28,7 @@ pub(super) fn class(address: Ipv4Addr) -> Class {
     }
 }
 
-/// Whether two addresses are in one subnet.
+/// True if two addresses are in one subnet.
 pub(super) fn in_subnet(a: Ipv4Addr, b: Ipv4Addr, prefix: u8) -> bool {
     (a.to_bits() ^ b.to_bits()) & mask(prefix) == 0
 }
@@ -40,8 +40,7 @@ pub(super) fn mask(prefix: u8) -> u32 {
         .unwrap_or(0)
 }
 
-/// Checks an IPv4 header and the source address and cuts padding off; the destination if all is
-/// well.
+/// Checks an IPv4 header and its source address, and cuts padding off. Returns the destination if all checks pass.
 pub(super) fn check(frame: &mut Vec<u8>) -> Option<Ipv4Addr> {
     let packet = Ipv4Packet::new_checked(frame.get(ETHERNET_HEADER..)?).ok()?;
     if packet.version() != 4 || packet.header_len() < 20 || !packet.verify_checksum() {

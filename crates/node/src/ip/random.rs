@@ -9,7 +9,7 @@ pub fn stream(seed: u64, node: &str, purpose: &str) -> Pcg32 {
     Pcg32::new(seed, fnv1a(&[node.as_bytes(), b"/", purpose.as_bytes()]))
 }
 
-/// A number for something that makes its own generator from a seed.
+/// A seed for a component that makes its own generator.
 #[must_use]
 pub fn derived_seed(seed: u64, node: &str, purpose: &str) -> u64 {
     stream(seed, node, purpose).next_u64()
@@ -18,14 +18,13 @@ pub fn derived_seed(seed: u64, node: &str, purpose: &str) -> u64 {
 /// The next gap of a Poisson process, in mean gaps.
 #[must_use]
 pub fn exponential(rng: &mut Pcg32) -> f64 {
-    // (0, 1]: the draw plus one over 2^32, so that the logarithm is finite.
+    // (0, 1]: one step of 2^32 is added to the draw, so that the logarithm is finite.
     let uniform = (f64::from(rng.next_u32()) + 1.0) / 4_294_967_296.0;
     -natural_log(uniform)
 }
 
-/// ln x for positive normal x. The platform's own may differ in the last bit from one machine to
-/// the next, which would make two runs of one seed differ; this uses only operations that IEEE 754
-/// defines.
+/// ln x for positive normal x. The platform's own function may differ in the last bit from one machine to another, so
+/// that two runs of one seed would differ. This function uses only operations that IEEE 754 defines.
 fn natural_log(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = ((bits >> 52) & 0x7ff) as i32 - 1023;
@@ -34,7 +33,7 @@ fn natural_log(x: f64) -> f64 {
         mantissa /= 2.0;
         exponent += 1;
     }
-    // ln m = 2 artanh((m − 1)/(m + 1)); |t| ≤ 0.172, so 11 terms pass the precision of f64.
+    // ln m = 2 artanh((m − 1)/(m + 1)); |t| ≤ 0.172, so 11 terms exceed the precision of f64.
     let t = (mantissa - 1.0) / (mantissa + 1.0);
     let mut sum = 0.0;
     for k in (0..11).rev() {

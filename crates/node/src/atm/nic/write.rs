@@ -1,4 +1,5 @@
-//! Sending with back-pressure, as a blocking `write` on an ATM socket: a PDU is taken whole, or it waits outside.
+//! Sending with back-pressure, like a blocking `write` on an ATM socket: the adapter takes a whole PDU, or the PDU
+//! waits in the program.
 
 use super::super::pdu::{CellRun, Pdu};
 use super::super::port::QueueId;
@@ -7,30 +8,30 @@ use aerostat_proto::Instant;
 use aerostat_wire::Vc;
 use aerostat_wire::aal5::cells_for;
 
-/// Cells that may wait in the adapter for one writer, about as many octets as Linux allows a socket to have unsent
-/// (`net.core.wmem_default`, 212 992). A queue without any cells takes a PDU of any size.
+/// Limit of cells that wait in the adapter for one writer: about as many octets as Linux allows a socket to have unsent
+/// (`net.core.wmem_default`, 212 992). An empty queue takes a PDU of any size.
 const SEND_BUFFER: u32 = 4096;
-/// A writer that has waited goes on when its queue is at this level.
+/// A blocked writer continues when its queue is at this level.
 const RESUME: u32 = SEND_BUFFER / 2;
-/// A writer looks no more often than once in the time of so many cells. Below [`RESUME`], so that a queue never
-/// runs empty while its writer waits.
+/// A writer checks its queue at most once per transmission time of this many cells. The value is below [`RESUME`], so
+/// that a queue never runs empty while its writer waits.
 const LOOK: u32 = RESUME / 4;
 
-/// What becomes of a PDU that is written.
+/// The result of writing a PDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It is in the queue.
+    /// The PDU is in the queue.
     Taken,
-    /// There is no room. It comes back.
+    /// There is no room. The PDU is returned.
     Full(Vec<u8>),
     /// The VC is not open for sending.
     Refused,
 }
 
 impl Nic {
-    /// Writes a PDU. Other than [`Nic::send`] it takes nothing for which there is no room, and nothing while the link is
-    /// down; [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is left to those
-    /// VCs of which nothing waits.
+    /// Writes a PDU. Unlike [`Nic::send`], this accepts a PDU only if there is room for it and the link is up;
+    /// [`Nic::room_at`] says when to try again. The upper half of the buffer that all VCs share is reserved for VCs
+    /// with an empty queue.
     pub fn write(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) -> Written {
         let Some(queue) = self.queue_of(vc) else {
             return Written::Refused;
@@ -54,11 +55,11 @@ impl Nic {
         }
     }
 
-    /// When a writer that found no room should try again; `None`: when the link comes up.
+    /// When a writer that found no room should try again; `None` means when the link comes up.
     pub fn room_at(&mut self, vc: Vc, now: Instant) -> Option<Instant> {
         let queue = self.queue_of(vc).filter(|_| self.up)?;
         let level = self.output.level(queue, now)?;
-        // With little of its own in the queue the writer waits for others: the line empties the pool.
+        // A writer with few cells in its own queue waits for cells of others: the line empties the shared pool.
         let wait = match level.cells.checked_sub(RESUME) {
             Some(above) => self.output.time_to_send(queue, above.max(LOOK)),
             None => self.output.rate().time_of(LOOK.into()),
@@ -66,8 +67,9 @@ impl Nic {
         Some(now + wait)
     }
 
-    /// When nothing of a VC waits any more, as far as is known now; `now` if nothing waits, or the VC is not open.
-    /// `looks`: how often that was asked before. Who asks again, as other traffic goes first, does so at growing distances.
+    /// When the queue of a VC will be empty, as far as is known now; `now` if it is empty already, or the VC is not
+    /// open. `looks` is the number of earlier calls for the same wait: since other traffic may go first, a caller has
+    /// to ask again, and the intervals grow.
     pub fn empty_at(&mut self, vc: Vc, looks: u32, now: Instant) -> Instant {
         let Some(queue) = self.queue_of(vc) else {
             return now;
@@ -80,7 +82,7 @@ impl Nic {
         now + self.output.time_to_send(queue, waiting.max(least))
     }
 
-    /// PDUs of a VC that the adapter has taken and not sent.
+    /// PDUs of a VC that the adapter has accepted and not sent yet.
     pub fn unsent(&mut self, vc: Vc, now: Instant) -> u64 {
         self.queue_of(vc)
             .map_or(0, |queue| self.output.unsent(queue, now))

@@ -1,4 +1,4 @@
-//! What a writer has to know of a queue: how full it is, and how fast it empties.
+//! The state of a queue for a writer: its level, and how fast it empties.
 
 use super::super::rate::CellRate;
 use super::{OutputPort, QueueId};
@@ -7,16 +7,16 @@ use aerostat_proto::{Duration, Instant};
 /// A queue at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Cells that wait in it.
+    /// Cells that wait in the queue.
     pub cells: u32,
-    /// Cells that wait in all queues of its pool.
+    /// Cells that wait in all queues of the same pool.
     pub pool: u32,
-    /// From this level on the pool discards new PDUs.
+    /// At this level and above, the pool discards new PDUs.
     pub pool_early: u32,
 }
 
 impl OutputPort {
-    /// How full a queue is after everything that was due by `now`; `None` if it is not open.
+    /// The level of a queue after all departures due by `now`; `None` if the queue is not open.
     pub fn level(&mut self, id: QueueId, now: Instant) -> Option<Level> {
         if self.late {
             self.catch_up(now);
@@ -30,7 +30,7 @@ impl OutputPort {
         })
     }
 
-    /// PDUs of which at least the last cell waits in a queue after everything that was due by `now`.
+    /// PDUs of which at least the last cell waits in a queue after all departures due by `now`.
     pub fn unsent(&mut self, id: QueueId, now: Instant) -> u64 {
         if self.late {
             self.catch_up(now);
@@ -38,7 +38,7 @@ impl OutputPort {
         self.queue(id).map_or(0, |queue| queue.pdus())
     }
 
-    /// The shortest time in which so many cells of a queue leave: at the rate of its shaper, or of the line.
+    /// The shortest time in which this many cells of a queue leave: at the rate of its shaper, or of the line.
     #[must_use]
     pub fn time_to_send(&self, id: QueueId, cells: u32) -> Duration {
         let time = |rate: CellRate| rate.time_of(cells.into());

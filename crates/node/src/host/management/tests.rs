@@ -24,7 +24,7 @@ struct Pair {
     network: Ime,
     registered: BTreeSet<AtmAddress>,
     now: Instant,
-    /// No message arrives.
+    /// True if no message arrives.
     cut: bool,
 }
 
@@ -65,7 +65,7 @@ impl Pair {
     fn switch(&mut self, input: Input<'_>) {
         self.network.handle_input(input, self.now).expect("taken");
     }
-    /// Carries messages until both are silent.
+    /// Carries messages until neither side has more.
     fn exchange(&mut self) {
         loop {
             let mut quiet = true;
@@ -137,7 +137,7 @@ fn services_wait_for_the_address() {
     pair.run(Duration::from_secs(30));
     assert_eq!(pair.lec(), (bare(0), false), "nobody has answered");
     assert!(!pair.host.slots[1].user);
-    // Neither an order nor a restart makes a service start without an address.
+    // Neither a command nor a restart starts a service that has no address.
     for on in [false, true] {
         let command = HostCommand::Mpoa(on);
         pair.host

@@ -54,7 +54,7 @@ fn requests(outputs: Vec<Output>) -> Vec<AtmRequest> {
     });
     asked.collect()
 }
-/// Everything that it puts out, with an adapter that takes every PDU and sends it at once.
+/// All requests of the machine, with an adapter that accepts every PDU and sends it at once.
 fn with_room(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
     let mut asked = Vec::new();
     while let Some(output) = sockets.poll_output() {
@@ -77,7 +77,7 @@ fn with_room(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
     }
     asked
 }
-/// The same when the time has come.
+/// The same after the due timers have fired.
 fn fire(sockets: &mut Sockets, now: Instant) -> Vec<AtmRequest> {
     sockets.handle_timeout(now);
     with_room(sockets, now)
@@ -198,7 +198,7 @@ fn an_echo_and_a_busy_listener() {
         });
         sockets.handle_input(received, now).unwrap();
     }
-    // What is longer than agreed is not sent back.
+    // A PDU that is longer than agreed is not sent back.
     let (conn, sdu) = (CONN, pattern(10));
     let asked = with_room(&mut sockets, now);
     assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
@@ -209,7 +209,7 @@ fn an_echo_and_a_busy_listener() {
     let calls: Vec<_> = sockets.calls().collect();
     assert_eq!(calls[0].cause, Some(Cause::BUSY));
     assert_eq!((calls[1].received.pdus, calls[1].sent.pdus), (2, 1));
-    // The place is free again.
+    // The first call has ended, so another one is accepted.
     sockets.handle_input(incoming(second), now).unwrap();
     let asked = requests(settle(&mut sockets, now));
     assert_eq!(asked, [AtmRequest::Accept { conn: second }]);
@@ -239,7 +239,7 @@ fn a_permanent_connection_is_read_and_written() {
         qos,
     };
     assert_eq!(asked, [open(0), open(1)]);
-    // The second finds the label in use.
+    // The second program finds the label in use.
     let cause = Cause::VC_UNAVAILABLE;
     let conn = ConnId(1);
     let released = Input::Atm(AtmEvent::Released { conn, cause });
@@ -252,7 +252,7 @@ fn a_permanent_connection_is_read_and_written() {
     let asked = with_room(&mut sockets, Instant::ZERO);
     let sdu = b"ping".to_vec();
     assert_eq!(asked, [AtmRequest::Send { conn, sdu }]);
-    // Two PDUs of its own from the first second on; nothing ends after them.
+    // The program writes two PDUs of its own from the first second on; the connection stays open after them.
     let mut sent = Vec::new();
     while let Some(now) = sockets.poll_timeout() {
         sent.push(now);
@@ -299,7 +299,8 @@ fn a_write_waits_for_room_and_the_program_catches_up() {
     );
     let row = sockets.calls().next().unwrap();
     assert_eq!((row.offered, row.waiting(), row.sent.pdus), (1, 1, 0));
-    // Room 25 ms later: the PDUs of 0, 10 and 20 ms go, and were late; the others go at their time.
+    // The adapter has room 25 ms later. The PDUs of 0, 10 and 20 ms leave then and are late; the others leave at their
+    // time.
     let now = now + Duration::from_millis(25);
     sockets.handle_input(Input::Room { conn }, now).unwrap();
     assert_eq!(with_room(&mut sockets, now).len(), 3);
@@ -327,7 +328,7 @@ fn a_release_gives_up_what_waits_and_names_what_the_adapter_dropped() {
         closed: true,
     };
     sockets.handle_input(unsent, first).unwrap();
-    // The label belongs to somebody else from now on.
+    // From now on the label belongs to another connection.
     let unsent = Input::Unsent {
         vc: VC,
         pdus: 7,
@@ -376,7 +377,7 @@ fn an_echo_without_room_keeps_a_bounded_number_of_pdus() {
     assert_eq!((row.sent.pdus, row.waiting(), row.late), (kept, 0, 0));
 }
 
-/// The end of a call that was not answered, and when the next one comes.
+/// Ends a call that was not answered; returns the time of the next call.
 fn fails(sockets: &mut Sockets, conn: ConnId, cause: Cause, now: Instant) -> Option<Instant> {
     let released = Input::Atm(AtmEvent::Released { conn, cause });
     sockets.handle_input(released, now).unwrap();
@@ -402,7 +403,7 @@ fn a_call_that_fails_for_a_while_is_made_again_soon_and_then_less_often() {
             (window / 2..=window).contains(&waits),
             "{waits} of {window} ms"
         );
-        // The last of them stands for all.
+        // Only the record of the last attempt stays.
         assert_eq!(sockets.calls().count(), 1);
         now = next;
     }
@@ -415,7 +416,7 @@ fn a_call_that_fails_for_a_while_is_made_again_soon_and_then_less_often() {
     sockets.handle_input(connected, now).unwrap();
     let states: Vec<_> = sockets.calls().map(|call| call.state).collect();
     assert_eq!(states, [State::Ended, State::Open]);
-    // It was answered: what ends it is its end.
+    // The call was answered, so its end is final.
     assert_eq!(with_room(&mut sockets, now), []);
     let released = AtmEvent::Released {
         conn: ConnId(10),
@@ -433,7 +434,7 @@ fn a_refusal_that_will_not_pass_ends_a_program_that_calls_once() {
     let now = sockets.poll_timeout().unwrap();
     fire(&mut sockets, now);
     assert_eq!(fails(&mut sockets, ConnId(0), Cause::REJECTED, now), None);
-    // Neither is a listener asked again that is busy.
+    // A busy listener is not called again, either.
     let mut sockets = Sockets::new(vec![caller(3)]);
     sockets.handle_input(Input::Start, Instant::ZERO).unwrap();
     fire(&mut sockets, now);

@@ -7,17 +7,17 @@ use aerostat_proto::{AtmRequest, Cause, ConnId, Instant, Trace};
 use aerostat_wire::Vc;
 use std::collections::VecDeque;
 
-/// Where the write of a connection stands.
+/// State of the writing side of a connection.
 #[derive(Clone, Debug, Default)]
 enum Stand {
-    /// Nothing is written.
+    /// No PDU is being written.
     #[default]
     Idle,
-    /// The adapter has been given a PDU. With it: what will have been sent when it takes the PDU.
+    /// The adapter has been given a PDU. The value is the sum of sent PDUs in case the adapter accepts this one.
     Asked(Sum),
     /// There was no room for this PDU.
     Blocked(Vec<u8>),
-    /// All PDUs are written, and some wait in the adapter.
+    /// All PDUs are written, but some still wait in the adapter.
     Flushing,
 }
 
@@ -25,19 +25,19 @@ enum Stand {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Writer {
     stand: Stand,
-    /// The PDU that is written goes back to where it came from; otherwise the program made it.
+    /// True if the PDU that is being written is an echo; false if the program made it.
     back: bool,
-    /// What has to be sent back, in order.
+    /// PDUs to echo, in order.
     echo: VecDeque<Vec<u8>>,
     echo_octets: usize,
     /// PDUs written at this instant.
     burst: (Instant, u32),
-    /// Nothing is written before.
+    /// No PDU is written before this time.
     rest: Instant,
 }
 
 impl Writer {
-    /// Whether one more PDU can be written at this instant.
+    /// True if one more PDU may be written at this instant.
     fn may_go_on(&mut self, now: Instant) -> bool {
         if self.burst.0 != now {
             self.burst = (now, 0);
@@ -52,11 +52,11 @@ impl Writer {
 }
 
 impl Record {
-    /// When it has something to do.
+    /// When the connection has work to do.
     pub(super) fn wake(&self) -> Option<Instant> {
         let writer = &self.writer;
         match writer.stand {
-            // PDUs of a caller may come before CONNECT ACKNOWLEDGE; none goes back before.
+            // A caller's PDUs may arrive before CONNECT ACKNOWLEDGE, but none is echoed before it.
             _ if self.state != State::Open => None,
             Stand::Idle if !writer.echo.is_empty() => Some(writer.rest),
             Stand::Idle => self.next.map(|at| at.max(writer.rest)),
@@ -64,7 +64,7 @@ impl Record {
         }
     }
 
-    /// A PDU that has to go back, if that is possible.
+    /// Queues a PDU to be echoed, if there is room.
     pub(super) fn offer_back(&mut self, sdu: &[u8]) {
         let (tx, writer) = (self.qos.tx, &mut self.writer);
         let fits = tx.max_sdu == 0 || sdu.len() <= usize::from(tx.max_sdu);
@@ -78,13 +78,13 @@ impl Record {
         }
     }
 
-    /// The call is over: what waits in the program is never sent.
+    /// The call is over: PDUs that wait in the program are never sent.
     pub(super) fn give_up(&mut self) {
         self.refused += self.waiting();
         self.writer = Writer::default();
     }
 
-    /// What did not go as it should, for people; empty if everything did.
+    /// What went wrong with PDUs, for people; empty without errors.
     pub(super) fn troubles(&self) -> String {
         let told = [
             (self.late, "late"),
@@ -96,7 +96,7 @@ impl Record {
             .collect()
     }
 
-    /// The PDU that was written last is dealt with, sent or not: what comes next. True if it was late.
+    /// The last PDU has been sent or refused: plans the next one. True if the last PDU was late.
     fn next_write(&mut self, role: Role, now: Instant) -> bool {
         self.writer.stand = Stand::Idle;
         let (Some(Sending { pdus, rate, .. }), false) = (role.sending(), self.writer.back) else {
@@ -111,7 +111,7 @@ impl Record {
 }
 
 impl Sockets {
-    /// Writes the next PDU of a connection, if there is one and its time has come; or releases.
+    /// Writes the next PDU of a connection if it is due, or releases the connection if that is due.
     pub(super) fn write(&mut self, conn: ConnId, now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
@@ -160,7 +160,7 @@ impl Sockets {
         }
     }
 
-    /// The adapter's answer.
+    /// Handles the adapter's answer to a write.
     pub(super) fn written(&mut self, conn: ConnId, written: Written, now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;
@@ -196,7 +196,7 @@ impl Sockets {
         self.write(conn, now);
     }
 
-    /// A write that had to wait is tried again; or everything has left the adapter.
+    /// The adapter has room, so a blocked write is repeated; or the adapter has sent everything.
     pub(super) fn room(&mut self, conn: ConnId, now: Instant) {
         let Some(call) = self.calls.get_mut(&conn) else {
             return;

@@ -1,4 +1,4 @@
-//! Neighbours of embedded hosts and routers: who is where, who is asked, and what waits.
+//! Neighbours of embedded hosts and routers: addresses, states, and packets that wait.
 
 use super::{Host, Ip};
 use crate::inspect::{Table, Value, text};
@@ -7,7 +7,8 @@ use aerostat_proto::Instant;
 use aerostat_wire::MacAddr;
 
 impl Host {
-    /// The neighbours on every interface, and those of the embedded hosts on its segment; empty if a kernel has them.
+    /// The neighbours on every interface, and those of the embedded hosts on the segment; empty if a kernel has the
+    /// tables.
     pub(super) fn arp_tables(&self, now: Instant) -> Vec<Table> {
         let columns = &[
             "interface",

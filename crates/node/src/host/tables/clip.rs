@@ -1,4 +1,4 @@
-//! What `inspect` shows of Classical IP.
+//! Tables of `inspect` about Classical IP.
 
 use crate::inspect::{Table, text};
 use aerostat_proto::clip;

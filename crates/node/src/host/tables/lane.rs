@@ -1,11 +1,11 @@
-//! What `inspect` shows of LANE clients and servers.
+//! Tables of `inspect` about LANE clients and servers.
 
 use crate::host::{Host, Service};
 use crate::inspect::{Table, text};
 use aerostat_proto::lane::{bus, lec, les};
 
 impl Host {
-    /// The text of `/proc/net/atm/lec`: all LANE clients under one head line. `None` if there are none.
+    /// The text of `/proc/net/atm/lec`: all LANE clients under one header line. `None` without LANE clients.
     pub(super) fn lec_proc_text(&self) -> Option<String> {
         let slots = self.slots.iter().enumerate();
         let clients = slots.filter_map(|(slot, state)| match &state.service {
@@ -74,7 +74,7 @@ pub(super) fn lec_tables(itf: Option<usize>, lec: &lec::LecSnapshot) -> Vec<Tabl
     let data = counts!(lec.data; sent_direct, sent_bus, delivered, echoes, not_for_us, queue_full, no_path,
         bad_length, table_full, bad_mux);
     let mut tables = vec![client, cache, conns];
-    // Only of a client that chose.
+    // Only for a client that has selected groups.
     tables.extend(lec.groups.is_some().then_some(groups));
     tables.push(Table::counters("control counters", control));
     tables.push(Table::counters("data counters", data));

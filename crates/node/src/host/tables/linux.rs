@@ -1,7 +1,7 @@
-//! The state of a host as the tools of linux-atm see it: what `atmarp -a`, `atmaddr -n` and `atmdiag` print.
+//! The state of a host in the form of linux-atm's tools: the values that `atmarp -a`, `atmaddr -n` and `atmdiag` print.
 //!
-//! Only the values are gathered here; the command makes the text. Entries of next hops that nobody has are left out:
-//! `atmarpd` keeps none of them.
+//! Only the values are collected here; the command makes the text. Entries of next hops that do not exist are left out,
+//! because `atmarpd` does not keep them.
 
 use super::{Host, Service, Station};
 use crate::atm::port::PortLimits;
@@ -15,15 +15,15 @@ use std::net::Ipv4Addr;
 
 /// The entry never ages.
 const PERMANENT: u64 = 0x4;
-/// The entry is told to others.
+/// The entry is published to others.
 const PUBLISHED: u64 = 0x8;
-/// Packets stand alone, without LLC/SNAP.
+/// Packets are sent without LLC/SNAP.
 const NULL: u64 = 0x1000;
-/// The ATMARP server.
+/// The entry is the ATMARP server.
 const SERVER: u64 = 0x2000;
 
 impl Station {
-    /// PDUs sent and received by AAL. Only AAL5 is used. An adapter of a lab always has room for what it receives.
+    /// PDUs sent and received by AAL. Only AAL5 is used. An adapter of a lab always has room for received PDUs.
     pub(super) fn atmdiag_table(&self) -> Table {
         let columns = &[
             "itf", "aal", "tx_okay", "tx_err", "rx_okay", "rx_err", "rx_drop",
@@ -46,7 +46,7 @@ impl Station {
 }
 
 impl Host {
-    /// The addresses under which this host can be called: each stands for all selectors, as in Linux.
+    /// The addresses under which this host can be called. As in Linux, each stands for all selectors.
     pub(super) fn atmaddr_table(&self) -> Option<Table> {
         let listeners = self.signalling.listeners();
         let all: BTreeSet<AtmAddress> = listeners
@@ -56,11 +56,11 @@ impl Host {
         for address in all {
             table.row(vec![0_u8.into(), text(address)]);
         }
-        // A LANE server or a router without calls would be odd; a host that waits for ILMI is not.
+        // A LANE server or router without addresses gets no table; a host that waits for ILMI gets an empty one.
         (!self.slots.is_empty()).then_some(table)
     }
 
-    /// The ATMARP table of each interface: itself, its entries, its connections.
+    /// The ATMARP table of each interface: the interface itself, its entries, its connections.
     pub(super) fn atmarp_tables(&self, now: Instant) -> Vec<Table> {
         let mut tables = Vec::new();
         for (slot, state) in self.slots.iter().enumerate() {
@@ -129,8 +129,8 @@ fn atmarp(itf: usize, clip: &Snapshot) -> [Table; 3] {
     [interface, entries, conns]
 }
 
-/// An entry for a connection to which none belongs: the server, or the other end of a permanent connection, that has not
-/// said its IP address. Who called and said nothing gets none.
+/// An entry for a connection that belongs to no other entry: to the server, or a permanent connection whose other end
+/// has not told its IP address. A caller that has not told its IP address gets no entry.
 fn nameless(itf: usize, clip: &Snapshot, conn: &ConnRow) -> Option<(Ipv4Addr, Vec<Value>)> {
     match (conn.role, conn.peer) {
         ("server", Some(peer)) => Some(unknown_server(itf, clip, peer, conn.vc.is_some())),
@@ -144,7 +144,7 @@ fn nameless(itf: usize, clip: &Snapshot, conn: &ConnRow) -> Option<(Ipv4Addr, Ve
     }
 }
 
-/// The server before its IP address is known: it has that of the subnet, as Linux wants it typed.
+/// The server before its IP address is known. The entry then has the address of the subnet, like one entered in Linux.
 fn unknown_server(
     itf: usize,
     clip: &Snapshot,
@@ -194,7 +194,7 @@ fn flags(row: &EntryRow, conn: Option<&ConnRow>) -> u64 {
 }
 
 fn connection(itf: usize, ip: Option<Ipv4Addr>, conn: &ConnRow, usual: Qos) -> Vec<Value> {
-    // Management allows any size on a permanent connection; packets are those of the subnet.
+    // A permanent connection may be configured for SDUs of any size, but the packets are those of the subnet.
     let mut qos = conn.qos;
     if conn.role == "permanent" {
         (qos.tx.max_sdu, qos.rx.max_sdu) = (usual.tx.max_sdu, usual.rx.max_sdu);
@@ -216,7 +216,7 @@ fn connection(itf: usize, ip: Option<Ipv4Addr>, conn: &ConnRow, usual: Qos) -> V
     ]
 }
 
-/// Octets that wait at most in the adapter's queue of a connection.
+/// Limit of octets that wait in the adapter's queue of a connection.
 fn send_buffer(qos: &Qos) -> u64 {
     let limits = match qos.tx.category {
         None => return 0,
@@ -271,7 +271,7 @@ mod tests {
         let [interface, entries, conns] = atmarp(3, &clip.snapshot(now));
         assert_eq!(rows(&interface), ["3 10.5.3.2 22 ubr,aal5:sdu=9188"]);
         let (server, fixed) = (address(0x51), address(0x57));
-        // The server is called at once, and has not answered.
+        // The server is called at once, but has not answered.
         let wanted = [
             format!("3 10.5.3.7 VALID {fixed} 4 cbr,aal5:max_pcr=500,sdu=9188"),
             "3 10.5.3.9 VALID - 4100 -".into(),

@@ -1,4 +1,4 @@
-//! What `inspect` shows of a host.
+//! Tables of `inspect` about a host.
 
 use super::{Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::{Table, Value, text};
@@ -137,19 +137,19 @@ impl Station {
     }
 }
 
-/// Whose a VC of an end system is.
+/// The owner of a VC of an end system.
 #[derive(Clone, Debug)]
 pub struct VcUser {
-    /// The service that has it, such as `lec0`; `None` if its owner is gone.
+    /// The service that uses the VC, such as `lec0`; `None` if the owner has gone.
     pub user: Option<String>,
-    /// The other end system, as this one knows it.
+    /// The other end system, as far as this end system knows it.
     pub peer: Option<AtmAddress>,
-    /// The call is a point-to-multipoint one.
+    /// True if the call is a point-to-multipoint call.
     pub multipoint: bool,
 }
 
 impl Station {
-    /// Who uses each VC that calls and permanent connections have; signalling and ILMI are not among them.
+    /// The user of each VC of calls and permanent connections. Signalling and ILMI are not included.
     #[must_use]
     pub fn vc_users(&self) -> BTreeMap<Vc, VcUser> {
         let calls = self.host().signalling.calls();
@@ -181,7 +181,7 @@ impl Host {
     }
 
     /// State as the text of the file under Linux' `/proc` that shows it: `mpc` as `/proc/net/atm/mpc`, `lec` as
-    /// `/proc/net/atm/lec`. `None` if this host has no such state, or Linux no such file.
+    /// `/proc/net/atm/lec`. `None` if this host has no such state, or Linux has no such file.
     #[must_use]
     pub fn proc_text(&self, what: &str, now: Instant) -> Option<String> {
         if what == "lec" {
@@ -194,7 +194,7 @@ impl Host {
         })
     }
 
-    /// The QoS entries of its MPOA client; `None` if it has none.
+    /// The QoS entries of the MPOA client; `None` without an MPOA client.
     #[must_use]
     pub fn shortcut_qos(&self) -> Option<Vec<QosEntry>> {
         let mut services = self.slots.iter().filter_map(|slot| slot.service.as_ref());
@@ -253,8 +253,8 @@ impl Host {
         (!tables.is_empty()).then_some(tables)
     }
 
-    /// Why packets for `target` take a shortcut or not, as this host's MPOA or NHRP client and server know; `None` if it
-    /// has neither.
+    /// Why packets for `target` take a shortcut or not, according to this host's MPOA or NHRP client and server; `None`
+    /// if the host has neither.
     #[must_use]
     pub fn why(&self, target: IpAddr, now: Instant) -> Option<Table> {
         let columns = &["destination", "role", "reason", "text", "left_s", "peer"];
@@ -297,7 +297,7 @@ impl Host {
         self.interfaces.iter().all(|itf| itf.up)
     }
 
-    /// True while a service of this kind runs (is not crashed).
+    /// True while a service of this kind runs, which means that it has not crashed.
     #[must_use]
     pub fn runs(&self, kind: ServiceKind) -> bool {
         self.slots

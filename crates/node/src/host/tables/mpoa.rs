@@ -1,4 +1,4 @@
-//! What `inspect` shows of MPOA clients and servers, and of NHRP.
+//! Tables of `inspect` about MPOA clients and servers, and NHRP.
 
 use super::seconds_left;
 use crate::inspect::{Table, Value, text};
@@ -111,7 +111,7 @@ pub(super) fn mpc_tables(mpc: &mpc::MpcSnapshot) -> Vec<Table> {
     vec![ingress, egress, servers, counters]
 }
 
-/// The QoS entries of a client in the order in which packets are matched, and how many flows fit each.
+/// The QoS entries of a client in the order in which packets are matched, and how many flows match each.
 pub(super) fn qos_table(mpc: &mpc::MpcSnapshot) -> Table {
     let columns = &[
         "source",
@@ -255,7 +255,7 @@ pub(super) fn mps_tables(mps: &mps::MpsSnapshot, now: Instant) -> Vec<Table> {
     vec![ingress, egress, conns, counters]
 }
 
-/// What an MPOA server did about an address, for its clients and for others.
+/// What an MPOA server has done about an address, for its clients and for others.
 pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: IpAddr, now: Instant) {
     let (snapshot, nhrp) = (mps.snapshot(), mps.nhrp_snapshot());
     let mut row =
@@ -318,7 +318,7 @@ pub(super) fn why_server(table: &mut Table, mps: &mps::Mps, target: IpAddr, now:
     }
 }
 
-/// What an error code says.
+/// An error code in words.
 pub(super) const fn error_name(code: u16) -> &'static str {
     match code {
         error::UNRECOGNIZED_EXTENSION => "unrecognized extension",

@@ -1,4 +1,4 @@
-//! What `inspect nhrp` shows of a client without MPOA.
+//! The tables of `inspect nhrp` for a client without MPOA.
 
 use super::mpoa::{by_code, error_name};
 use super::seconds_left;
@@ -65,7 +65,7 @@ pub(super) fn client_tables(nhc: &NhcSnapshot, now: Instant) -> Vec<Table> {
     vec![client, ways, counters]
 }
 
-/// Why packets for an address go directly, or not.
+/// Why packets for an address take a shortcut or not.
 pub(super) fn why_client(table: &mut Table, nhc: &NhcSnapshot, target: Ipv4Addr, now: Instant) {
     let serving =
         |row: &&EntryRow| prefix::within(target.into(), row.destination.into(), row.prefix_len);

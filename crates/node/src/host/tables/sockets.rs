@@ -1,4 +1,4 @@
-//! What `inspect` shows of programs with ATM sockets.
+//! Tables of `inspect` about programs with ATM sockets.
 
 use crate::host::sockets::{Answer, Role, Sockets};
 use crate::inspect::{Table, text};

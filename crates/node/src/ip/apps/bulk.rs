@@ -7,18 +7,17 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp;
 use std::net::Ipv4Addr;
 
-/// How long a source that is through waits for the last acknowledgement.
+/// How long a source that has sent everything waits for the last acknowledgement.
 const LINGER: Duration = Duration::from_secs(10);
-/// Length after which the contents repeat; prime, so that a lost or repeated segment shows.
+/// Length after which the contents repeat. It is prime, so that a lost or repeated segment is noticed.
 const PERIOD: usize = 251;
-/// A table longer than any slice that the socket hands out at once is not needed: slices are cut to
-/// this.
+/// Octets of the table of contents; longer slices of the socket are cut to this length.
 const CHUNK: usize = 16 * 1024;
 
-/// What a bulk source has done.
+/// Results of a bulk source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpSourceResult {
-    /// When the connection stood.
+    /// When the connection was established.
     pub established: Option<Instant>,
     /// Octets acknowledged by the sink's host.
     pub octets: u64,
@@ -26,22 +25,22 @@ pub struct TcpSourceResult {
     pub elapsed: Duration,
     /// `octets` over `elapsed`, 10⁶ bit/s.
     pub throughput_mbps: f64,
-    /// The connection was refused, reset, or did not acknowledge everything in time.
+    /// True if the connection was refused or reset, or did not acknowledge everything in time.
     pub failed: bool,
 }
 
-/// What a bulk sink has received, over all its connections.
+/// Results of a bulk sink, over all its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpSinkResult {
     /// Connections accepted.
     pub connections: u64,
     /// Octets received in order.
     pub octets: u64,
-    /// Octets among them that are not what a source sends there.
+    /// Octets of these that differ from what a source sends.
     pub wrong: u64,
-    /// When the first arrived.
+    /// When the first octet arrived.
     pub first: Option<Instant>,
-    /// When the last arrived.
+    /// When the last octet arrived.
     pub last: Option<Instant>,
 }
 
@@ -53,7 +52,7 @@ impl Contents {
         Self((0..CHUNK + PERIOD).map(|at| (at % PERIOD) as u8).collect())
     }
 
-    /// What stands at `offset`, at most `len` and at most [`CHUNK`] octets.
+    /// The contents at `offset`, at most `len` and at most [`CHUNK`] octets.
     fn at(&self, offset: u64, len: usize) -> &[u8] {
         let start = (offset % PERIOD as u64) as usize;
         &self.0[start..start + len.min(CHUNK)]
@@ -97,7 +96,7 @@ impl Source {
         }
     }
 
-    /// Fills the socket; true if anything went in.
+    /// Fills the socket; true if any octets were written.
     fn fill(&mut self, socket: &mut tcp::Socket<'static>) -> bool {
         let before = self.written;
         while socket.can_send() {
@@ -114,10 +113,9 @@ impl Source {
         self.written > before
     }
 
-    /// Notes what has been acknowledged.
+    /// Records the octets acknowledged so far.
     fn note(&mut self, socket: &tcp::Socket<'static>, now: Instant) {
-        // A closed socket has an empty queue whether or not its contents arrived: keep the last
-        // figure.
+        // A closed socket has an empty queue whether or not its contents arrived, so the last figure is kept.
         if socket.state() != tcp::State::Closed {
             let acknowledged = self.written - socket.send_queue() as u64;
             if acknowledged > self.result.octets {
@@ -182,7 +180,7 @@ impl Program for Source {
             Phase::Connecting if ended || state == tcp::State::Closed => self.finish(net, true),
             Phase::Sending if state == tcp::State::Closed => self.finish(net, true),
             Phase::Draining => {
-                // Our FIN is acknowledged, and so is all before it.
+                // Our FIN is acknowledged, and so is all data before it.
                 let through = matches!(state, tcp::State::FinWait2 | tcp::State::TimeWait);
                 let late = self.give_up.is_some_and(|at| now >= at);
                 if through {

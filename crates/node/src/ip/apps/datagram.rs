@@ -1,4 +1,4 @@
-//! Numbered datagrams at a given rate, and the sink that counts them.
+//! Numbered datagrams at a given rate, and a sink that counts them.
 //!
 //! The payload begins with a [`Stamp`]; the rest is filler:
 //!
@@ -26,28 +26,28 @@ use std::net::Ipv4Addr;
 /// Octets of a [`Stamp`].
 pub const MIN_PAYLOAD: usize = 24;
 const MAGIC: [u8; 4] = *b"AERO";
-/// Datagrams made at one instant; only a driver that woke late makes more than one.
+/// Limit of datagrams made at one instant. Only a driver that wakes late makes more than one.
 const MAX_BURST: usize = 64;
-/// Datagrams that may wait in a source's socket, for instance for ARP.
+/// Limit of datagrams that wait in a source's socket, for instance for ARP.
 const SOCKET_PACKETS: usize = 64;
-/// Octets and datagrams that may wait in a sink's socket; it is emptied after every frame.
+/// Limit of octets and datagrams that wait in a sink's socket; the socket is emptied after every frame.
 const SINK_OCTETS: usize = 64 * 1024;
-/// Sources that a sink tells apart; datagrams of others are only counted.
+/// Limit of sources that a sink distinguishes; datagrams of further sources are only counted.
 const MAX_SOURCES: usize = 64;
 
-/// What the first octets of a payload say.
+/// The contents of the first octets of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The source program's number.
     pub flow: u32,
-    /// From 0, by one.
+    /// Sequence number, counted from 0.
     pub sequence: u64,
     /// When the program made the datagram.
     pub sent: Instant,
 }
 
 impl Stamp {
-    /// The stamp of a payload, if it has one.
+    /// The stamp of a payload, if the payload has one.
     #[must_use]
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let (magic, rest) = payload.split_first_chunk::<4>()?;
@@ -73,17 +73,16 @@ impl Stamp {
     }
 }
 
-/// How datagrams are spread over time.
+/// The distribution of datagrams over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pattern {
-    /// At even distances.
+    /// At equal intervals.
     #[default]
     Constant,
-    /// At exponentially distributed distances.
+    /// At exponentially distributed intervals.
     Poisson,
-    /// As a program on a system whose timer ticks coarsely: what has become due is sent at the next
-    /// tick, one right after the other. The thesis' mgen 3.0 on Linux 2.2 had a tick of 10 ms and
-    /// sent 76 µs apart.
+    /// Like a program on a system with a coarse timer: all datagrams that have become due are sent at the next tick,
+    /// one right after the other. The thesis' mgen 3.0 on Linux 2.2 had a tick of 10 ms and sent datagrams 76 µs apart.
     Ticked {
         /// Time between ticks.
         tick: Duration,
@@ -100,11 +99,11 @@ pub(super) struct Pace {
     start: Instant,
     /// When the next datagram is due.
     next: Instant,
-    /// Nanoseconds, less than one, that the next datagram of a Poisson process is due after `next`.
+    /// Fraction of a nanosecond by which the next datagram of a Poisson process is due after `next`.
     rest: f64,
     /// Datagrams timed so far.
     index: u64,
-    /// Tick of the last datagram and its place there.
+    /// Tick of the last datagram, and the number of the datagram within that tick.
     tick: u64,
     place: u32,
 }
@@ -131,14 +130,15 @@ impl Pace {
         })
     }
 
-    /// Begins at `now`, with the first datagram that is due then or later of a source that starts at `start`.
+    /// Begins at `now` for a source whose start time is `start`: the first datagram is the first one that is not due
+    /// before `now`.
     fn begin(&mut self, start: Instant, now: Instant) {
         (self.start, self.next) = (start, now);
         self.index = self.rate.first_at(now - start);
         self.plan();
     }
 
-    /// `index` intervals after the start, exact at every rate.
+    /// The time of `index` intervals after the start, in nanoseconds; exact at every rate.
     fn even(&self) -> u64 {
         u64::try_from(self.rate.after(self.index).as_nanos()).unwrap_or(u64::MAX)
     }
@@ -175,18 +175,18 @@ impl Pace {
     }
 }
 
-/// What a datagram source has done.
+/// Results of a datagram source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpSourceResult {
     /// Datagrams made.
     pub sent: u64,
     /// Octets of payload of these.
     pub octets: u64,
-    /// Datagrams that the socket did not take; among `sent`, and lost.
+    /// Datagrams that the socket refused. They are counted in `sent`, and lost.
     pub overrun: u64,
-    /// When the first was made.
+    /// When the first datagram was made.
     pub first: Option<Instant>,
-    /// When the last was made.
+    /// When the last datagram was made.
     pub last: Option<Instant>,
 }
 
@@ -197,9 +197,9 @@ pub(super) struct Source {
     pace: Pace,
     payload: Vec<u8>,
     handle: Option<SocketHandle>,
-    /// When it started in an earlier life of its host, if it did.
+    /// The original start time, if the host has restarted since.
     resumed: Option<Instant>,
-    /// The duration is over; datagrams may still wait in the socket.
+    /// True when the duration is over; datagrams may still wait in the socket.
     ended: bool,
     done: bool,
     result: UdpSourceResult,
@@ -233,7 +233,7 @@ impl Source {
             sequence: self.result.sent,
             sent: now,
         };
-        // The size is at least that of the stamp.
+        // The payload size is at least that of the stamp.
         self.payload[..MIN_PAYLOAD].copy_from_slice(&stamp.encode());
         self.result.sent += 1;
         self.result.octets += self.payload.len() as u64;
@@ -259,7 +259,7 @@ fn open(net: &mut Net<'_>, port: u16, packets: usize, octets: usize) -> SocketHa
     let buffer =
         || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; packets], vec![0; octets]);
     let mut socket = udp::Socket::new(buffer(), buffer());
-    // A fresh socket and a port that is not 0: binding cannot fail.
+    // The socket is new and the port is not 0, so binding cannot fail.
     let bound = socket.bind(port);
     debug_assert!(bound.is_ok());
     net.sockets.add(socket)
@@ -287,7 +287,7 @@ impl Program for Source {
         }
         self.ended = end.is_some_and(|end| now >= end);
         if self.ended && !moved {
-            // What still waits for an ARP reply now is not worth waiting for.
+            // Datagrams that still wait for an ARP reply at this time are dropped.
             self.close(net, now);
         }
         moved
@@ -321,31 +321,31 @@ impl Program for Source {
     }
 }
 
-/// What a datagram sink has received, over all sources.
+/// Results of a datagram sink, over all sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UdpSinkResult {
     /// Stamped datagrams.
     pub received: u64,
     /// Octets of payload of these.
     pub octets: u64,
-    /// Datagrams without a stamp, or of sources beyond the number told apart.
+    /// Datagrams without a stamp, or of sources beyond the limit.
     pub unmarked: u64,
-    /// Numbers missing below the highest received of each source (duplicates hide losses).
+    /// Missing numbers below the highest received number of each source (duplicates hide losses).
     pub lost: u64,
-    /// Datagrams with a lower number than one received before from the same source.
+    /// Datagrams with a lower number than an earlier datagram of the same source.
     pub out_of_sequence: u64,
-    /// When the first arrived.
+    /// When the first datagram arrived.
     pub first: Option<Instant>,
-    /// When the last arrived.
+    /// When the last datagram arrived.
     pub last: Option<Instant>,
-    /// From the stamp to the program: one-way delay, host and ARP included.
+    /// Time from the stamp to the program: one-way delay, including host and ARP.
     pub delay: Summary,
 }
 
 #[derive(Default)]
 struct Heard {
     received: u64,
-    /// One above the highest number received.
+    /// The highest received number plus one.
     expected: u64,
 }
 
@@ -485,8 +485,8 @@ mod tests {
 
     #[test]
     fn ticked_pace_is_that_of_the_thesis() {
-        // Chapter 5.4.2: 900 pps: every ninth packet after more than nine milliseconds, the others
-        // 76 µs after the one before; 450 pps: 2/9 of all packets delayed longer.
+        // Chapter 5.4.2. At 900 pps every ninth packet comes after more than nine milliseconds, the others 76 µs after
+        // the packet before. At 450 pps 2/9 of all packets are delayed longer.
         let pattern = Pattern::Ticked {
             tick: Duration::from_millis(10),
             spacing: Duration::from_micros(76),
@@ -516,7 +516,7 @@ mod tests {
 
     #[test]
     fn poisson_pace_has_the_rate() {
-        // With gaps of two nanoseconds, none may lose its part of one.
+        // With gaps of two nanoseconds, no gap may lose its fraction of a nanosecond.
         for rate in [1000, 700_000, 500_000_000] {
             let times = times(rate, Pattern::Poisson, 20_001);
             let mean = times[20_000] as f64 / 1e9 / 20_000.0 * f64::from(rate);

@@ -1,22 +1,21 @@
-//! A listening TCP port: smoltcp's sockets hold one connection each, so there is always one more
-//! that listens.
+//! A listening TCP port. Each socket of smoltcp has one connection, so there is always one additional socket that
+//! listens.
 
 use super::Net;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::{Socket, State};
 
-/// Connections that one port serves at a time, handshakes included; each takes the memory of its
-/// buffers.
+/// Limit of connections that one port serves at a time, including handshakes; each takes the memory of its buffers.
 const MAX_CONNECTIONS: usize = 32;
-/// How long a handshake may take.
+/// Longest duration of a handshake.
 const HANDSHAKE: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(20);
 
-/// A port and the connections that it has accepted, each with what the program remembers of it.
+/// A port and the connections that it has accepted, each with the program's data about it.
 pub(super) struct Listener<T> {
     port: u16,
     listening: Option<SocketHandle>,
     connections: Vec<Connection<T>>,
-    /// Connections that have come to stand so far.
+    /// Connections that have been established so far.
     pub(super) accepted: u64,
 }
 
@@ -36,9 +35,9 @@ impl<T: Default> Listener<T> {
         }
     }
 
-    /// Moves a connection that has begun to the served ones and listens for the next; true if
-    /// either was done. This happens at the first segment of the handshake: a second client at the
-    /// same moment must find a listening socket.
+    /// Moves a connection whose handshake has begun to the served ones, and listens for the next one; true if anything
+    /// was done. The move happens at the first segment of the handshake, because a second client at the same moment
+    /// must find a listening socket.
     pub(super) fn accept(&mut self, net: &mut Net<'_>) -> bool {
         let mut moved = false;
         if let Some(handle) = self.listening
@@ -58,7 +57,7 @@ impl<T: Default> Listener<T> {
             let socket = net.tcp_at(handle);
             socket.set_nagle_enabled(false);
             socket.set_timeout(Some(HANDSHAKE));
-            // A fresh socket and a port that is not 0: listening cannot fail.
+            // The socket is new and the port is not 0, so listening cannot fail.
             let listens = socket.listen(self.port);
             debug_assert!(listens.is_ok());
             self.listening = Some(handle);
@@ -67,8 +66,8 @@ impl<T: Default> Listener<T> {
         moved
     }
 
-    /// Serves every connection: `serve` says whether it did anything. Connections whose peer is
-    /// done are closed and let go of.
+    /// Serves every connection: `serve` returns true if it did anything. Connections that the peer has finished are
+    /// closed and removed.
     pub(super) fn serve(
         &mut self,
         net: &mut Net<'_>,
@@ -78,7 +77,7 @@ impl<T: Default> Listener<T> {
         let accepted = &mut self.accepted;
         self.connections.retain_mut(|connection| {
             let socket = net.tcp_at(connection.handle);
-            // A handshake that is reset brings the socket back to listening.
+            // A reset during the handshake puts the socket back into state LISTEN.
             let failed = matches!(socket.state(), State::Listen | State::Closed);
             if socket.state() == State::SynReceived {
                 return true;

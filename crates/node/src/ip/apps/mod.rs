@@ -1,9 +1,9 @@
 //! The programs that run on an embedded host: ping, bulk TCP, paced UDP, and requests with
 //! responses.
 //!
-//! A program is started by an [`AppSpec`] (number, what, when, how long) and ends by itself, at the
-//! end of its duration, or when it is stopped; its [`AppResult`] can be read at any time. Programs
-//! without a duration run until their work is done, or until stopped.
+//! An [`AppSpec`] starts a program (number, kind, start time, duration). The program ends when its work is done, at the
+//! end of its duration, or when it is stopped. Its [`AppResult`] can be read at any time. A program without a duration
+//! runs until its work is done, or until it is stopped.
 
 mod bulk;
 mod datagram;
@@ -26,16 +26,15 @@ use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
 use std::net::Ipv4Addr;
 
-/// Octets of IPv4 and UDP header; IPv4 and ICMP echo header are as long.
+/// Octets of IPv4 and UDP header; IPv4 and ICMP echo header have the same length.
 const IP_UDP_HEADERS: usize = 28;
-/// First port of the range from which a program gets its own when none is given (RFC 6335).
+/// First port of the range from which a program gets its own port if no port is given (RFC 6335).
 const FIRST_DYNAMIC_PORT: u16 = 49152;
 
-/// How long a TCP connection waits for an acknowledgement before it gives up (RFC 9293: at least
-/// 100 s).
+/// How long a TCP connection waits for an acknowledgement before it fails (RFC 9293: at least 100 s).
 const TCP_TIMEOUT: smoltcp::time::Duration = smoltcp::time::Duration::from_secs(300);
 
-/// A program's number, chosen by whoever starts it.
+/// A program's number, chosen by the caller who starts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppId(
     /// Unique within a host.
@@ -49,18 +48,19 @@ pub enum AppCommand {
     Start(AppSpec),
     /// Ends a program as if its duration were over.
     Stop(AppId),
-    /// Forgets a program that has ended, with its result.
+    /// Removes a program that has ended, with its result.
     Forget(AppId),
 }
 
 impl AppId {
-    /// The port of the dynamic range that a program gets if it names none.
+    /// The port of the dynamic range for a program without a given port.
     #[must_use]
     pub const fn port(self) -> u16 {
         FIRST_DYNAMIC_PORT + (self.0 % 16384) as u16
     }
 
-    /// The identifier of its echo requests: all 16 bits, so that no two of a lab's flows share one.
+    /// The identifier of the program's echo requests. It uses all 16 bits, so that no two flows of a lab share an
+    /// identifier.
     #[must_use]
     pub const fn ident(self) -> u16 {
         self.0 as u16
@@ -72,28 +72,28 @@ impl AppId {
 pub struct AppSpec {
     /// Its number.
     pub id: AppId,
-    /// When it starts. If that has passed it starts at once, and does what it would do now had it started then.
+    /// Start time. If it has passed, the program starts at once and continues as if it had started then.
     pub start: Instant,
-    /// How long it runs, counted from `start`; `None`: until its work is done, or until stopped.
+    /// Duration, counted from `start`. With `None` the program runs until its work is done, or until it is stopped.
     pub duration: Option<Duration>,
-    /// What it does.
+    /// Kind of the program.
     pub kind: AppKind,
 }
 
-/// What a program does.
+/// Kinds of programs.
 #[derive(Clone, Debug)]
 pub enum AppKind {
-    /// Sends ICMP echo requests and times the replies.
+    /// Sends ICMP echo requests and measures the round-trip time.
     Ping {
-        /// The host asked.
+        /// Destination.
         to: Ipv4Addr,
-        /// Requests; `None`: as many as fit the duration.
+        /// Number of requests; with `None`, as many as fit the duration.
         count: Option<u32>,
-        /// Requests per time.
+        /// Rate of requests.
         rate: PacketRate,
         /// Octets of data in a request.
         size: usize,
-        /// Time to live; `None`: 64.
+        /// Time to live; `None` means 64.
         ttl: Option<u8>,
     },
     /// Sends as fast as TCP allows (netperf's `TCP_STREAM`).
@@ -102,12 +102,12 @@ pub enum AppKind {
         to: Ipv4Addr,
         /// The sink's port.
         port: u16,
-        /// Own port; `None`: one from the dynamic range.
+        /// Local port; with `None`, a port of the dynamic range.
         local_port: Option<u16>,
-        /// Octets to send; `None`: as many as the duration allows.
+        /// Octets to send; with `None`, as many as the duration allows.
         octets: Option<u64>,
     },
-    /// Accepts connections, checks what comes and throws it away.
+    /// Accepts connections, checks the received octets and discards them.
     TcpSink {
         /// Port to listen on.
         port: u16,
@@ -118,11 +118,11 @@ pub enum AppKind {
         to: Ipv4Addr,
         /// The sink's port.
         port: u16,
-        /// Own port; `None`: one from the dynamic range.
+        /// Local port; with `None`, a port of the dynamic range.
         local_port: Option<u16>,
-        /// Datagrams per time.
+        /// Rate of datagrams.
         rate: PacketRate,
-        /// How they are spread over time.
+        /// Distribution of the datagrams over time.
         pattern: Pattern,
         /// Octets of payload, at least [`MIN_PAYLOAD`].
         size: usize,
@@ -132,13 +132,13 @@ pub enum AppKind {
         /// Port to listen on.
         port: u16,
     },
-    /// Sends a request, waits for the response, and again (netperf's `TCP_RR`).
+    /// Sends a request, waits for the response, and repeats this (netperf's `TCP_RR`).
     TransactionClient {
         /// The server's host.
         to: Ipv4Addr,
         /// The server's port.
         port: u16,
-        /// Own port; `None`: one from the dynamic range.
+        /// Local port; with `None`, a port of the dynamic range.
         local_port: Option<u16>,
         /// Octets of a request, at least 1.
         request: usize,
@@ -156,44 +156,44 @@ pub enum AppKind {
     },
 }
 
-/// What a program has found.
+/// Results of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AppResult {
-    /// Of [`AppKind::Ping`].
+    /// Result of [`AppKind::Ping`].
     Ping(PingResult),
-    /// Of [`AppKind::TcpSource`].
+    /// Result of [`AppKind::TcpSource`].
     TcpSource(TcpSourceResult),
-    /// Of [`AppKind::TcpSink`].
+    /// Result of [`AppKind::TcpSink`].
     TcpSink(TcpSinkResult),
-    /// Of [`AppKind::UdpSource`].
+    /// Result of [`AppKind::UdpSource`].
     UdpSource(UdpSourceResult),
-    /// Of [`AppKind::UdpSink`].
+    /// Result of [`AppKind::UdpSink`].
     UdpSink(UdpSinkResult),
-    /// Of [`AppKind::TransactionClient`].
+    /// Result of [`AppKind::TransactionClient`].
     TransactionClient(TransactionClientResult),
-    /// Of [`AppKind::TransactionServer`].
+    /// Result of [`AppKind::TransactionServer`].
     TransactionServer(TransactionServerResult),
 }
 
 /// A packet that a program wanted to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Which.
+    /// Key of the packet.
     pub key: PacketKey,
     /// Octets of UDP or ICMP payload.
     pub payload: u32,
-    /// Why the host's stack did not take it, if it did not.
+    /// Why the host's stack refused the packet; `None` if the stack accepted it.
     pub refused: Option<Refusal>,
 }
 
-/// What a program may touch of its host.
+/// The parts of a host that its programs use.
 pub(super) struct Net<'a> {
     pub(super) interface: &'a mut Interface,
     pub(super) sockets: &'a mut SocketSet<'static>,
-    /// TCP sockets to remove once they have closed.
+    /// TCP sockets that are to be removed once they have closed.
     pub(super) retired: &'a mut Vec<SocketHandle>,
     pub(super) options: &'a TcpOptions,
-    /// Packets that programs wanted to send: the one that runs, for the stack to tell.
+    /// Packets that programs wanted to send, with the number of the program. The stack reports them.
     pub(super) offers: &'a mut Vec<Offer>,
 }
 
@@ -218,40 +218,40 @@ impl Net<'_> {
         self.sockets.get_mut(handle)
     }
 
-    /// Closes a TCP socket politely and lets go of it.
+    /// Closes a TCP socket in order and gives up its handle.
     fn retire(&mut self, handle: SocketHandle) {
         self.tcp_at(handle).close();
         self.retired.push(handle);
     }
 
-    /// Resets a TCP connection and lets go of its socket.
+    /// Resets a TCP connection and gives up the handle of its socket.
     fn abort(&mut self, handle: SocketHandle) {
         self.tcp_at(handle).abort();
         self.retired.push(handle);
     }
 }
 
-/// What each kind of program can do. `end` is when its duration is over.
+/// Operations of every kind of program. `end` is the end of the program's duration.
 trait Program: Send {
     /// Opens sockets. Called once, at the start time.
     fn open(&mut self, net: &mut Net<'_>, now: Instant);
-    /// Serves the sockets; true if anything was done that the network should look at.
+    /// Serves the sockets; true if anything was done that the network must handle.
     fn run(&mut self, net: &mut Net<'_>, now: Instant, end: Option<Instant>) -> bool;
-    /// When it wants to run next, if time alone can make it; may lie in the past if nothing is left
-    /// to do.
+    /// When the program wants to run next without other events. The time may be in the past if there is nothing left to
+    /// do.
     fn deadline(&self) -> Option<Instant>;
-    /// Whether its work is done and its sockets are let go of.
+    /// True if the program's work is done and it has given up its sockets.
     fn is_done(&self) -> bool;
-    /// Lets go of its sockets at once.
+    /// Gives up the sockets at once.
     fn close(&mut self, net: &mut Net<'_>, now: Instant);
-    /// Its findings so far.
+    /// The result so far.
     fn result(&self) -> AppResult;
-    /// Whether `end` closes it at once; otherwise it winds down by itself.
+    /// True if the program is closed at `end`; otherwise it finishes by itself.
     fn closes_at_end(&self) -> bool {
         true
     }
-    /// It has started at `start` already, in an earlier life of its host: what is due at a rate goes on from there. Called
-    /// before `open`, if at all.
+    /// Tells a program that it had already started at `start`, before its host restarted: a program with a rate
+    /// continues from there. If called at all, this comes before `open`.
     fn resume(&mut self, start: Instant) {
         let _ = start;
     }
@@ -270,12 +270,12 @@ pub(super) struct App {
     stage: Stage,
     start: Instant,
     end: Option<Instant>,
-    /// Whether it has run since its end, so that the end wakes it once.
+    /// True if the program has run since its end, so that the end wakes it only once.
     saw_end: bool,
 }
 
 impl App {
-    /// A program waiting for its start.
+    /// A program that waits for its start.
     pub(super) fn new(spec: AppSpec, config: &StackConfig, now: Instant) -> Result<Self, Refused> {
         let start = spec.start.max(now);
         let end = spec.duration.map(|duration| spec.start + duration);
@@ -292,12 +292,12 @@ impl App {
         })
     }
 
-    /// Ends it as if its duration were over.
+    /// Ends the program as if its duration were over.
     pub(super) fn stop(&mut self, now: Instant) {
         self.end = Some(self.end.map_or(now, |end| end.min(now)));
     }
 
-    /// True if anything was done that the network should look at.
+    /// Runs the program; true if anything was done that the network must handle.
     pub(super) fn run(&mut self, net: &mut Net<'_>, now: Instant) -> bool {
         if self.stage == Stage::Over || (self.stage == Stage::Waiting && now < self.start) {
             return false;
@@ -325,7 +325,7 @@ impl App {
         moved
     }
 
-    /// When it must run next, at the latest.
+    /// When the program must run next.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.stage {
             Stage::Waiting => Some(self.start),

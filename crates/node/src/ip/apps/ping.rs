@@ -1,4 +1,4 @@
-//! ICMP echo: is the host there, and how far away.
+//! ICMP echo: reachability of a host, and its round-trip time.
 
 use super::{AppResult, Net, Offer, Program};
 use crate::ip::books::Refusal;
@@ -13,25 +13,25 @@ use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpAddress};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// How long after the last request a reply is still waited for.
+/// How long to wait for a reply after the last request.
 const LAST_WAIT: Duration = Duration::from_secs(1);
-/// Requests that may be without a reply; the oldest is given up beyond that.
+/// Limit of requests without a reply; beyond it the oldest request is abandoned.
 const MAX_OUTSTANDING: usize = 1024;
-/// Requests that may wait in the socket, for instance for ARP.
+/// Limit of requests that wait in the socket, for instance for ARP.
 const SOCKET_PACKETS: usize = 16;
 
-/// What a ping has found.
+/// Results of a ping.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PingResult {
     /// Requests made.
     pub sent: u64,
-    /// Requests that found no room in the socket (no ARP reply yet); among `sent`.
+    /// Requests that found no room in the socket (no ARP reply yet). They are counted in `sent`.
     pub not_sent: u64,
     /// Replies to requests, each counted once.
     pub received: u64,
-    /// Replies to requests already answered or given up.
+    /// Replies to requests that were already answered or abandoned.
     pub duplicates: u64,
-    /// Round-trip times, from the making of the request (a wait for ARP included).
+    /// Round-trip times from the making of the request, including any wait for ARP.
     pub rtt: Summary,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Ping {
     size: usize,
     ttl: Option<u8>,
     handle: Option<SocketHandle>,
-    /// When it started in an earlier life of its host, if it did.
+    /// The original start time, if the host has restarted since.
     resumed: Option<Instant>,
-    /// Requests are due from here on at the rate.
+    /// The time from which requests are due at the rate.
     start: Instant,
-    /// Which of these is due next, counted from 0, and when.
+    /// Number of the next of these requests, counted from 0, and its time.
     index: u64,
     next: Instant,
     outstanding: BTreeMap<u64, Instant>,
@@ -86,7 +86,7 @@ impl Ping {
         }
     }
 
-    /// Whether all requests have been made.
+    /// True if all requests have been made.
     fn all_sent(&self, now: Instant, end: Option<Instant>) -> bool {
         self.count
             .is_some_and(|count| self.result.sent >= u64::from(count))
@@ -144,7 +144,7 @@ impl Ping {
             if from != IpAddress::Ipv4(self.to) {
                 continue;
             }
-            // The 16 bits on the wire name the newest request that has them.
+            // The 16 bits of the packet stand for the newest request with these low bits.
             let newest = self.result.sent.saturating_sub(1);
             let back = (newest as u16).wrapping_sub(seq_no);
             let sent = newest
@@ -173,7 +173,7 @@ impl Program for Ping {
         };
         let mut socket = icmp::Socket::new(buffer(), buffer());
         socket.set_hop_limit(self.ttl);
-        // A fresh socket and an identifier: binding cannot fail.
+        // The socket is new and has an identifier, so binding cannot fail.
         let bound = socket.bind(icmp::Endpoint::Ident(self.ident));
         debug_assert!(bound.is_ok());
         self.handle = Some(net.sockets.add(socket));
@@ -193,7 +193,7 @@ impl Program for Ping {
             self.index += 1;
             self.next = self.start + self.rate.after(self.index);
             if self.next <= now {
-                // Late by more than an interval (a live host was stopped): do not send a burst.
+                // The request is late by more than an interval (a live host was stopped): do not send a burst.
                 (self.start, self.index) = (now, 1);
                 self.next = now + self.rate.after(1);
             }

@@ -1,4 +1,4 @@
-//! Requests and responses over one TCP connection, one at a time: how many fit a second.
+//! Requests and responses over one TCP connection, one at a time, to measure transactions per second.
 
 use super::listener::Listener;
 use super::{AppResult, Net, Program};
@@ -10,25 +10,25 @@ use std::net::Ipv4Addr;
 
 /// Largest request or response, octets.
 const MAX_SIZE: usize = 1 << 20;
-/// What requests and responses consist of.
+/// Contents of requests and responses.
 const FILLER: [u8; 1024] = [0xa5; 1024];
 
-/// What a transaction client has measured.
+/// Results of a transaction client.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransactionClientResult {
     /// Responses received completely.
     pub transactions: u64,
-    /// From the connection's standing to the last response.
+    /// Time from the establishment of the connection to the last response.
     pub elapsed: Duration,
     /// `transactions` over `elapsed`.
     pub per_second: f64,
-    /// From request to complete response.
+    /// Time from the request to the complete response.
     pub latency: Summary,
-    /// The connection was refused or reset.
+    /// True if the connection was refused or reset.
     pub failed: bool,
 }
 
-/// What a transaction server has done.
+/// Results of a transaction server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionServerResult {
     /// Connections accepted.
@@ -53,7 +53,7 @@ impl Sizes {
     }
 }
 
-/// Sends some of `left` octets; true if any went in.
+/// Sends some of `left` octets; true if any octets were written.
 fn send(socket: &mut tcp::Socket<'static>, left: &mut usize) -> bool {
     let before = *left;
     while *left > 0 && socket.can_send() {
@@ -68,7 +68,7 @@ fn send(socket: &mut tcp::Socket<'static>, left: &mut usize) -> bool {
     *left < before
 }
 
-/// Takes at most `most` octets; how many came.
+/// Reads at most `most` octets; returns their number.
 fn receive(socket: &mut tcp::Socket<'static>, most: usize) -> usize {
     let mut taken = 0;
     while taken < most && socket.can_recv() {
@@ -87,7 +87,7 @@ pub(super) struct Client {
     sizes: Sizes,
     handle: Option<SocketHandle>,
     established: Option<Instant>,
-    /// Octets of the current request not yet in the socket, and of its response not yet received.
+    /// Octets of the current request that are not in the socket yet, and of its response that are not received yet.
     to_send: usize,
     to_receive: usize,
     asked: Instant,
@@ -200,12 +200,12 @@ impl Program for Client {
     }
 }
 
-/// What a server remembers of a connection.
+/// A server's state of a connection.
 #[derive(Default)]
 struct Dialogue {
-    /// Octets of the current request received.
+    /// Octets received of the current request.
     received: usize,
-    /// Octets of responses not yet in the socket.
+    /// Octets of responses that are not in the socket yet.
     to_send: usize,
 }
 
@@ -242,7 +242,7 @@ impl Program for Server {
         } = self;
         let served = listener.serve(net, |socket, dialogue| {
             let mut moved = send(socket, &mut dialogue.to_send);
-            // A client that does not take its responses is not read any further.
+            // While a client does not take its responses, its requests are not read.
             while dialogue.to_send == 0 && socket.can_recv() {
                 dialogue.received += receive(socket, sizes.request - dialogue.received);
                 moved = true;

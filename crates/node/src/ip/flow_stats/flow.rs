@@ -1,4 +1,4 @@
-//! One flow: its packets that are not delivered yet, and its books by path.
+//! One flow: its undelivered packets, and its accounts by path.
 
 use super::stream::Stream;
 use super::{Census, FlowReport, IN_FLIGHT, MAX_OUTSTANDING, PathReport};
@@ -16,17 +16,17 @@ pub(super) struct Flow {
     name: String,
     pub(super) voice: bool,
     source: Option<Ipv4Addr>,
-    /// Packets accepted, in order.
+    /// Number of accepted packets.
     sent_count: u64,
-    /// Order of sending → packet, for those not received.
+    /// Packets that have not been received, by order of sending.
     pub(super) outstanding: BTreeMap<u64, Sent>,
     pub(super) by_key: BTreeMap<PacketKey, u64>,
     /// Echo requests without an answer.
     asked: BTreeMap<PacketKey, Asked>,
-    /// The packet sent last among those received.
+    /// Of the received packets, the one that was sent last.
     newest_received: Option<u64>,
     first: Option<Instant>,
-    /// Last packet offered.
+    /// Time of the last offered packet.
     last_offered: Option<Instant>,
     last: Option<Instant>,
     phase: Option<(Path, Instant)>,
@@ -36,23 +36,23 @@ pub(super) struct Flow {
     pub(super) paths: BTreeMap<Path, Figures>,
 }
 
-/// A packet that the sender's stack took, and that nobody has received.
+/// A packet that the sender's stack accepted and that has not been received.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     key: PacketKey,
-    /// `None`: it has not left its host.
+    /// `None` until the packet leaves its host.
     path: Option<Path>,
     at: Instant,
     payload: u32,
     lost: Option<(Place, Instant)>,
 }
 
-/// An echo request whose answer is not back.
+/// An echo request whose answer has not returned.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     path: Path,
     at: Instant,
-    /// Where its answer was lost.
+    /// Where the answer was lost.
     lost: Option<Place>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Figures {
     changed_path: u64,
     /// Echo requests delivered.
     echoes: u64,
-    /// Their answers, by the place where they were lost.
+    /// Lost answers, by place.
     answers_lost: BTreeMap<Place, u64>,
     last_delay: Option<Duration>,
     delay: Distribution,
@@ -113,7 +113,7 @@ impl Flow {
         *figures.refused.entry(refusal).or_default() += 1;
     }
 
-    /// The stack took a packet; which way it leaves is not known yet.
+    /// The stack accepted a packet; its path is not known yet.
     pub(super) fn offered(&mut self, sample: &Sample) {
         self.note_offer(sample.at);
         self.remember(sample, None);
@@ -160,7 +160,7 @@ impl Flow {
             (waiting.path, waiting.at) = (Some(sample.path), sample.at);
             return;
         }
-        // Of TCP, and of a kernel's programs, nothing is known before.
+        // For TCP, and for programs on a kernel, this is the first sample of a packet.
         self.note_offer(sample.at);
         self.remember(sample, Some(sample.path));
     }
@@ -177,7 +177,7 @@ impl Flow {
         };
         self.outstanding.insert(index, sent);
         if let Some(older) = self.by_key.insert(sample.key, index) {
-            // The same key again: a receipt can only be matched with the newer packet.
+            // The key is repeated, so a receipt can only be matched with the newer packet.
             self.forget(older);
         }
         if self.outstanding.len() > MAX_OUTSTANDING
@@ -191,7 +191,7 @@ impl Flow {
         }
     }
 
-    /// Gives a packet up as lost.
+    /// Counts a packet as lost.
     fn forget(&mut self, index: u64) {
         if let Some(sent) = self.outstanding.remove(&index) {
             let figures = self.paths.entry(sent.path()).or_default();
@@ -200,10 +200,11 @@ impl Flow {
         }
     }
 
-    /// A packet, or a cell of it, was discarded.
+    /// A packet, or a cell of a packet, was discarded.
     pub(super) fn lost(&mut self, key: PacketKey, place: Place, at: Instant) {
         let known = self.by_key.get(&key);
-        // A member of an ELAN that leaves a flooded frame alone is a place of loss only if there is no other.
+        // A member of an ELAN that ignores a flooded frame counts as the place of a loss only if there is no other
+        // place.
         let rank = |place: Place, at| (place.cause == Cause::Service(Discard::NotForUs), at);
         if let Some(sent) = known.and_then(|index| self.outstanding.get_mut(index))
             && sent
@@ -214,7 +215,7 @@ impl Flow {
         }
     }
 
-    /// The answer to an echo request, or a cell of it, was discarded. The first place counts.
+    /// The answer to an echo request, or a cell of the answer, was discarded. The first place counts.
     pub(super) fn answer_lost(&mut self, key: PacketKey, place: Place) {
         if let Some(asked) = self.asked.get_mut(&key) {
             asked.lost.get_or_insert(place);
@@ -290,7 +291,7 @@ impl Flow {
             let figures = paths.entry(sent.path()).or_default();
             figures.note_sent(sent);
             let under_way = match census {
-                // What has not left its host waits there: nobody has said that it was given up.
+                // A packet that has not left its host still waits there, because no loss was reported.
                 Some(_) if sent.path.is_none() => true,
                 Some(census) => {
                     self.by_key.get(&sent.key) == Some(index) && census.contains(&(flow, sent.key))
@@ -305,7 +306,7 @@ impl Flow {
         }
         let mut answers: BTreeMap<Path, u64> = BTreeMap::new();
         for (key, asked) in &self.asked {
-            // Of a request that has not arrived nobody expects an answer.
+            // A request that has not arrived has no answer yet.
             if self.by_key.contains_key(key) {
                 continue;
             }
@@ -336,7 +337,7 @@ impl Flow {
         }
     }
 
-    /// The figures of a path. Of the packets, and of the answers, some are under way.
+    /// The figures of a path. The arrays hold the number of packets and of answers that are under way.
     fn path(&self, path: Path, figures: Figures, [in_flight, answers]: [u64; 2]) -> PathReport {
         let (mut duration, mut busy) = (figures.active, figures.active);
         let unsent = self.first.map(|first| (Path::Lane, first));
@@ -384,7 +385,7 @@ impl Flow {
 }
 
 impl Figures {
-    /// The packet belongs to this path for good.
+    /// Counts the packet for this path.
     fn note_sent(&mut self, sent: &Sent) {
         self.sent_packets += 1;
         self.sent_octets += u64::from(sent.payload);

@@ -1,25 +1,25 @@
-//! Which octets of a TCP stream are new.
+//! New octets of a TCP stream.
 
 use std::collections::BTreeMap;
 
-/// Holes in a received TCP stream that are remembered.
+/// Limit of remembered gaps in a received TCP stream.
 const MAX_HOLES: usize = 256;
-/// A jump in TCP sequence numbers beyond this is another connection.
+/// A larger jump in TCP sequence numbers means another connection.
 const NEW_CONNECTION: u32 = 1 << 28;
 
-/// Which octets of a TCP stream have been seen.
+/// The octets of a TCP stream that have been seen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
-    /// All below have been seen, in numbers that do not wrap. `None`: nothing yet.
+    /// All octets below this number have been seen; the numbers do not wrap. `None` before the first segment.
     next: Option<u64>,
-    /// Seen beyond `next`: start → end, apart from each other.
+    /// Ranges seen beyond `next`: start → end, with gaps between them.
     beyond: BTreeMap<u64, u64>,
 }
 
 impl Stream {
-    /// Marks a segment as seen; how many of its octets are new.
+    /// Marks a segment as seen; returns how many of its octets are new.
     pub(super) fn take(&mut self, sequence: u32, length: u32) -> u64 {
-        // Room below the first octet, so that what was sent before it stays positive.
+        // There is room below the first octet, so that numbers of octets before it stay positive.
         let base = self.next.unwrap_or(u64::from(sequence) + (1 << 33));
         let ahead = sequence.wrapping_sub(base as u32) as i32;
         if ahead.unsigned_abs() > NEW_CONNECTION {
@@ -31,7 +31,7 @@ impl Stream {
         let end = start + u64::from(length);
         let mut new = end.saturating_sub(start.max(next));
         let (mut from, mut to) = (start.max(next), end.max(next));
-        // Take in what touches or overlaps; ranges are apart, so walk down from the end.
+        // Merge ranges that touch or overlap. The ranges have gaps between them, so walk down from the end.
         while let Some((&s, &e)) = self.beyond.range(..=to).next_back() {
             if e < from {
                 break;

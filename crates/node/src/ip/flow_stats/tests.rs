@@ -1,4 +1,4 @@
-//! Known sequences of samples and what they must come to.
+//! Known sequences of samples and their expected figures.
 
 use super::*;
 use crate::ip::meter::Protocol;
@@ -34,7 +34,7 @@ fn a_call_is_rated_by_path() {
     stats.flows[0].voice = true;
     for n in 0..100 {
         stats.record(&sample(Side::Sent, Path::Lane, n * 20_000, n));
-        // Every tenth is lost on the way through the routers.
+        // Every tenth packet is lost on the path through the routers.
         if n % 10 != 0 {
             stats.record(&sample(Side::Received, Path::Lane, n * 20_000 + 5000, n));
         }
@@ -95,7 +95,7 @@ fn a_path_change_cuts_the_time() {
         stats.record(&sample(Side::Sent, path, n * 1000, n));
         stats.record(&sample(Side::Received, path, n * 1000 + 10, n));
     }
-    // A packet that the network moved to the other path, and one never sent.
+    // A packet that the network moved to the other path, and a packet that was never sent.
     stats.record(&sample(Side::Sent, Path::Shortcut, 20_000, 20));
     stats.record(&sample(Side::Received, Path::Lane, 20_010, 20));
     stats.record(&sample(Side::Received, Path::Lane, 20_010, 99));

@@ -21,7 +21,7 @@ fn state(table: &Table, address: Ipv4Addr) -> Option<NeighbourState> {
     views.find(|v| v.address == address).map(|v| v.state)
 }
 
-/// Numbers of the packets that were dropped.
+/// First octets (the numbers) of the dropped packets.
 fn dropped(events: &[ArpEvent<Vec<u8>>]) -> Vec<u8> {
     let of = |event: &ArpEvent<Vec<u8>>| match event {
         ArpEvent::Overflow(job) | ArpEvent::Release { job, mac: None, .. } => Some(job[0]),
@@ -102,7 +102,7 @@ fn three_requests_a_second_apart_then_failed_and_the_next_packet_asks_again() {
         (counters.requests, counters.failures, counters.unanswered),
         (6, 2, 2)
     );
-    // Nobody wants it any more.
+    // The failed neighbour is removed, because no packet needed it since.
     table.timeout(at(67));
     assert_eq!((table.views().count(), table.deadline()), (0, None));
 }
@@ -199,8 +199,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens: the bounds hold, every packet that waited is sent, dropped or waits still, every question is answered
-    /// once or waits, and there is a deadline while anything is asked.
+    /// At all times: the bounds hold; every packet that waited has been sent or dropped or still waits; every question
+    /// has been answered once or waits; and there is a deadline while any neighbour is requested.
     #[test]
     fn the_books_of_a_table_balance_and_its_bounds_hold(
         steps in proptest::collection::vec(step(), 1..300),
@@ -257,7 +257,7 @@ proptest! {
     }
 }
 
-/// The neighbour is where it was: a thousand forged packets cost it a question a second, and change nothing.
+/// The neighbour is present: a thousand forged packets cause one request a second, and change nothing.
 #[test]
 fn a_forged_address_is_asked_back_and_not_believed() {
     let mut table = Table::new(ArpParams::default());
@@ -280,7 +280,7 @@ fn a_forged_address_is_asked_back_and_not_believed() {
             ),
             "{asked:?}"
         );
-        // It answers, and nobody hears of any change.
+        // The neighbour answers, and no change is reported.
         table.learn(peer(1), MAC, false, at(second));
         table.timeout(at(second));
         assert!(events(&mut table).is_empty());
@@ -288,7 +288,8 @@ fn a_forged_address_is_asked_back_and_not_believed() {
     assert_eq!(table.counters().doubts, 1000);
 }
 
-/// It answers no more where it was: two questions and two seconds later it is where it says; what is sent meanwhile goes the old way.
+/// The neighbour no longer answers at its known address. After two requests and two seconds the claimed address is
+/// used; until then packets go to the known one.
 #[test]
 fn a_neighbour_that_has_moved_is_found_after_two_seconds() {
     let mut table = Table::new(ArpParams::default());

@@ -1,5 +1,5 @@
-//! Frames are built by etherparse, spoiled as a kernel does for offload, finished here, and judged
-//! by etherparse again.
+//! Frames are built by etherparse, changed as a kernel does for offload, completed here, and checked by etherparse
+//! again.
 
 use super::*;
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
@@ -41,7 +41,7 @@ fn udp_v4(payload: &[u8]) -> Vec<u8> {
 /// Sequence number, and PSH, FIN, CWR.
 type TcpPart = (u32, [bool; 3]);
 
-/// What etherparse finds: payload, IPv4 identification, and of TCP; all checksums are verified.
+/// The fields that etherparse finds: payload, IPv4 identification, and fields of TCP. All checksums are verified.
 fn judge(frame: &[u8]) -> (Vec<u8>, Option<u16>, Option<TcpPart>) {
     let sliced = SlicedPacket::from_ethernet(frame).expect("well formed");
     let transport = sliced.transport.expect("a transport");
@@ -96,7 +96,7 @@ fn judge(frame: &[u8]) -> (Vec<u8>, Option<u16>, Option<TcpPart>) {
     }
 }
 
-/// Puts the sum of the pseudo header where a kernel leaves it.
+/// Stores the sum of the pseudo header where a kernel leaves it.
 fn leave_pseudo_header(frame: &mut [u8], start: usize, offset: usize, protocol: u8) {
     let addresses = if start == 34 { 26..34 } else { 22..54 };
     let length = (frame.len() - start) as u32;

@@ -1,5 +1,4 @@
-//! The forwarding engine: one packet at a time at a given rate, the others in a queue that drops at
-//! its tail.
+//! The forwarding engine: one packet at a time at a given rate; the others wait in a drop-tail queue.
 
 use super::Origin;
 use crate::ip::neighbours::Waiting;
@@ -7,20 +6,20 @@ use crate::ip::packet::ETHERNET_HEADER;
 use aerostat_proto::{Duration, Instant, Refused};
 use std::collections::VecDeque;
 
-/// Frames that a queue may hold at most, whatever the lab says.
+/// Limit of frames in a queue, whatever the lab says.
 const MAX_QUEUE: usize = 1 << 20;
 
 /// How fast a router forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Forwarding {
-    /// In no time.
+    /// Without delay.
     #[default]
     Wire,
     /// At this many bits of IP packets per second.
     BitsPerSecond(u64),
 }
 
-/// A packet on its way through the router, with room for an Ethernet header before it.
+/// A packet on its way through the router, with room for an Ethernet header in front.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) frame: Vec<u8>,
@@ -33,17 +32,17 @@ impl Waiting for Job {
     }
 }
 
-/// See the module.
+/// The engine, see the documentation of this module.
 #[derive(Debug)]
 pub(super) struct Engine {
-    /// Bit/s; `None`: no time.
+    /// Bit/s; `None` means without delay.
     rate: Option<u64>,
     limit: usize,
-    /// The first is being forwarded.
+    /// The first job is being forwarded; the others wait.
     jobs: VecDeque<Job>,
-    /// When it is through.
+    /// When the first job will have been forwarded.
     through: Instant,
-    /// Nanoseconds × rate left over when the time of the last packet was rounded down.
+    /// The remainder of nanoseconds × rate from rounding down the time of the last packet.
     remainder: u64,
 }
 
@@ -67,9 +66,9 @@ impl Engine {
         })
     }
 
-    /// Takes a packet in; gives it back if the queue is full.
+    /// Takes a packet; returns it if the queue is full.
     pub(super) fn offer(&mut self, job: Job, now: Instant) -> Result<(), Job> {
-        // The one being forwarded does not wait.
+        // The packet that is being forwarded does not count as waiting.
         if self.rate.is_some() && self.jobs.len() > self.limit {
             return Err(job);
         }
@@ -81,8 +80,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts the first job. The fraction of a nanosecond that rounding takes from one packet is
-    /// given to the next, so that a busy engine keeps its rate exactly.
+    /// Starts the first job. The fraction of a nanosecond that rounding removes from one packet is added to the next,
+    /// so that a busy engine keeps its rate exactly.
     fn begin(&mut self, at: Instant) {
         self.through = at;
         if let (Some(rate), Some(job)) = (self.rate, self.jobs.front()) {
@@ -95,13 +94,13 @@ impl Engine {
         }
     }
 
-    /// The next packet that is through by `now`.
+    /// The next packet whose forwarding is complete by `now`.
     pub(super) fn take(&mut self, now: Instant) -> Option<Job> {
         if self.through > now {
             return None;
         }
         let job = self.jobs.pop_front()?;
-        // The next one began when this one was through, even if the driver comes late.
+        // The next packet began when this one was complete, even if the driver is late.
         self.begin(self.through);
         Some(job)
     }
@@ -110,7 +109,7 @@ impl Engine {
         (!self.jobs.is_empty()).then_some(self.through)
     }
 
-    /// All packets in it.
+    /// All packets in the engine.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter()
     }

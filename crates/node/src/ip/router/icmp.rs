@@ -1,4 +1,4 @@
-//! What a router says by ICMP: echo replies and errors (RFC 792, RFC 1812 §4.3).
+//! ICMP messages of a router: echo replies and errors (RFC 792, RFC 1812 §4.3).
 
 use super::packet::{Class, ETHERNET_HEADER, class};
 use aerostat_proto::Instant;
@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 const IP_HEADER: usize = 20;
 const ICMP_HEADER: usize = 8;
-/// An error quotes as much of the packet as fits this (RFC 1812 §4.3.2.3).
+/// Largest error message, octets, which limits the quoted part of the packet (RFC 1812 §4.3.2.3).
 const MAX_ERROR: usize = 576;
 /// Errors per second (RFC 1812 §4.3.2.8).
 const ERRORS_PER_SECOND: u32 = 100;
@@ -42,7 +42,7 @@ impl Limiter {
     }
 }
 
-/// The reply to a whole and correct echo request.
+/// The reply to a complete and correct echo request.
 pub(super) fn echo_reply(packet: &Ipv4Packet<&[u8]>) -> Option<Vec<u8>> {
     if packet.next_header() != IpProtocol::Icmp || packet.more_frags() || packet.frag_offset() != 0
     {
@@ -61,8 +61,8 @@ pub(super) fn echo_reply(packet: &Ipv4Packet<&[u8]>) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// Whether an error may be sent about this packet: not about errors, later fragments, or from or to
-/// a group. That it came as a link-layer unicast the router has checked before.
+/// True if an error may be sent about this packet: not about errors or later fragments, and not from or to a group. The
+/// router has already checked that the packet came as a link-layer unicast.
 pub(super) fn may_complain(frame: &[u8]) -> bool {
     let packet = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]);
     let plain = class(packet.src_addr()) == Class::Unicast

@@ -1,23 +1,21 @@
 //! An embedded IPv4 router: Ethernet interfaces, static routes, ARP, and a forwarding rate.
 //!
-//! **Objects.** [`Router`] owns the routes (`super::routes`), one ARP table per interface ([`super::neighbours`]) and the
-//! forwarding engine (`engine`). The node owns the router, gives it the frames that reach each
-//! interface (one per emulated LAN) and carries away those that it sends. An MPOA server on the
-//! same node asks [`Router::lookup`] and [`RouterInput::Resolve`], hears of
-//! [`RouterOutput::NeighbourChanged`] and [`RouterOutput::RoutesChanged`], and puts packets from shortcuts that end here into the
-//! router with [`RouterInput::Inject`].
+//! **Objects.** [`Router`] owns the routes (`super::routes`), one ARP table per interface ([`super::neighbours`]) and
+//! the forwarding engine (`engine`). The node owns the router, passes it the frames that reach each interface (one per
+//! emulated LAN) and sends the frames that it outputs. An MPOA server on the same node uses [`Router::lookup`] and
+//! [`RouterInput::Resolve`], is told of [`RouterOutput::NeighbourChanged`] and [`RouterOutput::RoutesChanged`], and
+//! passes packets from shortcuts that end here to the router with [`RouterInput::Inject`].
 //!
-//! Of IPv6 it knows what that server asks for beside a kernel router (`six`), and forwards none.
+//! Of IPv6 the router knows what that server needs beside a kernel router (`six`). It does not forward IPv6.
 //!
-//! **Path of a packet.** Interface → checks → own address? answered here; multicast, broadcast?
-//! dropped; else engine (rate, queue) → time to live → route → MTU → ARP → interface. Drops are
-//! counted by reason at the interface where the packet came in.
+//! **Path of a packet.** Interface → checks → own address? answered here; multicast, broadcast? dropped; else engine
+//! (rate, queue) → time to live → route → MTU → ARP → interface. Drops are counted by reason at the interface where the
+//! packet arrived.
 //!
-//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. **Not implemented**: fragmentation (a
-//! packet above the MTU is dropped; with DF the source is told), IP options (forwarded as they
-//! are), redirects, directed broadcasts (off, as RFC 2644 asks), transport protocols of its own
-//! (packets to its addresses other than echo requests are answered with protocol or port
-//! unreachable).
+//! **Standards**: RFC 1812 (the parts above), 791, 792, 826. **Not implemented**: fragmentation (a packet above the MTU
+//! is dropped; with DF the source is told), IP options (forwarded unchanged), redirects, directed broadcasts (off, as
+//! RFC 2644 asks), transport protocols of its own (packets to its addresses other than echo requests are answered with
+//! protocol or port unreachable).
 
 mod engine;
 mod icmp;
@@ -57,12 +55,12 @@ pub struct RouterInterface {
     pub mtu: usize,
 }
 
-/// What a router is told at birth.
+/// Configuration of a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterConfig {
-    /// Its interfaces; an interface's number is its place here.
+    /// Its interfaces; an interface's number is its index here.
     pub interfaces: Vec<RouterInterface>,
-    /// Routes besides those to the subnets of the interfaces.
+    /// Routes in addition to those to the subnets of the interfaces.
     pub routes: Vec<StaticRoute>,
     /// How fast it forwards.
     pub forwarding: Forwarding,
