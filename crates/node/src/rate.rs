@@ -1,26 +1,26 @@
-//! Rates of packets: the times of all packets follow from the rate at once, so that no rounding adds up.
+//! Packet rates. Each packet's time is computed directly from the rate, so that rounding errors do not add up.
 
 use aerostat_proto::Duration;
 
 /// Nanoseconds of a second.
 const SECOND: u128 = 1_000_000_000;
 
-/// Packets per time, as a ratio of whole numbers. Packet `k` of a source is due [`after(k)`](Self::after) its start.
+/// Packets per time, as a ratio of integers. Packet `k` of a source is due [`after(k)`](Self::after) its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRate {
     /// Packets, not zero.
     packets: u128,
-    /// In so many nanoseconds, not zero.
+    /// The time in nanoseconds for that many packets, not zero.
     nanos: u128,
 }
 
 impl PacketRate {
-    /// Highest rate of the lab file, packets per second: one per nanosecond, which is as fine as times are.
+    /// Highest rate of the lab file, packets per second: one packet per nanosecond, the resolution of times.
     pub const MOST: u32 = 1_000_000_000;
-    /// Lowest rate of the lab file, packets per second: one in eleven days.
+    /// Lowest rate of the lab file, packets per second: one packet in eleven days.
     pub const LEAST: f64 = 1e-6;
 
-    /// So many packets in so much time; `None` if either is zero.
+    /// The rate of `packets` packets in `time`; `None` if either is zero.
     #[must_use]
     pub const fn new(packets: u64, time: Duration) -> Option<Self> {
         if packets == 0 || time.is_zero() {
@@ -32,14 +32,14 @@ impl PacketRate {
         })
     }
 
-    /// One packet per `interval`; `None` if that is zero.
+    /// One packet per `interval`; `None` if `interval` is zero.
     #[must_use]
     pub const fn every(interval: Duration) -> Option<Self> {
         Self::new(1, interval)
     }
 
-    /// Packets per second; `None` if outside [`LEAST`](Self::LEAST)..=[`MOST`](Self::MOST). The rate is that of the number's
-    /// decimal digits: 0.3 is three in ten seconds.
+    /// Packets per second; `None` if outside [`LEAST`](Self::LEAST)..=[`MOST`](Self::MOST). The rate is that of the
+    /// number's decimal digits: 0.3 is three packets in ten seconds.
     #[must_use]
     pub fn per_second(rate: f64) -> Option<Self> {
         if !(Self::LEAST..=f64::from(Self::MOST)).contains(&rate) {
@@ -59,7 +59,7 @@ impl PacketRate {
         Some(Self { packets, nanos })
     }
 
-    /// `bits` per second in packets of `octets`; `None` if either is zero, or the packets are more than
+    /// `bits` per second in packets of `octets`; `None` if either is zero, or the packet rate exceeds
     /// [`MOST`](Self::MOST).
     #[must_use]
     pub fn of_bits(bits: u64, octets: usize) -> Option<Self> {
@@ -72,10 +72,10 @@ impl PacketRate {
         })
     }
 
-    /// Time from the first packet to packet `index`, which counts from 0: `index` intervals, less than a nanosecond too short.
+    /// Time from the first packet to packet `index`, which counts from 0: `index` intervals, rounded down to a
+    /// nanosecond.
     ///
-    /// So a source that sends while this is below its duration sends as many packets as the rate times the duration, the next
-    /// whole number above if that is no whole number.
+    /// So a source that sends while this is below its duration sends rate times duration packets, rounded up.
     #[must_use]
     pub fn after(self, index: u64) -> Duration {
         let nanos = u128::from(index).checked_mul(self.nanos);
@@ -83,7 +83,7 @@ impl PacketRate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// The first packet that is due so long after packet 0, or later.
+    /// The first packet that is due at `elapsed` after packet 0, or later.
     #[must_use]
     pub fn first_at(self, elapsed: Duration) -> u64 {
         let index = elapsed.as_nanos().checked_mul(self.packets);
@@ -136,11 +136,11 @@ mod tests {
             let exact = PacketRate::per_second(rate).expect("in range");
             assert_eq!(count(exact, seconds(duration)), packets, "{rate}");
         }
-        // A third of a second, thrice a second, and nothing that adds up on the way.
+        // A third of a second, three times a second, without accumulated rounding errors.
         let three = PacketRate::per_second(3.0).expect("in range");
         assert_eq!(three.after(1).as_nanos(), 333_333_333);
         assert_eq!(three.after(3_000_000), seconds(1_000_000));
-        // Who begins in the middle goes on with the packet that is due next.
+        // A source that starts in the middle continues with the packet that is due next.
         let due = [0, 1, 333_333_333, 333_333_334, 1_000_000_000];
         let next = due.map(|at| three.first_at(Duration::from_nanos(at)));
         assert_eq!(next, [0, 1, 1, 2, 3]);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn bits_per_second_are_not_rounded_to_packets() {
         for (bits, octets, packets) in [
-            (100_000, 1472, 85), // 84.9 in ten seconds
+            (100_000, 1472, 85), // 84.9 packets in ten seconds
             (400, 100, 5),
             (64_000, 1000, 80),
             (100_000_000_000, 1000, 125_000_000),

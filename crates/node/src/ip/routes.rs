@@ -1,4 +1,4 @@
-//! Routes: connected subnets and static ones; the longest prefix wins.
+//! Routes: connected subnets and static routes; the longest prefix is used.
 
 use super::packet::{Class, class, in_subnet, mask};
 use super::router::RouterInterface;
@@ -6,19 +6,19 @@ use aerostat_proto::Refused;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// A route by a neighbour.
+/// A route over a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticRoute {
     /// Any address of the destination network.
     pub destination: Ipv4Addr,
     /// Prefix length, 0–32; 0 makes a default route.
     pub prefix: u8,
-    /// A neighbour on the subnet of one of the interfaces; 0.0.0.0: the network is not reached over the interfaces,
-    /// not even if one of them is on it.
+    /// A neighbour on the subnet of one of the interfaces. 0.0.0.0 means that the network is not reached over the
+    /// interfaces, even if one of them is on it.
     pub next_hop: Ipv4Addr,
 }
 
-/// Where a packet goes.
+/// The result of a route lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteResult {
     /// To this router: the address of an interface.
@@ -31,23 +31,23 @@ pub enum RouteResult {
         /// The interface's number.
         interface: usize,
     },
-    /// By a neighbour.
+    /// To a neighbour that forwards the packet.
     Via {
         /// The interface's number.
         interface: usize,
         /// The neighbour.
         next_hop: Ipv4Addr,
     },
-    /// Everybody, or all of a connected subnet: not forwarded.
+    /// To all hosts, or all hosts of a connected subnet: not forwarded.
     Broadcast,
-    /// A group: not forwarded.
+    /// To a group: not forwarded.
     Multicast,
-    /// Nowhere.
+    /// There is no route.
     NoRoute,
 }
 
 impl RouteResult {
-    /// Interface and neighbour for a packet to `destination` that is to be sent on.
+    /// Outgoing interface and neighbour for a packet to `destination`, if the packet is to be forwarded.
     #[must_use]
     pub fn next_hop(self, destination: Ipv4Addr) -> Option<(usize, Ipv4Addr)> {
         match self {
@@ -66,9 +66,9 @@ struct Entry {
     network: Ipv4Addr,
     prefix: u8,
     interface: usize,
-    /// `None`: connected.
+    /// `None` for a connected subnet.
     next_hop: Option<Ipv4Addr>,
-    /// Not reached over the interfaces.
+    /// True if the network is not reached over the interfaces.
     nowhere: bool,
 }
 
@@ -82,9 +82,9 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Routes {
     own: Vec<Ipv4Addr>,
-    /// Longest prefix first.
+    /// Entries, longest prefix first.
     entries: Vec<Entry>,
-    /// Interfaces without a link: nothing goes out there.
+    /// Interfaces without a link: no packet is sent there.
     down: BTreeSet<usize>,
 }
 
@@ -138,7 +138,8 @@ impl Routes {
                 nowhere: false,
             });
         }
-        // Stable: of equal prefixes, those that lead nowhere, then connected ones, then the first named win.
+        // The sort is stable. Of equal prefixes, entries that are not reached over the interfaces come first, then
+        // connected subnets, then static routes in the given order.
         entries.sort_by_key(|entry| (core::cmp::Reverse(entry.prefix), !entry.nowhere));
         Ok(Self {
             own: interfaces.iter().map(|i| i.address).collect(),
@@ -147,7 +148,7 @@ impl Routes {
         })
     }
 
-    /// Other static routes; true if that changes anything.
+    /// Replaces the static routes; true if that changes anything.
     pub(super) fn replace(
         &mut self,
         interfaces: &[RouterInterface],
@@ -159,7 +160,7 @@ impl Routes {
         Ok(changed)
     }
 
-    /// The link of an interface came or went; true if that is new.
+    /// Sets the state of an interface's link; true if that is a change.
     pub(super) fn set_link(&mut self, interface: usize, up: bool) -> bool {
         if up {
             self.down.remove(&interface)
@@ -168,8 +169,8 @@ impl Routes {
         }
     }
 
-    /// The route, or another to the same network, whose interface has a link. A shorter prefix is no way out:
-    /// a default route would send the packets back to those who know this router as the way there.
+    /// The route, or another one to the same network, whose interface has a link. A shorter prefix is not used: a
+    /// default route would send the packets back to routers that regard this router as their next hop.
     fn with_link<'a>(&'a self, best: &'a Entry) -> Option<&'a Entry> {
         let same = |entry: &&Entry| (entry.network, entry.prefix) == (best.network, best.prefix);
         self.entries
@@ -214,7 +215,7 @@ impl Routes {
         }
     }
 
-    /// True if only the link of an interface is missing to a route.
+    /// True if there is a route and only the link of an interface is missing.
     pub(super) fn is_cut_off(&self, destination: Ipv4Addr) -> bool {
         let mut entries = self.entries.iter();
         let best = entries.find(|entry| in_subnet(destination, entry.network, entry.prefix));

@@ -2,26 +2,26 @@
 //! top.
 //!
 //! **Objects.** [`Stack`] owns the smoltcp interface and sockets, the programs ([`super::apps`]) and the Ethernet side
-//! (`link`): routes, ARP and the packets that wait for it. smoltcp knows IP packets only. The node owns the stack, gives it the
-//! frames that reach the interface and carries away those that it sends. The stack answers ARP and ping by itself.
+//! (`link`): routes, ARP and the packets that wait for it. smoltcp knows IP packets only. The node owns the stack,
+//! passes it the frames that reach the interface and sends the frames that it outputs. The stack answers ARP and ping
+//! by itself.
 //!
-//! **Path of a packet.** Program → smoltcp → route (subnet, the host's routes, default router) → ARP → frame. A packet that the
-//! host gives up on this way is returned with the [`Place`]: `packets = frames of packets + looped + discarded + waiting` at any
-//! time. A packet to the host's own address comes back to it.
+//! **Path of a packet.** Program → smoltcp → route (subnet, the host's routes, default router) → ARP → frame. A packet
+//! that the host drops on this path is output with its [`Place`]: `packets = frames of packets + looped + discarded +
+//! waiting` at all times. A packet to the host's own address returns to the host.
 //!
-//! **Time.** smoltcp counts microseconds; a time is rounded down on the way in, so that a deadline
-//! on the way out is always in the future. Should smoltcp ask to be polled at once after it has
-//! just been polled, the stack waits [`STALL_RETRY`] and counts it, and never spins.
+//! **Time.** smoltcp counts microseconds. Times are rounded down for smoltcp, so that its deadlines are always in the
+//! future. If smoltcp wants to be polled again at once although it was just polled, the stack waits for [`STALL_RETRY`]
+//! and counts the event, instead of spinning.
 //!
-//! **Identification.** smoltcp sends every datagram with identification 0, which RFC 6864 allows
-//! for atomic datagrams. The stack numbers them as Linux does, so that a measurement can tell a
-//! segment from its retransmission.
+//! **Identification.** smoltcp sends every datagram with identification 0, which RFC 6864 allows for atomic datagrams.
+//! The stack numbers them as Linux does, so that a measurement can distinguish a segment from its retransmission.
 //!
-//! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC);
-//! see smoltcp for details. **Not implemented**: IP fragments (datagrams above the MTU are refused
-//! where they are made, fragments received are dropped), IPv6, TCP time stamps, sending of
-//! selective acknowledgements' retransmissions (smoltcp goes back to the first hole).
-//! **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are given up.
+//! **Standards**: RFC 826, 791, 792, 768, 9293 (window scale RFC 7323), 5681 (Reno), 9438 (CUBIC); see smoltcp for
+//! details. **Not implemented**: IP fragments (datagrams above the MTU are refused where they are made, fragments
+//! received are dropped), IPv6, TCP time stamps, retransmission by selective acknowledgements (smoltcp goes back to the
+//! first gap). **Deviations** of ARP from Linux: see [`super::neighbours`]. A program is not told that its packets are
+//! dropped.
 
 mod device;
 mod link;
@@ -45,22 +45,22 @@ use smoltcp::wire::{
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// How long to wait when smoltcp wants to be polled again although it has nothing to do.
+/// How long to wait when smoltcp wants to be polled again although it has no work.
 pub const STALL_RETRY: Duration = Duration::from_millis(1);
-/// Programs and network are served alternately at most this often at one instant.
+/// Limit of rounds at one instant in which programs and network are served alternately.
 const ROUNDS: usize = 64;
-/// Programs that one host may run.
+/// Limit of programs on one host.
 const MAX_APPS: usize = 2 * 10_000 + 1024;
 
-/// Which rule governs the congestion window of TCP.
+/// The congestion control of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Congestion {
     /// CUBIC, RFC 9438.
     #[default]
     Cubic,
-    /// Reno, RFC 5681: what hosts ran in 1999.
+    /// Reno, RFC 5681, which hosts had in 1999.
     Reno,
-    /// None: only the receiver's window limits.
+    /// No congestion control: only the receiver's window limits the sender.
     None,
 }
 
@@ -85,7 +85,7 @@ impl Default for TcpOptions {
     }
 }
 
-/// What a host is told at birth.
+/// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct StackConfig {
     /// The node's name; with `seed` it selects the random streams.
@@ -96,12 +96,12 @@ pub struct StackConfig {
     pub address: Ipv4Addr,
     /// Prefix length of the subnet, 0–32.
     pub prefix: u8,
-    /// Routes besides that to the subnet; the longest prefix wins, and of equals the first. One with prefix length 0 leads to the
-    /// default router.
+    /// Routes in addition to that to the subnet. The longest prefix is used, and of equal prefixes the first. A route
+    /// with prefix length 0 leads to the default router.
     pub routes: Vec<StaticRoute>,
-    /// Neighbours that are never asked for: addresses on the subnet, and their hardware addresses, unicast.
+    /// Permanent neighbours, which are never requested: addresses on the subnet, and their unicast hardware addresses.
     pub neighbours: Vec<(Ipv4Addr, [u8; 6])>,
-    /// Largest IP datagram, octets; 576–65521 (LANE ends at 18174, Classical IP later).
+    /// Largest IP datagram, octets; 576–65521 (the limit of LANE is 18174, that of Classical IP is higher).
     pub mtu: usize,
     /// Options of TCP sockets.
     pub tcp: TcpOptions,
@@ -109,7 +109,7 @@ pub struct StackConfig {
     pub seed: u64,
 }
 
-/// What goes into a [`Stack`].
+/// Inputs of a [`Stack`].
 #[derive(Debug)]
 pub enum StackInput<'a> {
     /// An Ethernet frame that reached the interface, from destination address to end of payload.
@@ -118,27 +118,27 @@ pub enum StackInput<'a> {
     App(AppCommand),
 }
 
-/// What comes out of a [`Stack`].
+/// Outputs of a [`Stack`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum StackOutput {
     /// An Ethernet frame to send, without padding and check sequence.
     Frame(Vec<u8>),
-    /// A program wanted to send a packet; said before the packet leaves.
+    /// A program wanted to send a packet. This comes before the frame of the packet.
     Offered(AppId, Offer),
     /// A program has ended with this result.
     Finished(AppId, AppResult),
-    /// The host gives up a packet of its own.
+    /// The host dropped a packet of its own.
     Discarded {
-        /// Where.
+        /// Place of the drop.
         place: Place,
-        /// As it would have been sent: an Ethernet header whose destination is unknown (0), and the packet.
+        /// The packet as it would have been sent, with an Ethernet header whose destination is unknown (0).
         frame: Vec<u8>,
     },
-    /// Something to tell.
+    /// A trace event.
     Trace(Trace),
 }
 
-/// What the interface has seen.
+/// Counters of the interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackCounters {
     /// Frames given to the interface.
@@ -149,19 +149,19 @@ pub struct StackCounters {
     pub frames_out: u64,
     /// Octets of these frames.
     pub octets_out: u64,
-    /// Frames not given to the stack: cut short, or from an impossible source.
+    /// Frames that were not passed to the stack: cut short, or from an impossible source.
     pub malformed: u64,
-    /// Frames not given to the stack: for another station, or neither IPv4 nor ARP.
+    /// Frames that were not passed to the stack: for another station, or neither IPv4 nor ARP.
     pub ignored: u64,
     /// IP packets made here.
     pub packets: u64,
     /// Of these, packets to the host itself.
     pub looped: u64,
-    /// Of these, packets given up at [`Place::Arp`]; [`Stack::arp`] says why.
+    /// Of these, packets dropped at [`Place::Arp`]; [`Stack::arp`] has the reasons.
     pub discarded_arp: u64,
-    /// Of these, packets given up at [`Place::Route`].
+    /// Of these, packets dropped at [`Place::Route`].
     pub discarded_route: u64,
-    /// Times that the stack had to be kept from spinning; see [`STALL_RETRY`].
+    /// How often the stack was kept from spinning; see [`STALL_RETRY`].
     pub stalls: u64,
 }
 
@@ -173,7 +173,7 @@ pub struct Stack {
     queues: Queues,
     link: Link,
     apps: BTreeMap<AppId, App>,
-    /// Sockets whose program has let go of them; removed once closed.
+    /// Sockets that their program has given up; they are removed once closed.
     retired: Vec<SocketHandle>,
     output: VecDeque<StackOutput>,
     deadline: Option<Instant>,
@@ -185,7 +185,7 @@ impl Stack {
     /// A host at `now`.
     ///
     /// # Errors
-    /// If the addresses or the MTU make no sense.
+    /// If the addresses or the MTU are not valid.
     pub fn new(config: StackConfig, now: Instant) -> Result<Self, Refused> {
         check(&config)?;
         let link = Link::new(&config)?;
@@ -219,19 +219,19 @@ impl Stack {
         self
     }
 
-    /// What the host was told at birth.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &StackConfig {
         &self.config
     }
 
-    /// What the interface has seen.
+    /// The counters of the interface.
     #[must_use]
     pub fn counters(&self) -> &StackCounters {
         &self.counters
     }
 
-    /// The table of neighbours, and what it has done.
+    /// The table of neighbours, and its counters.
     #[must_use]
     pub fn arp(&self) -> (Vec<NeighbourView>, NeighbourCounters) {
         self.link.arp()
@@ -243,7 +243,7 @@ impl Stack {
         self.apps.get(&app).map(App::result)
     }
 
-    /// Whether a program has ended; `None` if there is no such program.
+    /// True if a program has ended; `None` if there is no such program.
     #[must_use]
     pub fn is_over(&self, app: AppId) -> Option<bool> {
         self.apps.get(&app).map(App::is_over)
@@ -254,7 +254,7 @@ impl Stack {
         self.apps.iter().map(|(id, app)| (*id, app.result()))
     }
 
-    /// False if a frame holds a datagram for which no program listens: it will be answered by ICMP port unreachable.
+    /// False if a frame holds a datagram for which no program listens; the stack answers it with ICMP port unreachable.
     #[must_use]
     pub fn hears(&self, frame: &[u8]) -> bool {
         let Some(port) = destination_port(frame) else {
@@ -292,8 +292,8 @@ impl Stack {
         Ok(())
     }
 
-    /// A packet goes to smoltcp unless no host could have sent it: smoltcp asserts that it never
-    /// answers to the unspecified address.
+    /// Passes a packet to smoltcp, unless no host can have sent it: smoltcp asserts that it never answers to the
+    /// unspecified address.
     fn accept(&mut self, bytes: &[u8], now: Instant) {
         self.counters.frames_in += 1;
         self.counters.octets_in += bytes.len() as u64;
@@ -323,7 +323,7 @@ impl Stack {
         self.counters.malformed += u64::from(!good);
     }
 
-    /// Serves network and programs until neither has anything left to do at `now`.
+    /// Serves network and programs until neither has work left at `now`.
     fn run(&mut self, now: Instant) {
         let at = to_smoltcp(now);
         let mut settled = false;
@@ -382,7 +382,7 @@ impl Stack {
         moved
     }
 
-    /// Removes let-go sockets that have closed.
+    /// Removes sockets that were given up and have closed.
     fn bury(&mut self) {
         let sockets = &mut self.sockets;
         self.retired.retain(|&handle| {
@@ -394,7 +394,7 @@ impl Stack {
         });
     }
 
-    /// Hands smoltcp's packets to the Ethernet side; true if some came back.
+    /// Hands smoltcp's packets to the Ethernet side; true if some of them returned to this host.
     fn take_packets(&mut self, now: Instant) -> bool {
         let mut looped = false;
         while let Some(mut frame) = self.queues.sent.pop_front() {
@@ -488,7 +488,7 @@ fn check(config: &StackConfig) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The port of a UDP datagram in an Ethernet frame, if it is one.
+/// The destination port of the UDP datagram in an Ethernet frame, if the frame contains a UDP datagram.
 fn destination_port(frame: &[u8]) -> Option<u16> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
@@ -505,7 +505,7 @@ fn hardware_ident(config: &StackConfig) -> u16 {
     random::derived_seed(config.seed, &config.name, "ip-ident") as u16
 }
 
-/// Whether some other host could have sent this packet to the host with the address `own`.
+/// True if another host can have sent this packet to the host with the address `own`.
 fn possible(packet: &[u8], own: Ipv4Addr) -> bool {
     Ipv4Packet::new_checked(packet)
         .is_ok_and(|packet| is_unicast(packet.src_addr()) && packet.src_addr() != own)

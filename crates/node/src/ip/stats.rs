@@ -1,10 +1,10 @@
 //! Distributions of times, in bounded memory.
 //!
-//! Minimum, maximum, mean and variance are exact (Welford's method). Percentiles come from a
-//! log-linear histogram: within one power of two the buckets are 1/128 of it. Values below 256 ns have buckets of their own.
-//! A bucket keeps the sum of its values; a percentile is found inside its bucket on a line through the mean of the bucket,
-//! so that a distribution with one value has exactly this value as every percentile, a percentile is never more than
-//! 0.8 % away from the true one, and `min ≤ p50 ≤ p99 ≤ p99.9 ≤ max` always.
+//! Minimum, maximum, mean and variance are exact (Welford's method). Percentiles come from a log-linear histogram: each
+//! power of two is divided into 128 buckets. Values below 256 ns have buckets of their own. A bucket keeps the sum of
+//! its values; a percentile is interpolated within its bucket on a line through the mean of the bucket. So every
+//! percentile of a distribution with one value is exactly this value, a percentile never differs by more than 0.8 %
+//! from the true one, and `min ≤ p50 ≤ p99 ≤ p99.9 ≤ max` always.
 
 use aerostat_proto::Duration;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Distribution {
     mean_ns: f64,
     /// Sum of squared distances from the mean (Welford).
     squares: f64,
-    /// Bucket → values in it. At most 64 × 128 keys, whatever is recorded.
+    /// Buckets by number. There are at most 64 × 128 of them, whatever is recorded.
     buckets: BTreeMap<u16, Bucket>,
 }
 
@@ -29,28 +29,28 @@ pub struct Distribution {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Bucket {
     count: u64,
-    /// Sum of their distances from the lower edge, ns.
+    /// Sum of the distances from the lower edge, ns.
     above_edge: u128,
 }
 
-/// What a [`Distribution`] says, in microseconds.
+/// The figures of a [`Distribution`], in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Values recorded; all else is zero if none was.
+    /// Number of recorded values; without values all figures are zero.
     pub count: u64,
     /// Smallest value, µs.
     pub min_us: f64,
     /// Arithmetic mean, µs.
     pub mean_us: f64,
-    /// Median, µs, at most 0.8 % away from the true one.
+    /// Median, µs, within 0.8 % of the true one.
     pub p50_us: f64,
-    /// 99th percentile, µs, at most 0.8 % away from the true one.
+    /// 99th percentile, µs, within 0.8 % of the true one.
     pub p99_us: f64,
-    /// 99.9th percentile, µs, at most 0.8 % away from the true one.
+    /// 99.9th percentile, µs, within 0.8 % of the true one.
     pub p999_us: f64,
     /// Largest value, µs.
     pub max_us: f64,
-    /// Variance of the recorded population (divided by `count`), µs².
+    /// Population variance (divided by `count`), µs².
     pub variance_us2: f64,
     /// Square root of the variance, µs.
     pub std_dev_us: f64,
@@ -82,7 +82,7 @@ impl Distribution {
         self.count
     }
 
-    /// The value that `per_mille` of the values do not exceed, ns; never below the minimum or above the maximum.
+    /// The value that `per_mille` of the values do not exceed, ns; always between minimum and maximum.
     #[must_use]
     pub(super) fn percentile_ns(&self, per_mille: u64) -> u64 {
         let rank = (self.count * per_mille).div_ceil(1000).max(1);
@@ -97,7 +97,7 @@ impl Distribution {
             let high = upper_edge(number).min(self.max_ns);
             let above = bucket.above_edge / u128::from(bucket.count);
             let mean = lower_edge(number) + u64::try_from(above).unwrap_or(u64::MAX);
-            // A line through the mean at the middle rank, as steep as the nearer end allows.
+            // A line through the mean at the middle rank. Its slope is limited by the nearer edge.
             let reach = (mean.saturating_sub(low)).min(high.saturating_sub(mean)) as f64;
             let ranks = bucket.count as f64;
             let place = 2.0 * ((rank - seen) as f64 - 0.5) / ranks - 1.0;
@@ -107,7 +107,8 @@ impl Distribution {
         0
     }
 
-    /// How many values are above `limit`; those in its own bucket, less than 0.8 % away, are not counted.
+    /// The number of values above `limit`. Values in the same bucket as the limit, less than 0.8 % away, are not
+    /// counted.
     #[must_use]
     pub fn above(&self, limit: Duration) -> u64 {
         let limit = bucket(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
@@ -141,7 +142,7 @@ impl Distribution {
 /// The bucket of a value: its power of two, then its next seven bits.
 fn bucket(ns: u64) -> u16 {
     let exponent = (64 - ns.leading_zeros()).saturating_sub(PRECISION_BITS + 1);
-    // At most 56 × 128 + 255: fits 16 bits.
+    // At most 56 × 128 + 255, which fits 16 bits.
     ((u64::from(exponent) << PRECISION_BITS) + (ns >> exponent)) as u16
 }
 

@@ -1,4 +1,4 @@
-//! What users do to calls and what the interface reports about them.
+//! Users' requests about calls, and the interface's reports about them.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ impl Signalling {
         Ok(())
     }
 
-    /// Takes a connection into use that management has set up.
+    /// Takes a permanent connection into use.
     pub(super) fn open_permanent(
         &mut self,
         user: UserId,
@@ -213,12 +213,12 @@ impl Signalling {
             party,
             cause: Reason::NORMAL,
         };
-        // Refused if the party is about to be reported gone anyway.
+        // The interface refuses this if it is about to report the end of the party anyway.
         let _ = self.ask(request, now);
         Ok(())
     }
 
-    /// Notes that an offered call is accepted; what its CONNECT says.
+    /// Records that an offered call is accepted, with the contents of its CONNECT.
     pub(super) fn answer(
         &mut self,
         user: UserId,
@@ -256,9 +256,9 @@ impl Signalling {
         Ok(())
     }
 
-    /// The called side can receive from its CONNECT on: the network carries cells of the caller as soon as it has the CONNECT, and
-    /// those of a connection with a contract go before CONNECT ACKNOWLEDGE at a port that has many of them. It sends only once that
-    /// message has come.
+    /// Opens the VC of an accepted call for receiving. The called side must be able to receive from its CONNECT on: the
+    /// network carries cells of the caller as soon as it has the CONNECT, and at a port with many cells those of a
+    /// connection with a contract overtake CONNECT ACKNOWLEDGE. The called side sends only once that message has come.
     fn hear_early(&mut self, id: CallId) {
         if let Some(call) = self.calls.get(&id)
             && call.phase == Phase::Accepted
@@ -268,7 +268,7 @@ impl Signalling {
         }
     }
 
-    /// Takes the VC of a call into use, unless it is in use.
+    /// Opens the VC of a call, unless it is open.
     fn open(&mut self, id: CallId, vc: Vc) {
         let Some(call) = self.calls.get_mut(&id).filter(|call| !call.open) else {
             return;
@@ -299,7 +299,7 @@ impl Signalling {
         }
         let cause = cause.into();
         if self.ask(Request::Release { call: id, cause }, now).is_err() {
-            // The interface does not know the call: nothing will come back for it.
+            // The interface does not know the call, so no confirmation will come.
             self.calls.remove(&id);
         }
         Ok(())
@@ -345,7 +345,7 @@ impl Signalling {
         self.event(user, AtmEvent::Connected { conn, vc });
     }
 
-    /// Takes the VC of a call out of use.
+    /// Closes the VC of a call.
     fn close(&mut self, id: CallId) {
         if let Some(call) = self.calls.get_mut(&id)
             && call.open
@@ -361,7 +361,7 @@ impl Signalling {
         }
     }
 
-    /// The interface releases the call of its own accord: over for the user, the label is still held.
+    /// The interface releases the call of its own accord. The call is over for the user, but still holds its label.
     fn clearing(&mut self, id: CallId, cause: Cause) {
         self.close(id);
         let Some(call) = self.calls.get_mut(&id) else {
@@ -374,7 +374,7 @@ impl Signalling {
         }
     }
 
-    /// The call does not exist any more.
+    /// The call has ended and its label is free.
     fn gone(&mut self, id: CallId, cause: Cause) {
         self.close(id);
         let Some(call) = self.calls.remove(&id) else {
@@ -386,7 +386,7 @@ impl Signalling {
         }
     }
 
-    /// The party does not exist any more.
+    /// The party has ended.
     fn party_gone(&mut self, id: CallId, party: PartyId, cause: Cause) {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
@@ -397,7 +397,7 @@ impl Signalling {
         }
     }
 
-    /// An offered call: finds its listener, or refuses.
+    /// A call is offered: finds its listener, or refuses the call.
     fn offered(&mut self, id: CallId, mut info: SetupInfo, vc: Option<Vc>, now: Instant) {
         let limit = self.config.limits.calls_per_user;
         let longest = info.qos.tx.max_sdu.max(info.qos.rx.max_sdu);
@@ -419,13 +419,13 @@ impl Signalling {
                 let text = format!("call to {} refused: {cause}", info.called);
                 self.outputs
                     .push_back(Output::Trace(Trace::detail("signalling.refused", text)));
-                // Refused only for a call that is gone by now.
+                // The interface refuses this only if the call has ended.
                 let cause = cause.into();
                 let _ = self.ask(Request::Release { call: id, cause }, now);
                 return;
             }
         };
-        // The one that was chosen, if there was a choice.
+        // The B-LLI that was chosen, if there was a choice.
         info.blli = sap.blli.or(info.blli);
         let conn = self.new_conn_id(user);
         self.counters.incoming += 1;
@@ -480,7 +480,7 @@ impl Signalling {
             Indication::AddParty { call, party, .. } => {
                 let cause = NOT_AVAILABLE.into();
                 let request = Request::RejectParty { call, party, cause };
-                // Refused only for a party that is gone by now.
+                // The interface refuses this only if the party has ended.
                 let _ = self.ask(request, now);
             }
             Indication::PartyAdded {
@@ -499,7 +499,7 @@ impl Signalling {
                 self.party_gone(call, party, cause.cause);
             }
             Indication::Restarted { what } => {
-                // Its calls are gone by now: `Released` came before.
+                // The calls of these channels have ended: `Released` came before.
                 let _ = self.ask(Request::RestartCleared { what }, now);
             }
             Indication::Proceeding { .. }
@@ -542,7 +542,7 @@ fn offered_bllis(info: &SetupInfo) -> Vec<Blli> {
     out
 }
 
-/// Takes the peak rates that the network could give, if the call left it a choice. Never more than was asked for.
+/// Sets the peak rates to those that the network granted, if the call left it a choice. They never exceed the request.
 fn settle(info: &mut SetupInfo, answer: &ConnectInfo) {
     let choice = !info.multipoint && convert::minimum(&info.qos).is_some();
     let Some(traffic) = answer.traffic().filter(|_| choice) else {
@@ -556,7 +556,7 @@ fn settle(info: &mut SetupInfo, answer: &ConnectInfo) {
     }
 }
 
-/// Lowers an SDU size to what the called side takes; 0 says nothing.
+/// Lowers an SDU size to the called side's limit; 0 means that the called side gives no limit.
 fn lower(size: &mut u16, to: u16) {
     if to != 0 && (*size == 0 || to < *size) {
         *size = to;

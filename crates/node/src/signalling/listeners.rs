@@ -1,4 +1,4 @@
-//! Who listens where.
+//! The table of listeners.
 
 use super::UserId;
 use aerostat_proto::Refused;
@@ -11,7 +11,7 @@ struct Listener {
     max_sdu: u16,
 }
 
-/// Address and description, exactly one user each.
+/// Listeners by address and SAP; each has exactly one user.
 #[derive(Debug, Default)]
 pub(super) struct Listeners(BTreeMap<(AtmAddress, Sap), Listener>);
 
@@ -45,18 +45,19 @@ impl Listeners {
         self.0.retain(|_, listener| listener.user != user);
     }
 
-    /// True if this user listens exactly there.
+    /// True if this user listens at this address with this SAP.
     pub(super) fn is_of(&self, user: UserId, at: (AtmAddress, Sap)) -> bool {
         self.0.get(&at).is_some_and(|l| l.user == user)
     }
 
-    /// Address, description, user, largest SDU in octets.
+    /// All listeners: address, SAP, user, largest SDU in octets.
     pub(super) fn iter(&self) -> impl Iterator<Item = (AtmAddress, Sap, UserId, u16)> + '_ {
         let all = self.0.iter();
         all.map(|((address, sap), l)| (*address, *sap, l.user, l.max_sdu))
     }
 
-    /// Who takes a call, and by which description: of those that fit the one that says most.
+    /// The listener for a call, and the SAP that matched. Of several matching listeners the most specific one gets the
+    /// call.
     pub(super) fn find(
         &self,
         called: AtmAddress,

@@ -1,4 +1,5 @@
-//! Which of a caller's offers can be carried: what each leg of a call reserves, and what the answer says of it.
+//! Admission of calls with alternatives: which of a caller's offers can be carried, what each leg reserves, and what
+//! the answer says of it.
 
 use aerostat_proto::uni::{ConnectInfo, Fallback, SetupInfo, Version};
 use aerostat_proto::{Cause, Trace};
@@ -11,15 +12,15 @@ use super::{LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 const BAD_ELEMENT: Cause = Cause(100);
 
 impl<R: RouteSelect> Switch<R> {
-    /// The offer as it can go from one port to another: the first of those that the caller would take for which both
-    /// ports have the rates. It still has the caller's other choices, if the next network may come to them.
+    /// The offer as it can go from one port to another: the first of the caller's offers for which both ports have the
+    /// rates. It still contains the caller's other choices, in case the next network needs them.
     pub(super) fn fit(
         &mut self,
         info: &SetupInfo,
         from: PortNo,
         to: PortNo,
     ) -> Result<SetupInfo, Cause> {
-        // Without a way to tell the caller there is nothing to choose.
+        // If the caller cannot be told which offer was taken, only the first offer counts.
         let offered = match info.fallback() {
             Some(_) if self.speaks_40(from) => info.clone(),
             _ => info.settled(),
@@ -64,8 +65,8 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Peak rates (forward, backward) that both ports have left. A call back to its own port takes every rate twice
-    /// there: it gets the least.
+    /// Peak rates (forward, backward) that both ports have left. A call that returns to its own port uses every rate
+    /// twice there, so it gets the smaller one.
     fn room(&self, from: PortNo, to: PortNo) -> (u32, u32) {
         let free = |port| self.port(port).map(|port| port.free()).unwrap_or_default();
         let (root, branch) = (free(from), free(to));
@@ -80,8 +81,8 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Reserves for a leg what `qos`, seen from the switch at its port, needs, in place of what it has. If that
-    /// cannot be it keeps what it has.
+    /// Replaces the reservation of a leg by what `qos` needs, as seen from the switch at the leg's port. If that is not
+    /// possible, the leg keeps its reservation.
     pub(super) fn reserve_leg(&mut self, key: LegKey, qos: Qos) -> Result<(), Cause> {
         let wanted = Reservation::of(qos);
         let Some(leg) = self.legs.get_mut(&key) else {
@@ -100,7 +101,7 @@ impl<R: RouteSelect> Switch<R> {
         done
     }
 
-    /// The called side answered: both legs of a call with a choice reserve what was taken, the caller is told.
+    /// The called side answered a call with a choice: both legs reserve what was chosen, and the caller is told.
     pub(super) fn settle(
         &mut self,
         id: SwitchCallId,

@@ -1,4 +1,4 @@
-//! Calls that leave a choice of traffic descriptors, over links that are full or nearly so.
+//! Calls that offer a choice of traffic descriptors, over links that are full or nearly full.
 
 use aerostat_proto::ConnId;
 use aerostat_proto::uni::{CallId, ConnectInfo, Indication, Request, SetupInfo, Version};
@@ -47,7 +47,8 @@ fn contracts(net: &Bare, k: usize) -> Vec<Option<u32>> {
 fn reserved(net: &Bare, k: usize, port: usize) -> (u64, u64) {
     net.switches[k].port_infos().nth(port).unwrap().reserved
 }
-/// Two switches; hosts 0 and 1 at the first, 2 at the second. The trunk has `left` cells/s left: host 1 holds the rest.
+/// Two switches; hosts 0 and 1 at the first, 2 at the second. The trunk has `left` cells/s left; host 1 has reserved
+/// the rest.
 fn nearly_full(left: u32, callee: Version) -> Bare {
     let mut net = Bare::new(2, V4, &[(0, V4), (0, V4), (1, callee)]);
     let admit = net.switches[0].port_infos().nth(1).unwrap().admit;
@@ -120,13 +121,13 @@ fn the_alternative_is_taken_over_a_full_link() {
             assert!(contracts(&net, k).contains(&Some(300)));
             assert!(contracts(&net, k).contains(&Some(200)));
         }
-        // Port 2 of switch 0 is the caller's: it sends 300 and gets 200.
+        // Port 2 of switch 0 is the caller's port: the caller sends 300 and gets 200.
         assert_eq!(reserved(&net, 0, 2), (200, 300));
         finish(&mut net, &[(0, A), (1, B)]);
     }
 }
 
-/// The second switch comes to the alternative: the first one lowers what it had reserved.
+/// The second switch chooses the alternative, and the first one reduces its reservation.
 #[test]
 fn a_choice_further_on_reaches_the_first_switch() {
     let mut net = Bare::configured(2, V4, &[(0, V4), (1, V4)], |switch, config| {
@@ -187,7 +188,7 @@ fn the_peak_rate_is_scaled_down_to_the_minimum_at_most() {
     }
 }
 
-/// A called user answers with a descriptor: one that it was offered, or not.
+/// A called user answers with a descriptor that it was offered, or with another one.
 #[test]
 fn the_called_user_chooses() {
     for (answer, good) in [
@@ -224,7 +225,7 @@ fn the_called_user_chooses() {
     }
 }
 
-/// A caller that cannot be told, or offers what cannot stand alone, has the first offer only.
+/// For a caller that cannot be told, or that offers an invalid alternative, only the first offer counts.
 #[test]
 fn choices_that_do_not_count() {
     for (caller, other) in [
@@ -319,8 +320,9 @@ fn hosts_get_what_the_network_has_left() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the links have left and the caller would take: it gets its first offer if that fits, otherwise a
-    /// fallback if that does, otherwise cause 37; all parts hold what it was told, and nobody promises too much.
+    /// Whatever is left on the links and acceptable to the caller: the caller gets its first offer if there is room for
+    /// it, otherwise a fallback if there is room for that, otherwise cause 37. All parts reserve what the caller was
+    /// told, and no port promises more than it has.
     #[test]
     fn all_parts_agree(
         left in prop::collection::vec(0..1500_u32, 3),

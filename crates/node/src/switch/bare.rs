@@ -1,5 +1,5 @@
-//! Switches in a row whose hosts are bare call control over a signalling link: tests make each request themselves,
-//! see each message, and can send any message that they like.
+//! Switches in a row whose hosts are only call control over a signalling link. Tests make each request themselves, see
+//! each message, and can send any message.
 
 use std::collections::BTreeMap;
 
@@ -28,18 +28,18 @@ enum End {
 pub(super) struct Host {
     pub(super) uni: Uni,
     pub(super) saal: Saal,
-    /// What call control told since the test last looked, without `Up` and what restarts say.
+    /// Indications of call control since the test last looked, without `Up` and those of restarts.
     pub(super) heard: Vec<Indication>,
     /// Messages from the switch since the test last looked.
     pub(super) got: Vec<Message>,
-    /// Its call control hears nothing: it answers nothing.
+    /// True if its call control receives nothing, and so answers nothing.
     pub(super) deaf: bool,
     receiver: RunReassembler,
     switch: usize,
 }
 
 impl Host {
-    /// The call that was offered last, and what it said.
+    /// The call that was offered last, with its SETUP.
     pub(super) fn offer(&self) -> Option<(CallId, &SetupInfo)> {
         self.heard.iter().rev().find_map(|heard| match heard {
             Indication::Setup { call, info, .. } => Some((*call, info)),
@@ -50,11 +50,11 @@ impl Host {
     pub(super) fn last(&self, kind: MessageType) -> Option<&Message> {
         self.got.iter().rev().find(|message| message.kind == kind)
     }
-    /// Messages to the switch that wait or are not acknowledged.
+    /// Messages to the switch that are waiting or unacknowledged.
     pub(super) fn unsent(&self) -> usize {
         self.saal.outstanding()
     }
-    /// How many messages of a kind came from the switch.
+    /// The number of messages of a kind that came from the switch.
     pub(super) fn count(&self, kind: MessageType) -> usize {
         self.got.iter().filter(|m| m.kind == kind).count()
     }
@@ -82,7 +82,7 @@ impl Bare {
     pub(super) fn new(switches: usize, trunk: Version, hosts: &[(usize, Version)]) -> Self {
         Self::configured(switches, trunk, hosts, |_, _| {})
     }
-    /// The same with something else about the ports: `change(switch, port config)`.
+    /// Like [`Self::new`], with changed ports: `change(switch, port config)`.
     pub(super) fn configured(
         switches: usize,
         trunk: Version,
@@ -178,7 +178,7 @@ impl Bare {
         };
         self.ask(i, request).unwrap();
     }
-    /// Host `i` accepts what was offered to it last, as it was offered.
+    /// Host `i` accepts the call that was offered to it last, unchanged.
     pub(super) fn accept(&mut self, i: usize) -> CallId {
         let (call, _) = self.hosts[i].offer().expect("an offer");
         let info = uni::ConnectInfo::default();
@@ -197,14 +197,14 @@ impl Bare {
         let cause = uni::Reason::NORMAL;
         self.ask(i, Request::Release { call, cause }).unwrap();
     }
-    /// Host `i` sends a message that its call control knows nothing of.
+    /// Host `i` sends a message that bypasses its call control.
     pub(super) fn say(&mut self, i: usize, message: &Message) {
         let (now, data) = (self.now, saal::Request::Data(message.encode()));
         let saal = &mut self.hosts[i].saal;
         saal.handle_input(saal::Input::Upper(data), now).unwrap();
         self.drain_host(i);
     }
-    /// Forgets what was heard so far.
+    /// Forgets everything received so far.
     pub(super) fn forget(&mut self) {
         for host in &mut self.hosts {
             host.heard.clear();
@@ -231,7 +231,7 @@ impl Bare {
             for output in settle(&mut host.uni, now) {
                 idle = false;
                 match output {
-                    // Refused while the link is down: lost.
+                    // The link refuses this while it is down: the message is lost.
                     uni::Output::SaalData(octets) => {
                         let data = saal::Request::Data(octets);
                         let _ = host.saal.handle_input(saal::Input::Upper(data), now);
@@ -340,7 +340,7 @@ impl Bare {
         }
         self.now = until;
     }
-    /// No call, no label, no reservation, no connection anywhere.
+    /// Asserts that there is no call, label, reservation or connection anywhere.
     pub(super) fn assert_clean(&self) {
         for (i, host) in self.hosts.iter().enumerate() {
             assert_eq!(host.uni.calls().count(), 0, "host {i}");

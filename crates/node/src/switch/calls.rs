@@ -1,4 +1,4 @@
-//! Call control: what the interfaces report, and point-to-point calls.
+//! Call control: indications of the interfaces, and point-to-point calls.
 
 use aerostat_proto::uni::{ConnectInfo, Indication, Reason, Request, Restart, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Trace};
@@ -8,7 +8,7 @@ use aerostat_wire::q2931::Element;
 use super::held::{Next, What};
 use super::{Branch, Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 
-/// Which part of a call a leg is.
+/// The role of a leg in its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Root,
@@ -68,7 +68,7 @@ impl<R: RouteSelect> Switch<R> {
             | Indication::PartyDropped { call, party, cause } => {
                 self.party_gone(LegKey { port, call }, party, cause, now);
             }
-            // A half-call that this side accepted was answered: the fabric has it already.
+            // A half-call that this side accepted is confirmed; its connection is in the fabric already.
             Indication::Active { .. } | Indication::RestartDone { .. } => {}
             Indication::Restarted { what } => self.restarted(port, what, now),
             Indication::Notify {
@@ -79,13 +79,13 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// The other end of a port wants channels idle: they are, once no half-call holds one of them.
+    /// The other end of a port wants channels idle. The answer is sent once no half-call holds any of them.
     fn restarted(&mut self, port: PortNo, what: Restart, now: Instant) {
         let held = |(key, leg): (&LegKey, &Leg)| key.port == port && what.covers(leg.vc);
         if self.legs.iter().any(held) {
             return;
         }
-        // Refused if the link has been lost: it asks again.
+        // The interface refuses this if the link is lost; the peer then asks again.
         let _ = self.ask(port, Request::RestartCleared { what }, now);
     }
 
@@ -107,7 +107,7 @@ impl<R: RouteSelect> Switch<R> {
         Some((id, role))
     }
 
-    /// A call came in.
+    /// A call arrived.
     fn offered(
         &mut self,
         key: LegKey,
@@ -127,7 +127,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// A call goes on, waits, or is refused. It is `new` unless it has waited before.
+    /// Routes a call, or makes it wait, or refuses it. `new` is false if the call has waited before.
     pub(super) fn find_way(
         &mut self,
         root: LegKey,
@@ -145,7 +145,7 @@ impl<R: RouteSelect> Switch<R> {
             Err(cause) => self.refuse(root, &info, cause, now),
             Ok(()) if new => {
                 let (call, vc) = (root.call, self.legs.get(&root).and_then(|leg| leg.vc));
-                // Refused if the caller has given up in this very moment.
+                // The interface refuses this if the caller has just given up.
                 let _ = self.ask(root.port, Request::Proceeding { call, vc }, now);
             }
             Ok(()) => {}
@@ -172,7 +172,7 @@ impl<R: RouteSelect> Switch<R> {
         self.hand_on(root, to, &info.elements, now)?;
         let negotiable = info.fallback().is_some() && self.speaks_40(root.port);
         let info = self.fit(&info, root.port, to)?;
-        // What the caller sends arrives here.
+        // Traffic of the caller arrives at this port.
         self.reserve_leg(root, info.qos.reversed())?;
         let branch = self.set_up(id, to, &info, now)?;
         let mut call = Call {
@@ -225,12 +225,12 @@ impl<R: RouteSelect> Switch<R> {
                 vc: None,
                 elements,
             };
-            // Refused if the caller has been answered or is gone.
+            // The interface refuses this if the caller has been answered or has released the call.
             let _ = self.ask(root.port, request, now);
         }
     }
 
-    /// A called side accepted.
+    /// A called side accepted the call.
     fn connected(&mut self, key: LegKey, info: ConnectInfo, vc: Vc, now: Instant) {
         let Some((id, Role::Branch)) = self.role(key) else {
             return;
@@ -273,7 +273,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// A leg is being released or is gone.
+    /// A leg is being released or has ended.
     fn cleared(&mut self, key: LegKey, cause: Reason, now: Instant) {
         match self.role(key) {
             Some((id, Role::Root)) => self.end_call(id, cause, Some(key), now),

@@ -1,5 +1,6 @@
-//! One port floods the switch with SETUPs at line rate: what can be served, what cannot, what is repeated, and what nobody
-//! ever answers. Tables keep within their bounds, every refusal has its cause, and the others can call all the while.
+//! One port floods the switch with SETUPs at line rate: SETUPs that can be served, invalid ones, repeated ones, and
+//! ones that are never answered. Tables stay within their bounds, every refusal has its cause, and other hosts can call
+//! all the time.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use super::bare::Bare;
 use crate::inspect::Value;
 
 const V: Version = Version::Uni31;
-/// Attacker, caller, called, and one who never answers.
+/// Attacker, caller, called host, and a host that never answers.
 const MALLORY: usize = 0;
 const ALICE: usize = 1;
 const BOB: usize = 2;
@@ -19,7 +20,7 @@ const SILENT: usize = 3;
 /// The port of host 0; the two trunks come first.
 const PORT: usize = 2;
 
-/// The elements of a SETUP of the attacker's to the silent host.
+/// The elements of a SETUP from the attacker to the silent host.
 fn good(net: &mut Bare) -> Vec<Element> {
     let info = net.info(MALLORY, SILENT, Qos::ubr(1536));
     net.set_up(MALLORY, 1, info);
@@ -95,7 +96,7 @@ fn refusals(net: &Bare, host: usize) -> BTreeMap<u8, usize> {
     causes
 }
 
-/// A call from Alice, answered by Bob: milliseconds until both have it.
+/// A call from Alice, answered by Bob; returns the milliseconds until both are connected.
 fn time_of_a_call(net: &mut Bare, call: u32, mut meanwhile: impl FnMut(&mut Bare)) -> u32 {
     net.hosts[BOB].heard.clear();
     net.set_up(ALICE, call, net.info(ALICE, BOB, Qos::cbr(100, 1536)));
@@ -174,7 +175,7 @@ fn counter(net: &Bare, name: &str) -> u64 {
     }
 }
 
-/// Everything that is refused at once.
+/// SETUPs that are refused at once.
 #[test]
 fn bad_setups_at_line_rate() {
     let (mut net, elements) = network();
@@ -213,7 +214,7 @@ fn bad_setups_at_line_rate() {
             "cause {cause}: {got} of {share}"
         );
     }
-    // Four of the seven kinds never come to the owner of the interface; the others are calls that ended.
+    // Four of the seven kinds never reach the owner of the interface; the others count as calls that ended.
     let by_call_control = counter(&net, "offers_refused");
     let causes_at_port = net.switches[0].port_infos().nth(PORT).unwrap().causes;
     let by_switch: u64 = [3, 21, 37]
@@ -223,7 +224,7 @@ fn bad_setups_at_line_rate() {
     assert_eq!(by_call_control + by_switch, sent);
     assert_eq!(counter(&net, "missing_elements"), causes[&96] as u64);
     assert_eq!(counter(&net, "bad_elements"), causes[&100] as u64);
-    // The calls of the others live on.
+    // The calls of the others continue.
     assert_eq!(net.switches[0].calls().count(), 5);
     assert_eq!(net.switches[0].port_infos().nth(PORT).unwrap().calls, 0);
     for call in 1..6 {
@@ -233,7 +234,7 @@ fn bad_setups_at_line_rate() {
     net.assert_clean();
 }
 
-/// Good SETUPs to one who never answers, each three times: a part waits, the rest has no room.
+/// Valid SETUPs to a host that never answers, each sent three times: some calls wait, for the others there is no room.
 #[test]
 fn setups_that_nobody_answers() {
     let (mut net, elements) = network();
@@ -258,11 +259,12 @@ fn setups_that_nobody_answers() {
     assert_eq!((port.calls, port.pending), (1024, 1024));
     assert_eq!(net.hosts[SILENT].count(MessageType::SETUP), 1024);
     assert_eq!(net.hosts[MALLORY].count(MessageType::CALL_PROCEEDING), 1024);
-    // A repetition of a SETUP whose call waits is ignored; of a refused one it is a SETUP like the first.
+    // A repeated SETUP is ignored if its call waits; if the call was refused, the repetition is handled like a new
+    // SETUP.
     assert_eq!(counter(&net, "ignored"), 2 * 1024);
     let refused = sent - 3 * 1024;
     assert_eq!(refusals(&net, MALLORY), [(47, refused as usize)].into());
-    // Alice can call even the one who is being called by everybody.
+    // Alice can call even the host that the attacker floods with calls.
     net.hosts[SILENT].deaf = false;
     net.hosts[SILENT].heard.clear();
     net.set_up(ALICE, 20, net.info(ALICE, SILENT, Qos::ubr(1536)));
@@ -271,7 +273,7 @@ fn setups_that_nobody_answers() {
     net.accept(SILENT);
     net.run_ms(20);
     net.hosts[SILENT].deaf = true;
-    // Two T303 later the calls are given up: cause 18. The attacker does not answer the RELEASE: two T308.
+    // Two T303 later the calls fail with cause 18. The attacker does not answer the RELEASE: two T308.
     net.run_ms(9000);
     let port = net.switches[0].port_infos().nth(PORT).unwrap();
     assert_eq!((port.calls, port.pending), (1024, 0));

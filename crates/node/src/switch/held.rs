@@ -1,11 +1,12 @@
-//! Which way a call takes, and calls that wait until there is one.
+//! Selection of a call's route, and calls that wait until there is one.
 //!
-//! A call takes a way that no other is shorter than. Of several such ways (parallel links, or other switches just as near) the
-//! one is taken that has room for the call, then the one with the most bandwidth to give, then the one with the fewest calls:
-//! so parallel links share what comes.
+//! A call takes one of the shortest ways. Of several shortest ways (parallel links, or other switches at the same
+//! distance) it takes one that has room for the call, of these the one with the most free bandwidth, and of these the
+//! one with the fewest calls. So parallel links share the load.
 //!
-//! **Bounds.** A call that waits counts as unanswered at its port ([`super::PortConfig::max_pending`]); there is room for
-//! [`MAX_HELD`] calls and parties together, or as many as [`Switch::hold_at_most`] says; more are refused with cause 47.
+//! **Bounds.** A call that waits counts as unanswered at its port ([`super::PortConfig::max_pending`]). There is room
+//! for [`MAX_HELD`] waiting calls and parties together, or for the number set by [`Switch::hold_at_most`]; further ones
+//! are refused with cause 47.
 
 use core::cmp::Reverse;
 
@@ -17,10 +18,10 @@ use super::port::{Port, Reservation};
 use super::{LegKey, Output, PortKind, PortNo, RouteSelect, Switch, Way};
 use crate::interface::Phase;
 
-/// Calls and parties of a switch that wait for signalling, unless [`Switch::hold_at_most`] says otherwise.
+/// Limit of calls and parties of a switch that wait for signalling, unless [`Switch::hold_at_most`] sets another one.
 pub const MAX_HELD: usize = 8192;
 
-/// What waits.
+/// The kind of a waiting entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A call, with the party of its SETUP if it is point-to-multipoint.
@@ -37,17 +38,17 @@ pub(super) struct Held {
     info: SetupInfo,
 }
 
-/// How a call goes on.
+/// The next step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Out at this port.
+    /// The call goes out at this port.
     Port(PortNo),
-    /// Not before signalling at a port is up.
+    /// The call waits until signalling at a port is up.
     Wait,
 }
 
 impl<R: RouteSelect> Switch<R> {
-    /// The ways to an address that no other is shorter than; empty if none leads there at present.
+    /// The shortest ways to an address; empty if no way is usable at present.
     pub(super) fn shortest(&self, called: &AtmAddress) -> Result<&[Way], Cause> {
         let ways = self.routes.select(called)?;
         let Some(least) = ways.first().and_then(|way| way.hops) else {
@@ -57,12 +58,12 @@ impl<R: RouteSelect> Switch<R> {
         Ok(&ways[..end])
     }
 
-    /// How an offer that came in at `from` goes on.
+    /// The next step of an offer that came in at `from`.
     pub(super) fn route(&self, info: &SetupInfo, from: PortNo) -> Result<Next, Cause> {
         let all = self.routes.select(&info.called)?;
         let shortest = self.shortest(&info.called)?;
         let known = |way: &Way| self.port(way.port).map(|port| (way.port, port));
-        // A call that would go back where it came from has no route there either.
+        // A call that would return to where it came from has no route there, either.
         let onwards = |(number, port): &(PortNo, &Port)| {
             *number != from || port.config.kind == PortKind::Host
         };
@@ -93,12 +94,12 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Bounds the calls and parties that wait for signalling.
+    /// Sets the limit of calls and parties that wait for signalling.
     pub const fn hold_at_most(&mut self, most: usize) {
         self.max_held = most;
     }
 
-    /// Puts a call or a party aside until signalling comes up.
+    /// Stores a call or a party until signalling comes up.
     pub(super) fn put_aside(
         &mut self,
         root: LegKey,
@@ -115,7 +116,7 @@ impl<R: RouteSelect> Switch<R> {
         Ok(())
     }
 
-    /// Tries everything that waits again, oldest first.
+    /// Tries all waiting calls and parties again, oldest first.
     pub(super) fn try_held(&mut self, now: Instant) {
         for held in core::mem::take(&mut self.held) {
             let Held { root, what, info } = held;
@@ -129,7 +130,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Nobody waits any more for this half-call's call and its parties, or for one `party` only.
+    /// Removes the waiting entries of this half-call and its parties, or that of one `party`.
     pub(super) fn forget_held(&mut self, root: LegKey, party: Option<PartyId>) {
         let gone = |held: &Held| match (held.what, party) {
             (What::Party(id), Some(party)) => held.root == root && id == party,
@@ -144,7 +145,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Refuses what waits: the switch is about to stop. Parties go with their calls.
+    /// Refuses all waiting calls, because the switch is about to stop. Parties end with their calls.
     pub(super) fn refuse_held(&mut self, now: Instant) {
         for held in core::mem::take(&mut self.held) {
             if let What::Call(_) = held.what {
@@ -154,7 +155,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// The line of a port is alive: its signalling may come up.
+    /// The line of a port is up, so its signalling may come up.
     pub(super) fn await_signalling(&mut self, port: PortNo, now: Instant) {
         self.changed.insert(port);
         if let Some(port) = self.port_mut(port)
@@ -172,7 +173,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Whether calls can go out at a port matters to others if a switch is behind it.
+    /// Reports whether calls can go out at a port. This matters only if there is a switch behind the port.
     pub(super) fn tell_usable(&mut self, number: PortNo, usable: bool) {
         let port = self.port(number);
         if port.is_some_and(|port| port.config.kind == PortKind::Trunk) {
@@ -180,7 +181,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Gives ports up whose signalling did not come in time.
+    /// Gives up ports whose signalling did not come up in time.
     pub(super) fn waited(&mut self, due: &[PortNo], now: Instant) {
         let late = |number: &&PortNo| {
             let port = self.port(**number);
@@ -196,7 +197,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// What `inspect` says of a way that is number `order`.
+    /// The state that `inspect` shows for a way of rank `order`.
     pub(super) fn way_state(&self, way: &Way, order: u64) -> &'static str {
         let Some(port) = self.port(way.port) else {
             return "no such port";

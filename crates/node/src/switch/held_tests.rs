@@ -1,4 +1,4 @@
-//! Calls that meet a port whose signalling is not up yet.
+//! Calls that reach a port whose signalling is not up yet.
 
 use aerostat_proto::{AtmRequest, Cause, ConnId, Duration, Machine, PartyId};
 use aerostat_wire::Qos;
@@ -32,7 +32,7 @@ fn a_call_waits_for_a_trunk_that_comes_up_and_goes_on_at_once() {
         1
     );
     assert_eq!(net.hosts[0].released(ConnId(1)), None);
-    // SSCOP asks again after a second; the call needs a few round trips of 100 us then.
+    // SSCOP tries again after a second; then the call needs a few round trips of 100 us.
     net.run_to(net.now + Duration::from_millis(500));
     assert!(net.hosts[0].connected(ConnId(1)));
     net.release(0, ConnId(1));
@@ -128,7 +128,7 @@ fn a_switch_that_stops_refuses_what_waits() {
 fn calls_that_wait_count_as_unanswered_and_have_a_bound() {
     let mut net = slow_trunk(60_000);
     for conn in 1..=1100 {
-        // Beyond the bound of the host itself nothing is sent.
+        // Beyond the host's own limit no SETUP is sent.
         let request = AtmRequest::Connect {
             conn: ConnId(conn),
             calling: net.address(0),

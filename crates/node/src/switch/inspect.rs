@@ -15,9 +15,9 @@ pub struct LegInfo {
     pub port: PortNo,
     /// Its label there, once known.
     pub vc: Option<Vc>,
-    /// True once the far side of this leg has accepted; always true at the root.
+    /// True once the far side of this leg has accepted; always true for the root.
     pub connected: bool,
-    /// Parties behind it, by the root's ids; none if the call is not point-to-multipoint.
+    /// Parties behind this leg, by the root's ids; empty if the call is not point-to-multipoint.
     pub parties: Vec<PartyId>,
 }
 
@@ -26,23 +26,23 @@ pub struct LegInfo {
 pub struct CallInfo {
     /// Its number.
     pub id: SwitchCallId,
-    /// Where it came from.
+    /// The leg where it came in.
     pub root: LegInfo,
-    /// Where it went.
+    /// The legs where it went out.
     pub branches: Vec<LegInfo>,
     /// The caller.
     pub calling: Option<AtmAddress>,
     /// The called party; of the first leaf.
     pub called: AtmAddress,
-    /// What it carries.
+    /// Low layer information.
     pub blli: Option<Blli>,
-    /// What it is for.
+    /// High layer information.
     pub bhli: Option<Bhli>,
     /// Traffic seen from the caller.
     pub qos: Qos,
-    /// Point-to-multipoint.
+    /// True for a point-to-multipoint call.
     pub multipoint: bool,
-    /// The caller has been answered.
+    /// True if the caller has been answered.
     pub accepted: bool,
 }
 
@@ -53,15 +53,15 @@ pub struct PortInfo {
     pub port: PortNo,
     /// Its name.
     pub name: String,
-    /// What is at the other end.
+    /// The kind of system at the other end.
     pub kind: PortKind,
-    /// The version of the UNI that it speaks.
+    /// The version of the UNI.
     pub version: uni::Version,
-    /// Its signalling.
+    /// State of its signalling.
     pub phase: Phase,
-    /// Half-calls, those being released included.
+    /// Half-calls, including those being released.
     pub calls: usize,
-    /// Calls that came in here and are not answered yet.
+    /// Calls that came in here and have not been answered yet.
     pub pending: usize,
     /// Labels in use.
     pub labels: usize,
@@ -71,9 +71,9 @@ pub struct PortInfo {
     pub admit: u32,
     /// Registered addresses.
     pub addresses: Vec<AtmAddress>,
-    /// How often calls here ended, by cause, however they ended.
+    /// Number of calls that ended here, by cause.
     pub causes: BTreeMap<Cause, u64>,
-    /// What its call control counted.
+    /// Counters of its call control.
     pub signalling: uni::Counters,
 }
 

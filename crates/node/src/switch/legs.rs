@@ -1,4 +1,4 @@
-//! Legs: what a half-call holds at its port, and how calls and legs are joined and parted.
+//! Legs: the resources of a half-call at its port, and how legs are joined to calls and removed from them.
 
 use aerostat_proto::uni::{Reason, Request, SetupInfo};
 use aerostat_proto::{Cause, Instant, PartyId, Refused, Trace};
@@ -9,11 +9,11 @@ use super::{Call, Leg, LegKey, PortNo, RouteSelect, Switch, SwitchCallId};
 use crate::atm::fabric::{FabricOp, PortVc};
 use crate::interface::{self, Phase};
 
-/// Where causes of the switch itself arise: the private network that serves the local user.
+/// Location of causes that the switch itself generates: private network serving the local user.
 pub(super) const LOCATION: u8 = 1;
 
 impl<R: RouteSelect> Switch<R> {
-    /// A request to the interface of a leg.
+    /// Passes a request to the interface of a leg.
     pub(super) fn ask(
         &mut self,
         port: PortNo,
@@ -23,15 +23,15 @@ impl<R: RouteSelect> Switch<R> {
         self.feed(port, interface::Input::Request(request), now)
     }
 
-    /// Says which limit of a port is met.
+    /// Reports which limit of a port is reached.
     fn tell_full(&mut self, port: PortNo) {
         if let Some(text) = self.port_mut(port).and_then(Port::limit_met) {
             self.trace(Trace::milestone("switch.port.full", text).with("port", port));
         }
     }
 
-    /// Makes the leg of a call that came in: takes or allocates its label. Its rates are reserved once the route is known.
-    /// The leg exists from here on, even if this fails: the interface will report its end.
+    /// Makes the leg of a call that came in: takes or allocates its label. Its rates are reserved once the route is
+    /// known. The leg exists from here on, even if this fails, because the interface will report its end.
     pub(super) fn admit_root(&mut self, key: LegKey, offered: Option<Vc>) -> Result<(), Cause> {
         let mut leg = Leg {
             call: None,
@@ -46,7 +46,7 @@ impl<R: RouteSelect> Switch<R> {
             Some(port) => match (offered, port.is_network()) {
                 (Some(vc), _) => port.take(vc).map(|()| vc),
                 (None, true) => port.allocate(),
-                // The network side has to name the label.
+                // Only the network side may choose the label.
                 (None, false) => Err(Cause::VC_UNAVAILABLE),
             }
             .map(|vc| leg.vc = Some(vc)),
@@ -66,7 +66,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Sends a call out at a port: the new leg, or the cause why not.
+    /// Sends a call out at a port. Returns the new leg, or the cause of the failure.
     pub(super) fn set_up(
         &mut self,
         id: SwitchCallId,
@@ -116,7 +116,7 @@ impl<R: RouteSelect> Switch<R> {
         Ok(key)
     }
 
-    /// The network side of a branch has named the label.
+    /// The network side of a branch has chosen the label.
     pub(super) fn learn_label(&mut self, key: LegKey, vc: Option<Vc>) -> Result<(), Cause> {
         let (Some(vc), Some(leg)) = (vc, self.legs.get_mut(&key)) else {
             return Ok(());
@@ -133,7 +133,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// The half-call is gone: what it held is free.
+    /// The half-call has ended: frees its resources.
     pub(super) fn free_leg(&mut self, key: LegKey) {
         let Some(leg) = self.legs.remove(&key) else {
             return;
@@ -147,14 +147,14 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Parts a leg from its call and releases it. What it holds stays held until it is gone.
+    /// Removes a leg from its call and releases it. Its resources are freed when the half-call has ended.
     pub(super) fn release_leg(&mut self, key: LegKey, cause: Reason, now: Instant) {
         let Some(leg) = self.legs.get_mut(&key) else {
             return;
         };
         leg.call = None;
         let (call, cause) = (key.call, cause.located(LOCATION));
-        // Refused if the interface is about to report it gone anyway.
+        // The interface refuses this if it is about to report the end of the half-call anyway.
         let _ = self.ask(key.port, Request::Release { call, cause }, now);
     }
 
@@ -163,7 +163,7 @@ impl<R: RouteSelect> Switch<R> {
         Some(PortVc::new(key.port.0, vc))
     }
 
-    /// Gives the fabric the connection of a call, or one more branch of it.
+    /// Opens the connection of a call in the fabric, or adds a branch to it.
     pub(super) fn join(&mut self, id: SwitchCallId, branch: LegKey) -> Result<(), Cause> {
         let call = self.calls.get(&id).ok_or(Cause::TEMPORARY)?;
         let (root, qos, open) = (call.root, call.info.qos, call.open);
@@ -199,14 +199,14 @@ impl<R: RouteSelect> Switch<R> {
         Ok(())
     }
 
-    /// Takes one branch out of the fabric; refused if it never got there.
+    /// Removes one branch from the fabric. The fabric refuses this if the branch was never opened.
     pub(super) fn part_branch(&mut self, root: LegKey, branch: LegKey) {
         if let (Some(from), Some(to)) = (self.end_of(root), self.end_of(branch)) {
             let _ = self.fabric.apply(FabricOp::DropLeaf { from, to });
         }
     }
 
-    /// Takes a whole call out of the fabric; refused where it is one-way or not connected yet.
+    /// Removes a whole call from the fabric. The fabric refuses directions that were never opened.
     fn part_call(&mut self, call: &Call) {
         if !call.open {
             return;
@@ -218,14 +218,14 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// A call that came in at a port does not wait for its answer any more.
+    /// A call that came in at a port no longer waits for its answer.
     pub(super) fn answered(&mut self, port: PortNo) {
         if let Some(port) = self.port_mut(port) {
             port.pending -= 1;
         }
     }
 
-    /// Ends a call: every leg but `gone`, which has ended already, is released.
+    /// Ends a call: releases every leg except `gone`, which has ended already.
     pub(super) fn end_call(
         &mut self,
         id: SwitchCallId,

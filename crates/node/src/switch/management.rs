@@ -1,7 +1,7 @@
-//! The management channel of ports: who is there, which addresses it has, which version it speaks.
+//! The management channel of ports: the host behind a port, its addresses and its version.
 //!
-//! Where it is not known whether a host or a switch is at the other end, signalling waits until ILMI has found out, and
-//! which side this end plays.
+//! If it is not configured whether a host or a switch is at the other end, signalling waits until ILMI has found out.
+//! ILMI also finds out the side of this end.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ use crate::interface;
 
 /// Largest SDU of a management channel.
 pub(super) const SDU: u16 = ilmi::MAX_MESSAGE as u16;
-/// The contract of a management channel inside the switch: as signalling, before best effort.
+/// The contract of a management channel inside the switch: like signalling, it is served before best effort.
 pub(super) const CHANNEL: TrafficParams = TrafficParams {
     category: Some(ServiceCategory::NrtVbr),
     ..TrafficParams::ubr(SDU)
 };
 
 impl<R: RouteSelect> Switch<R> {
-    /// The line of a port is alive, or dead.
+    /// The line of a port came up or went down.
     pub(super) fn manage_link(&mut self, port: PortNo, up: bool, now: Instant) {
         let input = if up { Input::Start } else { Input::Stop };
         self.tell_ime(port, input, now);
     }
 
-    /// A message from the host at a port.
+    /// Handles a message from the host at a port.
     pub(super) fn manage(&mut self, port: PortNo, sdu: &[u8], now: Instant) {
         let others = self.ports.iter().enumerate();
         let others = others.filter(|(number, _)| *number != usize::from(port.0));
@@ -77,23 +77,23 @@ impl<R: RouteSelect> Switch<R> {
                 Output::Event(Event::Up { version }) => {
                     let done = self.feed(number, interface::Input::Version(version), now);
                     debug_assert!(done.is_ok(), "only requests are refused");
-                    // Signalling may have started over.
+                    // Signalling may have restarted.
                     self.await_signalling(number, now);
                 }
                 Output::Event(Event::Link(link)) => self.linked(number, link, now),
-                // Calls live on: if the host has restarted, its signalling says so.
+                // Calls stay: if the host has restarted, its signalling reports that.
                 Output::Event(Event::Down | Event::Address(..) | Event::Services(_)) => {}
             }
         }
     }
 
-    /// It has been found out what is at the other end of a port: signalling can start.
+    /// ILMI has found out the kind of system at the other end of a port, so signalling can start.
     fn linked(&mut self, number: PortNo, link: Link, now: Instant) {
         let (kind, side) = match link {
             Link::Uni(Side::Network) => (PortKind::Host, uni::Side::Network),
             Link::Iisp(Side::Network) => (PortKind::Trunk, uni::Side::Network),
             Link::Iisp(Side::User) => (PortKind::Trunk, uni::Side::User),
-            // Those are for hosts, and for switches that speak PNNI.
+            // These results occur at hosts, and between switches that speak PNNI.
             Link::Uni(Side::User) | Link::Hosts | Link::Pnni => return,
         };
         if let Some(port) = self.port_mut(number) {
@@ -107,7 +107,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Tells the ports which permanent connections they have, if that has changed.
+    /// Updates the permanent connections that ILMI reports at each port, if they have changed.
     fn manage_permanent(&mut self, now: Instant) {
         if !core::mem::take(&mut self.unmanaged) {
             return;
@@ -123,7 +123,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// The permanent connections of a port as its other end sees them; `tx` goes there.
+    /// The permanent connections of a port as its other end sees them; `tx` is towards that end.
     fn permanent_at(&self, number: PortNo) -> Vec<Pvc> {
         let ends = self.permanent.iter().flat_map(|one| {
             let [a, b] = one.ends;
@@ -145,7 +145,7 @@ impl<R: RouteSelect> Switch<R> {
         .collect()
     }
 
-    /// What `inspect ilmi` shows: the hosts behind the ports, and their addresses.
+    /// The tables of `inspect ilmi`: the hosts behind the ports, and their addresses.
     pub(super) fn ilmi_tables(&self) -> Vec<Table> {
         let ports = self.ports.iter().enumerate();
         crate::ilmi::tables(ports.filter_map(|(number, port)| {

@@ -1,62 +1,67 @@
-//! A switch: the control plane of all its ports, and the fabric that it programs.
+//! A switch: the control plane of all its ports, and the fabric that it controls.
 //!
-//! **Purpose.** Joins half-calls. A SETUP that comes in at one port goes out at the port that the route
-//! names; when the called side accepts, the fabric gets the connection; when either side releases, both
-//! halves and everything they hold are freed.
+//! **Purpose.** Joins half-calls. A SETUP that comes in at one port goes out at the port that the route names. When the
+//! called side accepts, the connection is opened in the fabric. When either side releases, both halves and all their
+//! resources are freed.
 //!
-//! **Objects and owners.** A [`Switch`] owns its [`Fabric`], its routes, one
-//! [`Interface`](crate::interface::Interface) per port, the *calls* and their *legs*. A leg is one half-call at one port: it holds a label and a reservation until the
-//! interface reports it gone. A call has a root leg (where the SETUP came from) and one branch leg, or several
-//! if it is point-to-multipoint. A branch to another switch carries any number of parties (ADD PARTY), a
-//! branch to a host carries one, as many hosts do not know ADD PARTY. The fabric copies once per branch.
+//! **Objects and owners.** A [`Switch`] owns its [`Fabric`], its routes, one [`Interface`](crate::interface::Interface)
+//! per port, the *calls* and their *legs*. A leg is one half-call at one port. It holds a label and a reservation until
+//! the interface reports the end of the half-call. A call has a root leg (where the SETUP came in) and one branch leg,
+//! or several if it is point-to-multipoint. A branch to another switch carries any number of parties (ADD PARTY). A
+//! branch to a host carries one party, because many hosts do not support ADD PARTY. The fabric makes one copy per
+//! branch.
 //!
-//! **States.** Of a leg: its half-call's, in the interface; here only whether it is joined to a call, and for
-//! a branch whether it is connected. A leg without a call waits for the end of its release.
+//! **States** of a leg: the state of its half-call is in the interface. Here it is only known whether the leg belongs
+//! to a call and, for a branch, whether it is connected. A leg without a call waits for the end of its release.
 //!
-//! **Timers.** [`PortConfig::patience`]: how long calls wait for a port. All others are those of the interfaces, which clear
-//! what peers forget.
+//! **Timers.** [`PortConfig::patience`] limits how long calls wait for a port. All other timers are those of the
+//! interfaces, which clear calls that peers forget.
 //!
-//! **Start and restart.** Each interface is restarted as its link comes up without calls, so peers forget the
-//! calls of an earlier life of the switch.
+//! **Start and restart.** Each interface is restarted when its link comes up without calls, so that peers forget calls
+//! from before a restart of the switch.
 //!
-//! **Calls that wait** (`held.rs`). Before a call can be offered, the signalling link has to be established (Q.2931 §5.1); a
-//! host's manager waits for its own link in the same way. So a call whose port has a line, but no signalling yet, is answered with
-//! CALL PROCEEDING and waits; the caller's T310 bounds that, and so does the port's patience. A call to a port whose
-//! signalling was up and is lost is refused at once: cause 27 (destination out of order) towards a host, cause 38 (network
-//! out of order) towards another switch.
+//! **Calls that wait** (`held.rs`). Before a call can be offered, the signalling link has to be established (Q.2931
+//! §5.1); a host's manager waits for its own link in the same way. So a call to a port that has a line, but no
+//! signalling yet, is answered with CALL PROCEEDING and waits. The caller's T310 and the port's patience limit that
+//! time. A call to a port whose signalling was up and is lost is refused at once: with cause 27 (destination out of
+//! order) towards a host, with cause 38 (network out of order) towards another switch.
 //!
-//! **Failures.** A dead line ends all calls of its port at once, and they are released towards their other sides with cause 27, which
-//! is what the end of T309 means, too (see [`crate::interface`]). Each port towards another switch says whether it can be used
-//! ([`Output::Usable`]); the routes that follow come from outside, so that no alternate makes a loop.
+//! **Failures.** A dead line ends all calls of its port at once. They are released towards their other sides with cause
+//! 27, as after T309 (see [`crate::interface`]). Each port towards another switch reports whether it can be used
+//! ([`Output::Usable`]). The routes that follow from that are computed outside the switch, so that no alternative route
+//! makes a loop.
 //!
-//! **Management** (`management.rs`). A port may have an ILMI entity. Addresses that its host registers there are routes to
-//! the port; the version that both ends speak becomes the version of its signalling.
+//! **Management** (`management.rs`). A port may have an ILMI entity. Addresses that its host registers become routes to
+//! the port, and the version that both ends agree on becomes the version of its signalling.
 //!
-//! **Admission.** Each leg reserves at its port, for both directions, what its traffic contract guarantees
-//! (`port.rs`); cause 37 if that is more than [`PortConfig::admit`] allows. Both ends of a link do so. A caller may name an
-//! alternative or the least that it would take (`admission.rs`): what fits goes on, and what the answer names in the end
+//! **Admission.** Each leg reserves at its port, for both directions, what its traffic contract guarantees (`port.rs`);
+//! the cause is 37 if that exceeds [`PortConfig::admit`]. Both ends of a link do so. A caller may give an alternative
+//! or a minimum (`admission.rs`): the offer for which there is room is forwarded, and the traffic of the final answer
 //! is what all legs reserve, police and shape.
 //!
-//! **Standards.** Q.2931 and Q.2971 at the ports (see `aerostat_proto::uni`); between switches the same with
-//! static routes, as IISP (ATM Forum af-pnni-0026) does: one end plays the user side.
+//! **Standards.** Q.2931 and Q.2971 at the ports (see `aerostat_proto::uni`). Between switches the same protocols are
+//! used with static routes, as in IISP (ATM Forum af-pnni-0026): one end has the user side.
 //!
-//! **What passes** (`relay.rs`). The elements of a call's messages go out on its other legs, as far as their versions have
-//! them; so do NOTIFY, and elements that nobody defined, if their pass-along indicator asks for it. Where such an
-//! element cannot go on, its sender's explicit action is taken: the call refused, a STATUS, or nothing.
+//! **Relaying** (`relay.rs`). The elements of a call's messages are forwarded on its other legs, as far as the versions
+//! of these support them. So are NOTIFY, and undefined elements whose pass-along indicator is set. If such an element
+//! cannot be forwarded, its sender's explicit action is taken: the call is refused, a STATUS is sent, or nothing
+//! happens.
 //!
-//! **Bounds.** A port has a number of calls, and of calls from it that nobody has answered ([`PortConfig::max_pending`]); beyond
-//! them cause 47. So a host that calls and calls fills neither its own port nor that of whom it calls.
+//! **Bounds.** A port has a limit of calls, and of unanswered calls from it ([`PortConfig::max_pending`]); further
+//! calls are refused with cause 47. So a host that keeps calling fills neither its own port nor the port of the called
+//! host.
 //!
-//! **Permanent connections** (`permanent.rs`), of channels or of whole paths, are set up by management beside the calls and
-//! share their labels and bandwidth; whoever configures the switch sets them up again after its restart.
+//! **Permanent connections** (`permanent.rs`), of channels or of whole paths, are set up by management. They share
+//! labels and bandwidth with calls. The owner of the switch sets them up again after a restart.
 //!
 //! **Not implemented.** Crankback, virtual paths by signalling.
 //!
-//! **Calling numbers** go on with the finding of the port: *user provided, verified and passed*, or *network provided* if the
-//! caller gave none. What comes over a trunk was screened by the switch that the caller is at.
+//! **Calling numbers** are forwarded with the result of the port's check: *user provided, verified and passed*, or
+//! *network provided* if the caller gave no number. The number of a call from a trunk was screened by the caller's
+//! switch.
 //!
-//! **Deviations.** A caller that names an address which is not registered at its port is refused
-//! (cause 21) instead of being relabelled: nobody can call in another's name.
+//! **Deviations.** A call with a calling address that is not registered at its port is refused (cause 21) instead of
+//! being relabelled: no host can call with the address of another host.
 
 mod admission;
 #[cfg(test)]
@@ -107,7 +112,7 @@ pub use route::{RouteSelect, StaticRoutes, Way};
 
 use port::{Port, Reservation};
 
-/// Number of a port of one switch, from 0; the fabric's number too.
+/// Number of a port of one switch, from 0; the fabric uses the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNo(pub u16);
 
@@ -117,23 +122,23 @@ impl fmt::Display for PortNo {
     }
 }
 
-/// Number of a call through one switch; never used twice.
+/// Number of a call through one switch; a number is never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchCallId(pub u64);
 
-/// One half-call: the port, and its id there.
+/// One half-call: the port, and the call's id there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LegKey {
     port: PortNo,
     call: CallId,
 }
 
-/// What a half-call holds.
+/// The resources of a half-call.
 #[derive(Debug)]
 struct Leg {
-    /// The call that it is part of; `None` while it is only being released.
+    /// The call of the leg; `None` while the leg is only being released.
     call: Option<SwitchCallId>,
-    /// Its label, once known; marked as used at the port.
+    /// Its label, once known. The port marks the label as used.
     vc: Option<Vc>,
     reserved: Reservation,
 }
@@ -142,47 +147,47 @@ struct Leg {
 #[derive(Debug, Default)]
 struct Branch {
     connected: bool,
-    /// By the id of this leg: the root's id.
+    /// The ids of parties on this leg, each with the root's id.
     parties: BTreeMap<PartyId, PartyId>,
-    /// Parties that wait until the leg is connected: the id of this leg and their offer.
+    /// Parties that wait until the leg is connected: their id on this leg and their offer.
     waiting: VecDeque<(PartyId, SetupInfo)>,
     next_party: u16,
 }
 
-/// Where a party stands towards the root.
+/// State of a party towards the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PartyLeg {
     branch: LegKey,
     /// Its id on the branch.
     party: PartyId,
-    /// The root has been told that it is there.
+    /// True if the root has been told that the party was added.
     active: bool,
 }
 
 #[derive(Debug)]
 struct Call {
     root: LegKey,
-    /// The offer as it went out.
+    /// The forwarded offer.
     info: SetupInfo,
-    /// The caller left a choice and is told what was taken.
+    /// True if the caller left a choice and is told what was chosen.
     negotiable: bool,
-    /// CONNECT was sent to the caller.
+    /// True if CONNECT was sent to the caller.
     accepted: bool,
-    /// The fabric has a connection from the root.
+    /// True if the fabric has a connection from the root.
     open: bool,
     branches: BTreeMap<LegKey, Branch>,
-    /// By the root's id; empty if the call is not point-to-multipoint.
+    /// Parties by the root's id; empty if the call is not point-to-multipoint.
     parties: BTreeMap<PartyId, PartyLeg>,
 }
 
-/// What goes into [`Switch`].
+/// Inputs of a [`Switch`].
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Bring all links up.
+    /// Start all links.
     Start,
     /// Cells from the link of a port.
     Cells(PortNo, CellRun),
-    /// The line of a port is dead, or alive again.
+    /// The line of a port went down or came up.
     Link(PortNo, bool),
     /// The switch is about to stop: release all calls, cause 38 (network out of order).
     Clear,
@@ -190,58 +195,58 @@ pub enum Input {
     Rerouted,
 }
 
-/// What comes out of [`Switch`]. Cells do not: they wait at [`Fabric::output_mut`].
+/// Outputs of a [`Switch`]. Cells are not outputs: they wait at [`Fabric::output_mut`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Cells were queued at this port: look at its next departure again.
+    /// Cells were queued at this port, so its next departure may have changed.
     Touched(PortNo),
-    /// Calls can go out at this port towards another switch, or not any more. Whoever gives the switches their routes has to
-    /// reckon them anew if that is news.
+    /// Calls can go out at this port towards another switch, or can no longer. On a change the owner of the switches
+    /// has to compute their routes again.
     Usable(PortNo, bool),
-    /// For the story.
+    /// A trace event.
     Trace(Trace),
 }
 
-/// What has happened so far.
+/// Counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Calls that came in.
+    /// Calls received.
     pub offered: u64,
     /// Calls that were connected.
     pub connected: u64,
-    /// Calls refused here, for whatever cause.
+    /// Calls refused here, for any cause.
     pub refused: u64,
-    /// Leaves refused here, for whatever cause.
+    /// Leaves refused here, for any cause.
     pub parties_refused: u64,
-    /// NOTIFY messages handed on, one for each leg that got it.
+    /// NOTIFY messages forwarded; each leg that gets a message counts.
     pub notifications: u64,
     /// NOTIFY messages for legs that could not take them.
     pub notifications_dropped: u64,
-    /// SDUs of the switch's own channels that did not survive their way through cells.
+    /// SDUs of the switch's own channels that failed reassembly.
     pub bad_sdus: u64,
-    /// SDUs of its own for which a port had no buffer.
+    /// SDUs of the switch that a port had no buffer for.
     pub not_sent: u64,
 }
 
-/// A switch. `R` finds routes.
+/// A switch. `R` selects routes.
 #[derive(Debug)]
 pub struct Switch<R = StaticRoutes> {
     fabric: Fabric,
     routes: R,
     ports: Vec<Port>,
-    /// By port: of the signalling channel and of the management channel.
+    /// For each port, the receivers of the signalling channel and of the management channel.
     receivers: Vec<[RunReassembler; 2]>,
     calls: BTreeMap<SwitchCallId, Call>,
     legs: BTreeMap<LegKey, Leg>,
-    /// Calls and parties that wait until signalling towards them is up, oldest first.
+    /// Calls and parties that wait for signalling towards their destination, oldest first.
     held: VecDeque<held::Held>,
     max_held: usize,
     permanent: Vec<Permanent>,
-    /// Permanent connections, or the lines that they use, have changed, and ILMI does not know yet.
+    /// True if permanent connections, or their lines, have changed and ILMI has not been told yet.
     unmanaged: bool,
     /// Ports whose interface may have output.
     busy: BTreeSet<PortNo>,
-    /// When something is due at a port, and the ports where that may have changed.
+    /// When timers of the ports are due, and the ports for which that may have changed.
     deadlines: Deadlines<PortNo>,
     changed: BTreeSet<PortNo>,
     next_call: u64,
@@ -249,7 +254,7 @@ pub struct Switch<R = StaticRoutes> {
     counters: Counters,
 }
 
-/// The contract of a signalling channel inside the switch: before best effort, behind CBR.
+/// The contract of a signalling channel inside the switch: served before best effort and after CBR.
 const SIGNALLING: TrafficParams = TrafficParams {
     category: Some(ServiceCategory::NrtVbr),
     ..TrafficParams::ubr(SIGNALLING_SDU)
@@ -296,12 +301,13 @@ impl<R: RouteSelect> Switch<R> {
         self.receivers.push(sizes.map(RunReassembler::new));
         PortNo(port)
     }
-    /// How many ports it has.
+    /// Number of ports.
     #[must_use]
     pub const fn port_count(&self) -> usize {
         self.ports.len()
     }
-    /// Registers an address of the host at `port`: calls to it go there, calls from it may come from there.
+    /// Registers an address of the host at `port`: calls to the address go there, and calls from there may use the
+    /// address.
     pub fn register(&mut self, port: PortNo, address: AtmAddress) {
         self.routes.register(address, port);
         if let Some(port) = self.port_mut(port)
@@ -310,7 +316,7 @@ impl<R: RouteSelect> Switch<R> {
             port.addresses.push(address);
         }
     }
-    /// Takes a registration back. Calls that exist stay.
+    /// Removes a registration. Existing calls stay.
     pub fn unregister(&mut self, port: PortNo, address: AtmAddress) {
         self.routes.unregister(address, port);
         if let Some(port) = self.port_mut(port) {
@@ -322,7 +328,7 @@ impl<R: RouteSelect> Switch<R> {
     pub const fn routes(&self) -> &R {
         &self.routes
     }
-    /// The routes, to change them. Calls that exist stay.
+    /// The routes, for changes. Existing calls stay.
     pub const fn routes_mut(&mut self) -> &mut R {
         &mut self.routes
     }
@@ -335,7 +341,7 @@ impl<R: RouteSelect> Switch<R> {
     pub const fn fabric_mut(&mut self) -> &mut Fabric {
         &mut self.fabric
     }
-    /// What has happened so far.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
@@ -351,7 +357,7 @@ impl<R: RouteSelect> Switch<R> {
         self.outputs.push_back(Output::Trace(trace));
     }
 
-    /// Feeds the interface of a port.
+    /// Passes an input to the interface of a port.
     fn feed(
         &mut self,
         port: PortNo,
@@ -417,7 +423,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Starts signalling at a port, unless it is to be found out first what is at its other end.
+    /// Starts signalling at a port, unless ILMI is to find out first what is at the other end.
     fn start_signalling(&mut self, port: PortNo, now: Instant) -> Result<(), Refused> {
         self.await_signalling(port, now);
         if self.port(port).is_some_and(Port::waits_for_ilmi) {
@@ -426,7 +432,7 @@ impl<R: RouteSelect> Switch<R> {
         self.feed(port, interface::Input::Start, now)
     }
 
-    /// Sends an SDU of the switch's own on one of its channels.
+    /// Sends an SDU of the switch itself on one of its channels.
     fn transmit(&mut self, port: PortNo, vc: Vc, sdu: Vec<u8>, now: Instant) {
         let channel = PortVc::new(port.0, vc);
         let admission = self.fabric.send_local(channel, Pdu::new(sdu), now);
@@ -437,7 +443,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// After each step: when something is due at the ports that it concerned.
+    /// After each step: updates the due times of the ports that the step concerned.
     fn reckon(&mut self) {
         for number in core::mem::take(&mut self.changed) {
             let at = self.port(number).and_then(Port::deadline);
@@ -445,7 +451,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Moves on what the interfaces put out, until all are quiet.
+    /// Handles outputs of the interfaces until there are no more.
     fn drain(&mut self, now: Instant) {
         while let Some(&port) = self.busy.first() {
             let output = self

@@ -1,7 +1,7 @@
 //! Parties of point-to-multipoint calls.
 //!
-//! The root's interface knows each party by one id, its branch by another. A party is *active* once the root
-//! has been told that it is there; before that the root is answered with a rejection, after that with a drop.
+//! The root's interface knows each party by one id, its branch by another. A party is *active* once the root has been
+//! told that it was added. If a party ends before that, the root gets a rejection, after that a drop.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ impl Call {
         };
         self.parties.insert(root_id, leg);
     }
-    /// The root is answered with CONNECT: the party of this branch is there.
+    /// The root is answered with CONNECT, which adds the first party of this branch.
     pub(super) fn accept(&mut self, branch: LegKey) {
         self.accepted = true;
         for party in self.parties.values_mut() {
@@ -41,7 +41,7 @@ impl Call {
 }
 
 impl Branch {
-    /// An id that no party of the branch has.
+    /// An id that is free on this branch.
     fn new_party(&mut self) -> Option<PartyId> {
         let free = (self.next_party..=MAX_PARTY)
             .chain(1..self.next_party)
@@ -53,7 +53,7 @@ impl Branch {
 }
 
 impl<R: RouteSelect> Switch<R> {
-    /// The root wants another party.
+    /// The root wants to add a party.
     pub(super) fn party_offered(
         &mut self,
         key: LegKey,
@@ -71,7 +71,7 @@ impl<R: RouteSelect> Switch<R> {
         self.party_answered(key, root_id, done, now);
     }
 
-    /// A party that has waited for signalling towards it is tried again.
+    /// A party that has waited for signalling is tried again.
     pub(super) fn party_again(
         &mut self,
         key: LegKey,
@@ -99,7 +99,7 @@ impl<R: RouteSelect> Switch<R> {
                 party: root_id,
                 cause: Reason::from(cause).located(LOCATION),
             };
-            // Refused if the root has dropped it in this very moment.
+            // The interface refuses this if the root has just dropped the party.
             let _ = self.ask(key.port, request, now);
         }
     }
@@ -156,7 +156,7 @@ impl<R: RouteSelect> Switch<R> {
         Ok(())
     }
 
-    /// The branch of a call over which a new party is reached too: one to another switch, by a way that no other is shorter than.
+    /// A branch of a call that can take a new party: it leads to another switch, by one of the shortest ways.
     fn shared_branch(&self, call: &Call, info: &SetupInfo) -> Option<LegKey> {
         let ways = self.shortest(&info.called).ok()?;
         let trunk = |port| {
@@ -169,7 +169,7 @@ impl<R: RouteSelect> Switch<R> {
             .copied()
     }
 
-    /// Removes a party of a branch from the call; returns its root's id and whether it was active.
+    /// Removes a party of a branch from the call; returns its root's id, and true if it was active.
     fn forget_party(
         &mut self,
         id: SwitchCallId,
@@ -184,7 +184,7 @@ impl<R: RouteSelect> Switch<R> {
         Some((root_id, place.active))
     }
 
-    /// A further branch was accepted: its first party is there, those that waited can be added.
+    /// A further branch was accepted: its first party is active, and the parties that waited can be added.
     pub(super) fn branch_connected(
         &mut self,
         id: SwitchCallId,
@@ -213,7 +213,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// Tells the root that a party is there.
+    /// Tells the root that a party was added.
     fn tell_added(
         &mut self,
         id: SwitchCallId,
@@ -238,7 +238,7 @@ impl<R: RouteSelect> Switch<R> {
             party: root_id,
             info,
         };
-        // Refused if the root has dropped it in this very moment: its indication follows.
+        // The interface refuses this if the root has just dropped the party; an indication follows.
         let _ = self.ask(root.port, request, now);
     }
 
@@ -280,12 +280,12 @@ impl<R: RouteSelect> Switch<R> {
                 party: root_id,
                 elements,
             };
-            // Refused if the root has dropped it in this very moment.
+            // The interface refuses this if the root has just dropped the party.
             let _ = self.ask(root.port, request, now);
         }
     }
 
-    /// A party is gone: rejected or dropped by a branch, or dropped by the root.
+    /// A party has ended: rejected or dropped by a branch, or dropped by the root.
     pub(super) fn party_gone(&mut self, key: LegKey, party: PartyId, cause: Reason, now: Instant) {
         match self.role(key) {
             Some((id, Role::Branch)) => self.lose_party(id, key, party, cause, now),
@@ -321,12 +321,12 @@ impl<R: RouteSelect> Switch<R> {
                 party,
                 cause: cause.located(LOCATION),
             };
-            // Refused if it is gone already: its indication follows.
+            // The interface refuses this if the party has ended already; an indication follows.
             let _ = self.ask(branch.port, request, now);
         }
     }
 
-    /// A branch lost a party: the root is told.
+    /// A branch lost a party; the root is told.
     fn lose_party(
         &mut self,
         id: SwitchCallId,
@@ -339,7 +339,8 @@ impl<R: RouteSelect> Switch<R> {
             return;
         };
         self.tell_gone(id, root_id, active, cause.clone(), now);
-        // The interface releases a half-call with its last party; one that only waited leaves it empty.
+        // The interface releases a half-call with its last party. A party that only waited may leave the half-call
+        // without parties.
         let empty = self
             .calls
             .get(&id)
@@ -350,7 +351,7 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
-    /// A party that has just come is sent away again, and the root is told that it did not come.
+    /// A party that was just added is dropped again, and the root is told that it was not added.
     fn refuse_party(
         &mut self,
         id: SwitchCallId,
@@ -364,7 +365,7 @@ impl<R: RouteSelect> Switch<R> {
             party,
             cause: Reason::from(cause).located(LOCATION),
         };
-        // Refused if it is gone already; its last party takes the branch with it.
+        // The interface refuses this if the party has ended already. The last party takes the branch with it.
         let _ = self.ask(key.port, request, now);
         self.lose_party(id, key, party, cause.into(), now);
     }
@@ -392,11 +393,11 @@ impl<R: RouteSelect> Switch<R> {
         } else {
             Request::RejectParty { call, party, cause }
         };
-        // Refused if the root has dropped it in this very moment.
+        // The interface refuses this if the root has just dropped the party.
         let _ = self.ask(root.port, request, now);
     }
 
-    /// Takes a branch off a call and releases it.
+    /// Removes a branch from a call and releases it.
     fn drop_branch(&mut self, id: SwitchCallId, key: LegKey, cause: Reason, now: Instant) {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
@@ -419,7 +420,7 @@ impl<R: RouteSelect> Switch<R> {
         self.branch_gone(id, key, cause, now);
     }
 
-    /// A branch is being released or is gone: so are its parties, and the call if it was the last.
+    /// A branch is being released or has ended. So have its parties, and the call if it was the last branch.
     pub(super) fn branch_gone(
         &mut self,
         id: SwitchCallId,

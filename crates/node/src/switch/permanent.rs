@@ -1,9 +1,10 @@
-//! Permanent connections: set up by management, known to no signalling.
+//! Permanent connections: set up by management, without signalling.
 //!
-//! A permanent connection joins two labels both ways, each direction with its own contract: of two channels (VPI and VCI
-//! are translated), or of two paths (the VPI is translated, all VCIs pass as they are). Its labels are never handed out to
-//! calls, and calls that name one are refused (cause 35); what it guarantees counts for admission like that of calls. It
-//! stays when signalling or the link fails, and ends with the switch or by [`Switch::remove_permanent`].
+//! A permanent connection joins two labels in both directions; each direction has its own contract. It joins two
+//! channels (VPI and VCI are translated) or two paths (the VPI is translated, all VCIs pass unchanged). Its labels are
+//! never assigned to calls, and calls that name one of them are refused (cause 35). Its guarantees count for admission
+//! like those of calls. It stays when signalling or the link fails, and ends with the switch or by
+//! [`Switch::remove_permanent`].
 
 use core::fmt;
 
@@ -16,14 +17,15 @@ use crate::switch::port::Reservation;
 /// A permanent connection through one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permanent {
-    /// Both ends. Of a path, the VCIs mean nothing.
+    /// Both ends. For a path, the VCIs have no meaning.
     pub ends: [(PortNo, Vc); 2],
     /// Traffic: `tx` from the first end to the second.
     pub qos: Qos,
-    /// Whole paths are joined, not single channels.
+    /// True to join whole paths instead of single channels.
     pub path: bool,
-    /// What comes in at this end is held to its contract (CBR and VBR), whatever the port does with calls. Between switches
-    /// nobody should: the cells were judged where they came into the network, and their distances vary from queue to queue.
+    /// True to police traffic that comes in at this end (CBR and VBR only), independently of policing of calls at the
+    /// port. Do not use this between switches: the cells were policed where they entered the network, and queues have
+    /// changed their distances.
     pub police: [bool; 2],
 }
 
@@ -38,24 +40,24 @@ impl Permanent {
             police: [false; 2],
         }
     }
-    /// Each direction: from where to where, and its contract.
+    /// Each direction: source, destination, and contract.
     fn directions(&self) -> [(PortVc, PortVc, TrafficParams); 2] {
         let [a, b] = self.ends.map(|(port, vc)| PortVc::new(port.0, vc));
         [(a, b, self.qos.tx), (b, a, self.qos.rx)]
     }
-    /// The contract of what comes in here is policed.
+    /// True if traffic that comes in here is policed.
     fn polices(&self, at: PortVc) -> bool {
         let ends = self.ends.iter().zip(self.police);
         let mut here = ends.filter(|((port, vc), _)| PortVc::new(port.0, *vc) == at);
         here.any(|(_, police)| police)
     }
-    /// What it reserves at each end, cells/s: towards the other end of the port's link, and from there.
+    /// The reservation at each end, cells/s: towards the other end of the port's link, and from there.
     #[must_use]
     pub fn reserves(&self) -> [(PortNo, u64, u64); 2] {
         self.holdings()
             .map(|((port, _), reserved)| (port, reserved.tx, reserved.rx))
     }
-    /// Each end with what it needs there; `tx` leaves the switch.
+    /// Each end with its reservation; `tx` leaves the switch.
     fn holdings(&self) -> [((PortNo, Vc), Reservation); 2] {
         let [a, b] = self.ends;
         let of = Reservation::of;
@@ -63,16 +65,16 @@ impl Permanent {
     }
 }
 
-/// Why there can be no such permanent connection.
+/// Why a permanent connection is not possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PermanentError {
     /// There is no such port.
     NoPort(PortNo),
-    /// The label is in use, or is none that users may have.
+    /// The label is in use, or is reserved.
     Label(PortNo, Vc),
-    /// The port has not that much bandwidth left.
+    /// The port has not enough bandwidth left.
     Rate(PortNo),
-    /// A port has no more queues.
+    /// A port has no free queue.
     Full,
 }
 
@@ -99,23 +101,24 @@ impl fmt::Display for PermanentError {
 
 impl std::error::Error for PermanentError {}
 
-/// A permanent connection and what it carried.
+/// A permanent connection and its counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PermanentInfo {
     /// The connection.
     pub connection: Permanent,
     /// Cells that came in at the first end, and at the second.
     pub cells: [u64; 2],
-    /// Cells of them that were policed away.
+    /// Of these, cells that the policer dropped.
     pub policed: [u64; 2],
 }
 
 impl<R: RouteSelect> Switch<R> {
-    /// Joins two labels for good, both ways. Signalling hands out neither from now on, and what the contract guarantees is
-    /// reserved.
+    /// Joins two labels in both directions. From now on signalling assigns neither of them, and the guarantees of the
+    /// contract are reserved.
     ///
     /// # Errors
-    /// If a port does not exist, a label is in use, or a port has not that much left. Nothing has changed then.
+    /// If a port does not exist, a label is in use, or a port has not enough bandwidth left. The switch is unchanged
+    /// after an error.
     pub fn add_permanent(&mut self, new: Permanent) -> Result<(), PermanentError> {
         for (done, (end, reserved)) in new.holdings().into_iter().enumerate() {
             if let Err(error) = self.hold(end, new.path, reserved) {
@@ -128,7 +131,7 @@ impl<R: RouteSelect> Switch<R> {
         for (done, direction) in new.directions().into_iter().enumerate() {
             if self.open_direction(&new, direction).is_err() {
                 for (from, ..) in new.directions().into_iter().take(done) {
-                    // Just opened.
+                    // The connection was just opened.
                     let _ = self.fabric.apply(FabricOp::Disconnect { from });
                 }
                 for (end, reserved) in new.holdings() {
@@ -166,7 +169,7 @@ impl<R: RouteSelect> Switch<R> {
         })
     }
 
-    /// Takes the permanent connection down that has this end; gives it back.
+    /// Removes the permanent connection with this end, and returns it.
     pub fn remove_permanent(&mut self, (port, vc): (PortNo, Vc)) -> Option<Permanent> {
         let has_end = |one: &Permanent| {
             one.ends.iter().any(|(at, label)| {
@@ -243,7 +246,7 @@ mod tests {
     const A: ConnId = ConnId(1);
     const P: ConnId = ConnId(7);
 
-    /// Two hosts at one switch, whose ports 2 and 3 they are.
+    /// Two hosts at one switch, at its ports 2 and 3.
     fn net() -> Net {
         let mut net = Net::chain(1, &[0, 0]);
         net.listen(1);
@@ -280,7 +283,7 @@ mod tests {
         net.run_ms(10);
         assert_eq!(net.hosts[1].data, [(P, b"to".to_vec())]);
         assert_eq!(net.hosts[0].data, [(P, b"fro".to_vec())]);
-        // One direction guarantees something, the other nothing.
+        // One direction has a guarantee, the other has not.
         let reserved: Vec<_> = net.switches[0]
             .port_infos()
             .map(|port| port.reserved)
@@ -289,7 +292,7 @@ mod tests {
         let info = net.switches[0].permanent().next().unwrap();
         assert_eq!((info.cells, info.policed), ([1, 1], [0, 0]));
 
-        // Signalling comes and goes; the connection stays.
+        // Signalling goes down and comes up; the connection stays.
         let port = net.port_of(0);
         let now = net.now;
         net.switches[0]
@@ -335,7 +338,7 @@ mod tests {
                 Err(error)
             );
         }
-        // A host cannot use the label of its call, nor one of signalling.
+        // A host cannot use the label of its call, or a label of signalling.
         for label in [second, Vc::SIGNALLING] {
             let (conn, vc, qos) = (P, label, Qos::ubr(1500));
             let _ = net.ask(0, AtmRequest::OpenPermanent { conn, vc, qos });
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(net.hosts[0].released(A), Some(Cause::RATE_UNAVAILABLE));
         let rate = PermanentError::Rate(net.port_of(0));
         assert_eq!(joined(&mut net, label(101), label(101), half), Err(rate));
-        // The refused one holds nothing.
+        // The refused connection holds nothing.
         joined(&mut net, label(101), label(101), Qos::ubr(1500)).unwrap();
         for vci in [100, 101] {
             let end = (net.port_of(0), label(vci));
@@ -401,7 +404,7 @@ mod tests {
         let over = path(&net, 6, 7, false);
         assert_eq!(net.switches[0].add_permanent(over), Err(error));
 
-        // Any VCI passes, with the VPI of the other side; what is more than the contract does not.
+        // Any VCI passes, with the VPI of the other side; traffic above the contract does not.
         let run = CellRun::whole(Pdu::new(vec![7; 100]), Vc::new(5, 4321));
         let cells = u64::from(run.count);
         let now = net.now;

@@ -11,42 +11,43 @@ use aerostat_wire::{AtmAddress, Qos, ServiceCategory, TrafficParams, Vc};
 use crate::atm::{CellRate, PortLimits};
 use crate::interface::{self, Interface};
 
-/// What is at the other end of a port.
+/// The kind of system at the other end of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortKind {
-    /// A host: calling addresses are checked, every leaf gets a SETUP of its own.
+    /// A host: calling addresses are checked, and every leaf gets a SETUP of its own.
     Host,
     /// Another switch: calls are not sent back to it, leaves are added with ADD PARTY.
     Trunk,
 }
 
-/// How to make a port.
+/// Configuration of a port.
 #[derive(Clone, Debug)]
 pub struct PortConfig {
     /// Name for display.
     pub name: String,
     /// Name of its link, for display.
     pub link: String,
-    /// What is at the other end. If ILMI is to find out, that replaces it.
+    /// The kind of system at the other end. If ILMI detects the kind, the result replaces this value.
     pub kind: PortKind,
-    /// The management interface, network side; `None`: the host cannot register addresses, and the version is fixed. If it
-    /// is to find out what is at the other end ([`ilmi::Config::detect`]), signalling waits for that.
+    /// The management interface, network side. With `None` the host cannot register addresses, and the version is
+    /// fixed. If ILMI is to detect the system at the other end ([`ilmi::Config::detect`]), signalling waits for the
+    /// result.
     pub ilmi: Option<ilmi::Config>,
-    /// The signalling interface. Towards hosts the switch plays the network side; of the two ends of a
-    /// trunk the first named one does.
+    /// The signalling interface. Towards hosts the switch has the network side; on a trunk the end that is named first
+    /// has it.
     pub interface: interface::Params,
-    /// What calls with guarantees may reserve in each direction, cells/s.
+    /// Limit of reservations by calls with guarantees in each direction, cells/s.
     pub admit: u32,
-    /// Calls, in either direction.
+    /// Limit of calls, in both directions together.
     pub max_calls: usize,
-    /// Calls that came in here and are not answered yet: half of the calls at a host, so that one that calls in vain leaves
-    /// room for others, here and where it calls.
+    /// Limit of calls that came in here and are not answered yet. At a host this is half of the calls, so that a host
+    /// that calls in vain leaves room for others, here and at the called port.
     pub max_pending: usize,
-    /// Largest VCI handed out; the smallest is [`Vc::FIRST_USER_VCI`].
+    /// Largest VCI to assign; the smallest is [`Vc::FIRST_USER_VCI`].
     pub max_vci: u16,
-    /// How long, from the moment that the line is alive, calls wait for the signalling of this port to come up.
+    /// How long calls wait for the signalling of this port to come up, from the moment that the line is up.
     pub patience: Duration,
-    /// Police the contracts of CBR and VBR calls that come in here.
+    /// True to police the contracts of CBR and VBR calls that come in here.
     pub police: bool,
     /// Line rate.
     pub rate: CellRate,
@@ -56,15 +57,15 @@ pub struct PortConfig {
 
 impl PortConfig {
     const CALLS: usize = 2048;
-    /// A peer that does not know RESTART is waited for 3 s; T310 of the caller is 10 s.
+    /// The wait for a peer that does not support RESTART is 3 s; T310 of the caller is 10 s.
     const PATIENCE: Duration = Duration::from_secs(5);
 
-    /// What connections with guarantees may reserve of a line rate unless the port says otherwise, cells/s.
+    /// Default limit of reservations on a line of this rate, cells/s.
     #[must_use]
     pub fn admits(rate: CellRate) -> u32 {
         (u64::from(rate.cells_per_second()) * 95 / 100) as u32
     }
-    /// A port with switch buffers; calls with guarantees may have 95 % of its rate.
+    /// A port with the buffers of a switch, on which calls with guarantees may reserve 95 % of the rate.
     #[must_use]
     pub fn new(name: &str, kind: PortKind, interface: interface::Params, rate: CellRate) -> Self {
         Self {
@@ -93,23 +94,23 @@ impl PortConfig {
 pub(super) struct Reservation {
     /// Towards the other end of the link.
     pub(super) tx: u64,
-    /// From there.
+    /// From the other end of the link.
     pub(super) rx: u64,
 }
 
 impl Reservation {
-    /// What `qos`, seen from the switch at this port (`tx` leaves it here), needs.
+    /// The reservation that `qos` needs, as seen from the switch at this port (`tx` leaves the switch).
     pub(super) fn of(qos: Qos) -> Self {
         Self {
             tx: guaranteed(qos.tx),
             rx: guaranteed(qos.rx),
         }
     }
-    /// True if so much can be taken from it. A port that has promised too much can still carry what asks for nothing.
+    /// True if `wanted` can be reserved out of this. A request of zero is always possible, even on an overbooked port.
     pub(super) const fn covers(self, wanted: Self) -> bool {
         wanted.tx <= self.tx && wanted.rx <= self.rx
     }
-    /// Both.
+    /// The sum of both.
     pub(super) const fn plus(self, other: Self) -> Self {
         Self {
             tx: self.tx.saturating_add(other.tx),
@@ -121,7 +122,7 @@ impl Reservation {
 /// Cells/s that must be there at all times. CBR and real-time VBR: peak rate; VBR: sustainable rate;
 /// the others: minimum rate. Source: I.371, connection admission control.
 fn guaranteed(traffic: TrafficParams) -> u64 {
-    // A guaranteed call without a peak rate asks for the whole line.
+    // A guaranteed call without a peak rate needs the whole line.
     let peak = traffic.max_pcr.map_or(u64::MAX >> 8, u64::from);
     match traffic.category {
         Some(ServiceCategory::Cbr | ServiceCategory::RtVbr) => peak,
@@ -139,16 +140,16 @@ pub(super) struct Port {
     pub(super) config: PortConfig,
     pub(super) interface: Interface,
     pub(super) ime: Option<Ime>,
-    /// Registered by the host or for it, first one first.
+    /// Addresses registered by the host or for it, in order of registration.
     pub(super) addresses: Vec<AtmAddress>,
     pub(super) reserved: Reservation,
-    /// Half-calls that hold something here.
+    /// Half-calls that hold resources here.
     pub(super) held: usize,
     /// Calls that came in here and are not answered yet.
     pub(super) pending: usize,
-    /// Until when its signalling, which is down, may come up and calls wait for it.
+    /// The time until which signalling, which is down, may come up while calls wait for it.
     pub(super) awaited: Option<Instant>,
-    /// How often calls here ended, by cause.
+    /// Number of calls that ended here, by cause.
     pub(super) causes: BTreeMap<Cause, u64>,
     /// Labels of calls and of permanent channels.
     labels: BTreeSet<Vc>,
@@ -182,11 +183,11 @@ impl Port {
             told_full: false,
         }
     }
-    /// True if signalling waits until it is known what is at the other end.
+    /// True if signalling waits until the system at the other end is detected.
     pub(super) fn waits_for_ilmi(&self) -> bool {
         self.config.ilmi.as_ref().is_some_and(|ilmi| ilmi.detect)
     }
-    /// When signalling or management has something to do next.
+    /// When signalling or management has a timer due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let management = self.ime.as_ref().and_then(Machine::poll_timeout);
         [self.interface.poll_timeout(), management, self.awaited]
@@ -194,11 +195,12 @@ impl Port {
             .flatten()
             .min()
     }
-    /// True if it takes no more half-calls.
+    /// True if the port takes no more half-calls.
     pub(super) const fn is_full(&self) -> bool {
         self.held >= self.config.max_calls
     }
-    /// Which of its limits is met by `held` or `pending` calls, in words; only once, as who goes on calling makes no story.
+    /// The limit that `held` or `pending` calls have reached, in words. It is reported only once, because a caller that
+    /// goes on calling would flood the trace.
     pub(super) fn limit_met(&mut self) -> Option<String> {
         let (config, name) = (&self.config, &self.config.name);
         let text = if self.is_full() {
@@ -222,17 +224,17 @@ impl Port {
     pub(super) fn is_network(&self) -> bool {
         self.config.interface.uni.side == Side::Network
     }
-    /// Labels in use, in whatever way.
+    /// Number of labels in use, for any purpose.
     pub(super) fn labels(&self) -> usize {
         self.labels.len() + self.paths.len()
     }
-    /// An id for a call that starts here. Ids come back only after 2^31 calls.
+    /// An id for a call that starts here. Ids repeat only after 2^31 calls.
     pub(super) fn new_call_id(&mut self) -> CallId {
         let id = CallId(self.next_call);
         self.next_call = (self.next_call + 1) % CallId::INCOMING;
         id
     }
-    /// A free label. The search goes on from the last one, so that a label rests before it is used again
+    /// Assigns a free label. The search continues after the last label, so that a label rests before it is used again,
     /// and late cells of the old connection do not reach the new one.
     pub(super) fn allocate(&mut self) -> Result<Vc, Cause> {
         let (first, last) = (Vc::FIRST_USER_VCI, self.config.max_vci);
@@ -244,7 +246,7 @@ impl Port {
         self.next_vci = if free >= last { first } else { free + 1 };
         Ok(Vc::new(0, free))
     }
-    /// Takes a label that the peer named.
+    /// Takes a label that the peer has chosen.
     pub(super) fn take(&mut self, vc: Vc) -> Result<(), Cause> {
         if vc.vpi != 0 || vc.vci < Vc::FIRST_USER_VCI || !self.labels.insert(vc) {
             return Err(Cause::VC_UNAVAILABLE);
@@ -254,8 +256,8 @@ impl Port {
     pub(super) fn give_back(&mut self, vc: Vc) {
         self.labels.remove(&vc);
     }
-    /// Takes the label of a permanent channel, or the VPI of a permanent path; false if that cannot be. VPI 0 has the
-    /// channels of signalling, so it is no path.
+    /// Takes the label of a permanent channel, or the VPI of a permanent path; false if the label is not free. VPI 0
+    /// has the channels of signalling, so it cannot be a path.
     pub(super) fn hold(&mut self, vc: Vc, path: bool) -> bool {
         if vc.vpi > Self::MAX_VPI || self.paths.contains(&vc.vpi) {
             return false;
@@ -275,7 +277,7 @@ impl Port {
             self.labels.remove(&vc);
         }
     }
-    /// What is left to be reserved, cells/s.
+    /// Bandwidth that can still be reserved, cells/s.
     pub(super) fn free(&self) -> Reservation {
         let admit = u64::from(self.config.admit);
         Reservation {
@@ -296,8 +298,8 @@ impl Port {
         self.reserved.tx = self.reserved.tx.saturating_sub(held.tx);
         self.reserved.rx = self.reserved.rx.saturating_sub(held.rx);
     }
-    /// Notes the calling number that this port vouches for: the caller's own if it is registered here, the
-    /// first registered one if the caller gave none. Behind a trunk somebody else has done so.
+    /// Checks the calling number, and marks it as screened: the caller's own number must be registered here; without
+    /// one, the first registered address is used. Numbers from a trunk have been screened by another switch.
     pub(super) fn screen(&self, info: &mut SetupInfo) -> Result<(), Cause> {
         if self.config.kind == PortKind::Trunk {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What is handed on from one leg of a call to the others, and what cannot be.
+//! Elements and notifications that are forwarded from one leg of a call to the others.
 
 use aerostat_proto::uni::{Reason, Request};
 use aerostat_proto::{Cause, Instant, PartyId};
@@ -12,9 +12,9 @@ use super::{Call, LegKey, PortNo, RouteSelect, Switch};
 const UNKNOWN_ELEMENT: Cause = Cause(99);
 
 impl<R: RouteSelect> Switch<R> {
-    /// Whether elements that came in at `from` can go out at port `to`. One that asks to be passed along but cannot
-    /// (an interface of UNI 3.0 or 3.1) is left out, and what its sender wants done about that is done: `Err` if
-    /// the message must not go on.
+    /// Checks whether elements that came in at `from` can go out at port `to`. An element with the pass-along request
+    /// that cannot be sent there (an interface of UNI 3.0 or 3.1) is left out, and its sender's action is taken. `Err`
+    /// means that the message must not be forwarded.
     pub(super) fn hand_on(
         &mut self,
         from: LegKey,
@@ -34,18 +34,18 @@ impl<R: RouteSelect> Switch<R> {
                     call: from.call,
                     cause: Reason::from(UNKNOWN_ELEMENT).with(&[id]),
                 };
-                // Refused if the half-call is being released.
+                // The interface refuses this if the half-call is being released.
                 let _ = self.ask(from.port, request, now);
                 Ok(())
             }
-            // A message that has been acted on cannot be ignored any more: it fails with what it asked for.
+            // A message that has been acted on can no longer be ignored, so these actions make it fail.
             Action::ClearCall | Action::DiscardMessage | Action::DiscardMessageReport => {
                 Err(UNKNOWN_ELEMENT)
             }
         }
     }
 
-    /// NOTIFY: it goes to the other side of the call, or of the party that it names.
+    /// NOTIFY is forwarded to the other side of the call, or of the party that it names.
     pub(super) fn notified(
         &mut self,
         key: LegKey,
@@ -71,7 +71,7 @@ impl<R: RouteSelect> Switch<R> {
             };
             match self.ask(leg.port, request, now) {
                 Ok(()) => self.counters.notifications += 1,
-                // The other side has not answered yet, or is going.
+                // The other side has not answered yet, or is being released.
                 Err(_) => self.counters.notifications_dropped += 1,
             }
         }
@@ -79,7 +79,7 @@ impl<R: RouteSelect> Switch<R> {
 }
 
 impl Call {
-    /// Where news from a leg go: legs, and the party that the news are about there.
+    /// The destination of notifications from a leg: legs, each with the id of the notified party there.
     fn other_side(
         &self,
         key: LegKey,
@@ -97,7 +97,7 @@ impl Call {
                 let parties = self.branches.get(&key).map(|branch| &branch.parties);
                 let root_id = parties.and_then(|parties| match party {
                     Some(party) => parties.get(&party),
-                    // A branch with one leaf, which may not know that it is one of several.
+                    // A branch with one leaf; the leaf may not know that it is part of a point-to-multipoint call.
                     None if parties.len() == 1 => parties.values().next(),
                     None => None,
                 });

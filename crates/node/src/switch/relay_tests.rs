@@ -1,4 +1,4 @@
-//! What crosses a switch: elements in every message of a call, those that nobody defined, and NOTIFY.
+//! Forwarding through a switch: elements in every message of a call, undefined elements, and NOTIFY.
 
 use aerostat_proto::uni::{CallId, Indication, Reason, Request, SetupInfo, Version};
 use aerostat_proto::{Cause, Machine, PartyId};
@@ -11,7 +11,7 @@ use super::bare::{Bare, Host};
 const A: CallId = CallId(1);
 const NOBODYS: u8 = 0x33;
 
-/// An element that nobody defined and that wants to be passed along.
+/// An undefined element with the pass-along request.
 fn nobodys(action: Option<Action>) -> Element {
     let plain = Instruction::ITU.with_pass_along();
     Element {
@@ -38,7 +38,7 @@ fn notify(call: CallId, party: Option<PartyId>, elements: &[Element]) -> Request
         elements,
     }
 }
-/// What a host was notified of: party and elements.
+/// The notifications that a host got: party and elements.
 fn notified(net: &Bare, host: usize) -> Vec<(Option<PartyId>, Vec<Element>)> {
     let heard = net.hosts[host].heard.iter();
     let news = heard.filter_map(|heard| match heard {
@@ -62,7 +62,7 @@ fn elements_nobody_defined_cross_two_switches_unchanged() {
         let info = with(net.info(0, 1, Qos::ubr(1536)), [element.clone()]);
         net.set_up(0, 1, info);
         net.run_ms(100);
-        // Octet for octet; what a user does about it is its own affair.
+        // The element is forwarded octet for octet; what a user does with it is not tested here.
         let setup = net.hosts[1].last(MessageType::SETUP).expect("a SETUP");
         assert_eq!(setup.find(NOBODYS), Some(&element));
         let taken = net.hosts[1].offer().is_some();
@@ -105,7 +105,7 @@ fn without_the_indicator_a_switch_goes_by_the_action() {
     assert_eq!(diagnostics(status), [0x80 | 99, NOBODYS]);
 }
 
-/// Towards an interface of UNI 3.1 nothing that nobody defined can go: the sender's action says what then.
+/// Undefined elements cannot be sent to an interface of UNI 3.1, so the sender's action is taken.
 #[test]
 fn where_it_cannot_go_the_action_counts() {
     for (action, status, released) in [
@@ -196,7 +196,7 @@ fn notify_crosses_both_ways() {
         "nobody has answered yet"
     );
     net.run_ms(20);
-    // Before the called user answers, the news of the caller have nobody to go to.
+    // Before the called user answers, notifications of the caller have no destination.
     net.ask(0, notify(A, None, &[notification(0xf1)])).unwrap();
     net.run_ms(20);
     assert_eq!(net.switches[1].counters().notifications_dropped, 1);
@@ -217,7 +217,7 @@ fn notify_crosses_both_ways() {
         "no parties here"
     );
     net.run_ms(20);
-    // The called host is no relay: what nobody defined does not get to its owner, and costs a STATUS.
+    // The called host is not a switch: an undefined element does not reach its owner, and causes a STATUS.
     assert_eq!(notified(&net, 1), [(None, two[..2].to_vec())]);
     let got = net.hosts[1].last(MessageType::NOTIFY).expect("NOTIFY");
     assert_eq!(got.elements, two);
@@ -240,7 +240,7 @@ fn notify_crosses_both_ways() {
     net.assert_clean();
 }
 
-/// UNI 3.1 has no NOTIFY: none is sent there, and one that comes from there is an unknown message.
+/// UNI 3.1 has no NOTIFY: no NOTIFY is sent there, and a NOTIFY from there is an unknown message.
 #[test]
 fn notify_stops_at_an_interface_without_it() {
     let mut net = Bare::new(
@@ -340,7 +340,7 @@ fn a_switch_that_stops_releases_its_calls() {
         net.set_up(0, call, net.info(0, to, Qos::ubr(1536)));
         net.run_ms(20);
     }
-    // One is open, nobody has answered the other.
+    // One branch is connected, the other has not been answered.
     net.accept(1);
     net.run_ms(20);
     net.switches[0].handle_input(Input::Clear, net.now).unwrap();

@@ -1,4 +1,4 @@
-//! Where a call goes: from the called address to an output port.
+//! Routes of calls: from the called address to an output port.
 
 use std::collections::BTreeMap;
 
@@ -12,31 +12,31 @@ use super::PortNo;
 pub struct Way {
     /// The output port.
     pub port: PortNo,
-    /// Links to the destination over this port, 1 and up; `None`: no link that could be used leads there at present.
+    /// Number of links to the destination by this port, at least 1. `None` if no usable link leads there at present.
     pub hops: Option<u16>,
 }
 
 impl Way {
-    /// What ways are sorted by: the shortest first, those that lead nowhere last.
+    /// Sort key of ways: the shortest first, unusable ways last.
     fn rank(&self) -> (bool, Option<u16>, PortNo) {
         (self.hops.is_none(), self.hops, self.port)
     }
 }
 
-/// Knows output ports. Static routes do; a routing protocol can.
+/// Selects output ports, for example by static routes or a routing protocol.
 pub trait RouteSelect {
-    /// The ways for a call to `called`, shortest first; at least one. The switch takes a way that no other is shorter than.
+    /// The ways for a call to `called`, shortest first; at least one. The switch takes one of the shortest ways.
     ///
     /// # Errors
-    /// The cause to clear the call with.
+    /// The cause with which to clear the call.
     fn select(&self, called: &AtmAddress) -> Result<&[Way], Cause>;
-    /// A host at `port` has registered `address` (its selector does not matter).
+    /// The host at `port` has registered `address` (its selector does not matter).
     fn register(&mut self, address: AtmAddress, port: PortNo);
     /// The host at `port` has withdrawn `address`.
     fn unregister(&mut self, address: AtmAddress, port: PortNo);
 }
 
-/// The part of an address that tells end systems apart.
+/// The part of an address that identifies an end system.
 type EndSystem = [u8; 19];
 
 /// Routes from configuration: registered hosts first, then the longest prefix.
@@ -59,13 +59,13 @@ impl StaticRoutes {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Sends calls whose address starts with `prefix` (0..=20 octets) to `port` only.
+    /// Routes calls whose address starts with `prefix` (0..=20 octets) to `port` only.
     pub fn add_prefix(&mut self, prefix: &[u8], port: PortNo) {
         let hops = Some(1);
         self.set_prefix(prefix, vec![Way { port, hops }]);
     }
-    /// Sends calls whose address starts with `prefix` (0..=20 octets) by one of `ways`, in whatever order they are given;
-    /// without ways the prefix is forgotten.
+    /// Routes calls whose address starts with `prefix` (0..=20 octets) by one of `ways`, which may be in any order.
+    /// Without ways the prefix is removed.
     pub fn set_prefix(&mut self, prefix: &[u8], mut ways: Vec<Way>) {
         let prefix = prefix.get(..20).unwrap_or(prefix);
         ways.sort_by_key(Way::rank);

@@ -1,4 +1,4 @@
-//! Calling numbers as the network vouches for them; calls that want the same labels at once.
+//! Calling numbers screened by the network, and simultaneous calls for the same labels.
 
 use aerostat_proto::uni::{CallId, SetupInfo, Version};
 use aerostat_wire::q2931::{
@@ -52,9 +52,9 @@ fn the_screening_indicator_says_what_the_network_found() {
             ((None, Vec::new()), Screening::Network, 0),
             (given(Number::called(own)), Screening::Passed, 0),
             (given(restricted), Screening::Passed, 1),
-            // What the caller says about it counts for nothing.
+            // The caller's own screening indicator is ignored.
             (given(claims_more), Screening::Passed, 0),
-            // Nobody can check this one.
+            // The network cannot verify this number.
             (given(telephone), Screening::Network, 0),
         ] {
             let info = SetupInfo {
@@ -76,7 +76,7 @@ fn the_screening_indicator_says_what_the_network_found() {
     }
 }
 
-/// The last label of a trunk, wanted by a call from either end at once: one gets it, the other cause 45.
+/// Calls from both ends want the last label of a trunk at the same time: one gets it, the other cause 45.
 #[test]
 fn the_last_label_of_a_trunk() {
     let v = Version::Uni31;
@@ -145,7 +145,7 @@ fn many_calls_from_both_ends_at_once() {
     }
     net.run_ms(20);
     for call in 1..=20 {
-        // Those that the other end released are gone already.
+        // Calls that the other end released have ended already.
         let request = aerostat_proto::uni::Request::Release {
             call: CallId(call),
             cause: aerostat_proto::uni::Reason::NORMAL,
@@ -156,7 +156,7 @@ fn many_calls_from_both_ends_at_once() {
     net.assert_clean();
 }
 
-/// A SETUP of a user that names its label: it gets that one or none.
+/// A SETUP of a user that names its label gets that label or is refused.
 #[test]
 fn a_user_that_names_its_label() {
     let v = Version::Uni31;

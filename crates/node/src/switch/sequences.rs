@@ -1,9 +1,9 @@
 //! Two hosts and the ports of their switch under sequences of events that octets choose: calls, data, loss, dead lines,
-//! restarts, and SDUs of VPI 0 VCI 5 that nobody sent, SSCOP PDUs and the messages of Q.2931 in them, to both sides.
+//! restarts, and forged SDUs on VPI 0 VCI 5 in both directions: SSCOP PDUs with messages of Q.2931 in them.
 //!
 //! Whatever the sequence: no panic, the laws of machines hold, no label is opened twice or leaked, tables and queues
-//! keep within their bounds. Once both hosts have restarted nothing is left of all that, and a call goes through.
-//! The fuzz target `sequences` runs the same.
+//! stay within their bounds. Once both hosts have restarted, nothing of that is left, and a call succeeds. The fuzz
+//! target `sequences` runs the same sequences.
 
 use aerostat_proto::{AtmRequest, Cause, ConnId, Machine};
 use aerostat_wire::{Qos, Seq8, Seq24, SscopPdu};
@@ -12,7 +12,7 @@ use super::testnet::Net;
 use crate::interface::Phase;
 use crate::signalling;
 
-/// The octets as a source of choices; zeros once they are used up.
+/// The octets as a source of choices; zeros follow once they are used up.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -30,7 +30,7 @@ impl Choices<'_> {
         let count = self.below(most + 1);
         (0..count).map(|_| self.octet()).collect()
     }
-    /// A number near those in use: most are small.
+    /// A number near those in use: mostly a small one.
     fn number(&mut self) -> Seq24 {
         let low = u32::from(self.below(40));
         match self.below(16) {
@@ -41,7 +41,7 @@ impl Choices<'_> {
     }
 }
 
-/// A message of Q.2931 that may be one: header, then elements with contents from the octets.
+/// A message of Q.2931, valid or not: header, then elements with contents from the octets.
 fn message(c: &mut Choices<'_>) -> Vec<u8> {
     const TYPES: [u8; 14] = [
         0x05, 0x02, 0x07, 0x0f, 0x4d, 0x5a, 0x46, 0x4e, 0x75, 0x7d, 0x80, 0x81, 0x82, 0x83,
@@ -68,7 +68,7 @@ fn message(c: &mut Choices<'_>) -> Vec<u8> {
     octets
 }
 
-/// An SDU that nobody sent.
+/// A forged SDU.
 fn forged(c: &mut Choices<'_>) -> Vec<u8> {
     let uu = Vec::new();
     let mut octets = match c.below(20) {
@@ -117,7 +117,7 @@ fn forged(c: &mut Choices<'_>) -> Vec<u8> {
             octets.push(c.octet());
             return octets;
         }
-        // Most of the first few numbers after a start or a recovery come into sequence at once.
+        // Most of the first few numbers after a start or a recovery are in sequence at once.
         _ => SscopPdu::Data {
             s: Seq24::new(u32::from(c.below(8))),
             info: message(c),
@@ -147,7 +147,7 @@ fn check(net: &Net, calls: u32) {
     for host in &net.hosts {
         let interface = host.interface().expect("here");
         assert!(interface.saal().outstanding() <= 8192);
-        // Own calls, and those that forged SETUPs began: of these there are six references.
+        // Calls of the host, and calls that forged SETUPs began, which have six references.
         assert!(host.manager.calls().count() <= 2 * calls as usize + 6);
         assert!(interface.uni().calls().count() <= 2 * calls as usize + 12);
     }

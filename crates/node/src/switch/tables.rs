@@ -1,4 +1,4 @@
-//! What `inspect` shows of a switch.
+//! Tables of `inspect` about a switch.
 
 use super::{Permanent, PortNo, RouteSelect, StaticRoutes, Switch};
 use crate::atm::fabric::ConnectionView;
@@ -104,7 +104,7 @@ impl Switch<StaticRoutes> {
 }
 
 impl<R: RouteSelect> Switch<R> {
-    /// The permanent connections; only the one with this end, if one is given.
+    /// The permanent connections, or only the one with the end `only`.
     #[must_use]
     pub fn permanent_table(&self, only: Option<(PortNo, Vc)>) -> Table {
         let columns = &[
@@ -152,7 +152,7 @@ impl<R: RouteSelect> Switch<R> {
         table
     }
 
-    /// `up`, or `down` with the links of this switch that carry nothing.
+    /// `up`, or `down` with the links of this switch that are down.
     fn permanent_state(&self, ends: [(PortNo, Vc); 2]) -> String {
         let dead = ends.iter().filter_map(|(number, _)| {
             let alive = self.fabric().link_is_up(number.0);
@@ -219,7 +219,7 @@ impl<R: RouteSelect> Switch<R> {
         table
     }
 
-    /// One row per port and counter that is not zero.
+    /// A row for each counter of each port that is not zero.
     fn signalling_table(&self) -> Table {
         let columns = &["port", "name", "counter", "value"];
         let mut table = Table::new("signalling", columns);
@@ -284,7 +284,7 @@ impl<R: RouteSelect> Switch<R> {
     }
 }
 
-/// Leading octets of an ATM address, spelled as those of a whole one.
+/// Leading octets of an ATM address, written like those of a whole address.
 fn leading(prefix: &[u8]) -> String {
     let mut octets = [0; 20];
     for (to, from) in octets.iter_mut().zip(prefix) {

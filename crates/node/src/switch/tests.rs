@@ -1,4 +1,4 @@
-//! Hosts and switches in a chain, in virtual time. Every test ends without a call or a connection left.
+//! Hosts and switches in a chain, in virtual time. Every test ends without calls or connections.
 
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
@@ -60,9 +60,9 @@ fn call_carries_data_both_ways_and_is_released_by_either_side() {
 #[test]
 fn refusals_reach_the_caller() {
     let mut net = two_hosts();
-    // Nobody listens at host 0.
+    // There is no listener at host 0.
     net.call(1, 0, 1);
-    // Larger SDUs than the listener takes.
+    // SDUs larger than the listener takes.
     net.call_with(0, 1, 1, Qos::ubr(1537), false);
     let mut connect = |conn, called: AtmAddress, calling: AtmAddress, sap| {
         let request = AtmRequest::Connect {
@@ -103,7 +103,7 @@ fn user_refuses() {
     net.ask(1, AtmRequest::Release { conn, cause }).unwrap();
     net.run_ms(100);
     assert_eq!(net.hosts[0].released(A), Some(Cause::BUSY));
-    // Behind the switch it is still a user who is busy (location 0).
+    // Behind the switch the cause is still that of a busy user (location 0).
     let element = [0x08, 0x80, 0, 2, 0x80, 0x80 | Cause::BUSY.0];
     let sdus = &net.hosts[0].signalled;
     assert!(sdus.iter().any(|sdu| sdu.windows(6).any(|w| w == element)));
@@ -201,7 +201,7 @@ fn crossing_calls() {
     net.assert_clean();
 }
 
-/// Releases that cross on the way, and a release that overtakes the answer.
+/// Releases that cross each other, and a release that overtakes the answer.
 #[test]
 fn crossing_releases() {
     let mut net = two_hosts();
@@ -212,7 +212,7 @@ fn crossing_releases() {
     net.release(1, there);
     for step in 0..12 {
         net.call(0, 1, 100 + step);
-        // The set-up takes some 0.6 ms: this meets every stage of it.
+        // The set-up takes some 0.6 ms, so this covers every stage of it.
         for _ in 0..step {
             net.run_ms(0);
             net.now += core::time::Duration::from_micros(60);
@@ -256,7 +256,7 @@ fn multipoint_leaves_come_and_go() {
         );
         assert!(net.send(leaf, conn, b"back").is_err(), "leaves cannot send");
     }
-    // One copy towards switch 1, which serves three leaves with it.
+    // One copy towards switch 1, which copies it to three leaves.
     let view = |net: &Net, k: usize| {
         let fabric = net.switches[k].fabric();
         let connection = fabric.connections().find(|c| !c.local).unwrap();
@@ -267,7 +267,7 @@ fn multipoint_leaves_come_and_go() {
     assert_eq!(view(&net, 0), [1, net.port_of(1).0]);
     assert_eq!(view(&net, 1), [1, net.port_of(2).0]);
     assert_eq!(view(&net, 2), [net.port_of(3).0, net.port_of(4).0]);
-    // The root drops the leaf at switch 1, the first leaf leaves by itself.
+    // The root drops the leaf at switch 1, and the first leaf leaves by itself.
     let (conn, party) = (A, PartyId(2));
     net.ask(0, AtmRequest::DropParty { conn, party }).unwrap();
     let leaving = net.hosts[3].offered().unwrap();
@@ -315,7 +315,7 @@ fn multipoint_refusals_and_the_last_leaf() {
     net.listen(2);
     net.add_party(0, 1, 7, 2);
     net.run_ms(100);
-    // Both leaves leave: the call goes with the last one.
+    // Both leaves leave; the call ends with the last one.
     for leaf in [1, 2] {
         let conn = net.hosts[leaf].offered().unwrap();
         net.release(leaf, conn);
@@ -417,8 +417,8 @@ fn calls_of_a_port_have_a_bound() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever signalling frames are lost: once the links are well and all is released, nothing is left,
-    /// and a new call works.
+    /// Whatever signalling frames are lost: once the links are up and all calls are released, nothing is left, and a
+    /// new call succeeds.
     #[test]
     fn lost_signalling(
         losses in prop::collection::vec(0_u8..100, 97),
@@ -444,7 +444,7 @@ proptest! {
                     let request = AtmRequest::AddParty {
                         conn, party: PartyId(next as u16), called: net.address(to),
                     };
-                    // Refused while the call is not connected.
+                    // The manager refuses this while the call is not connected.
                     let _ = net.ask(from, request);
                 },
                 4 => {
@@ -455,7 +455,7 @@ proptest! {
                 }
                 _ => for call in net.hosts[from].manager.calls().collect::<Vec<_>>() {
                     let (true, Some((_, conn))) = (call.parties > 1, call.owner) else { continue };
-                    // Refused if there is no such party any more.
+                    // The manager refuses this if there is no such party any more.
                     let _ = net.ask(from, AtmRequest::DropParty { conn, party: PartyId(0) });
                 },
             }

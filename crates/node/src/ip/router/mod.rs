@@ -62,75 +62,75 @@ pub struct RouterConfig {
     pub interfaces: Vec<RouterInterface>,
     /// Routes in addition to those to the subnets of the interfaces.
     pub routes: Vec<StaticRoute>,
-    /// How fast it forwards.
+    /// Forwarding speed.
     pub forwarding: Forwarding,
-    /// Frames that may wait while one is being forwarded; ignored with [`Forwarding::Wire`].
+    /// Limit of frames that wait while one is being forwarded; ignored with [`Forwarding::Wire`].
     pub queue: usize,
     /// Timers and limits of ARP.
     pub arp: ArpParams,
 }
 
-/// What goes into a [`Router`].
+/// Inputs of a [`Router`].
 #[derive(Clone, Copy, Debug)]
 pub enum RouterInput<'a> {
     /// An Ethernet frame that reached an interface.
     Frame {
         /// The interface's number.
         interface: usize,
-        /// From destination address to end of payload.
+        /// The octets from the destination address to the end of the payload.
         bytes: &'a [u8],
     },
     /// An IP packet from a shortcut that ends at this router, to be forwarded like any other.
     Inject(
-        /// From the IP header on.
+        /// The octets from the IP header on.
         &'a [u8],
     ),
-    /// Asks for the hardware address of a neighbour; [`RouterOutput::Resolved`] answers.
+    /// Asks for the hardware address of a neighbour; the answer is [`RouterOutput::Resolved`].
     Resolve {
-        /// Returned with the answer.
+        /// Copied to the answer.
         token: u64,
         /// The interface's number.
         interface: usize,
         /// The neighbour.
         address: IpAddr,
     },
-    /// The link of an interface came or went. Without it the interface's routes do not count, and what they
-    /// lead to is unreachable unless another route has the same prefix; at birth all links are there.
+    /// The link of an interface came up or went down. Routes over an interface without a link are not used, and their
+    /// destinations are unreachable unless another route has the same prefix. All links are up at first.
     Link {
         /// The interface's number.
         interface: usize,
-        /// True if there is a link.
+        /// True if the link is up.
         up: bool,
     },
-    /// These static routes instead of those before.
+    /// Replaces the static routes.
     Routes(&'a [StaticRoute]),
 }
 
-/// What comes out of a [`Router`].
+/// Outputs of a [`Router`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouterOutput {
     /// An Ethernet frame to send, without padding and check sequence.
     Frame {
         /// The interface's number.
         interface: usize,
-        /// From destination address to end of payload.
+        /// The octets from the destination address to the end of the payload.
         bytes: Vec<u8>,
     },
     /// The answer to [`RouterInput::Resolve`].
     Resolved {
         /// As asked.
         token: u64,
-        /// As asked.
+        /// As in the question.
         interface: usize,
-        /// As asked.
+        /// As in the question.
         address: IpAddr,
-        /// `None`: nobody answers there.
+        /// `None` if there was no answer to ARP.
         mac: Option<[u8; 6]>,
-        /// Nobody answers, but the neighbour was lost less than [`RETURN`](aerostat_proto::mpoa::mps::RETURN) ago, or there is no
-        /// telling.
+        /// There was no answer, but the neighbour was lost less than [`RETURN`](aerostat_proto::mpoa::mps::RETURN) ago,
+        /// or that cannot be told.
         lately: bool,
     },
-    /// A neighbour was learned, has another hardware address, or is gone.
+    /// A neighbour was learned, has another hardware address, or is no longer known.
     NeighbourChanged {
         /// The interface's number.
         interface: usize,
@@ -141,17 +141,17 @@ pub enum RouterOutput {
     },
     /// The routing table changed.
     RoutesChanged,
-    /// Something to tell.
+    /// A trace event.
     Trace(Trace),
 }
 
-/// Dropped packets that wait for somebody who asks which they were; those beyond this are only counted.
+/// Limit of dropped packets that are kept for [`Router::take_discard`]; packets beyond it are only counted.
 const MAX_DISCARDS: usize = 4096;
 
 /// Why a packet or frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// Cut short, wrong header checksum, or addresses that no router forwards.
+    /// Cut short, wrong header checksum, or addresses that routers do not forward.
     Malformed,
     /// Neither IPv4 nor ARP.
     NotIp,
@@ -159,11 +159,11 @@ pub enum DropReason {
     Multicast,
     /// The forwarding queue was full.
     QueueFull,
-    /// Time to live ran out.
+    /// The time to live had expired.
     TimeToLive,
-    /// No route.
+    /// There was no route.
     NoRoute,
-    /// Larger than the MTU of the way out.
+    /// Larger than the MTU of the outgoing interface.
     TooBig,
     /// The neighbour did not answer ARP.
     NoNeighbour,
@@ -172,7 +172,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// The word for counters.
+    /// The reason in words, for counters.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -189,31 +189,31 @@ impl DropReason {
     }
 }
 
-/// What went through an interface.
+/// Counters of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounters {
-    /// Frames for this router that came in.
+    /// Frames received for this router.
     pub in_frames: u64,
     /// Octets of these.
     pub in_octets: u64,
-    /// Frames that went out.
+    /// Frames sent.
     pub out_frames: u64,
     /// Octets of these.
     pub out_octets: u64,
-    /// Packets among `out_frames` that were forwarded, not made here.
+    /// Packets among `out_frames` that were forwarded; packets made here are not included.
     pub forwarded_packets: u64,
     /// IP octets of these.
     pub forwarded_octets: u64,
-    /// Packets that came in here and were dropped.
+    /// Packets that arrived here and were dropped, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
 }
 
-/// Where a packet came from; ICMP errors and counters go by it.
+/// The origin of a packet, for ICMP errors and counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Interface(usize),
     Shortcut,
-    /// Made by this router.
+    /// This router made the packet.
     Own,
 }
 
@@ -237,7 +237,7 @@ impl Port {
 pub struct Router {
     ports: Vec<Port>,
     routes: Routes,
-    /// What is known of IPv6.
+    /// Addresses, routes and neighbours of IPv6.
     six: Six,
     engine: Engine,
     limiter: Limiter,
@@ -254,7 +254,7 @@ impl Router {
     /// A router.
     ///
     /// # Errors
-    /// If interfaces or routes make no sense.
+    /// If the interfaces or routes are not valid.
     pub fn new(config: RouterConfig) -> Result<Self, Refused> {
         for interface in &config.interfaces {
             if !EthernetAddress(interface.mac).is_unicast() || interface.mac == [0; 6] {
@@ -288,13 +288,13 @@ impl Router {
         })
     }
 
-    /// Where a packet for `destination` goes.
+    /// The route of a packet for `destination`.
     #[must_use]
     pub fn lookup(&self, destination: Ipv4Addr) -> RouteResult {
         self.routes.lookup(destination)
     }
 
-    /// True if there is a route to `destination`, but none whose interface has a link just now.
+    /// True if there are routes to `destination`, but no interface of theirs has a link at present.
     #[must_use]
     pub fn is_cut_off(&self, destination: Ipv4Addr) -> bool {
         self.routes.is_cut_off(destination)
@@ -311,7 +311,7 @@ impl Router {
         self.ports.iter().map(|port| (&port.config, &port.counters))
     }
 
-    /// What came in by [`RouterInput::Inject`].
+    /// Counters of packets that came by [`RouterInput::Inject`].
     #[must_use]
     pub fn shortcut_counters(&self) -> &InterfaceCounters {
         &self.shortcut
@@ -331,7 +331,7 @@ impl Router {
             .flat_map(|port| port.neighbours.known())
     }
 
-    /// The table of neighbours of an interface, and what it has done.
+    /// The table of neighbours of an interface, and its counters.
     pub fn arp(&self, interface: usize) -> Option<(Vec<NeighbourView>, NeighbourCounters)> {
         let neighbours = &self.ports.get(interface)?.neighbours;
         Some((neighbours.views().collect(), neighbours.counters()))
@@ -341,16 +341,16 @@ impl Router {
     pub fn held(&self) -> impl Iterator<Item = &[u8]> {
         let waiting = self.ports.iter().flat_map(|port| port.neighbours.held());
         let jobs = self.engine.jobs().chain(waiting);
-        // Room for an Ethernet header is in front; what came by a shortcut or over ATM has no header in it.
+        // The room for an Ethernet header comes first; packets from a shortcut or over ATM have no header in it.
         jobs.filter_map(|job| job.frame.get(ETHERNET_HEADER..))
     }
 
-    /// The next packet that was dropped, or its head.
+    /// The next packet that was dropped, or its head, with the reason.
     pub fn take_discard(&mut self) -> Option<(DropReason, Vec<u8>)> {
         self.discards.pop_front()
     }
 
-    /// Drops a packet that stands behind room for an Ethernet header.
+    /// Drops a packet that has room for an Ethernet header in front.
     fn drop_frame(&mut self, origin: Origin, reason: DropReason, frame: &[u8]) {
         self.drop_packet(origin, reason);
         if self.discards.len() < MAX_DISCARDS {
@@ -380,7 +380,7 @@ impl Router {
         };
         let to = frame.dst_addr();
         if !to.is_broadcast() && !to.is_multicast() && to.0 != port.config.mac {
-            // For somebody else on the emulated LAN.
+            // The frame is for another station on the emulated LAN.
             return;
         }
         port.counters.in_frames += 1;
@@ -398,7 +398,7 @@ impl Router {
         }
     }
 
-    /// A packet with room for an Ethernet header before it.
+    /// Handles a packet that has room for an Ethernet header in front.
     fn packet_in(&mut self, origin: Origin, mut frame: Vec<u8>, now: Instant) {
         let Some(destination) = packet::check(&mut frame) else {
             return self.drop_frame(origin, DropReason::Malformed, &frame);
@@ -419,9 +419,9 @@ impl Router {
         }
     }
 
-    /// A packet for one of the router's own addresses.
+    /// Handles a packet for one of the router's own addresses.
     fn for_us(&mut self, origin: Origin, frame: &[u8], now: Instant) {
-        // Checked on arrival.
+        // The packet was checked on arrival.
         let packet = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]);
         if let Some(reply) = icmp::echo_reply(&packet) {
             return self.send_own(reply, now);
@@ -435,10 +435,10 @@ impl Router {
         self.complain(origin, frame, answer, Some(from), now);
     }
 
-    /// Takes a packet from the engine to the way out.
+    /// Forwards a packet from the engine to its outgoing interface.
     fn forward(&mut self, job: Job, now: Instant) {
         let Job { mut frame, origin } = job;
-        // Checked on arrival.
+        // The packet was checked on arrival.
         let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
         if packet.hop_limit() <= 1 {
             self.drop_frame(origin, DropReason::TimeToLive, &frame);
@@ -464,7 +464,7 @@ impl Router {
         self.send(origin, interface, next_hop, frame, now);
     }
 
-    /// Sends a packet to a neighbour, after ARP if need be.
+    /// Sends a packet to a neighbour, after ARP if necessary.
     fn send(&mut self, from: Origin, itf: usize, hop: Ipv4Addr, frame: Vec<u8>, now: Instant) {
         let neighbours = &mut self.ports[itf].neighbours;
         if let Some(mac) = neighbours.lookup(hop) {
@@ -495,7 +495,7 @@ impl Router {
         });
     }
 
-    /// Sends a packet of the router's own; it does not pass the engine.
+    /// Sends a packet that this router made. Such packets bypass the engine.
     fn send_own(&mut self, mut frame: Vec<u8>, now: Instant) {
         let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
         packet.set_ident(self.next_ident);
@@ -507,9 +507,8 @@ impl Router {
         }
     }
 
-    /// Tells the source of a packet what became of it, where RFC 1812 §4.3.2.7 allows it. `from`:
-    /// the router's address; `None`: that of the interface towards the source (of a packet from a
-    /// shortcut, too).
+    /// Sends an ICMP error to the source of a packet, where RFC 1812 §4.3.2.7 allows that. `from` is the source address
+    /// of the error; `None` means the address of the interface towards the source (also for a packet from a shortcut).
     fn complain(
         &mut self,
         origin: Origin,
@@ -560,8 +559,7 @@ impl Router {
         self.arp_events(now);
     }
 
-    /// Acts on what the ARP tables have to say. What this leads to is queued there and done here,
-    /// too, never recursed into.
+    /// Handles events of the ARP tables. Further events that arise are queued and handled here, too, without recursion.
     fn arp_events(&mut self, now: Instant) {
         if core::mem::replace(&mut self.in_arp_events, true) {
             return;

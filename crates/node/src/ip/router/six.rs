@@ -1,9 +1,9 @@
-//! IPv6 beside a kernel router: what its MPOA server asks about ways and neighbours (RFC 4861).
+//! IPv6 beside a kernel router: routes and neighbours for the questions of its MPOA server (RFC 4861).
 //!
-//! The kernel forwards; nothing here does. Ways are the interfaces' own prefixes and static routes. A neighbour is asked
-//! for by Neighbour Solicitations from the router's address, and lives in the table of [`crate::ip::neighbours`]; its advertisement comes
-//! to the router's MAC address, and the driver shows it to both. **Not implemented**: router advertisements, redirects,
-//! duplicate address detection, answers to solicitations: all that is the kernel's.
+//! The kernel forwards; nothing here does. Routes are the interfaces' own prefixes and static routes. A neighbour is
+//! requested by Neighbour Solicitations from the router's address, and kept in a table of [`crate::ip::neighbours`].
+//! Its advertisement comes to the router's MAC address, and the driver passes it to both. **Not implemented**: router
+//! advertisements, redirects, duplicate address detection, answers to solicitations: all these are the kernel's.
 
 use super::{Router, RouterOutput};
 use crate::ip::neighbours::{ArpEvent, ArpParams, Neighbours};
@@ -17,13 +17,13 @@ use std::net::Ipv6Addr;
 const ETHERNET_HEADER: usize = 14;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
-/// Hop limit of neighbour discovery: less has passed a router.
+/// Hop limit of neighbour discovery; a message with a lower value has passed a router.
 const OWN_LINK: u8 = 255;
 /// Options: hardware address of the source, of the target.
 const SOURCE_ADDRESS: u8 = 1;
 const TARGET_ADDRESS: u8 = 2;
 
-/// An IPv6 route by a neighbour.
+/// An IPv6 route over a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticRoute6 {
     /// Any address of the destination network.
@@ -64,7 +64,7 @@ impl Six {
         ports.filter_map(|port| port.neighbours.deadline()).min()
     }
 
-    /// The interface under whose prefix the address lies.
+    /// The interface whose prefix contains the address.
     fn connected(&self, address: Ipv6Addr) -> Option<usize> {
         self.ports.iter().position(|port| {
             port.own
@@ -74,20 +74,20 @@ impl Six {
 }
 
 impl Router {
-    /// Gives an interface an IPv6 address and the length of its prefix.
+    /// Gives an interface an IPv6 address and its prefix length.
     pub fn set_ipv6(&mut self, interface: usize, own: (Ipv6Addr, u8)) {
         if let Some(port) = self.six.ports.get_mut(interface) {
             port.own = Some(own);
         }
     }
 
-    /// The IPv6 routes besides those to the interfaces' own prefixes.
+    /// Sets the IPv6 routes in addition to those to the interfaces' own prefixes.
     pub fn set_ipv6_routes(&mut self, mut routes: Vec<StaticRoute6>) {
         routes.sort_by_key(|route| core::cmp::Reverse(route.prefix));
         self.six.routes = routes;
     }
 
-    /// Where a packet for `destination` goes, if anywhere.
+    /// The route of a packet for `destination`, if there is one.
     #[must_use]
     pub fn lookup_ipv6(&self, destination: Ipv6Addr) -> Option<RouteResult> {
         let six = &self.six;
@@ -129,7 +129,7 @@ impl Router {
         self.six_events();
     }
 
-    /// A Neighbour Advertisement. One that nobody asked for teaches nothing new.
+    /// Handles a Neighbour Advertisement. An unsolicited one creates no entry.
     pub(super) fn advertised(&mut self, itf: usize, frame: &[u8], now: Instant) {
         if let Some((target, mac)) = advertisement(frame) {
             self.six.ports[itf]
@@ -188,7 +188,7 @@ pub(crate) fn is_advertisement(frame: &[u8]) -> bool {
         && at(ETHERNET_HEADER + 40) == Some(ADVERTISEMENT)
 }
 
-/// Checksum of an ICMPv6 message with the pseudo header; 0 if the message has the right one.
+/// Checksum of an ICMPv6 message with the pseudo header; 0 if the message contains a correct checksum.
 fn checksum(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> u16 {
     let mut all = [source.octets(), destination.octets()].concat();
     all.extend((message.len() as u32).to_be_bytes());
@@ -197,7 +197,7 @@ fn checksum(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> u16 {
     internet_checksum(&all)
 }
 
-/// Who is where, as an advertisement tells.
+/// Address and hardware address that an advertisement gives.
 fn advertisement(frame: &[u8]) -> Option<(Ipv6Addr, [u8; 6])> {
     let view = Ipv6View::new(frame.get(ETHERNET_HEADER..)?)?;
     let message = view.payload();
@@ -210,7 +210,8 @@ fn advertisement(frame: &[u8]) -> Option<(Ipv6Addr, [u8; 6])> {
     if !right || target.is_multicast() {
         return None;
     }
-    // RFC 4861 §4.4: it may be left out where the asker must know it, since it asked by unicast.
+    // RFC 4861 §4.4: the option may be absent in an answer to a unicast solicitation, because the sender of the
+    // solicitation must know the address.
     let mut mac = *frame.get(6..)?.first_chunk::<6>()?;
     while let [kind, length, ..] = *options {
         let length = usize::from(length) * 8;
@@ -223,7 +224,7 @@ fn advertisement(frame: &[u8]) -> Option<(Ipv6Addr, [u8; 6])> {
     (mac[0] & 1 == 0).then_some((target, mac))
 }
 
-/// The frame of a Neighbour Solicitation: to the group of the target, or to where it was last.
+/// The frame of a Neighbour Solicitation: to the group of the target, or to its last known hardware address.
 fn solicitation(
     (mac, own): ([u8; 6], Ipv6Addr),
     target: Ipv6Addr,
@@ -326,7 +327,7 @@ mod tests {
         assert_eq!(way(&router, "2001:db8:1::10"), connected);
         assert_eq!(way(&router, "2001:db8:2::10"), via("2001:db8:9::3"));
         assert_eq!(way(&router, "2001:db8:3::10"), via("2001:db8:9::2"));
-        // A next hop that is no neighbour, and no route at all.
+        // A next hop that is not a neighbour, and a destination without a route.
         assert_eq!(way(&router, "2001:db9::1"), None);
         assert_eq!(way(&router, "2001:dba::1"), None);
         let (interface, up) = (1, false);
@@ -362,7 +363,7 @@ mod tests {
         );
         assert_eq!(view.payload()[8..24], target.octets());
         let good = advertisement_of(target, own);
-        // Damaged, from behind a router, about somebody nobody asked for.
+        // A damaged packet, one from behind a router, and one about a neighbour that was not requested.
         let mut damaged = good.clone();
         damaged[80] ^= 1;
         let mut far = good.clone();

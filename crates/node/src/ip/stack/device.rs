@@ -1,10 +1,10 @@
-//! The network card as smoltcp sees it: IP packets, one queue each way.
+//! The network card for smoltcp: IP packets, with one queue in each direction.
 
 use crate::ip::packet::ETHERNET_HEADER;
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use std::collections::VecDeque;
 
-/// Every packet has room for an Ethernet header before it.
+/// Queues of packets; every packet has room for an Ethernet header in front.
 #[derive(Debug)]
 pub(super) struct Queues {
     pub(super) received: VecDeque<Vec<u8>>,
@@ -13,7 +13,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Packets that may wait to be taken away. Every run ends with an empty queue, so this bounds one burst.
+    /// Limit of packets that wait to be taken. The queue is empty at the end of every run, so this limits one burst.
     const MAX_SENT: usize = 4096;
 
     pub(super) fn new(mtu: usize) -> Self {

@@ -1,4 +1,4 @@
-//! The Ethernet side of an embedded host: where a packet goes, who that is, and what waits for the answer.
+//! The Ethernet side of an embedded host: routes, neighbours, and packets that wait for ARP.
 
 use super::StackConfig;
 use crate::ip::arp::{self, Own};
@@ -11,17 +11,17 @@ use smoltcp::wire::{EthernetAddress, EthernetProtocol, Ipv4Packet};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// Where a host gives up a packet of its own.
+/// Where a host drops a packet of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// ARP: the neighbour does not answer, or too much waits for it already.
+    /// ARP: the neighbour does not answer, or too many packets wait for it already.
     Arp,
-    /// No route leads to the destination.
+    /// There is no route to the destination.
     Route,
 }
 
 impl Place {
-    /// The word for results: `arp` or `route`.
+    /// The place in results: `arp` or `route`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Place {
     }
 }
 
-/// What the Ethernet side has to say.
+/// Outputs of the Ethernet side.
 pub(super) enum LinkOutput {
     Frame(Vec<u8>),
     /// A packet with an Ethernet header.
@@ -39,7 +39,7 @@ pub(super) enum LinkOutput {
     Trace(Trace),
 }
 
-/// See the module. Packets have room for an Ethernet header before them.
+/// The Ethernet side, see the documentation of this module. Packets have room for an Ethernet header in front.
 pub(super) struct Link {
     own: Own,
     routes: Routes,
@@ -82,9 +82,9 @@ impl Link {
         })
     }
 
-    /// Sends a packet, at once or when its neighbour has answered. One for the host itself is returned.
+    /// Sends a packet, at once or when its neighbour has answered. A packet for the host itself is returned.
     pub(super) fn send(&mut self, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
-        // smoltcp made it.
+        // smoltcp made the packet, so it is valid.
         let to = Ipv4Packet::new_unchecked(&frame[ETHERNET_HEADER..]).dst_addr();
         let hop = match self.routes.lookup(to) {
             RouteResult::Local { .. } => return Some(frame),
@@ -122,7 +122,7 @@ impl Link {
         self.output.push_back(LinkOutput::Discarded(place, frame));
     }
 
-    /// An ARP packet has come; false if no host could have sent it.
+    /// Handles an ARP packet; false if no host can have sent it.
     pub(super) fn hear_arp(&mut self, payload: &[u8], now: Instant) -> bool {
         let heard = arp::hear(&mut self.neighbours, self.own, payload, now);
         if let Ok(Some(reply)) = &heard {
@@ -152,7 +152,7 @@ impl Link {
         )
     }
 
-    /// Acts on what the table has to say.
+    /// Handles events of the table.
     fn drain(&mut self) {
         while let Some(event) = self.neighbours.poll_event() {
             match event {
@@ -172,7 +172,7 @@ impl Link {
                 ArpEvent::Release { job, mac: None } | ArpEvent::Overflow(job) => {
                     self.discard(Place::Arp, job);
                 }
-                // Nobody asks questions here.
+                // A host has no MPOA server that asks questions.
                 ArpEvent::Changed { .. } | ArpEvent::Answer { .. } => {}
             }
         }

@@ -173,9 +173,9 @@ fn a_probe_of_duplicate_address_detection_is_answered_and_teaches_nothing() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
-    /// Forged ARP of every kind beside traffic to a neighbour that is there, one that is not, and one without a route: the table
-    /// stays bounded, every packet made is accounted for at every moment, and traffic to a neighbour that the host was told
-    /// arrives whole.
+    /// Forged ARP of every kind, beside traffic to a neighbour that is present, one that is absent, and a destination
+    /// without a route. The table stays bounded, every packet is accounted for at all times, and all traffic to a
+    /// permanent neighbour arrives.
     #[test]
     fn forged_floods_are_bounded_and_every_packet_is_accounted_for(
         forged in proptest::collection::vec((any::<u8>(), any::<u16>(), 0u8..4, any::<u8>()), 1..1500),

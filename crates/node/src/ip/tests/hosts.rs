@@ -62,12 +62,12 @@ fn ping_is_answered_and_timed() {
         panic!("not a ping")
     };
     assert_eq!((result.sent, result.received, result.duplicates), (5, 5, 0));
-    // The first waited for ARP: twice the round trip.
+    // The first request waited for ARP: twice the round trip.
     assert_eq!((result.rtt.min_us, result.rtt.max_us), (1000.0, 2000.0));
     assert_eq!(world.finished.len(), 1);
     let seen = world.stats.report(world.now)[0].paths[0].clone();
     assert_eq!((seen.received_packets, seen.round_trip.count), (5, 5));
-    // From frame to frame: the meter does not see the wait for ARP here.
+    // The meter measures from frame to frame, so the wait for ARP is not included.
     assert_eq!(
         (seen.round_trip.min_us, seen.round_trip.max_us),
         (1000.0, 1000.0)
@@ -98,7 +98,7 @@ fn ping_of_nobody_ends_without_replies() {
     };
     assert_eq!((result.sent, result.received), (50, 0));
     assert_eq!(world.finished.len(), 1);
-    // Three ARP requests a second apart, not one per ping; then the next ping asks again.
+    // Three ARP requests a second apart, not one per ping; the next ping starts ARP again.
     let counters = world.hosts[0].counters();
     assert_eq!(
         (counters.frames_out, counters.discarded_arp),
@@ -141,7 +141,7 @@ fn tcp_delivers_every_octet_over_a_bad_wire() {
         let path = world.stats.report(world.now)[0].paths[0].clone();
         assert_eq!(path.received_octets, octets);
         assert_eq!(path.retransmitted > 0, per_mille > 0);
-        // What the wire lost of this flow is what the samples say is missing.
+        // The packets of this flow that the wire lost are those that are missing in the samples.
         assert_eq!(path.sent_packets, path.received_packets + path.lost);
         assert_eq!(
             world.hosts[0].counters().stalls + world.hosts[1].counters().stalls,
@@ -250,7 +250,7 @@ fn voice(world: &mut World, pattern: Pattern) {
     world.run_until(Instant::from_secs(12));
 }
 
-/// Whether a frame is one of the flow's datagrams, and which.
+/// The number of a datagram of the flow, if the frame contains one.
 fn number(frame: &[u8]) -> Option<u64> {
     let payload = frame.get(42..)?;
     crate::ip::apps::Stamp::decode(payload).map(|stamp| stamp.sequence)
@@ -258,8 +258,8 @@ fn number(frame: &[u8]) -> Option<u64> {
 
 #[test]
 fn datagram_figures_are_those_of_the_injected_faults() {
-    // Every hundredth lost; every fiftieth (not hundredth) 5 ms late, so that two others overtake
-    // it; the others alternate between 200 and 300 µs.
+    // Every hundredth datagram is lost. Every fiftieth (but not hundredth) is 5 ms late, so that two others overtake
+    // it. The others alternate between 200 and 300 µs.
     let rule = |_, _, frame: &[u8]| match number(frame) {
         Some(n) if n % 100 == 0 => Fate::Lose,
         Some(n) if n % 50 == 0 => Fate::Deliver(US(5000)),
@@ -532,7 +532,7 @@ fn configurations_that_make_no_sense_are_refused() {
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
-    /// Frames of real runs with octets changed, and noise: no panic, no spin, bounded output.
+    /// Frames of real runs with changed octets, and random octets: no panic, no spinning, bounded output.
     #[test]
     fn no_frame_breaks_a_host(
         seed in 0u64..4,
@@ -561,7 +561,7 @@ proptest::proptest! {
             let mut frame = frames[which % frames.len()].clone();
             let at = at % frame.len();
             frame[at] = value;
-            // Repair the IP checksum so that the change gets further in.
+            // Repair the IP checksum, so that the change passes the first checks.
             if let Ok(mut ip) = smoltcp::wire::Ipv4Packet::new_checked(&mut frame[14..]) {
                 ip.fill_checksum();
             }

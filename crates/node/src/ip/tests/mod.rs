@@ -1,4 +1,4 @@
-//! Hosts and routers in virtual time, joined by wires that lose, delay and reorder.
+//! Hosts and routers in virtual time, joined by wires that lose, delay and reorder frames.
 
 use crate::rate::PacketRate;
 use aerostat_proto::Duration;

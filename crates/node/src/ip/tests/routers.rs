@@ -58,7 +58,7 @@ struct World {
     router: Router,
     now: Instant,
     count: u64,
-    /// When, number → to the router (true) or from it, on which side, frame.
+    /// Frames on the wire. Key: time and number; value: direction (true is to the router), side, frame.
     flying: BTreeMap<(Instant, u64), (bool, usize, Vec<u8>)>,
 }
 
@@ -233,9 +233,9 @@ fn bulk(forwarding: Forwarding, window: usize) -> (f64, u64, u64) {
 
 #[test]
 fn the_forwarding_rate_bounds_throughput() {
-    // 35 Mbit/s of IP is 34.07 Mbit/s of payload in segments of 1460, or 33.2 if each is
-    // acknowledged: both directions pass the engine. A window that fits the queue never loses; a
-    // larger one overruns the queue and has to repair.
+    // 35 Mbit/s of IP is 34.07 Mbit/s of payload in segments of 1460 octets, or 33.2 if each is acknowledged, because
+    // both directions pass the engine. A window that fits the queue causes no loss; a larger window overruns the queue
+    // and causes retransmissions.
     let rate = Forwarding::BitsPerSecond(35_000_000);
     let (small, lost, again) = bulk(rate, 32 << 10);
     assert!(small < 34.07 && small > 33.1, "{small}");
@@ -252,7 +252,7 @@ fn the_forwarding_rate_bounds_throughput() {
 fn a_busy_engine_keeps_its_rate_exactly() {
     let engine = 7_000_003;
     let mut world = World::new(router(Forwarding::BitsPerSecond(engine), 10), &[]);
-    // So that nothing waits for ARP later.
+    // This ping resolves addresses, so that no packet waits for ARP later.
     let rate = every(Duration::from_millis(10));
     let ping = AppKind::Ping {
         to: B,
@@ -278,7 +278,7 @@ fn a_busy_engine_keeps_its_rate_exactly() {
         panic!("not a sink")
     };
     let between = sink.last.expect("last") - sink.first.expect("first");
-    // Each datagram takes 1000 octets of IP; the first marks the beginning.
+    // Each datagram has 1000 octets of IP; the first one marks the beginning.
     let exact = (sink.received - 1) as f64 * 8000.0 / engine as f64;
     assert!(
         (between.as_secs_f64() - exact).abs() < 2e-9,
@@ -368,12 +368,12 @@ fn arp(request: bool, from: (Ipv4Addr, [u8; 6]), target: Ipv4Addr) -> Vec<u8> {
     frame.extend_from_slice(&from.0.octets());
     frame.extend_from_slice(&[0; 6]);
     frame.extend_from_slice(&target.octets());
-    // As the emulated LAN pads short frames.
+    // Short frames are padded as in the emulated LAN.
     frame.resize(60, 0);
     frame
 }
 
-/// The ARP request in an output: interface, target, whether by broadcast.
+/// The ARP request in an output: interface, target, and true if sent by broadcast.
 fn asked(output: &RouterOutput) -> Option<(usize, Ipv4Addr, bool)> {
     let RouterOutput::Frame { interface, bytes } = output else {
         return None;
@@ -386,8 +386,7 @@ fn asked(output: &RouterOutput) -> Option<(usize, Ipv4Addr, bool)> {
     (arp.operation().0 == 1).then_some((*interface, target.into(), bytes[..6] == [0xff; 6]))
 }
 
-/// The ICMP message in an output: type, code, quoted destination if an error. Checksums are
-/// verified.
+/// The ICMP message in an output: type, code, and for an error the quoted destination. Checksums are verified.
 fn icmp(output: &RouterOutput) -> Option<(u8, u8, Ipv4Addr)> {
     let RouterOutput::Frame { bytes, .. } = output else {
         return None;
@@ -452,7 +451,7 @@ fn what_is_not_forwarded_is_counted_and_explained() {
     ] {
         assert_eq!(bench.dropped(0, why), count, "{why:?}");
     }
-    // A frame for somebody else is none of ours.
+    // A frame for another station does not count.
     let before = bench
         .router
         .interfaces()
@@ -488,7 +487,7 @@ fn errors_are_limited_and_never_answer_errors() {
     bench.at(1000);
     let out = bench.frame(0, &udp(nowhere, 64, 10));
     assert_eq!(out.iter().filter_map(icmp).count(), 1, "the next second");
-    // The error itself, sent to an address that is not there.
+    // The error itself goes to an address without a host.
     let RouterOutput::Frame { bytes, .. } = &out[0] else {
         panic!("{out:?}")
     };
@@ -516,7 +515,7 @@ fn packets_from_a_shortcut_are_forwarded() {
         panic!("{out:?}")
     };
     assert_eq!((&bytes[..6], bytes[22]), (&HOST_B.1[..], 63));
-    // Time ran out: the error goes the way of routes, from the address of that interface.
+    // The time to live has expired: the error follows the routes, from the address of the outgoing interface.
     bench.frame(0, &arp(true, HOST_A, GATE[0]));
     let out = bench.put(RouterInput::Inject(&udp(B, 1, 10)[14..]));
     assert_eq!(
@@ -600,7 +599,7 @@ fn routes_change_and_count_only_where_there_is_a_link() {
     );
     let far = Ipv4Addr::new(10, 3, 0, 1);
     assert_eq!(router.lookup(far).next_hop(far), Some((0, via(9))));
-    // Another way to the same network counts as long as the link is missing.
+    // Another route to the same network is used while the link is missing.
     let around = StaticRoute {
         destination: beyond,
         prefix: 24,
@@ -617,7 +616,7 @@ fn routes_change_and_count_only_where_there_is_a_link() {
         RouteResult::Connected { interface: 1 }
     );
     assert!(!put(&mut router, link(2, false)).0, "no such interface");
-    // What the router does not reach over its interfaces, though a shorter prefix, or an interface, says so.
+    // Networks that are not reached over the interfaces, although a shorter prefix or an interface covers them.
     let elsewhere = |last, prefix| StaticRoute {
         destination: Ipv4Addr::new(10, 2, 0, last),
         prefix,
@@ -653,7 +652,7 @@ fn the_tables_of_a_router_are_bounded() {
         100,
         "idle ones make way"
     );
-    // A scan takes a quarter of the table from idle neighbours, and then from itself.
+    // A scan replaces idle neighbours until it has a quarter of the table; after that it replaces its own entries.
     for n in 2000..2300 {
         bench.frame(0, &udp(peer(n), 64, 10));
     }

@@ -1,4 +1,4 @@
-//! A world of stacks joined by one wire: what the tests of this module run in.
+//! Stacks joined by one wire, for the tests of this module.
 
 use crate::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
 use crate::ip::flow_stats::FlowStats;
@@ -26,7 +26,7 @@ pub(super) fn config(name: &str, last: u8, seed: u64) -> StackConfig {
     }
 }
 
-/// What happens to one frame on the wire.
+/// The fate of one frame on the wire.
 pub(super) enum Fate {
     Deliver(Duration),
     Lose,
@@ -108,7 +108,7 @@ impl World {
                 StackOutput::Frame(frame) => self.carry(host, frame),
                 StackOutput::Discarded { place, .. } => self.discarded.push((host, place)),
                 StackOutput::Trace(_) => {}
-                // What leaves the host counts here.
+                // Only frames that leave the host matter here.
                 StackOutput::Offered(..) => {}
             }
         }

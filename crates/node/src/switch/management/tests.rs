@@ -1,4 +1,4 @@
-//! Trunks whose ends find out what they are, and what a switch tells of permanent connections.
+//! Trunks whose ends find out their sides, and a switch that reports permanent connections.
 
 use super::super::testnet::Net;
 use super::super::{Input, Permanent, PortKind, PortNo};
@@ -10,7 +10,7 @@ use aerostat_wire::Qos;
 use aerostat_wire::ilmi::{Binding, Kind, Message, Oid, Pdu as Ilmi, Request, Value, mib};
 
 const A: ConnId = ConnId(1);
-/// Port of a switch of the chain towards the next one, and towards the one before.
+/// Port of a switch of the chain towards the next switch, and towards the previous one.
 const AFTER: PortNo = PortNo(1);
 const BEFORE: PortNo = PortNo(0);
 
@@ -21,7 +21,7 @@ fn role(net: &Net, switch: usize, port: PortNo) -> (PortKind, uni::Side, Phase) 
     (port.config.kind, side, port.interface.phase())
 }
 
-/// The configuration has the sides the other way round: the switch with the greater identifier is the network.
+/// The configuration has the opposite sides: the switch with the greater identifier is the network side.
 #[test]
 fn two_switches_find_out_who_is_the_network() {
     let mut net = Net::chain_that_finds_out(3, &[0, 2]);
@@ -31,7 +31,7 @@ fn two_switches_find_out_who_is_the_network() {
         assert_eq!(one, (PortKind::Trunk, user, Phase::Ready));
         assert_eq!(other, (PortKind::Trunk, network, Phase::Ready));
     }
-    // Nobody is at the ends of the chain: signalling does not begin there.
+    // The outer ports of the chain have no peer, so signalling does not begin there.
     assert_eq!(role(&net, 0, BEFORE).2, Phase::Down);
     net.listen(1);
     net.call(0, 1, A.0);
@@ -40,7 +40,7 @@ fn two_switches_find_out_who_is_the_network() {
     net.release(0, A);
     net.run_s(2);
     net.assert_clean();
-    // A new life in the middle is found out anew.
+    // After a restart of the middle switch the sides are found out again.
     net.restart_switch(1);
     net.run_s(40);
     net.call(0, 1, A.0 + 1);
@@ -48,7 +48,7 @@ fn two_switches_find_out_who_is_the_network() {
     assert!(net.hosts[0].connected(ConnId(A.0 + 1)));
 }
 
-/// Value of an object as somebody at a port reads it.
+/// Value of an object, read by a peer at a port.
 fn read(net: &mut Net, port: PortNo, name: Oid) -> Option<Value> {
     let bindings = vec![Binding::new(name, Value::Null)];
     let request = Message(Ilmi::Request(Request::new(Kind::Get, 99, bindings)));
@@ -61,7 +61,7 @@ fn read(net: &mut Net, port: PortNo, name: Oid) -> Option<Value> {
     let output = switch.fabric_mut().output_mut(port.0)?;
     loop {
         let Some(departure) = output.pop(now, u16::MAX) else {
-            // The line is busy with what went before, or has nothing more to send.
+            // The line is busy with earlier cells, or has no more to send.
             now = output.next_departure().filter(|at| *at > now)?;
             continue;
         };
@@ -83,7 +83,7 @@ fn permanent_connections_are_in_the_tables() {
     let host = net.port_of(0);
     let mut qos = Qos::cbr(1000, 0);
     qos.rx = Qos::cbr(70, 0).rx;
-    // The first end is at the host: what the second end sends to it is `rx`.
+    // The first end is at the host, so traffic from the second end is `rx`.
     let new = Permanent::channel((host, here), (AFTER, there), qos);
     let status = mib::vcc(mib::VCC_STATUS, there);
     let count = mib::atm_layer(mib::CONFIGURED_VCCS);
@@ -99,7 +99,7 @@ fn permanent_connections_are_in_the_tables() {
         let rate = read(&mut net, AFTER, mib::vcc(column + 1, there));
         assert_eq!(integer(rate), Some(pcr));
     }
-    // Its label at the other end says nothing here.
+    // The label of the other end has no meaning here.
     assert_eq!(read(&mut net, AFTER, mib::vcc(mib::VCC_STATUS, here)), None);
     let now = net.now;
     for (up, says) in [(false, 3), (true, 4)] {

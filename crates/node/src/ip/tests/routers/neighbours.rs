@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn arp_asks_waits_forwards_and_answers() {
     let mut bench = Bench::new();
-    // A asks for the router: answered, and A is learned.
+    // A sends a request for the router's address: it is answered, and A is learned.
     let out = bench.frame(0, &arp(true, HOST_A, GATE[0]));
     let RouterOutput::Frame {
         interface: 0,
@@ -21,7 +21,7 @@ fn arp_asks_waits_forwards_and_answers() {
         mac: Some(HOST_A.1),
     };
     assert_eq!(out[1..], [changed]);
-    // Not for somebody else's address, nor from another subnet, nor in the router's name.
+    // A request for another address, from another subnet, or with the router's address as sender has no effect.
     assert_eq!(
         bench.frame(0, &arp(true, HOST_A, Ipv4Addr::new(10, 1, 0, 9))),
         []
@@ -75,7 +75,8 @@ fn arp_asks_waits_forwards_and_answers() {
     };
     assert_eq!(out[2], answer);
     assert_eq!(bench.put(question), [answer], "now at once");
-    // B moves to another card. It was heard a moment ago, so it is asked where it was: twice, and then it is believed.
+    // B gets another card. It was confirmed a moment ago, so it is requested at its known address twice; then the claim
+    // is accepted.
     assert_eq!(bench.frame(1, &arp(true, (B, [2, 9, 9, 9, 9, 9]), B)), []);
     for ms in [1000, 2000] {
         let asked: Vec<_> = bench.at(ms).iter().filter_map(asked).collect();
@@ -154,7 +155,7 @@ fn neighbours_age() {
     assert_eq!(probes, [(1, B, false)], "by unicast");
     bench.frame(1, &arp(false, HOST_B, GATE[1]));
     assert_eq!(bench.router.neighbours(1).collect::<Vec<_>>(), [HOST_B]);
-    // Not used since: it goes without being asked.
+    // The entry was not used since, so it is removed without a request.
     let out = bench.at(600_000);
     assert_eq!(
         out,
