@@ -1,4 +1,4 @@
-//! What is due when: one deadline per key, which may move either way.
+//! An agenda: one deadline per key, which may move in either direction.
 
 use aerostat_proto::Instant;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ impl Agenda {
         }
     }
 
-    /// Takes the earliest key that is due at `now`, with its deadline; it has none afterwards.
+    /// Removes the earliest key that is due at `now`, and returns it with its deadline.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, usize)> {
         let &(at, key) = self.order.first()?;
         if at > now {

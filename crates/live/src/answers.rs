@@ -1,4 +1,4 @@
-//! What a running lab answers on its control socket.
+//! Answers of a running lab on its control socket.
 
 use crate::capture::Form;
 use crate::control::{Answer, FaultAction, Reply, Request};
@@ -69,7 +69,7 @@ pub(crate) fn answer(driver: &mut Driver<'_>, request: &Request, now: Instant) -
                 find(driver, node).and_then(|id| qos::remove(driver, (id, node), filter, now));
             Reply::Answer(one_table(node, table))
         }
-        // The loop itself does these.
+        // The loop itself handles these requests.
         Request::Move { .. } | Request::Stop => Reply::Answer(Answer::error("not now", "")),
         Request::Exec { node } => exec(driver, node).unwrap_or_else(Reply::Answer),
         Request::Graph => Reply::Answer(graph::picture(driver, now)),
@@ -128,7 +128,7 @@ fn status(driver: &Driver<'_>, now: Instant) -> Answer {
     }))
 }
 
-/// The lab's own process: what it serves and what it had no room for.
+/// Counters of the lab's own process.
 fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     let clients = driver.connections.counters();
     let daemons = driver.daemons.as_ref().map_or(0, Daemons::exhausted);
@@ -158,7 +158,7 @@ fn whole_lab(driver: &Driver<'_>, now: Instant) -> serde_json::Value {
     in_json(&driver.lab.name, &table)
 }
 
-/// What the lab's process may do, as the kernel says now.
+/// The rights of the lab's process, as the kernel reports them.
 fn confinement(driver: &Driver<'_>) -> serde_json::Value {
     let mut table = Table::new("confinement", &["what", "in_force"]);
     let helper = driver.confinement.rows().into_iter();
@@ -186,12 +186,12 @@ fn find(driver: &Driver<'_>, name: &str) -> Result<NodeId, Answer> {
     })
 }
 
-/// What `aerostat fault` means.
+/// The fault that a request of `aerostat fault` names.
 fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<FaultKind, Answer> {
     let link = || {
         let links = &driver.lab.links;
         let found = links.iter().position(|link| link.name == target);
-        // A link out of the lab also by the name of what is at its far end.
+        // A link out of the lab may also be named by the node at its far end.
         let far = || {
             let mut all = driver.lab.outside();
             let far = all.find(|(id, ..)| driver.lab.node(*id).name == target);
@@ -234,7 +234,7 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
     already(driver, what).map_or(Ok(what), Err)
 }
 
-/// Why a fault would change nothing, if so.
+/// Why a fault would change nothing; `None` if it would.
 fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
     let is_down = |node: NodeId| {
         let mut machines = driver.world.machines();
@@ -246,7 +246,7 @@ fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
             let hint = format!("'aerostat fault restart {name}' starts it again");
             Some(Answer::error(format!("{name} is down already"), hint))
         }
-        // Whether a process of its own runs is the daemons' to know.
+        // Only the daemons know whether a service in a process of its own runs.
         FaultKind::Crash(node, Some(service)) if driver.daemons.is_none() => {
             let mut machines = driver.world.machines();
             let (_, name, machine) = machines.find(|(id, _, _)| *id == node)?;
@@ -321,7 +321,7 @@ fn inspect(
     found(known, all, node, what)
 }
 
-/// What the tools of linux-atm show, in words; `None` for other state.
+/// The subject of a linux-atm tool in words; `None` for other state.
 fn tool_noun(what: &str) -> Option<&'static str> {
     match what {
         "atmarp" => Some("Classical IP"),
@@ -331,7 +331,7 @@ fn tool_noun(what: &str) -> Option<&'static str> {
     }
 }
 
-/// Why a tool of linux-atm has nothing to show, and who has.
+/// Why a linux-atm tool has nothing to show, and which nodes have such state.
 fn nobody_has(
     driver: &Driver<'_>,
     node: Option<&str>,
@@ -355,7 +355,7 @@ fn nobody_has(
     Answer::error(format!("{node} has no {noun}"), hint)
 }
 
-/// The answer of what was gathered from the nodes; an error if none knows such state.
+/// The answer from the tables of the nodes; an error if no node has such state.
 fn found(
     known: bool,
     all: Vec<serde_json::Value>,
@@ -379,7 +379,7 @@ fn found(
     }
 }
 
-/// The end systems that are up: all, or the one of this name.
+/// The end systems that are up: all of them, or the one with this name.
 fn stations<'a>(
     driver: &'a Driver<'_>,
     node: Option<&str>,
@@ -474,7 +474,7 @@ fn exec(driver: &Driver<'_>, name: &str) -> Result<Reply, Answer> {
     ))
 }
 
-/// Moves a station and answers when it is done; the loop does not wait for that.
+/// Moves a station and answers when that is done. The loop does not wait for it.
 pub(crate) fn move_station(
     driver: &Driver<'_>,
     station: &str,
@@ -489,12 +489,12 @@ pub(crate) fn move_station(
         driver.stations.plug(driver.lab, station, to, told)
     });
     if let Err(error) = begun {
-        // The client may be gone already.
+        // The client may have closed the connection.
         let _ = reply.try_send(Reply::Answer(error));
     }
 }
 
-/// The links of these names; all if there are no names.
+/// The links with these names; all links if there are no names.
 fn links_of(lab: &Lab, names: &[String]) -> Result<Vec<LinkId>, Answer> {
     let all = || (0..lab.links.len()).map(LinkId);
     let mut links = Vec::new();

@@ -1,17 +1,17 @@
-//! Captures while packets pass: pcapng for each client that asked.
+//! Captures while packets pass: pcapng for each client that requests it.
 //!
-//! **Where.** A tap stands at each link and sees every packet once, where it enters the link; what a queue in front of the link
-//! discards it never sees. Directions are those of the link's first end. Two taps per link, one at each end, see what arrives
-//! as well, and what is discarded on arrival ([`Form::both_ends`]).
+//! **Where.** Each link has one tap, which sees every packet once, where it enters the link. Packets that a queue in
+//! front of the link discards are not seen. Directions are those of the link's first end. With two taps per link, one
+//! at each end, a capture also has arriving packets, and packets that are discarded on arrival ([`Form::both_ends`]).
 //!
-//! **What.** What a receiver on the line can put together: PDUs, whether their cells come in a row or between others. A PDU
-//! of which a queue discarded some cells is left out. With [`Form::cells`] single cells are recorded instead, OAM cells too, each
-//! at its own time on the line.
+//! **What.** The PDUs that a receiver on the line could reassemble, whether their cells are consecutive or interleaved.
+//! A PDU that lost cells in a queue is left out. With [`Form::cells`] single cells are recorded instead, including OAM
+//! cells, each with its own time on the line.
 //!
-//! **When.** The network in real time moves the cells of a PDU as a run; the time of a PDU is when the first cell of its last
-//! run leaves the port.
+//! **When.** The network in real time moves the cells of a PDU as a run. The time of a PDU is when the first cell of
+//! its last run leaves the port.
 //!
-//! What a client is too slow to take is left out, and an interface statistics block says how much that was.
+//! Packets that a slow client does not take are left out, and an interface statistics block reports their number.
 
 use aerostat_lab::model::{Lab, LinkId};
 use aerostat_node::atm::{CellRun, DropReason, Pdu, RunReassembler};
@@ -44,7 +44,7 @@ impl End {
             side: line % 2,
         }
     }
-    /// Where it ends.
+    /// The end of the line.
     pub(crate) const fn receiver(line: usize) -> Self {
         Self {
             link: LinkId(line / 2),
@@ -58,18 +58,18 @@ impl End {
 pub struct Captures {
     running: Vec<Capture>,
     ladders: Vec<Ladder>,
-    /// Messages that were sent before anybody asked.
+    /// Messages that were sent earlier.
     pub(crate) past: Past,
-    /// Packets that clients did not take in time, of captures that have ended.
+    /// Packets that clients of ended captures did not take in time.
     dropped: u64,
 }
 
-/// What a capture looks like.
+/// Form of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Form {
-    /// A tap at each end of a link instead of one.
+    /// True for a tap at each end of a link, false for one tap.
     pub both_ends: bool,
-    /// Single cells instead of whole PDUs.
+    /// True for single cells, false for whole PDUs.
     pub cells: bool,
 }
 
@@ -77,22 +77,23 @@ pub struct Form {
 struct Capture {
     file: PcapNg<Vec<u8>>,
     form: Form,
-    /// With one tap per link its first end stands for it. The time is that of one cell.
+    /// The interfaces. A link with one tap has one, for its first end. The duration is the time of one cell.
     interfaces: Vec<(End, InterfaceId, Duration)>,
-    /// PDUs of which cells are still to come, by tap, direction and connection: at most as many as the links have connections.
+    /// PDUs whose cells have not all arrived, by tap, direction and connection. Their number is at most that of the
+    /// connections on the links.
     assembly: BTreeMap<(InterfaceId, bool, Vc), Assembly>,
     chunks: SyncSender<Vec<u8>>,
     epoch_ns: u64,
     dropped: u64,
-    /// Of these, how many the stream itself tells about.
+    /// Of these, the number that the stream itself reports.
     told: u64,
 }
 
-/// Puts the PDUs of a connection together, as a receiver at the tap would.
+/// Reassembles the PDUs of a connection, like a receiver at the tap.
 #[derive(Debug)]
 struct Assembly {
     cells: RunReassembler,
-    /// Why cells of the present PDU were dropped on arrival.
+    /// Why cells of the current PDU were dropped on arrival.
     dropped: Option<DropReason>,
 }
 
@@ -103,7 +104,8 @@ impl Assembly {
             dropped: None,
         }
     }
-    /// Takes cells; gives the PDU that they complete, whether a cell of it had CLP 1, and why it was dropped on arrival.
+    /// Takes cells. Returns the PDU that they complete, whether a cell of it had CLP 1, and why it was dropped on
+    /// arrival.
     fn take(
         &mut self,
         run: &CellRun,
@@ -121,7 +123,7 @@ impl Captures {
     /// Starts a capture of `links`; `epoch_ns` is the wall clock at the start of the run.
     ///
     /// # Errors
-    /// None in practice: the file is in memory.
+    /// None in practice, because the file is in memory.
     pub fn start(
         &mut self,
         lab: &Lab,
@@ -176,7 +178,7 @@ impl Captures {
         Ok(receiver)
     }
 
-    /// Ends all captures: their clients get what is left, and then the end.
+    /// Ends all captures: their clients get the remaining data, and then end of file.
     pub(crate) fn end(&mut self) {
         for capture in self.running.drain(..) {
             self.dropped += capture.dropped;
@@ -190,12 +192,12 @@ impl Captures {
         receiver
     }
 
-    /// Tells a step of the story to the ladders that want it.
+    /// Passes an event to the ladders that show events.
     pub(crate) fn event(&mut self, event: &Event) {
         self.keep_ladders(|ladder| ladder.event(event));
     }
 
-    /// Keeps the ladders whose clients are still there.
+    /// Removes ladders whose clients have closed the connection.
     fn keep_ladders(&mut self, mut keep: impl FnMut(&mut Ladder) -> bool) {
         let missed = &mut self.dropped;
         self.ladders.retain_mut(|ladder| {
@@ -207,13 +209,13 @@ impl Captures {
         });
     }
 
-    /// True if nobody records anything.
+    /// True if there is no capture.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.running.is_empty() && self.ladders.is_empty()
     }
 
-    /// True if a packet that this end sends, or that it discards on arrival or receives, would be recorded.
+    /// True if a packet that this end sends or receives, or discards on arrival, would be recorded.
     #[must_use]
     pub fn watches(&self, end: End, direction: Direction) -> bool {
         let mut captures = self.running.iter();
@@ -221,7 +223,8 @@ impl Captures {
             || self.ladders.iter().any(|ladder| ladder.watches(end))
     }
 
-    /// Cells that a queue in front of an end has discarded: they are on no link, so only message ladders tell of them.
+    /// Reports cells that a queue in front of an end has discarded. They never reach a link, so only message ladders
+    /// show them.
     pub(crate) fn refused(&mut self, end: End, run: &CellRun, reason: DropReason, now: Instant) {
         if let Some(pdu) = run.whole_pdu() {
             let (sdu, sent) = ((run.vc, pdu.sdu()), Direction::Sent);
@@ -229,7 +232,7 @@ impl Captures {
         }
     }
 
-    /// Records cells that pass an end, or are dropped as they arrive there, the first of them at `now`.
+    /// Records cells that pass an end, or are dropped on arrival there; the first cell has the time `now`.
     pub(crate) fn packet(
         &mut self,
         end: End,
@@ -269,7 +272,7 @@ impl Captures {
 }
 
 impl Capture {
-    /// The interface of what passes an end in a direction, with the direction that it has there.
+    /// The interface that records packets at an end in a direction, with the direction as the interface sees it.
     fn tap(&self, end: End, direction: Direction) -> Option<(InterfaceId, Direction, Duration)> {
         let (stands_for, seen) = match (self.form.both_ends, direction) {
             (true, _) => (end, direction),
@@ -282,7 +285,7 @@ impl Capture {
         Some((interface, seen, cell))
     }
 
-    /// Records what it is to record of a run; false if the client is gone.
+    /// Records a run, if its kind is recorded; false if the client has closed the connection.
     fn record(
         &mut self,
         end: End,
@@ -313,13 +316,13 @@ impl Capture {
                 })
         } else {
             let key = (interface, direction == Direction::Sent, run.vc);
-            // A cell of OAM is of no PDU.
+            // An OAM cell belongs to no PDU.
             if !run.is_user() {
                 return true;
             }
             let assembly = self.assembly.entry(key).or_insert_with(Assembly::new);
             let done = assembly.take(run, dropped);
-            // A peer outside may use any number of labels: only PDUs under way have a place.
+            // A peer outside the lab may use any number of labels, so only PDUs in progress have an entry.
             if run.ends_pdu() {
                 self.assembly.remove(&key);
             }
@@ -341,15 +344,15 @@ impl Capture {
         written.is_ok() && self.pass_on()
     }
 
-    /// Lets the file say how much is missing, if that has grown.
+    /// Writes the number of missing packets to the file, if it has grown.
     fn tell_missing(&mut self, interface: InterfaceId, time_ns: u64) {
         if self.dropped > self.told {
             let _ = self.file.missing(interface, time_ns, self.dropped);
         }
     }
 
-    /// Hands what is written to the client; false if the client is gone. What a slow client has no room for is lost
-    /// whole, so that the stream stays readable.
+    /// Hands the written data to the client; false if the client has closed the connection. Data that a slow client has
+    /// no room for are dropped as a whole, so that the stream stays readable.
     fn pass_on(&mut self) -> bool {
         let chunk = std::mem::take(self.file.get_mut());
         match self.chunks.try_send(chunk) {

@@ -1,4 +1,4 @@
-//! The time of a run, and an alarm with nanoseconds.
+//! The time of a run, and an alarm with a resolution of nanoseconds.
 
 use aerostat_proto::{Duration, Instant};
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -27,7 +27,7 @@ impl Clock {
 
 /// A timer that a poller can wait for.
 ///
-/// `epoll_wait` counts in milliseconds; a full port at OC-3 has a departure every 90 µs.
+/// `epoll_wait` counts in milliseconds, but a busy OC-3 port has a departure every 90 µs.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     fd: OwnedFd,
@@ -36,7 +36,7 @@ pub(crate) struct Alarm {
 
 impl Alarm {
     pub(crate) fn new() -> io::Result<Self> {
-        // The kernel may be 50 µs late otherwise, to bundle wake-ups.
+        // Otherwise the kernel may be up to 50 µs late in order to combine wake-ups.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         Ok(Self {
@@ -44,18 +44,19 @@ impl Alarm {
             armed: None,
         })
     }
-    /// For a poller; level-triggered or not, every new setting makes it unreadable first.
+    /// The descriptor for a poller. A new setting always makes it unreadable first, whether the poller is
+    /// level-triggered or not.
     pub(crate) fn raw_fd(&self) -> i32 {
         self.fd.as_raw_fd()
     }
-    /// Rings at `at`; never if `None`.
+    /// Sets the alarm to `at`; with `None` it never fires.
     pub(crate) fn set(&mut self, at: Option<Instant>, now: Instant) -> io::Result<()> {
         if self.armed == at && at.is_none_or(|at| at > now) {
             return Ok(());
         }
         self.armed = at;
         let wait = match at {
-            // All zeroes would disarm.
+            // A time of zero would disarm the timer.
             Some(at) => at.since(now).max(Duration::from_nanos(1)),
             None => Duration::ZERO,
         };

@@ -1,9 +1,9 @@
-//! The control socket of a running lab: one JSON line asks, one answers, then perhaps a stream.
+//! The control socket of a running lab: a request is one JSON line, and so is its answer, which a stream may follow.
 //!
-//! The socket is private to its user: it lies in a directory of mode 0700 and the peer's credentials are
-//! checked on every connection. One thread accepts (`server`); each connection has a thread of its own, which hands
-//! requests to the lab's loop and waits. The loop itself never blocks on a client: streams go through bounded
-//! channels, and what a slow client does not take is dropped and counted.
+//! The socket is private to its user: it is in a directory of mode 0700, and the peer's credentials are checked on
+//! every connection. One thread accepts connections (`server`). Each connection has a thread of its own, which passes
+//! requests to the lab's loop and waits for the answers. The loop itself never blocks on a client: streams go through
+//! bounded channels, and data that a slow client does not take are dropped and counted.
 
 mod client;
 mod server;
@@ -19,14 +19,14 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Longest request line, octets.
 const MAX_REQUEST: u64 = 64 * 1024;
-/// Chunks that may wait for a slow reader of a stream.
+/// Limit of chunks that wait for a slow reader of a stream.
 pub const STREAM_DEPTH: usize = 4096;
 
-/// What a client asks of a lab.
+/// A client's request to a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Request {
-    /// Is it ready, and for how long?
+    /// Asks whether the lab is ready, and how long it has been running.
     Status,
     /// End the lab.
     Stop,
@@ -37,7 +37,7 @@ pub enum Request {
         /// `vc`, `call`, `lec`, `les`, `bus`, `mpc`, `mps`, `nhrp`, `port`, `qos`, `route`.
         what: String,
     },
-    /// Why there is, or is not, a shortcut.
+    /// Asks why there is a shortcut, or why there is none.
     Why {
         /// Node name; `None` for all nodes with an MPOA client or server.
         node: Option<String>,
@@ -51,81 +51,81 @@ pub enum Request {
         /// `lec`, `mpc`.
         what: String,
     },
-    /// Set up a permanent connection through one switch. The answer is its table, as `Inspect` of `pvc` gives it.
+    /// Sets up a permanent connection through one switch. The answer is its table, as `Inspect` of `pvc` gives it.
     PvcAdd {
         /// Switch name.
         node: String,
         /// Both ends: `PORT.VPI.VCI`, or `PORT.VPI` of a path; a port is a number or the name of the node behind it.
         ends: [String; 2],
-        /// Traffic in the words of `qos(7)`, `tx` from the first end to the second.
+        /// Traffic in the syntax of `qos(7)`, `tx` from the first end to the second.
         qos: String,
-        /// Whole paths.
+        /// True for a whole path.
         path: bool,
-        /// Discard what exceeds the contract.
+        /// True to police the contract.
         police: bool,
     },
-    /// Take a permanent connection down. The answer is its table, for the last time.
+    /// Removes a permanent connection. The answer is its last table.
     PvcDel {
         /// Switch name.
         node: String,
         /// One of its ends, as in `PvcAdd`.
         end: String,
     },
-    /// Give packets of a host's MPOA client shortcuts of their own with guaranteed traffic. The answer is its table of
-    /// such entries, as `Inspect` of `qos` gives it.
+    /// Gives packets of a host's MPOA client shortcuts of their own with guaranteed traffic. The answer is the table of
+    /// these entries, as `Inspect` of `qos` gives it.
     QosAdd {
         /// Node name.
         node: String,
         /// `[SOURCE[:PORT]] DESTINATION[:PORT] [PROTOCOL] tx=PCR,SDU rx=tx`.
         entry: String,
     },
-    /// Take an entry away. The answer is the table without it.
+    /// Removes an entry. The answer is the table without it.
     QosDel {
         /// Node name.
         node: String,
-        /// Its packets, as in `QosAdd` before `tx=`.
+        /// The filter of the entry, as in `QosAdd` before `tx=`.
         filter: String,
     },
-    /// Break something, or mend it.
+    /// Causes a fault, or ends it.
     Fault {
-        /// What to do.
+        /// The action.
         action: FaultAction,
         /// `NODE`, `NODE/SERVICE` or the name of a link.
         target: String,
     },
-    /// Plug a station into another bridging host. Both are kernel hosts.
+    /// Plugs a station into another bridging host. Both are kernel hosts.
     Move {
         /// Name of the station.
         station: String,
         /// Name of the host.
         host: String,
     },
-    /// Namespaces of a kernel host; descriptors come with the answer.
+    /// The namespaces of a kernel host; descriptors come with the answer.
     Exec {
         /// Node name.
         node: String,
     },
     /// All hosts, with their kinds and addresses.
     Hosts,
-    /// The network as it is now. The answer is an [`aerostat_lab::picture::Picture`].
+    /// The current network. The answer is an [`aerostat_lab::picture::Picture`].
     Graph,
-    /// Start a program on an embedded host. The answer is its number.
+    /// Starts a program on an embedded host. The answer is its number.
     ProgramStart {
-        /// Host name, also of one on a segment.
+        /// Host name; the host may be on a segment.
         node: String,
-        /// What it does.
+        /// The program.
         program: Program,
     },
-    /// What a program that `ProgramStart` began has found so far.
+    /// The results so far of a program that `ProgramStart` began.
     ProgramReport {
         /// As in `ProgramStart`.
         node: String,
-        /// The number that was answered.
+        /// The number in the answer to `ProgramStart`.
         id: u32,
-        /// End it if it runs, and forget it.
+        /// True to end the program if it runs, and to forget it.
         forget: bool,
     },
-    /// A pcapng stream of links, until the client closes.
+    /// A pcapng stream of links, until the client closes the connection.
     Capture {
         /// Link names; empty for all.
         links: Vec<String>,
@@ -136,26 +136,26 @@ pub enum Request {
         #[serde(default)]
         cells: bool,
     },
-    /// A ladder: one JSON line for each message that passes from now on, until the client closes.
+    /// A ladder: one JSON line for each message from now on, until the client closes the connection.
     Trace {
         /// Link names; empty for all.
         links: Vec<String>,
-        /// What users send too, not only the messages of protocols.
+        /// True to include users' data, not only messages of protocols.
         data: bool,
-        /// The main steps of the story in between, as events.
+        /// True to include the main steps of the story, as events.
         story: bool,
-        /// Those that were sent before, as far as they are kept, and no others; never what users send.
+        /// True for the messages sent before, as far as they are kept, and no others. Users' data are never included.
         #[serde(default)]
         past: bool,
     },
-    /// The events so far, one JSON line each, and those to come if `follow`.
+    /// The events so far, one JSON line each, and later ones if `follow` is set.
     Events {
-        /// Go on until the client closes.
+        /// True to continue until the client closes the connection.
         follow: bool,
     },
 }
 
-/// What can be done to a node, a service or a link.
+/// An action on a node, a service or a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultAction {
@@ -163,9 +163,9 @@ pub enum FaultAction {
     Crash,
     /// Start it again.
     Restart,
-    /// Let a link lose everything.
+    /// Makes a link lose everything.
     LinkDown,
-    /// Let it work again.
+    /// Restores a link.
     LinkUp,
 }
 
@@ -173,13 +173,13 @@ pub enum FaultAction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// What was asked for.
+    /// The result.
     Ok(serde_json::Value),
-    /// Why not: a sentence, and a hint.
+    /// An error: a sentence, and a hint.
     Error {
-        /// What is wrong.
+        /// The error.
         message: String,
-        /// What to do about it; may be empty.
+        /// How to correct it; may be empty.
         hint: String,
     },
 }
@@ -195,23 +195,23 @@ impl Answer {
     }
 }
 
-/// What the lab's loop gives back for a request.
+/// The reply of the lab's loop to a request.
 #[derive(Debug)]
 pub enum Reply {
-    /// The answer, and nothing more.
+    /// The answer only.
     Answer(Answer),
     /// The answer with descriptors.
     Descriptors(Answer, Vec<OwnedFd>),
-    /// The answer, then chunks until either side ends.
+    /// The answer, followed by chunks until either side ends.
     Stream(Answer, Receiver<Vec<u8>>),
 }
 
 /// A request on its way to the loop.
 #[derive(Debug)]
 pub struct Pending {
-    /// What is asked.
+    /// The request.
     pub request: Request,
-    /// Where the reply goes.
+    /// The channel for the reply.
     pub reply: SyncSender<Reply>,
 }
 

@@ -1,11 +1,11 @@
-//! `up -d`: a lab that goes on when the command returns.
+//! `up -d`: a lab that continues when the command returns.
 //!
 //! ```text
 //! aerostat up -d ── spawns ──> the same command, a session of its own ── "ready" on standard output ──> returns
 //! ```
 //!
-//! Until it is ready the child shares the parent's standard error, tells its own failures there, and dies with the
-//! parent (Ctrl-C). Afterwards it has no tie left: what it would still print goes to the file `log` of the lab.
+//! Until it is ready the child shares the parent's standard error, reports its own failures there, and dies with the
+//! parent (Ctrl-C). After that it is independent: its output goes to the file `log` of the lab.
 
 use rustix::process::{Signal, set_parent_process_death_signal, setsid};
 use std::fs::File;
@@ -13,22 +13,22 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the child says on standard output once the lab is ready.
+/// The line that the child writes to standard output once the lab is ready.
 const READY: &str = "ready";
-/// The same, of a lab file with warnings.
+/// The same, for a lab file with warnings.
 const READY_WITH_WARNINGS: &str = "ready with warnings";
 
-/// How the child did.
+/// The outcome of starting the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detached {
-    /// The lab is ready and goes on as this process.
+    /// The lab is ready and continues as this process.
     Ready {
-        /// Its number.
+        /// The process id.
         process: u32,
-        /// Its file has warnings.
+        /// True if the lab file has warnings.
         warnings: bool,
     },
-    /// It ended with this exit code and has said why.
+    /// It ended with this exit code and has reported why.
     Ended(i32),
 }
 
@@ -50,18 +50,18 @@ pub fn start(command: &mut Command) -> io::Result<Detached> {
     Ok(Detached::Ended(child.wait()?.code().unwrap_or(1)))
 }
 
-/// First thing of the child: a session of its own, so that no terminal ends it.
+/// The first action of the child: it starts a session of its own, so that no terminal ends it.
 pub fn leave_session() {
-    // Fails only for the leader of a process group, which needs it no more.
+    // This fails only for the leader of a process group, which does not need it.
     let _ = setsid();
 }
 
-/// Ends with the parent from now on. To be called after every change of credentials: that forgets it.
+/// Makes the process end with its parent. Call this after every change of credentials, which cancels the setting.
 pub fn end_with_parent() {
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 
-/// What the child writes to once it is on its own. Opened while it may open files.
+/// The log file to which the child writes once it is independent. It is opened while the process may still open files.
 #[derive(Debug)]
 pub struct Ties {
     log: File,
@@ -79,15 +79,16 @@ impl Ties {
         Ok(Self { log, nothing })
     }
 
-    /// Ready, perhaps with warnings: cuts the ties with the parent and tells it.
+    /// Called when the lab is ready, perhaps with warnings: makes the child independent of the parent and informs the
+    /// parent.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn cut(&self, warnings: bool) -> io::Result<()> {
         set_parent_process_death_signal(None)?;
         rustix::stdio::dup2_stderr(&self.log)?;
         let mut out = io::stdout().lock();
-        // A parent that is gone does not want to know.
+        // The parent may have ended.
         let word = if warnings { READY_WITH_WARNINGS } else { READY };
         let _ = writeln!(out, "{word}");
         let _ = out.flush();

@@ -1,11 +1,12 @@
 //! The loop of a running lab. See [`crate::run`].
 //!
-//! **Sleeping.** `epoll` with a `timerfd`, because `epoll`'s own time-outs are milliseconds. A deadline less than
-//! [`SPIN`] away is waited for awake: going to sleep takes longer.
+//! **Sleeping.** The loop uses `epoll` with a `timerfd`, because `epoll`'s own time-outs have a resolution of
+//! milliseconds. For a deadline less than [`SPIN`] away the loop does not sleep, because going to sleep would take
+//! longer.
 //!
-//! **Fairness.** A turn does a bounded amount of everything: due work of the network, frames from every TAP, every
-//! request. A TAP is not read while its adapter has a backlog, so the kernel's own queue fills and its TCP slows down,
-//! as on a network card.
+//! **Fairness.** A turn does a bounded amount of each kind of work: due work of the network, frames from every TAP,
+//! requests. A TAP is not read while its adapter has a backlog, so that the kernel's own queue fills and its TCP slows
+//! down, as with a network card.
 
 use crate::answers;
 use crate::clock::{Alarm, Clock};
@@ -44,25 +45,25 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
-/// Things that the network does in one turn.
+/// Limit of network events handled in one turn.
 const STEP: usize = 256;
-/// Frames taken from one TAP in one turn.
+/// Limit of frames taken from one TAP in one turn.
 const FRAMES: usize = 32;
-/// Deadlines nearer than this are waited for awake.
+/// The loop does not sleep for deadlines nearer than this.
 const SPIN: Duration = Duration::from_micros(10);
-/// How often readiness and the end are looked at while they are waited for.
+/// How often the loop checks whether the lab is ready, or whether the end is reached.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often it is said again what is waited for.
+/// Interval after which the missing conditions are reported again.
 const REMIND: Duration = Duration::from_secs(2);
-/// The pause doubles each time, up to this.
+/// The interval doubles each time, up to this value.
 const RARELY: Duration = Duration::from_secs(60);
-/// How long the release of calls may take.
+/// Limit of the time to release calls.
 const RELEASE: Duration = Duration::from_secs(3);
-/// When the switches release what the ends of calls have not released until then.
+/// When the switches release the calls that the end systems have not released.
 const CLEAR: Duration = Duration::from_millis(500);
-/// Requests answered in one turn: clients that ask without a pause must not stop the network.
+/// Limit of requests answered in one turn: clients with continuous requests must not stop the network.
 const ANSWERS: usize = 64;
-/// How long those who asked for the end may take to read its results.
+/// How long clients that requested the end may take to read its results.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Longest frame of a TAP with its header.
 const FRAME_BUFFER: usize = VNET_HEADER + 14 + 65_536;
@@ -75,7 +76,7 @@ const DAEMONS: Token = Token(usize::MAX - 1);
 const ROUTES: Token = Token(usize::MAX - 2);
 const KEEPERS: Token = Token(usize::MAX - 3);
 
-/// The story's words about a node.
+/// A trace event about a node.
 type Word = (NodeId, Trace);
 
 /// A TAP in the loop.
@@ -83,20 +84,20 @@ struct TapPort {
     node: NodeId,
     itf: usize,
     tap: Tap,
-    /// It may have frames: the poller speaks only when that changes.
+    /// True if frames may be waiting: the poller reports only changes.
     readable: bool,
 }
 
-/// Frames that went wrong between kernel and network.
+/// Frames that were lost between kernel and network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrameCounters {
-    /// Frames whose offload header made no sense.
+    /// Frames with an invalid offload header.
     pub(crate) bad: u64,
-    /// Frames that the kernel did not take.
+    /// Frames that the kernel refused.
     pub(crate) refused: u64,
 }
 
-/// A lab that runs. The fields that answers need are visible to them.
+/// A lab that runs. The fields that answers need are visible in the crate.
 pub(crate) struct Driver<'a> {
     pub(crate) lab: &'a Lab,
     builder: &'a Builder<'a>,
@@ -109,48 +110,48 @@ pub(crate) struct Driver<'a> {
     tap_of: BTreeMap<(usize, usize), usize>,
     /// Links out of the lab.
     pub(crate) outside: Vec<outside::Link>,
-    /// Programs that clients of the control socket began.
+    /// Programs that clients of the control socket started.
     pub(crate) commanded: Commanded,
-    /// Daemons in processes of their own.
+    /// Daemons that are processes of their own.
     pub(crate) daemons: Option<Daemons>,
     /// Routes of kernel routers.
     routes: Vec<(NodeId, KernelRoutes)>,
     pub(crate) namespaces: BTreeMap<usize, NetNs>,
-    /// Kernel hosts behind bridging ones.
+    /// Kernel hosts behind bridging hosts.
     pub(crate) stations: Stations,
     pub(crate) processes: Option<LabProcesses>,
-    /// What this process has given up.
+    /// Rights that this process has given up.
     pub(crate) confinement: Confinement,
-    /// With the parent, until ready.
+    /// The ties with the parent process, until the lab is ready.
     pub(crate) ties: Option<Ties>,
     requests: Receiver<Pending>,
-    /// Whoever is connected with the control socket.
+    /// The connections of the control socket.
     pub(crate) connections: Connections,
-    /// Times without a descriptor for a client that the story has told of.
+    /// How often no descriptor was free for a client, as far as it has been reported.
     exhausted: u64,
-    /// Those who asked for the end: they get its results.
+    /// Clients that requested the end; they get its results.
     stoppers: Vec<SyncSender<Reply>>,
-    /// What threads besides the loop have done.
+    /// Results of other threads.
     done: (Sender<Word>, Receiver<Word>),
     waker: Arc<Waker>,
-    /// What the lab file wants recorded.
+    /// The recording that the lab file asks for.
     recorder: Option<Recorder>,
     signals: Signals,
-    /// Processes that it depends on.
+    /// Processes that the lab depends on.
     pub(crate) keepers: Keepers,
     pub(crate) story: Story,
     names: Names,
     results: Results<'a>,
-    /// What was found when somebody asked for the end: what its release does to traffic is no result.
+    /// The results at the time of the request to end. The effects of releasing calls are not part of them.
     found: Option<RunReport>,
     faults: VecDeque<Fault>,
     pub(crate) frames: FrameCounters,
     pub(crate) missing: Vec<String>,
     pub(crate) ready: bool,
     pub(crate) stop_asked: bool,
-    /// When the calls must be released.
+    /// When all calls must have been released.
     stop_by: Option<Instant>,
-    /// When the switches clear their calls; `None` if they have, or are not to.
+    /// When the switches clear their calls; `None` if they have, or should not.
     clear_at: Option<Instant>,
 }
 
@@ -215,7 +216,7 @@ impl<'a> Driver<'a> {
         };
         let socket = |error| UpError::Io("the lab's control socket".into(), error);
         let listener = control::listen(&claim.socket()).map_err(socket)?;
-        // All is open; no thread runs yet, and nothing of outside was read.
+        // All files are open; no thread runs yet, and no input from outside has been read.
         let confinement = confine(needs).with(helper);
         let (requests, connections) = control::serve(listener, wake).map_err(socket)?;
         let clock = Clock::start();
@@ -264,14 +265,14 @@ impl<'a> Driver<'a> {
     /// Records the links of `capture:` from now on.
     ///
     /// # Errors
-    /// If there is no thread for it.
+    /// If no thread can be started.
     pub(crate) fn record(&mut self, file: File) -> io::Result<()> {
         let captures = &mut self.world.captures;
         self.recorder = Some(Recorder::start(self.lab, file, captures, self.epoch_ns)?);
         Ok(())
     }
 
-    /// Ends the recording; what went wrong, if something did.
+    /// Ends the recording; returns the error, if there was one.
     fn end_recording(&mut self) -> Option<String> {
         let recorder = self.recorder.take()?;
         self.world.captures.end();
@@ -296,7 +297,7 @@ impl<'a> Driver<'a> {
             let now = self.clock.now();
             let caught_up = self.world.step(now, STEP);
             self.faults(now, tell);
-            // What the kernel sends now comes after all that should have happened before.
+            // Frames that the kernel sends now come after all events that were due before.
             let mut reading =
                 caught_up && self.read_taps(&mut buffer, now) | self.outside(now, tell);
             reading |= self.daemons(now, tell);
@@ -315,7 +316,7 @@ impl<'a> Driver<'a> {
             let waiting = !self.ready || self.stop_by.is_some();
             if waiting && now >= look_at {
                 look_at = now + LOOK;
-                // Whether it is over is looked at later: what the switches say has to go out first.
+                // Check for the end in the next turn: the messages of the switches must go out first.
                 if self.clear_at.take_if(|at| *at <= now).is_some() {
                     self.world.clear_calls(now);
                     continue;
@@ -346,7 +347,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits for whatever comes next.
+    /// Sleeps until the next event.
     fn sleep(
         &mut self,
         reading: bool,
@@ -414,7 +415,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Takes frames from the kernel; true if some may be left that could be taken at once.
+    /// Takes frames from the kernel; true if more could be taken at once.
     fn read_taps(&mut self, buffer: &mut [u8], now: Instant) -> bool {
         let mut more = false;
         for port in &mut self.taps {
@@ -445,7 +446,7 @@ impl<'a> Driver<'a> {
         more
     }
 
-    /// Gives every link out of the lab its turn; true if more could be done at once.
+    /// Gives every link out of the lab its turn; true if more work could be done at once.
     fn outside(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
         let (mut more, mut told) = (false, Vec::new());
         for place in 0..self.outside.len() {
@@ -459,7 +460,7 @@ impl<'a> Driver<'a> {
         more
     }
 
-    /// Gives the daemons their turn; true if more could be done at once.
+    /// Gives the daemons their turn; true if more work could be done at once.
     fn daemons(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) -> bool {
         let mut told = Vec::new();
         let Some(daemons) = &mut self.daemons else {
@@ -470,7 +471,7 @@ impl<'a> Driver<'a> {
         more
     }
 
-    /// What changed in the kernels of routers reaches their MPOA servers.
+    /// Passes changes in the kernels of routers to their MPOA servers.
     fn routes(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         for place in 0..self.routes.len() {
             let (node, watched) = &mut self.routes[place];
@@ -512,7 +513,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sends what has gathered for peers outside.
+    /// Sends the data collected for peers outside.
     fn flush(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         if let Some(daemons) = &mut self.daemons {
             daemons.flush();
@@ -528,7 +529,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Takes what the network put out.
+    /// Handles the outputs of the network.
     fn drain(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Some(output) = self.world.poll_output() {
             let Some(output) = self.results.take(output) else {
@@ -553,11 +554,11 @@ impl<'a> Driver<'a> {
                         daemons.send((node, role), frame);
                     }
                 }
-                // The results have taken them.
+                // The results have taken these outputs.
                 Output::Sample(_) | Output::Lost(..) | Output::Off(..) => {}
                 Output::Trace(node, at, trace) => self.event(node, &trace, at, tell),
                 Output::Finished(node, app, result) => {
-                    // Others were begun by a client, who is told by their report.
+                    // Other programs were started by a client, which reads their report.
                     let Some(name) = self.results.finished(app.0, result) else {
                         continue;
                     };
@@ -599,7 +600,7 @@ impl<'a> Driver<'a> {
             if !self.daemon_fault(fault.what, now, tell) {
                 self.world.fault(self.lab, self.builder, fault.what, now);
             }
-            // A router that starts anew has the routes of the lab file; its kernel went on.
+            // A restarted router has the routes of the lab file, but its kernel kept its own.
             if let FaultKind::Restart(node, None) = fault.what {
                 let watched = self.routes.iter_mut().filter(|(of, _)| *of == node);
                 watched.for_each(|(_, routes)| routes.forget(now));
@@ -607,13 +608,13 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Breaks or mends something at the next step.
+    /// Causes or ends a fault at the next step.
     pub(crate) fn break_or_mend(&mut self, what: FaultKind, now: Instant) {
         let at = now.since(Instant::ZERO);
         self.faults.push_front(Fault { at, what });
     }
 
-    /// What a fault means for a daemon in a process of its own; true if it means nothing else.
+    /// Applies a fault to a daemon that is a process of its own; true if the fault has no other effect.
     fn daemon_fault(
         &mut self,
         what: FaultKind,
@@ -639,7 +640,7 @@ impl<'a> Driver<'a> {
         alone
     }
 
-    /// Answers requests; true if more may wait.
+    /// Answers requests; true if more requests may wait.
     fn answer(&mut self, now: Instant) -> bool {
         for _ in 0..ANSWERS {
             let Ok(Pending { request, reply }) = self.requests.try_recv() else {
@@ -653,10 +654,10 @@ impl<'a> Driver<'a> {
                     self.stop_asked = true;
                     self.stoppers.push(reply);
                 }
-                // The client may be gone already.
+                // The client may have closed the connection.
                 _ => drop(reply.try_send(answers::answer(self, &request, now))),
             }
-            // It happens before anybody asks about it.
+            // The fault takes effect before the next request is answered.
             if matches!(request, Request::Fault { .. }) {
                 return true;
             }
@@ -664,17 +665,17 @@ impl<'a> Driver<'a> {
         true
     }
 
-    /// What other threads want the loop to know when they are done: the story's words about a node.
+    /// A callback by which other threads report to the loop when they are done, with a trace event about a node.
     pub(crate) fn when_done(&self) -> impl FnOnce(NodeId, Trace) + Send + 'static {
         let (to_loop, waker) = (self.done.0.clone(), Arc::clone(&self.waker));
         move |node, trace| {
-            // The lab may have ended meanwhile.
+            // The lab may have ended.
             let _ = to_loop.send((node, trace));
             let _ = waker.wake();
         }
     }
 
-    /// Tells what other threads have done, and that clients found no room.
+    /// Reports the results of other threads, and a lack of descriptors for clients.
     fn others(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         while let Ok((node, trace)) = self.done.1.try_recv() {
             self.event(node, &trace, now, tell);
@@ -688,17 +689,17 @@ impl<'a> Driver<'a> {
         self.exhausted = exhausted;
     }
 
-    /// Gives the results to those who asked for the end.
+    /// Gives the results to the clients that requested the end.
     fn farewell(&mut self, results: serde_json::Value) {
         for reply in self.stoppers.drain(..) {
             let answer = Answer::Ok(serde_json::json!({ "results": results }));
-            // The client may be gone already.
+            // The client may have closed the connection.
             let _ = reply.try_send(Reply::Answer(answer));
         }
         self.connections.settle(FAREWELL);
     }
 
-    /// Tells which processes of the lab have died.
+    /// Reports processes of the lab that have died.
     fn keepers(&mut self, now: Instant, tell: &mut dyn FnMut(Notice<'_>)) {
         for trace in self.keepers.died() {
             let event = Event::new(now, &self.lab.name, &trace);
@@ -706,7 +707,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Looks whether the lab is ready, and tells what is missing.
+    /// Checks whether the lab is ready, and reports what is missing.
     fn look(
         &mut self,
         now: Instant,
@@ -732,7 +733,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Starts the end: MPOA stops in good order, then all calls are cleared.
+    /// Starts the end: MPOA shuts down in order, then all calls are cleared.
     fn release(&mut self, now: Instant) {
         const ALL: [ServiceKind; 9] = [
             ServiceKind::Mpc,
@@ -762,7 +763,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The report, once all calls are released or it has taken too long.
+    /// The report, once all calls are released or the time limit is reached.
     fn end(&mut self, now: Instant) -> Option<Report> {
         let by = self.stop_by?;
         let calls_left = self.world.calls();
@@ -771,7 +772,7 @@ impl<'a> Driver<'a> {
         Some(Report { run, calls_left })
     }
 
-    /// Everything that the lab has found so far.
+    /// All results of the lab so far.
     fn found_so_far(&mut self, tell: &mut dyn FnMut(Notice<'_>)) -> RunReport {
         let now = self.clock.now();
         self.world.settle_books();

@@ -1,8 +1,8 @@
-//! The end of a lab that does not answer: stopped by a signal, or stuck.
+//! Ending a lab that does not answer, because it was stopped by a signal or hangs.
 //!
-//! First SIGTERM, with SIGCONT for a process that was stopped: if its loop runs again it ends in good order. Then
-//! SIGKILL; everything that the lab has in the kernel ends with its process, and what it left on disk is swept away.
-//! The process is held by a descriptor (pidfd), so that no other one can get the signals.
+//! First SIGTERM is sent, with SIGCONT for a process that was stopped: if its loop runs again it ends in order. Then
+//! SIGKILL is sent; everything that the lab has in the kernel ends with its process, and its remains on disk are
+//! removed. The process is held by a descriptor (pidfd), so that no other process can get the signals.
 
 use crate::runtime_dir::{self, LabState};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long the lab may take to end in good order after SIGTERM: the release of calls takes three seconds at most.
+/// How long the lab may take to end in order after SIGTERM. The release of calls takes at most three seconds.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the kernel may take to end a process that was killed.
 const DYING: Duration = Duration::from_secs(10);
@@ -20,27 +20,28 @@ const DYING: Duration = Duration::from_secs(10);
 /// How a lab was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By SIGTERM, in good order.
+    /// By SIGTERM, in order.
     Terminated,
     /// By SIGKILL.
     Killed,
 }
 
-/// Asks a program that was started in a process group of its own, and what it has started, to end with what it has (SIGINT).
+/// Requests the end of a program that was started in a process group of its own, and of the processes that it has
+/// started (SIGINT).
 ///
 /// # Errors
-/// If nobody of the group is left.
+/// If the group has no process left.
 pub fn interrupt_group(group: u32) -> io::Result<()> {
     let group = i32::try_from(group).ok().and_then(Pid::from_raw);
     let group = group.ok_or_else(|| io::Error::other("no process group"))?;
     Ok(rustix::process::kill_process_group(group, Signal::INT)?)
 }
 
-/// Ends the process of a lab; `listens` is the process that listens at its control socket, if that is known. `tell` gets
-/// a line before each signal.
+/// Ends the process of a lab. `listens` is the process that listens at its control socket, if known. `tell` gets a line
+/// before each signal.
 ///
 /// # Errors
-/// If it is not certain which process the lab is, if it belongs to somebody else, or if it does not die.
+/// If it is not certain which process the lab is, if the process belongs to another user, or if it does not die.
 pub fn end(
     lab: &LabState,
     listens: Option<u32>,
@@ -50,7 +51,7 @@ pub fn end(
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.ok_or_else(|| io::Error::other(format!("no process {pid}")))?;
     let process = pidfd_open(process, PidfdFlags::empty())?;
-    // The descriptor first, the proof afterwards: between the two it cannot become another process.
+    // Get the descriptor first and check afterwards, so that the process cannot be replaced by another one in between.
     if listens != Some(pid) && !holds_lock(lab) {
         let text = format!("it is not certain that process {pid} is the lab");
         return Err(io::Error::other(text));
@@ -71,7 +72,7 @@ pub fn end(
         }
         Ended::Killed
     };
-    // Sweeps away what it has left.
+    // This removes the remains of the lab.
     let _ = runtime_dir::running();
     Ok(ended)
 }
@@ -87,7 +88,7 @@ fn holds_lock(lab: &LabState) -> bool {
     open.any(|fd| fs::read_link(fd.path()).is_ok_and(|path| path == lock))
 }
 
-/// Waits for a process to end; false if it takes longer.
+/// Waits for a process to end; false if it takes longer than `patience`.
 fn ends(process: &OwnedFd, patience: Duration) -> io::Result<bool> {
     let until = Instant::now() + patience;
     loop {

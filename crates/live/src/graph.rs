@@ -1,4 +1,5 @@
-//! The network of a running lab as it is now: its [`Picture`] with what is down, and the connections of the moment.
+//! The current network of a running lab: its [`Picture`] with nodes and links that are down, and the present
+//! connections.
 
 use crate::control::Answer;
 use crate::driver::Driver;
@@ -87,7 +88,7 @@ impl Row<'_> {
         let at = self.columns.iter().position(|name| *name == column)?;
         self.values.get(at)
     }
-    /// Empty if there is no such text.
+    /// The text of a column; empty if there is none.
     fn text(&self, column: &str) -> &str {
         match self.value(column) {
             Some(Value::Text(text)) => text,

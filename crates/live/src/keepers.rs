@@ -1,7 +1,7 @@
 //! Death of the processes that a running lab depends on, besides daemons: see [`crate::supervisor`] and [`crate::helper`].
 //!
-//! The network goes on without them, but what they do for it is over, and the lab has no right any more to start others. So it is
-//! told once, and shown as long as the lab runs.
+//! The network continues without them, but their function is lost, and the lab has no right to start others. So the
+//! loss is reported once, and shown as long as the lab runs.
 
 use crate::helper::Helper;
 use crate::supervisor::LabProcesses;
@@ -18,22 +18,22 @@ use std::io;
 struct Keeper {
     name: &'static str,
     process: u32,
-    /// What is over without it.
+    /// What is lost without the process.
     loss: &'static str,
     life: OwnedFd,
     gone: bool,
 }
 
-/// All of them.
+/// All such processes.
 #[derive(Debug, Default)]
 pub(crate) struct Keepers {
     all: Vec<Keeper>,
-    /// The poller has spoken.
+    /// True if the poller has reported an event.
     stirred: bool,
 }
 
 impl Keepers {
-    /// Watches the processes of a lab that has such; the poller speaks with `token`.
+    /// Watches those of these processes that the lab has; the poller reports them with `token`.
     ///
     /// # Errors
     /// If they cannot be watched.
@@ -64,17 +64,17 @@ impl Keepers {
                 gone: false,
             });
         }
-        // One may have died before it was watched.
+        // A process may have died before it was watched.
         let stirred = true;
         Ok(Self { all, stirred })
     }
 
-    /// To be called when the poller speaks.
+    /// Call this when the poller reports an event.
     pub(crate) fn ready(&mut self) {
         self.stirred = true;
     }
 
-    /// What has happened since the last time.
+    /// The processes that have died since the last call.
     pub(crate) fn died(&mut self) -> Vec<Trace> {
         if !std::mem::take(&mut self.stirred) {
             return Vec::new();
@@ -90,13 +90,13 @@ impl Keepers {
         .collect()
     }
 
-    /// What the lab lacks, in words.
+    /// The functions that the lab has lost, in words.
     pub(crate) fn missing(&self) -> Vec<String> {
         let gone = self.all.iter().filter(|keeper| keeper.gone);
         gone.map(Keeper::words).collect()
     }
 
-    /// What each is, and how it does.
+    /// Each process and its state.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         self.all.iter().map(|keeper| {
             let state = match keeper.gone {
@@ -107,7 +107,7 @@ impl Keepers {
         })
     }
 
-    /// Why nothing can be started in a host, if so.
+    /// Why programs cannot be started in a host; `None` if they can.
     pub(crate) fn without_supervisor(&self) -> Option<String> {
         let mut all = self.all.iter();
         let gone = all.find(|keeper| keeper.gone && keeper.name == "supervisor");
@@ -127,7 +127,7 @@ impl Keeper {
     }
 }
 
-/// A descriptor that can be read when the process has ended.
+/// A descriptor that becomes readable when the process ends.
 fn descriptor(process: u32) -> io::Result<OwnedFd> {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| io::Error::other(format!("no process {process}")))?;

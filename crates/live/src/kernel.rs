@@ -1,7 +1,7 @@
-//! Kernel hosts and routers: a network namespace each, with one TAP per LANE client.
+//! Kernel hosts and routers: each has a network namespace with one TAP per LANE client.
 //!
-//! A host that bridges has its address on a bridge of its kernel; its TAP is a port of that, and so is the far end of
-//! each station's cable (see [`crate::stations`]).
+//! A host that bridges has its address on a bridge of its kernel. Its TAP is a port of the bridge, and so is the far
+//! end of each station's cable (see [`crate::stations`]).
 
 use crate::namespace::{NetNs, ip};
 use crate::routes::{KernelRoutes, Lan};
@@ -17,17 +17,17 @@ const BRIDGE: &str = "br0";
 pub(crate) struct KernelNode {
     /// Its network namespace.
     pub(crate) namespace: NetNs,
-    /// Interface `lecN` at place N.
+    /// The TAPs; interface `lecN` has index N.
     pub(crate) taps: Vec<Tap>,
     /// A router's own routes.
     pub(crate) routes: Option<KernelRoutes>,
 }
 
 impl KernelNode {
-    /// Makes namespace, interfaces and routes of the host or router `id`.
+    /// Makes the namespace, the interfaces and the routes of the host or router `id`.
     ///
     /// # Errors
-    /// What the kernel or `ip` answered, with the node's name.
+    /// The error of the kernel or of `ip`, with the node's name.
     pub(crate) fn create(lab: &Lab, id: NodeId) -> io::Result<Self> {
         let node = lab.node(id);
         let named =
@@ -100,8 +100,8 @@ impl KernelNode {
     }
 }
 
-/// A bridge with one port, the TAP, which lends it its MAC address. Without spanning tree, which `ip link set br0 type
-/// bridge stp_state 1` turns on; a port forwards at once, and multicast goes everywhere.
+/// Makes a bridge with one port, the TAP, whose MAC address it takes over. Spanning tree is off; `ip link set br0 type
+/// bridge stp_state 1` turns it on. A port forwards at once, and multicast goes to all ports.
 fn bridge(tap: &TapConfig, address: &str) -> io::Result<()> {
     let mac = tap.mac.to_string();
     let kind = "type bridge forward_delay 0 stp_state 0 mcast_snooping 0";
@@ -118,7 +118,7 @@ pub(crate) fn plug_in(port: &str) -> io::Result<()> {
     ip(&["link", "set", "dev", port, "master", BRIDGE, "up"])
 }
 
-/// The neighbours of the lab file, which the kernel never asks for.
+/// Sets the permanent neighbours of the lab file, which the kernel never requests.
 fn static_neighbours(host: &Host, dev: &str) -> io::Result<()> {
     host.neighbours.iter().try_for_each(|(address, mac)| {
         let (address, mac) = (address.to_string(), mac.to_string());
@@ -142,14 +142,15 @@ pub(crate) fn settings(forwards: bool, six: bool) -> io::Result<()> {
         std::fs::write(&path, value)
             .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     };
-    // A packet may come back another way than it went: by a shortcut, or by the other router.
+    // A packet may come back on another path: by a shortcut, or by the other router.
     for scope in ["all", "default"] {
         let _ = set(&format!("ipv4/conf/{scope}/rp_filter"), "0");
         let _ = set(&format!("ipv4/conf/{scope}/send_redirects"), "0");
     }
     let _ = set("ipv6/conf/default/disable_ipv6", "1");
     if six {
-        // Addresses and routes are those of the lab file, and unique: nothing is to be found out or tried first.
+        // Addresses and routes are those of the lab file, and unique: no autoconfiguration and no duplicate address
+        // detection.
         for name in ["accept_ra", "autoconf", "accept_dad", "dad_transmits"] {
             let _ = set(&format!("ipv6/conf/default/{name}"), "0");
         }
@@ -157,7 +158,7 @@ pub(crate) fn settings(forwards: bool, six: bool) -> io::Result<()> {
             set("ipv6/conf/all/forwarding", "1")?;
         }
     }
-    // Everybody may ping, without a capability of its own inside the lab.
+    // All users may ping, without a capability inside the lab.
     let _ = set("ipv4/ping_group_range", "0 0");
     if forwards {
         set("ipv4/ip_forward", "1")

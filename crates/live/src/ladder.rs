@@ -1,7 +1,7 @@
-//! Message ladders: for each client that asked, one JSON line per message on the links that it named.
+//! Message ladders: each client that asks gets one JSON line per message on the links that it names.
 //!
-//! A message is told where it is sent, and once more only where it is dropped on arrival. What a client is too
-//! slow to take is left out and counted, as in captures.
+//! A message is shown where it is sent, and again only if it is dropped on arrival. Lines that a slow client does not
+//! take are left out and counted, as in captures.
 
 use crate::capture::End;
 use crate::control::STREAM_DEPTH;
@@ -14,14 +14,14 @@ use aerostat_wire::pcapng::Direction;
 use aerostat_wire::{Vc, summary};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-/// What a client wants to see.
+/// The selection of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// Messages of these links.
     pub(crate) links: Vec<LinkId>,
-    /// Of users too, not only of protocols.
+    /// True to include users' data, not only messages of protocols.
     pub(crate) data: bool,
-    /// The main steps of the story in between, as events.
+    /// True to include the main steps of the story, as events.
     pub(crate) story: bool,
 }
 
@@ -52,7 +52,7 @@ impl Ladder {
         self.wanted.links.contains(&end.link)
     }
 
-    /// Tells an SDU that passes, or is dropped at, an end; false if the client is gone.
+    /// Shows an SDU that passes an end, or is dropped there; false if the client has closed the connection.
     pub(crate) fn sdu(
         &mut self,
         end: End,
@@ -74,7 +74,7 @@ impl Ladder {
         self.line(message.json())
     }
 
-    /// Tells a step of the story; false if the client is gone.
+    /// Shows an event; false if the client has closed the connection.
     pub(crate) fn event(&mut self, event: &Event) -> bool {
         !(self.wanted.story && event.milestone) || self.line(event.json())
     }

@@ -1,14 +1,14 @@
-//! The state of a running lab as files: what hosts of Linux had under `/proc/atm`, later `/proc/net/atm`.
+//! The state of a running lab as files, as Linux hosts had it under `/proc/atm` and later `/proc/net/atm`.
 //!
 //! ```text
 //! DIR/HOST/atm/mpc   DIR/HOST/net/atm/mpc   the caches of its MPOA client; takes "add" and "del" of QoS entries
 //! DIR/HOST/atm/lec   DIR/HOST/net/atm/lec   the LE_ARP cache of its LANE clients
 //! ```
 //!
-//! The file system (FUSE, by the `fuser` crate without libfuse) is a process of its own, a client of the lab's control
-//! socket as all others: the lab never waits for it. A file has the text of the moment at which it is opened. The
-//! file system ends with a signal or with its lab. One whose process was killed stays as a dead mount, which the next
-//! command that meets it takes away ([`sweep`]).
+//! The file system (FUSE, by the `fuser` crate without libfuse) is a process of its own. It is an ordinary client of
+//! the lab's control socket, and the lab never waits for it. The text of a file is that of the moment when the file is
+//! opened. The file system ends with a signal or with its lab. If its process is killed, a dead mount remains, which
+//! the next command that finds it removes ([`sweep`]).
 
 use crate::control::{Answer, Client, Request};
 use crate::runtime_dir;
@@ -29,13 +29,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Source of our mounts in the table of mounts, before the number of the process.
+/// Source of our mounts in the mount table, in front of the process id.
 const SOURCE: &str = "aerostat:";
-/// Files that may be open at once.
+/// Limit of files that are open at once.
 const OPEN_MAX: usize = 1024;
-/// How often it is looked whether the lab is still there.
+/// How often to check whether the lab still runs.
 const LOOK: Duration = Duration::from_millis(200);
-/// Texts that exist.
+/// The texts.
 const TEXTS: [&str; 2] = ["lec", "mpc"];
 
 /// A directory or file.
@@ -43,16 +43,16 @@ const TEXTS: [&str; 2] = ["lec", "mpc"];
 enum Node {
     /// Its entries, by name.
     Directory(BTreeMap<String, u64>),
-    /// A text of a host.
+    /// A text about a host.
     Text { host: String, what: &'static str },
 }
 
-/// All directories and files; the number of one is its place and 1.
+/// All directories and files; the number of a node is its index plus 1.
 #[derive(Debug)]
 struct Tree(Vec<Node>);
 
 impl Tree {
-    /// Of hosts and the texts that they have.
+    /// The tree for these hosts and their texts.
     fn new(hosts: &BTreeMap<String, Vec<&'static str>>) -> Self {
         let mut tree = Self(vec![Node::Directory(BTreeMap::new())]);
         for (host, texts) in hosts {
@@ -73,7 +73,7 @@ impl Tree {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
         self.0.get(place)
     }
-    /// The directory of this name in another; made if it is not there.
+    /// The directory with this name in another one; it is made if necessary.
     fn directory(&mut self, parent: u64, name: &str) -> u64 {
         match self.get(parent) {
             Some(Node::Directory(entries)) if entries.contains_key(name) => entries[name],
@@ -90,7 +90,7 @@ impl Tree {
     }
 }
 
-/// What a line that is written to `mpc` asks of the lab; Linux took the same.
+/// The request for a line that is written to `mpc`; Linux accepted the same lines.
 fn command(host: &str, line: &str) -> Option<Request> {
     let (verb, rest) = line.trim().split_once(char::is_whitespace)?;
     let (node, rest) = (host.to_owned(), rest.trim().to_owned());
@@ -119,7 +119,7 @@ struct Files {
 impl Files {
     fn ask(&self, request: &Request) -> Result<serde_json::Value, Errno> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        // An idle connection may have given way to others: once more with a new one.
+        // An idle connection may have been closed to make room for others, so try once more with a new one.
         for _ in 0..2 {
             if client.is_none() {
                 *client = Client::connect(&runtime_dir::socket_of(&self.lab)).ok();
@@ -147,7 +147,7 @@ impl Files {
         };
         Some(FileAttr {
             ino: INodeNo(number),
-            // As under /proc: what a file holds is known when it is read.
+            // As under /proc, the size of a file is known only when it is read.
             size: 0,
             blocks: 0,
             atime: UNIX_EPOCH,
@@ -164,7 +164,7 @@ impl Files {
             flags: 0,
         })
     }
-    /// Opens a file with its text of now.
+    /// Opens a file with its current text.
     fn opened(&self, number: u64) -> Result<u64, Errno> {
         let Some(Node::Text { host, what }) = self.tree.get(number) else {
             return Err(Errno::ENOENT);
@@ -176,7 +176,7 @@ impl Files {
             return Err(Errno::ENFILE);
         }
         let handle = open.last_key_value().map_or(1, |(last, _)| last + 1);
-        // A host that is down has an empty file.
+        // The file of a host that is down is empty.
         open.insert(handle, text.unwrap_or_default());
         Ok(handle)
     }
@@ -209,7 +209,7 @@ impl Filesystem for Files {
             None => reply.error(Errno::ENOENT),
         }
     }
-    /// Opening a file to write truncates it: that changes nothing here.
+    /// Opening a file for writing truncates it, which changes nothing here.
     fn setattr(
         &self,
         _: &fuser::Request,
@@ -327,7 +327,7 @@ impl Filesystem for Files {
 }
 
 /// Shows the state of the running lab `lab` under `directory` until a signal comes or the lab ends. `ready` is called
-/// when it is there.
+/// when the mount exists.
 ///
 /// # Errors
 /// If the lab does not answer, or the kernel does not mount.
@@ -347,7 +347,7 @@ pub fn run(lab: &str, directory: &Path, ready: impl FnOnce()) -> io::Result<()> 
     };
     let mut hosts: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
     for what in TEXTS {
-        // A lab without any such state gives an error: no files then.
+        // A lab without such state answers with an error, and there are no files.
         for text in files.texts(None, what).unwrap_or_default() {
             let known = hosts.entry(text.node).or_default();
             if !known.contains(&what) {
@@ -370,7 +370,7 @@ pub fn run(lab: &str, directory: &Path, ready: impl FnOnce()) -> io::Result<()> 
     while !stop.load(Ordering::Relaxed) && !session.guard.is_finished() && runs() {
         std::thread::sleep(LOOK);
     }
-    // Whoever has a file open still shall not keep the directory.
+    // A process with an open file must not keep the directory busy.
     if unmount(directory, UnmountFlags::DETACH).is_ok() {
         std::mem::forget(session);
         return Ok(());
@@ -378,7 +378,7 @@ pub fn run(lab: &str, directory: &Path, ready: impl FnOnce()) -> io::Result<()> 
     session.umount_and_join()
 }
 
-/// Takes away what file systems of processes that were killed have left. Returns the directories.
+/// Removes dead mounts of processes that were killed. Returns their directories.
 pub fn sweep() -> Vec<String> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let left = table.lines().filter_map(dead);
@@ -386,17 +386,17 @@ pub fn sweep() -> Vec<String> {
         .collect()
 }
 
-/// The directory of a line of the table of mounts if it is ours and nobody serves it.
+/// The directory of a line of the mount table, if it is one of our mounts and no process serves it.
 fn dead(line: &str) -> Option<String> {
     let (mount, kind) = line.split_once(" - ")?;
     let mut kind = kind.split(' ').skip(1);
     let process = kind.next()?.strip_prefix(SOURCE)?;
-    // The number may be another process's by now.
+    // The process id may belong to another process now.
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     if line.split(|octet| *octet == 0).any(|word| word == b"mount") {
         return None;
     }
-    // Blanks and the like stand as octal numbers there.
+    // Blanks and some other characters are written as octal numbers there.
     let directory = mount.split(' ').nth(4)?;
     Some(directory.replace("\\040", " "))
 }

@@ -1,7 +1,8 @@
 //! Names of hosts inside a running lab: `/etc/hosts` and the host's own name.
 //!
-//! Every command inside a kernel host gets a UTS namespace with the host's name, and a mount namespace in which a generated file
-//! lies over `/etc/hosts`: all nodes of the lab, then what the system's file says. Both end with the command.
+//! Every command inside a kernel host gets a UTS namespace with the host's name, and a mount namespace in which a
+//! generated file covers `/etc/hosts`: all nodes of the lab, followed by the system's file. Both namespaces end with
+//! the command.
 
 use aerostat_lab::model::{Lab, NodeKind};
 use rustix::mount::mount_bind;
@@ -11,20 +12,20 @@ use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Where programs look for names.
+/// Where programs look up names.
 const HOSTS: &str = "/etc/hosts";
 
-/// A node with an address, as its users know it.
+/// A name with an address, for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The node's name; of an interface beyond the first: `NODE-ELAN`.
+    /// The node's name; for an interface after the first: `NODE-ELAN`.
     pub name: String,
-    /// Its address.
+    /// The address.
     pub address: IpAddr,
 }
 
-/// All names of a lab with their addresses, nodes in the file's order. A node on several ELANs has its name for its first address,
-/// and `NODE-ELAN` for each.
+/// All names of a lab with their addresses, in the order of nodes in the file. A node on several ELANs has its own name
+/// for its first address, and `NODE-ELAN` for each.
 #[must_use]
 pub fn of(lab: &Lab) -> Vec<Named> {
     let mut all = Vec::new();
@@ -66,22 +67,22 @@ pub fn text(lab: &Lab) -> String {
     text
 }
 
-/// What a command inside a host finds.
+/// The names for a command inside a host.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// The host's name.
     pub host: String,
     /// The lab's part of `/etc/hosts`.
     pub hosts: String,
-    /// A directory of the user alone, where the file is written; it is removed at once.
+    /// A private directory of the user in which the file is written; the file is removed at once.
     pub scratch: PathBuf,
 }
 
 impl Identity {
-    /// Gives the calling process, which must have one thread and be in the lab's namespaces already, the names.
+    /// Gives the calling process the names. The process must have one thread and be in the lab's namespaces.
     ///
     /// # Errors
-    /// With what was tried, when the kernel refuses a namespace or a mount. What went before stays.
+    /// The operation that failed, when the kernel refuses a namespace or a mount. Earlier steps stay in effect.
     #[allow(unsafe_code)]
     pub(crate) fn assume(&self) -> io::Result<()> {
         let of = |what: &'static str| {

@@ -1,8 +1,8 @@
 //! Network namespaces that exist only while a file descriptor or a process refers to them.
 //!
-//! They are never bound to a path: when the lab's process ends, however it ends, its descriptors close and
-//! the kernel removes the namespaces and the TAPs inside. Processes that were started inside live in the
-//! lab's PID namespace (see [`crate::supervisor`]) and end with it.
+//! They are never bound to a path. When the lab's process ends, for whatever reason, its descriptors close, and the
+//! kernel removes the namespaces and the TAPs inside. Processes that were started inside are in the lab's PID namespace
+//! (see [`crate::supervisor`]) and end with it.
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -20,9 +20,9 @@ use std::io;
 /// Why namespaces cannot be made here.
 #[derive(Debug)]
 pub struct Unprivileged {
-    /// What was tried.
+    /// The operation that failed.
     pub tried: &'static str,
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub error: io::Error,
 }
 
@@ -35,14 +35,14 @@ impl std::error::Error for Unprivileged {}
 
 /// Makes sure that this process may create network namespaces and TAPs.
 ///
-/// As root that is so already. Otherwise the process moves into a user namespace of its own, in which it
-/// is root; that only works while the process has one thread, so call it first.
+/// Root has this right already. Any other process moves into a user namespace of its own, in which it is root. That
+/// works only while the process has one thread, so call it first.
 ///
 /// # Errors
-/// [`Unprivileged`] when neither way is open.
+/// [`Unprivileged`] when both ways fail.
 pub fn acquire_privilege() -> Result<(), Unprivileged> {
     let fail = |tried| move |error| Unprivileged { tried, error };
-    // Whoever may not open it gains nothing by a user namespace.
+    // A user namespace does not help a user who may not open this device.
     open_tun().map_err(fail("opening /dev/net/tun"))?;
     if NetNs::create().is_ok() {
         return Ok(());
@@ -50,7 +50,7 @@ pub fn acquire_privilege() -> Result<(), Unprivileged> {
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();
     unshare(UnshareFlags::NEWUSER).map_err(fail("creating a user namespace"))?;
-    // A group map may only be written by an unprivileged process after giving up setgroups.
+    // An unprivileged process has to give up setgroups before it may write a group map.
     let _ = std::fs::write("/proc/self/setgroups", "deny");
     std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))
         .map_err(fail("mapping the user into a user namespace"))?;
@@ -67,8 +67,8 @@ fn open_tun() -> io::Result<()> {
 
 #[allow(unsafe_code)]
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
-    // SAFETY: the flags used here (NEWUSER, NEWNET, NEWPID, NEWNS) share no file descriptor table
-    // between threads, which is the hazard of CLONE_FILES that makes the call unsafe.
+    // SAFETY: the flags used here (NEWUSER, NEWNET, NEWPID, NEWNS) share no file descriptor table between threads;
+    // CLONE_FILES, which would, is what makes the call unsafe.
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
@@ -76,7 +76,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// namespace whose changes stay private.
 ///
 /// # Errors
-/// What the kernel answered.
+/// The error of the kernel.
 pub(crate) fn unshare_pids_and_mounts() -> io::Result<()> {
     unshare(UnshareFlags::NEWPID | UnshareFlags::NEWNS)?;
     use rustix::mount::{MountPropagationFlags, mount_change};
@@ -97,7 +97,7 @@ impl NetNs {
     /// A new, empty network namespace with `lo` up.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub fn create() -> io::Result<Self> {
         on_fresh_thread(|| {
             unshare(UnshareFlags::NEWNET)?;
@@ -107,7 +107,7 @@ impl NetNs {
         })
     }
 
-    /// A path under which other processes find the namespace while this value lives.
+    /// A path under which other processes find the namespace while this value exists.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
@@ -115,7 +115,7 @@ impl NetNs {
     /// Runs `work` inside the namespace, on a thread of its own.
     ///
     /// # Errors
-    /// What the kernel or `work` answered.
+    /// The error of the kernel or of `work`.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_fresh_thread(|| {
             enter(self.fd.as_fd(), LinkNameSpaceType::Network)?;
@@ -137,13 +137,13 @@ impl AsFd for NetNs {
     }
 }
 
-/// Brings `lo` up in the calling thread's network namespace: a host reaches its own addresses by it.
+/// Brings `lo` up in the calling thread's network namespace: a host reaches its own addresses over it.
 fn loopback_up() -> io::Result<()> {
     let flags = SocketFlags::CLOEXEC;
     // The first protocol of this family is NETLINK_ROUTE.
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
     let mut link = LinkMessage::default();
-    // The kernel makes lo with each namespace, as its first interface.
+    // The kernel makes `lo` with each namespace, as its first interface.
     link.header.index = 1;
     (link.header.flags, link.header.change_mask) = (LinkFlags::Up, LinkFlags::Up);
     let mut header = NetlinkHeader::default();
@@ -166,12 +166,12 @@ fn loopback_up() -> io::Result<()> {
 /// Moves the calling thread into the namespace behind `fd`.
 ///
 /// # Errors
-/// What the kernel answered.
+/// The error of the kernel.
 pub(crate) fn enter(fd: BorrowedFd<'_>, kind: LinkNameSpaceType) -> io::Result<()> {
     move_into_link_name_space(fd, Some(kind)).map_err(io::Error::from)
 }
 
-/// Namespaces belong to threads; a thread that ends takes its membership along, so no caller is moved.
+/// Runs `work` on a new thread. Namespaces belong to threads, so the caller's namespaces do not change.
 fn on_fresh_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,
@@ -182,15 +182,15 @@ fn on_fresh_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::
 /// Runs iproute2's `ip` in the calling thread's network namespace.
 ///
 /// # Errors
-/// With the command and its own message when it fails.
+/// The command and its own message, when it fails.
 pub fn ip(args: &[&str]) -> io::Result<()> {
     ip_says(args).map(drop)
 }
 
-/// The same, for what it prints.
+/// Like [`ip`], but returns the output.
 ///
 /// # Errors
-/// With the command and its own message when it fails.
+/// The command and its own message, when it fails.
 pub(crate) fn ip_says(args: &[&str]) -> io::Result<String> {
     let out = std::process::Command::new("ip")
         .args(args)

@@ -1,9 +1,10 @@
-//! The latest messages of protocols on all links, for whoever asks what has happened (`aerostat trace --no-follow`).
+//! The latest messages of protocols on all links, for requests about the past (`aerostat trace --no-follow`).
 //!
-//! **Bounds.** Two rings, each of at most [`MOST_OCTETS`] octets: [`MOST`] messages; and, so that an idle lab does not push
-//! out what it once said, [`MOST_IDLE`] of those that links exchange for as long as they stand: SSCOP POLL and STAT, and ILMI.
-//! Older ones are forgotten and counted. A message is kept as it was sent, on the link where it was sent; text is made of it
-//! only for whoever asks. SDUs are shared with the cells that carry them, so that keeping one copies nothing.
+//! **Bounds.** There are two rings, each of at most [`MOST_OCTETS`] octets. One has [`MOST`] messages. The other has
+//! [`MOST_IDLE`] of the messages that idle links exchange (SSCOP POLL and STAT, and ILMI), so that these do not
+//! displace the others. Older messages are forgotten and counted. A message is kept as sent, on the link where it was
+//! sent; text is made only on request. SDUs are shared with the cells that carry them, so keeping a message copies
+//! nothing.
 
 use crate::capture::End;
 use aerostat_lab::event::{Event, Names};
@@ -17,14 +18,14 @@ use std::io;
 use std::mem::take;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// Messages that are kept.
+/// Limit of kept messages.
 const MOST: usize = 20_000;
-/// Octets of their SDUs together.
+/// Limit of octets of their SDUs together.
 const MOST_OCTETS: usize = 8 * 1024 * 1024;
-/// Messages of idle links that are kept.
+/// Limit of kept messages of idle links.
 const MOST_IDLE: usize = 4096;
 
-/// Octets of lines that are handed over at a time, and how many such chunks may wait for a slow client.
+/// Octets of lines in one chunk, and limit of chunks that wait for a slow client.
 const CHUNK: usize = 64 * 1024;
 const CHUNKS: usize = 4;
 
@@ -38,7 +39,7 @@ struct Sent {
     dropped: Option<DropReason>,
 }
 
-/// Messages, the latest at the end.
+/// Messages, the latest one last.
 #[derive(Debug, Default)]
 struct Ring {
     all: VecDeque<Sent>,
@@ -46,7 +47,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// Keeps a message, and at most `most` of them. Gives how many older ones had to go.
+    /// Keeps a message, and at most `most` messages. Returns the number of older messages that were removed.
     fn keep(&mut self, sent: Sent, most: usize) -> u64 {
         self.octets += sent.pdu.sdu().len();
         self.all.push_back(sent);
@@ -102,11 +103,11 @@ impl Past {
         self.forgotten
     }
 
-    /// The messages of these links, and the main steps of the story between them if there are some in `steps`, in the order of
-    /// their times: one JSON line each. Texts are made by a thread of their own, for which the network does not wait.
+    /// The messages of these links in the order of time, one JSON line each, and between them the main steps of the
+    /// story if `steps` contains any. A thread of its own makes the text, so that the network does not wait.
     ///
     /// # Errors
-    /// If there is no room for a thread.
+    /// If no thread can be started.
     pub(crate) fn tell(
         &self,
         lab: &Lab,
@@ -134,7 +135,7 @@ impl Past {
                 }
             }
             chunk.extend(steps.map(|step| step.json() + "\n"));
-            // The client may be gone already.
+            // The client may have closed the connection.
             let _ = lines.send(chunk.into_bytes());
         };
         std::thread::Builder::new()
@@ -153,7 +154,7 @@ impl Sent {
     }
 }
 
-/// What a link says for as long as it stands.
+/// True for the messages of an idle link.
 fn is_idle(vc: Vc, sdu: &[u8]) -> bool {
     let keeps_alive = || {
         let pdu = SscopPdu::decode(sdu);

@@ -1,4 +1,4 @@
-//! Programs that a client of the control socket runs on embedded hosts: what `aerostat ping` and `iperf` need there.
+//! Programs that a client of the control socket runs on embedded hosts, for `aerostat ping` and `iperf`.
 
 use crate::control::Answer;
 use crate::driver::Driver;
@@ -15,26 +15,27 @@ use std::net::Ipv4Addr;
 
 /// First number of such programs; those of the lab file count from 0.
 ///
-/// Identifiers of echo requests are the low 16 bits of a program's number: these stay away from those of a lab's flows.
+/// Identifiers of echo requests are the low 16 bits of a program's number. These numbers do not collide with those of a
+/// lab's flows.
 const FIRST: u32 = (1 << 24) + 32_768;
-/// Such programs at a time, over all hosts; beyond that the oldest is ended and forgotten.
+/// Limit of such programs over all hosts; beyond it the oldest is ended and forgotten.
 const MOST: usize = 4096;
-/// Longest time of a program, s; most pings of one, and their least interval, ms.
+/// Longest duration of a program, s; largest number of pings, and their shortest interval, ms.
 const LONGEST: u64 = 3600;
 const MOST_PINGS: u32 = 1_000_000;
 const LEAST_INTERVAL: u64 = 1;
 
-/// What a program does.
+/// A program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
     /// ICMP echo requests.
     Ping {
-        /// The host asked.
+        /// Destination.
         to: Ipv4Addr,
-        /// Requests, 1 to 1000000.
+        /// Number of requests, 1 to 1000000.
         count: u32,
-        /// Between them, ms, at least 1.
+        /// Interval between requests, ms, at least 1.
         interval_ms: u64,
         /// Octets of data in a request.
         size: usize,
@@ -45,27 +46,27 @@ pub enum Program {
         to: Ipv4Addr,
         /// The sink's port.
         port: u16,
-        /// For so long, 1 to 3600 s.
+        /// Duration, 1 to 3600 s.
         seconds: u64,
     },
-    /// Takes what `TcpSource` sends.
+    /// Receives the data of `TcpSource`.
     TcpSink {
         /// Port to listen on.
         port: u16,
-        /// For so long, 1 to 3600 s.
+        /// Duration, 1 to 3600 s.
         seconds: u64,
     },
 }
 
-/// The programs that clients began.
+/// The programs that clients started.
 #[derive(Debug, Default)]
 pub(crate) struct Commanded {
     next: u32,
-    /// Oldest first.
+    /// All programs, oldest first.
     all: VecDeque<(NodeId, Option<usize>, AppId)>,
 }
 
-/// A host by name: the node, and the number of a station behind it.
+/// A host by name: the node, and the number of the host on the segment behind it.
 fn place(driver: &Driver<'_>, name: &str) -> Option<(NodeId, Option<usize>)> {
     if let Some(id) = driver.lab.find(name) {
         return Some((id, None));
@@ -214,7 +215,7 @@ fn forget(
     }
 }
 
-/// What a program has found so far.
+/// The results of a program so far.
 pub(crate) fn report(
     driver: &mut Driver<'_>,
     (name, id): (&str, u32),

@@ -1,7 +1,7 @@
-//! Permanent connections of a running lab, set up and taken down on request.
+//! Permanent connections of a running lab, set up and removed on request.
 //!
-//! One switch at a time, as operators of switches do it. What is set up here is gone when the switch restarts; those of the
-//! lab file come back then.
+//! A request concerns one switch, as for operators of switches. Connections that are set up here are lost when the
+//! switch restarts; those of the lab file come back then.
 
 use crate::control::Answer;
 use crate::driver::Driver;
@@ -10,7 +10,7 @@ use aerostat_node::inspect::Table;
 use aerostat_node::switch::{Permanent, PermanentError, PortNo, Switch};
 use aerostat_wire::{Qos, Vc};
 
-/// A connection as it is asked for; see [`crate::control::Request::PvcAdd`].
+/// A requested connection; see [`crate::control::Request::PvcAdd`].
 pub(crate) struct Wanted<'a> {
     pub(crate) ends: &'a [String; 2],
     pub(crate) qos: &'a str,
@@ -18,7 +18,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) police: bool,
 }
 
-/// Sets up; gives the row of the new connection.
+/// Sets up a connection; returns its row.
 pub(crate) fn add(
     driver: &mut Driver<'_>,
     (node, name): (NodeId, &str),
@@ -57,7 +57,7 @@ pub(crate) fn add(
     }
 }
 
-/// Takes down; gives the last row of the connection.
+/// Removes a connection; returns its last row.
 pub(crate) fn remove(
     driver: &mut Driver<'_>,
     (node, name): (NodeId, &str),

@@ -1,6 +1,6 @@
 //! QoS entries of MPOA clients in a running lab.
 //!
-//! What is set here is gone when the client restarts; the entries of the lab file come back then.
+//! Entries that are set here are lost when the client restarts; the entries of the lab file come back then.
 
 use crate::control::Answer;
 use crate::driver::Driver;
@@ -35,7 +35,7 @@ pub(crate) fn add(
     table(driver, at, now)
 }
 
-/// Takes an entry away.
+/// Removes an entry.
 pub(crate) fn remove(
     driver: &mut Driver<'_>,
     at: (NodeId, &str),

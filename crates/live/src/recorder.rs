@@ -1,6 +1,7 @@
 //! `capture:` of the lab file: a recording from the first cell to the last.
 //!
-//! A thread writes what the loop hands over; what the disk is too slow for is left out and counted, as for any client.
+//! A thread writes the data that the loop hands over. Packets that the disk is too slow for are left out and counted,
+//! as for any client.
 
 use crate::capture::{Captures, Form};
 use aerostat_lab::model::Lab;
@@ -18,7 +19,7 @@ impl Recorder {
     /// Starts to record the links of `capture:`.
     ///
     /// # Errors
-    /// If there is no thread for it.
+    /// If no thread can be started.
     pub(crate) fn start(
         lab: &Lab,
         file: File,
@@ -32,10 +33,10 @@ impl Recorder {
         Ok(Self { writer })
     }
 
-    /// Waits until all is written, once nobody hands over anything any more; the octets of the file.
+    /// Waits until all data are written, after the loop has ended its side; returns the octets of the file.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The error of the disk.
     pub(crate) fn finish(self) -> io::Result<u64> {
         let written = self.writer.join();
         written.unwrap_or_else(|_| Err(io::Error::other("the recording has failed")))

@@ -1,4 +1,4 @@
-//! What a running lab has found so far: the same results as those of a run in virtual time.
+//! The results of a running lab so far, in the form of a run in virtual time.
 
 use crate::world::{Output, World};
 use aerostat_lab::build::Builder;
@@ -11,22 +11,22 @@ use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
 use aerostat_proto::Instant;
 
-/// Results of programs of the lab file that are kept. Each ends once in each life of its host.
+/// Limit of results of programs of the lab file that are kept. Each program ends once per start of its host.
 const PROGRAMS: usize = 10_000;
 
-/// Collects what the world tells of its traffic.
+/// Collects the world's reports about its traffic.
 pub struct Results<'a> {
     lab: &'a Lab,
     builder: &'a Builder<'a>,
-    /// The books of the flows.
+    /// The accounts of the flows.
     pub stats: FlowStats,
     finished: Vec<(usize, &'static str, AppResult)>,
-    /// Bounds that refused something.
+    /// Bounds that were met.
     pub met: Met,
 }
 
 impl<'a> Results<'a> {
-    /// Nothing has been found.
+    /// Empty results.
     #[must_use]
     pub fn new(lab: &'a Lab, builder: &'a Builder<'a>) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Takes an output of the world that is about traffic; gives back all others.
+    /// Takes an output of the world if it is about traffic; returns any other output.
     pub fn take(&mut self, output: Output) -> Option<Output> {
         match output {
             Output::Sample(sample) => self.stats.record(&sample),
@@ -53,7 +53,7 @@ impl<'a> Results<'a> {
         None
     }
 
-    /// A program has ended; the name of its flow, if it is one of the lab file.
+    /// Records that a program has ended; returns the name of its flow, if the program is one of the lab file.
     pub fn finished(&mut self, app: u32, result: AppResult) -> Option<&'a str> {
         let number = app as usize / 2;
         let flow = self.lab.traffic.get(number)?;
@@ -64,9 +64,9 @@ impl<'a> Results<'a> {
         Some(&flow.name)
     }
 
-    /// Everything as of `now`, after [`World::settle_books`] and after all outputs of the world have been taken. Packets that are in
-    /// other processes, or outside the lab, cannot be seen: if there are such places (`elsewhere`), what was sent less than
-    /// [`IN_FLIGHT`](aerostat_node::ip::flow_stats::IN_FLIGHT) ago counts as under way.
+    /// All results as of `now`. Call this after [`World::settle_books`] and after all outputs of the world have been
+    /// taken. Packets in other processes, or outside the lab, cannot be seen. If there are such places (`elsewhere`),
+    /// packets sent less than [`IN_FLIGHT`](aerostat_node::ip::flow_stats::IN_FLIGHT) ago count as under way.
     #[must_use]
     pub fn report(&self, world: &World, now: Instant, elsewhere: bool) -> RunReport {
         let mut census = Census::new();
@@ -90,7 +90,8 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Who ends a lab without traffic has been told for whom it waits. With traffic, results may lack what these hosts would have sent.
+    /// Hosts that have not joined. Without traffic the list is empty, because the user has already been told what the
+    /// lab waits for. With traffic, results may lack what these hosts would have sent.
     fn not_joined(&self, world: &World) -> Vec<String> {
         if self.lab.traffic.is_empty() {
             return Vec::new();
@@ -98,7 +99,8 @@ impl<'a> Results<'a> {
         report::not_joined(self.lab, |id| world.ever_joined(id))
     }
 
-    /// Flows that are not there yet, or never: between kernel hosts nobody makes them, and of others the time may not have come.
+    /// Flows that have not started. Between kernel hosts no program makes them; for other flows the time may not have
+    /// come.
     fn not_due(&self, now: Instant) -> Vec<usize> {
         let flows = self.lab.traffic.iter().enumerate();
         let not = flows.filter(|(_, flow)| {

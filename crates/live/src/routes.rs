@@ -1,13 +1,13 @@
-//! What the kernel of a router knows about ways, for the MPOA server beside it.
+//! The routes of a router's kernel, for the MPOA server beside it.
 //!
-//! A kernel router forwards by its own table, which anybody may change: `ip route` inside, a routing daemon. Its MPOA
-//! server must not promise shortcuts along ways of before. So the table is read by rtnetlink when the lab starts,
-//! and again whenever the kernel says that routes, addresses or links changed: the kernel does not tell which
-//! routes an interface takes along when it goes down. What is read replaces the static routes of the router
-//! that answers the server's questions, and what changed is purged.
+//! A kernel router forwards by its own table, which other programs may change: `ip route` in the namespace, a routing
+//! daemon. Its MPOA server must not offer shortcuts along outdated routes. So the table is read by rtnetlink when the
+//! lab starts, and again whenever the kernel reports a change of routes, addresses or links (the kernel does not report
+//! the routes that disappear with an interface that goes down). The result replaces the static routes of the router
+//! that answers the server's questions, and shortcuts along changed routes are purged.
 //!
-//! **Not read**: tables other than main, rules, routes by type of service; of several next hops the first counts.
-//! A network that is reached past the emulated LANs, or not at all, gets no shortcuts.
+//! **Not read**: tables other than main, rules, routes by type of service. Of several next hops the first is used. A
+//! network that is not reached over the emulated LANs gets no shortcuts.
 
 use crate::namespace::NetNs;
 use aerostat_node::ip::router::StaticRoute;
@@ -32,13 +32,13 @@ use std::net::Ipv4Addr;
 
 /// Groups of notifications: links, IPv4 addresses, IPv4 routes.
 const GROUPS: u32 = 0x1 | 0x10 | 0x40;
-/// Changes come in flocks: the table is read this long after the first.
+/// Changes come in groups, so the table is read this long after the first one.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Datagrams taken in one turn.
+/// Limit of datagrams taken in one turn.
 const TURN: usize = 64;
-/// Routes that are read; a longer table is cut.
+/// Limit of routes that are read; a longer table is cut.
 const ROUTES_MAX: usize = 4096;
-/// Octets of a datagram; the kernel's have at most 32 KiB.
+/// Buffer for a datagram, octets; the kernel's have at most 32 KiB.
 const DATAGRAM: usize = 65_536;
 
 /// An interface on an emulated LAN.
@@ -61,14 +61,14 @@ impl Lan {
 /// Network and prefix length.
 type Prefix = (Ipv4Addr, u8);
 
-/// Where a route of the kernel leads.
+/// Destination of a kernel route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// To a neighbour on an emulated LAN.
     Via(Ipv4Addr),
-    /// To an emulated LAN itself, by its place among the interfaces.
+    /// To an emulated LAN itself, by its index among the interfaces.
     Connected(usize),
-    /// Somewhere else, or nowhere.
+    /// Any other destination, or unreachable.
     Else,
 }
 
@@ -85,13 +85,13 @@ struct Route {
 pub(crate) struct KernelRoutes {
     socket: OwnedFd,
     lans: Vec<Lan>,
-    /// Places of interfaces by the kernel's numbers.
+    /// Indices of interfaces by the kernel's interface numbers.
     places: BTreeMap<u32, usize>,
-    /// The poller spoke of it.
+    /// True if the poller has reported the socket.
     ready: bool,
-    /// When the table is to be read.
+    /// When the table must be read.
     read_at: Option<Instant>,
-    /// Number of the question that is being answered.
+    /// Sequence number of the outstanding request.
     asked: Option<u32>,
     questions: u32,
     gathered: Vec<Route>,
@@ -103,7 +103,7 @@ impl KernelRoutes {
     /// Watches the routes in `namespace`, whose interfaces exist.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub(crate) fn new(namespace: &NetNs, lans: Vec<Lan>) -> io::Result<Self> {
         let (socket, places) = namespace.run(|| {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -113,7 +113,7 @@ impl KernelRoutes {
             bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
             let mut places = BTreeMap::new();
             for (place, lan) in lans.iter().enumerate() {
-                // Any socket of the namespace can be asked, but for this one.
+                // Any socket of the namespace can be used for this query, except this one.
                 let any = socket_with(
                     AddressFamily::INET,
                     SocketType::DGRAM,
@@ -138,27 +138,27 @@ impl KernelRoutes {
         })
     }
 
-    /// For the poller.
+    /// The descriptor for the poller.
     pub(crate) fn raw_fd(&self) -> i32 {
         self.socket.as_raw_fd()
     }
-    /// The poller spoke of it.
+    /// The poller has reported the socket.
     pub(crate) fn ready(&mut self) {
         self.ready = true;
     }
     /// When [`Self::turn`] is next needed if nothing is ready.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        // The poller does not speak again of what a turn has left unread.
+        // The poller does not report again what a turn has left unread.
         let unread = self.ready.then_some(Instant::ZERO);
         unread.or(self.read_at.filter(|_| self.asked.is_none()))
     }
-    /// The router has started anew and knows nothing of what was read.
+    /// The router has restarted and lost the routes that were read.
     pub(crate) fn forget(&mut self, now: Instant) {
         self.known = None;
         self.read_at = Some(now);
     }
 
-    /// Does what can be done. Returns the routes if they are others than before.
+    /// Does the pending work. Returns the routes if they have changed.
     pub(crate) fn turn(&mut self, now: Instant) -> Option<Vec<StaticRoute>> {
         let mut read = None;
         if core::mem::take(&mut self.ready) {
@@ -168,7 +168,7 @@ impl KernelRoutes {
                     Ok((length, _)) => self.datagram(&buffer[..length], now, &mut read),
                     Err(Errno::AGAIN) => break,
                     Err(Errno::INTR) => {}
-                    // Some were lost (ENOBUFS): ask for all.
+                    // Notifications were lost (ENOBUFS): read the whole table.
                     Err(_) => self.again(now),
                 }
                 self.ready = left == 0;
@@ -193,7 +193,7 @@ impl KernelRoutes {
         self.read_at.get_or_insert(now + PAUSE);
     }
 
-    /// Asks for the whole table.
+    /// Requests the whole table.
     fn ask(&mut self) {
         self.read_at = None;
         self.questions = self.questions.wrapping_add(1).max(1);
@@ -213,7 +213,7 @@ impl KernelRoutes {
         }
     }
 
-    /// Messages of the kernel: answers to the last question, or news.
+    /// Handles messages of the kernel: answers to the last request, or notifications.
     fn datagram(&mut self, mut octets: &[u8], now: Instant, read: &mut Option<Vec<StaticRoute>>) {
         while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(octets) {
             let (header, payload) = message.into_parts();
@@ -232,7 +232,7 @@ impl KernelRoutes {
                     *read = Some(table(&gathered, &self.lans));
                 }
                 NetlinkPayload::Error(_) if answer => self.again(now),
-                // News while an answer is being given are asked for after it.
+                // After notifications during an answer, the table is read again.
                 NetlinkPayload::InnerMessage(_) => {
                     self.read_at.get_or_insert(now + PAUSE);
                 }
@@ -245,7 +245,7 @@ impl KernelRoutes {
         }
     }
 
-    /// A route of the main table, for whatever type of service.
+    /// A route of the main table, for any type of service.
     fn route(&self, message: &RouteMessage) -> Option<Route> {
         let header = &message.header;
         let (mut table, mut metric) = (u32::from(header.table), 0);
@@ -267,7 +267,7 @@ impl KernelRoutes {
         let way = match header.kind {
             RouteType::Unicast => self.way(&message.attributes),
             RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit => Way::Else,
-            // The next rule decides, which is not read; or no route at all.
+            // Either the next rule decides, which is not read, or there is no route at all.
             _ => return None,
         };
         let to = (to, header.destination_prefix_length.min(32));
@@ -304,8 +304,8 @@ impl KernelRoutes {
     }
 }
 
-/// The kernel's routes in the router's words: its own subnets go without saying, unless the kernel does not reach
-/// them there.
+/// The kernel's routes as static routes of the router. Subnets of the router's interfaces are left out, unless the
+/// kernel does not reach them there.
 fn table(routes: &[Route], lans: &[Lan]) -> Vec<StaticRoute> {
     let mut best: BTreeMap<Prefix, &Route> = BTreeMap::new();
     for route in routes {
@@ -383,12 +383,12 @@ mod tests {
         let (far, via) = ((ip(10, 2, 0, 0), 24), ip(10, 9, 0, 2));
         assert!(told(&[]).is_empty());
         assert_eq!(told(&[route(far, 0, Way::Via(via))]), [(far, via)]);
-        // The lower metric wins, whichever comes first.
+        // The lower metric is used, whatever the order.
         let pair = [route(far, 100, Way::Else), route(far, 50, Way::Via(via))];
         assert_eq!(told(&pair), [(far, via)]);
         let pair = [route(far, 50, Way::Via(via)), route(far, 10, Way::Else)];
         assert_eq!(told(&pair), [(far, NOWHERE)]);
-        // Neighbours that are none, and subnets behind other interfaces.
+        // Gateways that are not neighbours, and subnets behind other interfaces.
         for gateway in [ip(192, 168, 0, 1), ip(10, 9, 0, 1)] {
             assert_eq!(told(&[route(far, 0, Way::Via(gateway))]), [(far, NOWHERE)]);
         }
@@ -421,7 +421,7 @@ mod tests {
         }
         let mut routes = KernelRoutes::new(&namespace, lans()).unwrap();
         let start = std::time::Instant::now();
-        // Links come up when they like: what is read in between does not count.
+        // Links come up at any time, so intermediate results do not count.
         let mut expect = |rows: &[&str]| {
             let mut last = Vec::new();
             while last != rows {
@@ -446,7 +446,7 @@ mod tests {
         expect(&["0.0.0.0/0 0.0.0.0", "10.2.0.0/24 0.0.0.0", eth0]);
         run("route replace 10.2.0.0/24 nexthop via 10.9.0.3 nexthop via 10.9.0.4");
         expect(&["0.0.0.0/0 0.0.0.0", "10.2.0.0/24 10.9.0.3", eth0]);
-        // Nobody tells which routes go with an interface.
+        // The kernel does not report the routes that go with an interface.
         run("link set lec1 down");
         expect(&["10.9.0.0/24 0.0.0.0", "0.0.0.0/0 0.0.0.0", eth0]);
         run("link set lec1 up");

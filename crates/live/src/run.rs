@@ -1,13 +1,13 @@
-//! A lab in real time: from its file to `ready`, and until somebody stops it.
+//! A lab in real time: from its file to `ready`, and until it is stopped.
 //!
-//! **Shape.** One process (but see [`crate::daemons`]), one thread, one loop (`driver`): everything that can happen (a frame in a TAP, a
-//! client's request, a signal, the next deadline of the network) wakes the same poller. Only the control socket
+//! **Shape.** One process (except with [`crate::daemons`]), one thread, one loop (`driver`). Every event (a frame in a
+//! TAP, a client's request, a signal, the next deadline of the network) wakes the same poller. Only the control socket
 //! has threads of its own, which wait for the loop and hold nothing that it needs.
 //!
-//! **Order of setting up.** The lab's name is claimed first, so that two `up` of one lab never meet in the kernel;
-//! then privilege is acquired, which must happen before the first thread; then processes, namespaces and TAPs,
-//! all held by descriptors of this process, then the helper that keeps some rights, and at last the control socket. Then this
-//! process gives up its own rights ([`crate::confine`]), and starts its first thread.
+//! **Order of setting up.** First the lab's name is claimed, so that two `up` of one lab never collide in the kernel.
+//! Then privilege is acquired, which must happen before the first thread starts; then processes, namespaces and TAPs
+//! are made, all held by descriptors of this process; then the helper that keeps some rights, and finally the control
+//! socket. Then this process gives up its own rights ([`crate::confine`]), and starts its first thread.
 
 use crate::confine::Needs;
 use crate::daemons::Daemons;
@@ -34,46 +34,46 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// How to run a lab.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The lab file as it was given, for `ls`.
+    /// The lab file as given by the user, for `ls`.
     pub file: String,
-    /// No kernel hosts: needs no privilege.
+    /// True to do without kernel hosts, which needs no privilege.
     pub embedded: bool,
-    /// This command itself: it is started again as the lab's first process.
+    /// This command itself, which is started again as the lab's first process.
     pub program: PathBuf,
-    /// Give up if the lab is not ready by then; `None`: wait for ever.
+    /// Time after which the start fails if the lab is not ready; `None` means to wait for ever.
     pub patience: Option<Duration>,
-    /// Daemons in processes of their own: see [`crate::daemons`].
+    /// True to run daemons as processes of their own: see [`crate::daemons`].
     pub split: bool,
     /// Where the links of `capture:` of the lab file are recorded.
     pub recording: PathBuf,
-    /// The directory where whoever runs the lab writes its results at the end.
+    /// The directory to which the caller writes the results at the end.
     pub results: Option<PathBuf>,
-    /// End with the parent process until ready.
+    /// True to end with the parent process until the lab is ready.
     pub end_with_parent: bool,
 }
 
-/// What a running lab tells whoever started it.
+/// Notices of a running lab for its caller.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// Something to know.
+    /// Information.
     Note(String),
-    /// Not ready yet; what is missing has changed, or still is missing after a while.
+    /// Not ready yet. The missing conditions have changed, or are still missing after a while.
     Waiting(&'a [String]),
     /// All interfaces are up, all clients have joined.
     Ready {
-        /// Those with the parent, of a lab that ends with it until now.
+        /// The ties with the parent process, for a lab that has depended on it until now.
         ties: Option<&'a Ties>,
     },
-    /// The story.
+    /// An event of the story.
     Event(&'a Event),
-    /// The lab is releasing so many calls.
+    /// The lab is releasing this number of calls.
     Stopping(usize),
 }
 
-/// What a lab that has ended leaves.
+/// The final report of a lab.
 #[derive(Debug)]
 pub struct Report {
-    /// What was found when somebody asked for the end.
+    /// The results at the time of the request to end.
     pub run: RunReport,
     /// Calls that could not be released in time.
     pub calls_left: usize,
@@ -82,15 +82,15 @@ pub struct Report {
 /// Why a lab does not run.
 #[derive(Debug)]
 pub enum UpError {
-    /// It runs already.
+    /// The lab runs already.
     Running(Option<LabState>),
-    /// Namespaces and TAPs are not to be had.
+    /// Namespaces and TAPs are not available.
     Unprivileged(Unprivileged),
-    /// Not ready in time; what was missing.
+    /// Not ready in time; the list has the missing conditions.
     NotReady(Vec<String>),
-    /// A link out of the lab cannot be opened: which, and why.
+    /// A link out of the lab cannot be opened, with the reason.
     Link(io::Error),
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     Io(String, io::Error),
 }
 
@@ -121,7 +121,7 @@ impl std::fmt::Display for UpError {
 impl std::error::Error for UpError {}
 
 impl UpError {
-    /// True if the system does not let this user do it.
+    /// True if the system does not give this user the right.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -140,7 +140,7 @@ impl From<io::Error> for UpError {
     }
 }
 
-/// A list that fits a line: `a, b, c and 4 more`.
+/// A list that fits on a line: `a, b, c and 4 more`.
 #[must_use]
 pub fn some_of(all: &[String]) -> String {
     const SHOWN: usize = 4;
@@ -156,15 +156,15 @@ pub fn some_of(all: &[String]) -> String {
     }
 }
 
-/// What a lab holds in the kernel; all of it ends with the process.
+/// Objects of a lab in the kernel; all of them end with the process.
 pub(crate) struct Kernels {
     pub(crate) processes: LabProcesses,
     pub(crate) nodes: Vec<(NodeId, KernelNode)>,
     pub(crate) stations: Stations,
 }
 
-/// Runs the lab until it is stopped. Call it from the main thread, before any other thread is started. `results` makes of
-/// the report what `aerostat down` gets.
+/// Runs the lab until it is stopped. Call it from the main thread, before any other thread is started. `results` turns
+/// the report into the answer for `aerostat down`.
 ///
 /// # Errors
 /// See [`UpError`].
@@ -183,7 +183,7 @@ pub fn run(
         file: options.file.clone(),
         started: started.as_secs(),
     };
-    // Before there is anything on disk that an early signal could leave behind.
+    // Do this before anything is on disk that an early signal could leave behind.
     let signals = Signals::catch()?;
     let claim = Claim::new(&state).map_err(|error| match error {
         ClaimError::Running(state) => UpError::Running(state),
@@ -277,7 +277,7 @@ fn kernels(
     }))
 }
 
-/// Starts the helper that moves stations and starts daemons, if the lab has any.
+/// Starts the helper that moves stations and starts daemons, if the lab needs one.
 fn helper(
     lab: &Lab,
     options: &Options,
@@ -305,7 +305,7 @@ fn helper(
     Ok(Some(helper))
 }
 
-/// The lab's traffic that nobody will make: programs run on embedded hosts only.
+/// Traffic of the lab that no program makes, because programs run on embedded hosts only.
 fn left_out(lab: &Lab, builder: &Builder<'_>) -> Vec<String> {
     let flows = lab.traffic.iter();
     let kernel = flows.filter(|flow| builder.is_kernel(flow.from) || builder.is_kernel(flow.to));

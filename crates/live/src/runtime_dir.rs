@@ -1,4 +1,4 @@
-//! What a running lab leaves on disk: one directory, removed when it ends, harmless when it could not be.
+//! The files of a running lab: one directory, which is removed when the lab ends, and harmless if it remains.
 //!
 //! ```text
 //! $XDG_RUNTIME_DIR/aerostat/LAB/   (root: /run/aerostat/LAB, else /tmp/aerostat-UID/LAB), mode 0700
@@ -8,8 +8,7 @@
 //!     state.json      who runs it, for `ls`
 //! ```
 //!
-//! A directory whose lock nobody holds is the remains of a killed lab: the next `up`, `down` or `ls` of anybody
-//! removes it.
+//! A directory whose lock is free remained after a killed lab; the next `up`, `down` or `ls` removes it.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -22,16 +21,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What `state.json` says.
+/// Contents of `state.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabState {
     /// Name of the lab.
     pub name: String,
-    /// Process that runs it.
+    /// Process id of the lab.
     pub pid: u32,
-    /// The lab file, as it was given.
+    /// The lab file as given by the user.
     pub file: String,
-    /// Seconds since 1970 when it was started.
+    /// Start time in seconds since 1970.
     pub started: u64,
 }
 
@@ -58,15 +57,15 @@ pub struct Claim {
 /// Why a lab's name cannot be claimed.
 #[derive(Debug)]
 pub enum ClaimError {
-    /// It runs already.
+    /// The lab runs already.
     Running(Option<LabState>),
-    /// The directory cannot be made or belongs to somebody else.
+    /// The directory cannot be made or belongs to another user.
     Io(PathBuf, io::Error),
 }
 
-/// How often a claim is tried again while somebody removes the remains of a killed lab of this name.
+/// How often a claim is repeated while another process removes the remains of a killed lab with this name.
 const TRIES: u32 = 50;
-/// Pause in between.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Claim {
@@ -85,7 +84,7 @@ impl Claim {
         own_and_private(base).map_err(io)?;
         for _ in 0..TRIES {
             let Some(lock) = take_lock(&directory).map_err(io)? else {
-                // Either it runs, or somebody sweeps the remains away at this moment.
+                // Either the lab runs, or another process is removing the remains at this moment.
                 match read_state(&directory) {
                     Some(state) if is_alive(state.pid) => {
                         return Err(ClaimError::Running(Some(state)));
@@ -95,7 +94,7 @@ impl Claim {
                 continue;
             };
             let _ = fs::remove_file(directory.join("control.sock"));
-            // From here on, whatever goes wrong takes the directory away.
+            // From here on, the directory is removed if anything fails.
             let claim = Self {
                 directory: directory.clone(),
                 _lock: lock,
@@ -114,14 +113,15 @@ impl Claim {
         &self.directory
     }
 
-    /// Where the control socket belongs.
+    /// Path of the control socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.directory.join("control.sock")
     }
 }
 
-/// Makes the directory and takes its lock; `None` if somebody else has it, or the directory was swept away meanwhile.
+/// Makes the directory and takes its lock; `None` if another process has the lock, or the directory was removed in the
+/// meantime.
 fn take_lock(directory: &Path) -> io::Result<Option<File>> {
     fs::create_dir_all(directory)?;
     let opened = own_and_private(directory).and_then(|()| {
@@ -134,7 +134,7 @@ fn take_lock(directory: &Path) -> io::Result<Option<File>> {
     let lock = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            // No room for the lock: nobody has it, and this takes away nothing but an empty directory.
+            // There is no room for the lock file, so no process has it, and this can only remove an empty directory.
             let _ = fs::remove_dir(directory);
             return Err(error);
         }
@@ -144,21 +144,21 @@ fn take_lock(directory: &Path) -> io::Result<Option<File>> {
     Ok((held && is_lock_of(&lock, directory)).then_some(lock))
 }
 
-/// True if this open file is the lock that stands in the directory, and not that of a directory that is gone.
+/// True if this open file is the lock in the directory, not that of a directory that was removed.
 fn is_lock_of(lock: &File, directory: &Path) -> bool {
     let here = lock.metadata().map(|file| (file.dev(), file.ino()));
     let there = fs::metadata(directory.join("lock")).map(|file| (file.dev(), file.ino()));
     matches!((here, there), (Ok(here), Ok(there)) if here == there)
 }
 
-/// True if there is such a process.
+/// True if the process exists.
 fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }
 
-/// Removes the directory of a lab whose lock the caller holds. It gets another name first: in one step it is no longer
-/// the directory of any lab, so nobody finds half of it, and nothing of a lab that starts meanwhile is removed.
+/// Removes the directory of a lab whose lock the caller holds. It is renamed first: in one step it is no longer the
+/// directory of any lab. So no process finds half of it, and nothing of a lab that starts in the meantime is removed.
 fn remove(directory: &Path) {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -168,7 +168,7 @@ fn remove(directory: &Path) {
     }
 }
 
-/// Names of directories that are being removed begin so; no lab's name does.
+/// Prefix of directories that are being removed; no lab's name begins with it.
 const GONE: &str = ".gone-";
 
 impl Drop for Claim {
@@ -177,7 +177,7 @@ impl Drop for Claim {
     }
 }
 
-/// A directory under /tmp could have been put there by somebody else: refuse it.
+/// Another user could have made a directory under /tmp, so refuse one that is not private.
 fn own_and_private(directory: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(directory)?;
     if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -193,7 +193,7 @@ fn read_state(directory: &Path) -> Option<LabState> {
     serde_json::from_str(&fs::read_to_string(directory.join("state.json")).ok()?).ok()
 }
 
-/// The labs of this user that run. Remains of killed ones are removed on the way.
+/// The running labs of this user. Remains of killed labs are removed in passing.
 #[must_use]
 pub fn running() -> Vec<LabState> {
     running_in(&base())
@@ -207,7 +207,7 @@ fn running_in(base: &Path) -> Vec<LabState> {
             continue;
         };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Between the two calls the lab may have ended and another of its name may have started.
+            // Between the two calls the lab may have ended and another one with its name may have started.
             if is_lock_of(&lock, &directory) {
                 remove(&directory);
             }
@@ -273,7 +273,7 @@ mod tests {
             .collect();
         let mut claims = 0;
         while std::time::Instant::now() < until {
-            // Remains of a killed lab make the listers and the claim meet.
+            // Remains of a killed lab make listing and claiming collide.
             let directory = base.0.join("a");
             fs::create_dir_all(&directory).unwrap();
             let _ = fs::write(directory.join("lock"), "");
@@ -281,7 +281,7 @@ mod tests {
             assert!(claim.directory().join("state.json").exists(), "{claims}");
             let listed = running_in(&base.0);
             assert_eq!(listed, [state("a")], "after {claims} claims");
-            // It is still there, and still its own.
+            // The lab's directory still exists and is still its own.
             assert!(claim.directory().join("lock").exists(), "{claims}");
             claims += 1;
         }
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_claim_that_fails_half_way_leaves_nothing() {
         let base = Base::new("half");
-        // Neither file can be written: a directory stands in its place.
+        // Neither file can be written, because a directory has its name.
         for name in ["lock", "state.json"] {
             fs::create_dir_all(base.0.join("a").join(name)).unwrap();
             let failed = Claim::in_base(&base.0, &state("a"));

@@ -5,7 +5,8 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::net::UnixStream;
 
-/// Signals that have come. They are caught before the lab leaves anything on disk, so that an early one ends it in good order, too.
+/// Received signals. They are caught before the lab leaves anything on disk, so that even an early one ends the lab in
+/// order.
 #[derive(Debug)]
 pub(crate) struct Signals {
     octets: UnixStream,
@@ -13,10 +14,10 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on, SIGINT, SIGTERM, SIGHUP and SIGQUIT are requests to stop. No thread is started.
+    /// Catches SIGINT, SIGTERM, SIGHUP and SIGQUIT as requests to stop. No thread is started.
     ///
     /// # Errors
-    /// If the operating system refuses it.
+    /// If the operating system refuses this.
     pub(crate) fn catch() -> io::Result<Self> {
         let (octets, write) = UnixStream::pair()?;
         octets.set_nonblocking(true)?;
@@ -26,7 +27,7 @@ impl Signals {
         Ok(Self { octets, come: 0 })
     }
 
-    /// How many have come. The second one does not wait for anything.
+    /// Number of signals received. The second one ends the lab without waiting.
     pub(crate) fn come(&mut self) -> usize {
         let mut octets = [0; 16];
         while let Ok(count @ 1..) = self.octets.read(&mut octets) {
@@ -35,7 +36,7 @@ impl Signals {
         self.come
     }
 
-    /// Can be read when one has come.
+    /// A descriptor that becomes readable when a signal has come.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.octets.as_raw_fd()
     }

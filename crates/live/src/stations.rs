@@ -1,4 +1,4 @@
-//! Stations behind bridging kernel hosts: a network namespace each, with one end of a cable.
+//! Stations behind bridging kernel hosts: each has a network namespace with one end of a cable.
 //!
 //! ```text
 //!  station         bridging host                              Aerostat
@@ -7,10 +7,11 @@
 //!                        └ the host's own address
 //! ```
 //!
-//! The cable is a pair of veth interfaces. Its far end is called as the station and is a port of the host's bridge, which
-//! does all the switching; the LANE client learns who is behind it from the frames that come. A station moves when the
-//! far end of its cable is put into the namespace of another host, which the lab's helper does ([`crate::helper`]). When it has carrier again it says so by a gratuitous
-//! ARP, as systems do whose cable was plugged: nobody would know otherwise where it is until it speaks.
+//! The cable is a pair of veth interfaces. Its far end has the name of the station and is a port of the host's bridge,
+//! which does all the switching. The LANE client learns the stations behind it from received frames. A station moves
+//! when the far end of its cable is put into the namespace of another host; the lab's helper does that
+//! ([`crate::helper`]). When the cable has carrier again, the station sends a gratuitous ARP, like systems whose cable
+//! was plugged in. Without it, its new place would stay unknown until it sends.
 
 use crate::control::{Answer, Reply};
 use crate::helper::{BridgeHost, Cabled, Helper, Owned};
@@ -31,7 +32,7 @@ pub(crate) const INTERFACE: &str = "eth0";
 const NAME_MAX: usize = 15;
 /// Longest IP packet on Ethernet, octets.
 const ETHERNET: u16 = 1500;
-/// How often a station that has moved says again where it is, and after what time.
+/// How often a station that has moved repeats its announcement, and at which interval.
 const AGAIN: usize = 3;
 const PAUSE: Duration = Duration::from_millis(700);
 
@@ -39,7 +40,7 @@ const PAUSE: Duration = Duration::from_millis(700);
 #[derive(Debug, Default)]
 pub(crate) struct Stations {
     all: Vec<Station>,
-    /// Bridging kernel hosts: their numbers for the helper are their places.
+    /// Bridging kernel hosts; their numbers for the helper are their indices.
     hosts: Vec<NodeId>,
     helper: Option<Arc<Helper>>,
 }
@@ -48,18 +49,18 @@ pub(crate) struct Stations {
 struct Station {
     name: String,
     mac: MacAddr,
-    /// Of the far end of its cable.
+    /// Name of the far end of its cable.
     port: String,
     namespace: NetNs,
-    /// Behind which host it is. Locked while it moves.
+    /// The host behind which it is. Locked while it moves.
     place: Arc<Mutex<NodeId>>,
 }
 
 impl Stations {
-    /// Makes what stands behind the host `id`, whose bridge is there.
+    /// Makes the stations behind the host `id`, whose bridge exists.
     ///
     /// # Errors
-    /// What the kernel or `ip` answered, with the station's name.
+    /// The error of the kernel or of `ip`, with the station's name.
     pub(crate) fn add(&mut self, lab: &Lab, id: NodeId, host: &NetNs) -> io::Result<()> {
         let node = lab.node(id);
         let NodeKind::Host(model) = &node.kind else {
@@ -72,7 +73,7 @@ impl Stations {
             let named = |error: io::Error| {
                 io::Error::new(error.kind(), format!("{}: {error}", station.name))
             };
-            // A host's place among all is part of a long name's substitute: stations move.
+            // The index of the host is part of the substitute for a long name, because stations move.
             let port = match station.name.len() {
                 ..=NAME_MAX => station.name.clone(),
                 _ => format!("port{}-{place}", id.0),
@@ -89,12 +90,12 @@ impl Stations {
         Ok(())
     }
 
-    /// All names.
+    /// The names of all stations.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|station| station.name.as_str())
     }
 
-    /// What a helper needs to move them; `nodes` are the lab's kernel nodes.
+    /// The objects that a helper needs to move the stations; `nodes` are the lab's kernel nodes.
     pub(crate) fn owned<'a>(&'a self, lab: &Lab, nodes: &'a [(NodeId, KernelNode)]) -> Owned<'a> {
         let namespace = |id: NodeId| nodes.iter().find(|(node, _)| *node == id);
         let elan = |id: NodeId| match &lab.node(id).kind {
@@ -123,7 +124,7 @@ impl Stations {
         }
     }
 
-    /// Who moves them from now on.
+    /// Sets the helper that moves them.
     pub(crate) fn helped_by(&mut self, helper: &Arc<Helper>) {
         self.helper = Some(Arc::clone(helper));
     }
@@ -134,17 +135,17 @@ impl Stations {
         u32::try_from(place).ok()
     }
 
-    /// Where the station of this name lives.
+    /// The namespace of the station with this name.
     pub(crate) fn namespace(&self, name: &str) -> Option<&NetNs> {
         let mut all = self.all.iter();
         all.find(|station| station.name == name)
             .map(|station| &station.namespace)
     }
 
-    /// Plugs the cable of a station into the bridge of another host, which answers through `reply` in a while.
+    /// Plugs the cable of a station into the bridge of another host. The answer comes later through `reply`.
     ///
     /// # Errors
-    /// Why that cannot be begun.
+    /// Why that cannot be started.
     pub(crate) fn plug(
         &self,
         lab: &Lab,
@@ -204,9 +205,9 @@ impl Stations {
                 }
                 Err(error) => Answer::error(error.to_string(), ""),
             };
-            // The client may be gone already.
+            // The client may have closed the connection.
             let _ = reply.try_send(Reply::Answer(answer));
-            // Once more, as the first may have been lost.
+            // Repeat the announcement, as the first one may have been lost.
             for _ in 0..AGAIN {
                 std::thread::sleep(PAUSE);
                 helper.speak(number);
@@ -263,8 +264,8 @@ impl Station {
     }
 }
 
-/// Moves the cable of the station with this number to the host with that one, which is the node `to`. Returns how long nothing
-/// could pass.
+/// Moves the cable of a station to a host, both given by the helper's numbers; the host is the node `to`. Returns how
+/// long the cable had no carrier.
 fn plug(
     helper: &Helper,
     (station, host): (u32, u32),

@@ -1,4 +1,4 @@
-//! The events of a running lab: the latest of them, and who follows them.
+//! The events of a running lab: the latest ones, and clients that follow them.
 
 use aerostat_lab::event::Event;
 use std::collections::VecDeque;
@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use crate::control::STREAM_DEPTH;
 
-/// Events that are kept.
+/// Limit of kept events.
 const HISTORY: usize = 20_000;
-/// Octets of the lines that are kept.
+/// Limit of octets of their lines.
 const HISTORY_OCTETS: usize = 8 * 1024 * 1024;
 
 /// History and followers.
@@ -28,7 +28,7 @@ struct Follower {
 }
 
 impl Story {
-    /// Adds an event, and hands it to those who follow.
+    /// Adds an event, and passes it to the clients that follow.
     pub(crate) fn add(&mut self, event: &Event) {
         let line = event.json() + "\n";
         self.followers.retain_mut(|follower| {
@@ -51,7 +51,7 @@ impl Story {
         }
     }
 
-    /// The events so far as one chunk of lines, and those to come if `follow`.
+    /// The events so far as one chunk of lines, and later ones if `follow` is set.
     pub(crate) fn tell(&mut self, follow: bool) -> Receiver<Vec<u8>> {
         let (lines, receiver) = sync_channel(STREAM_DEPTH);
         let so_far: String = self.lines.iter().map(String::as_str).collect();
@@ -63,10 +63,10 @@ impl Story {
         receiver
     }
 
-    /// The events that are kept.
+    /// The kept events.
     pub(crate) fn events(&self) -> Vec<Event> {
         let lines = self.lines.iter();
-        // They were made from events.
+        // The lines were made from events.
         lines
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
@@ -78,7 +78,7 @@ impl Story {
         self.forgotten
     }
 
-    /// Events that followers did not take in time, all together.
+    /// Events that clients did not take in time, all together.
     #[must_use]
     pub(crate) fn missed(&self) -> u64 {
         self.missed

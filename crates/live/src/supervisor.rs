@@ -1,4 +1,4 @@
-//! The lab's PID namespace: whatever is started inside a lab ends when the lab ends.
+//! The lab's PID namespace: processes that are started inside a lab end with the lab.
 //!
 //! ```text
 //! aerostat up ── spawns ──> supervisor ── unshares, spawns ──> init (PID 1 of the lab) <── reaps ── commands of exec
@@ -8,8 +8,8 @@
 //!
 //! The lab needs no right to send signals for that: a running lab may not send them (see [`crate::confine`]).
 //!
-//! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When
-//! PID 1 of a namespace dies, the kernel kills every process in it: that is the whole clean-up.
+//! The supervisor exists because a process that unshares its PID namespace cannot start threads any more. When PID 1 of
+//! a namespace dies, the kernel kills every process in it; no other clean-up is needed.
 
 use crate::confine::drop_all;
 use crate::names::Identity;
@@ -28,10 +28,10 @@ pub const SUPERVISOR_ARGUMENT: &str = "__lab-supervisor";
 /// Hidden first argument under which the command becomes the lab's PID 1.
 pub const INIT_ARGUMENT: &str = "__lab-init";
 
-/// How long the processes of a lab may take to end, before the kernel ends them with this one.
+/// How long the processes of a lab may take to end, before the kernel ends them with this process.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// The PID and mount namespaces of a running lab, with the process that keeps them.
+/// The PID and mount namespaces of a running lab, with the process that holds them.
 #[derive(Debug)]
 pub struct LabProcesses {
     supervisor: Child,
@@ -43,10 +43,10 @@ pub struct LabProcesses {
 impl LabProcesses {
     /// Starts supervisor and init; `program` is the command itself.
     ///
-    /// Call it from the main thread: the parent death signal follows the thread that spawned.
+    /// Call it from the main thread, because the parent death signal belongs to the thread that spawned.
     ///
     /// # Errors
-    /// When the namespaces cannot be made; the supervisor's own words are in the error.
+    /// When the namespaces cannot be made; the error contains the supervisor's own message.
     pub fn start(program: &std::path::Path) -> io::Result<Self> {
         let mut supervisor = die_with_parent(Command::new(program).arg(SUPERVISOR_ARGUMENT))
             .stdin(Stdio::piped())
@@ -78,7 +78,8 @@ impl LabProcesses {
         })
     }
 
-    /// The supervisor's process. It ends with the lab's first process, and that one with it.
+    /// The supervisor's process id. The supervisor ends with the lab's first process, and that process with the
+    /// supervisor.
     pub(crate) fn supervisor(&self) -> u32 {
         self.supervisor.id()
     }
@@ -96,13 +97,13 @@ impl LabProcesses {
 
 impl Drop for LabProcesses {
     fn drop(&mut self) {
-        // One that is stopped ends with this process.
+        // A stopped supervisor ends with this process.
         drop(self.supervisor.stdin.take());
         ends_within(&mut self.supervisor, ENDING);
     }
 }
 
-/// Waits for the end of a process that has been told to end; false if it takes too long.
+/// Waits for the end of a process that was asked to end; false if it takes too long.
 pub(crate) fn ends_within(child: &mut Child, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     loop {
@@ -130,14 +131,14 @@ pub(crate) fn die_with_parent(command: &mut Command) -> &mut Command {
     }
 }
 
-/// What the command does under [`SUPERVISOR_ARGUMENT`]: prints the PID of init and waits for it.
+/// The command's action under [`SUPERVISOR_ARGUMENT`]: prints the PID of init and waits for init.
 ///
 /// # Errors
 /// When the kernel refuses the namespaces.
 pub fn run_supervisor(program: &std::path::Path) -> io::Result<()> {
     unshare_pids_and_mounts()?;
-    // `getppid` is 0 inside a new PID namespace, so init's parent check would not hold: it sets the
-    // death signal by itself, and the lab's pipe tells it when the lab is gone even earlier.
+    // `getppid` is 0 inside a new PID namespace, so the check of init's parent would fail. Init sets the death signal
+    // by itself, and the lab's pipe tells it even earlier when the lab has ended.
     let mut init = Command::new(program)
         .arg(INIT_ARGUMENT)
         .stdin(Stdio::inherit())
@@ -150,13 +151,14 @@ pub fn run_supervisor(program: &std::path::Path) -> io::Result<()> {
     init.wait().map(drop)
 }
 
-/// What the command does under [`INIT_ARGUMENT`]: PID 1 of the lab. Reaps children until the lab is gone.
+/// The command's action under [`INIT_ARGUMENT`]: PID 1 of the lab. Reaps children until the lab has ended.
 ///
 /// # Errors
 /// When the kernel refuses the death signal.
 pub fn run_init() -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // A /proc of our own, so that `ps` inside the lab shows the lab. Not vital: some sandboxes refuse it.
+    // Mount a separate /proc, so that `ps` inside the lab shows the lab. A failure does not matter; some sandboxes
+    // refuse the mount.
     let _ = rustix::mount::mount(
         "proc",
         "/proc",
@@ -166,7 +168,7 @@ pub fn run_init() -> io::Result<()> {
     );
     drop_all();
     std::thread::spawn(|| {
-        // End of file on standard input: the lab is gone.
+        // End of file on standard input means that the lab has ended.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
@@ -178,11 +180,13 @@ pub fn run_init() -> io::Result<()> {
     }
 }
 
-/// Runs `argv` inside a lab and returns its exit code (128 + signal if one killed it, 127 if there is no such program).
+/// Runs `argv` inside a lab and returns its exit code (128 + signal if a signal killed the program, 127 if there is no
+/// such program).
 ///
-/// `identity` gives it the names of the lab; what the kernel refuses of that is told on standard error, and the command runs all the
-/// same. `lab` are the descriptors of [`LabProcesses::descriptors`], `net` the host's network namespace. The
-/// terminal is passed on as it is; Ctrl-C reaches the command, not the caller. Single-threaded callers only.
+/// `identity` gives the command the names of the lab. If the kernel refuses a part of that, standard error tells so,
+/// and the command runs all the same. `lab` has the descriptors of [`LabProcesses::descriptors`], `net` is the host's
+/// network namespace. The terminal is passed on unchanged; Ctrl-C reaches the command, not the caller. The caller must
+/// have one thread.
 ///
 /// # Errors
 /// When a namespace cannot be entered or the command cannot be started.
@@ -196,7 +200,7 @@ pub fn enter_and_run(
     run_inside(argv)
 }
 
-/// Moves the calling process, and its children's processes, into a host of a lab. Single-threaded callers only.
+/// Moves the calling process, and its later children, into a host of a lab. The caller must have one thread.
 ///
 /// # Errors
 /// When a namespace cannot be entered.
@@ -204,7 +208,7 @@ pub fn enter_lab(lab: &[OwnedFd], net: &OwnedFd, identity: &Identity) -> io::Res
     let [pid_ns, mount_ns, user_ns] = lab else {
         return Err(io::Error::other("the lab sent too few descriptors"));
     };
-    // A lab of root lives in our own user namespace, which cannot be entered again.
+    // A lab of root is in our own user namespace, which cannot be entered again.
     let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
     let own = rustix::fs::stat("/proc/self/ns/user")?;
     if id(own) != id(rustix::fs::fstat(user_ns)?) {
@@ -235,7 +239,7 @@ fn run_inside(argv: &[String]) -> io::Result<i32> {
     let ignore = ignore_interrupts()?;
     let mut child = match command.spawn() {
         Ok(child) => child,
-        // As shells have it: 127 for a program that is not there, 126 for one that may not be started.
+        // As in shells: 127 for a program that does not exist, 126 for one that cannot be executed.
         Err(error) => {
             let code = match error.kind() {
                 io::ErrorKind::NotFound => 127,
@@ -253,8 +257,8 @@ fn run_inside(argv: &[String]) -> io::Result<i32> {
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
-/// Keeps SIGINT and SIGQUIT away from this process; the child, started afterwards, gets them as usual
-/// because a handler (unlike "ignore") is not inherited across exec.
+/// Protects this process from SIGINT and SIGQUIT. The child, started afterwards, gets them as usual, because a handler
+/// (unlike "ignore") is not inherited across exec.
 fn ignore_interrupts() -> io::Result<impl Drop> {
     struct Handlers(Vec<signal_hook::SigId>);
     impl Drop for Handlers {

@@ -1,7 +1,7 @@
 //! A TAP inside a network namespace: the Ethernet interface `lecN` of a kernel host.
 //!
-//! Opened with the vnet header, so that the kernel may hand over frames whose segmentation and checksums
-//! are left to us; `aerostat_node::ip::offload` completes them before they become AAL5 PDUs.
+//! It is opened with the vnet header, so that the kernel may deliver frames without segmentation and checksums;
+//! `aerostat_node::ip::offload` completes them before they become AAL5 PDUs.
 
 use crate::namespace::{NetNs, ip};
 use aerostat_wire::MacAddr;
@@ -18,7 +18,7 @@ pub struct Tap {
     name: String,
 }
 
-/// How to make a [`Tap`].
+/// Configuration of a [`Tap`].
 #[derive(Clone, Debug)]
 pub struct TapConfig {
     /// Interface name inside the namespace, at most 15 octets.
@@ -27,17 +27,17 @@ pub struct TapConfig {
     pub mac: MacAddr,
     /// Its IPv4 address and prefix length.
     pub ip: Option<(std::net::Ipv4Addr, u8)>,
-    /// IPv6 address and prefix length; without one the interface speaks no IPv6.
+    /// IPv6 address and prefix length; without an address the interface has no IPv6.
     pub ip6: Option<(std::net::Ipv6Addr, u8)>,
     /// Largest IP packet, octets.
     pub mtu: u16,
 }
 
 impl Tap {
-    /// Makes the interface inside `ns`, addressed and up.
+    /// Makes the interface inside `ns`, with its addresses and up.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub fn create(ns: &NetNs, config: &TapConfig) -> io::Result<Self> {
         ns.run(|| {
             let device = tun_rs::DeviceBuilder::new()
@@ -48,7 +48,7 @@ impl Tap {
                 .mac_addr(config.mac.0)
                 .build_sync()?;
             device.set_nonblocking(true)?;
-            // Nothing but our own traffic: no IPv6 chatter from an interface that nobody asked for it.
+            // Keep the kernel's own IPv6 traffic away from an interface without IPv6.
             let v6 = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", config.name);
             if let Some((address, prefix)) = config.ip6 {
                 std::fs::write(v6, "0")?;
@@ -71,7 +71,7 @@ impl Tap {
             }
             ip(&["link", "set", "dev", &config.name, "up"])?;
             #[allow(unsafe_code)]
-            // SAFETY: `into_raw_fd` hands over the only owner of an open descriptor.
+            // SAFETY: `into_raw_fd` gives up the only owner of an open descriptor.
             let fd = unsafe { OwnedFd::from_raw_fd(device.into_raw_fd()) };
             Ok(Self {
                 fd,
@@ -80,16 +80,16 @@ impl Tap {
         })
     }
 
-    /// Reads one frame behind its vnet header; `None` when nothing waits.
+    /// Reads one frame behind its vnet header; `None` when no frame waits.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
         loop {
             return match rustix::io::read(&self.fd, &mut *buffer) {
                 Ok(len) => Ok(buffer.get(..len)),
                 Err(rustix::io::Errno::AGAIN) => Ok(None),
-                // A signal is no end of what waits: the poller would not speak of it again.
+                // After a signal frames may still wait, and the poller would not report them again.
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => Err(error.into()),
             };
@@ -99,14 +99,14 @@ impl Tap {
     /// Writes one complete Ethernet frame; `Ok(false)` when the kernel has no room.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub fn write(&self, frame: &[u8]) -> io::Result<bool> {
         let header = [0_u8; VNET_HEADER];
         let parts = [io::IoSlice::new(&header), io::IoSlice::new(frame)];
         match rustix::io::writev(&self.fd, &parts) {
             Ok(_) => Ok(true),
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::NOBUFS) => Ok(false),
-            // The interface is down (its owner did `ip link set down`): the frame is lost, as on a cable.
+            // The interface is down (a user ran `ip link set down`): the frame is lost, as on a cable.
             Err(rustix::io::Errno::IO) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -162,7 +162,7 @@ mod tests {
         })
         .unwrap();
         let mut buffer = vec![0; 70_000];
-        // The kernel sends on its own account, too: IPv6 reports of groups, say, before or after the ARP request.
+        // The kernel also sends packets of its own, for example IPv6 group reports, before or after the ARP request.
         let mut heard = Vec::new();
         let arp = loop {
             match tap

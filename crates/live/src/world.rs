@@ -1,20 +1,20 @@
-//! The network of a lab: nodes and the cables between them, in frame mode, driven by somebody who knows the time.
+//! The network of a lab: nodes and the cables between them, in frame mode, driven by a caller that supplies the time.
 //!
-//! Nothing here touches the operating system: the driver calls [`World::step`] with the time, takes
-//! [`World::poll_output`] (frames for the kernel, the story, samples) and sleeps until [`World::poll_timeout`].
+//! This module does not touch the operating system. The driver calls [`World::step`] with the time, takes
+//! [`World::poll_output`] (frames for the kernel, events, samples) and sleeps until [`World::poll_timeout`].
 //!
-//! **Way of a PDU.** All cells of a PDU leave a port as one run, at the time that the port's rate gives. The run is
-//! handed to the far end when its *first* cell leaves, plus the delay of the cable: an idle cable adds no time of
-//! its own. The next run leaves when the last cell of this one is out, so rates, shaping and policing hold.
+//! **Path of a PDU.** All cells of a PDU leave a port as one run, at the time that the port's rate gives. The run is
+//! handed to the far end when its *first* cell leaves, plus the delay of the cable; an idle cable adds no other delay.
+//! The next run leaves when the last cell of this one has left, so rates, shaping and policing are correct.
 //!
-//! **Time.** A driver always wakes up a little late. What was due in the meantime happens in order and each at its
-//! own time, not at the driver's: departures keep their spacing through every switch, and lateness makes no bursts
-//! that would fill queues. Only a driver that is [`MAX_LAG`] behind gives up that time for good.
+//! **Time.** A driver always wakes up a little late. Events that were due in the meantime happen in order and each at
+//! its own time, not at the driver's. So departures keep their spacing through every switch, and a late driver causes
+//! no bursts that would fill queues. Only a driver that is more than [`MAX_LAG`] behind loses the excess time for good.
 //!
-//! **Policing.** A run carries the times at which its source sends its cells, one by one (`atm/timing.rs`), and policers judge
-//! them by these. Turns of whole runs at a queue therefore cost no conforming cell.
+//! **Policing.** A run carries the time at which its source sends each cell (`atm/timing.rs`), and policers use these
+//! times. So turns of whole runs at a queue cost no conforming cell.
 //!
-//! **Losses.** A cell lost or damaged on a cable costs its whole PDU: that is what AAL5 would make of it.
+//! **Losses.** A cell that is lost or damaged on a cable costs its whole PDU, as it would in AAL5.
 
 mod books;
 mod line;
@@ -44,10 +44,11 @@ use traffic::Joined;
 
 /// How far behind the driver's time the network may run.
 pub const MAX_LAG: Duration = Duration::from_millis(50);
-/// Cells in an adapter's queues above which the kernel's interface is not read: its own queue then holds back TCP.
+/// Cells in an adapter's queues above which the kernel's interface is not read, so that the kernel's own queue slows
+/// down TCP.
 const BACKLOG: u32 = 2048;
 
-/// What the world tells its driver.
+/// Outputs of the world for its driver.
 #[derive(Debug)]
 pub enum Output {
     /// A frame for interface `lecN` of a kernel node.
@@ -63,15 +64,15 @@ pub enum Output {
     Sample(Sample),
     /// A program of an embedded host ended.
     Finished(NodeId, AppId, AppResult),
-    /// A packet was lost, or a cell of it: an SDU, a frame or a packet, or the head of one.
+    /// A packet, or a cell of it, was lost: an SDU, a frame or a packet, or its head.
     Lost(Place, Instant, Vec<u8>),
-    /// A node was switched off: what had not left it yet is gone.
+    /// A node was switched off, so packets that had not left it are lost.
     Off(NodeId, Place, Instant),
     /// Cells for the far end of a link out of the lab.
     Outside(NodeId, CellRun),
     /// A frame for a daemon of a node.
     Daemon(NodeId, Role, Vec<u8>),
-    /// The story.
+    /// A trace event.
     Trace(NodeId, Instant, Trace),
 }
 
@@ -85,26 +86,26 @@ pub enum Machine {
     Outside(Outside),
 }
 
-/// Whether the far end of a link out of the lab is there.
+/// State of the far end of a link out of the lab.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outside {
     connected: bool,
-    /// The lab file has cut the cable.
+    /// True while a fault has cut the cable.
     cut: bool,
 }
 
 struct Node {
     name: String,
-    /// A Linux kernel is its IP stack.
+    /// True if its IP stack is a Linux kernel.
     kernel: bool,
-    /// `None` while crashed.
+    /// `None` while the node is crashed.
     machine: Option<Machine>,
-    /// By port: the line it sends into.
+    /// By port: the line into which it sends.
     lines: Vec<usize>,
-    /// And which host on the segment behind it runs each, if it is not the node itself.
+    /// Programs, each with the number of its host on the segment, or `None` for the node itself.
     programs: Vec<(Option<usize>, AppSpec)>,
     life: u32,
-    /// When it was switched on last.
+    /// When the node was last switched on.
     since: Instant,
     /// Interfaces on Classical IP subnets whose ATMARP server is in the lab.
     servers_inside: BTreeSet<usize>,
@@ -112,32 +113,32 @@ struct Node {
     nhs_inside: bool,
 }
 
-/// A running network. See the module's text.
+/// A running network. See the documentation of this module.
 pub struct World {
     nodes: Vec<Node>,
     /// Line 2N goes from end 0 to end 1 of link N, line 2N + 1 back.
     lines: Vec<Line>,
-    /// Keys: nodes, then departures of lines, then arrivals of lines.
+    /// Agenda; the keys are nodes, then departures of lines, then arrivals of lines.
     agenda: Agenda,
     /// Links that faults have cut.
     cut: BTreeSet<usize>,
-    /// Never goes back.
+    /// Time of the network, which never goes back.
     time: Instant,
     out: VecDeque<Output>,
     routing: Routing,
     lab: Lab,
     /// Traffic that waits for its hosts.
     starts: Starts,
-    /// By node.
+    /// State of joining, by node.
     joined: Vec<Joined>,
-    /// Tell of everything that is lost.
+    /// True to report everything that is lost.
     books: bool,
-    /// Who records.
+    /// The captures.
     pub captures: Captures,
 }
 
 impl World {
-    /// Makes every node and cable of the lab; nothing moves before [`Self::start`].
+    /// Makes every node and cable of the lab. Nothing happens before [`Self::start`].
     #[must_use]
     pub fn new(lab: &Lab, builder: &Builder<'_>, now: Instant) -> Self {
         let mut nodes: Vec<Node> = lab
@@ -191,7 +192,7 @@ impl World {
         world
     }
 
-    /// Power on, everywhere.
+    /// Switches all nodes on.
     pub fn start(&mut self, now: Instant) {
         let now = self.advance(now);
         for node in 0..self.nodes.len() {
@@ -212,7 +213,7 @@ impl World {
                 }
             }
             Some(Machine::Switch(switch)) => {
-                // Nothing is refused at the start of a switch.
+                // A switch refuses nothing at its start.
                 let _ = switch.handle_input(switch::Input::Start, now);
             }
             Some(Machine::Outside(_)) | None => {}
@@ -226,13 +227,13 @@ impl World {
         }
     }
 
-    /// The network's time, if it is not before `now` already.
+    /// Advances the network's time to `now`, if it is not later already; returns it.
     fn advance(&mut self, now: Instant) -> Instant {
         self.time = self.time.max(now);
         self.time
     }
 
-    /// Does what is due, at most `budget` things; false if more is due.
+    /// Handles due events, at most `budget`; false if more are due.
     pub fn step(&mut self, now: Instant, budget: usize) -> bool {
         let (nodes, lines) = (self.nodes.len(), self.lines.len());
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
@@ -258,7 +259,7 @@ impl World {
         self.agenda.next()
     }
 
-    /// The next thing for the driver.
+    /// The next output for the driver.
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
         self.out.pop_front()
@@ -273,17 +274,17 @@ impl World {
         }
     }
 
-    /// Whether frames from the kernel are welcome at this node.
+    /// True if this node takes frames from its kernel.
     #[must_use]
     pub fn takes_frames(&self, node: NodeId) -> bool {
         match &self.nodes[node.0].machine {
             Some(Machine::Station(station)) => station.nic().output().queued_total() < BACKLOG,
-            // A dead node takes everything, as a dead network does.
+            // A node that is down takes and loses all frames, as a dead network does.
             Some(Machine::Switch(_) | Machine::Outside(_)) | None => true,
         }
     }
 
-    /// An experimenter's command to one end system.
+    /// Passes an experimenter's command to one end system.
     pub fn command(&mut self, node: NodeId, command: HostCommand, now: Instant) {
         let now = self.advance(now);
         if let Some(Machine::Station(station)) = &mut self.nodes[node.0].machine {
@@ -292,7 +293,7 @@ impl World {
         }
     }
 
-    /// From or about a daemon of a node. A network that lags behind need not catch up before.
+    /// Passes a message or an event of a daemon to its node. A network that lags behind need not catch up first.
     pub fn daemon(&mut self, node: NodeId, input: HostInput<'_>, now: Instant) {
         let lags = self.agenda.next().is_some_and(|due| due <= now);
         let oldest = Instant::ZERO + now.since(Instant::ZERO + MAX_LAG);
@@ -319,7 +320,7 @@ impl World {
             .map(|(id, node)| (NodeId(id), node.name.as_str(), node.machine.as_ref()))
     }
 
-    /// Calls that exist, at all switches together.
+    /// Number of calls, at all switches together.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.nodes
@@ -331,20 +332,20 @@ impl World {
             .sum()
     }
 
-    /// The switches release what calls they still have: those between two ends outside the lab, and of hosts that do
-    /// not answer.
+    /// Makes the switches release their remaining calls: those between two ends outside the lab, and those of hosts
+    /// that do not answer.
     pub fn clear_calls(&mut self, now: Instant) {
         let now = self.advance(now);
         for node in 0..self.nodes.len() {
             if let Some(Machine::Switch(switch)) = &mut self.nodes[node].machine {
-                // It never refuses this.
+                // The switch never refuses this.
                 let _ = switch.handle_input(switch::Input::Clear, now);
                 self.settle(node);
             }
         }
     }
 
-    /// What is still missing before the lab can be used, in words.
+    /// The conditions that are missing before the lab can be used, in words.
     #[must_use]
     pub fn waits_for(&self) -> Vec<String> {
         let mut missing = Vec::new();
@@ -378,18 +379,18 @@ impl World {
                         Waits::Nhrp if node.nhs_inside => {
                             Some(format!("{name} to register with its NHRP server"))
                         }
-                        // Whether a server outside is there is not the lab's to say.
+                        // The lab cannot know whether a server outside is present.
                         Waits::Clip(_) | Waits::Nhrp => None,
                     }));
                 }
-                // Whether somebody is there is not the lab's to say.
+                // The lab cannot know whether there is a peer.
                 Some(Machine::Outside(_)) => {}
             }
         }
         missing
     }
 
-    /// Lets something break, or mends it.
+    /// Causes or ends a fault.
     pub fn fault(&mut self, lab: &Lab, builder: &Builder<'_>, what: FaultKind, now: Instant) {
         let now = self.advance(now);
         match what {
@@ -432,7 +433,7 @@ impl World {
         }
     }
 
-    /// The far end `node`, if it is one outside the lab.
+    /// The far end `node`, if it is outside the lab.
     fn outside(&self, node: usize) -> Option<&Outside> {
         match &self.nodes[node].machine {
             Some(Machine::Outside(outside)) => Some(outside),
@@ -455,7 +456,7 @@ impl World {
         self.set_link(link, up, now);
     }
 
-    /// The far end of a link out of the lab has come, or gone.
+    /// The far end of a link out of the lab has connected or disconnected.
     pub fn outside_link(&mut self, node: NodeId, connected: bool, now: Instant) {
         let now = self.advance(now);
         let Some(Machine::Outside(outside)) = &mut self.nodes[node.0].machine else {
@@ -496,7 +497,7 @@ impl World {
             match &mut self.nodes[node].machine {
                 Some(Machine::Station(station)) => station.set_link(up, now),
                 Some(Machine::Switch(switch)) => {
-                    // Refused only for a port that does not exist.
+                    // The switch refuses this only for a port that does not exist.
                     let _ = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
                 }
                 Some(Machine::Outside(_)) | None => {}
@@ -515,7 +516,7 @@ impl World {
         self.settle(node);
     }
 
-    /// Takes what a node put out, and looks at its deadlines again.
+    /// Handles the outputs of a node, and updates its deadlines.
     fn settle(&mut self, node: usize) {
         let (id, time) = (NodeId(node), self.time);
         let mut touched = Vec::new();
@@ -574,7 +575,7 @@ impl World {
         }
     }
 
-    /// Gives every switch the routes that hold now.
+    /// Gives every switch its current routes.
     fn reroute(&mut self) {
         let time = self.time;
         for id in self.routing.switches().collect::<Vec<_>>() {
@@ -585,7 +586,7 @@ impl World {
             for (prefix, ways) in routes {
                 switch.routes_mut().set_prefix(&prefix, ways);
             }
-            // A switch refuses this never.
+            // A switch never refuses this.
             let _ = switch.handle_input(switch::Input::Rerouted, time);
             self.settle(id.0);
         }
@@ -675,7 +676,7 @@ impl World {
     }
 }
 
-/// Numbers of the interfaces of a node that are on a Classical IP subnet with a server in the lab.
+/// Interfaces of a node that are on a Classical IP subnet with a server in the lab.
 fn servers_inside(lab: &Lab, node: &model::Node) -> BTreeSet<usize> {
     let lecs = node.lecs().iter().enumerate();
     let with_server = lecs.filter(|(_, lec)| {
@@ -707,7 +708,7 @@ fn make(lab: &Lab, builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -
     Some(Machine::Station(Box::new(station)))
 }
 
-/// The node's word for a service of the lab file.
+/// The node's service kind for a service of the lab file.
 pub(crate) const fn kind_of(service: Service) -> ServiceKind {
     match service {
         Service::Mpc => ServiceKind::Mpc,

@@ -1,22 +1,22 @@
-//! Capabilities: given up, and told.
+//! Giving up capabilities, and reporting them.
 
 use rustix::thread as own;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// More numbers than the kernel has capabilities.
+/// More than the number of capabilities of any kernel.
 const NUMBERS: u32 = 64;
 
 fn one(number: u32) -> CapabilitySet {
     CapabilitySet::from_bits_retain(1 << number)
 }
 
-/// Keeps these capabilities of those that the calling thread has, and no others; `bounding`: the most that a program
-/// can have which is started later. Without privilege the bounding set stays as it is, which no_new_privs makes good.
+/// Reduces the capabilities of the calling thread to those in `keep` that it has. `bounding` is the most that a program
+/// started later can have. Without privilege the bounding set cannot be reduced, but no_new_privs has the same effect.
 pub(crate) fn keep_only(keep: CapabilitySet, bounding: CapabilitySet) {
     for number in 0..NUMBERS {
-        // Beyond the last capability the kernel knows no number.
+        // The kernel refuses numbers above its last capability.
         if !bounding.contains(one(number))
             && own::remove_capability_from_bounding_set(one(number)).is_err()
         {
@@ -36,14 +36,14 @@ pub(crate) fn keep_only(keep: CapabilitySet, bounding: CapabilitySet) {
     );
 }
 
-/// Gives up all capabilities for good.
+/// Gives up all capabilities permanently.
 pub(crate) fn drop_all() {
     keep_only(CapabilitySet::empty(), CapabilitySet::empty());
     let _ = own::set_no_new_privs(true);
 }
 
-/// What it takes to reach the lab's directory, which the user owns, when the lab ends: a directory above may be closed to
-/// root without capabilities (`XDG_RUNTIME_DIR` of another user).
+/// The capabilities that are needed to reach the lab's directory, which the user owns, when the lab ends. A directory
+/// above it may be closed to root without capabilities (`XDG_RUNTIME_DIR` of another user).
 pub(super) fn to_reach(directory: &Path) -> CapabilitySet {
     let closed = |above: &Path| {
         above
@@ -57,10 +57,10 @@ pub(super) fn to_reach(directory: &Path) -> CapabilitySet {
     }
 }
 
-/// What it takes to write into a directory: root writes where others own.
+/// The capabilities that are needed to write into a directory. Root may have to write to a directory of another user.
 pub(super) fn to_write(directory: &Path) -> CapabilitySet {
     let closed = |directory: std::fs::Metadata| {
-        // The bits of writing stand one beside those of searching.
+        // The write bits are one position left of the search bits.
         !may_search(directory.mode() >> 1, directory.uid(), directory.gid())
     };
     if directory.metadata().is_ok_and(closed) {
@@ -89,7 +89,7 @@ pub(super) fn in_force() -> String {
     }
 }
 
-/// What programs that it starts could get.
+/// The capabilities that programs started by it can get.
 pub(super) fn bounding() -> String {
     let all = (0..NUMBERS).map(one);
     let bounding = all.filter(|one| own::capability_is_in_bounding_set(*one) == Ok(true));

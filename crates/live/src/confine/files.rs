@@ -8,7 +8,8 @@
 //! | the directory of `--out`: make and write files | the results |
 //! | TCP ports of `atmtcp: connect` | they connect again |
 //!
-//! What is open already stays open: recordings, the log, sockets. Signals and abstract sockets of other processes are out of reach.
+//! Descriptors that are open already stay usable: recordings, the log, sockets. Signals to other processes, and their
+//! abstract sockets, are out of reach.
 
 use super::Needs;
 use landlock::{
@@ -19,10 +20,10 @@ use landlock::{
 use std::error::Error;
 use std::path::Path;
 
-/// The newest of which all rights are asked for; on older kernels it is what they have.
+/// The newest version of landlock that is requested; older kernels grant what they support.
 const NEWEST: ABI = ABI::V7;
 
-/// Restricts the calling thread; how far that went.
+/// Restricts the calling thread; returns how far the restriction holds.
 pub(super) fn restrict(needs: &Needs) -> Result<String, Box<dyn Error>> {
     let own = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::RemoveFile | AccessFs::RemoveDir;
     let all_labs = AccessFs::MakeDir | AccessFs::RemoveDir;
@@ -42,7 +43,7 @@ pub(super) fn restrict(needs: &Needs) -> Result<String, Box<dyn Error>> {
         rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, rights))?;
     }
     if let Some(results) = &needs.results {
-        // A file of results gets its name when all of them are written; those of an earlier lab go.
+        // Files of results get their names once all of them are written; those of an earlier lab are removed.
         let write = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::Truncate;
         let write = write | AccessFs::ReadDir | AccessFs::RemoveFile;
         rules = rules.add_rule(PathBeneath::new(PathFd::new(results)?, write))?;

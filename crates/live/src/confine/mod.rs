@@ -1,7 +1,7 @@
-//! What a lab's process gives up once it is set up.
+//! Rights that a lab's process gives up once it is set up.
 //!
-//! Everything that parses traffic of outside, frames of kernels and requests of clients is one process, which is root when the lab has
-//! kernel hosts. So it keeps, from before its first thread on, nothing that it does not need:
+//! One process parses traffic from outside, frames of kernels and requests of clients, and it is root if the lab has
+//! kernel hosts. So before its first thread starts, it gives up everything that it does not need:
 //!
 //! | layer | what is left | file |
 //! |---|---|---|
@@ -10,8 +10,9 @@
 //! | landlock | its own directory, to remove it; that of `--out`; TCP connections to the ports of `atmtcp: connect` | `files.rs` |
 //! | seccomp | what the loop and the threads of clients call: no new process, no program, no file to write but for `--out` | `syscalls.rs` |
 //!
-//! What needs more while the lab runs is the helper's ([`crate::helper`]). Each layer holds as far as the kernel has it, and what does
-//! not hold is told, never an error: `aerostat inspect lab` and `aerostat doctor` show it.
+//! The helper ([`crate::helper`]) does what needs more rights while the lab runs. Each layer holds as far as the kernel
+//! supports it. A layer that is missing is reported and is not an error: `aerostat inspect lab` and `aerostat doctor`
+//! show it.
 
 mod capabilities;
 mod files;
@@ -28,21 +29,21 @@ use rustix::thread::CapabilitySet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a lab still needs.
+/// The rights that a lab still needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Needs {
-    /// The lab's own directory, inside that of all labs.
+    /// The lab's own directory, inside the directory of all labs.
     pub(crate) directory: PathBuf,
     /// TCP ports that it connects to.
     pub(crate) connects: Vec<u16>,
-    /// It waits for interfaces to come back.
+    /// True if it waits for interfaces to come back.
     pub(crate) binds: bool,
     /// The directory where results are written at the end.
     pub(crate) results: Option<PathBuf>,
 }
 
 impl Needs {
-    /// What a lab needs whose own directory is this, and which leaves its results in that one.
+    /// The needs of a lab with this directory of its own, which writes its results to `results`.
     pub(crate) fn of(lab: &Lab, directory: &Path, results: Option<&Path>) -> Self {
         let ways = || lab.outside().map(|(_, _, model)| &model.way);
         let port = |way: &OutsideWay| match way {
@@ -58,19 +59,19 @@ impl Needs {
     }
 }
 
-/// How far two of the layers hold; the kernel tells of the others at any time.
+/// The state of two of the layers. The kernel can be asked about the other layers at any time.
 #[derive(Clone, Debug)]
 pub(crate) struct Confinement {
     landlock: String,
-    /// Why system calls are not filtered; `None` where they are.
+    /// Why system calls are not filtered; `None` if they are.
     unfiltered: Option<String>,
-    /// Who has the rights that were given up.
+    /// The process that has the rights that were given up.
     helper: Option<Arc<Helper>>,
 }
 
-/// Gives up all that is not needed, for the calling thread and all that it starts later.
+/// Gives up everything that is not needed, for the calling thread and all threads that it starts later.
 pub(crate) fn confine(needs: &Needs) -> Confinement {
-    // In this order: dropping the bounding set takes a capability, and the filter knows none of these calls.
+    // The order matters: reducing the bounding set needs a capability, and the filter forbids all of these calls.
     let results = needs.results.as_deref();
     let results = results.map_or(CapabilitySet::empty(), capabilities::to_write);
     let keep = capabilities::to_reach(&needs.directory) | results;
@@ -95,7 +96,7 @@ impl Confinement {
         Self { helper, ..self }
     }
 
-    /// What does not hold because the kernel does not have it, in words.
+    /// The layers that are missing because the kernel does not support them, in words.
     pub(crate) fn missing(&self) -> Vec<String> {
         let landlock = self.landlock.strip_prefix("off");
         let landlock =
@@ -120,7 +121,7 @@ impl Confinement {
         rows
     }
 
-    /// What is in force for the calling thread: what, and how far.
+    /// The layers in force for the calling thread, and how far each holds.
     pub(crate) fn in_force(&self) -> Vec<(&'static str, String)> {
         let yes = |yes: bool| if yes { "on" } else { "off" }.to_owned();
         let filter = own::secure_computing_mode() == Ok(own::SecureComputingMode::Filter);
@@ -138,7 +139,7 @@ impl Confinement {
     }
 }
 
-/// What a lab of this user would be left with on this system: it is tried out, on a thread that ends.
+/// The rights that a lab of this user would have on this system. This is tried out on a thread that ends.
 #[must_use]
 pub fn tried() -> Vec<(&'static str, String)> {
     let directory = crate::runtime_dir::base();

@@ -1,13 +1,15 @@
 //! System calls: seccomp.
 //!
-//! **The list.** What the loop, the threads of clients and the memory allocator call. No new process and no program, no namespace, no
-//! mount, no memory that is written and executed, no file opened for writing, no signal to others, no tracing, no new kind of
-//! socket. Calls with dangerous arguments are allowed with harmless ones alone.
+//! **The list** has the calls of the loop, of the client threads and of the memory allocator. There is no new process
+//! and no program, no namespace, no mount, no memory that is both written and executed, no file opened for writing, no
+//! signal to other processes, no tracing, no new kind of socket. Calls with dangerous arguments are allowed only with
+//! harmless ones.
 //!
-//! **What is not in the list fails with EPERM**, and the kernel's audit log has a line about it. To kill the process would be safer
-//! by little, as the call does not happen either way, and would lose a lab and its results because a C library takes another
-//! path than the one that was tried. For calls that libraries try first and do without (`clone3`, `openat2`, ...) the answer is
-//! ENOSYS, at which they take the older call; its arguments can be seen here, those of `clone3` cannot.
+//! **A call that is not in the list fails with EPERM**, and the kernel's audit log gets a line about it. Killing the
+//! process instead would hardly be safer, because the call is refused either way, and a lab with its results would be
+//! lost when a C library takes an untested path. Calls that libraries try first and can do without (`clone3`,
+//! `openat2`, ...) fail with ENOSYS, so that the libraries use the older call. The filter can check the arguments of
+//! the older call; it cannot check those of `clone3`.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -15,14 +17,14 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// Calls that some labs make.
+/// Calls that only some labs make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calls {
-    /// TCP connections.
+    /// TCP connections are made.
     pub(super) connects: bool,
     /// A socket is bound to another interface, or to one that has come back.
     pub(super) binds: bool,
-    /// Files are made, where landlock lets it.
+    /// Files are made, where landlock allows that.
     pub(super) writes: bool,
 }
 
@@ -34,7 +36,8 @@ pub(super) fn restrict(calls: Calls) -> Result<(), String> {
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
     let listed = listed(calls).map_err(|error| error.to_string())?;
     let missing = MISSING.iter().map(|call| (*call, Vec::new())).collect();
-    // The list, which comes last as it does not allow another one, leaves what is missing to the first filter.
+    // The list comes last, because it forbids installing another filter. It allows the missing calls, which the first
+    // filter refuses.
     for (calls, otherwise, then) in [
         (missing, SeccompAction::Allow, absent),
         (listed, denied, SeccompAction::Allow),
@@ -47,15 +50,15 @@ pub(super) fn restrict(calls: Calls) -> Result<(), String> {
     Ok(())
 }
 
-/// As the kernel reads it. Source: linux/filter.h.
+/// A filter program in the kernel's format. Source: linux/filter.h.
 #[repr(C)]
 struct Program {
     length: u16,
     instructions: *const sock_filter,
 }
 
-/// Installs a filter. With a line in the audit log for what is refused; and without the slower memory accesses that Linux before 5.16
-/// has for filtered threads, as nothing here runs code of others.
+/// Installs a filter. Refused calls get a line in the audit log. The slower memory accesses that Linux before 5.16 has
+/// for filtered threads are turned off, because this process runs no foreign code.
 #[allow(unsafe_code)]
 fn apply(program: &[sock_filter]) -> std::io::Result<()> {
     let length = u16::try_from(program.len()).map_err(std::io::Error::other)?;
@@ -68,7 +71,7 @@ fn apply(program: &[sock_filter]) -> std::io::Result<()> {
         libc::SECCOMP_FILTER_FLAG_LOG | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW,
         0,
     ] {
-        // SAFETY: the kernel reads the program, whose length is told, during the call, and writes nothing.
+        // SAFETY: the kernel reads the program during the call, within the length that is given, and writes nothing.
         let done = unsafe {
             libc::syscall(
                 libc::SYS_seccomp,
@@ -80,13 +83,13 @@ fn apply(program: &[sock_filter]) -> std::io::Result<()> {
         if done == 0 {
             return Ok(());
         }
-        // Kernels before 4.14 know no such flags.
+        // Kernels before 4.14 do not support these flags.
         last = Err(std::io::Error::last_os_error());
     }
     last
 }
 
-/// Calls that libraries do without.
+/// Calls that libraries can do without.
 const MISSING: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_close_range,
@@ -97,9 +100,9 @@ const MISSING: &[i64] = &[
     libc::SYS_io_uring_setup,
 ];
 
-/// Calls that are allowed whatever their arguments.
+/// Calls that are allowed with any arguments.
 const PLAIN: &[i64] = &[
-    // Octets, on what is open.
+    // Data, on open descriptors.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -113,7 +116,7 @@ const PLAIN: &[i64] = &[
     libc::SYS_close,
     libc::SYS_dup,
     libc::SYS_dup3,
-    // Sockets that are there.
+    // Existing sockets.
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_shutdown,
@@ -133,12 +136,12 @@ const PLAIN: &[i64] = &[
     libc::SYS_wait4,
     libc::SYS_waitid,
     libc::SYS_pidfd_open,
-    // Time and chance.
+    // Time and random numbers.
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
-    // Who this is.
+    // Identity of the process.
     libc::SYS_getpid,
     libc::SYS_getppid,
     libc::SYS_gettid,
@@ -165,13 +168,13 @@ const PLAIN: &[i64] = &[
     libc::SYS_sigaltstack,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // The end: the lab's directory goes.
+    // At the end the lab's directory is removed.
     libc::SYS_getdents64,
     libc::SYS_unlinkat,
     libc::SYS_renameat2,
 ];
 
-/// The same, of older calls that newer architectures do not have.
+/// Further such calls, which newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[i64] = &[
     libc::SYS_poll,
@@ -190,9 +193,9 @@ const OLD: &[i64] = &[];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// All calls that are allowed, with the arguments that they may have.
+/// All allowed calls, with the arguments that they may have.
 fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
-    // Where to is for landlock to say.
+    // Landlock decides about the destination.
     let connect = calls.connects.then_some(&libc::SYS_connect);
     let bind = calls.binds.then_some(&libc::SYS_bind);
     let open = calls.writes.then_some(&libc::SYS_openat);
@@ -205,20 +208,20 @@ fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
             .push(SeccompRule::new(conditions)?);
         Ok(())
     };
-    // A thread of this process, no process.
+    // A thread of this process, not a new process.
     allow(libc::SYS_clone, vec![has(0, libc::CLONE_THREAD as u64)?])?;
-    // Nothing is executed that was not there before.
+    // No memory becomes executable that was not executable before.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         allow(call, vec![lacks(2, libc::PROT_EXEC as u64)?])?;
     }
-    // Files are opened to be read, unless there are results to write.
+    // Files are opened for reading only, unless there are results to write.
     if !calls.writes {
         let writing = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
         allow(libc::SYS_openat, vec![lacks(2, writing as u64)?])?;
     }
-    // Limits are read: there is no new value.
+    // Limits may be read but not set.
     allow(libc::SYS_prlimit64, vec![is_long(2, 0)?])?;
-    // An abort ends this process and no other.
+    // An abort ends this process only.
     allow(libc::SYS_tgkill, vec![is(0, std::process::id().into())?])?;
     for command in [
         libc::F_GETFD,
@@ -229,11 +232,11 @@ fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
     ] {
         allow(libc::SYS_fcntl, vec![is(1, command as u64)?])?;
     }
-    // Octets, and no new connection: landlock does not see those of TCP Fast Open.
+    // Data, but no new connection: landlock does not see connections by TCP Fast Open.
     for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2)] {
         allow(call, vec![lacks(flags, libc::MSG_FASTOPEN as u64)?])?;
     }
-    // Whether it is a terminal and how wide, whether it blocks, the number of an interface.
+    // Whether a descriptor is a terminal, its width, whether it blocks, and the number of an interface.
     for request in [
         libc::TCGETS,
         libc::TIOCGWINSZ,
@@ -267,17 +270,17 @@ fn listed(calls: Calls) -> Result<Rules, seccompiler::BackendError> {
     Ok(all)
 }
 
-/// Names of anonymous memory, which the allocator gives.
+/// Naming of anonymous memory, which the allocator uses.
 const PR_SET_VMA: i32 = 0x53_56_4d_41;
 
-/// Argument `index` is this number.
+/// True if argument `index` is this number.
 fn is(index: u8, number: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)
 }
 fn is_long(index: u8, number: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(index, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, number)
 }
-/// It has all of these bits.
+/// True if the argument has all of these bits set.
 fn has(index: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(
         index,

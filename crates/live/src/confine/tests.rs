@@ -1,4 +1,4 @@
-//! The forbidden deeds are tried, by a process that is confined.
+//! A confined process tries what is forbidden.
 
 use super::{Needs, capabilities, confine};
 use rustix::process::{Signal, kill_process};
@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Tells the test that it is the confined process, and as which user.
+/// Tells the test that it is the confined process, and which user it is.
 const ROLE: &str = "AEROSTAT_CONFINED_TEST";
 const NOBODY: u32 = 65_534;
 
@@ -19,7 +19,7 @@ fn a_confined_process_can_do_nothing_but_its_work() {
     if let Ok(user) = std::env::var(ROLE) {
         return as_confined(&user);
     }
-    // A process of its own: what is given up does not come back.
+    // The test uses a process of its own, because rights that are given up do not come back.
     for user in ["same", "nobody"] {
         let tried = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--nocapture"])
@@ -45,7 +45,7 @@ struct Scene {
     other: PathBuf,
 }
 
-/// Directories of two labs, of the user.
+/// The directories of two labs of the user.
 fn scene(user: &str) -> Scene {
     let name = format!("aerostat-confined-{}", std::process::id());
     let base = std::env::temp_dir().join(name);
@@ -105,7 +105,7 @@ fn as_confined(user: &str) {
         assert_eq!(capabilities::bounding(), "none");
     }
 
-    // What it needs: threads, what is open, time, its directory, its peers.
+    // What the process needs: threads, open descriptors, time, its directory, its peers.
     assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
     let mut peer = TcpStream::connect(known.local_addr().unwrap()).unwrap();
     known.accept().unwrap();
@@ -115,7 +115,7 @@ fn as_confined(user: &str) {
 
     if of("system calls") == "on" {
         without_calls();
-        // SAFETY: no memory is given and none is kept.
+        // SAFETY: no memory is passed.
         let missing = unsafe { libc::syscall(libc::SYS_clone3, 0, 0) };
         assert_eq!(
             (missing, io::Error::last_os_error().raw_os_error()),
@@ -152,7 +152,7 @@ fn as_confined(user: &str) {
     println!("all was tried");
 }
 
-/// What no lab's process does, whatever files it may open.
+/// Calls that no lab's process makes, whatever files it may open.
 #[allow(unsafe_code)]
 fn without_calls() {
     use rustix::net::{AddressFamily, SocketType, socket};
@@ -198,7 +198,7 @@ fn without_calls() {
         "a mount",
         rustix::mount::mount_bind("/", "/mnt").map_err(io::Error::from),
     );
-    // SAFETY: new memory, which nobody uses.
+    // SAFETY: this maps new memory, which is not used.
     let code = unsafe {
         let rights = libc::PROT_WRITE | libc::PROT_EXEC;
         libc::mmap(
@@ -215,7 +215,7 @@ fn without_calls() {
         libc::MAP_FAILED,
         "memory that is written and executed"
     );
-    // Calls that this list has never heard of.
+    // Calls that are not in the list.
     for call in [
         libc::SYS_ptrace,
         libc::SYS_bpf,
@@ -223,7 +223,7 @@ fn without_calls() {
         libc::SYS_userfaultfd,
         4000,
     ] {
-        // SAFETY: the filter refuses it before anything is read.
+        // SAFETY: the filter refuses the call before anything is read.
         let done = unsafe { libc::syscall(call, 0, 0, 0, 0, 0, 0) };
         assert_eq!(
             (done, io::Error::last_os_error().raw_os_error()),

@@ -1,6 +1,6 @@
 //! The client's side of the control socket.
 //!
-//! A lab may hang, or be stopped (SIGSTOP), while its socket still takes connections: no question waits for longer than
+//! A lab may hang, or be stopped (SIGSTOP), while its socket still accepts connections. No request waits longer than
 //! the client's patience.
 
 use super::{Answer, Request};
@@ -20,13 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a lab may take to answer. Its loop answers within milliseconds; a machine that is far too busy may take a
+/// How long a lab may take to answer. Its loop answers within milliseconds; on an overloaded machine this may be a
 /// second or two.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a socket whose queue is full is tried again.
+/// Interval of connection attempts to a socket whose queue is full.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Octets of an answer that are looked at at a time.
+/// Octets of an answer that are read at a time.
 const CHUNK: usize = 64 * 1024;
 
 /// A client's connection to a running lab.
@@ -40,18 +40,18 @@ impl Client {
     /// Connects to the lab's socket.
     ///
     /// # Errors
-    /// If nobody listens there, or nobody takes connections for [`PATIENCE`].
+    /// If no process listens there, or no connection is accepted within [`PATIENCE`].
     pub fn connect(path: &Path) -> io::Result<Self> {
         Self::connect_within(path, PATIENCE)
     }
 
-    /// The same with another patience, for the connection and for each answer.
+    /// Like [`Self::connect`], with another patience for the connection and for each answer.
     ///
     /// # Errors
     /// As [`Self::connect`].
     pub fn connect_within(path: &Path, patience: Duration) -> io::Result<Self> {
         let until = Instant::now() + patience;
-        // A connection that may block would do so for ever once the queue of a stopped process is full.
+        // A blocking connection attempt would never return once the queue of a stopped process is full.
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let address = SocketAddrUnix::new(path)?;
@@ -76,27 +76,27 @@ impl Client {
         self.stream.write_all(octets)
     }
 
-    /// From now on, waits so long for an answer.
+    /// Sets how long to wait for an answer from now on.
     ///
     /// # Errors
-    /// If it is zero.
+    /// If the time is zero.
     pub fn set_patience(&mut self, patience: Duration) -> io::Result<()> {
         self.patience = patience;
         self.stream.set_read_timeout(Some(patience))?;
         self.stream.set_write_timeout(Some(patience))
     }
 
-    /// The process that listens, as the kernel knows it; `None` if it is in a PID namespace that cannot be seen.
+    /// The process that listens, as reported by the kernel; `None` if it is in a PID namespace that cannot be seen.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.stream).ok()?;
         Some(peer.pid.as_raw_pid().unsigned_abs())
     }
 
-    /// Asks; returns the answer and the descriptors that came with it.
+    /// Sends a request; returns the answer and the descriptors that came with it.
     ///
     /// # Errors
-    /// If the lab ends, answers nonsense, or does not answer in time (`TimedOut`).
+    /// If the lab ends, gives an invalid answer, or does not answer in time (`TimedOut`).
     pub fn ask(&mut self, request: &Request) -> io::Result<(Answer, Vec<OwnedFd>)> {
         self.ask_slow(request).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => late(self.patience),
@@ -111,7 +111,7 @@ impl Client {
         let (mut got, mut fds) = (Vec::new(), Vec::new());
         let mut room = vec![0; CHUNK];
         loop {
-            // What follows the line belongs to the stream, not to us: no more is taken than belongs to the answer.
+            // Octets behind the line belong to the stream, so no more octets are taken than belong to the answer.
             let (seen, _) = rustix::net::recv(&self.stream, &mut room[..], RecvFlags::PEEK)?;
             let end = room[..seen].iter().position(|octet| *octet == b'\n');
             let part = end.map_or(seen, |end| end + 1);
@@ -139,17 +139,18 @@ impl Client {
         Ok((serde_json::from_slice(&got).map_err(io::Error::other)?, fds))
     }
 
-    /// What follows a streaming answer; it may be silent for any time.
+    /// The stream behind a streaming answer. It may be silent for any time.
     #[must_use]
     pub fn into_stream(self) -> UnixStream {
-        // Neither fails for a socket and no time at all.
+        // These calls cannot fail for a socket and no time-out.
         let _ = self.stream.set_read_timeout(None);
         let _ = self.stream.set_write_timeout(None);
         self.stream
     }
 
-    /// The same, until SIGINT or SIGTERM: then the stream ends behind what has come. A shell's background command
-    /// ignores SIGINT from birth; who asks for a stream means to be able to end it.
+    /// Like [`Self::into_stream`], until SIGINT or SIGTERM: then the stream ends after the data received so far. A
+    /// shell starts background commands with SIGINT ignored; this call restores it, because a user who starts a stream
+    /// wants to be able to end it.
     ///
     /// # Errors
     /// The operating system's, when the signals cannot be caught.
@@ -172,12 +173,12 @@ impl Client {
     }
 }
 
-/// Whether a signal ended a stream.
+/// Whether a signal has ended a stream.
 #[derive(Debug, Default)]
 pub struct Interrupted(Arc<AtomicBool>);
 
 impl Interrupted {
-    /// It did.
+    /// True if a signal has ended the stream.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)

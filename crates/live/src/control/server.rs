@@ -1,9 +1,10 @@
 //! The lab's side of the control socket.
 //!
-//! **Crowds.** [`MAX_CONNECTIONS`] are served at once, each by a thread. When there is no room the connection that has
-//! been idle for longest gives way; if all are busy, or the process has no descriptor or thread left, the accepting
-//! thread itself serves the newcomer, a few short requests ([`is_short`]) and no stream: `aerostat down` always gets in.
-//! Whoever says nothing at all for [`FIRST_WORD`] is closed. Everything of this is counted ([`Counters`]).
+//! **Many clients.** [`MAX_CONNECTIONS`] are served at once, each by a thread. When there is no room, the connection
+//! that has been idle for longest is closed. If all are busy, or the process has no descriptor or thread left, the
+//! accepting thread itself serves the new client: a few short requests ([`is_short`]) and no stream, so that `aerostat
+//! down` always works. A client that sends nothing at all for [`FIRST_WORD`] is closed. All of these events are counted
+//! ([`Counters`]).
 
 use super::{Answer, MAX_REQUEST, Pending, Reply, Request};
 use crate::outside::atmtcp::door::is_exhausted;
@@ -23,29 +24,29 @@ use std::time::{Duration, Instant};
 
 /// Connections served at once.
 const MAX_CONNECTIONS: usize = 64;
-/// A connection that has asked nothing is closed after so long.
+/// Time after which a connection without a request is closed.
 const FIRST_WORD: Duration = Duration::from_secs(10);
-/// So long for a connection that the accepting thread serves itself.
+/// The same for a connection that the accepting thread serves itself.
 const SHORT_WORD: Duration = Duration::from_secs(1);
-/// So many requests at most.
+/// Limit of requests on such a connection.
 const SHORT_REQUESTS: usize = 4;
-/// A client may take so long to read an answer.
+/// Time within which a client must read an answer.
 const READING: Duration = Duration::from_secs(10);
-/// How often a quiet stream looks whether its client is still there.
+/// How often a quiet stream checks whether its client is still connected.
 const LOOK_AFTER_CLIENT: Duration = Duration::from_secs(1);
-/// Pause of the accepting thread when the operating system has nothing left to give.
+/// Pause of the accepting thread when the operating system has no resources left.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// What has come to the socket.
+/// Counters of the socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that were let in.
+    /// Connections that were accepted.
     pub accepted: u64,
-    /// Connections of other users.
+    /// Connections of other users, which were refused.
     pub strangers: u64,
-    /// Idle connections that were closed for others.
+    /// Idle connections that were closed to make room.
     pub gave_way: u64,
-    /// Connections that were closed because they asked nothing.
+    /// Connections that were closed because no request came.
     pub silent: u64,
     /// Connections that the accepting thread served because there was no room.
     pub in_reserve: u64,
@@ -53,14 +54,14 @@ pub struct Counters {
     pub exhausted: u64,
 }
 
-/// What a connection does.
+/// The activity of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// Nothing: it may ask.
+    /// It has no outstanding request.
     Idle,
-    /// It waits for its answer.
+    /// It waits for an answer.
     Asking,
-    /// It takes a stream.
+    /// It receives a stream.
     Streaming,
 }
 
@@ -74,13 +75,14 @@ struct Place {
 struct Table {
     places: BTreeMap<u64, Place>,
     next: u64,
-    /// The accepting thread serves somebody.
+    /// True while the accepting thread serves a client.
     at_the_door: bool,
     counters: Counters,
 }
 
 impl Table {
-    /// Closes the connection that has been idle for longest, and at least so long; false if no connection is.
+    /// Closes the connection that has been idle for longest, and at least for `at_least`; false if there is no such
+    /// connection.
     fn give_way(&mut self, at_least: Duration) -> bool {
         let idle = self
             .places
@@ -90,7 +92,7 @@ impl Table {
         let Some(gone) = longest.and_then(|id| self.places.remove(&id)) else {
             return false;
         };
-        // Its thread wakes up and ends.
+        // The thread of the connection wakes up and ends.
         let _ = gone.stream.shutdown(Shutdown::Both);
         self.counters.gave_way += 1;
         true
@@ -108,30 +110,30 @@ impl std::fmt::Debug for Connections {
 }
 
 impl Connections {
-    /// What has come so far.
+    /// The counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.table().counters
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     #[must_use]
     pub fn open(&self) -> usize {
         self.table().places.len()
     }
 
-    /// Waits until all answers that were given are written, at most for `patience`.
+    /// Waits until all answers have been written, at most for `patience`.
     pub fn settle(&self, patience: Duration) {
         let busy = |table: &mut Table| {
             table.at_the_door || table.places.values().any(|p| p.doing == Doing::Asking)
         };
         let (_, changed) = &*self.0;
-        // Whether it was in time or not: the lab ends.
+        // In time or not, the lab ends.
         let _ = changed.wait_timeout_while(self.table(), patience, busy);
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // Nothing panics while it holds the table; if something did, the numbers are still good.
+        // No code panics while it holds the table. If it did, the numbers would still be valid.
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,7 +141,8 @@ impl Connections {
         what(&mut self.table().counters);
     }
 
-    /// Gives a place to a connection, that of the longest idle one if there is no other; `None` if all are busy.
+    /// Gives a place to a connection, if necessary that of the connection that has been idle for longest; `None` if all
+    /// are busy.
     fn enter(&self, stream: &Arc<UnixStream>) -> Option<u64> {
         let mut table = self.table();
         if table.places.len() >= MAX_CONNECTIONS && !table.give_way(Duration::ZERO) {
@@ -170,7 +173,7 @@ impl Connections {
     }
 }
 
-/// What every conversation needs.
+/// The data that every conversation needs.
 #[derive(Clone)]
 struct Desk<W> {
     connections: Connections,
@@ -178,18 +181,18 @@ struct Desk<W> {
     wake: W,
 }
 
-/// Makes the socket at `path`.
+/// Creates the socket at `path`.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     UnixListener::bind(path)
 }
 
-/// Listens; requests come out of the returned channel, and `wake` is called for each.
+/// Serves the socket. Requests come out of the returned channel, and `wake` is called for each.
 ///
 /// # Errors
-/// If there is no thread for it.
+/// If no thread can be started.
 pub fn serve(
     listener: UnixListener,
     wake: impl Fn() + Send + Clone + 'static,
@@ -207,7 +210,8 @@ pub fn serve(
     Ok((requests, connections))
 }
 
-/// Takes connections for ever. One descriptor is held in reserve: without any, `accept` fails at once and for ever.
+/// Accepts connections for ever. One descriptor is held in reserve, because `accept` without a free descriptor fails at
+/// once, again and again.
 fn accept(listener: &UnixListener, desk: &Desk<impl Fn() + Send + Clone + 'static>) {
     let spare = || File::open("/dev/null").ok();
     let mut reserve = spare();
@@ -224,11 +228,11 @@ fn accept(listener: &UnixListener, desk: &Desk<impl Fn() + Send + Clone + 'stati
                 let made_room = {
                     let mut table = desk.connections.table();
                     table.counters.exhausted += 1;
-                    // Whoever has just come is about to ask.
+                    // The most recent client is about to send its request.
                     table.give_way(SHORT_WORD)
                 };
-                // The thread of the connection that gave way closes it in a moment. If all are busy the reserve is
-                // given up for whoever comes next.
+                // The thread of the closed connection will free its descriptor in a moment. If all are busy, the
+                // reserve is used for the next client.
                 if made_room || reserve.take().is_none() {
                     std::thread::sleep(BREATH);
                 } else {
@@ -243,7 +247,7 @@ fn accept(listener: &UnixListener, desk: &Desk<impl Fn() + Send + Clone + 'stati
 }
 
 impl<W: Fn() + Send + Clone + 'static> Desk<W> {
-    /// A thread for the connection, or a moment of this one.
+    /// Starts a thread for the connection; without one, the accepting thread serves it.
     fn admit(&self, stream: UnixStream) {
         if !same_user(&stream) {
             return self.connections.count(|all| all.strangers += 1);
@@ -265,7 +269,7 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
         }
     }
 
-    /// A few short requests, answered by the accepting thread.
+    /// Serves a few short requests on the accepting thread.
     fn serve_at_the_door(&self, stream: &UnixStream) {
         if !same_user(stream) {
             return self.connections.count(|all| all.strangers += 1);
@@ -313,7 +317,7 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
         Ok(())
     }
 
-    /// Hands a request to the loop and waits for its reply; `None` if the lab ends.
+    /// Passes a request to the loop and waits for its reply; `None` if the lab ends.
     fn ask(&self, request: Request) -> Option<Reply> {
         let (reply, answer) = sync_channel(1);
         self.to_loop.send(Pending { request, reply }).ok()?;
@@ -344,7 +348,7 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
                     continue;
                 }
             };
-            // Who has asked once may take its time: it only gives way to others.
+            // After its first request a client may take its time; it can only be closed to make room.
             stream.set_read_timeout(None)?;
             self.connections.set(id, Doing::Asking);
             match self.ask(request) {
@@ -362,7 +366,7 @@ impl<W: Fn() + Send + Clone + 'static> Desk<W> {
     }
 }
 
-/// Requests whose answer is short and comes soon.
+/// True for requests whose answer is short and comes soon.
 fn is_short(request: &Request) -> bool {
     matches!(
         request,
@@ -370,7 +374,7 @@ fn is_short(request: &Request) -> bool {
     )
 }
 
-/// Reads until a time, however little comes at once.
+/// A reader with a deadline, however little arrives at once.
 struct Until<'a>(&'a UnixStream, Instant);
 
 impl io::Read for Until<'_> {
@@ -391,8 +395,8 @@ fn same_user(stream: &UnixStream) -> bool {
         .is_ok_and(|peer| peer.uid == rustix::process::geteuid())
 }
 
-/// Writes chunks until either side ends. A client that goes away while nothing happens is noticed too: it
-/// would keep one of the connections otherwise. A client that only pauses loses nothing but what does not fit.
+/// Writes chunks until either side ends. A client that disconnects while the stream is quiet is noticed, too, because
+/// it would occupy a connection. A client that only pauses loses no more than what does not fit.
 fn pass_on(mut stream: &UnixStream, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
     stream.set_write_timeout(None)?;
     loop {

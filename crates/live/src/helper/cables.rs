@@ -1,4 +1,4 @@
-//! Cables of stations: the far end moves from one bridging host to another.
+//! Cables of stations: moving the far end from one bridging host to another.
 
 use super::messages::{Reply, Request};
 use crate::kernel::plug_in;
@@ -8,7 +8,7 @@ use aerostat_wire::MacAddr;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long a cable may take to carry again.
+/// How long a cable may take until it has carrier again.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A bridging host.
@@ -24,11 +24,11 @@ pub(super) struct Station {
     pub(super) namespace: NetNs,
     pub(super) port: String,
     pub(super) mac: MacAddr,
-    /// Where it is plugged in.
+    /// The host where the station is plugged in.
     pub(super) host: u32,
 }
 
-/// All of a lab.
+/// All hosts and stations of a lab.
 #[derive(Debug, Default)]
 pub(super) struct Cables {
     pub(super) hosts: Vec<Host>,
@@ -36,7 +36,7 @@ pub(super) struct Cables {
 }
 
 impl Cables {
-    /// Does what a request asks for, if all in it is of this lab.
+    /// Executes a request if all its numbers belong to this lab.
     pub(super) fn answer(&mut self, request: Request) -> Reply {
         let done = match request {
             Request::Plug { station, host } => self.plug(station, host),
@@ -65,7 +65,7 @@ impl Cables {
         let pulled = Instant::now();
         let (port, path) = (moved.port.as_str(), there.namespace.path());
         (here.namespace).run(|| ip(&["link", "set", "dev", port, "netns", &path]))?;
-        // From here on it is in the other namespace, whatever becomes of the rest.
+        // From here on the cable is in the other namespace, even if the rest fails.
         moved.host = to;
         let up = || {
             there.namespace.run(|| plug_in(port))?;
@@ -90,7 +90,7 @@ impl Cables {
     }
 }
 
-/// Sets the address that it has: the kernel tells its neighbours (`arp_notify`).
+/// Sets the address of the station again, so that the kernel tells its neighbours (`arp_notify`).
 fn speak(station: &Station) -> io::Result<()> {
     let mac = station.mac.to_string();
     (station.namespace).run(|| ip(&["link", "set", "dev", INTERFACE, "address", &mac]))
@@ -100,7 +100,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-/// Waits until an end of a cable carries again.
+/// Waits until an end of a cable has carrier.
 fn carries(interface: &str, since: Instant) -> io::Result<()> {
     while !ip_says(&["-o", "link", "show", "dev", interface])?.contains(" state UP ") {
         if since.elapsed() > PATIENCE {

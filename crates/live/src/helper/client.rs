@@ -15,11 +15,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A helper that does not answer about a process within this time has died, or is stopped: it is asked nothing more.
+/// A helper that does not answer a request about a process within this time has died or is stopped, and gets no further
+/// requests.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same for cables: each of its two ends may take its time.
+/// The same for cables; each of the two ends may take its time.
 const CABLES: Duration = cables::PATIENCE.saturating_mul(3);
-/// How long it may take to end.
+/// How long the helper may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 
 /// A running helper.
@@ -31,15 +32,15 @@ pub(crate) struct Helper {
 }
 
 impl Helper {
-    /// Starts it; `program` is the command itself. Call it from the main thread: the parent death signal follows the thread that
-    /// spawned.
+    /// Starts the helper; `program` is this command itself. Call it from the main thread, because the parent death
+    /// signal belongs to the thread that spawned.
     ///
     /// # Errors
-    /// If it cannot be started, or does not take what the lab owns.
+    /// If it cannot be started, or does not accept what the lab owns.
     pub(crate) fn start(program: &Path, owned: &Owned<'_>) -> io::Result<Self> {
         let (here, there) = Wire::pair()?;
         let mut command = Command::new(program);
-        // A group of its own: Ctrl-C is for the lab, which ends in good order.
+        // The helper has a process group of its own, because Ctrl-C is for the lab, which ends in order.
         let command = die_with_parent(command.arg(HELPER_ARGUMENT).process_group(0));
         let command = command.stdin(Stdio::from(OwnedFd::from(there)));
         let child = command
@@ -49,7 +50,7 @@ impl Helper {
         Self::with(here, Some(child), owned)
     }
 
-    /// One that is a thread of this process.
+    /// A helper that is a thread of this process.
     #[cfg(test)]
     pub(crate) fn in_thread(owned: &Owned<'_>) -> io::Result<Self> {
         let (here, there) = Wire::pair()?;
@@ -102,12 +103,12 @@ impl Helper {
         }
     }
 
-    /// Its process.
+    /// Process id of the helper.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(|child| locked(child).id())
     }
 
-    /// False once it is gone, or was given up.
+    /// False once the helper has ended or has been abandoned.
     pub(crate) fn serves(&self) -> bool {
         let wire = locked(&self.daemons);
         let mut ends = [PollFd::new(&*wire, PollFlags::empty())];
@@ -115,10 +116,10 @@ impl Helper {
         poll(&mut ends, Some(&now)) == Ok(0)
     }
 
-    /// Starts the daemon of a seat; its process.
+    /// Starts the daemon of a seat; returns its process id.
     ///
     /// # Errors
-    /// Why that cannot be.
+    /// Why the daemon cannot be started.
     pub(crate) fn start_daemon(&self, seat: u32) -> io::Result<u32> {
         match ask(&self.daemons, Request::Start { seat })? {
             Reply::Process { pid } => Ok(pid),
@@ -126,15 +127,15 @@ impl Helper {
         }
     }
 
-    /// Kills it, if there is one.
+    /// Kills the daemon of a seat, if there is one.
     pub(crate) fn kill_daemon(&self, seat: u32) {
         let _ = ask(&self.daemons, Request::Kill { seat });
     }
 
-    /// How it has ended, if it has.
+    /// How the daemon of a seat has ended, if it has.
     ///
     /// # Errors
-    /// If the helper is gone.
+    /// If the helper has ended.
     pub(crate) fn look_at_daemon(&self, seat: u32) -> io::Result<Option<Ended>> {
         match ask(&self.daemons, Request::Look { seat })? {
             Reply::Runs => Ok(None),
@@ -143,7 +144,8 @@ impl Helper {
         }
     }
 
-    /// Plugs a station into a host. Whether its cable is there now, and how long it carried nothing or what went wrong.
+    /// Plugs a station into a host. Returns whether its cable is there now, and how long the cable was without carrier,
+    /// or the error.
     pub(crate) fn plug(&self, station: u32, host: u32) -> (bool, io::Result<Duration>) {
         match ask(&self.cables, Request::Plug { station, host }) {
             Ok(Reply::Plugged { ms }) => (true, Ok(Duration::from_millis(ms.into()))),
@@ -153,7 +155,7 @@ impl Helper {
         }
     }
 
-    /// Lets a station say where it is.
+    /// Makes a station announce its place.
     pub(crate) fn speak(&self, station: u32) {
         let _ = ask(&self.cables, Request::Speak { station });
     }
@@ -164,18 +166,19 @@ impl Drop for Helper {
         locked(&self.cables).close();
         locked(&self.daemons).close();
         if let Some(child) = &self.child {
-            // One that is stopped ends with this process.
+            // A stopped helper ends with this process.
             ends_within(&mut locked(child), ENDING);
         }
     }
 }
 
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside has no state that a panic could leave half done.
+    // The locked values have no state that a panic could leave inconsistent.
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks and waits. After an error the conversation is over: an answer that comes late must not be taken for the next one.
+/// Sends a request and waits for the reply. After an error the connection is closed: a late answer must not be taken
+/// for the next one.
 fn ask(wire: &Mutex<Wire>, request: Request) -> io::Result<Reply> {
     let wire = locked(wire);
     let reply = (wire.send(&request.encode(), None)).and_then(|()| answer(&wire));

@@ -1,4 +1,4 @@
-//! What the lab says to its helper, and the answers, as octets: one message in each packet.
+//! Messages between the lab and its helper, as octets: one message in each packet.
 
 use aerostat_proto::split::Role;
 use aerostat_proto::{split_choice, split_messages};
@@ -11,58 +11,58 @@ pub(super) const MESSAGE_MAX: usize = 4096;
 /// Octets of the longest request: its kind and two numbers.
 pub(super) const REQUEST_MAX: usize = 10;
 
-/// What the lab owns, before `Seal`.
+/// What the lab owns; sent before `Seal`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Setup {
-    /// The descriptor that comes along is the socket for cables.
+    /// The descriptor that comes with this message is the socket for cables.
     Cables,
-    /// The program that daemons are, and their socket, as octets of paths.
+    /// The program of the daemons, and their socket, as octets of paths.
     Daemons { program: Vec<u8>, socket: Vec<u8> },
     /// The next seat.
     Seat { role: Role, node: String },
-    /// The next bridging host; its namespace comes along.
+    /// The next bridging host; its namespace comes with this message.
     Host { elan: u32 },
-    /// The next station; its namespace comes along.
+    /// The next station; its namespace comes with this message.
     Station {
         port: String,
         mac: MacAddr,
         host: u32,
     },
-    /// That is all: only requests are understood from now on.
+    /// The end of the list: from now on only requests are accepted.
     Seal,
 }
 
-/// What the lab wants. The numbers are places in what it owns.
+/// A request of the lab. The numbers are indices into what the lab owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// Start the daemon of a seat.
     Start { seat: u32 },
-    /// Kill it.
+    /// Kill the daemon of a seat.
     Kill { seat: u32 },
-    /// Whether it has ended, and how.
+    /// Ask whether the daemon of a seat has ended, and how.
     Look { seat: u32 },
     /// Plug a station into a host.
     Plug { station: u32, host: u32 },
-    /// Let a station say where it is.
+    /// Make a station announce its place.
     Speak { station: u32 },
 }
 
-/// What the helper answers.
+/// An answer of the helper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// It is done.
+    /// The request is done.
     Done,
     /// The daemon is this process.
     Process { pid: u32 },
     /// The daemon runs, or the seat has no daemon.
     Runs,
-    /// It has ended: its status as the kernel codes it, and its last words.
+    /// The daemon has ended: its status as encoded by the kernel, and its last output.
     Ended { status: u32, words: String },
-    /// Plugged in; for so long nothing could pass, ms.
+    /// The station is plugged in. The cable had no carrier for this time, ms.
     Plugged { ms: u32 },
-    /// It is not done, and why.
+    /// The request was not done, with the reason.
     Refused { why: String },
-    /// The cable is plugged in there, and then something failed.
+    /// The cable is plugged in at the new host, but a later step failed.
     Stuck { why: String },
 }
 
@@ -95,9 +95,9 @@ split_choice!(Reply {
 /// How a daemon ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// By which signal, or with which code.
+    /// The signal or the exit code.
     pub(crate) status: ExitStatus,
-    /// What it left on its standard error, in one line behind a colon; or nothing.
+    /// The daemon's output on standard error, in one line behind a colon; empty if there was none.
     pub(crate) words: String,
 }
 

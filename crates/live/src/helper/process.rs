@@ -20,27 +20,27 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 /// Longest name of an interface, octets.
 const INTERFACE_MAX: usize = 15;
-/// Octets kept of what a daemon that died left on its standard error.
+/// Limit of octets kept of a dead daemon's output on standard error.
 const WORDS: u64 = 400;
 
-/// What the command does under [`super::HELPER_ARGUMENT`]: it serves the lab that started it, with which its standard input is
-/// connected, until that ends.
+/// The command's action under [`super::HELPER_ARGUMENT`]: it serves the lab that started it, over its standard input,
+/// until the lab ends.
 ///
 /// # Errors
-/// If standard input is no such socket.
+/// If standard input is not such a socket.
 pub fn run_helper() -> io::Result<()> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
     serve(&socket.into(), &|cables, daemons| {
         let keep = rights(cables, daemons);
-        // `ip` and the daemons are programs: they get no more than this.
+        // `ip` and the daemons are programs; they get no more rights than these.
         keep_only(keep, keep);
         let _ = rustix::thread::set_no_new_privs(true);
     })
 }
 
-/// The capabilities that it takes to move cables, and to start and end daemons.
+/// The capabilities that are needed to move cables, and to start and end daemons.
 fn rights(cables: bool, daemons: bool) -> CapabilitySet {
     let mut rights = CapabilitySet::empty();
     if cables {
@@ -48,17 +48,18 @@ fn rights(cables: bool, daemons: bool) -> CapabilitySet {
         rights |= CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     }
     if daemons {
-        // They become another user, and are killed by this one.
+        // Daemons become another user, and the helper has to be able to kill them.
         rights |= CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::KILL;
     }
     rights
 }
 
-/// Serves until the lab closes the socket. It must be the process's main thread: daemons end with the thread that started
-/// them. `seal` is called before the first request: are there cables, are there daemons?
+/// Serves until the lab closes the socket. This must run on the process's main thread, because daemons end with the
+/// thread that started them. `seal` is called before the first request with two values: whether there are cables, and
+/// whether there are daemons.
 ///
 /// # Errors
-/// If the lab says what is no message before it has said what it owns.
+/// If the lab sends an invalid message before `Seal`.
 pub(super) fn serve(lab: &Wire, seal: &dyn Fn(bool, bool)) -> io::Result<()> {
     let mut setting_up = SettingUp::default();
     loop {
@@ -98,7 +99,7 @@ fn serve_cables(wire: &Wire, mut cables: Cables) {
     }
 }
 
-/// The answer to a packet. A descriptor that came with it is closed already.
+/// The answer to a packet. A descriptor that came with it has been closed.
 pub(super) fn understood(octets: &[u8], answer: impl FnOnce(Request) -> Reply) -> Reply {
     match Request::decode(octets) {
         Ok(request) if octets.len() <= REQUEST_MAX => answer(request),
@@ -110,7 +111,7 @@ fn refused(why: impl Into<String>) -> Reply {
     Reply::Refused { why: why.into() }
 }
 
-/// What the lab has said so far.
+/// What the lab has told so far.
 #[derive(Default)]
 struct SettingUp {
     cables: Cables,
@@ -156,7 +157,7 @@ impl SettingUp {
     }
 }
 
-/// A daemon's place.
+/// The seat of a daemon.
 struct Seat {
     role: Role,
     node: String,
@@ -187,7 +188,7 @@ impl Daemons {
                 Err(error) => refused(format!("cannot be started: {error}")),
             },
             Request::Kill { .. } => {
-                // Nobody waits for it but `Look`, so this is no other process.
+                // Only `Look` reaps the process, so its id still belongs to it.
                 if let Some(child) = &mut seat.child {
                     let _ = child.kill();
                 }
@@ -206,9 +207,10 @@ impl Seat {
         let mut command = Command::new(program);
         command.arg(DAEMON_ARGUMENT).arg(self.role.name());
         command.arg(socket).arg(&self.node);
-        // A group of its own: Ctrl-C is for the lab, which ends in good order.
+        // The daemon has a process group of its own, because Ctrl-C is for the lab, which ends in order.
         let command = die_with_parent(command.stdin(Stdio::null()).process_group(0));
-        // Its last words are read when it has died. Our own standard error would outlive `up -d`.
+        // Its last output is read when it has died. It must not share our standard error, which it would keep open
+        // after `up -d`.
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
         let child = child.spawn()?;
         let pid = child.id();
@@ -242,11 +244,11 @@ impl Drop for Daemons {
     }
 }
 
-/// What a process that has ended left on its standard error, in one line.
+/// The output on standard error of a process that has ended, in one line.
 fn last_words(from: Option<ChildStderr>) -> String {
     let mut octets = Vec::new();
     if let Some(from) = from {
-        // Nobody else has the other end.
+        // No other process has the other end.
         let _ = from.take(WORDS).read_to_end(&mut octets);
     }
     let text = String::from_utf8_lossy(&octets);

@@ -1,4 +1,4 @@
-//! What the helper refuses, and what octets do to it.
+//! Requests that the helper refuses, and arbitrary octets.
 
 use super::cables::{Cables, Host, Station};
 use super::messages::{REQUEST_MAX, Reply, Request, Setup};
@@ -15,7 +15,7 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use std::fs::File;
 use std::path::Path;
 
-/// No namespace: whatever is done in there fails.
+/// A descriptor that is not a namespace: every operation in it fails.
 fn no_namespace() -> NetNs {
     OwnedFd::from(File::open("/dev/null").unwrap()).into()
 }
@@ -57,7 +57,7 @@ fn a_cable_moves_between_hosts_of_this_lab_and_this_elan_alone() {
     assert_eq!(plug(0, u32::MAX), "no such host");
     assert_eq!(plug(0, 0), "it is plugged in there");
     assert_eq!(plug(0, 2), "that host is a member of another ELAN");
-    // What is allowed is tried; the kernel knows that this is no namespace.
+    // An allowed request is tried; it fails in the kernel, because there is no real namespace.
     assert!(!plug(0, 1).contains("no such"));
     assert_eq!(cables.stations[0].host, 0);
     let speak = Request::Speak { station: 1 };
@@ -87,7 +87,7 @@ fn daemons_are_those_of_the_lab_and_one_for_each_seat() {
         assert!(helper.look_at_daemon(seat).is_err());
         helper.kill_daemon(seat);
     }
-    // `cat` is called with the words of a daemon, and does not know such files.
+    // `cat` is started with the arguments of a daemon, and does not find such files.
     let first = helper.start_daemon(1).unwrap();
     assert_eq!(
         helper.start_daemon(1).unwrap_err().to_string(),
@@ -112,7 +112,7 @@ fn daemons_are_those_of_the_lab_and_one_for_each_seat() {
 fn who_goes_on_after_a_helper_has_died_is_told_so() {
     let (here, there) = Wire::pair().unwrap();
     let dies = std::thread::spawn(move || {
-        // It takes what is owned, and ends at the first request.
+        // The other end takes what the lab owns, and ends at the first request.
         let (said, _) = there.receive().unwrap().unwrap();
         assert_eq!(Setup::decode(&said), Ok(Setup::Seal));
         there.send(&Reply::Done.encode(), None).unwrap();
@@ -183,14 +183,14 @@ proptest! {
         damaged::<Reply>(seed, at, to);
     }
 
-    /// Whatever comes, at most the numbers of this lab's things reach the kernel.
+    /// Whatever octets come, only numbers of this lab's objects reach the kernel.
     #[test]
     fn any_octets_are_answered_and_move_nothing_of_others(
         packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..16), 0..40),
         numbers in prop::collection::vec((17_u16..23, 0_u32..5, 0_u32..5), 0..40),
     ) {
         let mut cables = cables();
-        // Nothing but a move to the other host of its ELAN is tried; that takes a thread and is not what is tested.
+        // Only a move to the other host of its ELAN would be tried; that takes a thread and is not tested here.
         let allowed = |request| matches!(request, Request::Plug { station: 0, host: 1 } | Request::Speak { station: 0 });
         let made = numbers.into_iter().map(|(kind, a, b)| {
             [&kind.to_be_bytes()[..], &a.to_be_bytes(), &b.to_be_bytes()].concat()

@@ -13,25 +13,25 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// One end. It waits for the other one, at most for its patience.
+/// One end. It waits for the other end, at most for its patience.
 #[derive(Debug)]
 pub(super) struct Wire(OwnedFd);
 
 impl Wire {
-    /// Two ends.
+    /// A connected pair.
     pub(super) fn pair() -> io::Result<(Self, Self)> {
         let flags = SocketFlags::CLOEXEC;
         let (here, there) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         Ok((Self(here), Self(there)))
     }
-    /// Gives up waiting after so long: the answer is an error then.
+    /// Sets how long to wait for an answer; after that the result is an error.
     pub(super) fn set_patience(&self, patience: Duration) -> io::Result<()> {
         for which in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&self.0, which, Some(patience))?;
         }
         Ok(())
     }
-    /// Sends a message, with a descriptor perhaps.
+    /// Sends a message, optionally with a descriptor.
     pub(super) fn send(&self, message: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -48,7 +48,7 @@ impl Wire {
             }
         }
     }
-    /// The next message with its descriptor; `None` at the end. One that is too long is empty.
+    /// The next message with its descriptor; `None` at the end. A message that is too long becomes empty.
     pub(super) fn receive(&self) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
         let mut octets = vec![0; MESSAGE_MAX];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -74,7 +74,7 @@ impl Wire {
         octets.truncate(if length > MESSAGE_MAX { 0 } else { length });
         Ok(Some((octets, fd)))
     }
-    /// Ends the conversation, whoever else holds a copy of this end.
+    /// Ends the connection, even if another process holds a copy of this end.
     pub(super) fn close(&self) {
         let _ = shutdown(&self.0, Shutdown::Both);
     }

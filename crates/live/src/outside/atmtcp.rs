@@ -1,23 +1,24 @@
 //! ATM over TCP, the link of linux-atm's `atmtcp`: to another lab, or to a real Linux host.
 //!
-//! **Format.** `vpi u16 | vci u16 | length u32 | data`, big endian; data is one whole AAL5 SDU. On 0.0 it is text for
-//! people (`O 0.5 ...`: opened, `C 0.5`: closed), which nobody needs to send or to understand: it is counted. There is
-//! no greeting and no sign of life, so the connection itself stands for the line: while there is none, the port is
-//! down. Source: linux-atm 2.5.1, `atmtcp`.
+//! **Format.** `vpi u16 | vci u16 | length u32 | data`, big endian; data is one whole AAL5 SDU. On 0.0 the data are
+//! text for people (`O 0.5 ...`: opened, `C 0.5`: closed), which need not be sent or understood; such messages are
+//! counted. There is no greeting and no keep-alive, so the connection itself stands for the line: without a connection
+//! the port is down. Source: linux-atm 2.5.1, `atmtcp`.
 //!
-//! **Peers that are slow, or wrong.** What the peer does not take waits in a buffer of `BUFFER` octets; whole SDUs
-//! that do not fit are dropped, as in any queue. A length over 65535 or a VPI that no cell can carry cannot be
-//! skipped: the connection is closed. One connection at a time, and only from the address that the lab allows
-//! (`atmtcp/door.rs`); TCP's keep-alive finds peers that have died without a word.
+//! **Slow and faulty peers.** Data that the peer does not take wait in a buffer of `BUFFER` octets; whole SDUs that do
+//! not fit are dropped, as in any queue. A length over 65535 or a VPI that no cell can carry cannot be skipped, so the
+//! connection is closed. There is one connection at a time, and only from the address that the lab allows
+//! (`atmtcp/door.rs`). TCP's keep-alive finds peers that have died silently.
 //!
-//! **Peers that are silent.** A connection that has never said anything gives way to another one of an allowed address
-//! after `GIVES_WAY`, and is closed after `SILENCE` if this end has sent to it: whoever answers nothing is no
-//! ATM peer. Two ends that only listen to each other (permanent connections without traffic) may be silent for ever.
+//! **Silent peers.** A connection over which nothing has ever arrived is replaced by another one from an allowed
+//! address after `GIVES_WAY`. It is closed after `SILENCE` if this end has sent to it: a system that never answers is
+//! not an ATM peer. Two ends that only listen to each other (permanent connections without traffic) may stay silent for
+//! ever.
 //!
-//! **Peers that are fast.** What comes counts as cells, and is read no faster than the link's rate, after a burst
-//! (`bucket.rs`); what the peer sends beyond that waits at its own end of the connection. Pauses are counted.
+//! **Fast peers.** Received data count as cells and are read no faster than the link's rate, after a burst
+//! (`bucket.rs`). Excess data wait at the peer's end of the connection. Pauses are counted.
 //!
-//! **Peers that do not shape.** linux-atm hands a PDU to TCP at once, whatever the contract of its VC says. Its cells count
+//! **Peers that do not shape.** linux-atm hands a PDU to TCP at once, whatever the contract of its VC. Its cells count
 //! as spaced at the link's rate.
 //!
 //! **Not implemented.** The name that a peer of linux-atm's virtual switch sends first (it looks like a bad VPI).
@@ -38,7 +39,7 @@ use rustix::net::sockopt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
-/// Octets that wait for a slow peer at most.
+/// Limit of octets that wait for a slow peer.
 const BUFFER: usize = 1 << 20;
 /// Octets of a header.
 const HEADER: usize = 8;
@@ -46,17 +47,17 @@ const HEADER: usize = 8;
 const MAX_SDU: usize = 65_535;
 /// Largest VPI at a UNI: 8 bits.
 const MAX_VPI: u16 = 255;
-/// Octets read at once, and how often in one turn.
+/// Octets read at once, and number of reads in one turn.
 const READ: usize = 32 * 1024;
 const READS: usize = 8;
-/// Pauses before the peer is called again.
+/// Pauses between attempts to connect to the peer.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(8);
 /// How long one attempt may take.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// A connection that has said nothing for so long gives way to another one.
+/// Time after which a connection that has received nothing can be replaced by another one.
 const GIVES_WAY: Duration = Duration::from_secs(5);
-/// It is closed after so long, if it was sent something.
+/// Time after which such a connection is closed, if data were sent on it.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// One message of the stream.
@@ -68,7 +69,7 @@ pub enum Message {
     Control(Vec<u8>),
 }
 
-/// The stream makes no sense from here on.
+/// Why the stream cannot be understood any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Garbled {
     /// An SDU of more than 65535 octets.
@@ -86,7 +87,7 @@ impl std::fmt::Display for Garbled {
     }
 }
 
-/// Takes the stream in pieces of any size. Holds at most one message more than it was given at once.
+/// Parses the stream in pieces of any size. It holds at most one incomplete message besides the last piece.
 #[derive(Debug, Default)]
 pub struct Parser {
     octets: Vec<u8>,
@@ -104,7 +105,7 @@ impl Parser {
     /// The next complete message.
     ///
     /// # Errors
-    /// The stream cannot be understood any more.
+    /// If the stream cannot be understood any further.
     pub fn poll(&mut self) -> Result<Option<Message>, Garbled> {
         let rest = self.octets.get(self.used..).unwrap_or_default();
         let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else {
@@ -140,24 +141,24 @@ pub fn encode(out: &mut Vec<u8>, vc: Vc, sdu: &[u8]) {
     out.extend(sdu);
 }
 
-/// What has passed.
+/// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     connections: u64,
-    /// Connections closed because they never said anything.
+    /// Connections closed because nothing ever arrived.
     silent: u64,
     sdus_in: u64,
     octets_in: u64,
     sdus_out: u64,
     octets_out: u64,
-    /// Dropped because the peer is slow, or away.
+    /// Cells dropped because the peer is slow or not connected.
     dropped_out: u64,
     control_in: u64,
     /// SDUs without octets.
     empty_in: u64,
-    /// Connections closed because of what came.
+    /// Connections closed because of invalid data.
     garbled: u64,
-    /// How often reading paused because the peer was faster than the link.
+    /// How often reading paused, because the peer was faster than the link.
     pauses: u64,
 }
 
@@ -167,7 +168,7 @@ enum Way {
         to: Vec<SocketAddr>,
         attempts: usize,
         pause: Duration,
-        /// When to try next, or to give up the attempt under way.
+        /// When to connect next, or when to give up the current attempt.
         at: Option<Instant>,
     },
 }
@@ -178,21 +179,21 @@ struct Connection {
     established: bool,
     readable: bool,
     since: Instant,
-    /// It has sent something.
+    /// True if data have arrived.
     heard: bool,
-    /// Something was sent to it.
+    /// True if data were sent.
     spoken: bool,
     parser: Parser,
     unsent: Vec<u8>,
 }
 
 impl Connection {
-    /// True if it must leave its place to another one.
+    /// True if another connection may replace this one.
     fn gives_way(&self, now: Instant) -> bool {
         !self.heard && now >= self.since + GIVES_WAY
     }
 
-    /// Until when it may stay silent; `None`: for ever.
+    /// Until when the connection may stay silent; `None` means for ever.
     fn patience(&self) -> Option<Instant> {
         let asked = self.established && self.spoken && !self.heard;
         asked.then(|| self.since + SILENCE)
@@ -206,16 +207,16 @@ pub(crate) struct Link {
     connection: Option<Connection>,
     counters: Counters,
     bucket: Bucket,
-    /// Nothing is read before this.
+    /// No data are read before this time.
     paused_until: Option<Instant>,
     octets: Vec<u8>,
 }
 
 impl Link {
-    /// Opens the socket to listen at, or finds out where to connect to; uses `token` and the next one.
+    /// Opens the listening socket, or resolves the address to connect to; uses `token` and the next one.
     ///
     /// # Errors
-    /// What the operating system said.
+    /// The error of the operating system.
     pub(crate) fn new(
         way: &OutsideWay,
         rate: CellRate,
@@ -255,7 +256,7 @@ impl Link {
         })
     }
 
-    /// The poller spoke of token `which` (0 or 1) of this link.
+    /// The poller has reported token `which` (0 or 1) of this link.
     pub(crate) fn ready(&mut self, which: usize) {
         match (&mut self.way, &mut self.connection) {
             (Way::Listen(door), _) if which == 0 => door.ready(),
@@ -277,7 +278,7 @@ impl Link {
             .min()
     }
 
-    /// Does a bounded amount of what can be done; true if more may be left.
+    /// Does a bounded amount of work; true if more may be left.
     pub(crate) fn turn(
         &mut self,
         registry: &Registry,
@@ -297,7 +298,7 @@ impl Link {
         more
     }
 
-    /// Takes who waits at the listener, if they may come and nobody is there; true if more may wait.
+    /// Accepts waiting connections, if they are allowed and there is no connection; true if more may wait.
     fn accept(&mut self, registry: &Registry, now: Instant, told: &mut Vec<Event>) -> bool {
         let Way::Listen(door) = &mut self.way else {
             return false;
@@ -348,7 +349,7 @@ impl Link {
         true
     }
 
-    /// Calls the peer if it is time to.
+    /// Connects to the peer if it is time to.
     fn connect(&mut self, registry: &Registry, now: Instant) {
         let Way::Connect {
             to, attempts, at, ..
@@ -383,19 +384,19 @@ impl Link {
         }
     }
 
-    /// Looks whether a new connection stands.
+    /// Checks whether a new connection is established.
     fn establish(&mut self, now: Instant, told: &mut Vec<Event>) {
         let Some(connection) = &mut self.connection else {
             return;
         };
-        // A connection that failed shows when it is read.
+        // The failure of a connection attempt is seen when the connection is read.
         if connection.established || connection.stream.peer_addr().is_err() {
             return;
         }
         connection.established = true;
         connection.since = now;
         connection.readable = true;
-        // Without these it works too, only worse.
+        // The link also works without these options, only less well.
         let _ = connection.stream.set_nodelay(true);
         let _ = sockopt::set_socket_keepalive(&connection.stream, true);
         let _ = sockopt::set_tcp_keepidle(&connection.stream, Duration::from_secs(10));
@@ -414,7 +415,7 @@ impl Link {
         told.push(Event::Trace(trace.with("peer", peer)));
     }
 
-    /// The connection is lost, or closed here.
+    /// The connection was lost, or closed here.
     fn lost(&mut self, why: &str, now: Instant, told: &mut Vec<Event>) {
         let Some(connection) = self.connection.take() else {
             return;
@@ -504,7 +505,7 @@ impl Link {
     /// Puts an SDU into the buffer, or drops it.
     pub(crate) fn send(&mut self, run: &CellRun) {
         let Some(pdu) = run.whole_pdu() else {
-            // Cells of their own (OAM) have no place in the stream.
+            // The format has no place for single cells (OAM).
             self.counters.dropped_out += 1;
             return;
         };
@@ -521,7 +522,7 @@ impl Link {
         }
     }
 
-    /// Sends what the peer takes.
+    /// Sends as much as the peer takes.
     pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
         let Some(connection) = self.connection.as_mut().filter(|c| c.established) else {
             return;

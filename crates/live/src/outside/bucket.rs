@@ -1,22 +1,22 @@
-//! What a peer outside may send: the rate of its link, and bursts.
+//! The limit of a peer outside: the rate of its link, and bursts.
 //!
-//! A real line carries no more than its rate; TCP and UDP do. The bucket is the generic cell rate algorithm of I.371
-//! over the whole line: a point in time moves on by one cell time for each cell and may be at most `BURST` and
-//! `BURST_CELLS` cell times ahead. The burst is generous, because a program that had to wait for its processor gets at
-//! once what came in the meantime. Policers in the network judge the cells at the times that the bucket gives them: one
-//! after the other at the line's rate.
+//! A real line carries no more than its rate, but TCP and UDP may. The bucket is the generic cell rate algorithm of
+//! I.371 over the whole line: a point in time advances by one cell time for each cell and may be at most `BURST` and
+//! `BURST_CELLS` cell times ahead. The burst is generous, because a program that had to wait for a processor gets all
+//! cells of that time at once. Policers in the network use the times that the bucket assigns to the cells: one after
+//! another at the line's rate.
 
 use aerostat_node::atm::{Arrivals, CellRate, Timing};
 use aerostat_proto::{Duration, Instant};
 
-/// What may come at once: cells of this time at the line's rate, and so many cells more.
+/// Size of a burst: the cells of this time at the line's rate, plus this many cells.
 const BURST: Duration = Duration::from_millis(250);
 const BURST_CELLS: u64 = 4096;
 
-/// Measures what comes against a rate.
+/// Compares received cells with a rate.
 pub(crate) struct Bucket {
     burst: Duration,
-    /// When a line of this rate would have carried all that was charged.
+    /// When a line of this rate would have carried all charged cells.
     line: Arrivals,
 }
 
@@ -28,18 +28,18 @@ impl Bucket {
         }
     }
 
-    /// Charges `cells`, whether or not there is room; gives the times at which a line of this rate would bring them.
+    /// Charges `cells`, even above the limit; returns the times at which a line of this rate would bring them.
     pub(crate) fn charge(&mut self, cells: u64, now: Instant) -> Timing {
         self.line.take(cells, now)
     }
 
-    /// Charges a cell if there is room; gives the time at which a line of this rate would bring it.
+    /// Charges a cell if it is within the limit; returns the time at which a line of this rate would bring it.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Instant> {
         let room = self.full_until(now).is_none();
         room.then(|| self.charge(1, now).of(0))
     }
 
-    /// When there is room again; `None` if there is now.
+    /// When the bucket has room again; `None` if it has room now.
     pub(crate) fn full_until(&self, now: Instant) -> Option<Instant> {
         let ahead = self.line.ahead(now);
         ahead

@@ -1,19 +1,20 @@
-//! Cells of a link out of the lab, and what the network makes of them.
+//! Cells of a link out of the lab, and their conversion to runs and back.
 //!
-//! **Outwards** the cells of a run follow each other without others between them, with a correct HEC in the header
-//! where the link's format has one.
+//! **Outwards** the cells of a run follow each other without other cells in between, with a correct HEC in the header
+//! if the link's format has a HEC.
 //!
-//! **Inwards** the HEC, if there is one, is checked as a receiver of I.432 does (one wrong bit of a header is put right,
-//! more cost the cell); user cells are put together by AAL5 for each VC, because the network moves whole PDUs. OAM cells pass one by
-//! one; idle cells are dropped. A PDU whose cells are lost, damaged or mixed up is dropped and counted. A VC with
-//! another AAL than 5 therefore does not work: its cells count as bad PDUs, or wait until they time out.
+//! **Inwards** the HEC, if there is one, is checked like in a receiver of I.432 (one wrong bit of a header is
+//! corrected, more bits cost the cell). User cells are reassembled by AAL5 for each VC, because the network moves whole
+//! PDUs. OAM cells pass one by one; idle cells are dropped. A PDU with lost, damaged or mixed cells is dropped and
+//! counted. A VC with another AAL than 5 therefore does not work: its cells count as bad PDUs, or wait until they time
+//! out.
 //!
-//! **Times.** A PDU is handed on when its last cell is there. Its cells count as spread evenly over the time from its first
-//! one to its last, each not before a line of the link's rate could have brought it: what a peer spaced stays spaced, and a
-//! datagram with many cells is no burst beyond that rate.
+//! **Times.** A PDU is passed on when its last cell has arrived. Its cells count as spread evenly over the time from
+//! its first to its last cell, but none is earlier than a line of the link's rate could bring it. So cells that a peer
+//! spaced stay spaced, and a datagram with many cells is not a burst above that rate.
 //!
-//! **Limits.** At most `MAX_VCS` VCs are in the middle of a PDU at once; cells of further ones are dropped. A PDU whose
-//! next cell does not come for `TIMEOUT` is given up when the VC's next cell comes, or when its room is needed.
+//! **Limits.** At most `MAX_VCS` VCs have an incomplete PDU at a time; cells of further VCs are dropped. A PDU whose
+//! next cell does not come within `TIMEOUT` is dropped when the VC's next cell comes, or when its room is needed.
 //!
 //! Standards: I.361 (header, NNI form: 12 bits of VPI), I.432 §4.3 (HEC), I.363.5 (AAL5), I.610 (OAM).
 
@@ -27,7 +28,7 @@ use aerostat_wire::cell::{
 };
 use std::collections::BTreeMap;
 
-/// VCs in the middle of a PDU at most.
+/// Limit of VCs with an incomplete PDU.
 const MAX_VCS: usize = 256;
 /// How long a PDU may wait for its next cell.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -47,7 +48,7 @@ struct Collecting {
     last: Instant,
 }
 
-/// Takes cells from a peer. See the module's text.
+/// Receives cells from a peer. See the documentation of this module.
 #[derive(Default)]
 pub struct Receiver {
     hec: HecReceiver,
@@ -60,7 +61,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Takes one cell that came at `now`; what it completes goes to the network.
+    /// Receives one cell that arrived at `now`; returns the run that it completes.
     pub fn push(&mut self, mut cell: [u8; CELL_LEN], now: Instant) -> Option<CellRun> {
         let (header, payload) = cell.split_first_chunk_mut::<HEADER_LEN>()?;
         if self.hec.receive(header) == HecVerdict::Discard {
@@ -70,7 +71,7 @@ impl Receiver {
         self.take([a, b, c, d], payload.first_chunk()?, now)
     }
 
-    /// Takes one cell whose header has no HEC.
+    /// Receives one cell whose header has no HEC.
     pub fn take(
         &mut self,
         header: [u8; HEADER_LEN - 1],
@@ -112,7 +113,7 @@ impl Receiver {
         }
     }
 
-    /// The PDU that this VC is in, or a new one if there is room.
+    /// The incomplete PDU of this VC, or a new one if there is room.
     fn collecting(&mut self, vc: Vc, now: Instant) -> Option<&mut Collecting> {
         let fresh = |collecting: &Collecting| now.since(collecting.last) < TIMEOUT;
         if !self.vcs.contains_key(&vc) && self.vcs.len() >= MAX_VCS {

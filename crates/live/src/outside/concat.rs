@@ -1,16 +1,16 @@
 //! Many cells in a datagram: the N-to-one cell mode of RFC 4717, here over UDP instead of MPLS.
 //!
 //! **Format.** An optional control word, then 1 to 172 cells of 52 octets: a word with VPI (12 bits), VCI (16), PTI (3)
-//! and CLP (1), no HEC, and 48 octets of payload. Cells of different VCs mix, each keeps its own header. Source: RFC 4717
-//! §8 (cells), §6 (control word).
+//! and CLP (1), no HEC, and 48 octets of payload. Cells of different VCs may be mixed; each keeps its own header.
+//! Source: RFC 4717 §8 (cells), §6 (control word).
 //!
 //! **The control word** is `0000`, four flags, two reserved bits, six bits of length, all sent as 0, and a sequence
-//! number of 16 bits from 1 that leaves out 0. Whoever sends 0 counts nothing. A datagram that comes too late is dropped,
-//! because cells must keep their order; a gap is counted. After `AGAIN` late ones in a row the peer counts as begun
-//! anew. Source: RFC 4385 §3, §4 (what RFC 4717 refers to); `AGAIN` is this program's own.
+//! number of 16 bits that starts at 1 and skips 0. A sender with number 0 does not number its datagrams. A datagram
+//! that is late is dropped, because cells must keep their order; a gap is counted. After `AGAIN` late datagrams in a
+//! row the peer counts as restarted. Source: RFC 4385 §3, §4 (to which RFC 4717 refers); `AGAIN` is this program's own.
 //!
-//! Both ends must be told alike whether there is a control word: the two forms differ in length by 4 octets, so that one
-//! is no valid length of the other (52k and 52k + 4), and a mistake shows as bad lengths.
+//! Both ends must have the same setting for the control word. The two forms differ in length by 4 octets, so a length
+//! of one form is never valid in the other (52k and 52k + 4), and a wrong setting shows as bad lengths.
 
 use aerostat_lab::model::Packing;
 use aerostat_wire::cell::{CELL_LEN, HEADER_LEN, PAYLOAD_LEN};
@@ -21,7 +21,7 @@ const WORD: usize = 4;
 const CELL: usize = CELL_LEN - 1;
 /// Longest datagram.
 pub const MAX_DATAGRAM: usize = WORD + CELL * Packing::MAX_CELLS as usize;
-/// So many late datagrams in a row mean that the peer began anew.
+/// This many late datagrams in a row mean that the peer has restarted.
 const AGAIN: u8 = 4;
 
 /// A cell in a datagram: header without HEC, payload.
@@ -35,14 +35,13 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// With a control word, or without.
+    /// A packer with or without control word.
     #[must_use]
     pub const fn new(word: bool) -> Self {
         Self { word, sequence: 1 }
     }
 
-    /// A datagram with these cells; their HEC is left out. The next datagram has the next number only after
-    /// [`Self::sent`].
+    /// A datagram with these cells, without their HEC. The next datagram has the next number only after [`Self::sent`].
     #[must_use]
     pub fn datagram<'a>(&self, cells: impl Iterator<Item = &'a [u8; CELL_LEN]>) -> Vec<u8> {
         let mut octets = Vec::with_capacity(MAX_DATAGRAM);
@@ -57,7 +56,7 @@ impl Packer {
         octets
     }
 
-    /// The datagram is on its way.
+    /// Records that the datagram was sent.
     pub const fn sent(&mut self) {
         self.sequence = next(self.sequence);
     }
@@ -71,7 +70,7 @@ const fn next(sequence: u16) -> u16 {
     }
 }
 
-/// Takes cells out of datagrams.
+/// Takes cells from datagrams.
 #[derive(Debug)]
 pub struct Unpacker {
     word: bool,
@@ -81,14 +80,14 @@ pub struct Unpacker {
     pub bad_length: u64,
     /// Control words that do not begin with 0000.
     pub bad_word: u64,
-    /// Datagrams that did not come, or came too late.
+    /// Datagrams that did not arrive, or arrived too late.
     pub missing: u64,
-    /// Datagrams dropped because they came too late.
+    /// Datagrams dropped because they were late.
     pub late: u64,
 }
 
 impl Unpacker {
-    /// With a control word, or without.
+    /// An unpacker with or without control word.
     #[must_use]
     pub const fn new(word: bool) -> Self {
         Self {
@@ -102,7 +101,7 @@ impl Unpacker {
         }
     }
 
-    /// The cells of a datagram; none if it is dropped.
+    /// The cells of a datagram; no cells if the datagram is dropped.
     pub fn cells<'a>(&mut self, datagram: &'a [u8]) -> impl Iterator<Item = Cell> + use<'a> {
         let cells = self.check(datagram).unwrap_or_default();
         cells.chunks_exact(CELL).filter_map(|cell| {
@@ -147,7 +146,7 @@ impl Unpacker {
                 return false;
             }
         } else {
-            // Going round leaves out 0.
+            // 0 is skipped when numbers wrap.
             self.missing += u64::from(ahead) - u64::from(sequence < expected);
         }
         self.late_in_a_row = 0;
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// VPI 0, VCI 100, last of its PDU; VPI 801 hex, VCI 5. Composed by hand after RFC 4717 §8.
+    /// VPI 0, VCI 100, last cell of its PDU; VPI 801 hex, VCI 5. Composed by hand after RFC 4717 §8.
     fn two_cells() -> [[u8; CELL_LEN]; 2] {
         let mut cells = [[0x11; CELL_LEN], [0x22; CELL_LEN]];
         cells[0][..5].copy_from_slice(&[0, 0, 6, 0x42, 0xee]);
@@ -179,7 +178,7 @@ mod tests {
         expected.extend([0x80, 0x10, 0, 0x50]);
         expected.extend([0x22; 48]);
         assert_eq!(first, expected);
-        // Nothing was sent: the number stays.
+        // The datagram was not sent, so the number stays.
         assert_eq!(packer.datagram(cells.iter()), first);
         packer.sent();
         assert_eq!(packer.datagram(cells.iter())[..4], [0, 0, 0, 2]);
@@ -225,12 +224,12 @@ mod tests {
         assert_eq!(push(65_533), (true, 0, 0));
         assert_eq!(push(65_534), (true, 0, 0));
         assert_eq!(push(65_534), (false, 0, 1));
-        // 65535 is missing; 0 is no number.
+        // 65535 is missing; 0 is not used.
         assert_eq!(push(1), (true, 1, 1));
         assert_eq!(push(65_535), (false, 1, 2));
         assert_eq!(push(0), (true, 1, 2));
         assert_eq!(push(5), (true, 4, 2));
-        // A peer that begins anew is believed the fourth time.
+        // A restarted peer is recognised at the fourth datagram.
         for sequence in 1..=3 {
             assert!(!push(sequence).0);
         }

@@ -1,14 +1,15 @@
 //! Ethernet frames filled with cells ("fat cells"), to another switch or gateway on the same cable.
 //!
-//! **Format.** Destination, source, EtherType 88B5 (IEEE 802: local experimental use; nobody has given these frames a
-//! number), then what a datagram of [`super::concat`] has: an optional control word and 1 to 172 cells of 52 octets. The
-//! shortest such frame needs no padding. The idea is that of the ATM service of Cambridge, which carried "an Ethernet
-//! frame filled with ATM cells" (Black and Crosby 1993); its own layout is not published, so this is RFC 4717's.
+//! **Format.** Destination, source, EtherType 88B5 (IEEE 802: local experimental use; these frames have no number of
+//! their own), then the contents of a datagram of [`super::concat`]: an optional control word and 1 to 172 cells of 52
+//! octets. The shortest such frame needs no padding. The idea is that of the ATM service of Cambridge, which carried
+//! "an Ethernet frame filled with ATM cells" (Black and Crosby 1993); that layout is not published, so RFC 4717's is
+//! used.
 //!
-//! **The line.** The interface is looked for by its name until it is there and up; then the port is up, and down when the
-//! interface goes down or away. Looking again waits 250 ms, doubling to 8 s. The socket is opened once, at the start,
-//! because that alone needs the privilege (`CAP_NET_RAW`). Frames count if they come from the configured MAC address to
-//! the interface's own; there can be one such link between two MAC addresses.
+//! **The line.** The interface is looked up by its name until it exists and is up. Then the port is up, until the
+//! interface goes down or disappears. The interval between look-ups starts at 250 ms and doubles to 8 s. The socket is
+//! opened once, at the start, because only that needs the privilege (`CAP_NET_RAW`). Only frames from the configured
+//! MAC address to the interface's own are used. There can be one such link between two MAC addresses.
 //!
 //! Filling, policing and reassembly are those of UDP (`filling.rs`, `bucket.rs`, `cells.rs`).
 
@@ -40,11 +41,11 @@ const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 const HEADER: usize = 14;
 /// Octets of a `sockaddr_ll`: family, protocol, index, hardware type, packet type, length of the address, address.
 const SOCKADDR_LL: usize = 20;
-/// Frames taken in one turn.
+/// Limit of frames taken in one turn.
 const READS: usize = 512;
-/// What the socket's receive buffer should hold, octets; the system may allow less.
+/// Requested size of the socket's receive buffer, octets; the system may allow less.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// Pauses before the interface is looked for again.
+/// Intervals at which the interface is looked up.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(8);
 
@@ -52,7 +53,7 @@ const LAST_RETRY: Duration = Duration::from_secs(8);
 struct Counters {
     ups: u64,
     frames_in: u64,
-    /// From somebody else than the peer, or to somebody else.
+    /// Frames from another system than the peer, or to another system.
     strangers: u64,
     policed: u64,
     frames_out: u64,
@@ -60,11 +61,11 @@ struct Counters {
     errors_out: u64,
 }
 
-/// What the line is doing.
+/// State of the line.
 enum Line {
-    /// The interface is looked for.
+    /// The interface does not exist or is down.
     Away { at: Instant, pause: Duration },
-    /// It is there, with this address.
+    /// The interface is up and has this address.
     Up(MacAddr),
 }
 
@@ -87,7 +88,7 @@ impl Link {
     /// Opens the socket.
     ///
     /// # Errors
-    /// What the operating system said.
+    /// The error of the operating system.
     pub(crate) fn new(
         (interface, peer): (&str, MacAddr),
         packing: Packing,
@@ -96,7 +97,7 @@ impl Link {
         token: Token,
     ) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        // Without a protocol it gets nothing before it is bound.
+        // Without a protocol the socket receives nothing before it is bound.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
             .map_err(|error| raw_socket(interface, error))?;
         if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
@@ -118,13 +119,13 @@ impl Link {
             unpacker: Unpacker::new(word),
             bucket: Bucket::new(rate),
             receiver: Receiver::default(),
-            // One more than a frame, to see what is too long.
+            // One octet more than a frame, so that longer frames are noticed.
             octets: vec![0; HEADER + MAX_DATAGRAM + 1],
             counters: Counters::default(),
         })
     }
 
-    /// The poller spoke of the socket.
+    /// The poller has reported the socket.
     pub(crate) fn ready(&mut self) {
         self.readable = true;
         self.filling.block(false);
@@ -157,7 +158,7 @@ impl Link {
         })
     }
 
-    /// Looks whether the interface is there and up.
+    /// Checks whether the interface exists and is up.
     fn look(&mut self, pause: Duration, now: Instant, told: &mut Vec<Event>) {
         match self.bind() {
             Ok(own) => {
@@ -181,11 +182,11 @@ impl Link {
         }
     }
 
-    /// Binds the socket to the interface; its MAC address.
+    /// Binds the socket to the interface; returns its MAC address.
     fn bind(&self) -> Result<MacAddr, Errno> {
         let index = netdevice::name_to_index(&self.socket, &self.interface)?;
         bind(&self.socket, &address(index))?;
-        // An interface that is down shows here.
+        // An interface that is down causes an error here.
         sockopt::socket_error(&self.socket)??;
         let octets = octets_of(&getsockname(&self.socket)?);
         let [.., length, a, b, c, d, e, f, _, _] = octets;
@@ -248,7 +249,7 @@ impl Link {
         }
     }
 
-    /// Puts cells into the queue, all or none.
+    /// Queues all cells of a run, or none.
     pub(crate) fn send(&mut self, run: &CellRun) {
         match self.line {
             Line::Up(_) => self.filling.push(run),
@@ -256,7 +257,7 @@ impl Link {
         }
     }
 
-    /// Sends what is due and the operating system takes.
+    /// Sends the packets that are due, as far as the operating system takes them.
     pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
         let Line::Up(own) = self.line else {
             return;
@@ -280,7 +281,7 @@ impl Link {
                 Err(error @ (Errno::NETDOWN | Errno::NXIO | Errno::NODEV)) => {
                     return self.lost(error, now, told);
                 }
-                // Cells are lost, as on any line: too long for the interface, or its queue is full.
+                // The cells are lost, as on any line: the packet is too long for the interface, or its queue is full.
                 Err(_) => self.counters.errors_out += 1,
             }
             self.filling.sent(count);
@@ -345,7 +346,7 @@ fn raw_socket(interface: &str, error: Errno) -> io::Error {
     io::Error::new(error.kind(), text)
 }
 
-/// The address of our frames on the interface number `index`.
+/// The destination address of our frames on the interface with this index.
 fn address(index: u32) -> SocketAddrAny {
     let mut octets = [0_u8; SOCKADDR_LL];
     octets[..2].copy_from_slice(&AddressFamily::PACKET.as_raw().to_ne_bytes());
@@ -353,8 +354,8 @@ fn address(index: u32) -> SocketAddrAny {
     octets[4..8].copy_from_slice(&index.to_ne_bytes());
     let mut storage = MaybeUninit::<SocketAddrStorage>::zeroed();
     #[allow(unsafe_code)]
-    // SAFETY: a socket address storage is larger than a `sockaddr_ll`, whose octets are all written and begin with its
-    // family.
+    // SAFETY: a socket address storage is larger than a `sockaddr_ll`, all of whose octets are written, starting with
+    // the family.
     unsafe {
         let to = storage.as_mut_ptr().cast::<u8>();
         std::ptr::copy_nonoverlapping(octets.as_ptr(), to, SOCKADDR_LL);
@@ -362,11 +363,11 @@ fn address(index: u32) -> SocketAddrAny {
     }
 }
 
-/// The octets of a `sockaddr_ll`; what is missing is 0.
+/// The octets of a `sockaddr_ll`; missing octets are 0.
 fn octets_of(address: &SocketAddrAny) -> [u8; SOCKADDR_LL] {
     let mut octets = [0; SOCKADDR_LL];
     #[allow(unsafe_code)]
-    // SAFETY: the closure copies no more than the octets that the address has and the array holds, and keeps nothing.
+    // SAFETY: the closure copies at most the octets that the address has and the array holds, and keeps no reference.
     unsafe {
         address.with_sockaddr(|from, length| {
             let length = SOCKADDR_LL.min(length as usize);

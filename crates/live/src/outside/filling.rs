@@ -1,7 +1,7 @@
-//! Cells on their way to a packet: what waits, and when a packet leaves.
+//! Packing cells into packets: cells that wait, and the time when a packet leaves.
 //!
-//! A packet leaves when it has as many cells as the lab allows, or when its first cell has waited as long as the lab
-//! says. It may hold cells of several PDUs and VCs, and a PDU may span packets.
+//! A packet leaves when it has the number of cells that the lab sets, or when its first cell has waited for the time
+//! that the lab sets. It may contain cells of several PDUs and VCs, and a PDU may span packets.
 
 use super::cells;
 use super::concat::Packer;
@@ -11,23 +11,23 @@ use aerostat_proto::{Duration, Instant};
 use aerostat_wire::cell::CELL_LEN;
 use std::collections::VecDeque;
 
-/// Cells that wait for the operating system at most.
+/// Limit of cells that wait for the operating system.
 pub(crate) const QUEUE: usize = 16 * 1024;
 
-/// Many cells in a packet.
+/// Packing of many cells into one packet.
 struct Many {
     cells: usize,
     wait: Duration,
-    /// When the cells that wait leave.
+    /// When the waiting cells leave.
     due: Option<Instant>,
     packer: Packer,
 }
 
-/// Cells that wait.
+/// Waiting cells.
 pub(crate) struct Filling {
     unsent: VecDeque<[u8; CELL_LEN]>,
     many: Option<Many>,
-    /// The operating system takes no more for now.
+    /// True while the operating system takes no more packets.
     blocked: bool,
     /// Cells dropped because too many wait.
     pub(crate) dropped: u64,
@@ -52,7 +52,7 @@ impl Filling {
         }
     }
 
-    /// Puts cells into the queue, all or none.
+    /// Queues all cells of a run, or none.
     pub(crate) fn push(&mut self, run: &CellRun) {
         let cells = usize::from(run.count);
         if self.unsent.len() + cells > QUEUE {
@@ -62,17 +62,17 @@ impl Filling {
         self.unsent.extend(cells::encode(run));
     }
 
-    /// How many wait.
+    /// Number of waiting cells.
     pub(crate) fn len(&self) -> usize {
         self.unsent.len()
     }
 
-    /// The operating system takes no more, or does again.
+    /// Sets whether the operating system takes packets.
     pub(crate) const fn block(&mut self, blocked: bool) {
         self.blocked = blocked;
     }
 
-    /// Nothing can be sent: all is dropped.
+    /// The line is down: drops all waiting cells.
     pub(crate) fn clear(&mut self) {
         self.dropped += self.unsent.len() as u64;
         self.unsent.clear();
@@ -87,7 +87,7 @@ impl Filling {
         many.due
     }
 
-    /// The next packet that may leave, and how many cells it has.
+    /// The next packet that may leave, and its number of cells.
     pub(crate) fn packet(&mut self, now: Instant) -> Option<(Vec<u8>, usize)> {
         if self.blocked {
             return None;
@@ -104,7 +104,7 @@ impl Filling {
         Some((many.packer.datagram(self.unsent.range(..cells)), cells))
     }
 
-    /// The packet with so many cells is gone.
+    /// Removes the cells of a packet that was sent.
     pub(crate) fn sent(&mut self, cells: usize) {
         self.unsent.drain(..cells);
         if let Some(many) = &mut self.many {

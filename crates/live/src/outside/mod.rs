@@ -6,7 +6,7 @@
 //! | [`udp`] | cells in UDP datagrams, one or many in each | GNS3 and Dynamips, another lab |
 //! | [`ethernet`] | cells in Ethernet frames, many in each | another lab |
 //!
-//! Every link hands runs of cells to the network and takes them from it; how they travel is its own matter.
+//! Every link exchanges runs of cells with the network; each kind of link has its own format outside.
 
 pub mod atmtcp;
 mod bucket;
@@ -26,16 +26,16 @@ use aerostat_proto::{Instant, Trace};
 use mio::{Registry, Token};
 use std::io;
 
-/// What a link tells the loop.
+/// Events of a link for the loop.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The line stands.
+    /// The line is up.
     Up,
-    /// It does not any more.
+    /// The line is down.
     Down,
-    /// The peer sent these cells.
+    /// Cells from the peer.
     Cells(CellRun),
-    /// For the story.
+    /// A trace event.
     Trace(Trace),
 }
 
@@ -52,13 +52,13 @@ enum Way {
 }
 
 impl Link {
-    /// Tokens that a link needs.
+    /// Number of tokens of a link.
     pub(crate) const TOKENS: usize = 2;
 
     /// Opens the link's socket; uses `token` and the next one. The peer may send at `rate`.
     ///
     /// # Errors
-    /// What the operating system said.
+    /// The error of the operating system.
     pub(crate) fn new(
         node: NodeId,
         way: &OutsideWay,
@@ -94,7 +94,7 @@ impl Link {
         Ok(Self { node, way })
     }
 
-    /// The poller spoke of token `which` (0 or 1) of this link.
+    /// The poller has reported token `which` (0 or 1) of this link.
     pub(crate) fn ready(&mut self, which: usize) {
         match &mut self.way {
             Way::AtmTcp(link) => link.ready(which),
@@ -112,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Does a bounded amount of what can be done; true if more may be left.
+    /// Does a bounded amount of work; true if more may be left.
     pub(crate) fn turn(
         &mut self,
         registry: &Registry,
@@ -126,7 +126,7 @@ impl Link {
         }
     }
 
-    /// Puts cells into the link's buffer, or drops them.
+    /// Queues cells in the link's buffer, or drops them.
     pub(crate) fn send(&mut self, run: &CellRun) {
         match &mut self.way {
             Way::AtmTcp(link) => link.send(run),
@@ -135,7 +135,7 @@ impl Link {
         }
     }
 
-    /// Sends what can be sent.
+    /// Sends as much as possible.
     pub(crate) fn flush(&mut self, now: Instant, told: &mut Vec<Event>) {
         match &mut self.way {
             Way::AtmTcp(link) => link.flush(now, told),

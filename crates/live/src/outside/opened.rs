@@ -1,9 +1,9 @@
-//! What a person is told when a link out of the lab cannot be opened: which link, and which key of the lab file.
+//! The message for a link out of the lab that cannot be opened: the link, and the key of the lab file.
 
 use aerostat_lab::model::OutsideWay;
 use std::io::{self, ErrorKind};
 
-/// The error with the name of the link and the key that is to be changed. Its kind stays.
+/// The error with the name of the link and the key that needs a change. The kind of the error stays.
 pub(crate) fn explained(way: &OutsideWay, link: &str, error: &io::Error) -> io::Error {
     let (key, value) = match way {
         OutsideWay::AtmTcpListen { at, .. } => ("atmtcp: listen", at.to_string()),
@@ -29,7 +29,7 @@ mod tests {
     use aerostat_node::atm::CellRate;
     use mio::{Poll, Token};
 
-    /// Opens the link `east` by a port that is taken.
+    /// Opens the link `east` on a port that is in use.
     fn told(way: &OutsideWay) -> String {
         let poll = Poll::new().unwrap();
         let rate = CellRate::OC3;

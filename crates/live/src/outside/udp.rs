@@ -1,14 +1,14 @@
-//! Cells over UDP: the link of GNS3 and Dynamips, and between labs.
+//! Cells over UDP: links to GNS3 and Dynamips, and between labs.
 //!
-//! **Format.** Either one cell of 53 octets in each datagram: header in the NNI form (VPI 12 bits, VCI 16, PTI 3,
-//! CLP 1), HEC, 48 octets of payload; source: Dynamips, ATM network IO over UDP; I.361. Or many cells without HEC, as
-//! in [`super::concat`]. Nothing else is sent. Both ends must be told the same.
+//! **Format.** Either one cell of 53 octets in each datagram: header in the NNI form (VPI 12 bits, VCI 16, PTI 3, CLP
+//! 1), HEC, 48 octets of payload; source: Dynamips, ATM network IO over UDP; I.361. Or many cells without HEC, as in
+//! [`super::concat`]. Nothing else is sent. Both ends must have the same settings.
 //!
-//! **Filling.** When datagrams leave: see `filling.rs`.
+//! **Filling.** `filling.rs` decides when datagrams leave.
 //!
-//! **The line.** UDP has no connection, so the line counts as up from the start; whether somebody is there shows in
-//! the signalling (SSCOP) on it. Datagrams are taken from the peer's address and port only; others, and those that are
-//! no cells, are counted and dropped. So are cells beyond the rate of the link (`bucket.rs`: policing).
+//! **The line.** UDP has no connection, so the line counts as up from the start; the signalling on it (SSCOP) shows
+//! whether there is a peer. Datagrams are accepted only from the peer's address and port. Others, and those with
+//! invalid contents, are counted and dropped. So are cells above the rate of the link (`bucket.rs`: policing).
 //!
 //! **Bursts.** The cells of a PDU are sent back to back when the PDU leaves the port; the port's rate spaces the PDUs.
 //! The receiver's socket buffer must hold such a burst: with one cell in each datagram, very large PDUs (tens of
@@ -30,19 +30,19 @@ use rustix::net::sockopt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-/// Datagrams taken in one turn.
+/// Limit of datagrams taken in one turn.
 const READS: usize = 512;
-/// What the socket's receive buffer should hold, octets; the system may allow less.
+/// Requested size of the socket's receive buffer, octets; the system may allow less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     datagrams_in: u64,
-    /// From somebody else than the peer.
+    /// Datagrams from another address than the peer's.
     strangers: u64,
-    /// Not of a cell's length (one cell in each).
+    /// Datagrams without the length of a cell (one cell in each).
     bad_length: u64,
-    /// Cells beyond the rate of the link.
+    /// Cells above the rate of the link.
     policed: u64,
     datagrams_out: u64,
     cells_out: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Link {
     peer: SocketAddr,
     told_up: bool,
     readable: bool,
-    /// Many cells in a datagram.
+    /// Unpacks datagrams with many cells.
     unpacker: Option<Unpacker>,
     bucket: Bucket,
     octets: Vec<u8>,
@@ -70,7 +70,7 @@ impl Link {
     /// Opens the socket.
     ///
     /// # Errors
-    /// What the operating system said.
+    /// The error of the operating system.
     pub(crate) fn new(
         (local, peer): (SocketAddr, SocketAddr),
         packing: Packing,
@@ -80,7 +80,7 @@ impl Link {
     ) -> io::Result<Self> {
         let mut socket = UdpSocket::bind(local)
             .map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))?;
-        // With less it works too, only worse. Only the privileged may have more than the system's limit.
+        // A smaller buffer also works, only less well. A privileged process may exceed the system's limit.
         if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
             let _ = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
         }
@@ -96,7 +96,7 @@ impl Link {
             readable: true,
             unpacker,
             bucket: Bucket::new(rate),
-            // One more than a datagram, to see what is too long.
+            // One octet more than a datagram, so that longer datagrams are noticed.
             octets: vec![0; MAX_DATAGRAM + 1],
             filling: Filling::new(packing),
             receiver: Receiver::default(),
@@ -104,7 +104,7 @@ impl Link {
         })
     }
 
-    /// The poller spoke of the socket.
+    /// The poller has reported the socket.
     pub(crate) fn ready(&mut self) {
         self.readable = true;
         self.filling.block(false);
@@ -175,12 +175,12 @@ impl Link {
         }
     }
 
-    /// Puts cells into the queue, all or none.
+    /// Queues all cells of a run, or none.
     pub(crate) fn send(&mut self, run: &CellRun) {
         self.filling.push(run);
     }
 
-    /// Sends what is due and the operating system takes.
+    /// Sends the packets that are due, as far as the operating system takes them.
     pub(crate) fn flush(&mut self, now: Instant) {
         while let Some((octets, cells)) = self.filling.packet(now) {
             match self.socket.send_to(&octets, self.peer) {
@@ -193,7 +193,7 @@ impl Link {
                     self.filling.block(true);
                     return;
                 }
-                // Cells are lost, as on any line.
+                // The cells are lost, as on any line.
                 Err(_) => self.counters.errors_out += 1,
             }
             self.filling.sent(cells);

@@ -1,5 +1,5 @@
-//! What the world knows of lost packets: those that lose cells at ports, in fabrics and on cables, those that a node takes along
-//! when it dies, and those that are still somewhere.
+//! The world's accounts of lost packets: those that lose cells at ports, in fabrics and on cables, those that are lost
+//! when a node dies, and those that are still in the network.
 
 use super::{Machine, Output, World};
 use aerostat_lab::circuits::{LinkCounters, Network};
@@ -14,7 +14,7 @@ use aerostat_wire::Vc;
 use std::collections::BTreeMap;
 
 impl World {
-    /// A node that has just been made keeps its books, if the lab has traffic.
+    /// Starts the accounts of a new node, if the lab has traffic.
     pub(super) fn keep_books_at(&mut self, node: usize) {
         if !self.books {
             return;
@@ -31,8 +31,8 @@ impl World {
         }
     }
 
-    /// Shows every packet that is still somewhere: in queues, on cables, in the memory of hosts. SDUs, frames or packets; those
-    /// of which only some cells are under way, too.
+    /// Calls `see` for every packet that is still in queues, on cables or in the memory of hosts: SDUs, frames or
+    /// packets, including those of which only some cells are left.
     pub fn census(&self, see: &mut dyn FnMut(&[u8])) {
         for line in &self.lines {
             for (_, run) in &line.on_the_way {
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// Makes all nodes tell what they have not told yet.
+    /// Makes all nodes report their pending losses.
     pub fn settle_books(&mut self) {
         for node in 0..self.nodes.len() {
             self.settle(node);
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// What a node takes along when it dies.
+    /// Reports everything that is lost when a node dies.
     pub(super) fn lose_all_of(&mut self, node: usize) {
         if !self.books {
             return;
@@ -90,14 +90,14 @@ impl World {
         self.out.push_back(Output::Off(NodeId(node), place, time));
     }
 
-    /// Cells of a PDU are lost.
+    /// Reports the loss of cells of a PDU.
     pub(super) fn lose(&mut self, place: Place, run: &CellRun, at: Instant) {
         if let Some(pdu) = run.pdu().filter(|_| self.books) {
             self.out.push_back(Output::Lost(place, at, head(pdu.sdu())));
         }
     }
 
-    /// Where a cable loses what it does not carry: at itself, or at a dead node at one of its ends.
+    /// The place of a loss on a cable: the cable itself, or a dead node at one of its ends.
     pub(super) fn place_on(&self, line: usize, cause: Cause) -> Place {
         let on = &self.lines[line];
         let ends = [on.to.0, on.from.0];
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// Tells which PDUs have lost cells at a port.
+    /// Reports PDUs that have lost cells at a port.
     pub(super) fn tell_drops(&mut self, node: usize, port: u16) {
         let Some(output) = self.port(node, port).filter(|output| output.has_drops()) else {
             return;
@@ -123,7 +123,7 @@ impl World {
         let down = down.map(|line| self.place_on(*line, Cause::Cut));
         for drop in drops {
             let place = match (drop.reason, down) {
-                // A queue that is emptied because its link is down is lost with the link.
+                // Cells of a queue that is emptied because its link is down are lost with the link.
                 (DropReason::LinkDown, Some(down)) => down,
                 (reason, _) => Place {
                     spot: Spot::Port(node, port),
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// Tells which PDUs have lost cells in a fabric.
+    /// Reports PDUs that have lost cells in a fabric.
     pub(super) fn tell_discards(&mut self, node: usize) {
         while let Some(Machine::Switch(switch)) = &mut self.nodes[node].machine
             && let Some((port, drop)) = switch.fabric_mut().take_discard()
@@ -150,7 +150,7 @@ impl World {
     }
 }
 
-/// As much of an SDU, frame or packet as says whose it is.
+/// The head of an SDU, frame or packet that is needed to find its flow.
 fn head(octets: &[u8]) -> Vec<u8> {
     octets.get(..HEAD).unwrap_or(octets).to_vec()
 }

@@ -1,4 +1,4 @@
-//! One direction of a cable: what is on it, what it loses, and what it has counted.
+//! One direction of a cable: its cells, its losses and its counters.
 
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_lab::model::Link;
@@ -18,7 +18,7 @@ pub(super) struct Line {
     clean: f64,
     random: u64,
     pub(super) up: bool,
-    /// In cells. A PDU with a lost or damaged cell is lost or damaged as a whole.
+    /// Counters in cells. A PDU with a lost or damaged cell is lost or damaged as a whole.
     pub(super) counters: LinkCounters,
 }
 
@@ -37,7 +37,7 @@ impl Line {
         }
     }
 
-    /// Cells leave the port in front; the reason if the cable does not carry all of them, which costs them all.
+    /// Cells leave the port in front. Returns the reason if the cable does not carry all of them; then all are lost.
     pub(super) fn take(&mut self, cells: u16) -> Option<Cause> {
         let count = u64::from(cells);
         self.counters.sent += count;
@@ -57,12 +57,12 @@ impl Line {
         None
     }
 
-    /// Draws whether something happens to one of so many cells, each of which is spared with probability `spared`.
+    /// Draws whether any of `cells` cells is affected, where each is spared with probability `spared`.
     fn harms(&mut self, spared: f64, cells: u16) -> bool {
         if spared >= 1.0 {
             return false;
         }
-        // A small generator of its own (SplitMix64): real time cannot be repeated anyway.
+        // A small generator of its own (SplitMix64); a run in real time cannot be repeated anyway.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,6 +1,6 @@
-//! What a capture sees where a run of cells arrives: that it was received, or why it was dropped, here or in front
-//! of one of the queues that it should have joined. The cell plane only counts; a probe looks at the counters before
-//! and after. Nothing of this happens at nodes that nobody watches.
+//! The result of arriving cells, for captures: whether a run was received, or why it was dropped, on arrival or in
+//! front of one of its output queues. The cell plane only counts, so a probe compares counters before and after. Nodes
+//! that are not captured are not probed.
 
 use super::{Machine, World};
 use crate::capture::End;
@@ -13,14 +13,14 @@ use aerostat_wire::pcapng::Direction;
 pub(super) struct Probe {
     run: CellRun,
     line: usize,
-    /// Of the port where it arrives, if that is watched.
+    /// Counters of the input port, if it is captured.
     input: Option<Drops>,
-    /// Of watched output ports of the same switch: the line and the port.
+    /// Counters of captured output ports of the same switch: line, port, drops.
     outputs: Vec<(usize, u16, Drops)>,
 }
 
 impl World {
-    /// Looks at the counters before `run` arrives by `line`; `None` if nobody watches.
+    /// Reads the counters before `run` arrives on `line`; `None` if there is no capture.
     pub(super) fn probe(&self, line: usize, run: &CellRun) -> Option<Probe> {
         if self.captures.is_empty() {
             return None;
@@ -39,7 +39,7 @@ impl World {
         })
     }
 
-    /// Looks again afterwards, and records what has happened.
+    /// Reads the counters again afterwards, and records what has happened.
     pub(super) fn record(&mut self, probe: Probe, now: Instant) {
         let Probe {
             run,
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// What was dropped at an input, of one connection or of all unknown ones, before any queue.
+    /// Cells dropped at an input before any queue, of one connection or of all unknown ones.
     fn drops_at_input(&self, node: usize, port: u16, vc: Vc) -> Drops {
         match &self.nodes[node].machine {
             Some(Machine::Station(station)) => station.nic().counters.dropped,
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// What was dropped at the watched output ports of a switch, with their lines.
+    /// Cells dropped at the captured output ports of a switch, with their lines.
     fn drops_at_outputs(&self, node: usize) -> Vec<(usize, u16, Drops)> {
         let Some(Machine::Switch(switch)) = &self.nodes[node].machine else {
             return Vec::new();
@@ -101,7 +101,7 @@ impl World {
         drops.collect()
     }
 
-    /// Under which label cells of `from` leave by port `out`; the same if they do not.
+    /// The label under which cells of `from` leave by port `out`; the same label if they do not.
     fn label_at(&self, node: usize, from: PortVc, out: u16) -> Vc {
         let Some(Machine::Switch(switch)) = &self.nodes[node].machine else {
             return from.vc;
@@ -112,7 +112,7 @@ impl World {
     }
 }
 
-/// The first reason for which more has been dropped.
+/// The first reason whose count has grown.
 fn grown(before: &Drops, after: &Drops) -> Option<DropReason> {
     let mut reasons = DropReason::ALL.into_iter();
     reasons.find(|reason| after.of(*reason) != before.of(*reason))

@@ -1,4 +1,4 @@
-//! Traffic that waits for its hosts: it starts at the very moment that both have joined their networks.
+//! Traffic that waits for its hosts: it starts at the moment when both have joined their networks.
 
 use super::{Output, World};
 use aerostat_lab::model::NodeId;
@@ -8,7 +8,7 @@ use aerostat_node::ip::apps::AppCommand;
 
 use super::Machine;
 
-/// Whether all interfaces of a node are members of their networks.
+/// Whether all interfaces of a node are, and have ever been, members of their networks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Joined {
     now: bool,
@@ -16,19 +16,19 @@ pub(super) struct Joined {
 }
 
 impl World {
-    /// A node has joined, or is not a member any more; true if traffic may start now.
+    /// Records that a node has joined, or is no longer a member; true if traffic may start now.
     pub(super) fn note_joined(&mut self, node: usize, joined: bool) -> bool {
         let known = &mut self.joined[node];
         (known.now, known.ever) = (joined, known.ever || joined);
         joined
     }
 
-    /// Starts what waits for hosts that have joined now.
+    /// Starts traffic whose hosts have joined now.
     pub(super) fn start_ready(&mut self) {
         let (joined, now) = (&self.joined, self.time);
         let ready = self.starts.ready(&self.lab, |id| joined[id.0].now, now);
         for (node, behind, spec) in ready {
-            // Nobody makes the traffic of kernel hosts.
+            // No program makes the traffic of kernel hosts.
             if self.nodes[node.0].kernel {
                 continue;
             }
@@ -42,13 +42,13 @@ impl World {
         }
     }
 
-    /// Numbers of the flows that have never started, because their hosts have not joined.
+    /// Numbers of the flows that have not started, because their hosts have not joined.
     #[must_use]
     pub fn not_started(&self) -> Vec<usize> {
         self.starts.missing()
     }
 
-    /// True if all interfaces of a node have been members of their networks at a time.
+    /// True if all interfaces of a node have been members of their networks at some time.
     #[must_use]
     pub fn ever_joined(&self, node: NodeId) -> bool {
         self.joined.get(node.0).is_some_and(|joined| joined.ever)

@@ -1,4 +1,4 @@
-//! Results of the network in real time: traffic that waits for its hosts, and where packets were lost.
+//! Results of the network in real time: traffic that waits for its hosts, and the places of losses.
 
 use super::{Run, seconds};
 use aerostat_lab::Lab;
@@ -27,7 +27,7 @@ fn parsed(text: &str) -> Lab {
 }
 
 impl Run<'_> {
-    /// Runs on, with the faults of the lab on the way.
+    /// Runs on, with the faults of the lab at their times.
     fn until_with_faults(&mut self, end: Instant) {
         for fault in &self.lab.faults {
             let at = Instant::ZERO + fault.at;
@@ -45,7 +45,7 @@ impl Run<'_> {
     }
 }
 
-/// All books balance, and everything that is lost has a place.
+/// All accounts balance, and every loss has a place.
 fn balance(lab: &Lab, report: &RunReport) {
     for flow in &report.flows {
         for path in &flow.paths {
@@ -60,7 +60,7 @@ fn balance(lab: &Lab, report: &RunReport) {
     }
 }
 
-/// Places of loss of a flow, in words, over all its paths.
+/// Places of losses of a flow, in words, over all its paths.
 fn places(lab: &Lab, report: &RunReport, flow: usize) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for path in &report.flows[flow].paths {
@@ -139,7 +139,7 @@ traffic:
         "{waits:#?}"
     );
     assert!(waits.sum(|path| path.received_packets) > 100);
-    // A time of its own is kept, whoever has joined.
+    // Traffic with a start time of its own starts then, whichever hosts have joined.
     assert!(early.first < Some(Instant::from_millis(1)), "{early:#?}");
     assert!(waits.first > Some(Instant::from_millis(300)), "{waits:#?}");
     balance(&lab, &report);
@@ -187,7 +187,7 @@ traffic:
   - { from: a, to: b, kind: udp, rate: RATE, size: 9000, start: 1s }
 ";
 
-/// Runs it for six seconds, with a fault, and gives the places where packets were lost.
+/// Runs the lab for six seconds, with a fault; returns the places where packets were lost.
 fn lost_in(text: &str) -> BTreeMap<String, u64> {
     let lab = parsed(text);
     let builder = Builder::new(&lab, 7, Flavour::Embedded);

@@ -1,4 +1,4 @@
-//! A recording in real time holds what was on the link, as one in virtual time does.
+//! A recording in real time contains the packets of the link, like one in virtual time.
 
 use super::Run;
 use aerostat_lab::build::{Builder, Flavour};
@@ -19,7 +19,7 @@ traffic: [{ from: a, to: x, kind: udp, rate: 1500pps, size: 1472, start: 3s, dur
 until: 6s
 ";
 
-/// Of each packet of a pcapng file: by the first end or to it, its time in nanoseconds, its octets.
+/// For each packet of a pcapng file: whether the first end sent it, its time in nanoseconds, its octets.
 fn packets(file: &[u8]) -> Vec<(bool, u64, usize)> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let (mut at, mut seen) = (0, Vec::new());
@@ -36,7 +36,7 @@ fn packets(file: &[u8]) -> Vec<(bool, u64, usize)> {
     seen
 }
 
-/// The packets that link `link` of the lab carries in all forms, and what the link itself has counted.
+/// The packets on link `link` of the lab, which has traffic of all forms, and the link's own counts.
 fn recorded(link: usize, cells: bool) -> ([u64; 2], [u64; 2]) {
     let lab = match aerostat_lab::parse("bottle.atm.yml", BOTTLE, &[]) {
         Ok(checked) => checked.lab,

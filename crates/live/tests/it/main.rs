@@ -1,4 +1,4 @@
-//! The network of a lab under a driver in virtual time: the same code that runs in real time, without waiting.
+//! The network of a lab under a driver in virtual time: the same code as in real time, without waiting.
 
 mod books;
 mod captures;
@@ -14,13 +14,13 @@ use aerostat_node::host::{HostCommand, ServiceKind};
 use aerostat_proto::{Duration, Instant};
 use std::path::Path;
 
-/// Network, driver, and what they told.
+/// The network, its driver, and the collected outputs.
 struct Run<'a> {
     lab: &'a Lab,
     builder: &'a Builder<'a>,
     world: World,
     now: Instant,
-    /// The driver wakes up at multiples of this only.
+    /// The driver wakes up only at multiples of this.
     late: Duration,
     story: Vec<String>,
     results: Results<'a>,
@@ -74,11 +74,11 @@ impl<'a> Run<'a> {
                     self.story
                         .push(format!("{} {name} {}", at.as_nanos(), trace.name));
                 }
-                // The results have taken the others.
+                // The results have taken the other outputs.
                 Output::Sample(_) | Output::Lost(..) | Output::Off(..) => {}
                 Output::Finished(..) => {}
                 Output::Frame { .. } => panic!("nobody here is a kernel"),
-                // Nobody answers there.
+                // There is no peer outside.
                 Output::Outside(..) => {}
                 Output::Daemon(..) => panic!("nobody here has daemons"),
             }
@@ -222,7 +222,8 @@ fn a_capture_tells_what_passed_and_why_something_was_dropped() {
         "more than the queue holds"
     );
     let mut file: Vec<u8> = chunks.try_iter().flatten().collect();
-    // There is room again: the stream says how much it lacks. In the middle of a TCP connection over a shortcut:
+    // There is room again, so the stream reports the number of missing packets. This is in the middle of a TCP
+    // connection over a shortcut:
     run.fault(FaultKind::LinkDown(LinkId(0)));
     run.until(Instant::from_millis(4600));
     file.extend(chunks.try_iter().flatten());
@@ -235,7 +236,7 @@ fn a_capture_tells_what_passed_and_why_something_was_dropped() {
             .any(|window| window == text.as_bytes())
     };
     assert!(text("urku-s1:urku") && text("s1-s2:s2"));
-    // The switch released the calls of the dead link at once, so what the host still sends meets no connection.
+    // The switch released the calls of the dead link at once, so cells that the host still sends have no connection.
     assert!(text("dropped: unknown VC"));
     drop(chunks);
     run.until(Instant::from_millis(6_000));
@@ -271,7 +272,7 @@ fn one_tap_sees_each_packet_once_and_as_many_as_both_ends_sent() {
     };
     let [once, twice, cells] = [(false, false), (true, false), (false, true)]
         .map(|(both_ends, cells)| start(both_ends, cells));
-    // Joining alone: nothing is lost, and the streams have room for it all.
+    // During joining alone nothing is lost, and the streams have room for everything.
     run.until(Instant::from_millis(900));
     assert_eq!(run.world.captures.dropped(), 0);
     let [once, twice, cells] =
@@ -280,7 +281,7 @@ fn one_tap_sees_each_packet_once_and_as_many_as_both_ends_sent() {
     assert_eq!(blocks(&once)[1], lab.links.len());
     assert_eq!(blocks(&twice)[1], 2 * lab.links.len());
     assert!(packets(&once) > 100, "{}", packets(&once));
-    // What was sent has arrived, but for the little that is still under way.
+    // All sent packets have arrived, except for the few that are still under way.
     let arrived = packets(&twice) - packets(&once);
     assert!(
         arrived <= packets(&once) && arrived + 20 >= packets(&once),

@@ -1,4 +1,4 @@
-//! Policers in real time: what conforms passes, however its cells are moved; what does not loses what the contract says.
+//! Policers in real time: conforming cells pass, however they are moved; other cells are lost as the contract says.
 
 use super::{Run, seconds};
 use aerostat_lab::Lab;
@@ -34,7 +34,7 @@ fn lab(text: &str) -> Lab {
     }
 }
 
-/// Cells that came in on permanent connections, and cells policed away, by switch.
+/// For each switch, cells received on permanent connections, and cells that the policer dropped.
 fn policed(run: &Run<'_>) -> Vec<(u64, u64)> {
     let machines = run.world.machines();
     let switches = machines.filter_map(|(_, _, machine)| match machine? {
@@ -59,7 +59,7 @@ fn a_contract_that_is_kept_loses_nothing_beside_best_effort() {
     }
 }
 
-/// What was policed away at each switch if `peer` sends `pps` PDUs of `octets` each second for two seconds, each at once.
+/// Cells that each switch drops if `peer` sends `pps` PDUs of `octets` each second for two seconds, each PDU at once.
 fn from_outside(text: &str, pps: u64, octets: usize) -> Vec<(u64, u64)> {
     let lab = lab(text);
     let builder = Builder::new(&lab, 7, Flavour::Embedded);
@@ -104,11 +104,11 @@ fn a_peer_outside_that_does_not_shape_keeps_its_contract_on_the_average() {
     let text = OUTSIDE.replace("CONTRACT", "cbr:max_pcr=2000");
     let passed = from_outside(&text, 100, 950);
     assert_eq!(passed, [(4000, 0); 2], "2000 cells/s");
-    // Twice the rate: what the contract allows in two seconds passes, and once what the tolerance of 250 ms allows.
+    // Twice the rate: the cells that the contract allows in two seconds pass, plus once the tolerance of 250 ms.
     let (came, lost) = from_outside(&text, 200, 950)[0];
     assert_eq!(came, 8000);
     assert!((came - lost).abs_diff(4000 + 500) < 30, "{lost}");
-    // Who names a tolerance gets that one: of 20 cells in 54 us, 1 ms lets three pass.
+    // A contract's own tolerance is used if given: of 20 cells in 54 us, 1 ms lets three pass.
     let text = OUTSIDE.replace("CONTRACT", "cbr:max_pcr=2000,max_cdv=1000");
     assert_eq!(from_outside(&text, 100, 950)[0], (4000, 3400));
 }

@@ -2,7 +2,7 @@ use super::super::{Client, STREAM_DEPTH};
 use super::*;
 use std::path::PathBuf;
 
-/// A lab's loop that answers everything at once; `trace` is a stream that never ends.
+/// A lab's loop that answers everything at once; `trace` is an endless stream.
 struct Lab {
     path: PathBuf,
     connections: Connections,
@@ -63,7 +63,7 @@ fn a_client_that_leaves_a_quiet_stream_is_noticed() {
     let (_to, chunks) = sync_channel::<Vec<u8>>(1);
     let writer = std::thread::spawn(move || pass_on(&ours, &chunks));
     drop(theirs);
-    // `_to` is still there: only the client's end can end it.
+    // `_to` still exists, so only the client's end can end the stream.
     writer.join().unwrap().unwrap();
 }
 
@@ -86,7 +86,7 @@ fn a_client_that_asks_now_and_then_outlives_silent_ones() {
     let mut regular = lab.client();
     for _ in 0..4 {
         regular.ask(&Request::Status).unwrap();
-        // As many newcomers as take all places but its own.
+        // As many new clients as take all places but its own.
         let crowd: Vec<_> = (1..MAX_CONNECTIONS).map(|_| lab.client()).collect();
         let expected = lab.connections.counters().accepted;
         lab.until("the crowd", |counters| counters.accepted >= expected);
@@ -117,7 +117,7 @@ fn with_all_places_taken_by_streams_the_lab_can_still_be_stopped() {
     let (answer, _) = lab.client().ask(&Request::Stop).unwrap();
     assert!(matches!(answer, Answer::Ok(_)), "{answer:?}");
     assert_eq!(lab.connections.counters().in_reserve, 2);
-    // Who leaves makes room.
+    // Clients that leave make room.
     streams.clear();
     let end = Instant::now() + Duration::from_secs(30);
     while lab.connections.open() > 0 {
@@ -136,7 +136,7 @@ fn a_request_that_is_no_text_is_answered_and_the_connection_goes_on() {
         panic!("{answer:?}");
     };
     assert!(message.starts_with("bad request"), "{message}");
-    // The answer to the question itself.
+    // The answer to the first request.
     let (answer, _) = client.ask(&Request::Status).unwrap();
     assert!(matches!(answer, Answer::Ok(_)), "{answer:?}");
 }

@@ -1,9 +1,9 @@
-//! The listening side of ATM over TCP: who may come in.
+//! The listening side of ATM over TCP: accepting connections.
 //!
-//! The poller speaks once when somebody waits, however many they are, so the door takes everybody before it goes back
-//! to sleep; a turn takes at most [`TAKEN`] of them and says that more may wait. Whoever the lab does not allow is
-//! closed at once and counted. The story tells of refusals at most every [`TOLD_EVERY`]: a flood of connections must
-//! not become a flood of lines.
+//! The poller reports once when connections wait, however many there are, so all of them must be accepted before the
+//! next sleep. A turn accepts at most [`TAKEN`] connections and tells whether more may wait. Connections that the lab
+//! does not allow are closed at once and counted. Refusals are traced at most every [`TOLD_EVERY`], so that a flood of
+//! connections does not become a flood of trace lines.
 
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::net::{TcpListener, TcpStream};
@@ -11,27 +11,27 @@ use rustix::io::Errno;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 
-/// Connections taken in one turn.
+/// Limit of connections accepted in one turn.
 const TAKEN: usize = 64;
-/// How often the story tells of refused connections.
+/// Shortest interval between trace lines about refused connections.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
-/// When the door looks again after the operating system had no descriptor for a connection.
+/// Pause after the operating system had no descriptor for a connection.
 const BREATH: Duration = Duration::from_millis(250);
 
-/// A listening socket with its rule.
+/// A listening socket with its access rule.
 pub(super) struct Door {
     listener: TcpListener,
     from: Option<IpAddr>,
-    /// Somebody may wait to be taken.
+    /// True if connections may be waiting.
     waiting: bool,
-    /// The operating system had no descriptor: not before this.
+    /// Time before which no connection is accepted, because the operating system had no descriptor.
     not_before: Option<Instant>,
     refusals: Refusals,
-    /// Connections that could not be taken for want of descriptors or memory.
+    /// Connections that could not be accepted for lack of descriptors or memory.
     pub(super) exhausted: u64,
 }
 
-/// How many were turned away, and what the story knows of them.
+/// Number of refused connections, and how many of them were traced.
 #[derive(Default)]
 struct Refusals {
     count: u64,
@@ -40,7 +40,7 @@ struct Refusals {
 }
 
 impl Door {
-    /// Takes connections of `from`, or of this machine alone.
+    /// Accepts connections from `from`, or only from this machine.
     pub(super) fn new(listener: TcpListener, from: Option<IpAddr>) -> Self {
         Self {
             listener,
@@ -62,22 +62,23 @@ impl Door {
         self.from = Some(from);
     }
 
-    /// The poller spoke of the listener.
+    /// The poller has reported the listener.
     pub(super) fn ready(&mut self) {
         self.waiting = true;
     }
 
-    /// When the door must be looked at again if the poller says nothing.
+    /// When the listener must be checked again without a report of the poller.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.not_before.filter(|_| self.waiting)
     }
 
-    /// Connections that were turned away.
+    /// Connections that were refused.
     pub(super) fn refused(&self) -> u64 {
         self.refusals.count
     }
 
-    /// The connections that wait and may come, at most [`TAKEN`] with those that may not; true if more may wait.
+    /// The waiting connections that are allowed. Together with those that are not, they are at most [`TAKEN`]; true if
+    /// more may wait.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -101,7 +102,7 @@ impl Door {
                     self.not_before = Some(now + BREATH);
                     return (allowed, false);
                 }
-                // That connection has gone again; the next may be good.
+                // That connection was already closed; the next one may be valid.
                 Err(_) => {}
             }
         }
@@ -114,7 +115,7 @@ impl Door {
             .map_or(address.is_loopback(), |from| from.to_canonical() == address)
     }
 
-    /// Counts a connection that is turned away, and tells of it unless the story has just told of others.
+    /// Counts a refused connection, and traces it unless other refusals were traced a moment ago.
     pub(super) fn refuse(
         &mut self,
         peer: SocketAddr,
@@ -138,7 +139,7 @@ impl Door {
     }
 }
 
-/// Why an address that the lab does not name is turned away.
+/// The reason for refusing an address that the lab does not name.
 const STRANGER: &str = "the lab does not allow this address";
 
 /// True if the operating system has no descriptor or memory for another connection.

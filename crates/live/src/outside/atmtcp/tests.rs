@@ -11,7 +11,7 @@ fn all(parser: &mut Parser) -> Vec<Message> {
     std::iter::from_fn(|| parser.poll().unwrap()).collect()
 }
 
-/// What a Linux host sends first. Source: linux-atm 2.5.1 `atmtcp`, `atmsigd -u 3.1`.
+/// The first data from a Linux host. Source: linux-atm 2.5.1 `atmtcp`, `atmsigd -u 3.1`.
 const OPENED: &[u8] = b"\0\0\0\0\0\0\0\x21O 0.5 0.0.5 ubr,aal5:max_sdu=1000";
 const BGN: &[u8] = &[0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0, 1, 1, 0, 0, 0x1e];
 
@@ -96,7 +96,7 @@ proptest! {
     }
 }
 
-/// A lab with one link out of it, in real time.
+/// A lab with one link to the outside, in real time.
 struct Loop {
     world: World,
     node: aerostat_lab::model::NodeId,
@@ -144,7 +144,7 @@ impl Loop {
         }
     }
 
-    /// Runs until `done`, for ten seconds at most.
+    /// Runs until `done`, for at most ten seconds.
     fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
         let end = self.clock.now() + Duration::from_secs(10);
         let mut events = Events::with_capacity(16);
@@ -181,7 +181,7 @@ impl Loop {
     }
 }
 
-/// Reads what there is.
+/// Reads the available data.
 fn take(stream: &mut StdStream, parser: &mut Parser) -> Vec<Message> {
     let mut octets = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut octets) {
@@ -190,7 +190,7 @@ fn take(stream: &mut StdStream, parser: &mut Parser) -> Vec<Message> {
     all(parser)
 }
 
-/// Speaks SSCOP just enough: the link comes up, and RESTART is asked for.
+/// Handles just enough SSCOP that the link comes up and RESTART is sent.
 fn converse(run: &mut Loop, mut stream: StdStream) -> StdStream {
     stream.set_nonblocking(true).unwrap();
     let mut parser = Parser::default();
@@ -201,7 +201,7 @@ fn converse(run: &mut Loop, mut stream: StdStream) -> StdStream {
             let Message::Sdu(Vc::SIGNALLING, sdu) = message else {
                 panic!("{message:?}");
             };
-            // Its BGN is answered with BGAK.
+            // The BGN is answered with BGAK.
             if sdu[4] & 0x0f == 1 {
                 let bgak = [0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0, 0, 2, 0, 0, 0x1e];
                 stream.write_all(&bgak).unwrap();
@@ -209,7 +209,7 @@ fn converse(run: &mut Loop, mut stream: StdStream) -> StdStream {
             got.push(sdu);
         }
         let kind = |kind: u8| move |sdu: &Vec<u8>| sdu[sdu.len() - 4] & 0x0f == kind;
-        // BGN from its side, BGAK for ours, and RESTART (type 0x46) in the first SD.
+        // BGN from the switch, BGAK for ours, and RESTART (type 0x46) in the first SD.
         got.iter().any(kind(1))
             && got.iter().any(kind(2))
             && got.iter().any(|sdu| kind(8)(sdu) && sdu[5] == 0x46)
@@ -221,14 +221,14 @@ fn converse(run: &mut Loop, mut stream: StdStream) -> StdStream {
 fn a_peer_that_calls_gets_signalling_and_may_come_again() {
     let mut run = Loop::new("listen: '127.0.0.1:0'");
     let address = run.address();
-    // The lab is complete without its peer.
+    // The lab is ready without its peer.
     run.until(|run| run.world.waits_for().is_empty());
     let mut first = converse(&mut run, StdStream::connect(address).unwrap());
     // A second connection is refused while the first one stands.
     let mut second = StdStream::connect(address).unwrap();
     run.until(|run| run.told("atmtcp.refused") == 1);
     assert!(matches!(second.read(&mut [0; 8]), Ok(0) | Err(_)));
-    // What makes no sense ends the connection.
+    // Invalid data end the connection.
     first
         .write_all(&[0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff])
         .unwrap();
@@ -269,7 +269,7 @@ fn a_slow_peer_loses_whole_sdus() {
     let mut run = Loop::new("listen: '127.0.0.1:0'");
     let mut stream = StdStream::connect(run.address()).unwrap();
     run.until(|run| run.told("atmtcp.up") == 1);
-    // Far more than the sockets' buffers and ours hold.
+    // Far more than the buffers of the sockets and of the link hold.
     let (sdu, vc) = (vec![7; 65_535], Vc::new(0, 100));
     let cells = CellRun::whole(Pdu::new(sdu.clone()), vc);
     for _ in 0..400 {
@@ -301,7 +301,7 @@ fn a_fast_peer_is_slowed_to_the_rate_of_the_link() {
     let mut stream = StdStream::connect(run.address()).unwrap();
     run.until(|run| run.told("atmtcp.up") == 1);
     let started = run.clock.now();
-    // 6400 cells: about a thousand more than an E1 line (4528 cells/s) may get at once.
+    // 6400 cells: about a thousand more than an E1 line (4528 cells/s) allows at once.
     let writer = std::thread::spawn(move || {
         let mut octets = Vec::new();
         encode(&mut octets, Vc::new(0, 100), &[7; 64 * 48 - 8]);
@@ -313,7 +313,7 @@ fn a_fast_peer_is_slowed_to_the_rate_of_the_link() {
     run.until(|run| run.link.counters.sdus_in == 100);
     let took = run.clock.now().since(started);
     assert!(run.link.counters.pauses >= 1);
-    // The last read may bring more than there was room for, at most what one read takes.
+    // The last read may exceed the limit, at most by one read.
     assert!(took >= Duration::from_millis(50), "{took:?}");
     drop(writer.join().unwrap());
     run.until(|run| run.told("atmtcp.down") == 1);
@@ -321,8 +321,8 @@ fn a_fast_peer_is_slowed_to_the_rate_of_the_link() {
     assert_eq!(run.link.paused_until, None);
 }
 
-/// As the driver does it: the link gets a turn only when the poller speaks of it, when its time has come, or when it
-/// said itself that more is left.
+/// Turns as in the driver: the link gets a turn only when the poller reports it, when its time has come, or when its
+/// last turn told that more is left.
 fn turns_as_the_driver_gives(run: &mut Loop, done: impl Fn(&Loop) -> bool) -> usize {
     let end = run.clock.now() + Duration::from_secs(10);
     let (mut events, mut turns, mut more) = (Events::with_capacity(16), 0, true);
@@ -354,7 +354,7 @@ fn turns_as_the_driver_gives(run: &mut Loop, done: impl Fn(&Loop) -> bool) -> us
 fn a_crowd_at_the_listener_is_taken_in_one_go_and_costs_one_line_of_the_story() {
     let mut run = Loop::new("listen: '127.0.0.1:0'");
     let address = run.address();
-    // The listener knows of them all before the poller is asked once: one edge for fifty connections.
+    // The listener has all of them before the poller is asked once: one edge for fifty connections.
     let crowd: Vec<_> = (0..50)
         .map(|_| StdStream::connect(address).unwrap())
         .collect();
@@ -369,7 +369,7 @@ fn a_crowd_at_the_listener_is_taken_in_one_go_and_costs_one_line_of_the_story() 
 
 #[test]
 fn strangers_do_not_keep_the_allowed_peer_out() {
-    // Nobody of this machine has the address that the lab allows.
+    // No interface of this machine has the address that the lab allows.
     let mut run = Loop::new("listen: '0.0.0.0:0', from: 192.0.2.1");
     let port = run.address().port();
     let strangers: Vec<_> = (0..40)
@@ -382,7 +382,7 @@ fn strangers_do_not_keep_the_allowed_peer_out() {
     for mut stranger in strangers {
         assert!(matches!(stranger.read(&mut [0; 8]), Ok(0) | Err(_)));
     }
-    // The peer is this machine now: what was refused before costs it nothing.
+    // From now on this machine is allowed; the earlier refusals have no effect.
     if let Way::Listen(door) = &mut run.link.way {
         door.allow("127.0.0.1".parse().unwrap());
     }
@@ -397,7 +397,7 @@ fn a_connection_that_says_nothing_gives_way_and_is_closed_at_last() {
     let mut silent = StdStream::connect(address).unwrap();
     run.until(|run| run.told("atmtcp.up") == 1);
     let began = run.link.connection.as_ref().unwrap().since;
-    // A moment later another one is refused; after a while it takes the place.
+    // A moment later another connection is refused; after a while it replaces the first one.
     let later = |by| began + by;
     let turn = |run: &mut Loop, now| {
         let mut told = Vec::new();
@@ -424,7 +424,7 @@ fn a_connection_that_says_nothing_gives_way_and_is_closed_at_last() {
     silent.set_nonblocking(false).unwrap();
     let mut rest = Vec::new();
     assert!(silent.read_to_end(&mut rest).is_ok() || !rest.is_empty());
-    // The heir was sent something and answers nothing.
+    // Data are sent to the new connection, and nothing comes back.
     run.link
         .send(&CellRun::whole(Pdu::new(vec![1]), Vc::SIGNALLING));
     let until = run.link.poll_timeout().unwrap();

@@ -10,8 +10,8 @@ fn sdu(run: &CellRun) -> &[u8] {
     run.whole_pdu().unwrap().sdu()
 }
 
-/// A cell as Dynamips sends it: VPI 0, VCI 100, last of its PDU. The HEC is computed by hand: CRC-8 of 00 00 06 42
-/// with x^8+x^2+x+1, XOR 55.
+/// A cell as Dynamips sends it: VPI 0, VCI 100, last cell of its PDU. The HEC was computed by hand: CRC-8 of 00 00 06
+/// 42 with x^8+x^2+x+1, XOR 55.
 #[test]
 fn the_header_of_a_cell() {
     let run = CellRun::whole(Pdu::new(vec![9; 40]), Vc::new(0, 100));
@@ -155,7 +155,7 @@ proptest! {
             .filter_map(|run| Some((run.vc, run.whole_pdu()?.sdu().to_vec())))
             .collect();
         for pair in &got {
-            // A header whose damage looks like one wrong bit can move a whole PDU of one cell.
+            // A header whose damage looks like a single wrong bit can move a one-cell PDU to another VC.
             prop_assert!(sent.iter().any(|sent| sent.1 == pair.1));
         }
         if intact {

@@ -21,7 +21,7 @@ fn cable() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs `test` in a network namespace of its own; skips it, with the reason, where there can be none.
+/// Runs `test` in a network namespace of its own; where that is impossible, skips the test with the reason.
 fn in_namespace(test: impl FnOnce() -> io::Result<()> + Send) {
     match NetNs::create() {
         Ok(namespace) => {
@@ -66,7 +66,7 @@ impl Bench {
             clock: Clock::start(),
         }
     }
-    /// Runs until `done`, for twenty seconds at most.
+    /// Runs until `done`, for at most twenty seconds.
     fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
         let end = self.clock.now() + Duration::from_secs(20);
         let mut events = Events::with_capacity(16);
@@ -84,7 +84,7 @@ impl Bench {
             }
         }
     }
-    /// Sends until something has crossed: an interface that has just come up may lose the first frames.
+    /// Sends until a frame has arrived: an interface that has just come up may lose the first frames.
     fn cross(&mut self, from: usize, to: usize, run: &CellRun) {
         let mut turns = 0_u32;
         self.until(|bench| {
@@ -127,7 +127,7 @@ fn cells_cross_a_cable_whose_ends_go_and_come() {
         let counters = bench.links[0].counters;
         // 105 cells: three full frames and one more.
         assert_eq!(counters.frames_out * 105, counters.cells_out * 4);
-        // Down and up again.
+        // The interface goes down and comes up.
         ip(&["link", "set", "dev", "a", "down"])?;
         bench.until(|bench| bench.count(0, down) == 1);
         let before = bench.links[0].filling.dropped;
@@ -135,7 +135,7 @@ fn cells_cross_a_cable_whose_ends_go_and_come() {
         assert_eq!(bench.links[0].filling.dropped, before + 105);
         ip(&["link", "set", "dev", "a", "up"])?;
         bench.until(|bench| bench.count(0, up) == 2);
-        // Away, and another of the same name in its place.
+        // The interface is removed, and another one with the same name takes its place.
         ip(&["link", "delete", "dev", "a"])?;
         bench.until(|bench| bench.count(0, down) == 2 && bench.count(1, down) >= 1);
         let before = bench.count(1, up);
@@ -158,7 +158,7 @@ fn only_the_peer_is_heard_and_garbage_is_counted() {
         let run = CellRun::whole(Pdu::new(vec![1; 10]), Vc::new(0, 5));
         let cell: Vec<[u8; 53]> = super::super::cells::encode(&run).collect();
         let mut good = super::super::concat::Packer::new(true).datagram(cell.iter());
-        // No number: the peer's own have gone on.
+        // The number is 0, because the peer's own numbers have advanced.
         good[3] = 0;
         bench.cross(1, 0, &run);
         let heard = bench.sdus(0).len();
@@ -174,7 +174,7 @@ fn only_the_peer_is_heard_and_garbage_is_counted() {
         ] {
             send(raw, &octets, SendFlags::empty())?;
         }
-        // The good one comes last; each of the others is counted once.
+        // The valid frame comes last; each of the others is counted once.
         bench.until(|bench| {
             let link = &bench.links[0];
             let wrong = (link.unpacker.bad_length, link.unpacker.bad_word);

@@ -32,7 +32,7 @@ impl Bench {
         let at = self.link.socket.local_addr().unwrap();
         from.send_to(octets, at).unwrap();
     }
-    /// Takes datagrams until `count` have come.
+    /// Receives datagrams until `count` have arrived.
     fn take(&mut self, count: u64) -> Vec<Event> {
         let mut told = Vec::new();
         let mut events = Events::with_capacity(4);
@@ -116,7 +116,7 @@ fn many(cells: u16, word: bool) -> Packing {
 #[test]
 fn datagrams_are_filled_or_leave_in_time() {
     let mut bench = Bench::with(many(28, true), CellRate::OC3);
-    // 30 cells: one full datagram, two cells that wait.
+    // 30 cells: one full datagram, and two cells that wait.
     let run = CellRun::whole(Pdu::new(vec![7; 30 * 48 - 8]), Vc::new(0, 40));
     bench.link.send(&run);
     let now = Instant::ZERO + Duration::from_secs(1);
@@ -125,7 +125,7 @@ fn datagrams_are_filled_or_leave_in_time() {
     assert_eq!(bench.link.counters.cells_out, 28);
     let due = now + Duration::from_micros(100);
     assert_eq!(bench.link.poll_timeout(), Some(due));
-    // Another PDU joins them, and does not delay them.
+    // The cells of another PDU join them, and do not delay them.
     let other = CellRun::whole(Pdu::new(vec![8; 40]), Vc::new(0, 41));
     bench.link.send(&other);
     bench.link.flush(now + Duration::from_micros(50));
@@ -134,7 +134,7 @@ fn datagrams_are_filled_or_leave_in_time() {
     let counters = bench.link.counters;
     assert_eq!((counters.datagrams_out, counters.cells_out), (2, 31));
     assert_eq!(bench.link.poll_timeout(), None);
-    // What left comes back as it was.
+    // The received datagrams contain the cells that were sent.
     let mut octets = [0; 2000];
     for length in [4 + 28 * 52, 4 + 3 * 52] {
         let (count, _) = bench.peer.recv_from(&mut octets).unwrap();
@@ -157,7 +157,7 @@ fn many_cells_from_strangers_and_of_wrong_length_are_dropped() {
     let stranger = StdSocket::bind("127.0.0.1:0").unwrap();
     let run = CellRun::whole(Pdu::new(vec![1; 400]), Vc::new(0, 5));
     let cells: Vec<_> = cells::encode(&run).collect();
-    // More than this end would send itself is taken.
+    // Datagrams with more cells than this end would send are accepted, too.
     let datagram = Packer::new(false).datagram(cells.iter());
     bench.to_link(&stranger, &datagram);
     bench.to_link(&bench.peer, &datagram[1..]);
@@ -178,7 +178,7 @@ fn a_flood_is_policed_to_the_rate_of_the_link() {
     let run = CellRun::whole(Pdu::new(vec![1; 100 * 48 - 8]), Vc::new(0, 40));
     let cells: Vec<_> = cells::encode(&run).collect();
     let datagram = Packer::new(false).datagram(cells.iter());
-    // At one moment, a little at a time so that the sockets hold it.
+    // All at one instant, a few datagrams at a time so that the sockets hold them.
     let mut passed = 0;
     for n in 1..=100 {
         bench.to_link(&bench.peer, &datagram);
