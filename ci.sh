@@ -19,6 +19,7 @@ for lab in labs/*.atm.yml; do
     ./target/release/aerostat run "$lab" --quiet -o json > /dev/null
     echo ok
 done
+step "examples"; ./examples.sh
 if [ "$(id -u)" != 0 ] || ! command -v qemu-system-x86_64 > /dev/null; then
     step "peers in a virtual machine skipped: needs root and qemu-system-x86_64"
 elif [ ! -e target/interop-vm/initrd.gz ] && ! interop/build-vm target/interop-vm; then
