@@ -1,7 +1,7 @@
-//! When each of many things is due, without a walk over all of them.
+//! Deadlines of many objects, without a walk over all of them.
 //!
-//! A machine with a table asks "when is the next row due?" after each step. A walk over the table would make each step as dear as
-//! there are rows, and a network of N rows at least N² dear.
+//! A machine with a table needs the next due time after each step. With a walk over the table each step would cost as
+//! much as there are rows, and a network of N rows at least N².
 
 use crate::Instant;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,17 +1,17 @@
-//! Packets that a machine gave up, for whoever keeps the books of a run.
+//! Packets that a machine dropped, for the accounts of a run.
 //!
-//! A counter says how many packets were given up; these say which. The owner of a machine takes them after each call, as
-//! it takes outputs. Only the head of a packet is kept: it says whose the packet was.
+//! A counter tells how many packets were dropped; this tells which. The owner of a machine takes them after each call,
+//! like outputs. Only the head of a packet is kept, which identifies its flow.
 
 use core::fmt;
 use std::collections::VecDeque;
 
-/// Octets of a packet that are kept: more than all headers of any encapsulation, and the stamp of a measured datagram.
+/// Octets of a packet that are kept: more than all headers of any encapsulation, plus the stamp of a measured datagram.
 pub const HEAD: usize = 192;
-/// Packets that wait for somebody who takes them; those beyond this are not noted.
+/// Limit of packets that wait to be taken; further ones are not recorded.
 const MOST: usize = 4096;
 
-/// Why a machine gave a packet up.
+/// Why a machine dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Discard {
     /// Too many packets wait for the same destination.
@@ -22,15 +22,15 @@ pub enum Discard {
     BadLength,
     /// The client is not a member of its network, or has no way to it.
     NotJoined,
-    /// Nobody knows the destination, or it cannot be called.
+    /// The destination is unknown, or cannot be called.
     Unreachable,
-    /// The connection was closed meanwhile.
+    /// The connection was closed in the meantime.
     Closed,
-    /// No entry says what to do with a packet from this connection.
+    /// No entry tells what to do with a packet from this connection.
     NoEntry,
-    /// It is not what may come on this connection.
+    /// The packet is not valid on this connection.
     Malformed,
-    /// A frame that the BUS flooded, at a member whom it is not for, or at its sender.
+    /// A frame flooded by the BUS, at a member for which it is not meant, or at its sender.
     NotForUs,
     /// Its sender has used up its quota at the server.
     OverQuota,
@@ -39,7 +39,7 @@ pub enum Discard {
 }
 
 impl Discard {
-    /// A few words for people.
+    /// The reason in a few words, for people.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -64,19 +64,19 @@ impl fmt::Display for Discard {
     }
 }
 
-/// The heads of packets that were given up, in order.
+/// The heads of dropped packets, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Discards(VecDeque<(Discard, Vec<u8>)>);
 
 impl Discards {
-    /// Notes a packet, frame or SDU.
+    /// Records a packet, frame or SDU.
     pub fn note(&mut self, why: Discard, octets: &[u8]) {
         if self.0.len() < MOST {
             let head = octets.get(..HEAD).unwrap_or(octets);
             self.0.push_back((why, head.to_vec()));
         }
     }
-    /// The next one.
+    /// The next entry.
     pub fn take(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.0.pop_front()
     }

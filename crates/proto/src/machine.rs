@@ -1,12 +1,12 @@
-//! What every protocol entity is, and the laws it obeys.
+//! The trait of all protocol entities, and the laws that they obey.
 
 use crate::Instant;
 use core::fmt;
 
-/// A local request that makes no sense in this state. Bytes from a peer never lead here.
+/// A local request that is not allowed in this state. Bytes from a peer never cause it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub &'static str,
 );
 
@@ -19,31 +19,31 @@ impl std::error::Error for Refused {}
 
 /// A protocol entity: no I/O, no clock, no threads, no globals.
 ///
-/// Laws: the same inputs give the same outputs; after a drain no deadline lies in the past; output per
-/// input is bounded; inputs without a drain between them lose nothing; peer bytes never panic or `Err`.
-/// Work raised inside a transition is queued, not recursed. A parent owns its children by value and
-/// moves their output on in the same call.
+/// Laws: the same inputs give the same outputs; after a drain no deadline lies in the past; output per input is
+/// bounded; inputs without a drain between them lose nothing; peer bytes never panic or `Err`. Work that arises inside
+/// a transition is queued; there is no recursion. A parent owns its children by value and passes their outputs on in
+/// the same call.
 pub trait Machine {
-    /// What goes in: from the lower layer, the upper layer, or management.
+    /// Inputs: from the lower layer, the upper layer, or management.
     type Input<'a>;
-    /// What comes out, in order.
+    /// Outputs, in order.
     type Output;
     /// Applies one input.
     ///
     /// # Errors
     /// [`Refused`] for a local request that this state does not allow; never for a peer's bytes.
     fn handle_input(&mut self, input: Self::Input<'_>, now: Instant) -> Result<(), Refused>;
-    /// Fires every timer that is due at `now`. Early or repeated calls do nothing.
+    /// Handles every timer that is due at `now`. Early or repeated calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
-    /// The next effect, in order; `None` once drained.
+    /// The next output, in order; `None` when there is none left.
     #[must_use]
     fn poll_output(&mut self) -> Option<Self::Output>;
-    /// When [`Self::handle_timeout`] is next needed: strictly later than the last `now`, or never.
+    /// When [`Self::handle_timeout`] must be called next: strictly later than the last `now`, or never.
     #[must_use]
     fn poll_timeout(&self) -> Option<Instant>;
 }
 
-/// Drains `machine` at `now` and checks the laws; every machine's tests go through here.
+/// Takes all outputs of `machine` at `now` and checks the laws. The tests of every machine use this.
 ///
 /// # Panics
 /// If a law is broken.

@@ -1,8 +1,7 @@
-//! Numbers from a seed, without a generator to carry along: delays and first numbers that must differ, not
-//! secrets.
+//! Numbers from a seed without a stored generator, for delays and first numbers that must differ; not for secrets.
 
-/// The step of SplitMix64: neighbouring seeds give unrelated numbers. Calling it with a seed that grows by
-/// [`STEP`] is that generator.
+/// The step of SplitMix64: neighbouring seeds give unrelated numbers. Calls with a seed that grows by [`STEP`] form
+/// that generator.
 pub(crate) const fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(STEP);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -10,7 +9,7 @@ pub(crate) const fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// By how much the state of SplitMix64 grows.
+/// The increment of SplitMix64's state.
 pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! When to call again after a call that failed: soon at first, then less and less often.
+//! When to repeat a failed call: soon at first, then less and less often.
 //!
-//! After a cause that may pass by itself ([`Cause::is_temporary`]) the first wait is short, and each further one is twice as long
-//! as the one before, up to a longest wait. After any other cause the wait is the longest one at once. A wait is drawn between half
-//! its length and its length, so that many who lost the same thing at the same time do not come back at the same time.
+//! After a temporary cause ([`Cause::is_temporary`]) the first wait is short, and each further one is twice as long, up
+//! to a longest wait. After any other cause the longest wait is used at once. Each wait is drawn between half its
+//! length and its full length, so that many stations that failed at the same time do not repeat their calls at the same
+//! time.
 
 use crate::mix::mix;
 use crate::{Cause, Duration};
@@ -20,7 +21,7 @@ impl Backoff {
     /// The first wait after a temporary cause.
     pub const FIRST: Duration = Duration::from_millis(20);
 
-    /// Waits drawn from `seed`, which has to differ from station to station.
+    /// Waits drawn from `seed`, which must differ between stations.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self {
@@ -44,7 +45,7 @@ impl Backoff {
     pub const fn reset(&mut self) {
         self.tries = 0;
     }
-    /// The wait after a call that ended with `cause`, or after a failure that has none; `least` to `most`.
+    /// The wait after a call that ended with `cause`, or after a failure without a cause; between `least` and `most`.
     pub fn wait(&mut self, cause: Option<Cause>, least: Duration, most: Duration) -> Duration {
         let soon = cause.is_none_or(Cause::is_temporary);
         let doubled = 1_u32.checked_shl(self.tries).unwrap_or(u32::MAX);

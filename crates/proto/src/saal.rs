@@ -1,21 +1,21 @@
-//! SAAL: what Q.2931 sees of the assured link. SSCF-UNI over an [`Sscop`].
+//! SAAL: the assured link as seen by Q.2931. SSCF-UNI over an [`Sscop`].
 //!
 //! **Purpose.** Maps the user's four primitives (establish, release, data, unit data) to SSCOP's and hides
-//! resynchronisation and error recovery: after either the user is told `Established` once more and checks
-//! its calls with STATUS ENQUIRY, as messages may have been lost.
+//! resynchronisation and error recovery: after either of these the user gets `Established` once more and checks its
+//! calls with STATUS ENQUIRY, because messages may have been lost.
 //!
-//! **Objects and owners.** One [`Saal`] per signalling channel (VPI 0 VCI 5) owns its SSCOP entity. The
-//! owner of the Saal moves [`Output::Lower`] to AAL5 and asks again with `Establish` after `Released`.
+//! **Objects and owners.** One [`Saal`] per signalling channel (VPI 0 VCI 5) owns its SSCOP entity. The owner of the
+//! Saal passes [`Output::Lower`] to AAL5 and requests the link again with `Establish` after `Released`.
 //!
 //! **States.** [`State`]; the second number of each is the state of SSCOP as the user knows it.
 //!
-//! **Timers.** None of its own.
+//! **Timers.** No timers of its own.
 //!
 //! **Standards.** ITU-T Q.2130 (07/94).
 //!
 //! **Not implemented.** Parameter data (SSCOP-UU): sent empty, ignored when received.
 //!
-//! **Deviations.** Layer management's errors come out as traces and counters.
+//! **Deviations.** Errors for layer management are reported as traces and counters.
 
 use crate::sscop::{self, Buffers, Params, Sscop};
 use crate::{Instant, Machine, Refused, Trace};
@@ -26,30 +26,30 @@ use std::collections::VecDeque;
 pub enum State {
     /// 1/1: no link.
     Released,
-    /// 2/2: the user asked for the link.
+    /// 2/2: the user has requested the link.
     AwaitingEstablish,
-    /// 3/4: the user asked to release the link.
+    /// 3/4: the user has requested the release of the link.
     AwaitingRelease,
-    /// 2/5: the user asked for the link again while it was up.
+    /// 2/5: the user has requested the link again while it was up.
     AwaitingResync,
     /// 4/10: data may be sent.
     Established,
 }
 
-/// What the user asks for.
+/// Requests of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// AAL-ESTABLISH.request. While the link is up: resynchronise it.
     Establish,
     /// AAL-RELEASE.request.
     Release,
-    /// AAL-DATA.request: deliver in order, once.
+    /// AAL-DATA.request: deliver in order, exactly once.
     Data(Vec<u8>),
-    /// AAL-UNITDATA.request: try once.
+    /// AAL-UNITDATA.request: send once, without assurance.
     UnitData(Vec<u8>),
 }
 
-/// What the user is told.
+/// Indications for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Indication {
     /// AAL-ESTABLISH.indication or .confirm. Also while the link is up: messages may have been lost.
@@ -62,7 +62,7 @@ pub enum Indication {
     UnitData(Vec<u8>),
 }
 
-/// What goes into [`Saal`].
+/// Inputs of [`Saal`].
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// One AAL5 SDU from VPI 0 VCI 5.
@@ -71,36 +71,36 @@ pub enum Input<'a> {
     Upper(Request),
 }
 
-/// What comes out of [`Saal`].
+/// Outputs of [`Saal`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// One AAL5 SDU for VPI 0 VCI 5.
     Lower(Vec<u8>),
     /// A primitive for the user.
     Upper(Indication),
-    /// For the story: `saal.up`, `saal.down`, `sscop.error`.
+    /// A trace event: `saal.up`, `saal.down`, `sscop.error`.
     Trace(Trace),
 }
 
-/// What has happened so far.
+/// Counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Times that the link came up.
+    /// How often the link came up.
     pub established: u64,
-    /// Times that the link was lost or released.
+    /// How often the link was lost or released.
     pub released: u64,
-    /// SDs sent again.
+    /// Retransmitted SDs.
     pub retransmitted: u64,
     /// Errors reported to layer management (all codes but V, W and X).
     pub errors: u64,
-    /// PDUs discarded for their length or type (code U; counted in `errors` too).
+    /// PDUs discarded for their length or type (code U; also counted in `errors`).
     pub malformed: u64,
     /// Reports to layer management by code, A to X; see [`Counters::by_code`].
     codes: [u64; 24],
 }
 
 impl Counters {
-    /// Reports with each code that has been met, in the order of the letters. Source: Q.2110 Annex A.
+    /// Number of reports by code, for codes that occurred, in alphabetical order. Source: Q.2110 Annex A.
     pub fn by_code(&self) -> impl Iterator<Item = (char, u64)> {
         ('A'..='X').zip(self.codes).filter(|(_, count)| *count > 0)
     }
@@ -163,7 +163,7 @@ impl Saal {
             counters: Counters::default(),
         }
     }
-    /// The same with the counters of the end that it takes the place of.
+    /// A new end that keeps the counters of the one that it replaces.
     #[must_use]
     pub fn in_place_of(former: &Self, params: Params) -> Self {
         let mut new = Self::new(params);
@@ -185,7 +185,7 @@ impl Saal {
     pub const fn connection_sq(&self) -> u8 {
         self.sscop.connection_sq()
     }
-    /// What has happened so far.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
@@ -209,7 +209,7 @@ impl Saal {
                 self.ask(Aa::Resync(Vec::new()), now)?;
                 self.state = State::AwaitingResync;
             }
-            // Already under way.
+            // The request is in progress already.
             (Request::Establish, State::AwaitingEstablish | State::AwaitingResync) => {}
             (Request::Release, State::Released) => self.tell(Indication::Released),
             (Request::Release, State::AwaitingRelease) => {}
@@ -227,7 +227,7 @@ impl Saal {
         Ok(())
     }
 
-    /// Moves on what SSCOP put out, answering for the user where Q.2130 says so.
+    /// Handles outputs of SSCOP, and answers for the user where Q.2130 says so.
     fn drain(&mut self, now: Instant) {
         while let Some(output) = self.sscop.poll_output() {
             match output {
@@ -251,16 +251,16 @@ impl Saal {
             Aa::Released(..) | Aa::ReleaseConfirmed => self.down(),
             Aa::Data(message, _) => self.tell(Indication::Data(message)),
             Aa::UnitData(message) => self.tell(Indication::UnitData(message)),
-            // Layer management has no use for it here.
+            // Layer management does not use this.
             Aa::ManagementData(_) => {}
-            // Answers to a request that this layer never makes.
+            // Answers to requests that this layer never makes.
             Aa::Retrieved(_) | Aa::RetrieveComplete => {}
         }
     }
 
     /// Gives SSCOP the response that it waits for; the link is up.
     fn answer(&mut self, response: sscop::Request, now: Instant) {
-        // Refused only if later input of the same moment has overtaken the indication: then a further
+        // SSCOP refuses this only if a later input of the same moment has overtaken the indication. Then a further
         // indication follows and decides.
         if self.ask(response, now).is_ok() {
             self.up();

@@ -44,7 +44,7 @@ impl Instant {
 }
 
 impl Instant {
-    /// The time `ago` before this one; the start of the run if that is nearer.
+    /// The time `ago` before this one, but not before the start of the run.
     #[must_use]
     pub fn before(self, ago: Duration) -> Self {
         let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
@@ -54,7 +54,7 @@ impl Instant {
 
 impl Add<Duration> for Instant {
     type Output = Self;
-    /// Saturates at the end of time, so that a hostile duration cannot wrap a deadline into the past.
+    /// The addition saturates at the largest value, so that a hostile duration cannot wrap a deadline into the past.
     fn add(self, d: Duration) -> Self {
         Self(
             self.0

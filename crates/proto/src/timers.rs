@@ -2,7 +2,7 @@
 
 use crate::{Duration, Instant};
 
-/// `N` timers, addressed by index (`kind as usize`). Small `N`: the next deadline is a linear minimum.
+/// `N` timers, addressed by index (`kind as usize`). `N` is small: the next deadline is a linear minimum.
 #[derive(Clone, Debug)]
 pub struct TimerTable<const N: usize> {
     deadlines: [Option<Instant>; N],
@@ -19,7 +19,7 @@ impl<const N: usize> Default for TimerTable<N> {
 impl<const N: usize> TimerTable<N> {
     /// Starts or restarts timer `kind` so that it expires `after` from `now`.
     pub fn start(&mut self, kind: usize, now: Instant, after: Duration) {
-        // A zero timer would be due at once and break the law that deadlines lie in the future.
+        // A zero timer would be due at once and violate the law that deadlines lie in the future.
         self.deadlines[kind] = Some(now + after.max(Duration::from_nanos(1)));
     }
     /// Stops timer `kind`; nothing happens if it does not run.
@@ -35,7 +35,7 @@ impl<const N: usize> TimerTable<N> {
     pub fn runs(&self, kind: usize) -> bool {
         self.deadlines[kind].is_some()
     }
-    /// Takes one expired timer, earliest first (lowest index on a tie); it no longer runs.
+    /// Returns one expired timer, earliest first (lowest index on a tie), and stops it.
     pub fn expire(&mut self, now: Instant) -> Option<usize> {
         let (kind, _) = self
             .deadlines

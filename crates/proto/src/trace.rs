@@ -1,17 +1,17 @@
-//! What a machine tells about itself: one line of the story, with named fields for programs.
+//! Trace events of machines: a line of the story, with named fields for programs.
 
-/// One observation: an event name, a sentence, and fields.
+/// A trace event: an event name, a sentence, and fields.
 ///
 /// Event names are stable (`lane.joined`, `mpc.shortcut.up`): programs match them. Sentences are for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Stable dotted name: protocol, then what happened.
+    /// Stable dotted name: protocol, then the event.
     pub name: &'static str,
     /// One sentence without the node's name and without a full stop.
     pub text: String,
     /// Values for programs, in order.
     pub fields: Vec<(&'static str, String)>,
-    /// True for steps that tell the main story; false for detail.
+    /// True for main steps of the story; false for details.
     pub milestone: bool,
 }
 

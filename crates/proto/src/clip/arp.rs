@@ -27,19 +27,21 @@ impl Clip {
         self.tell(conn, &packet);
     }
 
-    /// Asks the server who has an address; nothing if there is no server now (the question is repeated).
+    /// Asks the server for the ATM address of an IP address. Without a server nothing is sent; the question is
+    /// repeated.
     pub(super) fn ask_server(&mut self, ip: Ipv4Addr) {
         if let Some(conn) = self.server.conn.filter(|_| self.server.registered) {
             self.ask(conn, ip);
         }
     }
 
-    /// Asks the server for the own address.
+    /// Asks the server for this member's own address, which registers it.
     pub(super) fn ask_own(&mut self, conn: ConnId) {
         self.ask(conn, self.config.ip);
     }
 
-    /// Asks who is at the other end of a connection. On a permanent one the question is repeated until it is answered.
+    /// Asks by InATMARP who is at the other end of a connection. On a permanent connection the question is repeated
+    /// until it is answered.
     pub(super) fn ask_who(&mut self, conn: ConnId, now: Instant) {
         let wait = self.config.params.reply * 4;
         let Some(known) = self.conns.get_mut(&conn) else {
@@ -54,7 +56,7 @@ impl Clip {
         self.tell(conn, &packet);
     }
 
-    /// A packet of type 0806 on a connection.
+    /// Handles a packet of type 0806 on a connection.
     pub(super) fn arp(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
         self.counters.arp_in += 1;
         let Ok(packet) = AtmArp::decode(packet) else {
@@ -75,7 +77,7 @@ impl Clip {
                 };
                 self.tell(conn, &answer);
                 self.bind(conn, &packet.source, now);
-                // A server of RFC 1577 has what it needs now.
+                // This completes the registration with a server of RFC 1577.
                 if self.server.conn == Some(conn) {
                     self.registered(false, now);
                 }
@@ -86,17 +88,17 @@ impl Clip {
         }
     }
 
-    /// True if the address may be that of the caller at the other end: nobody speaks for another.
+    /// True if the address can be that of the caller at the other end: no member may speak for another one.
     fn is_of(&self, conn: ConnId, address: Option<AtmAddress>) -> bool {
         let peer = self.conns.get(&conn).and_then(|known| known.peer);
         match (peer, address) {
             (Some(peer), Some(address)) => peer.same_end_system(&address),
-            // A permanent connection says nothing about its ends.
+            // A permanent connection does not tell who is at its ends.
             _ => true,
         }
     }
 
-    /// InATMARP said who is at the other end of a connection.
+    /// InATMARP has told who is at the other end of a connection.
     fn bind(&mut self, conn: ConnId, source: &Party, now: Instant) {
         let atm = source.number.address();
         let genuine = |ip: &Ipv4Addr| is_host(*ip) && self.is_of(conn, atm);
@@ -109,12 +111,13 @@ impl Clip {
         };
         let role = known.role;
         let permanent = role == Role::Permanent;
-        // Asked again before the entry ages, as nobody else would renew it.
+        // Ask again before the entry ages, because nothing else renews it.
         known.ask_at = permanent.then_some(now + self.config.params.client_life / 2);
         if self.config.serve && !permanent && self.is_duplicate(conn, ip, atm) {
             return self.duplicate(ip);
         }
-        // Where a server can be asked, another client is believed only in what the server has said of it.
+        // If a server can be asked, InATMARP of another client may only confirm what the server has told about that
+        // client.
         let told = |entry: &super::Entry| entry.atm.is_some() && entry.atm == atm;
         if role == Role::Peer && self.is_client() && !self.entries.get(&ip).is_some_and(told) {
             return;
@@ -126,7 +129,7 @@ impl Clip {
 
     // ---- client ----
 
-    /// A client, too, answers for itself.
+    /// Answers a request. A client answers for itself, too.
     fn answer_request(&mut self, conn: ConnId, request: AtmArp) {
         if request.target.known_ip() == Some(self.config.ip) {
             let answer = AtmArp {
@@ -144,7 +147,7 @@ impl Clip {
             return;
         };
         if self.server.conn != Some(conn) {
-            // Only the server is believed about others.
+            // Only the server may speak for others.
             self.counters.bad += 1;
             return;
         }
@@ -176,7 +179,7 @@ impl Clip {
                 let known = self.conns.get(conn);
                 known.is_some_and(|known| known.role == Role::Peer)
             };
-            // Who was there is there no more, says the server.
+            // The server says that the address has no owner any more.
             if let Some(conn) = conn.filter(peer) {
                 self.hang_up(conn);
             }
@@ -224,7 +227,7 @@ impl Clip {
         self.tell(conn, &answer);
     }
 
-    /// True if another has this IP address, and has a connection that is open.
+    /// True if another member has this IP address, and has an open connection.
     fn is_duplicate(&self, conn: ConnId, ip: Ipv4Addr, atm: Option<AtmAddress>) -> bool {
         if ip == self.config.ip {
             return true;

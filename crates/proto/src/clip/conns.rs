@@ -7,14 +7,14 @@ use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::net::Ipv4Addr;
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Registration and questions; packets for the server's host too.
+    /// ATMARP with the server; also packets to the server's host.
     Server,
-    /// Packets.
+    /// Packets to a next hop.
     Peer,
-    /// Permanent.
+    /// Permanent connection.
     Permanent,
 }
 
@@ -22,32 +22,32 @@ pub(super) enum Role {
 #[derive(Clone, Debug)]
 pub(super) struct Conn {
     pub(super) role: Role,
-    /// Who is at the other end, as far as signalling says.
+    /// The other end, as far as signalling tells.
     pub(super) peer: Option<AtmAddress>,
-    /// Its label once it is open.
+    /// Its label, once it is open.
     pub(super) vc: Option<Vc>,
     pub(super) encapsulation: Encapsulation,
     /// Its traffic, seen from this end.
     pub(super) qos: Qos,
-    /// Opened for the contract of one next hop.
+    /// True if it was opened for the contract of one next hop.
     pub(super) own: bool,
-    /// When it carried a packet last.
+    /// When it last carried a packet.
     pub(super) used: Instant,
-    /// Permanent, and nobody has said yet who is there: InATMARP is repeated.
+    /// For a permanent connection whose other end is unknown: when InATMARP is repeated.
     pub(super) ask_at: Option<Instant>,
     pub(super) packets: (u64, u64),
 }
 
 impl Conn {
-    /// True once packets can be sent on it.
+    /// True if packets can be sent on it.
     pub(super) fn is_open(&self) -> bool {
         self.vc.is_some()
     }
-    /// True if ATMARP can be spoken on it.
+    /// True if ATMARP can be used on it.
     pub(super) fn says_who(&self) -> bool {
         self.encapsulation == Encapsulation::Llc
     }
-    /// When it has to be looked at.
+    /// When it needs attention next.
     pub(super) fn due(&self, config: &Config) -> Option<Instant> {
         let idle = config.params.idle;
         let ages = self.role == Role::Peer && self.vc.is_some() && !idle.is_zero();
@@ -67,7 +67,7 @@ impl Clip {
         }
     }
 
-    /// Calls; `mux` offers VC multiplexing, with SDUs that are packets.
+    /// Makes a call; `mux` offers VC multiplexing, with SDUs that are bare packets.
     fn call(
         &mut self,
         called: AtmAddress,
@@ -111,7 +111,7 @@ impl Clip {
         Some(conn)
     }
 
-    /// Opens the way to a next hop whose address is known, or takes one that is there.
+    /// Opens a connection to a next hop whose ATM address is known, or uses an existing one.
     pub(super) fn connect(&mut self, ip: Ipv4Addr, now: Instant) {
         let Some(entry) = self.entries.get(&ip) else {
             return;
@@ -171,7 +171,7 @@ impl Clip {
             let own = self.config.address;
             let entry = self.entries.entry(ip);
             let entry = entry.or_insert_with(|| Entry::permanent(own));
-            // Of several to one next hop, the first one carries the packets.
+            // Of several connections to one next hop, the first one carries the packets.
             if !entry.bound {
                 entry.bind(conn);
             }
@@ -179,7 +179,7 @@ impl Clip {
         self.request(AtmRequest::OpenPermanent { conn, vc, qos });
     }
 
-    /// Sends a packet on a connection that is open.
+    /// Sends a packet on an open connection.
     pub(super) fn transmit(&mut self, conn: ConnId, packet: &[u8], now: Instant) {
         let Some(known) = self.conns.get_mut(&conn) else {
             self.discards.note(Discard::Closed, packet);
@@ -231,7 +231,7 @@ impl Clip {
         qos: Qos,
         now: Instant,
     ) {
-        // Who does not say who it is cannot be told from others. Source: RFC 1755, calling party number.
+        // A caller that does not identify itself cannot be told from others. Source: RFC 1755, calling party number.
         let Some(caller) = calling else {
             let cause = Cause::REJECTED;
             return self.request(AtmRequest::Release { conn, cause });
@@ -282,7 +282,7 @@ impl Clip {
             Role::Server => self.register(now),
             // InATMARP needs LLC/SNAP.
             _ if encapsulation == Encapsulation::VcMux => {}
-            // Who called, and who is at the other end of a permanent connection, is not known by IP address yet.
+            // The IP address of a caller, and of the other end of a permanent connection, is not known yet.
             Role::Permanent => self.ask_who(conn, now),
             Role::Peer if conn.0 >= ConnId::INCOMING => self.ask_who(conn, now),
             Role::Peer => {}
@@ -302,7 +302,7 @@ impl Clip {
         };
         let opened = known.vc.is_some();
         self.counters.calls_failed += u64::from(!opened);
-        // Who does not listen for packets alone may take LLC/SNAP.
+        // A member that does not support VC multiplexing may accept LLC/SNAP.
         let refused = !opened
             && cause == Cause::INCOMPATIBLE
             && known.encapsulation == Encapsulation::VcMux
@@ -313,7 +313,7 @@ impl Clip {
             .filter(|(_, entry)| entry.conn == Some(conn));
         for ip in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
             if opened {
-                // The next packet opens another.
+                // The next packet opens another connection.
                 if let Some(entry) = self.entries.get_mut(&ip) {
                     entry.conn = None;
                 }
@@ -388,7 +388,7 @@ impl Clip {
         }
     }
 
-    /// Releases a connection; entries that used it open another when they need one.
+    /// Releases a connection. Entries that used it open another one when necessary.
     pub(super) fn hang_up(&mut self, conn: ConnId) {
         if self.conns.remove(&conn).is_none() {
             return;
@@ -404,7 +404,7 @@ impl Clip {
 
     // ---- the server ----
 
-    /// The next step towards the server: a call, a registration, a refresh.
+    /// Takes the next step towards the server: a call, a registration, a refresh.
     pub(super) fn server_due(&mut self, now: Instant) {
         if self.server.at.is_none_or(|at| at > now) {
             return;
@@ -416,7 +416,7 @@ impl Clip {
         };
         match self.server.conn {
             Some(conn) if open(&conn) => self.register(now),
-            // Being called: its end will be told.
+            // The call is in progress; its result will be reported.
             Some(_) => {}
             None => {
                 let Some(called) = self.next_server() else {
@@ -431,20 +431,20 @@ impl Clip {
         }
     }
 
-    /// Asks the server for the own address: that registers it.
+    /// Asks the server for this member's own address, which registers it.
     fn register(&mut self, now: Instant) {
         let Some(conn) = self.server.conn else {
             return;
         };
         let params = self.config.params;
         if self.server.tries >= params.tries && self.server.registered {
-            // A server of RFC 1577 has asked by InATMARP and does not answer what we ask; or that answer got lost.
+            // A server of RFC 1577 has asked by InATMARP and does not answer our requests; or that answer was lost.
             self.server.tries = 0;
             self.server.at = Some(now + params.reply * 60);
             return;
         }
         if self.server.tries >= params.tries {
-            // A server that answers no more is as good as none.
+            // A server that does not answer any more counts as lost.
             self.hang_up(conn);
             return self.server_lost(conn, Cause::NO_RESPONSE, now);
         }
@@ -454,8 +454,8 @@ impl Clip {
         self.ask_own(conn);
     }
 
-    /// The server knows us: it says so (`confirmed`), or we have answered its InATMARP request. That answer may get lost,
-    /// so the own request is still repeated.
+    /// The server knows this member, because it says so (`confirmed`), or because its InATMARP request was answered.
+    /// That answer may get lost, so this member's own request is still repeated.
     pub(super) fn registered(&mut self, confirmed: bool, now: Instant) {
         if confirmed {
             self.server.tries = 0;
@@ -466,7 +466,7 @@ impl Clip {
             self.trace(Trace::milestone("clip.registered", text).with("ip", self.config.ip));
             self.server.backoff.reset();
             self.set_ready(true);
-            // Questions that were asked while there was no server.
+            // Questions that came up while there was no server.
             let open = self.entries.iter();
             let open = open.filter(|(_, entry)| {
                 matches!(entry.state, super::entries::State::Resolving { .. })
@@ -477,7 +477,8 @@ impl Clip {
         }
     }
 
-    /// Another has the own IP address: nothing is sent under it, and the server is asked again after a minute.
+    /// Another member has this member's IP address. Nothing is sent under the address, and the server is asked again
+    /// after a minute.
     pub(super) fn refused(&mut self, now: Instant) {
         self.server.registered = false;
         self.server.tries = 0;

@@ -1,4 +1,4 @@
-//! Next hops: who they are, and the packets that wait for them.
+//! Next hops: their addresses, and the packets that wait for them.
 
 use super::{Clip, Conn, Role};
 use crate::discard::Discard;
@@ -30,15 +30,15 @@ pub(super) struct Entry {
     pub(super) conn: Option<ConnId>,
     /// Packets that wait.
     pub(super) queue: VecDeque<Vec<u8>>,
-    /// Its calls with VC multiplexing were refused: LLC/SNAP.
+    /// True if its calls with VC multiplexing were refused, so that LLC/SNAP is used.
     pub(super) plain: bool,
-    /// Known, but could not be called: not again before.
+    /// Known, but could not be called: no further call before this time.
     pub(super) hold: Option<Instant>,
-    /// Waits before it is called again.
+    /// Waits between calls to it.
     pub(super) backoff: Backoff,
-    /// Sent or received since it was made or renewed.
+    /// True if packets were sent or received since the entry was made or renewed.
     pub(super) used: bool,
-    /// It has a permanent connection from the configuration, and gets no other.
+    /// True if it is bound to a permanent connection by the configuration, and gets no other.
     pub(super) bound: bool,
 }
 
@@ -56,7 +56,7 @@ impl Entry {
             bound: false,
         }
     }
-    /// The permanent connection `conn` leads to it, from the start and for ever.
+    /// Binds the entry to the permanent connection `conn`, for ever.
     pub(super) fn bind(&mut self, conn: ConnId) {
         (self.state, self.conn, self.bound) = (State::Static, Some(conn), true);
     }
@@ -66,11 +66,11 @@ impl Entry {
             ..Self::new(State::Static, own)
         }
     }
-    /// To be bound to a permanent connection; its ATM address is not known.
+    /// An entry to be bound to a permanent connection; its ATM address is not known.
     pub(super) fn permanent(own: AtmAddress) -> Self {
         Self::new(State::Static, own)
     }
-    /// When it has to be looked at.
+    /// When the entry needs attention next.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.state {
             State::Resolving { at, .. } => Some(at),
@@ -82,14 +82,14 @@ impl Entry {
 }
 
 impl Clip {
-    /// Sends a packet, or lets it wait for its next hop.
+    /// Sends a packet, or queues it for its next hop.
     pub(super) fn send(&mut self, next_hop: Ipv4Addr, packet: Vec<u8>, now: Instant) {
         if packet.len() > self.config.mtu.into() || packet.is_empty() {
             self.counters.too_long += 1;
             self.discards.note(Discard::BadLength, &packet);
             return;
         }
-        // Its own address is no next hop: nobody is asked for it.
+        // This member's own address is not a next hop, so it is not resolved.
         if next_hop == self.config.ip {
             self.counters.unreachable += 1;
             self.discards.note(Discard::Unreachable, &packet);
@@ -124,9 +124,9 @@ impl Clip {
         }
     }
 
-    /// A next hop that nobody has asked for yet.
+    /// Handles a packet for a next hop without an entry.
     fn resolve(&mut self, next_hop: Ipv4Addr, packet: Vec<u8>, now: Instant) {
-        // Without a server there is nobody to ask; the server itself knows all that there is.
+        // Without a server the address cannot be resolved; the server itself has all entries already.
         let state = if self.is_client() {
             let at = now + self.config.params.reply;
             State::Resolving { tries: 1, at }
@@ -161,7 +161,7 @@ impl Clip {
         room
     }
 
-    /// False if the member at the other end of a connection has as many addresses already as one may have.
+    /// False if the member at the other end of a connection has the maximum number of addresses.
     fn room_on(&mut self, conn: Option<ConnId>, atm: Option<AtmAddress>, ip: Ipv4Addr) -> bool {
         if conn.is_none() {
             return true;
@@ -174,7 +174,8 @@ impl Clip {
         room
     }
 
-    /// Learns who has an IP address: from a server's answer, from InATMARP on `conn`, from a registration.
+    /// Learns the ATM address of an IP address: from a server's answer, from InATMARP on `conn`, or from a
+    /// registration.
     pub(super) fn learn(
         &mut self,
         ip: Ipv4Addr,
@@ -182,7 +183,7 @@ impl Clip {
         conn: Option<ConnId>,
         now: Instant,
     ) {
-        // Nobody else has the own ATM address, whoever says so.
+        // No other member has this member's own ATM address, whatever a packet says.
         let own = ip == self.config.ip || atm == Some(self.config.address);
         if own || !self.room_for(ip) || !self.room_on(conn, atm, ip) {
             return;
@@ -197,7 +198,7 @@ impl Clip {
             renew: now + life * 2 / 3,
             until: now + life,
         };
-        // A contract holds on connections that were opened for it.
+        // A contract applies only to connections that were opened for it.
         let is_permanent = |conn: &ConnId| {
             let known = self.conns.get(conn);
             known.is_some_and(|known| known.role == Role::Permanent)
@@ -206,7 +207,7 @@ impl Clip {
         let shared = self.contract(ip).is_none();
         let conn = conn.filter(|_| shared || permanent);
         let held = self.entries.get(&ip).and_then(|entry| entry.conn);
-        // Who is reached by a permanent connection is reached by that, whoever calls from there.
+        // A next hop with a permanent connection keeps it, even if it also calls.
         let better = permanent && !held.is_some_and(|held| is_permanent(&held));
         let keeps = !permanent && held.is_some_and(|held| is_permanent(&held));
         let address = self.config.address;
@@ -222,7 +223,7 @@ impl Clip {
                 entry.conn = None;
             }
         } else if entry.bound {
-            // A server tells others who this is.
+            // A server needs the ATM address to answer others.
             entry.atm = atm.or(entry.atm);
         }
         entry.used = false;
@@ -235,7 +236,7 @@ impl Clip {
         self.flush(ip, now);
     }
 
-    /// Sends what waits for a next hop, or opens the way there.
+    /// Sends the packets that wait for a next hop, or opens a connection to it.
     pub(super) fn flush(&mut self, ip: Ipv4Addr, now: Instant) {
         let Some(entry) = self.entries.get_mut(&ip) else {
             return;
@@ -255,8 +256,8 @@ impl Clip {
         }
     }
 
-    /// A call to a known next hop was refused: it is called again after a while. If that does not help, its address is asked for
-    /// anew, as it may have changed.
+    /// A call to a known next hop was refused. It is called again after a while. If that does not help, its address is
+    /// resolved again, as it may have changed.
     pub(super) fn call_failed(&mut self, ip: Ipv4Addr, cause: Cause, now: Instant) {
         const TRIES: u32 = 8;
         let most = self.config.params.negative;
@@ -273,7 +274,7 @@ impl Clip {
         }
     }
 
-    /// Nobody has this address, or it cannot be called.
+    /// The address has no owner, or cannot be called.
     pub(super) fn give_up(&mut self, ip: Ipv4Addr, now: Instant) {
         let until = now + self.config.params.negative;
         if let Some(entry) = self.entries.get_mut(&ip) {
@@ -319,7 +320,7 @@ impl Clip {
             }
             State::Resolving { .. } => self.give_up(ip, now),
             State::Known { until, .. } if until > now => {
-                // Used, and two thirds of its life are over.
+                // The entry was used, and two thirds of its life are over.
                 entry.used = false;
                 let renew = now + params.reply * 4;
                 entry.state = State::Known { renew, until };
@@ -327,7 +328,7 @@ impl Clip {
                     Some((conn, Some(known))) if known.role == Role::Permanent => {
                         self.ask_who(conn, now);
                     }
-                    // No server to ask: its own end of the connection confirms. Source: RFC 2225 §8.5.1.
+                    // There is no server to ask, so the other end itself confirms. Source: RFC 2225 §8.5.1.
                     Some((conn, Some(known)))
                         if is_client && !registered && known.is_open() && known.says_who() =>
                     {
@@ -342,7 +343,7 @@ impl Clip {
         }
     }
 
-    /// An entry has come to its end. Its connection stays until it is idle: who asks for it again will find it.
+    /// Removes an entry. Its connection stays until it is idle, so that a new entry can use it.
     fn forget(&mut self, ip: Ipv4Addr) {
         if let Some(entry) = self.entries.remove(&ip) {
             self.counters.unreachable += entry.queue.len() as u64;

@@ -1,41 +1,45 @@
 //! Classical IP over ATM: one member of a logical IP subnet (LIS), with or without the subnet's ATMARP server.
 //!
-//! **Purpose.** Sends IP packets to next hops of the LIS over connections that it opens on demand, one per next hop, and
-//! releases when they have been idle. Whose ATM address an IP address has, it asks the ATMARP server; or it is the server.
-//! Permanent connections are used as they are: the configuration or InATMARP tells who is at their other end, and packets
-//! for that next hop go there, also where calls come from it. Calls are accepted all the same.
+//! **Purpose.** Sends IP packets to next hops of the LIS over connections that it opens on demand, one per next hop,
+//! and releases when they have been idle. It asks the ATMARP server for the ATM address of an IP address, or it is the
+//! server itself. Permanent connections are used as well: the configuration or InATMARP tells which next hop is at the
+//! other end, and packets for that next hop use the connection even if calls come from there. Such calls are accepted
+//! all the same.
 //!
-//! **Encapsulation** is LLC/SNAP. Where [`Config::mux`] says so, calls to other members offer VC multiplexing by their
-//! B-LLI: packets stand alone. Who does not know that refuses (cause 88) and is called again with LLC/SNAP. ATMARP needs
-//! LLC/SNAP, so connections to a server have it always, and nobody asks by InATMARP on a multiplexed one: the caller is
-//! known by its ATM address.
+//! **Encapsulation** is LLC/SNAP. With [`Config::mux`], calls to other members offer VC multiplexing by their B-LLI, so
+//! that packets are sent without a header. A member that does not support this refuses (cause 88) and is called again
+//! with LLC/SNAP. ATMARP needs LLC/SNAP. So connections to a server always have it, and InATMARP is not used on a
+//! multiplexed connection: the ATM address of the caller tells which member it is.
 //!
-//! **Objects and owners.** A [`Clip`] owns the *entries* (by IP address: the ATM address, where it stands, the packets that
-//! wait for it) and the *connections* (who is at the other end, when they were used last). `arp.rs` reads and writes
-//! ATMARP; `conns.rs` opens, uses and releases connections.
+//! **Objects and owners.** A [`Clip`] owns the *entries* (by IP address: the ATM address, the state, the waiting
+//! packets) and the *connections* (the other end, the time of the last use). `arp.rs` reads and writes ATMARP;
+//! `conns.rs` opens, uses and releases connections.
 //!
-//! **States of an entry**: resolving (asked, not answered), known, unknown (nobody has it: packets are dropped at once for
-//! [`Params::negative`]), static (from the lab, never ages). An entry that ages is asked for again while it is still used.
+//! **States of an entry**: resolving (requested, not answered yet), known, unknown (the address has no owner: packets
+//! are dropped at once for [`Params::negative`]), static (from the lab, never ages). An entry that ages is requested
+//! again while it is in use.
 //!
-//! **Registration.** A client calls its server, asks for its own address there (RFC 2225) and answers the server's
-//! InATMARP request (RFC 1577): either registers it. Several servers are tried in turn until one answers; registration is
-//! repeated within [`Params::refresh`]. A server learns from both, and asks each caller by InATMARP.
+//! **Registration.** A client calls its server, requests its own address there (RFC 2225) and answers the server's
+//! InATMARP request (RFC 1577): either of these registers it. Several servers are tried in turn until one answers.
+//! Registration is repeated within [`Params::refresh`]. A server learns from both, and sends an InATMARP request to
+//! each caller.
 //!
-//! **Timers** ([`Params`]): repetition of requests, life of entries, refresh, idle connections, pause after a failed call.
+//! **Timers** ([`Params`]): repetition of requests, life of entries, refresh, idle connections, pause after a failed
+//! call.
 //!
-//! **Bounds** ([`Limits`]): entries, connections, packets that wait for one next hop. What exceeds them is counted.
+//! **Bounds** ([`Limits`]): entries, connections, packets that wait for one next hop. Excess is counted.
 //!
 //! **Standards**: RFC 2225 (RFC 1577 for peers that follow it), RFC 2390, RFC 1755 for the SETUP.
 //!
 //! **Not implemented**: E.164 numbers and subaddresses as addresses of next hops; several B-LLI in one SETUP; multicast
 //! (RFC 2022); IP broadcast.
 //!
-//! **Trust.** A caller's address is known from signalling. A member speaks for its own ATM address alone. What InATMARP says
-//! on a connection between two clients may renew what the server said, or bind a permanent connection; it makes and moves
-//! no entry where a server can be asked, so that nobody takes the address of another.
+//! **Trust.** A caller's address is known from signalling. A member may speak only for its own ATM address. InATMARP on
+//! a connection between two clients may renew what the server told, or bind a permanent connection. If there is a
+//! server to ask, it does not make or move an entry, so that no member can take over the address of another.
 //!
-//! **Deviations**: an entry whose connection was released is kept, and its ATM address called again; if that call fails, the
-//! entry is deleted. A server also registers clients that only answer InATMARP, as RFC 1577 has it.
+//! **Deviations**: an entry whose connection was released is kept, and its ATM address is called again; if that call
+//! fails, the entry is deleted. A server also registers clients that only answer InATMARP, according to RFC 1577.
 
 mod arp;
 mod conns;
@@ -63,9 +67,9 @@ pub const LLC_LEN: u16 = 8;
 /// Timers. Source: RFC 2225 §8; RFC 2320; linux-atm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// First wait for an answer; doubles with each repetition.
+    /// First wait for an answer; it doubles with each repetition.
     pub reply: Duration,
-    /// Requests made before an address is given up.
+    /// Number of requests before an address is given up.
     pub tries: u32,
     /// Life of an entry at a client, at most 15 minutes.
     pub client_life: Duration,
@@ -73,9 +77,9 @@ pub struct Params {
     pub server_life: Duration,
     /// Time from one registration to the next, less than 15 minutes.
     pub refresh: Duration,
-    /// How long nobody is asked again for an address that nobody had, or that could not be called.
+    /// How long an address is not requested again after it had no owner or could not be called.
     pub negative: Duration,
-    /// Idle time after which a connection is released; zero is never.
+    /// Idle time after which a connection is released; zero means never.
     pub idle: Duration,
     /// Longest pause before a server is called again.
     pub server_retry: Duration,
@@ -99,15 +103,15 @@ impl Default for Params {
 /// Bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries.
+    /// Limit of entries.
     pub entries: usize,
-    /// Connections.
+    /// Limit of connections.
     pub conns: usize,
-    /// Packets that wait for one next hop.
+    /// Limit of packets that wait for one next hop.
     pub queue: usize,
-    /// Entries that one member may make: its own IP addresses.
+    /// Limit of entries that one member may cause: its own IP addresses.
     pub entries_each: usize,
-    /// Connections that one caller may have.
+    /// Limit of connections of one caller.
     pub conns_each: usize,
 }
 
@@ -123,13 +127,13 @@ impl Default for Limits {
     }
 }
 
-/// How IP packets stand in SDUs of a connection.
+/// Encapsulation of IP packets in the SDUs of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encapsulation {
-    /// LLC/SNAP in front. Source: RFC 2684 §5.
+    /// LLC/SNAP header. Source: RFC 2684 §5.
     #[default]
     Llc,
-    /// Nothing in front: the connection carries nothing else. Source: RFC 2684 §6.
+    /// No header: the connection carries only packets of one protocol. Source: RFC 2684 §6.
     VcMux,
 }
 
@@ -140,34 +144,36 @@ pub struct Permanent {
     pub vc: Vc,
     /// Traffic both ways.
     pub qos: Qos,
-    /// How packets stand in it.
+    /// Encapsulation of packets.
     pub encapsulation: Encapsulation,
-    /// Who is at the other end: this next hop is reached by this connection alone. `None`: InATMARP asks, and from the
-    /// answer on the connection is preferred to those by signalling.
+    /// The next hop at the other end, which is reached only by this connection. With `None`, InATMARP asks; after the
+    /// answer the connection is preferred to switched ones.
     pub ip: Option<Ipv4Addr>,
 }
 
-/// What a member is told before it starts.
+/// Configuration of a member.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Own ATM address; zero if there are only permanent connections.
     pub address: AtmAddress,
     /// Own IP address.
     pub ip: Ipv4Addr,
-    /// Length of the subnet's prefix, 0..=32; only shown.
+    /// Prefix length of the subnet, 0..=32; only for display.
     pub prefix_len: u8,
     /// Largest IP packet, 1..=65527 octets with LLC/SNAP.
     pub mtu: u16,
-    /// ATMARP servers, tried in this order. None: there are only permanent connections and static entries.
+    /// ATMARP servers, in the order in which they are tried. If empty, there are only permanent connections and static
+    /// entries.
     pub servers: Vec<AtmAddress>,
-    /// This is the ATMARP server of the subnet.
+    /// True for the ATMARP server of the subnet.
     pub serve: bool,
-    /// Other members are called with VC multiplexing, and may call with it. Source: RFC 2684 §6; RFC 1755, B-LLI.
+    /// True if other members are called with VC multiplexing, and may call with it. Source: RFC 2684 §6; RFC 1755,
+    /// B-LLI.
     pub mux: bool,
-    /// IP addresses whose ATM address is known beforehand.
+    /// Static entries: IP addresses with their ATM addresses.
     pub fixed: Vec<(Ipv4Addr, AtmAddress)>,
-    /// Traffic of connections to these next hops; UBR to all others. A connection with a contract is used for its next hop
-    /// alone. The largest SDU is that of the subnet, whatever is said here.
+    /// Traffic of connections to these next hops; UBR to all others. A connection with a contract is used only for its
+    /// next hop. The largest SDU is always that of the subnet.
     pub qos: Vec<(Ipv4Addr, Qos)>,
     /// Permanent connections.
     pub permanent: Vec<Permanent>,
@@ -201,7 +207,7 @@ impl Config {
     pub const fn max_sdu(&self) -> u16 {
         self.mtu.saturating_add(LLC_LEN)
     }
-    /// What this member listens for, and the largest SDU of each.
+    /// The SAPs on which this member listens, with the largest SDU of each.
     fn listens(&self) -> impl Iterator<Item = (Sap, u16)> + use<> {
         let mux = self.mux.then_some((Sap::IP, self.mtu));
         [Some((Sap::LLC, self.max_sdu())), mux]
@@ -210,7 +216,7 @@ impl Config {
     }
 }
 
-/// What goes into a member.
+/// Inputs of a member.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Listen, register, open permanent connections.
@@ -228,7 +234,7 @@ pub enum Input<'a> {
     },
 }
 
-/// What comes out of a member.
+/// Outputs of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.
@@ -237,24 +243,25 @@ pub enum Output {
     Deliver {
         /// The packet.
         packet: Vec<u8>,
-        /// The other end of its connection, as far as signalling says.
+        /// The other end of its connection, as far as signalling tells.
         from: Option<AtmAddress>,
     },
-    /// Packets can be sent (true): registered with a server, or nothing to register with. Not any more (false):
-    /// stopped, or another has the IP address. A server that is lost is no reason: who is known stays in reach.
+    /// True when packets can be sent: the member is registered with a server, or there is no server to register with.
+    /// False when that ends: the member was stopped, or another member has the IP address. The loss of a server does
+    /// not end it, because known members can still be reached.
     Ready(bool),
-    /// An observation.
+    /// A trace event.
     Trace(Trace),
 }
 
-/// What has happened so far.
+/// Counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets sent.
     pub sent: u64,
     /// Packets delivered.
     pub delivered: u64,
-    /// Packets dropped: nobody has the address, it cannot be called, or there is no room for it.
+    /// Packets dropped: the address has no owner or cannot be called, or there is no room for an entry.
     pub unreachable: u64,
     /// Packets dropped: too many wait for one next hop.
     pub queue_full: u64,
@@ -276,23 +283,23 @@ pub struct Counters {
     pub naks: u64,
     /// SDUs that are neither IP nor ATMARP, or did not decode.
     pub bad: u64,
-    /// Attempts to register an IP address that another has.
+    /// Attempts to register an IP address that another member has.
     pub duplicates: u64,
     /// Requests that were repeated.
     pub repeated: u64,
 }
 
-/// The way to a server.
+/// State of the connection to a server.
 #[derive(Clone, Debug)]
 struct Server {
-    /// Which of [`Config::servers`].
+    /// Index of the server in [`Config::servers`].
     index: usize,
     conn: Option<ConnId>,
     registered: bool,
     tries: u32,
-    /// Waits before it is called again.
+    /// Waits between calls to the server.
     backoff: Backoff,
-    /// The next call, request or refresh.
+    /// When the next call, request or refresh is due.
     at: Option<Instant>,
 }
 
@@ -301,7 +308,7 @@ struct Server {
 pub struct Clip {
     config: Config,
     running: bool,
-    /// The ATM service can make calls.
+    /// True if the ATM service can make calls.
     up: bool,
     ready: bool,
     entries: BTreeMap<Ipv4Addr, Entry>,
@@ -314,7 +321,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// A member that is stopped.
+    /// A member that has not been started.
     #[must_use]
     pub fn new(config: Config) -> Self {
         let backoff = Backoff::of(&config.address);
@@ -339,16 +346,16 @@ impl Clip {
             out: VecDeque::new(),
         }
     }
-    /// The network prefix of its address, as ILMI told; to be changed only before it starts.
+    /// Sets the network prefix of its address, as learnt by ILMI. Call this only before the start.
     pub fn set_prefix(&mut self, prefix: [u8; 13]) {
         self.config.address = self.config.address.with_prefix(prefix);
     }
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
-    /// True while packets can be sent and new next hops can be found.
+    /// True while packets can be sent and new next hops can be resolved.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready && (self.server.registered || !self.is_client())
@@ -409,7 +416,7 @@ impl Clip {
         queues.map(Vec::as_slice)
     }
 
-    /// The next packet that was given up.
+    /// The next packet that was dropped, with the reason.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.discards.take()
     }
@@ -419,14 +426,14 @@ impl Clip {
         !self.config.serve && !self.config.servers.is_empty()
     }
 
-    /// The server that it registers with, or tries next.
+    /// The server that it is registered with, or tries next.
     fn next_server(&self) -> Option<AtmAddress> {
         let servers = self.config.servers.iter().cycle();
         let mut servers = servers.skip(self.server.index);
         servers.next().copied().filter(|_| self.is_client())
     }
 
-    /// The contract of connections to a next hop that has one of its own.
+    /// The contract of a next hop that has a contract of its own.
     fn contract(&self, ip: Ipv4Addr) -> Option<Qos> {
         let own = self.config.qos.iter().find(|(to, _)| *to == ip);
         own.map(|(_, qos)| sized(*qos, self.config.max_sdu()))
@@ -455,7 +462,7 @@ impl Clip {
     }
 }
 
-/// A contract for SDUs of this size.
+/// The contract with SDUs of this size.
 fn sized(mut qos: Qos, max_sdu: u16) -> Qos {
     for direction in [&mut qos.tx, &mut qos.rx] {
         if direction.category.is_some() {
@@ -474,7 +481,7 @@ impl Machine for Clip {
             Input::Start => self.start(now),
             Input::Stop => self.stop(),
             Input::Atm(event) if self.running => self.atm(event, now),
-            // What was under way when it stopped.
+            // Events of calls that were in progress at the stop.
             Input::Atm(_) => {}
             Input::Send { next_hop, packet } if self.running => self.send(next_hop, packet, now),
             Input::Send { packet, .. } => {

@@ -1,4 +1,4 @@
-//! What there is to see.
+//! Snapshot of a member for display.
 
 use super::entries::State;
 use super::{Clip, Counters, Encapsulation, Role};
@@ -15,13 +15,13 @@ pub struct EntryRow {
     pub atm: Option<AtmAddress>,
     /// `resolving`, `known`, `unknown` or `static`.
     pub state: &'static str,
-    /// Seconds until it is looked at again.
+    /// Seconds until its next event.
     pub expires_s: Option<u64>,
     /// Its connection, open or being opened.
     pub conn: Option<ConnId>,
     /// Label of its connection.
     pub vc: Option<Vc>,
-    /// The contract that connections to it have; `None` for that of all others.
+    /// The contract of connections to it; `None` for best effort.
     pub qos: Option<Qos>,
     /// Packets that wait for it.
     pub waiting: usize,
@@ -34,23 +34,23 @@ pub struct ConnRow {
     pub conn: ConnId,
     /// `server`, `peer` or `permanent`.
     pub role: &'static str,
-    /// Who is at the other end.
+    /// The other end.
     pub peer: Option<AtmAddress>,
     /// Its label, once it is open.
     pub vc: Option<Vc>,
     /// `llc` or `vc-mux`.
     pub encapsulation: &'static str,
-    /// The other end called.
+    /// True if the other end called.
     pub incoming: bool,
     /// Its traffic, seen from this end.
     pub qos: Qos,
-    /// Seconds since it carried anything.
+    /// Seconds since it last carried a packet.
     pub idle_s: u64,
     /// Packets sent and received.
     pub packets: (u64, u64),
 }
 
-/// Everything that there is to see.
+/// The state of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// Own IP address.
@@ -61,11 +61,11 @@ pub struct Snapshot {
     pub prefix_len: u8,
     /// Largest packet, octets.
     pub mtu: u16,
-    /// The ATMARP server is here.
+    /// True for the ATMARP server.
     pub serves: bool,
-    /// Packets can be sent.
+    /// True if packets can be sent.
     pub ready: bool,
-    /// The ATMARP server that it registers with, or tries next.
+    /// The ATMARP server that it is registered with, or tries next.
     pub server: Option<AtmAddress>,
     /// Next hops.
     pub entries: Vec<EntryRow>,
@@ -76,7 +76,7 @@ pub struct Snapshot {
 }
 
 impl Clip {
-    /// Everything that there is to see.
+    /// The state of the member.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> Snapshot {
         let entries = self.entries.iter().map(|(ip, entry)| EntryRow {

@@ -1,4 +1,4 @@
-//! A subnet in virtual time: a server, clients, loss, crashes, peers that follow the older standard or none.
+//! A subnet in virtual time: a server, clients, loss, crashes, and peers that follow the older standard or no standard.
 
 mod any;
 mod permanent;
@@ -117,13 +117,13 @@ fn packets_find_their_way_and_back() {
     send(&mut w, 1, ip(2), 8);
     w.run_for(Duration::from_millis(50));
     assert_eq!(got(&mut w, 2), [7, 8]);
-    // The way back is the same connection.
+    // The way back uses the same connection.
     let calls = w.net.calls();
     send(&mut w, 2, ip(1), 9);
     w.run_for(Duration::from_millis(50));
     assert_eq!(got(&mut w, 1), [9]);
     assert_eq!(w.net.calls(), calls);
-    // The server's host is a host too.
+    // The server's host takes part like any other member.
     send(&mut w, 3, ip(0), 1);
     send(&mut w, 0, ip(3), 2);
     w.run_for(Duration::from_millis(50));
@@ -139,7 +139,7 @@ fn nobody_has_this_address() {
     assert_eq!(entry(&w, 1, ip(99)).unwrap().state, "unknown");
     assert_eq!(w.users[1].snapshot(w.now).counters.unreachable, 1);
     assert_eq!(w.users[0].snapshot(w.now).counters.naks, 1);
-    // Not asked again at once, but later.
+    // The address is not requested again at once, but later.
     send(&mut w, 1, ip(99), 2);
     w.run_for(Duration::from_secs(6));
     assert_eq!(w.users[0].snapshot(w.now).counters.naks, 1);
@@ -174,7 +174,7 @@ fn registrations_are_renewed_and_age() {
     let mut w = subnet(2);
     w.run_for(Duration::from_secs(3 * 3600));
     assert_eq!(entry(&w, 0, ip(1)).unwrap().state, "known");
-    // A client that dies is forgotten in twenty minutes, whatever its connection.
+    // A client that dies is forgotten after twenty minutes, whatever happens to its connection.
     w.replace(2, Clip::new(client(2)));
     w.run_for(Duration::from_secs(21 * 60));
     assert!(entry(&w, 0, ip(2)).is_none());
@@ -203,7 +203,7 @@ fn the_server_dies_and_returns() {
     w.replace(0, Clip::new(server()));
     w.run_for(Duration::from_secs(5));
     got(&mut w, 2);
-    // Who knows each other goes on.
+    // Members that know each other continue.
     send(&mut w, 1, ip(2), 2);
     w.run_for(Duration::from_secs(1));
     assert_eq!(got(&mut w, 2), [2]);
@@ -307,7 +307,7 @@ fn permanent_connections_need_no_server() {
                 .any(|(_, at, note)| *at == who && matches!(note, Output::Deliver { .. }))
         };
         assert!(got(0) && got(1), "{encapsulation:?}");
-        // A whole hour: it is asked again before it ages.
+        // After a whole hour: the entry is renewed before it ages.
         w.run_for(Duration::from_secs(3600));
         send(&mut w, 0, ip(2), 3);
         w.run_for(Duration::from_secs(1));
@@ -360,7 +360,7 @@ fn packets_and_their_bounds() {
     finish(w);
 }
 
-/// A caller that says what it likes.
+/// A caller that sends forged ATMARP.
 #[test]
 fn nobody_speaks_for_another() {
     let mut w = subnet(2);
@@ -374,7 +374,7 @@ fn nobody_speaks_for_another() {
             operation: Operation(operation),
             ..liar.clone()
         };
-        // Client 2 sends it on its connection with the server.
+        // Client 2 sends the packet on its connection with the server.
         let row = w.users[2].server.conn.unwrap();
         let sdu = packet.to_sdu();
         w.with(2, |clip, _| {
@@ -447,7 +447,8 @@ fn says(operation: Operation, from: usize, claimed: Ipv4Addr, to: usize) -> Vec<
     packet.to_sdu()
 }
 
-/// A client that has a connection with another cannot take a third one's address there, known or not.
+/// A client that has a connection with another one cannot move a third one's address there, whether that address is
+/// known or not.
 #[test]
 fn clients_are_not_believed_about_others() {
     let mut w = subnet(3);
@@ -475,7 +476,8 @@ fn clients_are_not_believed_about_others() {
     finish(w);
 }
 
-/// Nobody to ask for an hour: who is in touch stays in touch, each confirmed by its own end of the connection.
+/// For an hour there is no server. Members with a connection stay in contact, because the other end confirms each
+/// entry.
 #[test]
 fn data_goes_on_without_a_server() {
     let mut w = subnet(2);
@@ -494,7 +496,7 @@ fn data_goes_on_without_a_server() {
     finish(w);
 }
 
-/// Who asks for an address that another has sends nothing under it, until it is free.
+/// A member that wants an address in use sends nothing under it until the address is free.
 #[test]
 fn the_second_with_one_address_waits() {
     let mut second = client(2);
@@ -519,7 +521,7 @@ fn the_second_with_one_address_waits() {
     finish(w);
 }
 
-/// One caller fills neither the server's table nor its connections.
+/// One caller can fill neither the server's table nor its connections.
 #[test]
 fn one_caller_does_not_take_all() {
     let mut w = subnet(2);

@@ -1,4 +1,4 @@
-//! What the other side may read here, and what it may set.
+//! Objects that the other side may read or set.
 
 use super::manager::number_of;
 use super::{Ime, Prefix, Side};
@@ -16,7 +16,7 @@ enum Change {
     Address(AtmAddress, bool),
     /// A prefix, at the user side.
     Prefix(Prefix, bool),
-    /// The scope of an address: taken note of by nobody.
+    /// The scope of an address, which is accepted and not used.
     Scope,
 }
 
@@ -78,7 +78,7 @@ impl Ime {
         Ok(())
     }
 
-    /// All or nothing: a request with one wrong variable changes nothing.
+    /// Sets all variables or none: a request with one wrong variable changes nothing.
     fn set(
         &mut self,
         bindings: &[Binding],
@@ -143,7 +143,8 @@ impl Ime {
         })
     }
 
-    /// A host registers only what lies under a prefix that it was given, and what nobody else has.
+    /// True if the host may register the address: it must be under an assigned prefix, and must not be in use
+    /// elsewhere.
     fn may_register(
         &mut self,
         address: AtmAddress,
@@ -172,7 +173,7 @@ impl Ime {
         }
     }
 
-    /// Everything that can be read but permanent connections, in order.
+    /// All readable objects except permanent connections, in order.
     fn objects(&self, now: Instant) -> BTreeMap<Oid, Value> {
         let config = &self.config;
         let network = config.side == Side::Network;
@@ -195,7 +196,7 @@ impl Ime {
             (mib::system(4), text("")),
             (mib::system(5), text(&config.name)),
             (mib::system(6), text("")),
-            // A switch works at layer 2, a host at 3 to 7. Source: RFC 1213, sysServices.
+            // A switch works at layer 2, a host at layers 3 to 7. Source: RFC 1213, sysServices.
             (mib::system(7), number(if network { 2 } else { 72 })),
             (mib::port(mib::MY_IF_NAME), text(&config.name)),
             (mib::port(mib::MY_IF_IDENTIFIER), number(config.number)),
@@ -219,7 +220,7 @@ impl Ime {
                 mib::atm_layer(mib::NNI_SIG_VERSION),
                 number(config.nni.number()),
             ),
-            // Every VPI but 0 can be a path; all VCIs but those below 32 of one VPI channels.
+            // Every VPI but 0 can be a path; channels can have all VCIs from 32 on in one VPI.
             (mib::atm_layer(mib::MAX_VPCS), number(255)),
             (mib::atm_layer(mib::MAX_VCCS), number(65_504)),
             (mib::atm_layer(mib::CONFIGURED_VPCS), configured(true)),

@@ -1,24 +1,24 @@
-//! Which kind of link the two ends make, and which of them plays the network.
+//! The kind of link that two ends form, and which end is the network side.
 
 use super::{Config, Peer, Side};
 
 /// What the device types of both ends make of a link. Source: af-ilmi-0065.000 clause 8.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// A host and a switch; this end is that side of the UNI.
+    /// A host and a switch. The value is this end's side of the UNI.
     Uni(Side),
-    /// Two switches of which at least one does not speak PNNI; in signalling this end plays that side.
+    /// Two switches of which at least one does not support PNNI. The value is this end's side in signalling.
     Iisp(Side),
-    /// Two switches that speak PNNI.
+    /// Two switches that support PNNI.
     Pnni,
-    /// Two hosts: nobody is the network.
+    /// Two hosts: neither is the network side.
     Hosts,
 }
 
-/// What a switch speaks towards another one. Source: `atmfAtmLayerNniSigVersion`.
+/// Signalling of a switch towards another switch. Source: `atmfAtmLayerNniSigVersion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NniSignalling {
-    /// Nothing.
+    /// No signalling.
     None,
     /// IISP.
     Iisp,
@@ -38,9 +38,9 @@ impl NniSignalling {
 }
 
 impl Link {
-    /// What an end of `config` and `peer` make. A peer that does not say what it is counts as what is missing: ends from
-    /// before ILMI 4.0 have no other way. Of two switches the one with the greater identifier of system and port plays the
-    /// network side; both ends come to that by themselves.
+    /// The link between an end with `config` and `peer`. A peer without a device type counts as the missing
+    /// counterpart, because ends from before ILMI 4.0 have no such object. Of two switches, the one with the greater
+    /// identifier of system and port has the network side; both ends come to this result independently.
     pub(super) fn between(config: &Config, peer: &Peer) -> Self {
         let node = config.side == Side::Network;
         match (node, peer.device) {

@@ -1,4 +1,4 @@
-//! Permanent connections in the tables and in traps; which end is the network.
+//! Permanent connections in tables and traps, and the choice of the network side.
 
 use super::tests::{PREFIX, Pair, ask, network, user};
 use super::*;
@@ -94,7 +94,7 @@ fn permanent_connections_can_be_read() {
     for column in [mib::CONFIGURED_VPCS, mib::CONFIGURED_VCCS] {
         assert_eq!(number(&mut end, mib::atm_layer(column)), 1);
     }
-    // The order of a walk: through the other groups, then paths, then channels, then the rest.
+    // The order of a walk: other groups, then paths, then channels, then the rest.
     let mut seen = Vec::new();
     let mut name = Oid::new(&[1, 3]);
     loop {
@@ -118,7 +118,7 @@ fn permanent_connections_can_be_read() {
         seen.contains(&mib::of_lecs(1)),
         "the walk goes on behind them"
     );
-    // Nobody may change them.
+    // The objects are read-only.
     let set = vec![Binding::new(vcc(mib::VCC_STATUS), Value::Integer(5))];
     assert_eq!(ask(&mut end, Kind::Set, set).status, ErrorStatus::READ_ONLY);
     let none = vec![Binding::new(mib::vpc(3, 8), Value::Null)];
@@ -128,7 +128,7 @@ fn permanent_connections_can_be_read() {
     );
 }
 
-/// Traps that one input made, as specific number and numbers of the bindings.
+/// Traps caused by one input, as specific number and numbers of the bindings.
 fn traps(outputs: Vec<Output>) -> Vec<(i32, Vec<(Oid, i32)>)> {
     let trap = |output| match output {
         Output::Send(sdu) => match Message::decode(&sdu) {
@@ -177,13 +177,13 @@ fn what_changes_is_told() {
     fewer[0].status = PvcStatus::EndToEndDown;
     assert_eq!(change(&mut pair, fewer), [path(5), channel(3)]);
     assert_eq!(change(&mut pair, Vec::new()), [channel(5)]);
-    // Whoever is told goes on as before.
+    // The peer, once told, continues.
     pair.tell(0, Input::SetPvcs(pvcs()));
     pair.take(1);
     pair.run(Duration::from_secs(60));
     assert!(pair.take(1).is_empty());
     assert_eq!(pair.ends[1].state(), State::Verifying);
-    // A stranger learns of them by asking.
+    // A peer without traps learns of them by reading.
     let mut alone = Ime::new(network());
     alone.handle_input(Input::Start, Instant::ZERO).unwrap();
     settle(&mut alone, Instant::ZERO);
@@ -199,7 +199,7 @@ fn open(config: Config) -> Config {
         ..config
     }
 }
-/// What both ends find, and the addresses that the first one has in the end.
+/// The results at both ends, and the number of addresses at the first one.
 fn found(a: Config, b: Config) -> ([Option<Link>; 2], usize) {
     let detect = [a.detect, b.detect];
     let mut pair = Pair::new([a, b]);
@@ -234,11 +234,11 @@ fn both_ends_agree_who_is_the_network() {
         ..network()
     };
     let (net, usr) = (Some(Link::Uni(Side::Network)), Some(Link::Uni(Side::User)));
-    // A host, found or known.
+    // A host, detected or configured.
     assert_eq!(found(open(network()), user()), ([net, usr], 1));
     assert_eq!(found(network(), user()), ([net, usr], 1));
     assert_eq!(found(open(network()), open(user())), ([net, usr], 1));
-    // Two switches: the greater identifier is the network, then the greater port.
+    // Two switches: the greater identifier has the network side, then the greater port.
     let (higher, lower) = (
         Some(Link::Iisp(Side::Network)),
         Some(Link::Iisp(Side::User)),
@@ -250,7 +250,7 @@ fn both_ends_agree_who_is_the_network() {
         ..network()
     };
     assert_eq!(found(open(network()), open(twin)), ([lower, higher], 0));
-    // PNNI only if both speak it.
+    // PNNI is used only if both ends support it.
     let pnni = |config| Config {
         nni: NniSignalling::Pnni,
         ..open(config)
@@ -258,7 +258,7 @@ fn both_ends_agree_who_is_the_network() {
     let both = Some(Link::Pnni);
     assert_eq!(found(pnni(network()), pnni(other(1))), ([both, both], 0));
     assert_eq!(found(pnni(network()), open(other(1))), ([lower, higher], 0));
-    // Nobody gives anybody an address.
+    // Neither host assigns an address to the other.
     let (hosts, second) = (Some(Link::Hosts), MacAddr([2, 9, 9, 9, 9, 9]));
     let twin = Config {
         system: second,
@@ -268,8 +268,8 @@ fn both_ends_agree_who_is_the_network() {
     assert_eq!(found(open(user()), open(twin)), ([hosts, hosts], 0));
 }
 
-/// Debian's `ilmid` refuses objects that it does not know (`e-ilmi` of the recordings): who does not say what it is counts
-/// as what is missing.
+/// Debian's `ilmid` refuses unknown objects (`e-ilmi` of the recordings). A peer without a device type counts as the
+/// missing counterpart.
 #[test]
 fn a_peer_without_a_device_type() {
     let peer = Peer::default();

@@ -1,4 +1,4 @@
-//! What this side asks of the other: one request at a time.
+//! Requests of this side to the other: one at a time.
 
 use super::{Event, Ime, Link, Output, Prefix, Side, State};
 use crate::{Instant, Trace};
@@ -6,24 +6,24 @@ use aerostat_wire::AtmAddress;
 use aerostat_wire::ilmi::{Binding, ErrorStatus, Kind, Message, Oid, Pdu, Request, Value, mib};
 use aerostat_wire::q2931::Version;
 
-/// Something to ask.
+/// A request to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Job {
-    /// Who is there? First of all, and as a poll.
+    /// Read the attachment point. This comes first, and is also the poll.
     Attachment,
-    /// What does it speak?
+    /// Read the peer's versions.
     Configuration,
-    /// Set a prefix, or take it back.
+    /// Set a prefix, or withdraw it.
     Prefix(Prefix, bool),
-    /// Does the host still have a prefix?
+    /// Check that the host still has a prefix.
     Check(Prefix),
-    /// Register an address, or take it back.
+    /// Register an address, or withdraw it.
     Address(AtmAddress, bool),
-    /// The service that follows this name.
+    /// Read the service that follows this name.
     Service(Oid),
 }
 
-/// The request under way.
+/// The outstanding request.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     job: Job,
@@ -43,7 +43,7 @@ pub(super) const fn number_of(version: Version) -> i32 {
         Version::Uni40 => 4,
     }
 }
-/// UNI 2.0 has no signalling.
+/// The version for a number. UNI 2.0 has no signalling.
 const fn version_of(number: i32) -> Option<Version> {
     match number {
         2 => Some(Version::Uni30),
@@ -60,7 +60,7 @@ impl Ime {
         self.next_job(now);
     }
 
-    /// Makes the next request, if none is under way.
+    /// Makes the next request, unless a request is outstanding.
     fn next_job(&mut self, now: Instant) {
         if self.pending.is_some() || self.state == State::Stopped {
             return;
@@ -159,13 +159,13 @@ impl Ime {
         self.next_job(now);
     }
 
-    /// The other side does not know a variable, or does not want what it was given.
+    /// The other side does not know a variable, or refuses a value.
     fn error(&mut self, mut pending: Pending, response: &Request, now: Instant) {
         let wrong = usize::try_from(response.index).ok();
         let wrong = wrong.and_then(|index| index.checked_sub(1));
         let wrong = wrong.filter(|index| *index < pending.names.len());
         match pending.job {
-            // Asked again without what it does not know.
+            // Repeat the request without the unknown variable.
             Job::Attachment | Job::Configuration => match wrong {
                 Some(index) if pending.names.len() > 1 => {
                     pending.names.remove(index);
@@ -230,7 +230,7 @@ impl Ime {
         } else if restarted {
             self.lost("has restarted", false, now);
         } else {
-            // A host that has lost us for a while has forgotten its prefix.
+            // A host that lost contact has forgotten its prefix.
             let offered = self
                 .prefixes
                 .iter()
@@ -282,7 +282,7 @@ impl Ime {
         }
     }
 
-    /// Tells the owner, if it asked, and the story, if it is not what one expects.
+    /// Reports the kind of link to the owner, if requested, and traces an unexpected one.
     fn tell_link(&mut self, link: Link) {
         let text = match link {
             Link::Uni(_) => None,
@@ -306,7 +306,7 @@ impl Ime {
 
     fn offer(&mut self, prefix: Prefix, valid: bool) {
         if valid {
-            // From now on the host may register under it, whatever becomes of the response.
+            // From now on the host may register addresses under the prefix, even if the response is lost.
             self.prefixes.insert(prefix);
         }
         self.jobs.push_back(Job::Prefix(prefix, valid));
@@ -327,7 +327,7 @@ impl Ime {
         self.next_job(now);
     }
 
-    /// The host has taken a prefix, or given it up.
+    /// The host has accepted a prefix, or its withdrawal.
     fn prefix_set(&mut self, prefix: Prefix, valid: bool) {
         if valid {
             return;
@@ -343,7 +343,7 @@ impl Ime {
 
     // ---- user side ----
 
-    /// A prefix came: the own end systems get addresses.
+    /// A prefix was assigned: the end systems get addresses.
     pub(super) fn prefix_given(&mut self, prefix: Prefix) {
         self.prefixes.insert(prefix);
         for esi in self.config.esis.clone() {
@@ -359,7 +359,7 @@ impl Ime {
         }
     }
 
-    /// A prefix is taken back: the addresses go with it.
+    /// A prefix was withdrawn: its addresses end, too.
     pub(super) fn prefix_taken(&mut self, prefix: Prefix) {
         self.prefixes.remove(&prefix);
         for esi in self.config.esis.clone() {
@@ -402,13 +402,13 @@ impl Ime {
         self.out.push_back(Output::Event(Event::Services(services)));
     }
 
-    /// What was put into the queue by a request of the other side.
+    /// Handles jobs that a request of the other side has queued.
     pub(super) fn go_on(&mut self, now: Instant) {
         self.next_job(now);
     }
 }
 
-/// A name or identifier of a peer, of which 64 octets are kept.
+/// A name or identifier of a peer, cut to 64 octets.
 fn short(octets: &[u8]) -> Vec<u8> {
     octets.iter().take(64).copied().collect()
 }

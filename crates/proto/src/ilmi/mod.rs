@@ -1,41 +1,43 @@
-//! Integrated Local Management Interface: the two ends of a link get to know each other, and the host gets its address.
+//! Integrated Local Management Interface: the two ends of a link identify each other, and the host gets its address.
 //!
-//! **Purpose.** A host knows only its end system identifier (ESI). The switch tells it the network prefix of the port; the
-//! host registers prefix and ESI as its address; from then on calls for that address come to this port. Both ends learn
-//! each other's UNI version and notice when the other is gone, is another, or has restarted. The switch's service registry
-//! tells hosts where the LECS is.
+//! **Purpose.** A host knows only its end system identifier (ESI). The switch tells it the network prefix of the port;
+//! the host registers prefix and ESI as its address; from then on calls for that address come to this port. Both ends
+//! learn each other's UNI version and notice when the peer disappears, is replaced, or restarts. The switch's service
+//! registry tells hosts where the LECS is.
 //!
-//! **Objects and owners.** An [`Ime`] (interface management entity) is one end of one link, of the network or of the user
-//! side. It owns the agent's objects (`agent.rs`: what the other side may read and set) and the manager's jobs
-//! (`manager.rs`: what this side asks of the other, one request at a time). The switch owns what follows from it: routes.
+//! **Objects and owners.** An [`Ime`] (interface management entity) is one end of one link, of the network or of the
+//! user side. It owns the agent's objects (`agent.rs`: what the other side may read and set) and the manager's jobs
+//! (`manager.rs`: what this side asks of the other, one request at a time). The switch owns the resulting routes.
 //!
-//! **Which end is the network** follows from the device types of both ([`Link`]); a switch that does not know what will be at
-//! the other end asks for it ([`Config::detect`]): addresses are registered if a host turns up, and not towards a switch.
+//! **Which end is the network side** follows from the device types of both ends ([`Link`]). A switch that is not
+//! configured for a certain kind of peer sets [`Config::detect`]: addresses are registered if the peer is a host, but
+//! not towards a switch.
 //!
-//! **States** ([`State`]): stopped; establishing (the other side's attachment point is asked for until it answers);
-//! configuring (its versions); registering (network side: prefixes are set; user side: the service registry is read);
-//! verifying (the attachment point is polled; registrations come and go). A lost, changed or restarted peer leads back to
-//! establishing, and everything that was registered is forgotten.
+//! **States** ([`State`]): stopped; establishing (the other side's attachment point is requested until there is an
+//! answer); configuring (its versions are read); registering (network side: prefixes are set; user side: the service
+//! registry is read); verifying (the attachment point is polled; registrations come and go). When the peer is lost,
+//! changes or restarts, the state returns to establishing, and all registrations are forgotten.
 //!
-//! **Timers** ([`Params`]): a request without an answer is repeated; a poll without an answer, four times, is a loss.
-//! While establishing, requests are repeated for ever.
+//! **Timers** ([`Params`]): a request without an answer is repeated. Four polls without an answer mean that the peer is
+//! lost. While establishing, requests are repeated for ever.
 //!
-//! **A cold start** is told once after a local start or a loss, and never in answer to one: two ends that do that never
-//! end (Debian's `ilmid` does). After both, `sysUpTime` begins anew: who did not get the trap sees that.
+//! **A cold start** trap is sent once after a local start or a loss, and never in answer to a cold start, because two
+//! ends that do that would never stop (Debian's `ilmid` does it). In both cases `sysUpTime` restarts, so a peer that
+//! misses the trap still notices.
 //!
-//! **Permanent connections** of the interface, which the owner names ([`Config::pvcs`]), can be read in the tables of VPCs and
-//! VCCs; what changes is told by traps.
+//! **Permanent connections** of the interface, which the owner gives ([`Config::pvcs`]), can be read in the tables of
+//! VPCs and VCCs; changes are reported by traps.
 //!
-//! **Bounds**: prefixes, addresses, services and jobs ([`Limits`]); what exceeds them is refused and counted.
+//! **Bounds**: prefixes, addresses, services and jobs ([`Limits`]); excess is refused and counted.
 //!
 //! **Standards**: ATM Forum af-ilmi-0065.000 (ILMI 4.0), with what UNI 3.1 clause 4 says of the same objects.
 //! Messages: [`aerostat_wire::ilmi`].
 //!
-//! **Not implemented**: ABR parameters and statistics; group addresses; several ports behind one channel. What the other
-//! side says of its permanent connections is not read.
+//! **Not implemented**: ABR parameters and statistics; group addresses; several ports behind one channel. The other
+//! side's permanent connections are not read.
 //!
-//! **Deviations**: which of two switches plays the network side is decided by a rule of our own ([`Link`]); the numeric values of the timers are those of linux-atm and of vendors' manuals, as the standard's text
-//! was not at hand.
+//! **Deviations**: a rule of our own decides which of two switches has the network side ([`Link`]). The numeric values
+//! of the timers are those of linux-atm and of vendors' manuals, because the standard's text was not available.
 
 mod agent;
 mod link;
@@ -56,7 +58,7 @@ use aerostat_wire::{AtmAddress, MacAddr};
 use manager::{Job, Pending};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Which end of the link this is.
+/// The kind of end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// A switch.
@@ -73,9 +75,9 @@ pub type Prefix = [u8; 13];
 pub struct Params {
     /// How long a response may take before the request is repeated.
     pub response: Duration,
-    /// How often a request is made before the peer is given up, except while establishing.
+    /// Number of attempts before the peer counts as lost, except while establishing.
     pub tries: u32,
-    /// T: from one poll of the attachment point to the next.
+    /// T: interval between polls of the attachment point.
     pub poll: Duration,
 }
 
@@ -89,7 +91,7 @@ impl Default for Params {
     }
 }
 
-/// Bounds of what the other side can make this one hold.
+/// Bounds on what the other side can make this end store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Prefixes.
@@ -110,10 +112,10 @@ impl Default for Limits {
     }
 }
 
-/// What an IME is told before it starts.
+/// Configuration of an IME.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which end it is.
+    /// The kind of this end.
     pub side: Side,
     /// Identifier of the whole system: a MAC address of its own.
     pub system: MacAddr,
@@ -129,14 +131,14 @@ pub struct Config {
     pub lecs: Vec<AtmAddress>,
     /// User side: end system identifiers to register under each prefix.
     pub esis: Vec<MacAddr>,
-    /// It is not known what is at the other end: [`Event::Link`] tells, and there are no addresses but between a host and a
-    /// switch. `side` says what this end is: a switch or a host.
+    /// True if the kind of the other end is unknown: [`Event::Link`] reports it, and addresses are used only between a
+    /// host and a switch. `side` tells whether this end is a switch or a host.
     pub detect: bool,
-    /// What this end speaks towards a switch, if it is one.
+    /// Signalling of this end towards a switch, if this end is a switch.
     pub nni: NniSignalling,
     /// Permanent connections of the interface.
     pub pvcs: Vec<Pvc>,
-    /// Rate of the line, cells/s: peak rate of permanent connections that name none.
+    /// Rate of the line, cells/s: peak rate of permanent connections without a peak rate.
     pub line_rate: u32,
     /// Timers.
     pub params: Params,
@@ -145,7 +147,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// One end of a link, with nothing to offer or to register yet.
+    /// One end of a link, which does not offer or register anything yet.
     #[must_use]
     pub fn new(side: Side, system: MacAddr, version: Version) -> Self {
         Self {
@@ -171,69 +173,69 @@ impl Config {
     }
 }
 
-/// What goes into an IME.
+/// Inputs of an IME.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// The line is up, or this side starts.
     Start,
-    /// The line is dead: everything registered is forgotten.
+    /// The line is dead: all registrations are forgotten.
     Stop,
     /// One SDU of VPI 0 VCI 16.
     Message {
         /// The SDU.
         sdu: &'a [u8],
-        /// Addresses, selector 0, that are registered elsewhere and so cannot be registered here.
+        /// Addresses (selector 0) that are registered elsewhere, and so cannot be registered here.
         taken: &'a BTreeSet<AtmAddress>,
     },
-    /// Network side: the prefixes to offer from now on.
+    /// Network side: sets the prefixes to offer.
     SetPrefixes(Vec<Prefix>),
-    /// The permanent connections of the interface from now on.
+    /// Sets the permanent connections of the interface.
     SetPvcs(Vec<Pvc>),
 }
 
-/// What follows from it.
+/// Events of an IME for its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The other side has answered.
     Up {
-        /// The lower of both sides' UNI versions; the own one if the other side names none.
+        /// The lower of both sides' UNI versions; this end's own version if the other side gives none.
         version: Version,
     },
-    /// What the two ends make of the link, before `Up`, if [`Config::detect`] asks for it.
+    /// The kind of link, before `Up`, if [`Config::detect`] is set.
     Link(Link),
-    /// The other side is gone, is another, or has restarted.
+    /// The other side was lost or replaced, or has restarted.
     Down,
-    /// Network side: the host has this address (true), or has it no longer.
+    /// Network side: the host has registered this address (true), or has withdrawn it (false).
     Registered(AtmAddress, bool),
-    /// User side: this address of ours can be used (true), or no longer.
+    /// User side: this address can be used (true), or can no longer be used (false).
     Address(AtmAddress, bool),
     /// User side: the LECSs that the network names.
     Services(Vec<AtmAddress>),
 }
 
-/// What comes out of an IME.
+/// Outputs of an IME.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this SDU on VPI 0 VCI 16.
     Send(Vec<u8>),
     /// For the owner.
     Event(Event),
-    /// An observation.
+    /// A trace event.
     Trace(Trace),
 }
 
-/// Where an IME stands.
+/// State of an IME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not started, or the line is dead.
     Stopped,
     /// The other side has not answered yet.
     Establishing,
-    /// It is asked what it speaks.
+    /// The other side's versions are being read.
     Configuring,
-    /// Prefixes are set, or services read.
+    /// Prefixes are being set, or services read.
     Registering,
-    /// It is polled.
+    /// The other side is being polled.
     Verifying,
 }
 
@@ -249,7 +251,7 @@ impl core::fmt::Display for State {
     }
 }
 
-/// What the other side says of itself; `None` where it does not know the object.
+/// Properties of the other side; `None` for objects that it does not support.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
     /// Number of its port.
@@ -262,28 +264,28 @@ pub struct Peer {
     pub up_time: Option<u32>,
     /// The highest UNI version that it speaks.
     pub version: Option<Version>,
-    /// 1 is a host, 2 a switch.
+    /// Device type: 1 is a host, 2 a switch.
     pub device: Option<i32>,
     /// Bits of its VPIs.
     pub vpi_bits: Option<i32>,
     /// Bits of its VCIs.
     pub vci_bits: Option<i32>,
-    /// What it speaks towards switches: nothing is 1, IISP 2, PNNI 3.
+    /// Signalling towards switches: 1 means none, 2 IISP, 3 PNNI.
     pub nni: Option<i32>,
-    /// False if it says that it does not register addresses.
+    /// False if it tells that it does not register addresses.
     pub registers: Option<bool>,
 }
 
-/// What has happened so far.
+/// Counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages received.
     pub received: u64,
     /// Messages sent.
     pub sent: u64,
-    /// SDUs that are no ILMI message.
+    /// SDUs that are not ILMI messages.
     pub bad: u64,
-    /// Responses that nobody waits for.
+    /// Responses without an outstanding request.
     pub unasked: u64,
     /// Requests that got no response in time.
     pub timeouts: u64,
@@ -293,26 +295,26 @@ pub struct Counters {
     pub errors_received: u64,
     /// Cold starts of the other side.
     pub cold_starts: u64,
-    /// Times that the other side was lost after it had answered.
+    /// How often the other side was lost after it had answered.
     pub losses: u64,
     /// Registrations refused: a bound was met.
     pub full: u64,
 }
 
-/// Everything that there is to see.
+/// The state of an IME.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Which end it is.
+    /// The kind of this end.
     pub side: Side,
-    /// Where it stands.
+    /// State.
     pub state: State,
     /// The other side.
     pub peer: Peer,
-    /// UNI version in use, once both have spoken.
+    /// UNI version in use, once both versions are known.
     pub version: Option<Version>,
-    /// What both ends make of the link, once both have spoken.
+    /// The kind of link, once both ends are known.
     pub link: Option<Link>,
-    /// Prefixes set (network side) or given (user side).
+    /// Prefixes set (network side) or assigned (user side).
     pub prefixes: Vec<Prefix>,
     /// Addresses registered.
     pub addresses: Vec<AtmAddress>,
@@ -333,9 +335,9 @@ pub struct Ime {
     link: Option<Link>,
     /// Objects of the permanent connections.
     pvc_rows: BTreeMap<Oid, Value>,
-    /// Network side: prefixes that were sent to the host. User side: prefixes that were given.
+    /// Network side: prefixes that were sent to the host. User side: prefixes that were assigned.
     prefixes: BTreeSet<Prefix>,
-    /// By address with selector 0; true once the other side has accepted it, or we have.
+    /// Addresses with selector 0; true once the registration has been accepted.
     addresses: BTreeMap<AtmAddress, bool>,
     services: Vec<AtmAddress>,
     jobs: VecDeque<Job>,
@@ -347,7 +349,7 @@ pub struct Ime {
 }
 
 impl Ime {
-    /// An end that is stopped.
+    /// An end that has not been started.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -369,12 +371,12 @@ impl Ime {
             out: VecDeque::new(),
         }
     }
-    /// Where it stands.
+    /// The state.
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
     }
-    /// Everything that there is to see.
+    /// A snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let network = self.config.side == Side::Network;
@@ -434,13 +436,13 @@ impl Ime {
                 self.counters.cold_starts += 1;
                 self.lost("has started anew", false, now);
             }
-            // Changes of PVCs, and whatever else it tells.
+            // Traps about changes of PVCs, and other traps.
             Ok(Message(Pdu::Trap(_))) => {}
             Err(_) => self.counters.bad += 1,
         }
     }
 
-    /// The other side is not what it was: everything starts over, and it is told so if `tell`.
+    /// The peer was lost or replaced: everything starts again, with a cold start trap if `tell` is set.
     fn lost(&mut self, why: &str, tell: bool, now: Instant) {
         if self.version.is_some() {
             self.counters.losses += 1;
@@ -450,14 +452,14 @@ impl Ime {
         }
         self.forget();
         if tell {
-            // By the age too, should the trap get lost.
+            // The age changes, too, in case the trap is lost.
             self.started = now;
             self.cold_start(now);
         }
         self.establish(now);
     }
 
-    /// Forgets what the other side said and registered.
+    /// Forgets what the other side has told and registered.
     fn forget(&mut self) {
         for (address, accepted) in core::mem::take(&mut self.addresses) {
             if accepted {

@@ -1,4 +1,4 @@
-//! The tables of permanent connections that the other side may read, and the news of their changes.
+//! The tables of permanent connections that the other side may read, and the traps about their changes.
 
 use super::{Ime, State};
 use crate::Instant;
@@ -9,35 +9,35 @@ use std::collections::BTreeMap;
 /// State of a permanent connection. Source: `atmfVccOperStatus`; the discriminant is its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PvcStatus {
-    /// Nobody knows.
+    /// The state is unknown.
     Unknown = 1,
-    /// It carries cells from end to end.
+    /// The connection carries cells from end to end.
     EndToEndUp = 2,
-    /// It does not.
+    /// The connection does not carry cells from end to end.
     EndToEndDown = 3,
-    /// It does as far as this system goes.
+    /// The connection is up as far as this system knows.
     LocalUp = 4,
-    /// This system does not carry it.
+    /// The connection is down in this system.
     LocalDown = 5,
 }
 
 /// A permanent connection on this interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pvc {
-    /// Its label. Of a path, the VCI means nothing.
+    /// Its label. The VCI of a path has no meaning.
     pub vc: Vc,
-    /// A whole path, not one channel.
+    /// True for a whole path, false for one channel.
     pub path: bool,
     /// Traffic from this end of the interface to the other.
     pub tx: TrafficParams,
     /// Traffic from the other end.
     pub rx: TrafficParams,
-    /// Whether it carries cells.
+    /// Its state.
     pub status: PvcStatus,
 }
 
 impl Pvc {
-    /// Table, column and instance of one of its objects. `vcc` and `vpc` are the columns in both tables.
+    /// Name of one of its objects: table, column and instance. `vcc` and `vpc` are the columns in the two tables.
     fn name(&self, vcc: u32, vpc: u32) -> Oid {
         if self.path {
             mib::vpc(vpc, self.vc.vpi)
@@ -45,7 +45,7 @@ impl Pvc {
             mib::vcc(vcc, self.vc)
         }
     }
-    /// What tells connections of an interface apart.
+    /// The key of a connection on its interface.
     const fn key(&self) -> (bool, u16, u16) {
         (
             self.path,
@@ -57,7 +57,7 @@ impl Pvc {
         let name = self.name(mib::VCC_STATUS, mib::VPC_STATUS);
         Binding::new(name, Value::Integer(status as i32))
     }
-    /// Its label, as objects of a trap.
+    /// Its label as objects of a trap.
     fn label_objects(&self) -> Vec<Binding> {
         let number = |vcc, vpc, n: u16| Binding::new(self.name(vcc, vpc), Value::Integer(n.into()));
         let mut objects = vec![number(1, 1, 0)];
@@ -68,7 +68,7 @@ impl Pvc {
         objects
     }
 
-    /// All its objects. `line` is the peak rate of traffic that has none, cells/s.
+    /// All its objects. `line` is the peak rate of traffic without a peak rate, cells/s.
     fn objects(&self, line: u32) -> Vec<Binding> {
         let mut objects = self.label_objects();
         objects.push(self.status_object(self.status));
@@ -100,7 +100,7 @@ impl Pvc {
 /// Type and parameters of a traffic descriptor. Source: af-ilmi-0065.000, traffic descriptor types of its MIB.
 fn descriptor(traffic: &TrafficParams, line: u32) -> (u32, [u32; 5]) {
     let pcr = traffic.max_pcr.unwrap_or(line);
-    // The objects count tenths of a microsecond.
+    // The objects have units of a tenth of a microsecond.
     let cdvt = traffic.max_cdv.saturating_mul(10);
     match traffic.category {
         None => (mib::NO_DESCRIPTOR, [0; 5]),
@@ -135,7 +135,7 @@ impl Ime {
             .collect()
     }
 
-    /// The connections are these from now on. Once both ends know each other, the other side is told what has changed.
+    /// Sets the connections. Once both ends know each other, the other side is told of changes.
     pub(super) fn set_pvcs(&mut self, pvcs: Vec<Pvc>, now: Instant) {
         let old = core::mem::replace(&mut self.config.pvcs, pvcs);
         if old == self.config.pvcs {
@@ -155,7 +155,7 @@ impl Ime {
         }
     }
 
-    /// `atmfVpcChange` or `atmfVccChange`.
+    /// Sends `atmfVpcChange` or `atmfVccChange`.
     fn pvc_change(&mut self, pvc: &Pvc, status: PvcStatus, now: Instant) {
         let mut bindings = pvc.label_objects();
         bindings.push(pvc.status_object(status));

@@ -1,4 +1,4 @@
-//! Two ends in virtual time, a recorded `ilmid`, and peers that mean no good.
+//! Two ends in virtual time, a recorded `ilmid`, and hostile peers.
 
 use super::*;
 use crate::machine::settle;
@@ -52,7 +52,7 @@ impl Pair {
             sent: 0,
         }
     }
-    /// Network side and user side, both verifying.
+    /// Network side and user side, both in state verifying.
     pub(super) fn up() -> Self {
         let mut pair = Self::new([network(), user()]);
         pair.tell(0, Input::Start);
@@ -131,7 +131,7 @@ fn a_host_that_knows_its_esi_gets_an_address() {
     assert_eq!(user.prefixes, [PREFIX]);
     assert_eq!(network.peer.device, Some(1));
     assert_eq!(user.peer.device, Some(2));
-    // Nothing but polls from here on.
+    // From here on there are only polls.
     pair.run(Duration::from_secs(600));
     assert!(pair.take(0).is_empty() && pair.take(1).is_empty());
 }
@@ -283,7 +283,7 @@ fn two_hosts_on_one_line_do_not_quarrel() {
     assert!(pair.sent < 60, "{} messages in 40 s", pair.sent);
 }
 
-/// What an end says to a request.
+/// An end's answer to a request.
 pub(super) fn ask(end: &mut Ime, kind: Kind, bindings: Vec<Binding>) -> Request {
     let message = Message(Pdu::Request(Request::new(kind, 77, bindings)));
     let taken = BTreeSet::new();
@@ -342,7 +342,7 @@ fn what_a_host_may_not_register() {
         ErrorStatus::GENERAL
     );
     assert_eq!(end.snapshot().counters.full, 1);
-    // It may be taken back.
+    // The address may be withdrawn.
     assert_eq!(
         set(end, mib::address(PREFIX, esi(5)), 2),
         ErrorStatus::NO_ERROR
@@ -351,7 +351,7 @@ fn what_a_host_may_not_register() {
         set(end, mib::address(PREFIX, esi(64)), 1),
         ErrorStatus::NO_ERROR
     );
-    // One wrong variable, and nothing changes.
+    // With one wrong variable nothing changes.
     let before = end.snapshot().addresses;
     let name = |address| mib::of_address(&mib::address_status(), address);
     let bindings = vec![
@@ -438,7 +438,7 @@ fn a_recorded_ilmid() {
             .iter()
             .all(|answer| answer.status == ErrorStatus::NO_ERROR)
     );
-    // `ilmid` takes the second answer for the LECS only if it has exactly this name.
+    // `ilmid` accepts the second answer as LECS address only under exactly this name.
     let service = &answers[2].bindings[1];
     assert_eq!(service.name, mib::of_lecs(1));
     assert_eq!(service.value.octets(), Some(&AtmAddress::LECS.0[..]));
@@ -486,7 +486,7 @@ proptest! {
             prop_assert!(snapshot.prefixes.len() <= 8 && snapshot.addresses.len() <= 64);
             prop_assert!(snapshot.services.len() <= 8);
         }
-        // A cold start of the true peer clears whatever the impostor left.
+        // A cold start of the real peer clears everything that the forged messages caused.
         pair.ends[1 - end] = Ime::new(if end == 0 { user() } else { network() });
         pair.tell(1 - end, Input::Start);
         pair.run(Duration::from_secs(60));

@@ -1,8 +1,8 @@
 //! The authentication extension: packets between neighbours that share a key.
 //!
-//! Authentication is hop by hop: whoever passes a packet on checks what came in and signs what goes out. The
-//! extension holds a reserved half word, a security parameter index (SPI), the sender's protocol address and
-//! a digest: HMAC-MD5 over the whole packet, with the digest and the checksum field zero.
+//! Authentication is hop by hop: every node that forwards a packet checks the received one and signs the sent one. The
+//! extension holds a reserved half word, a security parameter index (SPI), the sender's protocol address and a digest:
+//! HMAC-MD5 over the whole packet, with the digest and the checksum field zero.
 //!
 //! Source: RFC 2332 §5.3.4. **Not implemented.** Replay protection (the RFC has none),
 //! negotiation of SPIs, algorithms other than HMAC-MD5.
@@ -23,13 +23,13 @@ const DIGEST: usize = 16;
 /// A key shared with a neighbour.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
-    /// Security parameter index: which key it is.
+    /// Security parameter index, which identifies the key.
     pub spi: u16,
     /// The secret, any length.
     pub secret: Vec<u8>,
 }
 
-/// Keys are not for traces.
+/// Traces must not show keys.
 impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Key {{ spi: {}, .. }}", self.spi)
@@ -37,7 +37,7 @@ impl core::fmt::Debug for Key {
 }
 
 impl Key {
-    /// Signs `packet` as sent by `sender`; an extension of the hop before is replaced where it stands.
+    /// Signs `packet` as sent by `sender`. An extension of the previous hop is replaced in its place.
     pub fn sign(&self, packet: &mut Packet, sender: Ipv4Addr) {
         let mut value = vec![0, 0];
         value.extend(self.spi.to_be_bytes());
@@ -54,12 +54,12 @@ impl Key {
         }
     }
 
-    /// The sender that a packet names, if this key signed it and nothing was changed since.
+    /// The sender in the packet, if the packet was signed with this key and has not changed since.
     #[must_use]
     pub fn verify(&self, packet: &Packet) -> Option<Ipv4Addr> {
         let mut kinds = packet.extensions.iter().flatten();
         let extension = kinds.find(|e| e.kind() == ext::AUTHENTICATION)?;
-        // Each type once: a second digest would not be covered by the first.
+        // Each type may occur once: a second digest would not be covered by the first.
         if kinds.any(|e| e.kind() == ext::AUTHENTICATION) {
             return None;
         }
@@ -71,14 +71,14 @@ impl Key {
         let told = &value[HEAD + 4..];
         let mut blank = packet.clone();
         digest_field(&mut blank)?.fill(0);
-        // The comparison takes as long whatever differs.
+        // The comparison takes constant time.
         let mac = mac(&self.secret, &blank.encode())?;
         mac.verify_slice(told).ok()?;
         Some(sender.into())
     }
 }
 
-/// Takes the extension of the last hop away, before a packet goes to a neighbour without a key.
+/// Removes the extension of the previous hop, before a packet goes to a neighbour without a key.
 pub fn strip(packet: &mut Packet) {
     if let Some(list) = &mut packet.extensions {
         list.retain(|extension| extension.kind() != ext::AUTHENTICATION);
@@ -92,7 +92,7 @@ fn digest_field(packet: &mut Packet) -> Option<&mut [u8]> {
     value.get_mut(at..)
 }
 
-/// HMAC-MD5 of a packet, the checksum taken for zero. Any length of secret will do, so there is always one.
+/// HMAC-MD5 of a packet whose checksum is taken as zero. A secret may have any length, so this does not fail.
 fn mac(secret: &[u8], packet: &[u8]) -> Option<Hmac<Md5>> {
     let mut mac = Hmac::<Md5>::new_from_slice(secret).ok()?;
     let (before, rest) = packet.split_at_checked(CHECKSUM)?;
@@ -132,7 +132,7 @@ mod tests {
         key.sign(&mut signed, SENDER);
         let received = Packet::decode(&signed.encode()).unwrap();
         assert_eq!(key.verify(&received), Some(SENDER));
-        // The next hop signs anew, in the same place.
+        // The next hop signs again, in the same place.
         let mut next = received.with(Extension::new(ext::VENDOR, vec![0, 1, 2]));
         assert_eq!(key.verify(&next), None, "an extension was added");
         key.sign(&mut next, SENDER);
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(key.verify(&next), None);
     }
 
-    /// The digest of this packet was made with Python's `hmac` and `hashlib.md5`, the digest and checksum zero.
+    /// The digest of this packet was made with Python's `hmac` and `hashlib.md5`, with digest and checksum zero.
     #[test]
     fn the_digest_is_hmac_md5_of_the_packet() {
         let mut signed = packet();
@@ -175,7 +175,7 @@ mod tests {
             common.destination = Ipv4Addr::new(10, 6, 0, 2).into();
         }
         assert_eq!(mine.verify(&other), None);
-        // Every octet of the value counts, except the two that are reserved, which are covered too.
+        // Every octet of the value is covered, including the two reserved ones.
         let length = copy_of(&signed).len();
         for at in 0..length {
             let mut damaged = signed.clone();

@@ -1,4 +1,4 @@
-//! Bindings this station gave or was given, until their holding time is over, with everyone who got them.
+//! Bindings that this station gave or received, until their holding time is over, with the stations that got them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,15 +12,15 @@ use crate::Instant;
 /// Why a binding is in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// This router is the exit: packets for the destination come to its own ATM address.
+    /// This router is the exit: packets for the destination come to the router's own ATM address.
     Router,
     /// An egress client accepted the binding, and this server answered with it.
     Imposed,
-    /// A reply brought it for a client of this server.
+    /// A reply brought the binding for a client of this server.
     Learned,
-    /// The station itself registered it.
+    /// The station itself registered the binding.
     Registered,
-    /// An authoritative reply for somebody else that passed through.
+    /// An authoritative reply to another requester, which passed through here.
     Transit,
 }
 
@@ -36,23 +36,23 @@ impl Reason {
             Self::Transit => "transit",
         }
     }
-    /// True if an answer made from it is authoritative (flag A). Source: RFC 2332 §5.2.2.
+    /// True if an answer from such a binding is authoritative (flag A). Source: RFC 2332 §5.2.2.
     #[must_use]
     pub const fn authoritative(self) -> bool {
         !matches!(self, Self::Learned | Self::Transit)
     }
 }
 
-/// What a binding is for.
+/// Key of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Destination protocol address.
     pub destination: IpAddr,
     /// Its prefix length, at most that of the whole address.
     pub prefix_len: u8,
-    /// The only station that may use the binding (an imposed one is for one ingress), or anybody.
+    /// The only station that may use the binding (an imposed one is for one ingress); `None` if any may use it.
     pub scope: Option<AtmAddress>,
-    /// Why it is here.
+    /// Why the binding is here.
     pub reason: Reason,
 }
 
@@ -64,7 +64,7 @@ impl Key {
     }
 }
 
-/// The network mask of a prefix length of IPv4 (above 32: as 32).
+/// The network mask of an IPv4 prefix length (above 32: as 32).
 #[must_use]
 pub fn mask(prefix_len: u8) -> u32 {
     u32::MAX
@@ -72,16 +72,16 @@ pub fn mask(prefix_len: u8) -> u32 {
         .unwrap_or(0)
 }
 
-/// The network that an address is in.
+/// The network of an address.
 #[must_use]
 pub fn network(address: IpAddr, prefix_len: u8) -> IpAddr {
     masked(address, prefix_len)
 }
 
-/// The shortest prefix around `address`, 8 bits or more (16 of IPv6), in which all addresses take the route that it takes: no longer
-/// prefix of the `table` lies in it. All of the address if the table has no route for it.
+/// The shortest prefix around `address`, of at least 8 bits (16 for IPv6), in which all addresses take the same route:
+/// no longer prefix of the `table` is inside it. Without a route it is the whole address.
 ///
-/// Shorter ones are never told: they would take in groups, or half the world.
+/// Shorter prefixes are never told: they would include groups, or a large part of all addresses.
 #[must_use]
 pub fn covers(address: IpAddr, table: &[(IpAddr, u8)]) -> u8 {
     let whole = width(address);
@@ -98,24 +98,24 @@ pub fn covers(address: IpAddr, table: &[(IpAddr, u8)]) -> u8 {
         .unwrap_or(whole)
 }
 
-/// Where the destination can be reached.
+/// Where a destination can be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     /// ATM address of the shortcut's far end.
     pub nbma: AtmAddress,
-    /// Next hop's protocol address, if told.
+    /// Protocol address of the next hop, if known.
     pub next_hop: Option<IpAddr>,
-    /// Maximum packet, octets; 0 is the default.
+    /// Largest packet, octets; 0 means the default.
     pub mtu: u16,
     /// End of the holding time.
     pub until: Instant,
-    /// True if no other binding for the destination exists or may exist.
+    /// True if the binding is the only one for the destination.
     pub unique: bool,
     /// Stations that got the binding, by protocol and ATM address, and until when they may use it.
     pub requesters: BTreeMap<(IpAddr, AtmAddress), Instant>,
 }
 
-/// The cache; at most `limit` bindings of at most `requester_limit` requesters each.
+/// The cache, with at most `limit` bindings of at most `requester_limit` requesters each.
 #[derive(Clone, Debug)]
 pub struct Cache {
     limit: usize,
@@ -136,8 +136,8 @@ impl Cache {
         }
     }
 
-    /// Stores a binding; requesters of an older one for the same key are kept while theirs is valid.
-    /// False if there is no room.
+    /// Stores a binding. Requesters of an older binding with the same key are kept while theirs is valid. False if
+    /// there is no room.
     pub fn store(&mut self, key: Key, mut binding: Binding, now: Instant) -> bool {
         match self.remove(&key) {
             Some(old) => {
@@ -154,8 +154,8 @@ impl Cache {
         true
     }
 
-    /// Notes that a station got the binding and may use it as long as it is valid now.
-    /// False if the binding is unknown or has too many requesters.
+    /// Records that a station got the binding and may use it as long as it is valid now. False if the binding is
+    /// unknown or has too many requesters.
     pub fn note_requester(&mut self, key: &Key, who: (IpAddr, AtmAddress)) -> bool {
         let Some(binding) = self.bindings.get_mut(key) else {
             return false;
@@ -169,17 +169,17 @@ impl Cache {
         true
     }
 
-    /// The binding for exactly this key.
+    /// The binding with exactly this key.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Binding> {
         self.bindings.get(key)
     }
 
-    /// The answer to a request for `destination` from bindings that anybody may use: the one with the
-    /// longest prefix, or the code of the refusal. `Err(12)` also when nothing is known.
+    /// The answer to a request for `destination` from bindings that any station may use: the binding with the longest
+    /// prefix, or the code of the refusal. Without any binding this is `Err(12)`.
     ///
-    /// With `authoritative` (flag A of the request) a learned binding never answers; with `unique`
-    /// (flag U) only a unique one does. Source: RFC 2332 §5.2.1, §5.2.2.
+    /// With `authoritative` (flag A of the request) a learned binding never answers; with `unique` (flag U) only a
+    /// unique one does. Source: RFC 2332 §5.2.1, §5.2.2.
     ///
     /// # Errors
     /// The CIE code of the negative reply: 12, or 13 if only bindings that are not unique exist.
@@ -213,7 +213,7 @@ impl Cache {
         Some(binding)
     }
 
-    /// Keys of the bindings that a purge of this prefix hits; `nbma` narrows it to one far end.
+    /// Keys of the bindings that a purge of this prefix concerns; `nbma` restricts it to one far end.
     #[must_use]
     pub fn matching(&self, address: IpAddr, prefix_len: u8, nbma: Option<AtmAddress>) -> Vec<Key> {
         self.bindings
@@ -225,7 +225,7 @@ impl Cache {
             .collect()
     }
 
-    /// Takes one binding whose holding time is over, earliest first. Call until `None`.
+    /// Removes one binding whose holding time is over, earliest first. Call until `None`.
     pub fn expire(&mut self, now: Instant) -> Option<(Key, Binding)> {
         let (_, key) = *self.deadlines.first().filter(|(at, _)| *at <= now)?;
         self.remove(&key).map(|binding| (key, binding))
@@ -248,13 +248,13 @@ impl Cache {
         self.bindings.len()
     }
 
-    /// True if there is none.
+    /// True if there are no bindings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bindings.is_empty()
     }
 
-    /// Forgets all.
+    /// Removes all bindings.
     pub fn clear(&mut self) {
         self.bindings.clear();
         self.deadlines.clear();
@@ -354,7 +354,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// All addresses of what is covered have the same route; one bit less, and one has not, or the route is no wider.
+        /// All covered addresses have the same route. With one bit less an address would have another one, or the route
+        /// is no wider.
         #[test]
         fn all_that_is_covered_goes_one_way(
             nets in proptest::collection::vec((0_u32..64, 24_u8..=32), 1..8), host in 0_u32..64

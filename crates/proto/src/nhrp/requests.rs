@@ -1,27 +1,27 @@
-//! Requests that wait for a reply: ids, retries with growing waits, giving up.
+//! Outstanding requests: ids, retries with growing waits, and a time limit.
 //!
-//! A request keeps its id over all its retries, and the id comes back in the reply (RFC 2332 §5.2.0.1).
-//! The waits double from [`RetryRule::initial`] on; no retry is sent once [`RetryRule::retry_limit`] has
-//! passed since the first sending, and the request is given up after [`RetryRule::give_up`]. With MPOA's
-//! defaults (5 s, 40 s, 40 s) the sendings are at 0, 5, 15 and 35 s and the failure is at 40 s.
+//! A request keeps its id over all its retries, and the id comes back in the reply (RFC 2332 §5.2.0.1). The waits
+//! double from [`RetryRule::initial`] on. No retry is sent once [`RetryRule::retry_limit`] has passed since the first
+//! transmission, and the request fails after [`RetryRule::give_up`]. With MPOA's defaults (5 s, 40 s, 40 s)
+//! transmissions are at 0, 5, 15 and 35 s and the failure is at 40 s.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Duration, Instant};
 
-/// When to send a request again and when to stop waiting.
+/// When to repeat a request, and when to give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryRule {
-    /// Wait after the first sending; doubles after every retry.
+    /// Wait after the first transmission; it doubles after every retry.
     pub initial: Duration,
-    /// No retry at or after this time since the first sending.
+    /// There is no retry at or after this time since the first transmission.
     pub retry_limit: Duration,
-    /// Given up this long after the first sending.
+    /// Time after which the request fails, since the first transmission.
     pub give_up: Duration,
 }
 
 impl RetryRule {
-    /// No retry: wait once.
+    /// No retry: a single wait.
     #[must_use]
     pub const fn once(give_up: Duration) -> Self {
         Self {
@@ -32,12 +32,12 @@ impl RetryRule {
     }
 }
 
-/// What became of a request whose wait is over.
+/// The result for a request whose wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired<T> {
-    /// Send it again, with the same id.
+    /// The request must be repeated, with the same id.
     Retry(u32),
-    /// It has left the table.
+    /// The request has failed and has left the table.
     GivenUp(u32, T),
 }
 
@@ -96,7 +96,7 @@ impl<T> RequestTable<T> {
         Some(id)
     }
 
-    /// The next id, used up at once: for a message that expects no reply.
+    /// The next id, which is used up at once: for a message without a reply.
     pub const fn skip_id(&mut self) -> u32 {
         let id = self.next_id;
         self.next_id = id.wrapping_add(1);
@@ -114,14 +114,14 @@ impl<T> RequestTable<T> {
         self.pending.get_mut(&id).map(|entry| &mut entry.what)
     }
 
-    /// Ends a request: its reply has come, or nobody wants it any more.
+    /// Ends a request: its reply has come, or it is no longer needed.
     pub fn close(&mut self, id: u32) -> Option<T> {
         let entry = self.pending.remove(&id)?;
         self.deadlines.remove(&(entry.deadline, id));
         Some(entry.what)
     }
 
-    /// Takes one request whose wait is over, earliest first. Call until `None`.
+    /// Returns one request whose wait is over, earliest first. Call until `None`.
     pub fn expire(&mut self, now: Instant) -> Option<Expired<T>> {
         let &(at, id) = self.deadlines.first().filter(|(at, _)| *at <= now)?;
         self.deadlines.remove(&(at, id));
@@ -137,13 +137,13 @@ impl<T> RequestTable<T> {
         Some(Expired::Retry(id))
     }
 
-    /// The earliest time at which [`Self::expire`] has something.
+    /// The earliest time at which [`Self::expire`] returns a request.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Outstanding requests: id, request, sendings so far, time of the next step.
+    /// Outstanding requests: id, request, transmissions so far, time of the next step.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T, u32, Instant)> {
         self.pending
             .iter()
@@ -156,13 +156,13 @@ impl<T> RequestTable<T> {
         self.pending.len()
     }
 
-    /// True if nothing is outstanding.
+    /// True if no request is outstanding.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Forgets all requests; ids go on.
+    /// Removes all requests; ids continue.
     pub fn clear(&mut self) {
         self.pending.clear();
         self.deadlines.clear();

@@ -1,4 +1,4 @@
-//! What a server does to packets that pass through it or that it answers.
+//! Handling of packets that a server forwards or answers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use aerostat_wire::nhrp::{
 use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, Reader};
 
-/// Why a packet cannot go on: the code and offset of the Error Indication to send.
+/// Why a packet cannot be forwarded: code and offset of the Error Indication to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Error code (`aerostat_wire::nhrp::error`).
@@ -24,14 +24,14 @@ impl Fault {
     }
 }
 
-/// How a server calls itself: the same pair in all records (RFC 2332 §5.3.1).
+/// The identity of a server in all records (RFC 2332 §5.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Station {
     /// Its ATM address.
     pub nbma: AtmAddress,
-    /// The protocol address it uses in records.
+    /// The protocol address in records.
     pub protocol: Ipv4Addr,
-    /// The same in packets about IPv6, if it has one.
+    /// The same for packets about IPv6, if it has one.
     pub protocol6: Option<Ipv6Addr>,
     /// All its protocol addresses.
     pub own: Vec<IpAddr>,
@@ -44,14 +44,14 @@ impl Station {
         self.own.contains(&address)
     }
 
-    /// What it calls itself in packets of this `ar$pro.type`.
+    /// Its address in packets of this `ar$pro.type`.
     #[must_use]
     pub fn name(&self, protocol: u16) -> IpAddr {
         let six = self.protocol6.filter(|_| protocol == PROTOCOL_IPV6);
         six.map_or(self.protocol.into(), IpAddr::V6)
     }
 
-    /// What it calls itself in packets about this address.
+    /// Its address in packets about this address.
     #[must_use]
     pub fn name_for(&self, address: IpAddr) -> IpAddr {
         let six = self.protocol6.filter(|_| address.is_ipv6());
@@ -68,10 +68,10 @@ impl Station {
         }
     }
 
-    /// What every packet must pass, whether it is answered or forwarded here.
+    /// The checks for every packet, whether it is answered or forwarded here.
     ///
     /// # Errors
-    /// Error 3 if it has been here before, 11 if it carries authentication.
+    /// Error 3 if the packet has been here before, 11 if it carries authentication.
     pub fn check(&self, packet: &Packet) -> Result<(), Fault> {
         if let Some(at) = position(packet, ext::AUTHENTICATION) {
             return Err(Fault {
@@ -79,7 +79,7 @@ impl Station {
                 offset: extension_offset(packet, at),
             });
         }
-        // An indication travels like a request, but its records are not defined.
+        // An Error Indication travels like a request, but has no records.
         let records: &[u16] = match packet.op {
             op::RESOLUTION_REQUEST | op::REGISTRATION_REQUEST | op::PURGE_REQUEST => {
                 &[ext::FORWARD_TRANSIT]
@@ -107,10 +107,10 @@ impl Station {
         Ok(())
     }
 
-    /// Makes the packet ready for the next server: hop count, and this station in the transit record.
+    /// Prepares the packet for the next server: hop count, and this station in the transit record.
     ///
     /// # Errors
-    /// Error 15 if it may go no further.
+    /// Error 15 if the packet may go no further.
     pub fn forward(&self, mut packet: Packet) -> Result<Packet, Fault> {
         may_go_on(&packet)?;
         packet.hop_count -= 1;
@@ -137,7 +137,7 @@ impl Station {
     /// The extensions of the reply to `request`: all of them, in order, the responder address filled in.
     ///
     /// # Errors
-    /// Error 1 if one is compulsory and unknown.
+    /// Error 1 if an extension is compulsory and unknown.
     pub fn reply_extensions(&self, request: &Packet) -> Result<Option<Vec<Extension>>, Fault> {
         if let Some(at) = first_unknown_compulsory(request) {
             return Err(Fault {
@@ -174,10 +174,10 @@ impl Station {
     }
 }
 
-/// Whether the hop count lets the packet pass one more server.
+/// Checks whether the hop count lets the packet pass one more server.
 ///
 /// # Errors
-/// Error 15 if not.
+/// Error 15 if it does not.
 pub const fn may_go_on(packet: &Packet) -> Result<(), Fault> {
     if packet.hop_count == 0 {
         return Err(Fault {
@@ -188,7 +188,8 @@ pub const fn may_go_on(packet: &Packet) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whom a packet is for: replies go to the source protocol address, all else to the destination.
+/// The address that a packet is routed to: for replies the source protocol address, for all other packets the
+/// destination.
 #[must_use]
 pub fn heading(packet: &Packet) -> Option<IpAddr> {
     match &packet.body {
@@ -218,15 +219,15 @@ pub fn reply(
     answer
 }
 
-/// Flags of a Resolution Reply: Q and S are copied, U as asked; whoever answers says whether it knows at first hand (A) and
-/// whether that will hold (D). Source: RFC 2332 §5.2.2.
+/// Flags of a Resolution Reply: Q and S are copied, U as requested; the responder sets A (authoritative) and D
+/// (stable). Source: RFC 2332 §5.2.2.
 #[must_use]
 pub const fn reply_flags(request_flags: u16, made: u16) -> u16 {
     let copied = request_flags & (flag::ROUTER | flag::SOURCE_STABLE | flag::UNIQUE);
     copied | made & (flag::AUTHORITATIVE | flag::DESTINATION_STABLE)
 }
 
-/// The entry of a negative reply: the prefix that was asked for and why not.
+/// The entry of a negative reply: the requested prefix and the reason.
 #[must_use]
 pub fn refusal(request: &Packet, code: u8) -> Cie {
     let prefix = request
@@ -248,7 +249,7 @@ pub fn refusal(request: &Packet, code: u8) -> Cie {
     }
 }
 
-/// The prefix length of an entry about `address`, where 0, 255 and nonsense mean the address alone.
+/// The prefix length of an entry about `address`; 0, 255 and invalid values mean the address alone.
 #[must_use]
 pub const fn prefix_len(cie: &Cie, address: IpAddr) -> u8 {
     let whole = width(address);
@@ -258,7 +259,7 @@ pub const fn prefix_len(cie: &Cie, address: IpAddr) -> u8 {
     cie.prefix
 }
 
-/// The reply to a Registration Request here: no clients are registered.
+/// The reply to a Registration Request here: clients are not registered.
 #[must_use]
 pub fn refuse_registration(request: &Packet) -> Packet {
     let mut cies = request.common().map_or_else(Vec::new, |c| c.cies.clone());
@@ -288,14 +289,14 @@ fn position(packet: &Packet, kind: u16) -> Option<usize> {
     list.iter().position(|extension| extension.kind() == kind)
 }
 
-/// True if an extension is compulsory and unknown here: such a packet may pass, and nothing of it is kept.
-/// Source: RFC 2332 §5.3.
+/// True if an extension is compulsory and unknown here: such a packet may pass, but nothing in it is cached. Source:
+/// RFC 2332 §5.3.
 #[must_use]
 pub fn has_unknown(packet: &Packet) -> bool {
     first_unknown_compulsory(packet).is_some()
 }
 
-/// Index of the first extension with the C bit that no standard known here defines.
+/// Index of the first extension with the C bit that is not known here.
 fn first_unknown_compulsory(packet: &Packet) -> Option<usize> {
     packet.extensions.as_ref()?.iter().position(|extension| {
         let known = matches!(
@@ -310,7 +311,7 @@ fn first_unknown_compulsory(packet: &Packet) -> Option<usize> {
     })
 }
 
-/// Where extension number `index` starts in the encoded packet.
+/// Offset of extension number `index` in the encoded packet.
 fn extension_offset(packet: &Packet, index: usize) -> u16 {
     let Some(list) = &packet.extensions else {
         return 0;

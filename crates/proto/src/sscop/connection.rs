@@ -1,4 +1,4 @@
-//! States 1 to 5: no connection, one being set up, released or resynchronised.
+//! States 1 to 5: no connection, or a connection that is being set up, released or resynchronised.
 //!
 //! Each arm is a transition of the SDL diagrams of Q.2110 §8.2; `table.rs` has all of them as a table.
 
@@ -263,7 +263,7 @@ impl Sscop {
             },
         );
     }
-    /// "MAA/1": a PDU that only makes sense if the peer has no connection.
+    /// "MAA/1": a PDU that the peer sends only without a connection.
     pub(super) fn unexpected_end(&mut self, pdu: &Pdu) {
         self.unexpected(pdu);
         self.enter_idle(Vec::new(), Source::Sscop);

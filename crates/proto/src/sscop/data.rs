@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// One place of the transmission buffer.
 #[derive(Debug)]
 struct Sent {
-    /// The message; with BR = yes `None` once a STAT listed it as received behind a gap.
+    /// The message; with BR = yes `None` once a STAT has listed it as received behind a gap.
     message: Option<Vec<u8>>,
     /// VT(PS) when it was last sent.
     poll_stamp: Seq24,
@@ -44,18 +44,18 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Messages held, waiting or unacknowledged.
+    /// Number of waiting or unacknowledged messages.
     pub(super) fn len(&self) -> usize {
         self.queue.len() + self.buffer.len()
     }
-    /// Forgets every message.
+    /// Removes all messages.
     pub(super) fn clear(&mut self) {
         self.queue.clear();
         self.buffer.clear();
         self.again.clear();
     }
-    /// The connection, or the life of its numbers, ends: nothing is to be sent again and, with BR = yes, every message
-    /// is forgotten. VT(A) and VT(S) stay: what is retrieved is counted from them.
+    /// The connection, or its numbering, ends: no message is sent again, and with BR = yes all messages are removed.
+    /// VT(A) and VT(S) stay, because retrieval counts from them.
     pub(super) fn stop(&mut self, buffers: Buffers) {
         self.again.clear();
         match buffers {
@@ -63,7 +63,8 @@ impl Sender {
             Buffers::Keep => self.buffer.iter_mut().for_each(|sent| sent.queued = false),
         }
     }
-    /// Takes out the messages that `from` means: of the transmission buffer, then of the queue.
+    /// Removes and returns the messages selected by `from`: first those of the transmission buffer, then those of the
+    /// queue.
     pub(super) fn retrieve(&mut self, from: Retrieval) -> Vec<Vec<u8>> {
         let first = match from {
             Retrieval::Unsent => None,
@@ -76,7 +77,7 @@ impl Sender {
         let sent = self.buffer.drain(first..).filter_map(|sent| sent.message);
         sent.chain(self.queue.drain(..)).collect()
     }
-    /// The variables of a new connection; VT(MS) and the queue stay.
+    /// Initialises the variables for a new connection; VT(MS) and the queue stay.
     pub(super) fn init(&mut self) {
         self.vt_s = Seq24::ZERO;
         self.vt_ps = Seq24::ZERO;
@@ -94,7 +95,7 @@ impl Sender {
     fn place(&mut self, sn: Seq24) -> Option<&mut Sent> {
         self.buffer.get_mut(sn.since(self.vt_a) as usize)
     }
-    /// Releases everything below `r`, which lies in VT(A)..=VT(S).
+    /// Releases all SDs below `r`, which lies in VT(A)..=VT(S).
     fn acknowledge(&mut self, r: Seq24) {
         let count = r.since(self.vt_a) as usize;
         self.buffer.drain(..count.min(self.buffer.len()));
@@ -102,8 +103,8 @@ impl Sender {
         self.again.retain(|sn| sn.in_window(base, end));
         self.vt_a = r;
     }
-    /// Queues `from..to` again; `None` if one of them is not there any more.
-    /// With `polled`, only those sent before that POLL, as later ones may still be under way.
+    /// Queues `from..to` for retransmission; `None` if one of them is no longer there. With `polled`, only SDs sent
+    /// before that POLL are queued, because later ones may still be on their way.
     fn queue_again(&mut self, from: Seq24, to: Seq24, polled: Option<Seq24>) -> Option<u32> {
         let mut count = 0;
         let mut sn = from;
@@ -119,7 +120,7 @@ impl Sender {
         }
         Some(count)
     }
-    /// Releases `from..to`, which the peer holds behind a gap.
+    /// Releases `from..to`, which the peer has received behind a gap.
     fn release(&mut self, from: Seq24, to: Seq24) {
         let mut sn = from;
         while sn != to {
@@ -129,11 +130,11 @@ impl Sender {
             sn = sn.next();
         }
     }
-    /// Walks the list of a STAT. Returns SDs queued again, or `None` for error S.
+    /// Processes the list of a STAT. Returns the number of SDs queued for retransmission, or `None` for error S.
     fn walk(&mut self, list: &[Seq24], ps: Seq24, buffers: Buffers) -> Option<u32> {
         let (a0, end) = (self.vt_a, self.vt_s.since(self.vt_a));
         let mut count = 0;
-        // A lone element says nothing: it is VR(H), or the end of a list that was split.
+        // A single element carries no information: it is VR(H), or the end of a list that was split.
         for (i, pair) in list.windows(2).enumerate() {
             let [from, to] = *pair else { return None };
             if from.since(a0) >= to.since(a0) || to.since(a0) > end {
@@ -149,7 +150,7 @@ impl Sender {
     }
 }
 
-/// True if poll number `a` came before `b`; they are less than half the space apart.
+/// True if poll number `a` came before `b`; they are less than half the number space apart.
 fn before(a: Seq24, b: Seq24) -> bool {
     let ahead = b.since(a);
     ahead != 0 && ahead < Seq24::MODULUS / 2
@@ -164,24 +165,24 @@ pub(super) struct Receiver {
     pub(super) vr_h: Seq24,
     /// VR(MR): first SD that the peer may not send.
     pub(super) vr_mr: Seq24,
-    /// True while the user holds the credit back.
+    /// True while the user holds back credit.
     pub(super) busy: bool,
-    /// Receiver buffer: place `i` is SD VR(R) + i. Shorter than the window.
+    /// Receiver buffer: place `i` is SD VR(R) + i. It is shorter than the window.
     buffer: VecDeque<Option<Vec<u8>>>,
 }
 
 impl Receiver {
-    /// Forgets every message.
+    /// Removes all messages.
     pub(super) fn clear(&mut self) {
         self.buffer.clear();
     }
-    /// The variables of a new connection; VR(MR) stays.
+    /// Initialises the variables for a new connection; VR(MR) stays.
     pub(super) fn init(&mut self) {
         self.vr_r = Seq24::ZERO;
         self.vr_h = Seq24::ZERO;
         self.buffer.clear();
     }
-    /// Raises VR(MR) to `window` beyond VR(R), never lowers it.
+    /// Raises VR(MR) to VR(R) + `window`; never lowers it.
     pub(super) fn grant(&mut self, window: u32) {
         let to = self.vr_r.plus(window);
         if !self.busy && self.vr_mr.in_window(self.vr_r, to) {
@@ -191,7 +192,7 @@ impl Receiver {
     fn holds(&self, sn: Seq24) -> bool {
         matches!(self.buffer.get(sn.since(self.vr_r) as usize), Some(Some(_)))
     }
-    /// Messages that wait behind a gap.
+    /// Number of messages that wait behind a gap.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.buffer.iter().flatten().count()
@@ -203,12 +204,12 @@ impl Receiver {
         }
         self.buffer[i] = Some(message);
     }
-    /// Advances VR(R) by one and returns what was stored there.
+    /// Advances VR(R) by one and returns the message stored there.
     fn advance(&mut self) -> Option<Vec<u8>> {
         self.vr_r = self.vr_r.next();
         self.buffer.pop_front().flatten()
     }
-    /// Takes out what lies behind a gap, with its numbers.
+    /// Removes and returns the messages behind a gap, with their numbers.
     pub(super) fn take_rest(&mut self) -> Vec<(Seq24, Vec<u8>)> {
         let base = self.vr_r;
         let places = (0..).zip(self.buffer.drain(..));
@@ -248,7 +249,7 @@ impl Sscop {
             {
                 self.send_new(message);
             } else if !self.tx.queue.is_empty() && self.runs(Timer::Idle) {
-                // No credit: ask for some.
+                // Without credit: request credit by a POLL.
                 self.stop(Timer::Idle);
                 self.start(Timer::NoResponse, now);
                 self.send_poll(now);
@@ -321,7 +322,7 @@ impl Sscop {
     pub(super) fn data_received(&mut self, s: Seq24, info: Vec<u8>, now: Instant) {
         let rx = &mut self.rx;
         if !s.in_window(rx.vr_r, rx.vr_mr) {
-            // Beyond the credit. Everything up to it that has not come is missing.
+            // The SD is beyond the credit. All missing SDs up to the credit are reported.
             if rx.vr_h.in_window(rx.vr_r, rx.vr_mr) {
                 let (from, to) = (rx.vr_h, rx.vr_mr);
                 rx.vr_h = to;
@@ -346,7 +347,7 @@ impl Sscop {
         }
     }
 
-    /// Delivers the SD VR(R) and what is stored behind it.
+    /// Delivers the SD VR(R) and those stored directly behind it.
     fn deliver(&mut self, info: Vec<u8>) {
         if self.rx.vr_r == self.rx.vr_h {
             self.rx.vr_h = self.rx.vr_h.next();
@@ -372,7 +373,7 @@ impl Sscop {
     pub(super) fn poll_received(&mut self, ps: Seq24, s: Seq24, now: Instant) {
         let rx = &mut self.rx;
         let announced = s.since(rx.vr_r);
-        // An N(S) behind VR(R) lies half the number space or more ahead.
+        // An N(S) behind VR(R) appears as half the number space or more ahead.
         if announced < rx.vr_h.since(rx.vr_r) || announced >= Seq24::MODULUS / 2 {
             self.recover('Q', now);
             return;
@@ -384,7 +385,7 @@ impl Sscop {
         };
         let (mr, r, max) = (rx.vr_mr, rx.vr_r, self.params.max_stat);
         let mut list = rx.gaps();
-        // A longer list is split; the next part starts with the missing SD that ended this one.
+        // A longer list is split; the next part starts with the missing SD that ended the previous one.
         while list.len() > max {
             let rest = list.split_off(max - 1);
             list.push(rest[0]);

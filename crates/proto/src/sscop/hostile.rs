@@ -1,4 +1,4 @@
-//! Peers that do not keep to the protocol: what they get is the standard's answer, and what they cost is bounded.
+//! Peers that violate the protocol: they get the standard's answer, and their cost is bounded.
 
 use super::*;
 use crate::Duration;
@@ -55,7 +55,7 @@ fn delivered(outputs: &[Output]) -> usize {
     outputs.iter().filter(is_data).count()
 }
 
-/// A peer that takes everything and never answers: NO-RESPONSE ends the link and frees what was kept.
+/// A peer that accepts everything and never answers: NO-RESPONSE ends the link and frees the stored messages.
 #[test]
 fn never_answers() {
     let params = Params {
@@ -77,7 +77,8 @@ fn never_answers() {
     assert!(all.len() < 15, "a POLL each 750 ms: {}", all.len());
 }
 
-/// A peer that answers each POLL and acknowledges nothing: the link lives, the queue is full, nothing is sent twice.
+/// A peer that answers each POLL and acknowledges nothing: the link stays up, the queue is full, no message is sent
+/// twice.
 #[test]
 fn never_acknowledges() {
     let params = Params {
@@ -118,7 +119,7 @@ fn never_acknowledges() {
     assert!(now > NOW + Duration::from_secs(60));
 }
 
-/// Every lie of a STAT, USTAT, POLL or SD: the code of the standard, ER, and nothing is kept.
+/// Every invalid STAT, USTAT, POLL or SD: the code of the standard, ER, and nothing is stored.
 #[test]
 fn lies() {
     let ustat = |r, from, to| Pdu::Ustat {
@@ -173,7 +174,7 @@ fn lies() {
     }
 }
 
-/// A lie about the credit: less than before stops new SDs, much more sends what there is and no more.
+/// Invalid credit: a lower value than before stops new SDs, a much higher value sends the waiting messages and no more.
 #[test]
 fn credit_of_any_size() {
     for (mr, sent) in [(0, 0), (2, 0), (5, 2), (100, 7), (Seq24::MODULUS - 1, 7)] {
@@ -196,7 +197,7 @@ fn credit_of_any_size() {
     }
 }
 
-/// SDs beyond the credit are dropped; the first of them is answered with one USTAT, the others with nothing.
+/// SDs beyond the credit are dropped; the first one is answered with a USTAT, the others are not answered.
 #[test]
 fn beyond_the_credit() {
     let params = Params {
@@ -223,7 +224,7 @@ fn beyond_the_credit() {
     assert_eq!(end.rx.held(), 0);
 }
 
-/// SDs that were delivered and come again are not delivered again.
+/// SDs that are repeated after their delivery are not delivered again.
 #[test]
 fn replayed_data() {
     let mut end = ready(Params::UNI, 100);
@@ -235,7 +236,7 @@ fn replayed_data() {
     }
 }
 
-/// BGNs without end: each costs an answer or an indication, and memory for none of them.
+/// An endless series of BGNs: each costs an answer or an indication, but no memory.
 #[test]
 fn floods_of_begins() {
     let mut end = Sscop::new(Params::UNI);
@@ -252,7 +253,7 @@ fn floods_of_begins() {
 }
 
 proptest! {
-    /// Octets that are no PDU: code U each time, and nothing else changes.
+    /// Octets that are not a PDU: code U each time, and nothing else changes.
     #[test]
     fn garbage(garbage in prop::collection::vec(any::<u8>(), 0..64)) {
         prop_assume!(Pdu::decode(&garbage).is_err());

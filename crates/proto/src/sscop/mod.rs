@@ -1,16 +1,15 @@
 //! SSCOP: an assured link between two signalling entities over one AAL5 connection.
 //!
-//! **Purpose.** Messages handed in at one end come out at the other in order, once each, as long as the
-//! connection lives; both ends learn when it does not. The receiver never acknowledges on its own: the
-//! sender POLLs and the receiver answers with a STAT that lists every gap; a gap is also announced at once
-//! with USTAT.
+//! **Purpose.** Messages from one end come out at the other end in order, exactly once, as long as the connection
+//! exists; both ends learn when it ends. The receiver never acknowledges by itself: the sender sends POLLs, and the
+//! receiver answers with a STAT that lists every gap. A gap is also announced at once with a USTAT.
 //!
-//! **Objects and owners.** One [`Sscop`] per signalling channel, owned by [`crate::saal::Saal`]. It owns
-//! the transmission queue (messages without a number), the transmission buffer (sent, unacknowledged), the
-//! retransmission queue (numbers) and the receiver buffer (messages behind a gap). The first two together
-//! hold at most [`Params::max_queue`] messages, the receiver buffer at most [`Params::window`]. Whether messages
-//! without acknowledgement outlive their connection is the user's choice for each connection ([`Buffers`]); if
-//! they do, [`Request::Retrieve`] brings them back, until a new connection or an answer of the user clears them.
+//! **Objects and owners.** One [`Sscop`] per signalling channel, owned by [`crate::saal::Saal`]. It owns the
+//! transmission queue (messages without a number), the transmission buffer (sent, unacknowledged), the retransmission
+//! queue (numbers) and the receiver buffer (messages behind a gap). The first two together hold at most
+//! [`Params::max_queue`] messages, the receiver buffer at most [`Params::window`]. For each connection the user chooses
+//! whether unacknowledged messages outlive it ([`Buffers`]). If they do, [`Request::Retrieve`] returns them, until a
+//! new connection or an answer of the user removes them.
 //!
 //! **States.** The ten of the standard ([`State`]); one function each in `connection.rs` (1 to 5),
 //! `recovery.rs` (6 to 9) and `ready.rs` (10), whose data transfer is `data.rs`. Layer management's error
@@ -22,15 +21,14 @@
 //! **Standards.** ITU-T Q.2110 (07/94); the drafts Q.SAAL.1 and Q.SAAL.2 of UNI 3.0 as [`Mode::Qsaal1`].
 //! `table.rs`, a test, restates the SDL diagrams of Q.2110 §8.2 as a table of states and events.
 //!
-//! **Not implemented.** The lower layer is never busy: what is to be sent goes out at once.
+//! **Not implemented.** The lower layer is never busy: every PDU is sent at once.
 //!
-//! **Deviations.** A message is not queued twice for retransmission when a USTAT and a STAT both report it.
-//! A STAT that comes before the first POLL of a connection is an N(PS) error (R); literal modulo
-//! arithmetic would accept any number there. An N(S) of a POLL behind VR(R) is error Q at once; modulo
-//! arithmetic would take it for one far ahead, and the peer would find the error. Messages handed in while
-//! an ER is unanswered are queued, not lost, whatever BR is. The user may stop the raising of the credit
-//! ([`Request::Busy`]). A retransmitted BGN, RS or ER restarts NO-RESPONSE only where it runs: started in
-//! the idle phase, which has no POLL to answer, it would end a link that is well.
+//! **Deviations.** A message is not queued twice for retransmission when a USTAT and a STAT both report it. A STAT that
+//! comes before the first POLL of a connection is an N(PS) error (R); literal modulo arithmetic would accept any number
+//! there. An N(S) of a POLL behind VR(R) is error Q at once; modulo arithmetic would take it for an N(S) far ahead, and
+//! the peer would find the error. Messages from the user while an ER is unanswered are queued, not lost, whatever BR
+//! is. The user may stop the granting of credit ([`Request::Busy`]). A retransmitted BGN, RS or ER restarts NO-RESPONSE
+//! only if the timer runs: in the idle phase, which has no POLL to answer, it would end a link that works.
 
 mod connection;
 mod data;
@@ -80,7 +78,7 @@ pub enum State {
     DataTransferReady,
 }
 
-/// What goes into [`Sscop`].
+/// Inputs of [`Sscop`].
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// One AAL5 SDU from the peer.
@@ -89,7 +87,7 @@ pub enum Input<'a> {
     Upper(Request),
 }
 
-/// What comes out of [`Sscop`].
+/// Outputs of [`Sscop`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// One AAL5 SDU for the peer.
@@ -118,7 +116,7 @@ const TIMERS: [Timer; 5] = [
     Timer::Idle,
 ];
 
-/// What a state function is given.
+/// An event for a state function.
 enum Event {
     Request(Request),
     Pdu(SscopPdu),
@@ -134,7 +132,7 @@ const TOO_LONG: Refused = Refused("SSCOP: message longer than 4096 octets");
 #[derive(Debug)]
 pub struct Sscop {
     params: Params,
-    /// The edition in use; never `Auto` once the first BGN has come.
+    /// The edition in use; never `Auto` after the first BGN.
     mode: Mode,
     state: State,
     timers: TimerTable<5>,
@@ -147,9 +145,9 @@ pub struct Sscop {
     vt_cc: u32,
     /// UU data of the BGN, END or RS that Timer_CC repeats.
     uu: Vec<u8>,
-    /// UU data of the BGAK or BGREJ that answered the peer's last BGN, should that BGN come again.
+    /// UU data of the BGAK or BGREJ that answered the peer's last BGN, in case that BGN is repeated.
     answer_uu: Vec<u8>,
-    /// BR of the connection, or of the last one.
+    /// BR of the current connection, or of the last one.
     buffers: Buffers,
     tx: Sender,
     rx: Receiver,
@@ -187,7 +185,7 @@ impl Sscop {
         self.vt_sq.0
     }
     /// Messages accepted from the user and not yet acknowledged by the peer; without a connection, those that
-    /// [`Request::Retrieve`] would bring.
+    /// [`Request::Retrieve`] would return.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.tx.len()
@@ -237,7 +235,7 @@ impl Sscop {
             SscopPdu::ResyncAck { .. } => 'K',
             SscopPdu::Recover { .. } => 'L',
             SscopPdu::RecoverAck { .. } => 'M',
-            // Both are taken in every state before a state function sees them.
+            // Both are handled in every state before the state functions.
             SscopPdu::UnitData { .. } | SscopPdu::ManagementData { .. } => return,
         };
         self.report(code);
@@ -256,7 +254,7 @@ impl Sscop {
     fn stop(&mut self, timer: Timer) {
         self.timers.stop(timer as usize);
     }
-    /// Restarts NO-RESPONSE where it runs.
+    /// Restarts NO-RESPONSE if it runs.
     fn restart_no_response(&mut self, now: Instant) {
         if self.runs(Timer::NoResponse) {
             self.start(Timer::NoResponse, now);
@@ -266,8 +264,8 @@ impl Sscop {
         self.timers.runs(timer as usize)
     }
 
-    /// Takes N(SQ) of a BGN, RS or ER: false if the PDU is a retransmission.
-    /// Source: Q.2110 §8.2 "detect retransmission".
+    /// Checks N(SQ) of a BGN, RS or ER: false if the PDU is a retransmission. Source: Q.2110 §8.2 "detect
+    /// retransmission".
     fn is_new(&mut self, sq: Seq8) -> bool {
         match self.mode {
             Mode::Qsaal1 => true,
@@ -279,7 +277,7 @@ impl Sscop {
         }
     }
 
-    /// Decides the edition on the first BGN of the entity's life.
+    /// Decides the edition at the entity's first BGN.
     fn note_begin(&mut self, sq: Seq8) {
         if self.mode == Mode::Auto {
             self.mode = if sq == Seq8(0) {
@@ -301,7 +299,7 @@ impl Sscop {
         };
     }
 
-    /// "init MR": the initial credit, counted from VR(R) = 0 of the connection to come.
+    /// "init MR": the initial credit, counted from VR(R) = 0 of the new connection.
     fn init_mr(&mut self) -> Seq24 {
         self.rx.vr_mr = Seq24::new(self.params.window);
         self.rx.vr_mr
@@ -342,7 +340,7 @@ impl Sscop {
         self.start(Timer::Cc, now);
         self.state = State::OutgoingDisconnectionPending;
     }
-    /// AA-RESYNC.request in states 7 to 10: whatever BR is, no message outlives it.
+    /// AA-RESYNC.request in states 7 to 10: whatever BR is, all messages are removed.
     fn resync(&mut self, uu: Vec<u8>, now: Instant) {
         self.timers.stop_all();
         self.clear_buffers();
@@ -373,7 +371,7 @@ impl Sscop {
         self.tx.stop(self.buffers);
         self.rx.clear();
     }
-    /// "Prepare recovery": the same, but with BR = no what lies behind a gap waits to be delivered.
+    /// "Prepare recovery": the same, except that with BR = no messages behind a gap wait to be delivered.
     fn prepare_recovery(&mut self) {
         self.timers.stop_all();
         self.tx.stop(self.buffers);
@@ -381,7 +379,7 @@ impl Sscop {
             self.rx.clear();
         }
     }
-    /// "Deliver data" of a recovery: what lay behind a gap, in order.
+    /// "Deliver data" of a recovery: the messages behind a gap, in order.
     fn deliver_rest(&mut self) {
         for (sn, message) in self.rx.take_rest() {
             self.tell(Indication::Data(message, sn));
@@ -400,7 +398,7 @@ impl Sscop {
         self.start(Timer::Poll, now);
         self.start(Timer::NoResponse, now);
         self.state = State::DataTransferReady;
-        // Messages may have been queued while the user's answer to a recovery was awaited.
+        // Messages may have been queued while the user's answer to a recovery was outstanding.
         self.send_loop(now);
     }
     fn enter_idle(&mut self, uu: Vec<u8>, source: Source) {
@@ -410,7 +408,7 @@ impl Sscop {
         self.state = State::Idle;
     }
 
-    /// A new BGN while a connection, or part of one, exists: the old one is released, a new one offered.
+    /// A new BGN while a connection, or part of one, exists: the old one is released, a new one is offered.
     fn replaced_by(&mut self, mr: Seq24, uu: Vec<u8>) {
         self.prepare_retrieval();
         self.tx.vt_ms = mr;
@@ -429,7 +427,7 @@ impl Sscop {
         self.report('O');
         false
     }
-    /// Gives a connection up on our own account.
+    /// Ends a connection on this entity's own initiative.
     fn give_up(&mut self) {
         self.send_end(true, Vec::new());
         self.enter_idle(Vec::new(), Source::Sscop);
@@ -455,7 +453,7 @@ impl Sscop {
         self.tell(Indication::RetrieveComplete);
     }
 
-    /// UD and MD, which every state takes and none notices.
+    /// UD and MD, which are accepted in every state and change none.
     fn unassured(&mut self, message: Vec<u8>, management: bool) -> Result<(), Refused> {
         if message.len() > SscopPdu::MAX_INFO {
             return Err(TOO_LONG);

@@ -2,7 +2,7 @@
 
 use crate::Duration;
 
-/// Which edition of the protocol an entity speaks. The PDUs are the same in all of them.
+/// Edition of the protocol. The PDUs are the same in all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Q.2110, as UNI 3.1 and later require.
@@ -29,7 +29,7 @@ pub struct Params {
     pub timer_idle: Duration,
     /// Transmissions of BGN, END, RS or ER before giving up (MaxCC).
     pub max_cc: u32,
-    /// SDs before a POLL is sent at once (MaxPD).
+    /// Number of SDs after which a POLL is sent at once (MaxPD).
     pub max_pd: u32,
     /// Elements in the list of one STAT (MaxSTAT); odd, at least 3.
     pub max_stat: usize,
@@ -37,8 +37,8 @@ pub struct Params {
     pub window: u32,
     /// Messages that may wait for transmission or acknowledgement. A local choice.
     pub max_queue: usize,
-    /// VT(SQ) at creation. The standard's 0 lets a peer that did not notice a restart take the first BGN
-    /// after it for a retransmission; an owner that restarts should hand in another value each time.
+    /// Initial VT(SQ). With the standard's 0, a peer that did not notice a restart takes the first BGN after it for a
+    /// retransmission. An owner that restarts should use another value each time.
     pub initial_sq: u8,
     /// Edition of the protocol.
     pub mode: Mode,
@@ -61,7 +61,7 @@ impl Params {
         mode: Mode::Q2110,
     };
 
-    /// The same parameters with every local choice inside its range.
+    /// The same parameters with every local choice limited to its range.
     pub(super) fn bounded(mut self) -> Self {
         self.window = self.window.clamp(1, 4096);
         self.max_pd = self.max_pd.max(1);

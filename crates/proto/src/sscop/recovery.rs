@@ -1,4 +1,4 @@
-//! States 6 to 9: resynchronisation asked by the peer, and recovery from protocol errors.
+//! States 6 to 9: resynchronisation requested by the peer, and recovery from protocol errors.
 //!
 //! Each arm is a transition of the SDL diagrams of Q.2110 §8.2; `table.rs` has all of them as a table.
 
@@ -49,7 +49,7 @@ impl Sscop {
         match event {
             Event::Request(Request::Resync(uu)) => self.resync(uu, now),
             Event::Request(Request::Release(uu)) => self.release(uu, now),
-            // Sent when recovery is done, after what was waiting already (BR = no).
+            // Sent after the recovery, behind messages that were waiting already (BR = no).
             Event::Request(Request::Data(message)) => return self.enqueue(message),
             Event::Request(_) => return Err(NOT_NOW),
             Event::CcExpiry => {
@@ -68,7 +68,7 @@ impl Sscop {
                 | Pdu::BeginAck { .. } => self.connection_pdu(pdu),
                 Pdu::Resync { .. } => self.peer_resyncs(pdu),
                 Pdu::ResyncAck { .. } => self.unexpected(&pdu),
-                // Both ends found an error at once: each answers and has recovered.
+                // Both ends found an error at the same time: each answers and has recovered.
                 Pdu::Recover { sq, mr } => {
                     if self.is_new(sq) {
                         self.tx.vt_ms = mr;
@@ -83,7 +83,7 @@ impl Sscop {
                     self.tx.vt_ms = mr;
                     self.recovered();
                 }
-                // Sent by a peer that has not seen the ER yet.
+                // The peer has sent these before it saw the ER.
                 Pdu::Data { .. }
                 | Pdu::Poll { .. }
                 | Pdu::Stat { .. }

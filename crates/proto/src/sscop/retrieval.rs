@@ -1,4 +1,4 @@
-//! Clear-buffers = no and AA-RETRIEVE: which messages outlive a connection, and that none is lost.
+//! Clear-buffers = no and AA-RETRIEVE: the messages that outlive a connection; no message is lost.
 
 use super::table::{ask, expire, number, octets_of, request_of, stat, take};
 use super::tests::Pair;
@@ -57,7 +57,7 @@ fn retrieve(end: &mut Sscop, from: Retrieval, now: Instant) -> Option<String> {
     Some(letters(&told))
 }
 
-/// An end with BR = no and credit for `mr` messages, which has sent as many of "abc..." as it may.
+/// An end with BR = no and credit for `mr` messages, which has sent as many of "abc..." as allowed.
 fn ready(buffers: Buffers, mr: u32, messages: &str) -> Sscop {
     let mut end = Sscop::new(Params::UNI);
     ask(&mut end, Request::Establish(uu(), buffers), NOW);
@@ -97,7 +97,7 @@ fn pdu(event: &str) -> Pdu {
     }
 }
 
-/// What one event leaves; see [`KEPT`].
+/// The result of one event; see [`KEPT`].
 fn outcome(event: &str, before: usize) -> String {
     let (mut end, mut now) = entity_in(before);
     if let Some(request) = request_of(event) {
@@ -149,12 +149,12 @@ fn what_every_event_keeps() {
     assert_eq!(cells, 80);
 }
 
-/// RN chooses; what is retrieved is gone, the rest stays; with BR = yes there is nothing to retrieve.
+/// RN selects the messages; retrieved ones are removed, the others stay; with BR = yes there is nothing to retrieve.
 #[test]
 fn retrieval_numbers() {
     let kept = |from| {
         let mut end = ready(Buffers::Keep, 4, "abcdef");
-        // a is acknowledged; b is missing, c is there.
+        // a is acknowledged; b is missing, c was received.
         let now = end.poll_timeout().unwrap();
         settle(&mut end, now);
         let list = vec![seq(1), seq(2), seq(3)];
@@ -175,7 +175,7 @@ fn retrieval_numbers() {
         (after(0), "bcdef", ""),
         (after(1), "cdef", "b"),
         (after(2), "def", "bc"),
-        // The last that was sent, one that was not, and ones that were acknowledged.
+        // The last number that was sent, one that was not sent, and acknowledged ones.
         (after(3), "ef", "bcd"),
         (after(4), "ef", "bcd"),
         (after(Seq24::MODULUS - 1), "ef", "bcd"),
@@ -187,7 +187,7 @@ fn retrieval_numbers() {
     assert_eq!(retrieve(&mut end, Retrieval::Total, NOW).unwrap(), "");
 }
 
-/// What nobody retrieved is cleared by the next connection, of either side, and holds no more than the queue may.
+/// Messages that are not retrieved are removed by the next connection of either side, and never exceed the queue limit.
 #[test]
 fn kept_until_the_next_connection() {
     for ours in [true, false] {

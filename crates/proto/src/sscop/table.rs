@@ -1,4 +1,4 @@
-//! The state tables of Q.2110 as a test: what each event does in each of the ten states.
+//! The state tables of Q.2110 as a test: the effect of each event in each of the ten states.
 //!
 //! A cell has, in order, the errors (`!` and the letter), PDUs and indications that come out, and `=n` if the state
 //! changes; `-`: nothing happens; `x`: the request is refused; `.`: the timer does not run in this state. `END+` is an
@@ -46,7 +46,7 @@ T.POLL       | .         | .                | .                   | .           
 T.NR         | .         | .                | .                   | .                   | .
 ";
 
-/// States 6 to 10. State 10 is one in which the first POLL is out.
+/// States 6 to 10. In state 10 the first POLL is outstanding.
 const HIGH: &str = "
 EST.req      | x                  | x                  | x                  | x                  | x
 EST.resp     | x                  | x                  | x                  | x                  | x
@@ -120,12 +120,12 @@ pub(super) fn stat(ps: u32) -> Pdu {
         list: Vec::new(),
     }
 }
-/// N(SQ) that makes a retransmission, or not.
+/// N(SQ) for a new PDU, or for a retransmission.
 fn sq(end: &Sscop, new: bool) -> Seq8 {
     if new { end.vr_sq.next() } else { end.vr_sq }
 }
 
-/// An entity in state `n`, and the time. It got there by PDUs, requests and time alone, and VR(SQ) is not 0.
+/// An entity in state `n`, and the time. It got there only by PDUs, requests and time, and VR(SQ) is not 0.
 fn entity_in(n: usize) -> (Sscop, Instant) {
     let mut end = Sscop::new(Params::UNI);
     let mut now = Instant::ZERO;
@@ -216,7 +216,7 @@ pub(super) fn octets_of(event: &str, end: &Sscop) -> Option<Vec<u8>> {
     Some(pdu.encode())
 }
 
-/// The octets of a PDU that the table names, with all the fields that it has here.
+/// The octets of a PDU that the table names, with all its field values.
 fn golden(name: &str, sq: u8) -> String {
     match name {
         "BGN" => format!("000000{sq:02x}01000080"),
@@ -238,7 +238,7 @@ fn golden(name: &str, sq: u8) -> String {
     }
 }
 
-/// Lets a timer expire; false if it does not run.
+/// Makes a timer expire; `None` if it does not run.
 pub(super) fn expire(end: &mut Sscop, event: &str, now: Instant) -> Option<Instant> {
     let timer = match event {
         "T.POLL" => Timer::KeepAlive,
@@ -251,7 +251,7 @@ pub(super) fn expire(end: &mut Sscop, event: &str, now: Instant) -> Option<Insta
     if event == "T.CC last" {
         end.vt_cc = end.params.max_cc;
     }
-    // Of those that run, only this one.
+    // Of the running timers, only this one expires.
     for other in TIMERS.into_iter().filter(|t| *t != timer) {
         end.stop(other);
     }
@@ -261,7 +261,7 @@ pub(super) fn expire(end: &mut Sscop, event: &str, now: Instant) -> Option<Insta
     Some(at)
 }
 
-/// What came out, and the state if it is another one.
+/// The outputs, and the state if it has changed.
 fn told(end: &mut Sscop, before: usize) -> String {
     let mut words = Vec::new();
     while let Some(output) = end.poll_output() {
@@ -318,7 +318,7 @@ fn told(end: &mut Sscop, before: usize) -> String {
     words.join(" ")
 }
 
-/// Which timers a state has. Source: Q.2110 §7.6.
+/// Checks the timers of a state. Source: Q.2110 §7.6.
 fn check_timers(end: &Sscop) {
     let n = number(end.state());
     assert_eq!(end.runs(Timer::Cc), matches!(n, 2 | 4 | 5 | 7), "state {n}");
@@ -372,7 +372,7 @@ fn every_event_in_every_state() {
     assert_eq!(walk(LOW, 1) + walk(HIGH, 6), 330);
 }
 
-/// VT(MS) comes from every PDU with N(MR) that is taken: the first SD after it is sent if, and only if, it allows one.
+/// VT(MS) is taken from every accepted PDU with N(MR): the first SD after it is sent if, and only if, N(MR) allows one.
 #[test]
 fn credit_of_the_pdu_that_opens_a_connection() {
     for (n, event, answer) in [
@@ -413,7 +413,7 @@ fn credit_of_the_pdu_that_opens_a_connection() {
     }
 }
 
-/// A copy of an old BGN, RS or ER, which comes while the link rests, costs an answer and not the link.
+/// A copy of an old BGN, RS or ER that arrives while the link is idle costs an answer, but does not end the link.
 #[test]
 fn a_replayed_begin_does_not_end_an_idle_link() {
     for event in ["BGN r", "RS r", "ER r"] {

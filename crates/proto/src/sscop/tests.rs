@@ -14,7 +14,7 @@ pub(super) struct Pair {
     /// (arrival, receiving end, PDU).
     wire: VecDeque<(Instant, usize, Vec<u8>)>,
     pub(super) now: Instant,
-    /// What each user was told, apart from data.
+    /// Indications of each user, except data.
     pub(super) told: [Vec<Indication>; 2],
     /// Messages delivered to each user.
     pub(super) data: [Vec<Vec<u8>>; 2],
@@ -22,11 +22,11 @@ pub(super) struct Pair {
     errors: [Vec<char>; 2],
     pub(super) lose: Fate,
     sent: usize,
-    /// Users answer indications at once if set.
+    /// True if users answer indications at once.
     auto: bool,
-    /// BR of both users. With `Keep` they retrieve what they may before they answer.
+    /// BR of both users. With `Keep` they retrieve messages before they answer.
     pub(super) buffers: Buffers,
-    /// What each user got back.
+    /// Messages that each user has retrieved.
     pub(super) back: [Vec<Vec<u8>>; 2],
 }
 
@@ -48,7 +48,7 @@ impl Pair {
             back: Default::default(),
         }
     }
-    /// A pair with a connection, as end 0 asked for it.
+    /// A connected pair; end 0 has requested the connection.
     fn connected(params: Params) -> Self {
         let mut pair = Self::new(params);
         pair.ask(0, Request::Establish(Vec::new(), Buffers::Release));
@@ -182,7 +182,7 @@ fn start_as_linux_atm_does() {
     end.handle_input(Input::Lower(&[0, 0, 0, 1, 0, 0, 0, 0x1e, 11, 0, 0, 0]), at)
         .unwrap();
     assert_eq!(settle(&mut end, at), []);
-    // Nothing outstanding: KEEP-ALIVE ran, the STAT starts IDLE.
+    // Nothing is outstanding: KEEP-ALIVE was running, the STAT starts IDLE.
     assert_eq!(end.poll_timeout(), Some(at + Params::UNI.timer_idle));
 }
 
@@ -233,7 +233,7 @@ fn stat_repairs_a_lost_ustat() {
     }
     pair.run(Duration::from_millis(20));
     assert_eq!(pair.data[1].len(), 1);
-    // One POLL for the list, a second one for the acknowledgement.
+    // One POLL for the list, and a second one for the acknowledgement.
     pair.run(Duration::from_secs(2));
     assert_eq!(pair.data[1], (0..3).map(message).collect::<Vec<_>>());
     assert_eq!(pair.ends[0].outstanding(), 0);
@@ -309,7 +309,7 @@ fn crossing_begins_connect() {
     }
 }
 
-/// A UNI 3.0 peer sends N(SQ) = 0: `Auto` notices, `Q2110` takes it for a retransmission.
+/// A UNI 3.0 peer sends N(SQ) = 0: `Auto` recognises it, `Q2110` takes the PDU for a retransmission.
 #[test]
 fn uni30_peer() {
     let begin = SscopPdu::Begin {
@@ -338,7 +338,7 @@ fn uni30_peer() {
     )
     .unwrap();
     settle(&mut auto, Instant::ZERO);
-    // Each further BGN is a new connection there.
+    // Each further BGN is a new connection for this end.
     assert_eq!(feed(&mut auto, &begin, Instant::ZERO).len(), 2);
     assert_eq!(auto.state(), State::IncomingConnectionPending);
 }
@@ -359,7 +359,7 @@ fn peer_restarts() {
         pair.ask(0, Request::Establish(Vec::new(), Buffers::Release));
         pair.run(Duration::from_secs(10));
         assert!(pair.both_ready(), "{initial_sq}");
-        // Either a new connection or a recovery: the surviving user hears of it.
+        // Either a new connection or a recovery: the surviving user is told of it.
         assert!(pair.told[1].len() > 1, "{initial_sq}: {:?}", pair.told);
         pair.data = Default::default();
         pair.ask(0, Request::Data(message(8)));
@@ -462,7 +462,7 @@ fn queue_has_a_bound() {
     assert_eq!(end.handle_input(Input::Upper(long), now), Err(TOO_LONG));
 }
 
-/// More gaps than one STAT can list: the list is split and every gap is still repaired.
+/// More gaps than one STAT can list: the list is split, and every gap is still repaired.
 #[test]
 fn split_stat() {
     let mut pair = Pair::connected(Params {
@@ -486,7 +486,7 @@ fn split_stat() {
     assert!(pair.told[0].len() == 1, "no recovery: {:?}", pair.told[0]);
 }
 
-/// Starts both directions `below` numbers under the wrap of all 24-bit counters.
+/// Sets both directions `below` numbers before the wrap of all 24-bit counters.
 fn near_the_wrap(pair: &mut Pair, below: u32) {
     let start = Seq24::ZERO.plus(Seq24::MODULUS - below);
     for end in &mut pair.ends {
@@ -498,8 +498,8 @@ fn near_the_wrap(pair: &mut Pair, below: u32) {
     }
 }
 
-/// Messages both ways over a link that loses PDU n if `losses[7 n]` is below `rate`: they arrive in order and once, and
-/// none is missing while the connection lives.
+/// Messages in both directions over a link that loses PDU n if `losses[7 n]` is below `rate`: they arrive in order and
+/// once, and none is missing while the connection exists.
 fn in_order_exactly_once(losses: Vec<u8>, rate: u8, counts: (u32, u32), below: u32, window: u32) {
     let mut pair = Pair::connected(Params {
         window,
@@ -520,7 +520,7 @@ fn in_order_exactly_once(losses: Vec<u8>, rate: u8, counts: (u32, u32), below: u
     pair.run(Duration::from_secs(5));
     pair.lose = Box::new(|_, _| false);
     let lives = |pair: &Pair| pair.both_ready() && pair.told.iter().all(|told| told.len() == 1);
-    // NO-RESPONSE may have been about to expire when the losses ended; after that nothing ends the connection.
+    // NO-RESPONSE may have been about to expire when the losses ended. After that nothing ends the connection.
     pair.run(Params::UNI.timer_no_response);
     let lived = lives(&pair);
     pair.run(Duration::from_secs(60));
@@ -532,7 +532,7 @@ fn in_order_exactly_once(losses: Vec<u8>, rate: u8, counts: (u32, u32), below: u
         if lived {
             assert_eq!(data, sent);
         } else {
-            // The connection was lost on the way: a prefix, or with a gap where it was, but in order.
+            // The connection was lost: the received messages are a prefix, or have a gap there, but are in order.
             let mut rest = sent.iter();
             assert!(data.iter().all(|got| rest.any(|want| want == got)));
         }
@@ -540,7 +540,7 @@ fn in_order_exactly_once(losses: Vec<u8>, rate: u8, counts: (u32, u32), below: u
     assert_eq!(lives(&pair), lived);
 }
 
-/// The losses end when one side has waited for a STAT for almost as long as it may: the connection goes all the same.
+/// The losses end when one side has waited for a STAT for almost the maximum time: the connection is lost all the same.
 #[test]
 fn losses_that_end_too_late() {
     let losses = [
@@ -554,7 +554,7 @@ fn losses_that_end_too_late() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is lost: see [`in_order_exactly_once`].
+    /// With any losses: see [`in_order_exactly_once`].
     #[test]
     fn any_loss(
         losses in prop::collection::vec(0_u8..100, 64),
@@ -606,7 +606,7 @@ proptest! {
                         26 => Request::RecoverResponse,
                         _ => Request::Busy(a % 2 == 0),
                     };
-                    // A refusal is as good an answer as any here.
+                    // A refusal is an acceptable answer here.
                     let _ = end.handle_input(Input::Upper(request), now);
                     settle(&mut end, now);
                     continue;

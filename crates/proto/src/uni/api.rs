@@ -1,4 +1,4 @@
-//! What a user of a UNI interface says and hears: primitives and their contents.
+//! Primitives between a UNI interface and its owner, and their contents.
 
 use aerostat_wire::q2931::{Element, RestartClass};
 use aerostat_wire::{AtmAddress, Bhli, Blli, Qos, Sap, Vc};
@@ -7,38 +7,38 @@ use crate::{Cause, PartyId, Trace};
 
 /// Opaque id of one call on one interface, for the owner of the interface.
 ///
-/// The owner chooses it (below [`CallId::INCOMING`]) for calls that it starts, [`super::Uni`] (from there
-/// upwards) for calls that it is offered. It is free again after [`Indication::Released`].
+/// The owner chooses it (below [`CallId::INCOMING`]) for calls that it starts, [`super::Uni`] (from there upwards) for
+/// calls that it offers. The id is free again after [`Indication::Released`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u32);
 
 impl CallId {
-    /// First id of calls received; ids that owners choose lie below.
+    /// First id of received calls; ids that owners choose are below.
     pub const INCOMING: u32 = 0x8000_0000;
 }
 
-/// What a SETUP or an ADD PARTY says.
+/// Contents of a SETUP or an ADD PARTY.
 ///
-/// `elements` win: an information element that is there goes out as it is (adapted to the version of the
-/// interface). What is missing among called and calling number, B-LLI, B-HLI, AAL parameters, traffic descriptor,
-/// bearer capability and QoS is made from the other fields. So a host fills the fields and leaves
-/// `elements` empty, and a switch hands a received `SetupInfo` on unchanged.
+/// `elements` have precedence: an information element in this list is sent unchanged (adapted to the version of the
+/// interface). If it lacks called or calling number, B-LLI, B-HLI, AAL parameters, traffic descriptor, bearer
+/// capability or QoS, that element is made from the other fields. So a host fills the fields and leaves `elements`
+/// empty, and a switch forwards a received `SetupInfo` unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupInfo {
     /// Called party.
     pub called: AtmAddress,
     /// Calling party.
     pub calling: Option<AtmAddress>,
-    /// What the call carries: the first (preferred) B-LLI.
+    /// Low layer information: the first (preferred) B-LLI.
     pub blli: Option<Blli>,
-    /// What the call is for.
+    /// High layer information.
     pub bhli: Option<Bhli>,
     /// Traffic seen from the calling side: `tx` is forward.
     pub qos: Qos,
     /// True for a point-to-multipoint call.
     pub multipoint: bool,
-    /// All elements of a received message but connection identifier and endpoint reference, in order.
-    /// A received ADD PARTY has those of the call's SETUP that it lacks (traffic, bearer, QoS) added.
+    /// All elements of a received message except connection identifier and endpoint reference, in order. A received ADD
+    /// PARTY also has those elements of the call's SETUP that it lacks (traffic, bearer, QoS).
     pub elements: Vec<Element>,
 }
 
@@ -64,29 +64,29 @@ impl SetupInfo {
     }
 }
 
-/// What a CONNECT or an ADD PARTY ACK says. The default is an empty message: accepted as offered.
+/// Contents of a CONNECT or an ADD PARTY ACK. The default is an empty message: accepted as offered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectInfo {
     /// The called side's choice among several B-LLI.
     pub blli: Option<Blli>,
-    /// Largest AAL5 SDU (forward, backward) that the called side takes; not above what was offered.
+    /// Largest AAL5 SDU (forward, backward) that the called side accepts; not larger than offered.
     pub max_sdu: Option<(u16, u16)>,
-    /// All elements of a received message but connection identifier and endpoint reference, in order.
-    /// They win over the fields above, as in [`SetupInfo`].
+    /// All elements of a received message except connection identifier and endpoint reference, in order. They have
+    /// precedence over the fields above, as in [`SetupInfo`].
     pub elements: Vec<Element>,
 }
 
-/// Why a call or a party ends: the cause, and what came with it. A switch hands it on from one interface to
-/// the other, so that both ends of a call hear the same. Source: Q.2931 §4.5.15.
+/// Why a call or a party ends: the cause, and the elements that came with it. A switch forwards it from one interface
+/// to the other, so that both ends of a call get the same reason. Source: Q.2931 §4.5.15.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// The number of UNI 3.1 and later, 1..=127.
     pub cause: Cause,
-    /// Where it arose: 0 user, 1 private network serving the local user, … `None`: at this interface.
+    /// Location: 0 user, 1 private network serving the local user, … `None` for this interface.
     pub location: Option<u8>,
-    /// True if the number is the ATM Forum's, not the ITU's.
+    /// True if the cause is coded by the ATM Forum instead of the ITU.
     pub forum: bool,
-    /// Diagnostics as they came, at most [`Reason::DIAGNOSTICS`] octets go out.
+    /// Diagnostics as received; at most [`Reason::DIAGNOSTICS`] octets are sent.
     pub diagnostics: Vec<u8>,
     /// The other elements of the message that ends the call or party (user-user, notification, ...).
     pub elements: Vec<Element>,
@@ -105,13 +105,13 @@ impl Reason {
         elements: Vec::new(),
     };
 
-    /// The reason with a place, if it has none.
+    /// The reason with a location, if it has none yet.
     #[must_use]
     pub fn located(mut self, location: u8) -> Self {
         self.location.get_or_insert(location);
         self
     }
-    /// What an acknowledgement says: the same cause, from this interface, and nothing else.
+    /// The contents of an acknowledgement: the same cause, from this interface, and nothing else.
     #[must_use]
     pub fn echo(&self) -> Self {
         Self {
@@ -139,7 +139,7 @@ impl From<Cause> for Reason {
 }
 
 impl core::fmt::Display for Reason {
-    /// The cause; then where it arose and the diagnostics in hexadecimal, if known.
+    /// The cause, and its location and diagnostics (in hexadecimal), if known.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{}", self.cause)?;
         if let Some(location) = self.location {
@@ -154,23 +154,23 @@ impl core::fmt::Display for Reason {
     }
 }
 
-/// What the owner asks of the interface.
+/// Requests of the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Start a call. Answered by `Connected` or `Released` (`Proceeding`, `Alerting` may come before).
-    /// While the link is down the call waits for it, at most two T303.
+    /// Start a call. The answer is `Connected` or `Released`; `Proceeding` and `Alerting` may come before. While the
+    /// link is down the call waits for it, at most two T303.
     Setup {
-        /// Chosen by the owner, below [`CallId::INCOMING`] and not in use.
+        /// Chosen by the owner: below [`CallId::INCOMING`] and not in use.
         call: CallId,
         /// The offer.
         info: SetupInfo,
-        /// The network side's choice of label; a user gives none.
+        /// The network side's choice of label; a user gives no label.
         vc: Option<Vc>,
         /// Endpoint reference of the first party of a point-to-multipoint call (0 by convention).
         party: Option<PartyId>,
     },
-    /// Tell the caller that its offer is being worked on. The network side must give the label here or in
-    /// the first other answer.
+    /// Tell the caller that its offer is being processed. The network side must give the label in its first answer, which
+    /// may be this one.
     Proceeding {
         /// From `Indication::Setup`.
         call: CallId,
@@ -183,7 +183,7 @@ pub enum Request {
         call: CallId,
         /// As in `Proceeding`, if this is the first answer.
         vc: Option<Vc>,
-        /// What the called side says with it.
+        /// Elements of the called side.
         elements: Vec<Element>,
     },
     /// Accept an offered call. `Active` or `Released` follows.
@@ -202,7 +202,7 @@ pub enum Request {
         /// Why.
         cause: Reason,
     },
-    /// Root side: add a leaf. Answered by `PartyAdded` or `PartyRejected`.
+    /// Root side: add a leaf. The answer is `PartyAdded` or `PartyRejected`.
     AddParty {
         /// The call.
         call: CallId,
@@ -217,10 +217,10 @@ pub enum Request {
         call: CallId,
         /// From `Indication::AddParty`.
         party: PartyId,
-        /// What the leaf says with it.
+        /// Elements of the leaf.
         elements: Vec<Element>,
     },
-    /// Leaf side: the leaf is there.
+    /// Leaf side: the leaf is active.
     AcceptParty {
         /// The call.
         call: CallId,
@@ -238,7 +238,7 @@ pub enum Request {
         /// Why.
         cause: Reason,
     },
-    /// Drop a leaf, either side. `PartyDropped` follows; if it was the last party, `Released` instead.
+    /// Drop a leaf, from either side. `PartyDropped` follows, or `Released` if it was the last party.
     DropParty {
         /// The call.
         call: CallId,
@@ -247,51 +247,50 @@ pub enum Request {
         /// Why.
         cause: Reason,
     },
-    /// Clear calls on both sides without messages of their own. Answered by `RestartDone`.
+    /// Clear calls on both sides without individual messages. The answer is `RestartDone`.
     Restart {
-        /// Which.
+        /// The calls.
         what: Restart,
     },
-    /// What the peer wanted restarted is idle here as well: it gets its RESTART ACKNOWLEDGE.
+    /// The channels that the peer restarted are idle here as well: the peer gets RESTART ACKNOWLEDGE.
     RestartCleared {
         /// From `Indication::Restarted`.
         what: Restart,
     },
-    /// Ask the peer for its state of a call; a disagreement clears the call.
+    /// Ask the peer for its state of a call; if the states disagree, the call is cleared.
     StatusEnquiry {
         /// The call.
         call: CallId,
     },
-    /// Tell the peer with STATUS that something in its last message could not be used.
+    /// Tell the peer with STATUS that a part of its last message could not be used.
     Report {
         /// The call.
         call: CallId,
-        /// What: the cause with its diagnostics.
+        /// The cause with its diagnostics.
         cause: Reason,
     },
-    /// Send a NOTIFY about a call that the peer has answered or was answered (UNI 4.0; silently dropped, and
-    /// counted, on 3.x).
+    /// Send a NOTIFY about a call that has been answered (UNI 4.0; silently dropped, and counted, on 3.x).
     Notify {
         /// The call.
         call: CallId,
-        /// The party concerned, if one of a point-to-multipoint call.
+        /// The party concerned, for a party of a point-to-multipoint call.
         party: Option<PartyId>,
-        /// The notification indicators, at least one, and what goes with them.
+        /// The notification indicators, at least one, and further elements.
         elements: Vec<Element>,
     },
 }
 
-/// What the interface tells its owner.
+/// Indications for the owner.
 ///
-/// Every call that was ever mentioned ends with exactly one `Released`, whoever released it; its parties end
+/// Every call that was ever mentioned ends with exactly one `Released`, whichever side released it. Its parties end
 /// with it, without indications of their own. From that moment the label and the [`CallId`] are free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Indication {
     /// The signalling link is up.
     Up,
-    /// The signalling link is down. Calls that are lost get a `Released` each (active ones after T309).
+    /// The signalling link is down. Each call that is lost gets a `Released` (active ones after T309).
     Down,
-    /// A call is offered. Answer with `Accept` or `Release` (`Proceeding`, `Alerting` before).
+    /// A call is offered. Answer with `Accept` or `Release`; `Proceeding` and `Alerting` may come before.
     Setup {
         /// Chosen here.
         call: CallId,
@@ -299,10 +298,10 @@ pub enum Indication {
         info: SetupInfo,
         /// The label, if the peer gave one (the network side does).
         vc: Option<Vc>,
-        /// Endpoint reference, if it is a point-to-multipoint call.
+        /// Endpoint reference, for a point-to-multipoint call.
         party: Option<PartyId>,
     },
-    /// The offer is being worked on.
+    /// The offer is being processed.
     Proceeding {
         /// The call.
         call: CallId,
@@ -315,7 +314,7 @@ pub enum Indication {
         call: CallId,
         /// The label, once known.
         vc: Option<Vc>,
-        /// What the called side says with it: all elements but those of the interface itself.
+        /// Elements of the called side, except those of the interface itself.
         elements: Vec<Element>,
     },
     /// A call that this side started was accepted and can be used.
@@ -334,15 +333,15 @@ pub enum Indication {
         /// The label.
         vc: Vc,
     },
-    /// The interface itself started to release the call (a timer, a protocol error, a last party): it
-    /// carries nothing any more, but its label is not free before `Released`.
+    /// The interface itself has started to release the call (a timer, a protocol error, the last party). The call
+    /// carries no data any more, but its label is not free before `Released`.
     Clearing {
         /// The call.
         call: CallId,
         /// Why.
         cause: Reason,
     },
-    /// The call is gone.
+    /// The call has ended.
     Released {
         /// The call.
         call: CallId,
@@ -364,7 +363,7 @@ pub enum Indication {
         call: CallId,
         /// The party.
         party: PartyId,
-        /// What the leaf says with it.
+        /// Elements of the leaf.
         elements: Vec<Element>,
     },
     /// Root side: the leaf was added.
@@ -385,7 +384,7 @@ pub enum Indication {
         /// Why.
         cause: Reason,
     },
-    /// The party is gone, whoever dropped it.
+    /// The party has ended, whichever side dropped it.
     PartyDropped {
         /// The call.
         call: CallId,
@@ -394,31 +393,31 @@ pub enum Indication {
         /// Why.
         cause: Reason,
     },
-    /// The peer asked for a restart; the calls concerned were released, each with its `Released`. Answer with
-    /// `RestartCleared` once all that they held is free, before T317 (90 s).
+    /// The peer has requested a restart, and the calls concerned have been released, each with its `Released`. Answer
+    /// with `RestartCleared` once all their resources are free, before T317 (90 s).
     Restarted {
-        /// What is to be idle.
+        /// The channels that are to be idle.
         what: Restart,
     },
-    /// A restart of our own is over.
+    /// A restart requested by this side has ended.
     RestartDone {
         /// What was restarted.
         what: Restart,
-        /// False if the peer never answered (two T316).
+        /// False if the peer did not answer (two T316).
         answered: bool,
     },
     /// A NOTIFY came (UNI 4.0).
     Notify {
         /// The call.
         call: CallId,
-        /// The party concerned, if one.
+        /// The party concerned, if the NOTIFY names one.
         party: Option<PartyId>,
-        /// The notification indicators, at least one, and what came with them.
+        /// The notification indicators, at least one, and further elements.
         elements: Vec<Element>,
     },
 }
 
-/// What a RESTART concerns.
+/// The channels that a RESTART concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// One virtual channel.
@@ -433,7 +432,7 @@ pub enum Restart {
 }
 
 impl Restart {
-    /// The class on the wire.
+    /// The restart class.
     #[must_use]
     pub const fn class(self) -> RestartClass {
         match self {
@@ -453,30 +452,30 @@ impl Restart {
     }
 }
 
-/// What goes into [`super::Uni`].
+/// Inputs of [`super::Uni`].
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// The link delivered a message.
     SaalData(&'a [u8]),
-    /// The link is established (also after a loss that it mended by itself).
+    /// The link is established (also after a loss that it repaired by itself).
     SaalUp,
     /// The link is lost.
     SaalDown,
-    /// The line below the link is dead, which management has seen: no call can live on, so none waits for T309.
+    /// Management has found that the line below the link is dead: calls cannot survive, so they do not wait for T309.
     LineDown,
-    /// The owner wants something.
+    /// A request of the owner.
     Request(Request),
 }
 
-/// What comes out of [`super::Uni`].
+/// Outputs of [`super::Uni`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send a message over the link.
     SaalData(Vec<u8>),
     /// Establish the link.
     SaalEstablish,
-    /// For the owner.
+    /// An indication for the owner.
     Indication(Indication),
-    /// For the story.
+    /// A trace event.
     Trace(Trace),
 }

@@ -1,4 +1,4 @@
-//! From what the owner says to the elements of a message, and back.
+//! Conversion between the owner's parameters and the elements of a message.
 
 use aerostat_wire::q2931::{
     Aal, ConnectionId, Decoded, Element, Ie, MessageType, Number, Screening, convert, id, ie, table,
@@ -9,10 +9,10 @@ use super::negotiate::replace;
 use super::state::CallKey;
 use super::{ConnectInfo, SetupInfo, Uni, Version};
 
-/// Elements that the interface itself makes: never part of what is handed on.
+/// Elements that the interface itself makes; they are never forwarded.
 const OWN: [u8; 2] = [id::CONNECTION_ID, id::ENDPOINT_REFERENCE];
 
-/// Elements of a SETUP that an ADD PARTY leaves out because they hold for the whole call.
+/// Elements of a SETUP that an ADD PARTY omits because they hold for the whole call.
 pub(super) const INHERITED: [u8; 6] = [
     id::TRAFFIC_DESCRIPTOR,
     id::BEARER_CAPABILITY,
@@ -23,8 +23,8 @@ pub(super) const INHERITED: [u8; 6] = [
 ];
 
 impl SetupInfo {
-    /// The calling number as the network vouches for it. A number that the caller did not give, or gave in a form that
-    /// cannot be checked, gives way to `address`. Source: Q.2931 §4.5.13, Q.951.3.
+    /// Sets the calling number as screened by the network. If the caller gave no number, or one that cannot be checked,
+    /// `address` replaces it. Source: Q.2931 §4.5.13, Q.951.3.
     pub fn vouch(&mut self, address: AtmAddress, screening: Screening) {
         let own = self.elements.iter().find(|e| e.id == id::CALLING_NUMBER);
         let given = own.and_then(|e| match ie::decode(e) {
@@ -40,8 +40,8 @@ impl SetupInfo {
 }
 
 impl Uni {
-    /// Elements of a SETUP or ADD PARTY in the order of linux-atm: AAL, traffic, bearer, B-HLI, B-LLI, called,
-    /// calling, connection identifier, QoS, endpoint reference; those handed in come first.
+    /// Elements of a SETUP or ADD PARTY in the order of linux-atm: AAL, traffic, bearer, B-HLI, B-LLI, called, calling,
+    /// connection identifier, QoS, endpoint reference; the owner's elements come first.
     pub(super) fn setup_elements(
         &self,
         kind: MessageType,
@@ -71,7 +71,7 @@ impl Uni {
         }
         add(&mut out, &Ie::CalledNumber(Number::called(info.called)));
         if let Some(calling) = info.calling {
-            // Without presentation and screening, as Linux hosts send it: the default is what is meant.
+            // Without presentation and screening, like Linux hosts: the default values are intended.
             add(&mut out, &Ie::CallingNumber(Number::called(calling)));
         }
         if let Some(vc) = vc {
@@ -124,8 +124,8 @@ const fn endpoint(value: u16, flag: bool) -> Ie {
     Ie::EndpointReference { flag, value }
 }
 
-/// Those of `elements` that a message of this kind and version has, as it has them; those with the pass-along
-/// indicator that nobody defined go with any message.
+/// The elements in `elements` that a message of this kind and version may have, adapted to the version. Undefined
+/// elements with the pass-along request may go in any message.
 pub(super) fn relayed(version: Version, kind: MessageType, elements: &[Element]) -> Vec<Element> {
     let definition = kind.definition();
     let passes = |e: &Element| table::definition(e.id).is_none() && e.instruction.pass_along();
@@ -143,8 +143,8 @@ pub(super) fn label(decoded: &Decoded) -> Option<Vc> {
     }
 }
 
-/// The endpoint reference value in a message. Its flag follows from who started the call, and UNI 3.0 does
-/// not set it, so only the value is looked at.
+/// The endpoint reference value in a message. Its flag depends on which side started the call, and UNI 3.0 does not set
+/// it, so only the value is used.
 pub(super) fn party(decoded: &Decoded) -> Option<u16> {
     match decoded.ie(id::ENDPOINT_REFERENCE) {
         Some(Ie::EndpointReference { value, .. }) => Some(value),
@@ -181,13 +181,13 @@ fn bhli(decoded: &Decoded) -> Option<Bhli> {
     }
 }
 
-/// What an owner that relays says on: all good elements but those that the interface makes itself.
+/// The elements for an owner that forwards messages: all good elements except those that the interface makes itself.
 pub(super) fn handed_on(decoded: &Decoded) -> Vec<Element> {
     let good = decoded.good().filter(|e| !OWN.contains(&e.id));
     good.cloned().collect()
 }
 
-/// What a SETUP or ADD PARTY says; `inherited` has what an ADD PARTY leaves to the SETUP of its call.
+/// The contents of a SETUP or ADD PARTY; `inherited` has the elements that an ADD PARTY omits.
 pub(super) fn setup_info(
     decoded: &Decoded,
     called: AtmAddress,
@@ -226,7 +226,7 @@ pub(super) fn setup_info(
     }
 }
 
-/// What a CONNECT or ADD PARTY ACK says.
+/// The contents of a CONNECT or ADD PARTY ACK.
 pub(super) fn connect_info(decoded: &Decoded) -> ConnectInfo {
     let max_sdu = match decoded.ie(id::AAL_PARAMETERS) {
         Some(Ie::Aal(aal)) => Aal::max_sdu(&aal),

@@ -17,13 +17,12 @@ impl Uni {
         self.calls.get(&key).map(|call| call.state)
     }
 
-    /// Takes the label from the peer's first answer. False if the call had to be cleared or the answer
-    /// cannot be used.
+    /// Takes the label from the peer's first answer. False if the call had to be cleared or the answer cannot be used.
     fn learn_label(&mut self, key: CallKey, decoded: &Decoded, now: Instant) -> bool {
         let have = self.calls.get(&key).and_then(|call| call.vc);
         match (have, build::label(decoded)) {
             (None, None) => {
-                // Mandatory in the first answer to a SETUP without one.
+                // The label is mandatory in the first answer to a SETUP without a label.
                 self.report(key, Some((Cause(96), vec![id::CONNECTION_ID])));
                 false
             }
@@ -123,16 +122,16 @@ impl Uni {
                 self.stop(key, Timer::T313);
                 self.activate(key);
             }
-            // The network side is active since its CONNECT.
+            // The network side has been active since its CONNECT.
             Some(CallState::Active) if self.params.side == Side::Network && !key.ours => {}
             _ => self.unexpected(key, MessageType::CONNECT_ACK),
         }
     }
 
-    /// RELEASE is answered at once: the label is free when the owner hears of it.
+    /// A RELEASE is answered at once, so the label is free when the owner is told.
     pub(super) fn on_release(&mut self, key: CallKey, decoded: &Decoded) {
         if self.state(key) == Some(CallState::Releasing) {
-            // Both released at once: neither answers.
+            // Both sides released at the same time: neither answers.
             let call = self.calls.get(&key);
             let cause = call.map_or(Reason::NORMAL, |call| call.cause.clone());
             self.free(key, cause);
@@ -162,7 +161,7 @@ impl Uni {
         );
     }
 
-    /// The cause in a message, in the numbers of UNI 3.1; otherwise what is wrong with it.
+    /// The cause in a message, numbered as in UNI 3.1; the error is the fault of the cause element.
     pub(super) fn received_cause(&self, decoded: &Decoded) -> Result<Reason, Cause> {
         match decoded.ie(id::CAUSE) {
             Some(Ie::Cause(CauseIe {

@@ -1,4 +1,4 @@
-//! What happens when a timer expires. Source: Q.2931 §7, tables 7-1 and 7-2; Q.2971 §12.
+//! Expiry of timers. Source: Q.2931 §7, tables 7-1 and 7-2; Q.2971 §12.
 
 use aerostat_wire::q2931::MessageType;
 
@@ -24,7 +24,7 @@ impl Uni {
         }
     }
 
-    /// T309: the link did not come back in time. Or its line is dead.
+    /// The link did not come back in time, or its line is dead.
     pub(super) fn link_given_up(&mut self) {
         let keys: Vec<CallKey> = self.calls.keys().copied().collect();
         for key in keys {
@@ -62,7 +62,7 @@ impl Uni {
             self.free(key, Cause::OUT_OF_ORDER.into());
             return;
         }
-        // The peer may have the call without having said so; its answer would come too late.
+        // The peer may have accepted the call without an answer so far; its answer would come too late.
         let cause = self.cause_with(Cause::TIMER, Timer::T303.digits());
         self.send(
             self.message(key, MessageType::RELEASE_COMPLETE)

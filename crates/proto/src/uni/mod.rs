@@ -1,18 +1,18 @@
 //! One UNI interface: the calls of Q.2931 and Q.2971 between a user and a network side.
 //!
 //! # Purpose
-//! [`Uni`] turns an owner's wishes ([`Request`]) and a peer's messages into messages and [`Indication`]s. A
-//! host's signalling manager owns one on the user side; a switch owns one per port, on the network side, or
-//! on the user side of a trunk (IISP). The owner also joins it with the signalling link under it.
+//! [`Uni`] turns an owner's requests ([`Request`]) and a peer's messages into messages and [`Indication`]s. A host's
+//! signalling manager owns one on the user side. A switch owns one per port, on the network side, or on the user side
+//! of a trunk (IISP). The owner also connects it with the signalling link below.
 //!
 //! # Objects and owners
-//! The interface owns its calls, each known by its call reference (value, and who chose it) to the peer and
-//! by its [`CallId`] to the owner, and each call owns its parties, known by endpoint reference. Labels
-//! belong to the owner of the network side: it hands one in with its first message about a call and gets it
-//! back with `Released`. A label that is in use here is refused (cause 35 to a peer).
+//! The interface owns its calls. The peer knows a call by its call reference (value, and the side that chose it), the
+//! owner by its [`CallId`]. Each call owns its parties, which are identified by endpoint reference. Labels belong to
+//! the owner of the network side: it passes a label with its first message about a call and gets it back with
+//! `Released`. A label that is in use here is refused (cause 35 to a peer).
 //!
 //! # States
-//! The two sides of an interface play the same half-calls under other numbers, so there is one machine:
+//! The two sides of an interface have the same half-calls with different state numbers, so there is one machine:
 //! ```text
 //! started here    SetupSent ~> ProceedingReceived ~> AlertingReceived ~> Active    (U1 U3 U4 U10, N6 N9 N7 N10)
 //! started there   SetupReceived ~> ProceedingSent ~> AlertingSent ~> ConnectSent ~> Active
@@ -22,35 +22,35 @@
 //!                 AddReceived ~> AlertingReceived ~> Active
 //! ```
 //! A peer's RELEASE is answered at once, so U12 and N11 do not last. The global call reference is in REST1 while our
-//! RESTART is not answered, in REST2 while the owner lets go of what the peer's concerns.
+//! RESTART is unanswered, in REST2 while the owner frees the resources of the peer's RESTART.
 //!
 //! # Timers
 //! T301, T303, T308, T310, T313, T322 per call, T397, T398, T399 per party, T309, T316 and T317 per interface, with
 //! the resends of the standard; values in [`TimerValues`].
 //!
 //! # Errors of the peer
-//! Every element is judged by the decoder. The order of the answers is: mandatory element missing (96),
-//! the action that an element's sender asked for, mandatory element bad (100), optional one bad (STATUS, go
-//! on). Messages that do not fit get STATUS 101, unknown ones 97, unknown calls RELEASE COMPLETE 81. No
-//! STATUS is ever sent in answer to a STATUS. An element that nobody defined goes to an owner that relays
-//! ([`Params::passes_along`]) if its pass-along indicator says so. Why a call ends is a [`Reason`]: a switch says it on with the
-//! location and diagnostics that it heard.
+//! The decoder judges every element. The order of the answers is: mandatory element missing (96), the action requested
+//! by an element's sender, mandatory element bad (100), optional one bad (STATUS, continue). Messages that do not fit
+//! the state get STATUS 101, unknown ones 97, unknown calls RELEASE COMPLETE 81. No STATUS is ever sent in answer to a
+//! STATUS. An undefined element goes to an owner that forwards messages ([`Params::passes_along`]) if its pass-along
+//! indicator says so. A call ends with a [`Reason`], which a switch forwards with the location and diagnostics that it
+//! received.
 //!
 //! # Standards
 //! ITU-T Q.2931 (02/95) §5, annex H omitted; Q.2971 (10/95) §9; ATM Forum UNI 3.0, 3.1 §5.5–5.6, UNI
 //! Signalling 4.0 (call control of annexes 1, 5 and 8 only); Q.2962; the pass-along indicator of PNNI 1.0 §6.4.5.1.
 //!
 //! # Not implemented
-//! Leaf initiated join (refused, cause 63), Q.2963 modification, Q.2932 facility, overlap sending, N-ISDN interworking, virtual
-//! path connections, VP-associated signalling, negotiation of QoS (that of traffic is the owner's: `negotiate.rs`). Elements of those pass through in a [`SetupInfo`]. Messages that nobody
-//! defined are not passed along.
+//! Leaf initiated join (refused, cause 63), Q.2963 modification, Q.2932 facility, overlap sending, N-ISDN interworking,
+//! virtual path connections, VP-associated signalling, negotiation of QoS (negotiation of traffic is left to the owner:
+//! `negotiate.rs`). Elements of these pass through in a [`SetupInfo`]. Undefined messages are not passed along.
 //!
 //! # Deviations
-//! CONNECT is acknowledged by the network side at once (N8
-//! does not last). In Releasing, whatever crossed our RELEASE is dropped without a STATUS. Elements that
-//! are known but have no place in their message are ignored without a STATUS. A STATUS that reports ADD
-//! PARTY or DROP PARTY as unknown (Linux leaves) ends the waiting parties at once. A RESTART for one idle
-//! channel is acknowledged. Calls that the owner asks for while the link is down wait for it.
+//! CONNECT is acknowledged by the network side at once (N8 does not last). In state Releasing, messages that crossed
+//! our RELEASE are dropped without a STATUS. Elements that are known but not allowed in their message are ignored
+//! without a STATUS. A STATUS that reports ADD PARTY or DROP PARTY as unknown (Linux leaves) ends the waiting parties
+//! at once. A RESTART for one idle channel is acknowledged. Calls that the owner requests while the link is down wait
+//! for it.
 
 mod api;
 mod build;
@@ -86,16 +86,16 @@ use crate::{Cause, Instant, Machine, PartyId, Refused, Trace};
 use state::{Call, CallKey};
 use timers::{Timer, TimerKey, Timers};
 
-/// Which side of the interface this end plays. Between two switches (IISP) one plays the user.
+/// The side of the interface that this end has. Between two switches (IISP) one has the user side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The user side: it is told the labels.
+    /// The user side, which is told the labels.
     User,
-    /// The network side: it chooses the labels.
+    /// The network side, which chooses the labels.
     Network,
 }
 
-/// One UNI interface. It asks for its link at once: drain it after making it.
+/// One UNI interface. It requests its link at once, so take its outputs after making it.
 #[derive(Debug)]
 pub struct Uni {
     params: Params,
@@ -114,7 +114,7 @@ pub struct Uni {
 }
 
 impl Uni {
-    /// An interface whose link is down; its first output asks for the link.
+    /// An interface whose link is down; its first output requests the link.
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Uni {
     pub const fn is_up(&self) -> bool {
         self.up
     }
-    /// What happened so far.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
@@ -188,7 +188,7 @@ impl Uni {
         }
     }
 
-    /// What the link may have lost is asked for or said again.
+    /// Repeats or enquires about everything that the link may have lost.
     fn resume_call(&mut self, key: CallKey, now: Instant) {
         let Some(call) = self.calls.get_mut(&key) else {
             return;
@@ -231,7 +231,7 @@ impl Uni {
         for key in kept {
             self.stop(key, Timer::T322);
         }
-        // The peer asks again once the link is back.
+        // The peer repeats its request once the link is back.
         self.clearing.clear();
         self.timers.stop(TimerKey::link(Timer::T317));
         let t309 = TimerKey::link(Timer::T309);
@@ -251,7 +251,7 @@ impl Uni {
     fn cause_with(&self, cause: Cause, diagnostics: &[u8]) -> Ie {
         self.reason(&Reason::from(cause).with(diagnostics))
     }
-    /// The cause element for a reason. A number that no cause can have goes out as 31 (normal, unspecified).
+    /// The cause element for a reason. An invalid cause is sent as 31 (normal, unspecified).
     fn reason(&self, reason: &Reason) -> Ie {
         // 0 user, 1 private network serving the local user.
         let own = match self.params.side {
@@ -271,7 +271,7 @@ impl Uni {
             diagnostics: reason.diagnostics[..kept].to_vec(),
         })
     }
-    /// A message that ends a call or a party: the cause, and what goes with it.
+    /// A message that ends a call or a party: the cause, and its further elements.
     fn ending(&self, key: CallKey, kind: MessageType, reason: &Reason) -> Message {
         let rest = build::relayed(self.params.version, kind, &reason.elements);
         let message = self.message(key, kind).with(&self.reason(reason));
@@ -325,7 +325,7 @@ impl Uni {
         }
     }
 
-    /// Moves a call to another state: the only place where states change.
+    /// Changes the state of a call. States change only here.
     fn enter(&mut self, key: CallKey, state: CallState) {
         let side = self.params.side;
         if let Some(call) = self.calls.get_mut(&key) {
@@ -339,7 +339,7 @@ impl Uni {
             self.trace("uni.call", text);
         }
     }
-    /// Forgets a call and tells the owner that it is gone.
+    /// Removes a call and tells the owner that it has ended.
     fn free(&mut self, key: CallKey, cause: Reason) {
         self.timers.stop_call(key);
         let Some(call) = self.calls.remove(&key) else {
@@ -354,7 +354,7 @@ impl Uni {
             cause,
         });
     }
-    /// Starts the release of a call on this interface's own account.
+    /// Starts the release of a call on the interface's own initiative.
     fn clear(&mut self, key: CallKey, cause: impl Into<Reason>, now: Instant) {
         let Some(call) = self.calls.get(&key) else {
             return;

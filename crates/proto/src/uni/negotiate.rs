@@ -1,20 +1,20 @@
-//! Offers that can be carried in more than one way: the traffic descriptor, and what else the caller would take.
+//! Offers with alternatives: the traffic descriptor, and what else the caller would accept.
 //!
-//! A SETUP may have an alternative descriptor, or the least that the caller accepts. Each network on the way takes the
-//! first that it can carry and says on only what it took; the CONNECT tells the caller which one that was.
-//! Source: Q.2962 §9, UNI Signalling 4.0 §8 (from memory where the text was not at hand).
+//! A SETUP may contain an alternative descriptor, or the minimum that the caller accepts. Each network on the way takes
+//! the first offer that it can carry and forwards only that one; the CONNECT tells the caller which offer was taken.
+//! Source: Q.2962 §9, UNI Signalling 4.0 §8 (from memory where the text was not available).
 
 use aerostat_wire::q2931::{Bearer, Element, Fields, Ie, Version, convert, id, ie};
 use aerostat_wire::{Qos, ServiceCategory, TrafficParams};
 
 use super::SetupInfo;
 
-/// What a caller would take instead of its traffic descriptor.
+/// What a caller accepts instead of its traffic descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// This one.
+    /// This descriptor.
     Alternative(Fields),
-    /// Anything with peak rates between these and its own.
+    /// Any descriptor with peak rates between these and the offered ones.
     Minimum(Fields),
 }
 
@@ -43,9 +43,9 @@ impl SetupInfo {
         }
     }
 
-    /// What the caller would take instead, if that makes sense: a descriptor that can stand alone for a connection
-    /// of the same category; peak rates not above the offer's. With both elements the alternative counts.
-    /// A point-to-multipoint call has no choice.
+    /// The caller's alternative, if it is valid: a descriptor that is complete for a connection of the same category,
+    /// or peak rates not above the offer's. If both elements are present, the alternative descriptor counts. A
+    /// point-to-multipoint call has no alternative.
     #[must_use]
     pub fn fallback(&self) -> Option<Fallback> {
         if self.multipoint {
@@ -74,7 +74,7 @@ impl SetupInfo {
         }
     }
 
-    /// The same offer without another choice.
+    /// The same offer without alternatives.
     #[must_use]
     pub fn settled(&self) -> Self {
         let mut info = self.clone();
@@ -92,8 +92,8 @@ impl SetupInfo {
         info
     }
 
-    /// The same offer with these peak rates (forward, backward), not below the least that the caller accepts. At
-    /// that least nothing remains to be chosen.
+    /// The same offer with these peak rates (forward, backward), but not below the caller's minimum. At that minimum no
+    /// choice remains.
     #[must_use]
     pub fn scaled(&self, forward: u32, backward: u32) -> Self {
         let mut traffic = self.traffic();
@@ -135,7 +135,7 @@ impl SetupInfo {
         }
     }
 
-    /// Traffic with this descriptor instead of the offer's.
+    /// The offer's QoS with the traffic of this descriptor.
     fn qos_with(&self, traffic: &Fields) -> Qos {
         let bearer = match self.value(id::BEARER_CAPABILITY) {
             Some(Ie::Bearer(bearer)) => Some(bearer),
@@ -160,7 +160,7 @@ fn own_bearer(qos: &Qos, multipoint: bool) -> Option<Bearer> {
     }
 }
 
-/// Puts an element in the place of the one with its identifier, or at the end.
+/// Replaces the element with the same identifier, or appends the element.
 pub(super) fn replace(elements: &mut Vec<Element>, new: Element) {
     match elements.iter_mut().find(|e| e.id == new.id) {
         Some(old) => *old = new,
@@ -169,7 +169,7 @@ pub(super) fn replace(elements: &mut Vec<Element>, new: Element) {
 }
 
 impl super::ConnectInfo {
-    /// The traffic descriptor that the called side, or a network on the way, took.
+    /// The traffic descriptor that the called side, or a network on the way, has chosen.
     #[must_use]
     pub fn traffic(&self) -> Option<Fields> {
         let element = self
@@ -181,7 +181,7 @@ impl super::ConnectInfo {
             _ => None,
         }
     }
-    /// Says which traffic descriptor was taken, or nothing about it.
+    /// Sets the chosen traffic descriptor, or removes it.
     pub fn set_traffic(&mut self, traffic: Option<&Fields>) {
         match traffic {
             Some(fields) => replace(&mut self.elements, Ie::Traffic(fields.clone()).encode()),

@@ -1,4 +1,4 @@
-//! NOTIFY: news about a call or a party that change no state. Source: Q.2931 §5.9, UNI Signalling 4.0 §2.
+//! NOTIFY: notifications about a call or a party that change no state. Source: Q.2931 §5.9, UNI Signalling 4.0 §2.
 
 use aerostat_wire::q2931::{Decoded, Element, MessageType, id};
 
@@ -9,7 +9,7 @@ use super::state::{CallKey, CallState, PartyState};
 use super::{Indication, Uni};
 
 impl Uni {
-    /// The owner says something about a call.
+    /// Sends a notification of the owner about a call.
     pub(super) fn notify(
         &mut self,
         key: CallKey,
@@ -49,7 +49,7 @@ impl Uni {
         Ok(())
     }
 
-    /// The peer says something about a call: the owner hears it, and nothing changes.
+    /// Handles a notification of the peer: the owner is told, and nothing changes.
     pub(super) fn on_notify(&mut self, key: CallKey, decoded: &Decoded) {
         let Some(call) = self.calls.get(&key) else {
             return;
@@ -58,7 +58,7 @@ impl Uni {
             return;
         }
         let (id, multipoint) = (call.id, call.multipoint);
-        // An endpoint reference in a point-to-point call means nothing.
+        // An endpoint reference in a point-to-point call has no meaning.
         let party = match build::party(decoded).filter(|_| multipoint) {
             None => None,
             Some(_) => match self.named_party(key, decoded) {

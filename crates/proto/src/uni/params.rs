@@ -1,4 +1,4 @@
-//! What an owner may tune: timers and limits, with their defaults and sources.
+//! Parameters of an interface: timers and limits, with their defaults and sources.
 
 use crate::Duration;
 
@@ -21,7 +21,7 @@ pub struct TimerValues {
     pub t313: Duration,
     /// RESTART sent until its answer: 120 s, one resend.
     pub t316: Duration,
-    /// RESTART received until the owner has let go of what it concerns: 90 s, less than the peer's T316.
+    /// RESTART received until the owner has freed the resources: 90 s, less than the peer's T316.
     pub t317: Duration,
     /// STATUS ENQUIRY sent until its answer: 4 s, one resend.
     pub t322: Duration,
@@ -63,11 +63,11 @@ impl TimerValues {
 /// Bounds on what the peer or the owner can make grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Calls on the interface, both directions. A SETUP beyond it is answered by cause 47.
+    /// Limit of calls on the interface, both directions together. A SETUP beyond it is answered with cause 47.
     pub calls: usize,
-    /// Parties of one call. An ADD PARTY beyond it is answered by cause 92 (3.x) or 32 (4.0).
+    /// Limit of parties of one call. An ADD PARTY beyond it is answered with cause 92 (3.x) or 32 (4.0).
     pub parties: usize,
-    /// Restarts of our own that wait for the one under way.
+    /// Limit of this side's restarts that wait for the one in progress.
     pub restarts: usize,
     /// Largest VPI; a label beyond it is refused with cause 35.
     pub max_vpi: u16,
@@ -84,10 +84,10 @@ impl Default for Limits {
     }
 }
 
-/// Everything about one interface that both ends must be told.
+/// Configuration of one interface; both ends must agree on most of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Which side this end plays.
+    /// The side of this end.
     pub side: Side,
     /// Version of the interface.
     pub version: Version,
@@ -95,8 +95,8 @@ pub struct Params {
     pub timers: TimerValues,
     /// Bounds.
     pub limits: Limits,
-    /// The owner hands on what it is told, as a switch does: elements that nobody defined go to it if their
-    /// pass-along indicator asks for that. At a host they have nowhere to go.
+    /// True if the owner forwards messages, like a switch: it then gets undefined elements with the pass-along request.
+    /// A host has no use for them.
     pub passes_along: bool,
 }
 

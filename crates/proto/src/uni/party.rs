@@ -1,6 +1,6 @@
 //! Parties of point-to-multipoint calls. Source: Q.2971 §9.
 //!
-//! The root is the side that started the call. Parties end with their call, without messages of their own.
+//! The root is the side that started the call. Parties end with their call, without individual messages.
 
 use aerostat_wire::q2931::{Decoded, Element, Ie, Message, MessageType};
 
@@ -106,7 +106,7 @@ impl Uni {
         Ok(())
     }
 
-    /// A party that was added by ADD PARTY and waits for the owner's answer.
+    /// Checks that a party was added by ADD PARTY and waits for the owner's answer.
     fn expect_offered(&mut self, key: CallKey, party: u16) -> Result<(), Refused> {
         let call = self.calls.get(&key).ok_or(NO_PARTY)?;
         let p = call.parties.get(&party).ok_or(NO_PARTY)?;
@@ -114,7 +114,7 @@ impl Uni {
             p.state,
             PartyState::AddReceived | PartyState::AlertingReceived
         );
-        // The party of the SETUP is answered by answering the call.
+        // The party of the SETUP is answered together with the call.
         let with_call = call.first == Some(party) && call.state.is_offered();
         if !offered || with_call || call.state == CallState::Releasing {
             return Err(WRONG_STATE);
@@ -218,7 +218,7 @@ impl Uni {
                     info: build::connect_info(decoded),
                 });
             }
-            // It crossed our DROP PARTY.
+            // The message crossed our DROP PARTY.
             PartyState::DropInitiated => {}
             _ => self.unexpected(key, decoded.message.kind),
         }
@@ -271,7 +271,7 @@ impl Uni {
                 let kind = MessageType::DROP_PARTY_ACK;
                 self.send_party(key, kind, party, Some(UNKNOWN_PARTY.into()));
             }
-            // Both dropped it at once: neither answers.
+            // Both sides dropped the party at the same time: neither answers.
             Some(PartyState::DropInitiated) => self.party_gone(key, party),
             Some(_) => {
                 if self
@@ -302,8 +302,7 @@ impl Uni {
         }
     }
 
-    /// A party message with a bad or missing element that still says which party it is about.
-    /// True if it was answered.
+    /// Answers a party message with a bad or missing element that still identifies the party. True if it was answered.
     pub(super) fn reject_bad_party(
         &mut self,
         key: CallKey,
@@ -335,7 +334,7 @@ impl Uni {
 
     // --- Parts ---
 
-    /// The party that an answer names. An unknown one is answered by DROP PARTY ACK 89.
+    /// The party that an answer names. For an unknown party DROP PARTY ACK 89 is sent.
     pub(super) fn named_party(
         &mut self,
         key: CallKey,
@@ -387,7 +386,7 @@ impl Uni {
         self.calls.get_mut(&key)?.parties.remove(&party)
     }
 
-    /// DROP PARTY for one of several parties.
+    /// Sends DROP PARTY for one of several parties.
     pub(super) fn drop_party(&mut self, key: CallKey, party: u16, cause: Reason, now: Instant) {
         self.timers.stop_party(key, party);
         if let Some(p) = self.party_mut(key, party) {
@@ -398,7 +397,7 @@ impl Uni {
         self.start_party(key, party, Timer::T398, now);
     }
 
-    /// A party is gone for good.
+    /// A party has ended.
     pub(super) fn party_gone(&mut self, key: CallKey, party: u16) {
         let Some(gone) = self.forget_party(key, party) else {
             return;
@@ -415,7 +414,7 @@ impl Uni {
         }
     }
 
-    /// A party that was being added will not come.
+    /// A party could not be added.
     pub(super) fn party_failed(&mut self, key: CallKey, party: u16, cause: Reason, now: Instant) {
         if self.forget_party(key, party).is_none() {
             return;
@@ -474,7 +473,7 @@ impl Uni {
         self.drop_party(key, party, cause, now);
     }
 
-    /// The peer does not know ADD PARTY or DROP PARTY (Linux leaves): what waits for an answer ends now.
+    /// The peer does not support ADD PARTY or DROP PARTY (Linux leaves): parties that wait for an answer end now.
     pub(super) fn parties_not_known(&mut self, key: CallKey, kind: MessageType, now: Instant) {
         let waiting = |call: &Call| -> Vec<u16> {
             let wanted = match kind {

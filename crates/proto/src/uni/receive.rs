@@ -1,4 +1,4 @@
-//! A message from the peer: whom it concerns, whether its elements can be used, and who handles it.
+//! Dispatch of a message from the peer: its call, the validity of its elements, and its handler.
 
 use aerostat_wire::Vc;
 use aerostat_wire::q2931::{
@@ -23,7 +23,7 @@ pub(super) const UNKNOWN_CALL: Cause = Cause(81);
 /// A cause with its diagnostics.
 pub(super) type Fault = (Cause, Vec<u8>);
 
-/// What the elements of a message allow.
+/// The result of checking a message's elements.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Check {
     /// Handle the message, then report the fault, if there is one.
@@ -36,7 +36,7 @@ pub(super) enum Check {
     Refuse(Fault),
 }
 
-/// A SETUP that can be taken.
+/// A SETUP that can be accepted.
 struct Offer {
     report: Option<Fault>,
     info: SetupInfo,
@@ -60,7 +60,7 @@ impl Uni {
             CallRef::DUMMY if decoded.message.kind == MessageType::LEAF_SETUP_REQUEST => {
                 self.refuse_leaf(&decoded);
             }
-            // Connection-oriented bearer-independent calls are not offered here.
+            // Connection-oriented bearer-independent calls are not supported.
             CallRef::DUMMY => self.counters.ignored += 1,
             _ => {
                 let key = CallKey::received(decoded.message.call);
@@ -73,7 +73,7 @@ impl Uni {
         }
     }
 
-    /// Leaf initiated join is not offered here: the leaf hears so at once instead of after T331.
+    /// Leaf initiated join is not supported; the leaf is told at once instead of after T331.
     /// Source: UNI Signalling 4.0 §6.
     fn refuse_leaf(&mut self, decoded: &Decoded) {
         let sequence = decoded.good().find(|e| e.id == id::LEAF_SEQUENCE);
@@ -139,13 +139,13 @@ impl Uni {
     fn receive_call(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
         let kind = decoded.message.kind;
         match kind {
-            // A duplicate: the peer's T303 was faster than our answer.
+            // A duplicate: the peer's T303 expired before our answer arrived.
             MessageType::SETUP => self.counters.ignored += 1,
             MessageType::RELEASE => self.on_release(key, decoded),
             MessageType::RELEASE_COMPLETE => self.on_release_complete(key, decoded),
             MessageType::STATUS => self.on_status(key, decoded, now),
             _ if kind.definition().is_none() => self.unknown_message(key, decoded, now),
-            // UNI 3.0 and 3.1 take NOTIFY out of Q.2931.
+            // UNI 3.0 and 3.1 exclude NOTIFY of Q.2931.
             MessageType::NOTIFY if !self.params.version.has_message(kind) => {
                 self.unknown_message(key, decoded, now);
             }
@@ -185,13 +185,13 @@ impl Uni {
             MessageType::ADD_PARTY_REJECT => self.on_add_party_reject(key, decoded, now),
             MessageType::DROP_PARTY => self.on_drop_party(key, decoded, now),
             MessageType::DROP_PARTY_ACK => self.on_drop_party_ack(key, decoded),
-            // News from an ISDN behind the peer; nothing here waits for it.
+            // Information about an ISDN behind the peer, which is not used here.
             MessageType::PROGRESS => self.counters.ignored += 1,
             _ => self.unexpected(key, decoded.message.kind),
         }
     }
 
-    /// A message that its call's state does not allow: STATUS 101, nothing else changes.
+    /// A message that is not allowed in its call's state: STATUS 101, nothing else changes.
     pub(super) fn unexpected(&mut self, key: CallKey, kind: MessageType) {
         self.counters.unexpected += 1;
         let releasing = self.calls.get(&key).map(|call| call.state) == Some(CallState::Releasing);
@@ -200,7 +200,7 @@ impl Uni {
         }
     }
 
-    /// Source: Q.2931 §5.6.4, §5.7.2: the action that the message asks for, STATUS 97 without one.
+    /// Source: Q.2931 §5.6.4, §5.7.2: the action that the message requests, or STATUS 97.
     fn unknown_message(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
         self.counters.unknown_messages += 1;
         let diagnostics = vec![decoded.message.kind.0];
@@ -242,10 +242,10 @@ impl Uni {
             }
         };
         let id = self.new_id();
-        // Only the parties of a point-to-multipoint call refer to them.
+        // Only parties of a point-to-multipoint call use them.
         let kept = |e: &&Element| info.multipoint && INHERITED.contains(&e.id);
         let inherited = info.elements.iter().filter(kept);
-        // The user side is told its label; the network side's owner chooses one, whatever the user wished.
+        // The user side is told its label; the owner of the network side chooses one, whatever the user proposed.
         let own_label = vc.filter(|_| self.params.side == Side::User);
         let call = Call {
             id,
@@ -281,7 +281,7 @@ impl Uni {
         self.report(key, report);
     }
 
-    /// Whether a SETUP can be taken; if not, the cause of its refusal, or none if it is to be ignored.
+    /// Checks whether a SETUP can be accepted. The error is the cause of its refusal, or `None` if it is to be ignored.
     fn examine(&mut self, decoded: &Decoded) -> Result<Offer, Option<Fault>> {
         let refuse = |cause: u8, element: &[u8]| Err(Some((Cause(cause), element.to_vec())));
         if self.calls.len() >= self.params.limits.calls {
@@ -294,7 +294,7 @@ impl Uni {
             Check::Clear(fault) | Check::Refuse(fault) => return Err(Some(fault)),
         };
         let Some(called) = build::called(decoded) else {
-            // Only ATM end system addresses are routed: invalid number format.
+            // Only ATM end system addresses are routed; other formats are invalid.
             return refuse(28, &[]);
         };
         let info = build::setup_info(decoded, called, &[]);
@@ -315,7 +315,7 @@ impl Uni {
                 Some(_) => {}
             }
         }
-        // An endpoint reference in a point-to-point SETUP means nothing.
+        // An endpoint reference in a point-to-point SETUP has no meaning.
         let party = party.filter(|_| info.multipoint);
         Ok(Offer {
             report,
@@ -337,7 +337,7 @@ pub(super) fn check(decoded: &Decoded) -> Check {
         definition.is_some_and(|d| d.mandatory.contains(&id))
             || (id == id::QOS_PARAMETER && decoded.message.kind == MessageType::SETUP)
     };
-    // Known elements in the wrong message are ignored; an action that their sender asked for still counts.
+    // Known elements in the wrong message are ignored, but an action requested by their sender counts.
     let faults: Vec<_> = decoded
         .faults()
         .filter(|(e, verdict)| *verdict != Verdict::Unexpected || e.instruction.action().is_some())
@@ -351,7 +351,7 @@ pub(super) fn check(decoded: &Decoded) -> Check {
                 Verdict::Unknown | Verdict::Unexpected => UNKNOWN_ELEMENT,
                 _ => BAD_ELEMENT,
             };
-            // One STATUS has one cause: the first one's elements are named.
+            // A STATUS has one cause, so only the elements with the first one are named.
             if *cause.get_or_insert(this) == this && ids.len() < 28 {
                 ids.push(element.id);
             }

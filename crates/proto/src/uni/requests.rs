@@ -1,4 +1,4 @@
-//! What the owner asks for. A request that makes no sense in the state of its call is refused.
+//! Requests of the owner. A request that is not allowed in the state of its call is refused.
 
 use std::collections::BTreeMap;
 
@@ -153,13 +153,13 @@ impl Uni {
         Ok(())
     }
 
-    /// A label that a call may have: inside the range of users, and nobody's.
+    /// True if a call may have this label: in the range of users, and free.
     pub(super) fn usable(&self, vc: Vc) -> bool {
         let in_range = vc.vci >= Vc::FIRST_USER_VCI && vc.vpi <= self.params.limits.max_vpi;
         in_range && !self.uses(vc)
     }
 
-    /// The next free reference; the table is far smaller than the number space, so there is one.
+    /// The next free reference. The table is far smaller than the number space, so there is always one.
     fn new_reference(&mut self) -> CallKey {
         loop {
             let max = aerostat_wire::q2931::CallRef::MAX;
@@ -173,7 +173,7 @@ impl Uni {
             }
         }
     }
-    /// The next free id for a call that is offered.
+    /// The next free id for an offered call.
     pub(super) fn new_id(&mut self) -> CallId {
         loop {
             self.last_id = self.last_id.wrapping_add(1).max(CallId::INCOMING);
@@ -247,7 +247,7 @@ impl Uni {
         Ok(())
     }
 
-    /// Notes the network side's choice of label with its first answer.
+    /// Stores the label that the network side gives with its first answer.
     fn take_label(&mut self, key: CallKey, vc: Option<Vc>) -> Result<(), Refused> {
         let have = self.calls.get(&key).and_then(|call| call.vc);
         match (have, vc) {
@@ -266,7 +266,7 @@ impl Uni {
         }
     }
 
-    /// The call that this end was offered can be used.
+    /// The accepted call can be used.
     pub(super) fn activate(&mut self, key: CallKey) {
         self.enter_first(key, PartyState::Active);
         self.enter(key, CallState::Active);
@@ -278,7 +278,7 @@ impl Uni {
         }
     }
 
-    /// Moves the party of the SETUP along with its call.
+    /// Changes the state of the SETUP's party together with its call.
     pub(super) fn enter_first(&mut self, key: CallKey, state: PartyState) {
         if let Some(call) = self.calls.get_mut(&key) {
             let first = call.first.and_then(|first| call.parties.get_mut(&first));
@@ -307,7 +307,7 @@ impl Uni {
     }
 }
 
-/// How an offered call is answered.
+/// An answer to an offered call.
 enum Answer {
     Proceeding,
     Alerting(Vec<Element>),

@@ -1,4 +1,4 @@
-//! RESTART, both ways, on the global call reference. Source: Q.2931 §5.5.
+//! RESTART in both directions, on the global call reference. Source: Q.2931 §5.5.
 
 use aerostat_wire::Vc;
 use aerostat_wire::q2931::{
@@ -22,14 +22,14 @@ const REST0: u8 = 0;
 const REST1: u8 = 0x3d;
 const REST2: u8 = 0x3e;
 
-/// A restart of the peer's whose calls are cleared here, while the owner lets go of what they held.
+/// A restart of the peer: its calls are cleared here, and the owner is freeing their resources.
 #[derive(Debug)]
 pub(super) struct Clearing {
     what: Restart,
     answer: Message,
 }
 
-/// A restart of our own that the peer has not answered.
+/// A restart of this side that the peer has not answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     what: Restart,
@@ -63,7 +63,7 @@ impl Uni {
         let message = Message::new(ASKED, MessageType::RESTART);
         self.send(message.with_elements(elements));
     }
-    /// The link is up (again): a restart that it may have lost is said again.
+    /// The link is up again: repeats a restart that it may have lost.
     pub(super) fn resume_restart(&mut self) {
         if let Some(pending) = self.restart {
             self.send_restart(pending.what);
@@ -93,8 +93,7 @@ impl Uni {
         }
     }
 
-    /// Clears the calls that a restart concerns, without messages. Channel identities beyond those in use
-    /// are idle already.
+    /// Clears the calls that a restart concerns, without messages. Other channels are idle already.
     fn clear_channels(&mut self, what: Restart) {
         let hit = self.calls.iter().filter(|(_, call)| what.covers(call.vc));
         let hit: Vec<CallKey> = hit.map(|(key, _)| *key).collect();
@@ -108,7 +107,7 @@ impl Uni {
         match (decoded.message.kind, reference.flag) {
             (MessageType::RESTART, false) => self.on_restart(decoded, now),
             (MessageType::RESTART_ACK, true) => self.on_restart_ack(decoded, now),
-            // The peer cannot do our restart; T316 would only say so later.
+            // The peer does not support our restart; T316 would only tell the same later.
             (MessageType::STATUS, _) if self.restart.is_some() => self.finish_restart(false, now),
             (MessageType::STATUS | MessageType::RESTART | MessageType::RESTART_ACK, _) => {
                 self.counters.ignored += 1;
@@ -161,7 +160,7 @@ impl Uni {
         let answer = Message::new(decoded.message.call.answer(), MessageType::RESTART_ACK);
         let answer = answer.with_elements(same);
         if self.clearing.iter().any(|clearing| clearing.what == what) {
-            // The peer's T316 was faster: one answer does for both.
+            // The peer's T316 expired before our answer: one answer is enough for both.
             return;
         }
         if self.clearing.len() >= self.params.limits.restarts {
@@ -175,7 +174,7 @@ impl Uni {
         self.indicate(Indication::Restarted { what });
     }
 
-    /// The owner has let go of what the peer wants restarted.
+    /// The owner has freed the resources of the peer's restart.
     pub(super) fn restart_cleared(&mut self, what: Restart) -> Result<(), Refused> {
         let wanted = self
             .clearing
@@ -192,7 +191,8 @@ impl Uni {
         Ok(())
     }
 
-    /// T317: the owner is stuck. The peer is not answered: its T316 tells its management. Source: Q.2931 §5.5.2.
+    /// T317: the owner has not finished. The peer is not answered: its T316 tells its management. Source: Q.2931
+    /// §5.5.2.
     pub(super) fn clearing_expired(&mut self) {
         for Clearing { what, .. } in core::mem::take(&mut self.clearing) {
             self.counters.restarts_unfinished += 1;
@@ -215,7 +215,7 @@ impl Uni {
     }
 }
 
-/// Restart indicator, and the connection identifier that it needs.
+/// Restart indicator, and its connection identifier if needed.
 fn elements(what: Restart) -> impl Iterator<Item = Ie> {
     let label = match what {
         Restart::Channel(vc) => Some(ConnectionId::exact(vc)),
@@ -229,7 +229,7 @@ fn elements(what: Restart) -> impl Iterator<Item = Ie> {
     label.into_iter().chain([Ie::Restart(what.class())])
 }
 
-/// What a RESTART or its answer concerns: class 2 carries no connection identifier, the others need one.
+/// The contents of a RESTART or its answer: class 2 has no connection identifier, the other classes need one.
 fn restart(decoded: &Decoded) -> Result<Restart, Cause> {
     let class = match decoded.ie(id::RESTART_INDICATOR) {
         Some(Ie::Restart(class)) => class,

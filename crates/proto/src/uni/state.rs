@@ -1,4 +1,4 @@
-//! The states of a call and of a party, and what an interface remembers about each.
+//! The states of a call and of a party, and the data of each.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::PartyId;
 
 use super::{CallId, Reason, Side};
 
-/// Which call: who chose the reference, and its value.
+/// Key of a call: the side that chose the reference, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CallKey {
-    /// This end chose the value: its own messages carry flag 0.
+    /// True if this end chose the value: its own messages carry flag 0.
     pub(super) ours: bool,
     pub(super) value: u32,
 }
@@ -34,7 +34,7 @@ impl CallKey {
     }
 }
 
-/// State of a call, the same for both sides; [`CallState::number`] gives the standard's number.
+/// State of a call, common to both sides; [`CallState::number`] gives the standard's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallState {
     /// SETUP sent, no answer (U1 call initiated, N6 call present).
@@ -101,22 +101,22 @@ impl CallState {
         )
     }
 
-    /// True if the peer may well be in the state that it reports, given messages under way.
+    /// True if the peer can be in the state that it reports, given messages on their way.
     ///
-    /// Source: Q.2931 §5.6.12 names the principle; the pairs follow from the message flows.
+    /// Source: Q.2931 §5.6.12 gives the principle; the pairs follow from the message flows.
     pub(super) const fn agrees_with(self, side: Side, reported: u8) -> bool {
-        // The numbers of "one waits for the other" are the same on both sides of an interface.
+        // The numbers of "one side waits for the other" are the same on both sides of an interface.
         let own_waits = self.number(side);
         let user_calls = matches!(own_waits, 1 | 3 | 4);
         match self {
-            // Our CONNECT or CONNECT ACKNOWLEDGE may be under way.
+            // Our CONNECT or CONNECT ACKNOWLEDGE may be on its way.
             Self::Active => match side {
                 Side::User => matches!(reported, 8 | 10..=12),
                 Side::Network => matches!(reported, 1 | 3 | 4 | 8 | 10..=12),
             },
             Self::ConnectSent => matches!(reported, 6..=12),
             Self::Releasing => true,
-            // The network's CONNECT may be under way to us; a called user is never active before us.
+            // The network's CONNECT may be on its way to us; a called user is never active before us.
             _ if user_calls => match side {
                 Side::User => matches!(reported, 1 | 3 | 4 | 10..=12),
                 Side::Network => matches!(reported, 1 | 3 | 4 | 11 | 12),
@@ -137,15 +137,15 @@ pub enum PartyState {
     AddReceived = 6,
     /// PARTY ALERTING sent.
     AlertingReceived = 7,
-    /// There.
+    /// Active.
     Active = 10,
     /// DROP PARTY sent.
     DropInitiated = 11,
 }
 
 impl PartyState {
-    /// True if the peer may well report this state, given messages under way; `root` says that this end
-    /// added the party.
+    /// True if the peer can report this state, given messages on their way. `root` tells whether this end added the
+    /// party.
     pub(super) const fn agrees_with(self, root: bool, reported: u8) -> bool {
         match self {
             Self::AddInitiated => matches!(reported, 6 | 7 | 10..=12),
@@ -153,9 +153,9 @@ impl PartyState {
             Self::AddReceived => matches!(reported, 1 | 11 | 12),
             Self::AlertingReceived => matches!(reported, 1 | 4 | 11 | 12),
             Self::Active if root => matches!(reported, 10..=12),
-            // Our ADD PARTY ACKNOWLEDGE may be under way.
+            // Our ADD PARTY ACKNOWLEDGE may be on its way.
             Self::Active => matches!(reported, 1 | 4 | 10..=12),
-            // Only a peer that has forgotten it ends the wait for the answer.
+            // Only a peer that has no such party ends the wait for the answer.
             Self::DropInitiated => reported != 0,
         }
     }
@@ -166,7 +166,7 @@ impl PartyState {
 pub(super) struct Party {
     pub(super) state: PartyState,
     pub(super) called: AtmAddress,
-    /// The owner has had its last indication about this party.
+    /// True if the owner has had its last indication about this party.
     pub(super) told: bool,
     /// Why DROP PARTY was sent.
     pub(super) cause: Reason,
@@ -195,13 +195,13 @@ pub(super) struct Call {
     pub(super) multipoint: bool,
     /// Traffic descriptor, bearer, QoS of a received SETUP: an ADD PARTY refers to them.
     pub(super) inherited: Vec<Element>,
-    /// Octets of the SETUP until the first answer; not yet sent if the link is down.
+    /// Octets of the SETUP, until the first answer; not sent yet if the link is down.
     pub(super) setup: Option<Vec<u8>>,
-    /// The SETUP waits for the link.
+    /// True if the SETUP waits for the link.
     pub(super) waiting: bool,
-    /// T303 or T308 has expired once.
+    /// True if T303 or T308 has expired once.
     pub(super) resent: bool,
-    /// T322 has expired once.
+    /// True if T322 has expired once.
     pub(super) asked_again: bool,
     /// Cause of our RELEASE.
     pub(super) cause: Reason,
@@ -211,21 +211,21 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// True if no party is left but those on their way out.
+    /// True if all parties but `but` are being dropped.
     pub(super) fn last_party(&self, but: u16) -> bool {
         let mut others = self.parties.iter().filter(|(id, _)| **id != but);
         others.all(|(_, party)| party.state == PartyState::DropInitiated)
     }
 }
 
-/// One call as `inspect` shows it.
+/// Snapshot of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSnapshot {
     /// The owner's id.
     pub call: CallId,
     /// Value of the call reference.
     pub reference: u32,
-    /// True if this end chose the reference, that is, started the call.
+    /// True if this end chose the reference, which means that it started the call.
     pub ours: bool,
     /// State.
     pub state: CallState,
@@ -233,28 +233,28 @@ pub struct CallSnapshot {
     pub called: AtmAddress,
     /// Calling party.
     pub calling: Option<AtmAddress>,
-    /// What it carries.
+    /// Low layer information.
     pub blli: Option<Blli>,
     /// Label, once known.
     pub vc: Option<Vc>,
-    /// Point-to-multipoint.
+    /// True for a point-to-multipoint call.
     pub multipoint: bool,
     /// Parties with their state and address; empty for a point-to-point call.
     pub parties: Vec<(PartyId, PartyState, AtmAddress)>,
 }
 
-/// What happened on an interface since it was made.
+/// Counters of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages received.
     pub received: u64,
     /// Messages sent.
     pub sent: u64,
-    /// Octets that are no message of this protocol, or a message that has no place here: ignored.
+    /// Octets that are not a message of this protocol, or messages that are not allowed here: ignored.
     pub ignored: u64,
     /// Elements with bad contents, too long, or cut short.
     pub bad_elements: u64,
-    /// Elements that nobody defined, or that their message does not have.
+    /// Elements that are not defined, or not allowed in their message.
     pub unknown_elements: u64,
     /// Messages with a mandatory element missing.
     pub missing_elements: u64,
@@ -264,11 +264,11 @@ pub struct Counters {
     pub unknown_messages: u64,
     /// Messages for a call that does not exist.
     pub unknown_references: u64,
-    /// SETUPs refused by call control itself, whatever the cause: their calls never came to the owner.
+    /// SETUPs refused by call control itself, for any cause; the owner never saw these calls.
     pub offers_refused: u64,
-    /// Among them those for which there was no room.
+    /// Of these, SETUPs refused for lack of room.
     pub calls_refused: u64,
-    /// Leaves that wanted to join a call by themselves (refused: cause 63).
+    /// Leaves that requested to join a call (refused: cause 63).
     pub leaf_requests: u64,
     /// Parties refused because the call was full.
     pub parties_refused: u64,
@@ -278,15 +278,15 @@ pub struct Counters {
     pub unsent: u64,
     /// Calls cleared because the link was lost.
     pub lost_with_link: u64,
-    /// Restarts of the peer that the owner did not finish in time (T317): not answered.
+    /// Restarts of the peer that the owner did not finish in time (T317), and that were not answered.
     pub restarts_unfinished: u64,
-    /// NOTIFY messages that the owner was told.
+    /// NOTIFY messages passed to the owner.
     pub notifications: u64,
-    /// NOTIFY messages of the owner that the version of the interface does not have: not sent.
+    /// NOTIFY messages of the owner that the version of the interface does not support, and that were not sent.
     pub notifications_unsent: u64,
-    /// Elements that nobody defined and that were handed on.
+    /// Undefined elements that were forwarded.
     pub passed_along: u64,
-    /// Requests of the owner that made no sense.
+    /// Requests of the owner that were refused.
     pub refused_requests: u64,
 }
 

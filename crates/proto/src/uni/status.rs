@@ -36,7 +36,7 @@ impl Uni {
             return;
         };
         let own = call.state;
-        // A STATUS that cannot be read is no reason for another one.
+        // An unreadable STATUS does not cause another STATUS.
         let Some(Ie::CallState(reported)) = decoded.ie(id::CALL_STATE) else {
             self.counters.ignored += 1;
             return;
@@ -65,7 +65,7 @@ impl Uni {
         self.message_not_known(key, decoded, now);
     }
 
-    /// Compares the states of a party, if the STATUS reports one. Source: Q.2971 §9.5.
+    /// Compares the states of a party, if the STATUS reports a party. Source: Q.2971 §9.5.
     fn party_status(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
         let state = decoded.ie(id::ENDPOINT_STATE);
         let (Some(party), Some(Ie::EndpointState(reported))) = (build::party(decoded), state)
@@ -78,7 +78,8 @@ impl Uni {
         let (active, last) = (call.state == CallState::Active, call.last_party(party));
         let own = call.parties.get(&party).map(|p| p.state);
         match own {
-            // The peer has a party that is not there: it answers, and nothing here waits for that.
+            // The peer has a party that does not exist here. It will answer the DROP PARTY, and nothing here waits for
+            // that.
             None if active && !matches!(reported, 0 | 11 | 12) => {
                 let cause = Some(WRONG_STATE.into());
                 self.send_party(key, MessageType::DROP_PARTY, party, cause);
@@ -90,7 +91,7 @@ impl Uni {
                 self.clear(key, reason, now);
             }
             Some(_) if last => {}
-            // A party that the peer does not have is gone.
+            // A party that the peer does not have has ended.
             Some(_) if reported == 0 => {
                 if let Some(p) = self.party_mut(key, party) {
                     p.cause = WRONG_STATE.into();
@@ -102,7 +103,7 @@ impl Uni {
         }
     }
 
-    /// Cause 97 with the message type behind it.
+    /// Cause 97 with the message type in the diagnostics.
     fn message_not_known(&mut self, key: CallKey, decoded: &Decoded, now: Instant) {
         let Some(Ie::Cause(cause)) = decoded.ie(id::CAUSE) else {
             return;

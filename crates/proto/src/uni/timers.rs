@@ -8,7 +8,7 @@ use crate::{Cause, Duration, Instant};
 use super::Reason;
 use super::state::CallKey;
 
-/// Which timer. The numbers are the standard's.
+/// Kind of timer. The numbers are the standard's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     T301,
@@ -26,7 +26,7 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    /// The diagnostics of cause 102: the number in IA5.
+    /// The timer number in IA5, as diagnostics of cause 102.
     pub(super) const fn digits(self) -> &'static [u8; 3] {
         match self {
             Self::T301 => b"301",
@@ -43,13 +43,13 @@ impl Timer {
             Self::T399 => b"399",
         }
     }
-    /// Recovery on the expiry of this timer.
+    /// The reason for recovery on the expiry of this timer.
     pub(super) fn reason(self) -> Reason {
         Reason::from(Cause::TIMER).with(self.digits())
     }
 }
 
-/// Whose timer: the interface's (no call), a call's, or a party's. All timers of a call are neighbours.
+/// Key of a timer: of the interface (no call), of a call, or of a party. All timers of a call are adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TimerKey {
     pub(super) call: Option<CallKey>,
@@ -102,7 +102,7 @@ impl Timers {
             self.by_time.remove(&(at, key));
         }
     }
-    /// Stops all timers of a call, those of its parties as well.
+    /// Stops all timers of a call, including those of its parties.
     pub(super) fn stop_call(&mut self, call: CallKey) {
         let from = TimerKey::call(call, Timer::T301);
         let range = (Bound::Included(from), Bound::Unbounded);
@@ -119,7 +119,7 @@ impl Timers {
     pub(super) fn runs(&self, key: TimerKey) -> bool {
         self.by_key.contains_key(&key)
     }
-    /// Takes one expired timer, earliest first.
+    /// Returns one expired timer, earliest first, and stops it.
     pub(super) fn expire(&mut self, now: Instant) -> Option<TimerKey> {
         let (at, key) = *self.by_time.first()?;
         if at > now {

@@ -1,7 +1,7 @@
-//! One member and an ATM service that does anything it may: calls, answers, clearings, packets, silence, in any order.
+//! One member and an ATM service that does anything allowed: calls, answers, clearings, packets, silence, in any order.
 //!
-//! A model of the service knows which connections there are. It checks every request of the member, and after each
-//! step what the member shows.
+//! A model of the service knows the existing connections. It checks every request of the member, and the member's state
+//! after each step.
 
 use super::*;
 use crate::Cause;
@@ -9,7 +9,7 @@ use crate::machine::settle;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the member is, and what it was told beforehand.
+/// Configuration of the member.
 #[derive(Clone, Debug)]
 struct Kind {
     serve: bool,
@@ -20,7 +20,7 @@ struct Kind {
     permanent: bool,
 }
 
-/// One thing that happens. Small numbers choose among what there is.
+/// An event. Small numbers select among existing objects.
 #[derive(Clone, Debug)]
 enum Step {
     Send {
@@ -89,7 +89,7 @@ const LIMITS: Limits = Limits {
     entries_each: 2,
     conns_each: 2,
 };
-/// Index of the member among addresses; servers are 4 and 5.
+/// Index of the member among addresses; servers have 4 and 5.
 const OWN: usize = 1;
 const MTU: u16 = 100;
 
@@ -123,10 +123,10 @@ fn config(kind: &Kind) -> Config {
     config
 }
 
-/// A connection, as the service knows it.
+/// State of a connection in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The member calls, has accepted, or opens: it waits to be told.
+    /// The member has called, accepted or opened it, and waits for the result.
     Waits,
     /// Offered, and not answered yet.
     Offered,
@@ -140,7 +140,7 @@ struct Service {
     listens: BTreeSet<Sap>,
     next: u32,
     sent: u64,
-    /// Who has an IP address, as servers have said.
+    /// Owners of IP addresses, as told by servers.
     told: BTreeSet<(Ipv4Addr, AtmAddress)>,
     running: bool,
 }
@@ -173,7 +173,7 @@ impl Service {
         self.feed(Input::Atm(event));
     }
 
-    /// The laws of `AtmRequest`.
+    /// Checks a request against the rules of `AtmRequest`.
     fn request(&mut self, request: AtmRequest) {
         match request {
             AtmRequest::Listen { sap, max_sdu, .. } => {
@@ -222,7 +222,7 @@ impl Service {
         }
     }
 
-    /// What holds at all times.
+    /// Checks the invariants.
     fn check(&self) {
         let seen = self.clip.snapshot(self.now);
         let counters = &seen.counters;
@@ -399,7 +399,7 @@ impl Service {
         self.event(AtmEvent::Received { conn, sdu });
     }
 
-    /// Time passes, with all that becomes due on the way.
+    /// Time passes, with everything that becomes due on the way.
     fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         let mut fired = 0;
@@ -419,8 +419,8 @@ impl Service {
 }
 
 proptest! {
-    /// No panic, no request that the service would refuse, no packet lost without being counted, bounded tables; nobody is
-    /// believed about others but servers; a member that has stopped owns nothing.
+    /// No panic, no request that the service would refuse, no packet lost without being counted, bounded tables; only
+    /// servers are believed about others; a stopped member holds nothing.
     #[test]
     fn whatever_happens(kind in kind(), steps in prop::collection::vec(step(), 0..60)) {
         let mut service = Service::new(&kind);

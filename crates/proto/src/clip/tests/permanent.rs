@@ -1,4 +1,4 @@
-//! Permanent connections beside a server and calls: who has one to a next hop uses it.
+//! Permanent connections beside a server and calls: a member with a permanent connection to a next hop uses it.
 
 use super::*;
 
@@ -13,7 +13,8 @@ fn permanent(ip: Option<Ipv4Addr>) -> Permanent {
     }
 }
 
-/// A server, and clients 1 and 2 with a permanent connection between them; each is told who is there, or not.
+/// A server, and clients 1 and 2 with a permanent connection between them. `told` says whether each knows the other end
+/// from its configuration.
 fn net(told: [bool; 2]) -> Net {
     let mut w = World::new(Duration::from_millis(1));
     w.net.patch((1, VC), (2, VC));
@@ -26,7 +27,7 @@ fn net(told: [bool; 2]) -> Net {
     w
 }
 
-/// What was sent on permanent connections, and on others but that to the server.
+/// Packets sent on permanent connections, and on others except that to the server.
 fn sent(w: &Net, who: usize) -> (u64, u64) {
     let conns = w.users[who].snapshot(w.now).conns.into_iter();
     let mut sums = (0, 0);
@@ -45,7 +46,7 @@ fn what_the_configuration_says_is_used_from_the_first_packet_on() {
     for who in 0..3 {
         start(&mut w, who);
     }
-    // Nobody is registered, nobody has answered an InATMARP request.
+    // No client is registered, and no InATMARP request has been answered.
     for number in 0..10 {
         send(&mut w, 1, ip(2), number);
         w.run_for(Duration::from_micros(500));
@@ -53,7 +54,7 @@ fn what_the_configuration_says_is_used_from_the_first_packet_on() {
     w.run_for(Duration::from_secs(5));
     assert_eq!(got(&mut w, 2), (0..10).collect::<Vec<_>>());
     assert_eq!(sent(&w, 1), (10, 0));
-    // The server can tell others who this is.
+    // The server can answer requests of others for this address.
     let mut third = client(3);
     third.servers = vec![atm(0)];
     let who = w.add(Clip::new(third));
@@ -62,7 +63,7 @@ fn what_the_configuration_says_is_used_from_the_first_packet_on() {
     send(&mut w, who, ip(2), 7);
     w.run_for(Duration::from_secs(1));
     assert_eq!(got(&mut w, 2), [7]);
-    // Hours later, too.
+    // This holds hours later, too.
     w.run_for(Duration::from_secs(7200));
     send(&mut w, 2, ip(1), 8);
     w.run_for(Duration::from_secs(1));
@@ -79,7 +80,7 @@ fn a_call_from_the_next_hop_is_taken_and_not_used() {
         start(&mut w, who);
     }
     w.run_for(Duration::from_secs(5));
-    // Client 2 has not opened its end yet: it calls.
+    // Client 2 has not opened its end yet, so it calls.
     send(&mut w, 2, ip(1), 1);
     w.run_for(Duration::from_secs(1));
     assert_eq!(got(&mut w, 1), [1]);
@@ -119,7 +120,7 @@ fn an_answer_by_inatmarp_moves_packets_from_a_call_to_the_permanent_connection()
         w.run_for(Duration::from_secs(1));
         assert_eq!((got(&mut w, to), sent(&w, from)), (vec![2], (1, 1)));
     }
-    // A call that comes afterwards changes nothing, nor do hours in which the server would be asked again.
+    // A later call changes nothing, nor do hours in which the server would be asked again.
     w.with(2, |clip, _| {
         clip.request(AtmRequest::Connect {
             conn: ConnId(999),

@@ -1,18 +1,18 @@
-//! Whole subnets under faults: whatever was lost, cut or restarted, everybody finds everybody when it is over.
+//! Whole subnets under faults: whatever was lost, cut or restarted, all members find each other when it is over.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What befalls the subnet; numbers choose members.
+/// A fault in the subnet; numbers select members.
 #[derive(Clone, Debug)]
 enum Fault {
-    /// A packet from one to another.
+    /// A packet from one member to another.
     Send(usize, usize),
-    /// A member ends without a word, or starts anew.
+    /// A member ends silently, or restarts.
     Power(usize, bool),
-    /// All of a member's connections of one form are cut.
+    /// All connections of a member with this encapsulation are cut.
     Cut(usize, bool),
-    /// From now on, one SDU in so many is lost; 0 is none.
+    /// From now on, one of this many SDUs is lost; 0 means no loss.
     Loss(u8),
     Wait(u16),
 }
@@ -29,7 +29,7 @@ fn fault(members: usize) -> impl Strategy<Value = Fault> {
 
 const MEMBERS: usize = 4;
 
-/// Member 0 is the server. `mux`, `contract`: by bit of the member.
+/// Member 0 is the server. `mux` and `contract` have a bit for each member.
 fn member(n: usize, mux: u8, contract: u8) -> Clip {
     let mut config = if n == 0 { server() } else { client(n) };
     config.mux = mux & 1 << n != 0;
@@ -40,7 +40,7 @@ fn member(n: usize, mux: u8, contract: u8) -> Clip {
     Clip::new(config)
 }
 
-/// A third of SDUs for `Loss(3)`, and so on, by a generator of its own.
+/// Loses one of `one_in` SDUs, by a random generator of its own.
 fn lose(w: &mut Net, one_in: u8) {
     let mut x = 0x9e37_79b9_7f4a_7c15_u64 ^ u64::from(one_in);
     w.net.loss = None;
@@ -88,7 +88,7 @@ proptest! {
         for who in (0..MEMBERS).filter(|who| !on[*who]) {
             start(&mut w, who);
         }
-        // A refused registration waits a minute; entries of a server that says so, twenty.
+        // A refused registration waits a minute; entries of a server that refuses last twenty minutes.
         w.run_for(Duration::from_secs(21 * 60));
         prop_assert!(w.users.iter().all(Clip::is_ready));
         w.take_notes();

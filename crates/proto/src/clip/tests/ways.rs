@@ -1,4 +1,4 @@
-//! How packets go: alone on a connection or behind LLC/SNAP, under contracts, to addresses known beforehand.
+//! Forms of packets: bare or behind LLC/SNAP, under contracts, to preconfigured addresses.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn mux(config: Config) -> Config {
         ..config
     }
 }
-/// Encapsulations of the open connections of a member with others, without that to the server.
+/// Encapsulations of a member's open connections, except that to the server.
 fn forms(w: &Net, who: usize) -> Vec<&'static str> {
     let conns = w.users[who].snapshot(w.now).conns.into_iter();
     let peers = conns.filter(|row| row.role == "peer" && row.vc.is_some());
@@ -17,7 +17,7 @@ fn forms(w: &Net, who: usize) -> Vec<&'static str> {
 fn counters(w: &Net, who: usize) -> Counters {
     w.users[who].snapshot(w.now).counters
 }
-/// Traffic of the connection on which a member's packets to `to` go.
+/// Traffic of the connection for a member's packets to `to`.
 fn contract(w: &Net, who: usize, to: Ipv4Addr) -> Qos {
     let snapshot = w.users[who].snapshot(w.now);
     let entry = snapshot.entries.iter().find(|row| row.ip == to).unwrap();
@@ -42,14 +42,14 @@ fn packets_stand_alone_between_members_that_agree() {
     );
     let calls = w.users[1].snapshot(w.now).conns.len();
     assert_eq!(calls, 2, "the server, and one for both directions");
-    // What is no packet is none, although it would be ATMARP with LLC/SNAP.
+    // An SDU that is not an IP packet is dropped, although it would be ATMARP with LLC/SNAP.
     let conn = entry(&w, 1, ip(2)).unwrap().conn.unwrap();
     let sdu = says(Operation::INVERSE_REQUEST, 1, ip(1), 2);
     let heard = counters(&w, 2).arp_in;
     w.with(1, |clip, _| clip.request(AtmRequest::Send { conn, sdu }));
     w.run_for(Duration::from_secs(1));
     assert_eq!((counters(&w, 2).bad, counters(&w, 2).arp_in), (1, heard));
-    // An hour: the server renews what is in use.
+    // After an hour: the server renews entries in use.
     w.take_notes();
     for minute in 0..60_u8 {
         send(&mut w, 1, ip(2), minute);
@@ -69,7 +69,7 @@ fn who_knows_llc_alone_is_called_again() {
     assert_eq!(forms(&w, 1), ["llc"]);
     let seen = counters(&w, 1);
     assert_eq!((seen.calls, seen.calls_failed), (3, 1));
-    // The other way round nothing is special: LLC/SNAP is always taken.
+    // In the other direction nothing is special: LLC/SNAP is always accepted.
     let mut back = world(vec![server(), mux(client(1)), client(2)]);
     send(&mut back, 2, ip(1), 2);
     back.run_for(Duration::from_secs(1));
@@ -79,7 +79,7 @@ fn who_knows_llc_alone_is_called_again() {
     finish(back);
 }
 
-/// The other end called first, without a contract; and the server's own packets.
+/// The other end called first, without a contract. Also the server's own packets.
 #[test]
 fn a_contract_holds_whoever_called_first() {
     let fast = Qos::cbr(2000, 0);
@@ -100,7 +100,7 @@ fn a_contract_holds_whoever_called_first() {
     assert_eq!(arrived, [2, 3]);
     assert_eq!(contract(&w, 1, ip(2)), wanted);
     assert_eq!(contract(&w, 0, ip(2)), wanted);
-    // It is not shared with another address behind the same member.
+    // The connection is not shared with another address of the same member.
     let mut two = client(1);
     two.fixed = vec![(ip(7), atm(2)), (ip(8), atm(2))];
     two.qos = vec![(ip(7), fast)];
@@ -116,7 +116,7 @@ fn a_contract_holds_whoever_called_first() {
     finish(shared);
 }
 
-/// Nobody takes the address of a member to which the server has a contract.
+/// No member can take the address of a member to which the server has a contract.
 #[test]
 fn duplicates_are_seen_beside_a_contract() {
     let mut hub = server();
@@ -141,14 +141,14 @@ fn known_addresses_need_no_server() {
     send(&mut w, 0, ip(2), 1);
     w.run_for(Duration::from_secs(1));
     assert_eq!(got(&mut w, 1), [1]);
-    // The way back is the connection: InATMARP said who called.
+    // The way back uses the same connection, because InATMARP has identified the caller.
     send(&mut w, 1, ip(1), 2);
     w.run_for(Duration::from_secs(1));
     assert_eq!(got(&mut w, 0), [2]);
     finish(w);
 }
 
-/// Who is known and cannot be called is called soon again, then less and less often: not for every packet.
+/// A known member that cannot be called is called again soon, then less and less often, but not for every packet.
 #[test]
 fn calls_to_a_known_address_are_not_hurried() {
     let mut one = client(1);

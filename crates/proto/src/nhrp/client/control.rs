@@ -1,4 +1,4 @@
-//! What a client and its server say to each other.
+//! Messages between a client and its server.
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +9,7 @@ use crate::nhrp::{Fault, auth, transit};
 use crate::{AtmRequest, Duration, Instant, Trace};
 
 impl Nhc {
-    /// Registers, again or anew, unless a request is out already.
+    /// Sends a registration, unless one is outstanding already.
     pub(super) fn register(&mut self, now: Instant) {
         self.register_at = None;
         let asked = |(_, asked, ..): (u32, &Asked, u32, Instant)| *asked == Asked::Registration;
@@ -60,7 +60,7 @@ impl Nhc {
         self.send_control(packet, now);
     }
 
-    /// The station is gone: whoever was told where it is must not send there any more. Nobody waits for a reply.
+    /// The station stops: stations that know its address must not send there any more. No reply is expected.
     pub(super) fn deregister(&mut self, now: Instant) {
         if self.registered.take().is_none() {
             return;
@@ -92,7 +92,7 @@ impl Nhc {
         )
     }
 
-    /// Sends to the server, on a connection that is there or on a new one.
+    /// Sends to the server, on an existing connection or a new one.
     fn send_control(&mut self, mut packet: Packet, now: Instant) {
         if let (Some(key), Body::Common(_)) = (&self.config.key, &packet.body) {
             key.sign(&mut packet, self.config.ip);
@@ -120,7 +120,7 @@ impl Nhc {
         }
     }
 
-    /// An SDU of the server.
+    /// Handles an SDU of the server.
     pub(super) fn control_sdu(&mut self, sdu: &[u8], now: Instant) {
         let Ok(mut packet) = Packet::from_sdu(sdu) else {
             self.counters.malformed += 1;
@@ -168,7 +168,7 @@ impl Nhc {
             let text = format!("the server refused the registration with code {}", cie.code);
             return self.trace(Trace::milestone("nhc.refused", text).with("code", cie.code));
         }
-        // A server may grant less than was asked for.
+        // A server may grant less than was requested.
         let holding = Duration::from_secs(cie.holding_s.clamp(1, self.config.holding_s).into());
         let first = self.registered.is_none();
         self.registered = Some(now + holding);
@@ -195,7 +195,8 @@ impl Nhc {
         };
         self.requests.close(id);
         let authoritative = common.flags & flag::AUTHORITATIVE != 0;
-        // RFC 2332 §5.2.0.1: of several next hops the preferred one; whoever answers for this station is of no use.
+        // RFC 2332 §5.2.0.1: of several next hops the preferred one is used; an answer with this station's own address
+        // is useless.
         let own = self.config.data;
         let usable = common.cies.iter().filter(|cie| {
             let nbma = cie.nbma.atm();
@@ -217,7 +218,7 @@ impl Nhc {
 
     fn purge(&mut self, packet: &Packet, now: Instant) {
         self.counters.purges += 1;
-        // This station answers it, so it must know all that is compulsory.
+        // This station answers the packet, so it must know all compulsory extensions.
         let extensions = match self.station().reply_extensions(packet) {
             Ok(extensions) => extensions,
             Err(fault) => return self.fault(packet, fault, now),
@@ -243,7 +244,7 @@ impl Nhc {
         }
     }
 
-    /// An Error Indication about a request of this client.
+    /// Handles an Error Indication about a request of this client.
     fn error(&mut self, offending: &Packet, code: u16, now: Instant) {
         let id = offending.common().map_or(0, |common| common.request_id);
         match self.requests.get(id).copied() {
@@ -271,7 +272,7 @@ impl Nhc {
         }
     }
 
-    /// Nobody answered in time.
+    /// A request was not answered in time.
     pub(super) fn unanswered(&mut self, asked: Asked, now: Instant) {
         self.counters.unanswered += 1;
         match asked {

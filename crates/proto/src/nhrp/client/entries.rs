@@ -1,4 +1,4 @@
-//! Destinations, the ways that are known to them, and the connections that packets take.
+//! Destinations, their known shortcuts, and the connections for packets.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,7 +11,7 @@ use super::{Asked, Conn, Nhc, Output};
 use crate::nhrp::transit;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 
-/// Why there is no direct way.
+/// Why there is no shortcut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A negative reply with this code.
@@ -24,20 +24,20 @@ pub enum Refusal {
     Call(Cause),
 }
 
-/// Where a destination can be reached, as a reply said.
+/// The address of a destination, from a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) nbma: AtmAddress,
-    /// Length of the prefix that it is good for.
+    /// Length of the prefix that the reply covers.
     pub(super) prefix_len: u8,
-    /// Largest packet, octets; 0 is the default.
+    /// Largest packet, octets; 0 means the default.
     pub(super) mtu: u16,
     pub(super) until: Instant,
-    /// When it is asked for again if it was used after `used_from`.
+    /// When it is requested again, provided it was used after `used_from`.
     refresh: Option<(Instant, Instant)>,
-    /// Whether who answered knows at first hand.
+    /// True if the answer was authoritative.
     pub(super) authoritative: bool,
-    /// Who answered, and the servers that the request passed before.
+    /// The responder, and the servers that the request passed before.
     pub(super) responder: Option<Ipv4Addr>,
     pub(super) servers: usize,
 }
@@ -45,24 +45,24 @@ pub(super) struct Way {
 /// One destination.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// A request is out.
+    /// The outstanding request.
     pub(super) asking: Option<u32>,
     pub(super) way: Option<Way>,
     pub(super) conn: Option<ConnId>,
-    /// Not asked again until then.
+    /// No further request before this time.
     pub(super) refusal: Option<(Instant, Refusal)>,
-    /// Nothing is known of it any more: forgotten then, unless it is asked for before.
+    /// When an entry without any information is removed, unless it is requested before.
     pub(super) forget_at: Option<Instant>,
-    /// Ask those who know at first hand: what was known was void.
+    /// True to request an authoritative answer, because the previous one was wrong.
     pub(super) again: bool,
-    /// Last packet for it.
+    /// Time of the last packet for it.
     pub(super) used: Instant,
-    /// Packets sent directly.
+    /// Packets sent over a shortcut.
     pub(super) direct: u64,
 }
 
 impl Entry {
-    /// What was known of it is void.
+    /// Removes the information of the entry, which was wrong.
     fn void(&mut self, forget_at: Instant) {
         (self.way, self.conn, self.again) = (None, None, true);
         self.forget_at = self.asking.is_none().then_some(forget_at);
@@ -77,7 +77,7 @@ impl Entry {
 }
 
 impl Nhc {
-    /// A packet for `destination`: directly, or by the router while there is no direct way.
+    /// Sends a packet for `destination`: over a shortcut, or by the router while there is no shortcut.
     pub(super) fn send(&mut self, destination: Ipv4Addr, packet: Vec<u8>, now: Instant) {
         let destination = self.entry_for(destination);
         if let Some(conn) = self.open_way(destination, packet.len(), now) {
@@ -95,7 +95,7 @@ impl Nhc {
         }
     }
 
-    /// Whose entry serves a destination: its own, or that of another in the same network.
+    /// The entry for a destination: its own, or another one that covers it.
     fn entry_for(&self, destination: Ipv4Addr) -> Ipv4Addr {
         if self.config.widest >= 32 || self.entries.contains_key(&destination) {
             return destination;
@@ -110,12 +110,12 @@ impl Nhc {
         covering.max().map_or(destination, |(_, known)| known)
     }
 
-    /// The open connection that a packet of this length may take.
+    /// The open connection for a packet of this length.
     fn open_way(&mut self, destination: Ipv4Addr, length: usize, now: Instant) -> Option<ConnId> {
         let entry = self.entries.get_mut(&destination)?;
         entry.used = now;
         let way = entry.way.filter(|way| way.until > now)?;
-        // What is too long for the way is what the router is for: it fragments, or says so.
+        // A packet that is too long for the connection goes to the router, which fragments it or sends an error.
         let most = match way.mtu {
             0 => self.config.mtu,
             mtu => mtu.min(self.config.mtu),
@@ -126,7 +126,7 @@ impl Nhc {
         Some(conn)
     }
 
-    /// Takes the next step towards a direct way.
+    /// Takes the next step towards a shortcut.
     fn want(&mut self, destination: Ipv4Addr, now: Instant) {
         if self.config.holding_s > 0 && self.registered.is_none() {
             return;
@@ -166,7 +166,7 @@ impl Nhc {
         let id = self.requests.open(asked, self.config.retry, now);
         if let Some(entry) = self.entries.get_mut(&destination) {
             entry.asking = id;
-            // Without room for the request, the entry makes room for others.
+            // If there is no room for the request, the entry makes room for others.
             entry.forget_at = id.is_none().then_some(now + self.config.hold_down);
         }
         match id {
@@ -175,13 +175,13 @@ impl Nhc {
         }
     }
 
-    /// True if answers that somebody kept will not do: by configuration, or because one was wrong.
+    /// True if the answer must be authoritative: by configuration, or because a cached answer was wrong.
     pub(super) fn wants_first_hand(&self, destination: Ipv4Addr) -> bool {
         let again = self.entries.get(&destination).is_some_and(|e| e.again);
         self.config.authoritative || again
     }
 
-    /// What somebody kept was of no use: asks those who know at first hand.
+    /// A cached answer was wrong: requests an authoritative one.
     pub(super) fn ask_first_hand(&mut self, destination: Ipv4Addr, now: Instant) {
         let Some(entry) = self.entries.get_mut(&destination) else {
             return;
@@ -210,7 +210,7 @@ impl Nhc {
         }
     }
 
-    /// A positive reply.
+    /// Handles a positive reply.
     pub(super) fn resolved(
         &mut self,
         destination: Ipv4Addr,
@@ -253,13 +253,13 @@ impl Nhc {
         }
     }
 
-    /// There is no direct way for the time being.
+    /// There is no shortcut for the time being.
     pub(super) fn refused(&mut self, destination: Ipv4Addr, why: Refusal, now: Instant) {
         let Some(entry) = self.entries.get_mut(&destination) else {
             return;
         };
         entry.asking = None;
-        // A refresh that nobody answers leaves what is known until it ends.
+        // If a refresh is not answered, the current information stays until it ends.
         if why == Refusal::Unanswered && entry.way.is_some() {
             return;
         }
@@ -288,7 +288,8 @@ impl Nhc {
         for destination in users.map(|(ip, _)| *ip).collect::<Vec<_>>() {
             let way = self.entries.get(&destination).and_then(|entry| entry.way);
             if failed && way.is_some_and(|way| !way.authoritative) {
-                // RFC 2332 §6.2: what somebody kept was wrong. A refresh that is under way is answered by the same.
+                // RFC 2332 §6.2: the cached answer was wrong. A refresh in progress would be answered from the same
+                // cache.
                 if let Some(id) = self.entries.get(&destination).and_then(|e| e.asking) {
                     self.requests.close(id);
                 }
@@ -296,13 +297,13 @@ impl Nhc {
             } else if failed {
                 self.refused(destination, Refusal::Call(cause), now);
             } else if let Some(entry) = self.entries.get_mut(&destination) {
-                // The station there may be gone: who knows at first hand is asked.
+                // The station may have disappeared, so an authoritative answer is requested.
                 entry.void(now + self.config.hold_down);
             }
         }
     }
 
-    /// Forgets the ways that a purge hits.
+    /// Removes the information that a purge concerns.
     pub(super) fn purged(
         &mut self,
         (address, prefix_len): (IpAddr, u8),
@@ -364,7 +365,7 @@ impl Nhc {
         self.release_unused();
     }
 
-    /// When a connection has been idle for too long.
+    /// When a connection will have been idle for too long.
     pub(super) fn idle_at(&self, conn: &Conn) -> Option<Instant> {
         let ages = !conn.control && conn.vc.is_some() && !self.config.idle.is_zero();
         ages.then_some(conn.used + self.config.idle)
@@ -383,7 +384,7 @@ impl Nhc {
         self.release_unused();
     }
 
-    /// Releases the connections that no entry leads to.
+    /// Releases the connections that no entry uses.
     fn release_unused(&mut self) {
         let used = |id: &ConnId| self.entries.values().any(|entry| entry.conn == Some(*id));
         let unused = self
@@ -399,7 +400,7 @@ impl Nhc {
 }
 
 impl Refusal {
-    /// For people.
+    /// The refusal in words.
     #[must_use]
     pub fn text(&self) -> String {
         match self {

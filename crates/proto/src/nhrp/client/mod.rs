@@ -1,36 +1,38 @@
-//! A client of NHRP without MPOA: a station that registers with its server and asks for direct ways itself.
+//! An NHRP client without MPOA: a station that registers with its server and resolves addresses itself.
 //!
-//! **Purpose.** A station of a logical IP subnet sends what is for other subnets to its router. If that router is a next hop
-//! server, the station asks it for the ATM address of the destination, or of the exit towards it, opens a connection there and
-//! sends the packets by that: cut through all routers on the way.
+//! **Purpose.** A station of a logical IP subnet sends packets for other subnets to its router. If that router is a
+//! next hop server, the station requests the ATM address of the destination, or of the exit towards it, opens a
+//! connection there and sends the packets over it. Such a shortcut bypasses all routers on the way.
 //!
 //! **Objects and owners.** The machine owns the *registration* of its station, the *entries* (by destination), and its
-//! *connections*: one with the server, and one to each ATM address that packets go to, shared by all entries that lead there.
-//! It does not own the way over the router: what cannot go directly comes back as [`Output::Routed`], so nothing waits here.
-//! Packets that others send directly reach the station at [`Config::data`], which is not this machine's: for a
-//! member of a Classical IP subnet that is the member's own address.
+//! *connections*: one with the server, and one to each ATM address to which packets go, shared by all entries with that
+//! address. It does not own the path over the router: packets without a shortcut come back as [`Output::Routed`], so no
+//! packet waits here. Packets over shortcuts of others reach the station at [`Config::data`], which is not this
+//! machine's address: for a member of a Classical IP subnet it is the member's own address.
 //!
-//! **States of an entry**: asking (a request is out), known (with a connection or without one), refused (nobody is
-//! asked again for [`Config::hold_down`]). A binding that is used in the last two thirds of its holding time is asked for again
-//! when a third of it is left; the connection stays.
+//! **States of an entry**: asking (a request is outstanding), known (with a connection or without one), refused (no
+//! request for [`Config::hold_down`]). A binding that is used in the last two thirds of its holding time is requested
+//! again when a third is left; the connection stays.
 //!
-//! **Registration** is repeated after a third of its holding time. Until it is accepted nobody is asked. When the machine
-//! stops in good order it purges its registration.
+//! **Registration** is repeated after a third of its holding time. No request is made before it is accepted. When the
+//! machine stops in order, it purges its registration.
 //!
 //! **Timers**: requests ([`Config::retry`]), holding times, [`Config::idle`] of connections, [`Config::hold_down`].
 //!
-//! **Trust.** Only the server of the configuration is heard, and nobody else may call [`Config::address`]. With
-//! [`Config::key`] what it says must be signed; Error Indications cannot be.
+//! **Trust.** Only the configured server is accepted, and nobody else may call [`Config::address`]. With
+//! [`Config::key`] its packets must be signed; Error Indications cannot be signed.
 //!
 //! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server).
 //!
-//! **Networks.** With [`Config::widest`] an answer may cover a network: the entry of the destination that was asked for
-//! then serves all in it that have no entry of their own, and one purge of any part of it ends it.
+//! **Networks.** With [`Config::widest`] an answer may cover a network. The entry of the requested destination then
+//! serves all destinations in the network that have no entry of their own, and a purge of any part of the network ends
+//! it.
 //!
 //! **Not implemented**: several servers; anycast; more than
 //! one binding for a destination at a time; answering Resolution Requests.
 //!
-//! **Deviations**: a connection that fails, to an address learned at first hand, puts the destination under hold-down before it is asked for anew.
+//! **Deviations**: if a connection to an address from an authoritative answer fails, the destination is put under
+//! hold-down before it is requested again.
 
 mod control;
 mod entries;
@@ -77,34 +79,34 @@ impl Default for Limits {
     }
 }
 
-/// What a client is told before it starts.
+/// Configuration of a client.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// ATM address of this machine: NHRP, and the calling address of its connections.
+    /// ATM address of this machine, for NHRP, and the calling address of its connections.
     pub address: AtmAddress,
-    /// ATM address that others shall send the station's packets to; it is registered.
+    /// Registered ATM address, to which others send the station's packets.
     pub data: AtmAddress,
     /// IP address of the station.
     pub ip: Ipv4Addr,
     /// The server: IP and ATM address.
     pub server: (Ipv4Addr, AtmAddress),
-    /// Largest IP packet that the station takes, 68..=65527 octets.
+    /// Largest IP packet that the station accepts, 68..=65527 octets.
     pub mtu: u16,
-    /// Holding time of the registration, s; 0: the station is not registered, and only asks.
+    /// Holding time of the registration, s; with 0 the station does not register and only sends requests.
     pub holding_s: u16,
-    /// Accept only answers of those who know at first hand (flag A).
+    /// True to accept only authoritative answers (flag A).
     pub authoritative: bool,
-    /// The widest network that an answer may cover, as prefix length 8..=32; 32: one address each. What is wider is taken for
-    /// that wide.
+    /// The widest network that an answer may cover, as prefix length 8..=32; 32 means single addresses. Wider answers
+    /// are narrowed to this length.
     pub widest: u8,
     /// Key shared with the server.
     pub key: Option<auth::Key>,
     /// Retries of requests.
     pub retry: RetryRule,
-    /// Pause before a destination that was refused is asked for again, and before a refused registration is repeated; above
+    /// Pause before a refused destination is requested again, and before a refused registration is repeated; above
     /// zero.
     pub hold_down: Duration,
-    /// Idle time after which a connection to a destination is released; zero is never.
+    /// Idle time after which a connection to a destination is released; zero means never.
     pub idle: Duration,
     /// Bounds.
     pub limits: Limits,
@@ -147,7 +149,7 @@ impl Config {
     }
 }
 
-/// What goes into a client.
+/// Inputs of a client.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Listen and register.
@@ -156,46 +158,46 @@ pub enum Input<'a> {
     Stop,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
-    /// An IP packet that would go to the router.
+    /// An IP packet that would otherwise go to the router.
     Send {
-        /// Where it is for.
+        /// Its destination.
         destination: Ipv4Addr,
         /// The packet.
         packet: Vec<u8>,
     },
 }
 
-/// What comes out of a client.
+/// Outputs of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.
     Atm(AtmRequest),
-    /// No direct way: let the router have this packet.
+    /// There is no shortcut: the router gets this packet.
     Routed(Vec<u8>),
-    /// A packet that came on a connection opened here.
+    /// A packet that arrived on a connection opened here.
     Deliver(Vec<u8>),
-    /// An observation.
+    /// A trace event.
     Trace(Trace),
 }
 
-/// What has happened so far.
+/// Counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets sent directly.
+    /// Packets sent over shortcuts.
     pub direct: u64,
-    /// Packets that the router got.
+    /// Packets for the router.
     pub routed: u64,
     /// Packets received on connections opened here.
     pub received: u64,
-    /// Registration Requests sent, with retries.
+    /// Registration Requests sent, including retries.
     pub registrations_sent: u64,
     /// Registration Replies received, by code.
     pub registration_replies: BTreeMap<u8, u64>,
-    /// Resolution Requests sent, with retries.
+    /// Resolution Requests sent, including retries.
     pub requests_sent: u64,
     /// Resolution Replies received, by code.
     pub replies: BTreeMap<u8, u64>,
-    /// Requests that nobody answered.
+    /// Requests without an answer.
     pub unanswered: u64,
     /// Purge Requests received.
     pub purges: u64,
@@ -207,13 +209,13 @@ pub struct Counters {
     pub calls: u64,
     /// Calls to destinations that failed.
     pub calls_failed: u64,
-    /// Calls refused: not from the server.
+    /// Calls refused because they were not from the server.
     pub strangers: u64,
     /// SDUs that break the formats.
     pub malformed: u64,
-    /// Well-formed packets that nobody waits for.
+    /// Well-formed packets without an outstanding request.
     pub unexpected: u64,
-    /// Times that a bound was met.
+    /// How often a bound was met.
     pub limits_met: u64,
 }
 
@@ -228,13 +230,13 @@ enum Asked {
 #[derive(Clone, Debug)]
 struct Conn {
     peer: AtmAddress,
-    /// With the server; else to a destination.
+    /// True for the connection with the server, false for one to a destination.
     control: bool,
-    /// Its label once it is open.
+    /// Its label, once it is open.
     vc: Option<Vc>,
-    /// Last packet sent on it.
+    /// Time of the last packet sent on it.
     used: Instant,
-    /// What waits for it (with the server only).
+    /// Packets that wait for it (with the server only).
     queue: Vec<Vec<u8>>,
 }
 
@@ -243,14 +245,14 @@ struct Conn {
 pub struct Nhc {
     config: Config,
     running: bool,
-    /// End of the registration that the server accepted.
+    /// End of the accepted registration.
     registered: Option<Instant>,
-    /// When to register, again or anew.
+    /// When to register next.
     register_at: Option<Instant>,
     entries: BTreeMap<Ipv4Addr, Entry>,
     conns: BTreeMap<ConnId, Conn>,
     requests: RequestTable<Asked>,
-    /// The server could not be called: when to do so again for what waits, and the waits so far.
+    /// When to call the server again for waiting packets after a failed call, and the waits so far.
     again_at: Option<Instant>,
     backoff: Backoff,
     next_conn: u32,
@@ -260,7 +262,7 @@ pub struct Nhc {
 }
 
 impl Nhc {
-    /// A client that is stopped.
+    /// A client that has not been started.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -279,32 +281,32 @@ impl Nhc {
             out: VecDeque::new(),
         }
     }
-    /// The network prefix of its addresses, as ILMI told; to be changed only before it starts.
+    /// Sets the network prefix of its addresses, as learnt by ILMI. Call this only before the start.
     pub fn set_prefix(&mut self, prefix: [u8; 13]) {
         self.config.address = self.config.address.with_prefix(prefix);
         self.config.data = self.config.data.with_prefix(prefix);
     }
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
-    /// True while its server knows it, or if it does not register.
+    /// True while it is registered with its server, or if it does not register.
     #[must_use]
     pub const fn is_registered(&self) -> bool {
         self.registered.is_some() || self.config.holding_s == 0
     }
-    /// The next packet that was given up.
+    /// The next packet that was dropped, with the reason.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.discards.take()
     }
-    /// The events so far.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// How the client calls itself in extensions.
+    /// The client's identity in extensions.
     fn station(&self) -> Station {
         Station {
             nbma: self.config.address,
@@ -371,7 +373,7 @@ impl Nhc {
         }
     }
 
-    /// Only the server has something to say here.
+    /// Handles an incoming call: only the server may call.
     fn incoming(&mut self, conn: ConnId, calling: Option<AtmAddress>, now: Instant) {
         let server = self.config.server.1;
         let cause = match calling.filter(|calling| *calling == server) {
@@ -391,7 +393,7 @@ impl Nhc {
         self.request(AtmRequest::Release { conn, cause });
     }
 
-    /// Calls; `None` if there are too many connections.
+    /// Makes a call; `None` if there are too many connections.
     fn call(&mut self, called: AtmAddress, control: bool, now: Instant) -> Option<ConnId> {
         if self.conns.len() >= self.config.limits.conns {
             self.counters.limits_met += 1;
@@ -442,7 +444,8 @@ impl Nhc {
     fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
         match self.conns.remove(&conn) {
             Some(known) if !known.control => self.way_lost(conn, &known, cause, now),
-            // What waited for the server is sent again by the retries, and before them if the server may just be coming.
+            // Packets for the server are repeated by their retries. If the server may just be starting, the call is
+            // repeated before that.
             Some(known) if known.vc.is_none() && cause.is_temporary() => {
                 let most = self.config.retry.initial;
                 let wait = self.backoff.wait(Some(cause), Duration::ZERO, most);
@@ -472,7 +475,7 @@ impl Nhc {
                 self.counters.received += 1;
                 self.out.push_back(Output::Deliver(packet.to_vec()));
             }
-            // A member of Classical IP asks every caller for its IP address.
+            // A member of Classical IP sends InATMARP to every caller.
             Ok((LlcSnap::Arp, _)) => {}
             _ => {
                 self.counters.malformed += 1;
@@ -534,7 +537,7 @@ impl Machine for Nhc {
                 destination,
                 packet,
             } => self.send(destination, packet, now),
-            // What was under way when it stopped may still report.
+            // Calls that were in progress at the stop may still report.
             Input::Atm(event) if self.running => self.atm(event, now),
             Input::Atm(_) => {}
         }

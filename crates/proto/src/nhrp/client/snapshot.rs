@@ -1,4 +1,4 @@
-//! What a client shows of itself.
+//! Snapshot of a client for display.
 
 use std::net::Ipv4Addr;
 
@@ -7,18 +7,18 @@ use aerostat_wire::{AtmAddress, Vc};
 use super::{Counters, Nhc, Refusal};
 use crate::Instant;
 
-/// How far an entry is.
+/// State of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryState {
-    /// A request is out.
+    /// A request is outstanding.
     Asking,
-    /// A way is known, and its connection is being opened, or was idle.
+    /// A shortcut is known; its connection is being opened, or was idle.
     Known,
-    /// Packets go directly.
+    /// Packets use the shortcut.
     Direct,
-    /// There is no way for the time being.
+    /// There is no shortcut for the time being.
     Refused(Refusal),
-    /// What was known is void.
+    /// The information was wrong and has been removed.
     Void,
 }
 
@@ -43,23 +43,23 @@ pub struct EntryRow {
     pub destination: Ipv4Addr,
     /// Length of the prefix that the entry serves.
     pub prefix_len: u8,
-    /// How far it is.
+    /// State.
     pub state: EntryState,
-    /// Where packets go.
+    /// Where packets are sent.
     pub nbma: Option<AtmAddress>,
-    /// Largest packet, octets; 0 is the default.
+    /// Largest packet, octets; 0 means the default.
     pub mtu: u16,
     /// End of the holding time, or of the hold-down.
     pub until: Option<Instant>,
-    /// Whether who answered knows at first hand.
+    /// True if the answer was authoritative.
     pub authoritative: bool,
-    /// Who answered.
+    /// The responder.
     pub responder: Option<Ipv4Addr>,
-    /// Servers that the request passed before the one that answered.
+    /// Number of servers that the request passed before the responder.
     pub servers: usize,
     /// The connection's label.
     pub vc: Option<Vc>,
-    /// Packets sent directly.
+    /// Packets sent over the shortcut.
     pub packets: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct NhcSnapshot {
     pub registered: Option<Instant>,
     /// Its entries.
     pub entries: Vec<EntryRow>,
-    /// Events so far.
+    /// Counters.
     pub counters: Counters,
 }
 

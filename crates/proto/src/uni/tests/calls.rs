@@ -1,4 +1,4 @@
-//! Calls that work, in every version and both directions, and their collisions.
+//! Successful calls, in every version and both directions, and their collisions.
 
 use super::*;
 use aerostat_wire::q2931::Version;
@@ -69,7 +69,7 @@ fn a_user_calls() {
     }
 }
 
-/// As the recorded Linux hosts: CONNECT at once, without label; the network side must have given it.
+/// Like the recorded Linux hosts: CONNECT at once, without a label; the network side must have given it.
 #[test]
 fn a_user_is_called() {
     for version in VERSIONS {
@@ -152,7 +152,7 @@ fn alerting_is_sent_in_4_0_only() {
     }
 }
 
-/// A switch hands a received SETUP on; unknown to it but known to the standard elements survive, and the
+/// A switch forwards a received SETUP. Elements that the switch does not know but the standard defines survive, and the
 /// version of the next interface is respected.
 #[test]
 fn a_setup_is_relayed_unchanged() {
@@ -243,7 +243,7 @@ fn both_release_at_once() {
     assert_eq!(net, [released(IN1, Cause::NORMAL)]);
 }
 
-/// The caller gives up while CONNECT is under way.
+/// The caller releases while CONNECT is on its way.
 #[test]
 fn connect_crosses_release() {
     let mut p = Pair::new(Version::Uni31);

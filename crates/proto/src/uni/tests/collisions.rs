@@ -1,11 +1,11 @@
-//! Both sides of one interface at once: SETUPs, answers, releases and restarts that cross on the way.
+//! Both sides of one interface at the same time: SETUPs, answers, releases and restarts that cross.
 
 use super::*;
 use aerostat_wire::q2931::ConnectionId;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// Both requests are made before either message has arrived.
+/// Makes both requests before either message has arrived.
 fn at_once(p: &mut Pair, user: Request, net: Request) {
     for (end, request) in [(USER, user), (NET, net)] {
         let input = Input::Request(request);
@@ -14,7 +14,7 @@ fn at_once(p: &mut Pair, user: Request, net: Request) {
     p.drain();
 }
 
-/// Both SETUPs have call reference 1, one with flag 0 from each side: two calls.
+/// Both SETUPs have call reference 1, with flag 0 from each side: these are two calls.
 #[test]
 fn setups_that_cross_are_two_calls() {
     for version in [Version::Uni30, Version::Uni31, Version::Uni40] {
@@ -37,8 +37,8 @@ fn setups_that_cross_are_two_calls() {
     }
 }
 
-/// The network side names the label of a call of its own for the user's call: a fault of the network, which costs the
-/// call that came second only.
+/// The network side gives the user's call the label of another of its calls. This is a fault of the network and costs
+/// only the later call.
 #[test]
 fn one_label_for_two_calls() {
     let mut p = Pair::new(Version::Uni31);
@@ -89,7 +89,7 @@ fn a_restart_crosses_a_setup() {
     let restart = Request::Restart { what: Restart::All };
     at_once(&mut p, setup(info(1), None), restart);
     let [user, net] = p.take();
-    // The SETUP was there before the RESTART: gone at the user, and the network's half of it as well.
+    // The SETUP arrived before the RESTART: the call ends at the user, and so does the network's half of it.
     assert!(user.contains(&released(C1, Cause::TEMPORARY)), "{user:?}");
     assert!(
         net.iter()
@@ -97,20 +97,20 @@ fn a_restart_crosses_a_setup() {
     );
     p.run(Duration::from_secs(60));
     assert!(p.ends[USER].is_clean());
-    // What came in behind the RESTART is asked for again when the peer is heard to know nothing of it.
+    // A call that came behind the RESTART is enquired about when the peer appears not to know it.
     p.ask(NET, release(IN1));
     p.run(Duration::from_secs(60));
     p.clean();
 }
 
-/// Two sides with messages on their way, and owners that take every call and know which labels are free.
+/// Two sides with messages on their way, and owners that accept every call and know the free labels.
 struct Crossing {
     ends: [Uni; 2],
     wire: [VecDeque<Vec<u8>>; 2],
     now: Instant,
     next_vci: u16,
     next_call: u32,
-    /// Answers that the owners owe: of end, to call.
+    /// Answers that the owners owe, by end.
     offered: [VecDeque<(CallId, Option<Vc>)>; 2],
 }
 
@@ -131,7 +131,7 @@ impl Crossing {
         crossing
     }
     fn feed(&mut self, end: usize, input: Input<'_>) {
-        // Refused for what is gone by now.
+        // The end refuses requests for calls that have ended.
         let _ = self.ends[end].handle_input(input, self.now);
         for output in settle(&mut self.ends[end], self.now) {
             match output {
@@ -196,8 +196,8 @@ impl Crossing {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// However messages of both sides cross: when all have arrived the two sides have the same calls, in states that fit,
-    /// on the same labels, and no label twice; after all are released nothing is left.
+    /// However messages of both sides cross: when all have arrived, the two sides have the same calls, in compatible
+    /// states, on the same labels, and no label is used twice. After all calls are released nothing is left.
     #[test]
     fn the_sides_agree(steps in prop::collection::vec((0..2_usize, 0..6_u8), 0..120)) {
         let mut crossing = Crossing::new();
@@ -207,7 +207,7 @@ proptest! {
         crossing.deliver_all();
         let view = |end: usize| {
             let calls = crossing.ends[end].calls();
-            // Who chose the reference is told apart by end.
+            // The side that chose the reference depends on the end.
             let mut calls: Vec<_> = calls
                 .map(|c| ((c.ours == (end == USER), c.reference), c.state, c.vc))
                 .collect();

@@ -350,7 +350,7 @@ fn a_first_answer_without_label_is_not_taken() {
     assert_eq!(p.ends[USER].state(C1), Some(CallState::SetupSent));
 }
 
-/// Octets that are no message, and messages to the dummy reference.
+/// Octets that are not a message, and messages to the dummy reference.
 #[test]
 fn what_is_not_understood_is_ignored() {
     let mut p = Pair::new(Version::Uni31);
@@ -371,18 +371,18 @@ fn what_is_not_understood_is_ignored() {
     assert_eq!(p.ends[NET].sent, []);
 }
 
-/// The length of a message disagrees with the octets that came: those within both count.
+/// The length of a message disagrees with the received octets: those within both count.
 #[test]
 fn messages_of_a_wrong_length() {
     let whole = good_setup().encode();
-    // Longer than it says: the rest is not looked at.
+    // The message is longer than its length field: the rest is ignored.
     let mut p = Pair::new(Version::Uni31);
     let mut longer = whole.clone();
     longer.extend([0x33, 0x80, 0, 1, 1]);
     p.inject(NET, &longer);
     assert_eq!(p.take()[NET].len(), 1);
     assert_eq!(p.ends[NET].sent, []);
-    // Shorter: the last element is cut, and it is a mandatory one.
+    // The message is shorter: its last element is cut, and it is a mandatory one.
     let mut p = Pair::new(Version::Uni31);
     let mut message = good_setup();
     let at = message

@@ -141,7 +141,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Every call that was mentioned is released exactly once.
+/// Checks that every call that was mentioned is released exactly once.
 #[derive(Default)]
 struct Ledger(std::collections::BTreeSet<CallId>);
 
@@ -188,7 +188,7 @@ proptest! {
                     if uni.handle_input(Input::Request(request), now).is_ok()
                         && let Some(call) = call
                     {
-                        // Outputs of earlier inputs may still wait; the call is new all the same.
+                        // Outputs of earlier inputs may still wait, but the call is new all the same.
                         settle(&mut uni, now).iter().for_each(|o| ledger.note(o));
                         prop_assert!(ledger.0.insert(call));
                     }
@@ -202,7 +202,7 @@ proptest! {
             let labelled = uni.calls.values().filter(|c| c.vc.is_some()).count();
             prop_assert_eq!(uni.labels.len(), labelled);
         }
-        // The peer dies; the owner waits long enough for every timer.
+        // The peer dies; enough time passes for every timer.
         uni.handle_input(Input::SaalDown, now).unwrap();
         for _ in 0..60 {
             now += Duration::from_secs(60);
@@ -213,7 +213,7 @@ proptest! {
         prop_assert_eq!(uni.poll_timeout(), None);
     }
 
-    /// Two honest sides and a lossless link: after everything is released nothing is left anywhere.
+    /// Two conforming sides and a lossless link: after everything is released nothing is left anywhere.
     #[test]
     fn two_sides_agree_in_the_end(requests in prop::collection::vec((0..2_usize, request()), 0..60)) {
         let mut p = Pair::new(Version::Uni40);

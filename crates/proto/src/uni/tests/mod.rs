@@ -42,7 +42,7 @@ pub(super) const IN1: CallId = CallId(CallId::INCOMING);
 pub(super) const VC1: Vc = Vc::new(0, 33);
 pub(super) const VC2: Vc = Vc::new(0, 34);
 
-/// One side with what it said and what its peer sent.
+/// One side with its indications and the messages of its peer.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) uni: Uni,
@@ -58,7 +58,7 @@ impl End {
             sent: Vec::new(),
         }
     }
-    /// What was heard since the last time, without `Up`.
+    /// Indications since the last call, without `Up`.
     pub(super) fn take(&mut self) -> Vec<Indication> {
         self.heard.retain(|i| *i != Indication::Up);
         core::mem::take(&mut self.heard)
@@ -69,7 +69,7 @@ impl End {
     pub(super) fn state(&self, call: CallId) -> Option<CallState> {
         self.uni.calls().find(|c| c.call == call).map(|c| c.state)
     }
-    /// Types of the messages sent since the last time.
+    /// Types of the messages sent since the last call.
     pub(super) fn kinds(&mut self) -> Vec<MessageType> {
         core::mem::take(&mut self.sent)
             .iter()
@@ -90,11 +90,11 @@ impl End {
 pub(super) struct Pair {
     pub(super) ends: [End; 2],
     pub(super) now: Instant,
-    /// The link can be established.
+    /// True if the link can be established.
     pub(super) cable: bool,
-    /// Messages of these types are lost, whoever sends them.
+    /// Messages of these types are lost in both directions.
     pub(super) lossy: Vec<MessageType>,
-    /// Owners do not finish the restarts of their peers.
+    /// True if owners do not finish the restarts of their peers.
     pub(super) stuck: bool,
 }
 
@@ -128,7 +128,7 @@ impl Pair {
         self.drain();
         result
     }
-    /// A raw message to one end, as if its peer had sent it.
+    /// Delivers a raw message to one end, as if its peer had sent it.
     pub(super) fn inject(&mut self, end: usize, octets: &[u8]) {
         let input = Input::SaalData(octets);
         self.ends[end]
@@ -140,7 +140,7 @@ impl Pair {
     pub(super) fn inject_message(&mut self, end: usize, message: &Message) {
         self.inject(end, &message.encode());
     }
-    /// Moves messages until nothing moves any more.
+    /// Delivers messages until none is left.
     pub(super) fn drain(&mut self) {
         for _ in 0..1000 {
             let mut idle = true;
@@ -236,7 +236,7 @@ impl Pair {
             assert!(end.is_clean(), "{:?}", end.uni);
         }
     }
-    /// An active call C1 from the user, known as IN1 at the network, on VC1.
+    /// An active call from the user: C1 at the user, IN1 at the network, on VC1.
     pub(super) fn call_from_user(&mut self) {
         self.ask(USER, setup(info(1), None));
         self.ask(NET, proceeding(IN1, Some(VC1)));
@@ -271,7 +271,7 @@ pub(super) const fn release(call: CallId) -> Request {
     let cause = Reason::NORMAL;
     Request::Release { call, cause }
 }
-/// An indication without place and diagnostics of its cause: the tests of reasons look at those.
+/// An indication without location and diagnostics of its cause, which have tests of their own.
 fn plain(mut indication: Indication) -> Indication {
     if let Indication::Clearing { cause, .. }
     | Indication::Released { cause, .. }

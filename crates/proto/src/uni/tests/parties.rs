@@ -214,7 +214,7 @@ fn a_party_is_rejected() {
     assert_eq!(parties(&p.ends[USER]), [(0, PartyState::Active)]);
 }
 
-/// The first party is gone, the second is refused: nobody is left.
+/// The first party is dropped, the second is refused: no party is left.
 #[test]
 fn a_call_without_parties_is_released() {
     let mut p = root(Version::Uni31);
@@ -461,7 +461,7 @@ fn too_many_parties() {
     assert_eq!(p.ends[NET].uni.counters().parties_refused, 1);
 }
 
-/// A STATUS to `end` (which started the call if it is the user) about a party.
+/// Sends `end` a STATUS about a party; the user started the call.
 fn status(p: &mut Pair, end: usize, party: u16, state: u8) {
     let reference = CallRef {
         flag: end == USER,
@@ -489,7 +489,7 @@ fn two_parties() -> Pair {
 #[test]
 fn reported_party_states_are_compared() {
     for end in [USER, NET] {
-        // States that agree, given messages under way.
+        // Compatible states, given messages on their way.
         let agreeing: &[u8] = if end == USER {
             &[10, 11, 12]
         } else {
@@ -501,7 +501,7 @@ fn reported_party_states_are_compared() {
             assert_eq!(p.ends[end].kinds(), [], "{state}");
             assert_eq!(parties(&p.ends[end]).len(), 2);
         }
-        // The others drop the party, and only it.
+        // The other states drop the party, and only this party.
         let differing: &[u8] = if end == USER { &[1, 4, 6, 7] } else { &[6, 7] };
         for state in differing {
             let mut p = two_parties();
@@ -519,7 +519,7 @@ fn reported_party_states_are_compared() {
 
 #[test]
 fn parties_that_only_one_end_has_go() {
-    // The peer has none such: it is gone here without a message.
+    // The peer does not have the party: it ends here without a message.
     let mut p = two_parties();
     status(&mut p, USER, 1, 0);
     assert_eq!(p.ends[USER].kinds(), []);
@@ -528,7 +528,7 @@ fn parties_that_only_one_end_has_go() {
         p.take()[USER],
         [Indication::PartyDropped { call, party, cause }]
     );
-    // This end has none such: the peer is told, and both agree again.
+    // This end does not have the party: the peer is told, and both agree again.
     status(&mut p, USER, 1, 10);
     assert_eq!(p.ends[USER].kinds(), [MessageType::DROP_PARTY]);
     let (call, party, cause) = (IN1, P1, Cause(101).into());
@@ -537,7 +537,7 @@ fn parties_that_only_one_end_has_go() {
         [Indication::PartyDropped { call, party, cause }]
     );
     assert_eq!(parties(&p.ends[NET]), parties(&p.ends[USER]));
-    // The last one takes the call with it.
+    // The last party takes the call with it.
     status(&mut p, USER, 0, 0);
     assert_eq!(p.take()[NET], [released(IN1, Cause(101))]);
     assert!(p.ends.iter().all(End::is_clean));
@@ -559,7 +559,7 @@ fn leaves_that_join_by_themselves_are_refused() {
     };
     let whole = || request().with(&Ie::LeafSequence(0x0102_0304));
     let mut p = Pair::new(Version::Uni40);
-    // One leaves the sequence number out: there is nothing to refer to.
+    // Without a sequence number there is nothing to refer to.
     p.inject_message(NET, &request());
     assert_eq!(p.ends[NET].kinds(), []);
     p.inject_message(NET, &whole());
@@ -572,7 +572,7 @@ fn leaves_that_join_by_themselves_are_refused() {
     let sequence = answer.find(id::LEAF_SEQUENCE).expect("sequence number");
     assert_eq!(sequence.contents, [1, 2, 3, 4]);
     assert_eq!(p.ends[NET].uni.counters().leaf_requests, 1);
-    // Without the identifier of the call it is refused for that.
+    // Without the identifier of the call the request is refused for that reason.
     let mut poor = whole();
     poor.elements.retain(|e| e.id != id::LIJ_CALL_ID);
     p.inject_message(NET, &poor);

@@ -1,4 +1,4 @@
-//! NOTIFY, and what an owner that relays is handed: what goes in on one interface comes out on another.
+//! NOTIFY, and forwarding: the elements that go in on one interface come out on another.
 
 use super::*;
 use aerostat_wire::q2931::{Action, Element, Instruction, table};
@@ -105,7 +105,7 @@ fn notify_about_an_unknown_party() {
     assert_eq!(p.take()[NET], []);
 }
 
-/// An element that nobody defined, with the pass-along indicator or without.
+/// An undefined element, with the pass-along request or without.
 fn nobodys() -> impl Strategy<Value = Element> {
     let ids: Vec<u8> = (0..=255)
         .filter(|id| table::definition(*id).is_none())
@@ -119,8 +119,8 @@ fn nobodys() -> impl Strategy<Value = Element> {
 }
 
 proptest! {
-    /// Between two interfaces of a switch: everything that asks to be passed along comes out unchanged and in order on
-    /// an interface of 4.0; on an older one nothing does, and the strictest wish of its sender is known.
+    /// Between two interfaces of a switch: all elements with the pass-along request come out unchanged and in order on
+    /// an interface of 4.0. On an older one none does, and the strictest action requested by their senders is known.
     #[test]
     fn what_nobody_defined(elements in prop::collection::vec(nobodys(), 0..6), old: bool) {
         let passing: Vec<_> = elements
@@ -141,10 +141,10 @@ proptest! {
             action.is_some_and(|action| not_taken.contains(&action))
         };
         first.inject_message(NET, &message.with_elements(elements.clone()));
-        // A user that never sent this answers a STATUS about it by clearing: the SETUP came first.
+        // A user that never sent this answers a STATUS about it by clearing; the SETUP came first.
         let mut heard = first.take()[NET].clone().into_iter();
         let heard = heard.find(|i| matches!(i, Indication::Setup { .. }));
-        // Those that do not ask to be passed along are judged as ever.
+        // Elements without the pass-along request are judged as usual.
         if elements.iter().any(|e| !e.instruction.pass_along() && fatal(e)) {
             prop_assert_eq!(heard, None);
             return Ok(());

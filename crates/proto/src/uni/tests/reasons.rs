@@ -1,4 +1,4 @@
-//! Why calls end: what one interface hears can be said on another, in the numbers of its version.
+//! Reasons for the end of calls: what one interface receives can be sent on another, in the numbers of its version.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn reason(cause: u8, location: u8, diagnostics: &[u8]) -> Reason {
         .with(diagnostics)
 }
 
-/// Lets the network side refuse an offered call for `said`; what the user hears.
+/// The network side refuses an offered call with `said`; returns what the user is told.
 fn refused(version: Version, said: Reason) -> Reason {
     let mut p = Pair::new(version);
     p.ask(USER, setup(info(1), None));
@@ -28,7 +28,7 @@ fn location_and_diagnostics_arrive_in_every_version() {
             reason(37, 3, &[0x84, 0x85]),
             reason(78, 0, &[]),
             reason(21, 0, &[0x80, 1, 2, 3]),
-            // Nobody here knows these numbers; they pass.
+            // These numbers are not known here; they pass.
             reason(40, 2, &[9]),
             reason(127, 10, &[]),
         ] {

@@ -1,6 +1,6 @@
-//! Standing in for one end of a recorded link: what the other end, a Linux host or linux-atm's switch, sent
-//! goes into [`Uni`]; what the recorded end decided becomes requests. [`Uni`] must then say, call by call,
-//! what the recorded end said. Recordings: `crates/wire/tests/vectors/linux-atm` (see the README there).
+//! Replacing one end of a recorded link. The messages of the other end, a Linux host or linux-atm's switch, go into
+//! [`Uni`]; the decisions of the recorded end become requests. [`Uni`] must then send the messages of the recorded end,
+//! call by call. Recordings: `crates/wire/tests/vectors/linux-atm` (see the README there).
 
 use super::super::build;
 use super::*;
@@ -52,7 +52,7 @@ fn recording(name: &str) -> Vec<Said> {
 
 struct StandIn {
     uni: Uni,
-    /// Reference (as the recorded end wrote it) of each call that was offered.
+    /// The call for each offered reference (as the recorded end wrote it).
     offered: BTreeMap<CallRef, CallId>,
     sent: Vec<Message>,
     heard: Vec<Indication>,
@@ -88,7 +88,7 @@ impl StandIn {
             .calls()
             .any(|c| c.ours == ours && c.reference == value)
     }
-    /// Does what the recorded end did. Answers that [`Uni`] gives by itself need no request.
+    /// Makes the decisions of the recorded end. Answers that [`Uni`] gives by itself need no request.
     fn decide(&mut self, octets: &[u8], now: Instant) {
         let decoded = Message::decode(octets).unwrap();
         let reference = decoded.message.call;
@@ -101,7 +101,7 @@ impl StandIn {
                 .expect("an offered call"),
         };
         if decoded.message.kind == MessageType::SETUP {
-            // Linux counts its calls over all interfaces together.
+            // Linux numbers its calls over all interfaces together.
             self.uni.last_reference = reference.value - 1;
         }
         if let Some(request) = self.request(&decoded, call) {
@@ -154,7 +154,7 @@ fn by_call(messages: &[Message]) -> BTreeMap<CallRef, Vec<MessageType>> {
     all
 }
 
-/// Plays `from` (the one who sent `FROM>TO`) against the recorded other end; the messages it had to send.
+/// Plays `from` (the sender of `FROM>TO`) against the recorded other end; returns the messages that it had to send.
 fn stand_in(name: &str, from: &str, to: &str, side: Side, version: Version) -> usize {
     let mut end = StandIn {
         uni: Uni::new(Params::new(side, version)),
@@ -169,13 +169,13 @@ fn stand_in(name: &str, from: &str, to: &str, side: Side, version: Version) -> u
             end.hear(&said.octets, said.at);
         } else if said.dir == format!("{from}>{to}") {
             let message = Message::decode(&said.octets).unwrap().message;
-            // A party that is the last one goes with its call here.
+            // A party that is the last one ends with its call here.
             if message.kind == MessageType::DROP_PARTY {
                 continue;
             }
             let mut message = message;
             if message.kind == MessageType::RELEASE && !end.knows(message.call) {
-                // Both released at once; the recorder had seen the other RELEASE, its end had not.
+                // Both released at the same time. The recorder had seen the other RELEASE, the recorded end had not.
                 message.kind = MessageType::RELEASE_COMPLETE;
             } else {
                 end.decide(&said.octets, said.at);

@@ -85,7 +85,7 @@ fn t308_resends_release_once_then_frees() {
     assert_eq!(p.take()[USER], [released(C1, Cause::NORMAL)]);
     assert_eq!(p.ends[USER].kinds(), [MessageType::RELEASE; 2]);
     assert!(p.ends[USER].is_clean());
-    // The other end still has the call: an enquiry shows that it is gone.
+    // The other end still has the call; an enquiry shows that the call has ended here.
     p.lossy.clear();
     p.ask(NET, Request::StatusEnquiry { call: IN1 });
     assert_eq!(p.take()[NET], [released(IN1, Cause(101))]);
@@ -191,7 +191,7 @@ fn t309_gives_up_after_a_long_loss() {
     p.clean();
 }
 
-/// One end lost its calls with its power; the link is back before T309.
+/// One end lost its calls when it lost power; the link is back before T309.
 #[test]
 fn a_peer_that_restarted_is_noticed() {
     let mut p = Pair::new(Version::Uni31);
@@ -380,7 +380,7 @@ fn restart_message(class: RestartClass) -> Message {
     Message::new(global, MessageType::RESTART).with(&Ie::Restart(class))
 }
 
-/// The owner does not let go of what the peer wants restarted: no answer, and after T317 nobody waits for one.
+/// The owner does not free the resources of the peer's restart: no answer is sent, and after T317 none is expected.
 #[test]
 fn t317_limits_the_clearing_of_a_restart() {
     let mut p = Pair::new(Version::Uni31);
@@ -409,7 +409,7 @@ fn t317_limits_the_clearing_of_a_restart() {
     let late = Request::RestartCleared { what };
     assert!(p.try_ask(NET, late.clone()).is_err());
     p.forget();
-    // The peer asks again, and this time the owner manages.
+    // The peer repeats its request, and this time the owner finishes.
     p.inject_message(NET, &message);
     p.run(S(80));
     p.ask(NET, late);
@@ -445,7 +445,7 @@ fn restarts_of_the_peer_are_bounded() {
     assert_eq!(p.ends[NET].uni.counters().ignored, u64::from(most));
 }
 
-/// The flag says whose restart a message is about: ours is in REST1.
+/// The flag tells which side's restart a message is about: ours is in REST1.
 #[test]
 fn the_state_of_our_own_restart() {
     let mut p = Pair::new(Version::Uni31);

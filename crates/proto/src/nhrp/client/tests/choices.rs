@@ -1,4 +1,4 @@
-//! Several next hops in one reply; registrations that are not for this server; how far packets go, and who is told.
+//! Several next hops in one reply; registrations for other servers; hop counts, and who is told.
 
 use aerostat_wire::nhrp::{
     Body, Cie, Common, ErrorIndication, Extension, Packet, code, error, ext, flag, op,
@@ -38,7 +38,7 @@ fn last(world: &World, op: u8) -> Option<Packet> {
     found.map(|(.., packet)| packet.clone())
 }
 
-/// The preferred one of the next hops that are of use; the order does not matter.
+/// Of the usable next hops the preferred one is taken; the order does not matter.
 #[test]
 fn of_several_next_hops_the_preferred_one() {
     let hop = |id: u8, preference: u8, code: u8, holding_s: u16| Cie {
@@ -80,8 +80,9 @@ fn of_several_next_hops_the_preferred_one() {
     }
 }
 
-/// One for another server goes on to that, which takes no stations from behind another; its answer comes back. One "to
-/// itself" is for whoever gets it: code 4 for a network that is not served here.
+/// A registration for another server is forwarded to it, but that server does not register stations behind other
+/// servers; its answer comes back. A registration "to itself" is for the server that receives it: code 4 for a network
+/// that is not served there.
 #[test]
 fn registrations_for_other_networks() {
     let mut world = plain(2);
@@ -111,7 +112,7 @@ fn registrations_for_other_networks() {
     }
     transmit(&mut world, &itself);
     assert_eq!(answered(&world), (100, code::PROHIBITED, 0));
-    // The same for the own network is taken.
+    // The same registration for the server's own network is accepted.
     if let Body::Common(common) = &mut itself.body {
         (common.request_id, common.cies) = (101, vec![entry(0)]);
     }
@@ -126,7 +127,7 @@ fn error(world: &World) -> Option<ErrorIndication> {
     Some(indication)
 }
 
-/// The source hears of a hop count that was too small, from where it ended.
+/// The source is told of a hop count that was too small, by the node where it ended.
 #[test]
 fn hop_counts_end_and_the_source_is_told() {
     for (hops, observer) in [(0, Some(0)), (1, Some(1)), (2, None)] {
@@ -150,7 +151,7 @@ fn hop_counts_end_and_the_source_is_told() {
     }
 }
 
-/// A server that stands in the records of a packet has seen it: error 3, for requests and for replies.
+/// A server that is named in the records of a packet has already seen it: error 3, for requests and for replies.
 #[test]
 fn records_that_name_the_server_are_loops() {
     let mut world = plain(2);

@@ -1,4 +1,4 @@
-//! Servers on the way keep what passes through, and answer those who do not insist on first hand.
+//! Servers on the way cache replies that pass through, and answer requests that do not need an authoritative answer.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ use crate::{Cause, ConnId, Duration};
 
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 10);
 
-/// Three servers; client 2 takes what others kept.
+/// Three servers; client 2 accepts cached answers.
 fn world(servers: impl Fn(usize, &mut MpsConfig)) -> World {
     World::row(3, servers, |n, config: &mut Config| {
         config.authoritative = n != 2;
@@ -31,7 +31,7 @@ fn state(world: &World, client: usize) -> Option<EntryState> {
     world.entry(client, FAR).map(|entry| entry.state)
 }
 
-/// Client 0 asked at first hand, then client 2 was answered by the first server.
+/// Client 0 gets an authoritative answer, then the first server answers client 2.
 fn both(servers: impl Fn(usize, &mut MpsConfig)) -> World {
     let mut world = world(servers);
     direct(&mut world, FAR);
@@ -67,13 +67,13 @@ fn the_first_server_answers_from_what_it_kept() {
         .rfind(|(.., p)| p.op == op::RESOLUTION_REPLY);
     let common = reply.unwrap().2.common().unwrap();
     assert_eq!(common.flags, flag::DESTINATION_STABLE);
-    // Who insists is answered at first hand.
+    // A client that wants an authoritative answer gets one.
     world.client(0, Input::Stop);
     world.client(0, Input::Start);
     world.run(SECOND);
     direct(&mut world, FAR);
     assert_eq!(world.count(op::RESOLUTION_REQUEST), 7);
-    // All end, without a purge.
+    // All bindings end, without a purge.
     world.client(1, Input::Stop);
     world.run(Duration::from_secs(200));
     for router in 0..3 {
@@ -89,14 +89,14 @@ fn a_purge_on_its_way_clears_what_was_kept_and_reaches_who_was_told() {
     assert_eq!(state(&world, 0), Some(EntryState::Void));
     assert_eq!(state(&world, 2), Some(EntryState::Void));
     assert_eq!((kept(&world, 0), kept(&world, 1)), (vec![], vec![]));
-    // It is gone: asked at first hand now, the last server says so.
+    // The station has disappeared, as the last server says when it is asked for an authoritative answer.
     world.send(2, FAR, b"again");
     world.run(SECOND);
     let gone = EntryState::Refused(Refusal::Code(code::NO_BINDING));
     assert_eq!(state(&world, 2), Some(gone));
 }
 
-/// The station is dead, but a server still tells of it: the caller asks who knows at first hand, and at once.
+/// The station is dead, but a server still has it in its cache. The caller requests an authoritative answer at once.
 #[test]
 fn what_was_kept_and_is_wrong_is_asked_for_at_first_hand() {
     let mut world = world(|_, _| {});
@@ -120,7 +120,7 @@ fn a_route_that_changes_voids_what_was_kept() {
     world.routers[0]
         .routes
         .push((ip(3, 0), 25, RouteResult::Outside));
-    // Before the server hears of it, nothing is told that would go elsewhere now.
+    // Before the server knows this, it tells nothing that would be wrong now.
     let id = ask(&mut world, 77, 0, FAR);
     world.run(SECOND);
     assert_eq!(answer(&world, id).0.nbma.atm(), Some(atm(0, 0x53)));
@@ -167,7 +167,7 @@ fn what_is_kept_has_a_bound() {
     assert_eq!((kept(&world, 0), kept(&world, 1)), (vec![], vec![]));
 }
 
-/// Sends a request of client 0's own making; gives its id.
+/// Sends a request made by the test for client 0; returns its id.
 fn ask(world: &mut World, id: u32, flags: u16, target: Ipv4Addr) -> u32 {
     let common = Common {
         flags,
@@ -183,7 +183,7 @@ fn ask(world: &mut World, id: u32, flags: u16, target: Ipv4Addr) -> u32 {
     id
 }
 
-/// The answer to it: its entry and its flags.
+/// The answer to such a request: its entry and its flags.
 fn answer(world: &World, id: u32) -> (Cie, u16) {
     let own = |(_, to, packet): &&(Who, Who, Packet)| {
         let common = packet.common().filter(|common| common.request_id == id);
@@ -194,7 +194,7 @@ fn answer(world: &World, id: u32) -> (Cie, u16) {
     (common.cies[0].clone(), common.flags)
 }
 
-/// Flag U: only what was said to be unique answers; else the request goes on.
+/// Flag U: only a binding marked unique answers, otherwise the request is forwarded.
 #[test]
 fn unique_bindings_are_kept_as_such() {
     let mut world = world(|_, _| {});
@@ -211,15 +211,15 @@ fn unique_bindings_are_kept_as_such() {
     let copied = flag::DESTINATION_STABLE | flag::UNIQUE | flag::SOURCE_STABLE;
     assert_eq!(answer(&world, id).1, copied);
     assert_eq!(world.count(op::RESOLUTION_REQUEST), before + 4);
-    // Flag S: the source is stable. It is nobody's destination for that.
+    // Flag S means that the source is stable. It does not make the source a destination.
     assert!(kept(&world, 0).iter().all(|row| row.destination == FAR));
 }
 
-/// A station that sends replies to nothing draws no packets to itself.
+/// A station that sends unsolicited replies attracts no packets.
 #[test]
 fn nobody_plants_a_binding() {
     let mut world = world(|_, _| {});
-    // The true reply, as a pattern.
+    // The real reply, as a pattern.
     direct(&mut world, FAR);
     let all = &mut world.log.iter();
     let reply = all.rfind(|(.., p)| p.op == op::RESOLUTION_REPLY).unwrap();
@@ -236,7 +236,7 @@ fn nobody_plants_a_binding() {
         }
         world.transmit((Who::Client(0), ConnId(1)), forged.to_sdu());
     }
-    // While client 2 asks, one with its very id does not come from where its request went.
+    // While client 2 waits, a reply with its id comes from another direction than its request went.
     world.send(2, ip(2, 99), b"x");
     let asked = world.clients[2].nhc.counters().requests_sent;
     assert_eq!(asked, 1);

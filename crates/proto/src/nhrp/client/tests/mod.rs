@@ -25,7 +25,7 @@ fn plain(count: u8) -> World {
     World::row(count, |_, _| {}, |_, _| {})
 }
 
-/// Client 0 sends to client 1's station until packets go directly.
+/// Client 0 sends to client 1's station until packets use a shortcut.
 fn direct(world: &mut World, destination: Ipv4Addr) {
     world.send(0, destination, b"first");
     world.run(SECOND);
@@ -39,7 +39,7 @@ fn records(packet: &Packet, kind: u16) -> Vec<Ipv4Addr> {
     entries.filter_map(|cie| cie.protocol.ipv4()).collect()
 }
 
-/// Through three servers: registration, resolution with records, cut-through.
+/// Through three servers: registration, resolution with records, shortcut.
 #[test]
 fn a_packet_cuts_through_three_routers() {
     let mut world = plain(3);
@@ -63,7 +63,7 @@ fn a_packet_cuts_through_three_routers() {
         (entry.responder, entry.servers, entry.mtu),
         (Some(ip(2, 1)), 2, 9180)
     );
-    // Transit servers stand in the records of both directions, the responder in neither.
+    // Transit servers are in the records of both directions, the responder in neither.
     let last = |op: u8| {
         &world
             .log
@@ -76,7 +76,7 @@ fn a_packet_cuts_through_three_routers() {
     assert_eq!(records(request, ext::FORWARD_TRANSIT), [ip(0, 1), ip(1, 1)]);
     assert_eq!(records(reply, ext::REVERSE_TRANSIT), [ip(1, 1), ip(0, 1)]);
     assert_eq!(records(reply, ext::RESPONDER), [ip(2, 1)]);
-    // One connection is shared by all who are there.
+    // All destinations there share one connection.
     assert_eq!(world.clients[0].nhc.counters().calls, 1);
 }
 
@@ -100,14 +100,14 @@ fn a_station_that_stops_takes_its_ways_along() {
         EntryState::Refused(Refusal::Code(code::NO_BINDING))
     );
     assert_eq!(world.clients[0].routed.len(), 2);
-    // It comes back, and is found when the pause is over.
+    // The station comes back, and is found when the pause is over.
     world.client(1, Input::Start);
     world.send(0, target, b"too early");
     world.run(Duration::from_secs(60));
     direct(&mut world, target);
 }
 
-/// A station that dies without a word: calls to it fail, and its registration ends.
+/// A station that dies silently: calls to it fail, and its registration ends.
 #[test]
 fn a_station_that_dies() {
     let mut world = plain(2);
@@ -141,7 +141,7 @@ fn used_ways_are_kept_and_unused_ones_forgotten() {
     assert!(world.clients[0].nhc.snapshot().registered.is_some());
     world.run(Duration::from_secs(40));
     assert_eq!(world.entry(0, target), None);
-    // An idle connection is released before its way ends.
+    // An idle connection is released before its binding ends.
     let idle = |_: usize, config: &mut super::Config| config.idle = Duration::from_secs(20);
     let mut world = World::row(2, |_, _| {}, idle);
     direct(&mut world, target);
@@ -230,7 +230,7 @@ fn a_registration_that_is_refused_is_tried_again_later() {
     );
     world.run(Duration::from_secs(60));
     assert_eq!(told(&world), Some(2));
-    // A client may do without.
+    // A client may omit it.
     let anonymous = |n: usize, config: &mut super::Config| {
         if n == 0 {
             config.holding_s = 0;
@@ -253,7 +253,7 @@ fn loss_delays_and_nothing_more() {
     assert!(world.arrived(1) > 50, "{}", world.arrived(1));
 }
 
-/// Others cannot call, and what nobody asked for is answered with an error.
+/// Other stations cannot call, and an unsolicited packet is answered with an error.
 #[test]
 fn strangers_and_unsolicited_replies() {
     let mut world = plain(1);
@@ -273,7 +273,7 @@ fn strangers_and_unsolicited_replies() {
     world.client(0, Input::Atm(AtmEvent::Received { conn, sdu }));
     let errors = &world.clients[0].nhc.counters().errors_sent;
     assert_eq!(errors.get(&error::UNSOLICITED_REPLY), Some(&1));
-    // A purge with something compulsory that nobody knows is refused, and does nothing.
+    // A purge with an unknown compulsory extension is refused and has no effect.
     let purge = aerostat_wire::mpoa::purge_request(
         9,
         atm(0, 0x52),
@@ -292,7 +292,7 @@ fn strangers_and_unsolicited_replies() {
     assert_eq!(errors.get(&error::UNRECOGNIZED_EXTENSION), Some(&1));
 }
 
-/// A client whose connection with the server is open, with one request out.
+/// A client whose connection with the server is open, with one outstanding request.
 fn lone() -> (Nhc, Instant) {
     let mut world = plain(1);
     world.send(0, ip(1, 10), b"x");
@@ -301,7 +301,7 @@ fn lone() -> (Nhc, Instant) {
 }
 
 proptest! {
-    /// Whatever the server says, in whatever order, the laws of machines hold and the tables stay bounded.
+    /// Whatever the server sends, in any order, the laws of machines hold and the tables stay bounded.
     #[test]
     fn any_packets_do_no_harm(
         steps in proptest::collection::vec((1_u8..8, 0_u32..6, any::<[u8; 4]>(), 0_u16..90, any::<u16>(), 0_u64..40), 1..40)
@@ -337,7 +337,7 @@ proptest! {
             settle(&mut nhc, now);
             prop_assert!(nhc.snapshot().entries.len() <= 16);
         }
-        // Left alone, it forgets everything.
+        // Without further input the client forgets everything.
         for _ in 0..1000 {
             let Some(at) = nhc.poll_timeout() else { break };
             now = at;

@@ -1,4 +1,4 @@
-//! Answers that cover a network: behind an exit router, as wide as its route and no wider.
+//! Answers that cover a network behind an exit router: as wide as its route and no wider.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,14 +12,14 @@ use crate::nhrp::Reason;
 use crate::nhrp::client::{Config, EntryState, Input};
 use crate::{AtmEvent, ConnId, Duration};
 
-/// Outside the ATM network, behind the second of two routers.
+/// An address outside the ATM network, behind the second of two routers.
 const FAR: Ipv4Addr = Ipv4Addr::new(172, 16, 3, 9);
 
 fn far(third: u8, last: u8) -> Ipv4Addr {
     Ipv4Addr::new(172, 16, third, last)
 }
 
-/// Clients take networks of /12 and longer; 172.16/16 is behind the second router, which has one host of it elsewhere.
+/// Clients accept networks of /12 and longer. 172.16/16 is behind the second router, except for one host.
 fn world() -> World {
     let mut world = World::row(2, |_, _| {}, |_, config: &mut Config| config.widest = 12);
     let next_hop = ip(1, 1).into();
@@ -58,19 +58,19 @@ fn one_answer_serves_a_network() {
     assert_eq!(entries.len(), 1);
     assert_eq!((entries[0].prefix_len, entries[0].packets), (16, 3));
     assert_eq!(world.clients[0].nhc.counters().direct, 3);
-    // Another network is asked for.
+    // For another network there is another request.
     world.send(0, Ipv4Addr::new(172, 17, 0, 1), b"x");
     world.run(SECOND);
     assert!(world.count(op::RESOLUTION_REQUEST) > asked);
 }
 
-/// A client that wants less gets less; one that wants single addresses gets these.
+/// A client that wants narrower answers gets them; so does one that wants single addresses.
 #[test]
 fn never_wider_than_wanted_and_never_wider_than_the_route() {
     for (widest, told) in [(32, 32), (24, 24), (16, 16), (8, 16)] {
         let mut world = world();
         world.run(SECOND);
-        // Asked before by a client that wants all.
+        // The first request is from a client that accepts any width.
         direct(&mut world, FAR);
         world.client(1, Input::Stop);
         let config = world.clients[1].nhc.config().clone();
@@ -82,7 +82,7 @@ fn never_wider_than_wanted_and_never_wider_than_the_route() {
         assert_eq!(answered(&world).prefix, told, "{widest}");
     }
     let mut world = world();
-    // Half of it elsewhere, and one more host.
+    // Half of the network is elsewhere, and so is one more host.
     world.routers[1]
         .routes
         .push((far(128, 0), 17, RouteResult::Connected { itf: 0 }));
@@ -96,7 +96,8 @@ fn never_wider_than_wanted_and_never_wider_than_the_route() {
     );
 }
 
-/// A longer route comes up within what was told: whoever got it is purged, though the destination itself goes as before.
+/// A longer route appears inside an answered network: stations with the answer are purged, although the destination
+/// itself keeps its route.
 #[test]
 fn a_route_within_it_voids_the_answer() {
     let mut world = world();
@@ -115,7 +116,7 @@ fn a_route_within_it_voids_the_answer() {
     assert_eq!(answered(&world).prefix, 21);
 }
 
-/// Purges of part of a network, of all of it, and of others.
+/// Purges of part of a network, of the whole network, and of other networks.
 #[test]
 fn purges_by_prefix() {
     for (address, length, hit) in [
@@ -143,8 +144,8 @@ fn purges_by_prefix() {
     }
 }
 
-/// A server on the way keeps an answer that covers a network, and tells single addresses of it: only those that would go the
-/// same way. Here an answer of a registered network is such a one.
+/// A server on the way caches an answer that covers a network, and answers for single addresses in it, but only for
+/// those with the same route. Here the answer is that of a registered network.
 #[test]
 fn a_registered_network_is_answered_and_kept() {
     let mut world = World::row(
@@ -155,7 +156,7 @@ fn a_registered_network_is_answered_and_kept() {
             config.authoritative = n != 2;
         },
     );
-    // Client 1 registers a network that it stands for, beside itself.
+    // Client 1 registers a network behind it, in addition to itself.
     let conn = ConnId(1);
     let cie = Cie {
         mtu: 9180,
@@ -180,13 +181,13 @@ fn a_registered_network_is_answered_and_kept() {
     direct(&mut world, ip(2, 130));
     assert_eq!(answered(&world).prefix, 25);
     let asked = world.count(op::RESOLUTION_REQUEST);
-    // Kept for others in it, by the first server.
+    // The first server keeps the answer for other addresses in the network.
     world.send(2, ip(2, 200), b"x");
     world.run(SECOND);
     assert_eq!(world.count(op::RESOLUTION_REQUEST), asked + 1);
     let way = world.entry(2, ip(2, 200)).unwrap();
     assert_eq!((way.state, way.prefix_len), (EntryState::Direct, 32));
-    // A station of its own within it: no network is told any more.
+    // With a separate station inside the network, answers no longer cover the network.
     let single = |packet: &Packet| {
         let mut packet = packet.clone();
         if let aerostat_wire::nhrp::Body::Common(common) = &mut packet.body {

@@ -25,7 +25,7 @@ pub(super) fn ip(net: u8, host: u8) -> Ipv4Addr {
 pub(super) enum Who {
     Router(usize),
     Client(usize),
-    /// Where a station takes packets.
+    /// Address at which a station receives packets.
     Sink(AtmAddress),
 }
 
@@ -52,13 +52,13 @@ pub(super) struct World {
     pub(super) now: Instant,
     pub(super) routers: Vec<Router>,
     pub(super) clients: Vec<Client>,
-    /// SDUs that came to stations.
+    /// SDUs that reached stations.
     pub(super) sinks: BTreeMap<AtmAddress, Vec<Vec<u8>>>,
-    /// Stations that take no calls.
+    /// Stations that accept no calls.
     pub(super) dead: BTreeSet<AtmAddress>,
-    /// NHRP packets: who to whom.
+    /// NHRP packets: from, to, packet.
     pub(super) log: Vec<(Who, Who, Packet)>,
-    /// Per cent of SDUs that are lost.
+    /// Percentage of lost SDUs.
     pub(super) loss: u64,
     calls: BTreeMap<End, End>,
     events: BTreeMap<(Instant, u64), Event>,
@@ -157,7 +157,7 @@ impl World {
         world
     }
 
-    /// Client `from` has a packet for `destination`; it is `mark`.
+    /// Client `from` has a packet for `destination`; its contents are `mark`.
     pub(super) fn send(&mut self, from: usize, destination: Ipv4Addr, mark: &[u8]) {
         let packet = mark.to_vec();
         let input = client::Input::Send {
@@ -179,7 +179,7 @@ impl World {
         self.drain_router(router);
     }
 
-    /// Packets that came directly to the station of client `n`.
+    /// Packets that reached the station of client `n` over shortcuts.
     pub(super) fn arrived(&self, n: u8) -> usize {
         self.sinks[&atm(0x80 + n, 0)].len()
     }
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// Calls; who is called is offered the call at once.
+    /// Makes a call; the called side is offered the call at once.
     pub(super) fn call(&mut self, here: End, calling: AtmAddress, called: AtmAddress) {
         let Some(other) = self.owner(called) else {
             return self.later(Event::Released(here, Cause::INCOMPATIBLE));
@@ -327,7 +327,7 @@ impl World {
         }
     }
 
-    /// A station releases all calls to it, and takes no others.
+    /// A station releases all its calls, and accepts no others.
     pub(super) fn kill(&mut self, sink: AtmAddress) {
         self.dead.insert(sink);
         let of = |end: &&End| end.0 == Who::Sink(sink);
