@@ -5,6 +5,7 @@ mod bridges;
 mod captures;
 mod cells;
 mod clip;
+mod documents;
 mod fault;
 mod graph;
 mod hardened;

@@ -1,0 +1,247 @@
+//! What no compiler checks about the documents: the width of a line, words that make a reader stop, and links.
+//!
+//! Prose means everything but code blocks, tables and parts that a program generates.
+
+use crate::root;
+use std::path::{Path, PathBuf};
+
+/// The longest line of prose, in characters. The target of a link does not count, as it cannot be broken.
+const WIDTH: usize = 120;
+
+/// Phrases that leave out their noun or that no standard uses, each with its remedy. Words are compared without case and
+/// punctuation; `.` at the end of a phrase means that punctuation or the end of the paragraph follows.
+const BANNED: &[(&str, &str)] = &[
+    ("is none", "write 'there is no ...' with the noun"),
+    ("are none", "write 'there are no ...' with the noun"),
+    ("was none", "write 'there was no ...' with the noun"),
+    ("were none", "write 'there were no ...' with the noun"),
+    ("is one.", "repeat the noun"),
+    ("are one.", "repeat the noun"),
+    ("was one.", "repeat the noun"),
+    ("nobody", "name the station, user or program that does not"),
+    ("anybody", "name the station, user or program"),
+    ("whoever", "name the station, user or program that does"),
+    ("whomever", "name the station, user or program"),
+    ("whosoever", "name the station, user or program that does"),
+    ("who has it", "name the owner"),
+    ("by himself", "write 'automatically', or name the protocol"),
+    ("of its own accord", "write 'by itself', or name the event"),
+    ("the own", "write 'its own', or name the owner"),
+    ("for what it", "name the thing"),
+    ("that it is not", "say what it is"),
+    ("at hand", "write 'available'"),
+    ("all the same", "write 'nevertheless', or leave it out"),
+    ("a no", "write 'a refusal'"),
+    ("thereof", "write 'of it', or repeat the noun"),
+    ("whereof", "write 'of which'"),
+    ("therein", "write 'in it'"),
+    ("wherein", "write 'in which'"),
+    ("thence", "write 'from there'"),
+    ("whence", "write 'from where'"),
+    ("hitherto", "write 'until now'"),
+    ("heretofore", "write 'until now'"),
+    ("notwithstanding", "write 'despite'"),
+];
+
+/// Every Markdown file of the repository, by its path from the root.
+fn pages() -> Vec<(PathBuf, String)> {
+    let mut folders = vec![root()];
+    let mut pages = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() && !name.starts_with('.') && name != "target" && name != "corpus" {
+                folders.push(entry.path());
+            } else if kind.is_file() && name.ends_with(".md") {
+                let path = entry.path();
+                let text = std::fs::read_to_string(&path).unwrap();
+                pages.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+            }
+        }
+    }
+    pages.sort();
+    assert!(pages.len() > 20, "only {} pages were found", pages.len());
+    pages
+}
+
+/// The lines of prose with their numbers from 1. A line of another kind is empty, so that it ends a paragraph.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let (mut code, mut generated) = (false, false);
+    text.lines().enumerate().map(move |(index, line)| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        generated |= line == "<!-- tables -->";
+        generated &= line != "<!-- end -->";
+        let other = fence || code || generated || line.starts_with('|');
+        (index + 1, if other { "" } else { line })
+    })
+}
+
+/// The line without the targets of its links.
+fn without_targets(line: &str) -> String {
+    let mut rest = line;
+    let mut shown = String::new();
+    while let Some((before, after)) = rest.split_once("](") {
+        shown.push_str(before);
+        rest = after.split_once(')').map_or("", |(_, behind)| behind);
+    }
+    shown + rest
+}
+
+/// One word of a paragraph: its line, its letters in lower case, and whether punctuation follows.
+struct Word {
+    line: usize,
+    letters: String,
+    ends: bool,
+}
+
+/// The paragraphs of a page, headings and list items among them, as words. Code between backticks is one empty word.
+fn paragraphs(text: &str) -> Vec<Vec<Word>> {
+    let mut paragraphs = vec![Vec::new()];
+    let mut quoted = false;
+    for (number, line) in prose(text) {
+        let start = line.trim_start();
+        if start.is_empty() || start.starts_with(['#', '-', '*']) {
+            paragraphs.push(Vec::new());
+            quoted = false;
+        }
+        for word in line.split_whitespace() {
+            let opened = quoted;
+            quoted ^= word.matches('`').count() % 2 == 1;
+            let code = opened || quoted || word.contains('`');
+            let letters = word.trim_matches(|c: char| !c.is_alphanumeric());
+            let letters = if code { "" } else { letters };
+            paragraphs.last_mut().unwrap().push(Word {
+                line: number,
+                letters: letters.to_lowercase(),
+                ends: word.ends_with(['.', ',', ';', ':', ')', '?', '!']),
+            });
+        }
+    }
+    paragraphs
+}
+
+/// The line of each place where the phrase occurs within a sentence.
+fn occurrences(paragraph: &[Word], phrase: &str) -> Vec<usize> {
+    let (words, at_end) = match phrase.strip_suffix('.') {
+        Some(words) => (words, true),
+        None => (phrase, false),
+    };
+    let wanted: Vec<&str> = words.split(' ').collect();
+    let last = paragraph.len();
+    let mut found = Vec::new();
+    for (start, window) in paragraph.windows(wanted.len()).enumerate() {
+        let same = window.iter().zip(&wanted).all(|(w, p)| w.letters == *p);
+        let inside = window.iter().rev().skip(1).all(|w| !w.ends);
+        let ended = window.last().is_some_and(|w| w.ends) || start + wanted.len() == last;
+        if same && inside && (ended || !at_end) {
+            found.push(window[0].line);
+        }
+    }
+    found
+}
+
+/// The anchor that a heading has on the usual hosts: lower case, hyphens for spaces, no other punctuation.
+fn anchor(heading: &str) -> String {
+    let title = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = title
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[track_caller]
+fn report(mistakes: &[String]) {
+    let count = mistakes.len();
+    assert!(
+        mistakes.is_empty(),
+        "{count} places:\n{}",
+        mistakes.join("\n")
+    );
+}
+
+#[test]
+fn lines_of_prose_fit_an_editor() {
+    let mut long = Vec::new();
+    for (page, text) in pages() {
+        for (line, text) in prose(&text) {
+            let width = without_targets(text).chars().count();
+            if width > WIDTH {
+                let page = page.display();
+                long.push(format!(
+                    "{page}:{line}: {width} characters, at most {WIDTH}"
+                ));
+            }
+        }
+    }
+    report(&long);
+}
+
+#[test]
+fn sentences_have_their_nouns_and_no_archaic_words() {
+    let mut bad = Vec::new();
+    for (page, text) in pages() {
+        for paragraph in paragraphs(&text) {
+            for (phrase, remedy) in BANNED {
+                for line in occurrences(&paragraph, phrase) {
+                    let (page, phrase) = (page.display(), phrase.trim_end_matches('.'));
+                    bad.push(format!("{page}:{line}: '{phrase}': {remedy}"));
+                }
+            }
+        }
+    }
+    report(&bad);
+}
+
+#[test]
+fn links_of_documents_lead_to_files_and_headings_that_exist() {
+    let mut broken = Vec::new();
+    for (page, text) in pages() {
+        for (line, shown) in prose(&text) {
+            for (at, opening) in shown.match_indices("](") {
+                let target = &shown[at + opening.len()..];
+                let target = target.split_once(')').map_or(target, |(target, _)| target);
+                if target.contains("://") {
+                    continue;
+                }
+                let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+                let folder = page.parent().unwrap_or(Path::new(""));
+                let file = match file {
+                    "" => root().join(&page),
+                    file => root().join(folder).join(file),
+                };
+                let there = match std::fs::read_to_string(&file) {
+                    Ok(text) => {
+                        let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                        heading.is_empty() || headings.any(|line| anchor(line) == heading)
+                    }
+                    Err(_) => file.is_dir() && heading.is_empty(),
+                };
+                if !there {
+                    broken.push(format!("{}:{line}: no '{target}'", page.display()));
+                }
+            }
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn the_checks_of_documents_find_what_they_are_for() {
+    let text = "It is\nnone. `is none` is fine.\n\n```\nis none\n```\n| is none |\n- There is one. One is\n- none";
+    let found: Vec<usize> = paragraphs(text)
+        .iter()
+        .flat_map(|p| {
+            let all = BANNED.iter().flat_map(|(phrase, _)| occurrences(p, phrase));
+            all.collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(found, [1, 8]);
+    assert_eq!(without_targets("see [a](b.md#c), [d](e)."), "see [a, [d.");
+    assert_eq!(
+        anchor("## Entries of `pvcs:`, and more"),
+        "entries-of-pvcs-and-more"
+    );
+}
