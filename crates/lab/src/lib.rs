@@ -1,12 +1,41 @@
-//! The lab file `NAME.atm.yml`: parse, check, resolve.
+//! The lab file `NAME.atm.yml`: parse, check, resolve; and what a lab leaves when it has run.
 //!
 //! ```text
 //! text --tree--> tree with places --overrides--> tree --file--> sections --resolve--> model::Lab
 //! ```
 //!
+//! | part | modules |
+//! |---|---|
+//! | a lab as plain data, and as it is drawn | [`model`], [`plan`], [`settings`], [`units`], [`picture`] |
+//! | mistakes and warnings, with their place in the text | [`diag`] |
+//! | from a lab to machines, for both drivers | [`build`], [`routing`], [`starts`] |
+//! | the story, message by message and step by step | [`event`], [`ladder`] |
+//! | results | [`report`], [`circuits`], [`dialogues`], [`books`] |
+//!
 //! [`read`] (or [`parse`] for text in memory) gives a [`Checked`] lab or the [`Diagnostics`] that say what is
-//! wrong and where. [`model::Lab`] is plain data: the drivers build their nodes from it alone. [`schema`] is the
-//! JSON Schema of the file, made from the same definitions as its reader.
+//! wrong and where. The drivers, `aerostat-sim` and `aerostat-live`, build their nodes from [`model::Lab`] alone.
+//! [`schema`] is the JSON Schema of the file, made from the same definitions as its reader.
+//!
+//! # Example
+//!
+//! ```
+//! let text = "
+//! switches: { s1: {} }
+//! lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+//! hosts:
+//!   anna: { on: s1, elan: a, ip: 10.1.0.10 }
+//!   bert: { on: s1, elan: a, ip: 10.1.0.20 }
+//! ";
+//! let lab = aerostat_lab::parse("garden.atm.yml", text, &[])?.lab;
+//! assert_eq!((lab.name.as_str(), lab.hosts().count(), lab.links.len()), ("garden", 2, 3));
+//!
+//! let mistake = text.replace("on: s1, elan: a, ip: 10.1.0.20", "on: s2, elan: a, ip: 10.1.0.20");
+//! let said = aerostat_lab::parse("garden.atm.yml", &mistake, &[]).unwrap_err().to_string();
+//! assert!(said.starts_with("garden.atm.yml:6:"), "{said}");
+//! # Ok::<(), aerostat_lab::Diagnostics>(())
+//! ```
+//!
+//! Read [`model`] first: everything else makes a [`model::Lab`] or uses one.
 
 pub mod books;
 pub mod build;
