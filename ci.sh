@@ -12,6 +12,12 @@ step "format";  cargo fmt --all -- --check
 step "lints";   cargo clippy --quiet --workspace --all-targets -- -D warnings
 step "tests";   cargo test --workspace
 step "docs";    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
+if cargo deny --version > /dev/null 2>&1; then
+    step "licences, bans and sources of dependencies"
+    cargo deny --offline --log-level error check licenses bans sources
+else
+    step "licences, bans and sources of dependencies skipped: needs cargo-deny"
+fi
 step "main command"
 cargo build --quiet --release
 for lab in labs/*.atm.yml; do
