@@ -324,9 +324,12 @@ impl DataPlane {
         let dead = self.egress.entries.values().filter(|e| e.info.mps == mps);
         let dead: Vec<EgressInfo> = dead.map(|e| e.info.clone()).collect();
         for info in dead {
-            let conn = self.shortcuts.of(info.ingress).next();
-            if let Some(conn) = conn {
+            // Over all of them: nobody knows which one the ingress will take next.
+            for conn in self.shortcuts.of(info.ingress).collect::<Vec<_>>() {
                 let (destination, prefix) = (info.destination, info.prefix);
+                if let Some(shortcut) = self.shortcuts.get_mut(&conn) {
+                    shortcut.last_purge = Some((now, destination));
+                }
                 bus.daemon(ToDaemon::DataPlanePurge {
                     conn,
                     destination,

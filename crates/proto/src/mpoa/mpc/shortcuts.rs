@@ -16,7 +16,8 @@ use core::net::IpAddr;
 use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a shortcut that the other end opened stays without entries; its opener normally closes it.
+/// How long a shortcut stays without entries that the other end opened (its opener normally closes it), or over which a purge
+/// went lately: whoever closes it at once takes the purge along.
 pub(super) const LINGER: Duration = Duration::from_secs(20);
 
 /// How often the source of packets on a shortcut is looked at.
@@ -34,6 +35,7 @@ pub(super) struct Shortcut {
     flow: Option<FlowName>,
     /// Without entries since; `None` while there are some.
     pub(super) idle_since: Option<Instant>,
+    /// When a data-plane purge last went over it, and of what.
     pub(super) last_purge: Option<(Instant, IpAddr)>,
     /// Source of the packets that arrive, and when it was last looked at.
     latest_source: Option<(IpAddr, Instant)>,
@@ -134,7 +136,9 @@ impl Shortcuts {
         }
         let since = *shortcut.idle_since.get_or_insert(now);
         self.lingering.set(conn, Some(since + LINGER));
-        shortcut.opened || now.since(since) >= LINGER
+        let purged = shortcut.last_purge.map(|(at, _)| now.since(at));
+        let purging = purged.is_some_and(|ago| ago < LINGER);
+        shortcut.opened && !purging || now.since(since) >= LINGER
     }
     /// When the first has lingered for long enough.
     pub(super) fn lingers_until(&self) -> Option<Instant> {

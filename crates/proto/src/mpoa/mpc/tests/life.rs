@@ -193,6 +193,30 @@ fn death_purges_what_was_imposed_over_the_data_plane() {
 }
 
 #[test]
+fn death_purges_over_every_shortcut_with_the_ingress_and_leaves_them_open_for_that() {
+    let mut rig = Rig::ready();
+    // Both ends have opened one: crossing shortcuts, and the peer sends on its own.
+    let (control, ours) = rig.shortcut();
+    rig.control(control, &imposition(1, 1200).packet());
+    let theirs = rig.call_in(1, PEER, DATA);
+    let out = rig.until(60);
+    let purge = mpoa::data_plane_purge(DATA, Some(OWN), OWN, 32);
+    let at = |second| {
+        let of = out.iter().filter(move |(at, _)| *at == second);
+        of.map(|(_, output)| output.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        control_packets(&at(60)),
+        [(ours, purge.clone()), (theirs, purge)]
+    );
+    assert!(rig.mpc.snapshot(rig.now).egress.is_empty() && rig.row(TARGET).is_none());
+    // The call would be cleared before the purge has left the adapter.
+    assert_eq!(releases(&at(60)), [control]);
+    assert_eq!(releases(&flat(rig.until(79))), []);
+    assert_eq!(releases(&flat(rig.until(80))), [ours, theirs]);
+}
+
+#[test]
 fn death_of_one_mps_leaves_the_other() {
     let mut rig = Rig::ready();
     rig.shortcut();
