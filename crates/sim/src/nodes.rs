@@ -130,11 +130,13 @@ impl StationNode {
     }
 
     fn poll_output(&mut self) -> Option<NodeOutput<LabEvent, Usable>> {
-        if std::mem::take(&mut self.touched) {
-            return Some(NodeOutput::Touched(0));
-        }
         loop {
-            return Some(match self.station.poll_event()? {
+            let Some(event) = self.station.poll_event() else {
+                // Last: a packet is in the books before its first cell, which leaves at once if the line is free, can be lost.
+                let touched = std::mem::take(&mut self.touched);
+                return touched.then_some(NodeOutput::Touched(0));
+            };
+            return Some(match event {
                 StationEvent::Frame { .. } => {
                     self.kernel_frames += 1;
                     continue;

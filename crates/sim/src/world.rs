@@ -429,6 +429,7 @@ impl<N: Node> World<N> {
             return;
         }
         self.advance_all(observer);
+        self.drain(node, observer);
         self.lose_all_of(node, observer);
         let slot = &mut self.slots[node.0];
         slot.node = None;

@@ -3,7 +3,7 @@
 use super::{Host, HostOutput, Ip, Service};
 use crate::ip::apps::{AppId, Offer};
 use crate::ip::books::Cause;
-use crate::ip::meter::{Sample, Side};
+use crate::ip::meter::{Path, Sample, Side};
 use crate::ip::stack::Stack;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::{AtmRequest, Instant};
@@ -45,6 +45,15 @@ impl Host {
         if self.books {
             let head = octets.get(..HEAD).unwrap_or(octets).to_vec();
             self.out.push_back(HostOutput::Lost(cause, head));
+        }
+    }
+
+    /// Tells that a packet left by `path`, at place `before` among the outputs: which way it goes is known only after it went,
+    /// but in the books a packet must be there before somebody loses it.
+    pub(super) fn tell_sent(&mut self, before: usize, sample: Option<Sample>, path: Path) {
+        if let Some(sample) = sample {
+            let sample = HostOutput::Sample(Sample { path, ..sample });
+            self.out.insert(before.min(self.out.len()), sample);
         }
     }
 

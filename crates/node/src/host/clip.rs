@@ -8,7 +8,7 @@
 //! With an NHRP client on the host, packets for its router go to that client first: it sends them directly, or returns
 //! them.
 
-use super::{Host, HostOutput, Path, Sample, Service};
+use super::{Host, Path, Service};
 use aerostat_proto::clip;
 use aerostat_proto::discard::Discard;
 use aerostat_proto::nhrp::client;
@@ -141,6 +141,7 @@ impl Host {
         // The client decides about the path, so the sample is taken before.
         let sample = self.meter.sent(frame, Path::Lane, now);
         self.drain_slot(nhc, now);
+        let before = self.out.len();
         self.feed(nhc, |service| match service {
             Service::Nhc(machine) => machine.handle_input(
                 client::Input::Send {
@@ -161,10 +162,7 @@ impl Host {
             self.nhc_output(nhc, output, now);
         }
         self.count_sent(itf, path);
-        if let Some(sample) = sample {
-            self.out
-                .push_back(HostOutput::Sample(Sample { path, ..sample }));
-        }
+        self.tell_sent(before, sample, path);
         path
     }
 

@@ -478,6 +478,7 @@ impl Host {
         // The client decides about the path and changes the frame, so the sample is taken before.
         let sample = self.meter.sent(&frame, Path::Lane, now);
         self.drain_slot(mpc, now);
+        let before = self.out.len();
         self.tell_mpc(mpc::Input::Outbound { itf, frame }, now);
         let mut path = Path::Shortcut;
         while let Some(Service::Mpc(machine)) = &mut self.slots[mpc].service
@@ -489,10 +490,7 @@ impl Host {
             self.mpc_output(mpc, output, now);
         }
         self.count_sent(itf, path);
-        if let Some(sample) = sample {
-            self.out
-                .push_back(HostOutput::Sample(super::Sample { path, ..sample }));
-        }
+        self.tell_sent(before, sample, path);
         path
     }
 

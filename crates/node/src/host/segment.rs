@@ -263,6 +263,9 @@ impl Host {
                 Some((n, Moved::Frame(frame))) => {
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
                     let full = segment.send(From::Host(n, sample), frame, now);
+                    // It leaves its host, and dies on the way.
+                    let sample = sample.filter(|_| full.is_some());
+                    self.out.extend(sample.map(HostOutput::Sample));
                     self.no_room(full);
                 }
                 Some((n, Moved::Offered(app, offer))) => {
@@ -358,15 +361,13 @@ impl Host {
             }
             self.touch(Part::Ip);
         }
+        let before = self.out.len();
         let path = if to == own || near {
             Path::Lane
         } else {
             self.transmit(0, frame, now)
         };
-        if let Some(sample) = sample {
-            self.out
-                .push_back(HostOutput::Sample(Sample { path, ..sample }));
-        }
+        self.tell_sent(before, sample, path);
     }
 
     /// Sends a frame of the host itself: to the segment, to the ELAN, or to both.

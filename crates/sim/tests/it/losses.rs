@@ -11,7 +11,7 @@ use aerostat_sim::run::LabRun;
 use std::collections::BTreeMap;
 
 /// Runs a lab as `aerostat run` does.
-fn run(text: &str) -> (Lab, RunReport) {
+pub(crate) fn run(text: &str) -> (Lab, RunReport) {
     run_after(text, |_| {})
 }
 
@@ -40,17 +40,17 @@ fn run_after(text: &str, before: impl FnOnce(&mut LabRun<'_>)) -> (Lab, RunRepor
 }
 
 /// Packets of a flow: offered, refused, sent, delivered, and where they were lost.
-struct Books {
-    offered: u64,
-    refused: u64,
-    sent: u64,
-    delivered: u64,
-    under_way: u64,
-    lost: BTreeMap<String, u64>,
-    complaint: Option<String>,
+pub(crate) struct Books {
+    pub(crate) offered: u64,
+    pub(crate) refused: u64,
+    pub(crate) sent: u64,
+    pub(crate) delivered: u64,
+    pub(crate) under_way: u64,
+    pub(crate) lost: BTreeMap<String, u64>,
+    pub(crate) complaint: Option<String>,
 }
 
-fn books(text: &str, flow: usize) -> Books {
+pub(crate) fn books(text: &str, flow: usize) -> Books {
     let (lab, report) = run(text);
     books_of(&lab, &report, flow)
 }
@@ -90,7 +90,7 @@ fn pair(links: [&str; 2], rest: &str) -> String {
 
 /// Every lost packet was lost at this place.
 #[track_caller]
-fn only_at(books: &Books, place: &str) -> u64 {
+pub(crate) fn only_at(books: &Books, place: &str) -> u64 {
     let lost: u64 = books.lost.values().sum();
     assert_eq!(books.lost.get(place), Some(&lost), "{:?}", books.lost);
     assert_eq!(books.sent, books.delivered + lost + books.under_way);

@@ -19,6 +19,7 @@ mod lane;
 mod losses;
 mod nhrp;
 mod paces;
+mod places;
 mod policing;
 mod random;
 mod rates;
