@@ -376,7 +376,7 @@ impl Router {
         let origin = Origin::Interface(interface);
         let port = &mut self.ports[interface];
         let Ok(frame) = EthernetFrame::new_checked(bytes) else {
-            return self.drop_packet(origin, DropReason::Malformed);
+            return self.drop_frame(origin, DropReason::Malformed, bytes);
         };
         let to = frame.dst_addr();
         if !to.is_broadcast() && !to.is_multicast() && to.0 != port.config.mac {
@@ -388,13 +388,13 @@ impl Router {
         match frame.ethertype() {
             EthernetProtocol::Arp => self.arp_in(interface, frame.payload(), now),
             EthernetProtocol::Ipv4 if to.is_multicast() || to.is_broadcast() => {
-                self.drop_packet(origin, DropReason::Multicast);
+                self.drop_frame(origin, DropReason::Multicast, bytes);
             }
             EthernetProtocol::Ipv4 => self.packet_in(origin, bytes.to_vec(), now),
             EthernetProtocol::Ipv6 if is_advertisement(bytes) => {
                 self.advertised(interface, bytes, now);
             }
-            _ => self.drop_packet(origin, DropReason::NotIp),
+            _ => self.drop_frame(origin, DropReason::NotIp, bytes),
         }
     }
 
@@ -406,7 +406,7 @@ impl Router {
         match self.routes.lookup(destination) {
             RouteResult::Local { .. } => self.for_us(origin, &frame, now),
             RouteResult::Broadcast | RouteResult::Multicast => {
-                self.drop_packet(origin, DropReason::Multicast);
+                self.drop_frame(origin, DropReason::Multicast, &frame);
             }
             _ if packet::class(destination) == Class::Never => {
                 self.drop_frame(origin, DropReason::Malformed, &frame);

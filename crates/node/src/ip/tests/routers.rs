@@ -451,6 +451,20 @@ fn what_is_not_forwarded_is_counted_and_explained() {
     ] {
         assert_eq!(bench.dropped(0, why), count, "{why:?}");
     }
+    // Each of them can be found in the books: its head says whose it was.
+    let mut told: BTreeMap<DropReason, Vec<Ipv4Addr>> = BTreeMap::new();
+    while let Some((why, head)) = bench.router.take_discard() {
+        let destination: [u8; 4] = head[16..20].try_into().expect("an IP header");
+        told.entry(why).or_default().push(destination.into());
+    }
+    let groups = [
+        Ipv4Addr::new(224, 0, 0, 5),
+        Ipv4Addr::BROADCAST,
+        Ipv4Addr::new(10, 2, 0, 255),
+    ];
+    assert_eq!(told[&DropReason::Multicast], [&groups[..], &[B]].concat());
+    assert_eq!(told[&DropReason::Malformed], [Ipv4Addr::LOCALHOST, B]);
+    assert_eq!(told.values().map(Vec::len).sum::<usize>(), 9);
     // A frame for another station does not count.
     let before = bench
         .router
