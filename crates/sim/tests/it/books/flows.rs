@@ -227,8 +227,10 @@ impl<'a> Check<'a> {
 
     /// Packets of which only some cells may have come to a place with this cause of loss.
     fn torn(&self, cause: Cause) -> u64 {
-        // What is released or breaks tears the packet that is just passing, on each link.
-        let broken = self.lab.links.len() as u64 * (1 + self.lab.faults.len() as u64);
+        // What is released or breaks tears the packet that is just passing, on each link. Its first cells may have been dropped
+        // before that, further on the way.
+        let cut = self.lab.links.len() as u64 * self.lab.faults.len() as u64;
+        let broken = self.lab.links.len() as u64 + cut;
         let links = self.lab.links.iter();
         let lossy = links.filter(|link| link.loss > 0.0 || link.bit_errors > 0.0);
         let torn: BTreeSet<Mark> = lossy
@@ -239,7 +241,7 @@ impl<'a> Check<'a> {
             Cause::Cells(DropReason::UnknownVc | DropReason::Closed) | Cause::Cut | Cause::Off => {
                 torn + broken
             }
-            Cause::Cells(_) | Cause::CellLost | Cause::BitErrors => torn,
+            Cause::Cells(_) | Cause::CellLost | Cause::BitErrors => torn + cut,
             _ => 0,
         }
     }
