@@ -193,6 +193,8 @@ section! {
         multicast: Option<At<FrameRate>>,
         /// Frames that a LES copies to all members: LE_NARP, LE_TOPOLOGY and LE_ARP without a target; default 500pps.
         announcements: Option<At<FrameRate>>,
+        /// LE_ARP requests for addresses that nobody has registered, which a LES copies to all proxies; default 1000pps.
+        unregistered: Option<At<FrameRate>>,
     }
 }
 section! {

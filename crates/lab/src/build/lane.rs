@@ -64,8 +64,9 @@ pub(super) fn les_config(
     scale: &Scale,
 ) -> LesConfig {
     let mut params = server_params(scale.largest);
-    let quota = model.quota.announcements;
-    params.announcement_rate = quota.unwrap_or(params.announcement_rate);
+    let quota = &model.quota;
+    params.announcement_rate = quota.announcements.unwrap_or(params.announcement_rate);
+    params.unregistered_rate = quota.unregistered.unwrap_or(params.unregistered_rate);
     LesConfig {
         params,
         max_frame: elan.max_frame,

@@ -71,6 +71,7 @@ pub(super) fn quota(section: &LaneFile) -> BusQuota {
         unknown: rate(&quota.unknown),
         multicast: rate(&quota.multicast),
         announcements: rate(&quota.announcements),
+        unregistered: rate(&quota.unregistered),
     }
 }
 

@@ -160,6 +160,9 @@ pub struct ServerParams {
     pub multicast_rate: u32,
     /// Frames that the LES copies to all members (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) and takes of one end system, likewise.
     pub announcement_rate: u32,
+    /// LE_ARP requests for addresses that nobody has registered, which the LES copies to every proxy, that it takes of one end
+    /// system, likewise.
+    pub unregistered_rate: u32,
 }
 
 impl Default for ServerParams {
@@ -180,6 +183,8 @@ impl Default for ServerParams {
             multicast_rate: 12_500,
             // A bridge may announce all the 256 addresses that it may register at once.
             announcement_rate: 500,
+            // A router that begins to talk to a thousand stations behind bridges, and asks for each once a second (C7).
+            unregistered_rate: 1000,
         }
     }
 }

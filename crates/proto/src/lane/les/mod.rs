@@ -13,8 +13,8 @@
 //! LE_ARP) must be of its own end system, and of no MAC address that another has registered; else it is dropped and counted.
 //!
 //! **Quota.** What a client makes all others hear (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) is bounded for each end system, as data are at the
-//! BUS ([`ServerParams::announcement_rate`]); the rest is dropped and counted. Not bounded: LE_ARP for addresses that nobody registered, which goes to proxies and to clients
-//! that joined without a MAC address.
+//! BUS ([`ServerParams::announcement_rate`]); the rest is dropped and counted. So is LE_ARP for addresses that nobody registered, which goes to all
+//! proxies and to clients that joined without a MAC address ([`ServerParams::unregistered_rate`]).
 //!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
@@ -141,6 +141,8 @@ pub struct LesCounters {
     pub forwarded: u64,
     /// Announcements (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) dropped because their sender had used up its quota.
     pub over_quota: u64,
+    /// LE_ARP requests for addresses that nobody has registered, dropped for the same reason.
+    pub arp_over_quota: u64,
     /// Calls refused: a bound was met.
     pub calls_refused: u64,
     /// Clients dropped because they did not join within S4.
@@ -202,6 +204,7 @@ pub struct Les {
     tree: Tree,
     /// Announcements of each end system.
     quota: Quota,
+    unregistered: Quota,
     standby: Option<Standby>,
     deadline: Option<Instant>,
     told_full: bool,
@@ -253,6 +256,7 @@ impl Les {
     pub fn new(config: LesConfig) -> Self {
         let params = &config.params;
         let quota = Quota::new(params.announcement_rate, params.clients);
+        let unregistered = Quota::new(params.unregistered_rate, params.clients);
         Self {
             tree: Tree::new(config.address, Sap::LANE_CONTROL, CONTROL_SDU, params),
             standby: config.lecs.map(|lecs| Standby::new(lecs, config.address)),
@@ -268,6 +272,7 @@ impl Les {
             macs: BTreeMap::new(),
             told_full: false,
             quota,
+            unregistered,
             deadline: None,
             counters: LesCounters::default(),
             out: VecDeque::new(),

@@ -3,10 +3,10 @@
 use super::{Client, Les, Output, Registration, State};
 use crate::lane::quota::Verdict;
 use crate::{ConnId, Instant, Trace};
-use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{
     ControlFrame, Flags, LanType, MaxFrameSize, OpCode, Status, Tlv, TlvType,
 };
+use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::btree_map;
 
 impl Les {
@@ -320,6 +320,15 @@ impl Les {
             .collect();
         if asked.is_empty() {
             self.counters.arp_unknown += 1;
+            return;
+        }
+        let Some(sender) = self.clients.get(&conn).map(|client| client.address) else {
+            return;
+        };
+        let verdict = self.unregistered.take(sender, now);
+        if verdict != Verdict::Pass {
+            self.counters.arp_over_quota += 1;
+            return self.tell_quota(verdict, sender, "questions for unregistered addresses");
         }
         for other in asked {
             self.counters.forwarded += 1;
@@ -337,9 +346,12 @@ impl Les {
             return self.distribute(frame);
         }
         self.counters.over_quota += 1;
+        self.tell_quota(verdict, sender, "announcements");
+    }
+
+    fn tell_quota(&mut self, verdict: Verdict, sender: AtmAddress, of: &str) {
         if verdict == Verdict::Tell {
-            let text =
-                format!("{sender} sends more announcements than its quota: the rest is dropped");
+            let text = format!("{sender} sends more {of} than its quota: the rest is dropped");
             let trace = Trace::milestone("les.over-quota", text).with("address", sender);
             self.out.push_back(Output::Trace(trace));
         }

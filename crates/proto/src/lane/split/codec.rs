@@ -21,6 +21,7 @@ split_record!(ServerParams {
     unknown_rate,
     multicast_rate,
     announcement_rate,
+    unregistered_rate,
 });
 split_record!(AddressPattern { value, mask });
 split_record!(Elan {
@@ -82,6 +83,7 @@ split_record!(LesCounters {
     arp_unknown,
     forwarded,
     over_quota,
+    arp_over_quota,
     calls_refused,
     join_timeouts,
 });

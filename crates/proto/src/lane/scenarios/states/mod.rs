@@ -8,6 +8,7 @@ mod direct;
 mod groups;
 mod joining;
 mod member;
+mod quotas;
 mod servers;
 
 use super::*;
@@ -357,6 +358,7 @@ fn the_tables_name_these_tests() {
         include_str!("groups.rs"),
         include_str!("joining.rs"),
         include_str!("member.rs"),
+        include_str!("quotas.rs"),
         include_str!("servers.rs"),
     ];
     let mut tests = 0;

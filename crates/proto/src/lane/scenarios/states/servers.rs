@@ -1,9 +1,8 @@
 //! Clients as their servers see them: at the LES, the BUS and the LECS.
 
 use super::*;
-use crate::lane::ServerParams;
 
-fn les() -> Bench {
+pub(super) fn les() -> Bench {
     let mut b = Bench::new(new_les());
     let Node::Les(les) = &mut b.node else {
         unreachable!()
@@ -37,7 +36,7 @@ fn member(b: &mut Bench, who: u8, joined: bool) {
     bus.handle_input(input, b.now).unwrap();
     b.drain();
 }
-fn of_les(b: &Bench) -> les::LesSnapshot {
+pub(super) fn of_les(b: &Bench) -> les::LesSnapshot {
     match &b.node {
         Node::Les(les) => les.snapshot(),
         _ => panic!("no LES"),
@@ -49,7 +48,7 @@ fn of_bus(b: &Bench) -> bus::BusSnapshot {
         _ => panic!("no BUS"),
     }
 }
-fn request(op: OpCode, who: u8, lecid: u16) -> ControlFrame {
+pub(super) fn request(op: OpCode, who: u8, lecid: u16) -> ControlFrame {
     let mut frame = ControlFrame::new(op);
     (frame.lecid, frame.transaction) = (lecid, 40);
     frame.source = LanDestination::mac(mac(who));
@@ -65,7 +64,7 @@ fn members(b: &Bench) -> Vec<(u16, bool)> {
 }
 
 /// A client that is connected, joining or joined.
-fn client(b: &mut Bench, who: u8, state: &str) -> ConnId {
+pub(super) fn client(b: &mut Bench, who: u8, state: &str) -> ConnId {
     let conn = b.caller(address(who), Sap::LANE_CONTROL);
     if state != "connected" {
         b.receive(conn, &request(OpCode::JOIN, who, 0));
@@ -378,40 +377,6 @@ fn les_joined_announcements_go_to_all() {
         b.receive(conn, &request(op, 1, 1));
         assert_eq!(b.frame().0, b.distribute);
     }
-}
-
-/// A second's worth at once, then the rate; the rest is counted and told once. Other members have their own quota.
-#[test]
-fn les_joined_announcements_have_a_quota_for_each_member() {
-    let mut b = les();
-    let (foe, other) = (client(&mut b, 1, "joined"), client(&mut b, 2, "joined"));
-    b.frames();
-    let rate = ServerParams::default().announcement_rate as usize;
-    let announcement = |n: usize| {
-        let ops = [OpCode::NARP, OpCode::TOPOLOGY, OpCode::ARP];
-        request(ops[n % ops.len()], 1, 1)
-    };
-    for n in 0..3 * rate {
-        b.receive(foe, &announcement(n));
-    }
-    assert_eq!(b.frames().len(), rate);
-    assert_eq!(of_les(&b).counters.over_quota, 2 * rate as u64);
-    b.receive(other, &request(OpCode::TOPOLOGY, 2, 2));
-    assert_eq!(b.frames().len(), 1);
-    // Questions with a target are no announcements.
-    let mut question = request(OpCode::ARP, 1, 1);
-    question.target = LanDestination::mac(mac(2));
-    b.receive(foe, &question);
-    assert_eq!(b.frame().0, foe);
-    b.now += Duration::from_millis(100);
-    for n in 0..rate {
-        b.receive(foe, &announcement(n));
-    }
-    assert_eq!(b.frames().len(), rate / 10);
-    let told = b.notes.iter().filter(
-        |note| matches!(note, Note::Trace(trace) if trace.name == "les.over-quota" && trace.milestone),
-    );
-    assert_eq!(told.count(), 1);
 }
 
 #[test]
