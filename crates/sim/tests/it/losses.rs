@@ -34,6 +34,8 @@ fn run_after(text: &str, before: impl FnOnce(&mut LabRun<'_>)) -> (Lab, RunRepor
         for path in &flow.paths {
             assert!(path.balances(), "{}: {path:#?}", flow.name);
             assert_eq!(path.unexplained, 0, "{}: {path:#?}", flow.name);
+            let answers: u64 = path.answers_lost.values().sum();
+            assert_eq!(path.unanswered, answers, "{}: {path:#?}", flow.name);
         }
     }
     (lab, report)

@@ -83,6 +83,11 @@ fn balance(flow: &FlowReport) -> Vec<String> {
             ),
             (path.lost, places, "lost = lost by place"),
             (path.unexplained, 0, "unexplained = 0"),
+            (
+                path.unanswered,
+                path.answers_lost.values().sum::<u64>(),
+                "unanswered = answers lost by place",
+            ),
         ];
         let off = books.into_iter().filter(|(one, other, _)| one != other);
         wrong.extend(off.map(|(one, other, what)| format!("{what}: {one}, {other}")));
