@@ -12,11 +12,11 @@ pub struct LecParams {
     pub initial_control_timeout: Duration,
     /// C7x, factor from one repetition to the next, 2..=5.
     pub control_backoff: u32,
-    /// C10, most frames in C11 for one unresolved destination, 1..=20.
+    /// C10, largest number of frames within C11 for one unresolved destination, 1..=20.
     pub max_unknown_count: u16,
     /// C11, 1..=60 s.
     pub max_unknown_time: Duration,
-    /// C12, idle time after which a data direct connection is released; zero is never.
+    /// C12, idle time after which a data direct connection is released; zero: never.
     pub vcc_timeout: Duration,
     /// C13, repetitions of LE_ARP, 0..=2.
     pub max_retry_count: u16,
@@ -41,8 +41,8 @@ pub struct LecParams {
     pub max_reconfigure_delay: Duration,
     /// C39, repetitions of the BUS connection, 0..=2.
     pub max_bus_retries: u32,
-    /// Longest time that a refused data direct call is not tried again; short at first after a cause that may pass by itself.
-    /// Not a variable of the standard.
+    /// Longest time before a refused data direct call is tried again; the wait is short at first after a cause that may
+    /// pass by itself. Not a variable of the standard.
     pub call_retry: Duration,
 }
 
@@ -82,7 +82,7 @@ impl LecParams {
             ..Self::default()
         }
     }
-    /// Takes the values that a LECS hands out; each is moved into the range of the standard.
+    /// Takes over the values that a LECS sends; each is moved into the range of the standard.
     pub fn apply(&mut self, tlvs: &[Tlv]) {
         for tlv in tlvs {
             let Some(value) = tlv.number() else {
@@ -107,12 +107,12 @@ impl LecParams {
     }
 }
 
-/// Bounds of what peers and users can make a LEC hold.
+/// Bounds of the state that peers and users can make a LEC hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LecLimits {
     /// Entries of the LE_ARP cache, and destinations of the data plane.
     pub cache: usize,
-    /// Of these, MPOA servers that announced themselves.
+    /// Of these, the MPOA servers that announced themselves.
     pub servers: usize,
     /// Frames that wait for one destination.
     pub queue: usize,
@@ -139,29 +139,33 @@ impl Default for LecLimits {
 pub struct ServerParams {
     /// S4: how long a connection may exist without a join (LES) or stay idle (LECS), 10..=300 s.
     pub control_timeout: Duration,
-    /// S5: frames older than this are not to be sent, 1..=4 s. Kept by the driver that queues frames.
+    /// S5: frames older than this are not to be sent, 1..=4 s. Enforced by the driver that queues frames.
     pub max_frame_age: Duration,
     /// Longest time that a refused leaf of a point-to-multipoint connection waits for the next try.
     pub leaf_retry: Duration,
-    /// Tries of a leaf at that distance before a copy of its own is set up; with shorter waits there are more in the same time.
+    /// Tries of a leaf at that distance before a point-to-point copy is set up; with shorter waits there are more tries
+    /// in the same time.
     pub leaf_tries: u32,
-    /// Most clients, and most connections that are no client yet.
+    /// Largest number of clients, and of connections that have not joined yet.
     pub clients: usize,
-    /// Most LAN destinations that one client may register.
+    /// Largest number of LAN destinations that one client may register.
     pub registrations: usize,
-    /// Most group addresses of which the BUS sends frames to some clients only, 0..=126. Frames for more go to all.
+    /// Largest number of group addresses whose frames the BUS sends to some clients only, 0..=126. Frames for further
+    /// groups go to all.
     pub groups: usize,
-    /// Broadcast frames that the BUS takes of one end system, frames a second; a second's worth at once. 0: as many as come.
+    /// Broadcast frames that the BUS accepts from one end system, frames a second; a second's quota may come at once.
+    /// 0: no limit.
     pub broadcast_rate: u32,
-    /// Frames for unknown destinations and flush requests that it takes, likewise. More than of broadcast frames, so that nobody
-    /// can make a router that answers him use up its own.
+    /// Frames for unknown destinations and flush requests that the BUS accepts, likewise. This rate is above that of
+    /// broadcast frames, so that no client can make a router that answers it use up the router's own quota.
     pub unknown_rate: u32,
-    /// Multicast frames that the BUS takes of one end system, frames a second, likewise.
+    /// Multicast frames that the BUS accepts from one end system, frames a second, likewise.
     pub multicast_rate: u32,
-    /// Frames that the LES copies to all members (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) and takes of one end system, likewise.
-    pub announcement_rate: u32,
-    /// LE_ARP requests for addresses that nobody has registered, which the LES copies to every proxy, that it takes of one end
+    /// Frames that the LES copies to all members (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) and accepts from one end
     /// system, likewise.
+    pub announcement_rate: u32,
+    /// LE_ARP requests for addresses that no client has registered, which the LES copies to every proxy and accepts
+    /// from one end system, likewise.
     pub unregistered_rate: u32,
 }
 
@@ -175,7 +179,7 @@ impl Default for ServerParams {
             clients: 1024,
             registrations: 256,
             groups: 64,
-            // ARP asks once a second for each neighbour.
+            // ARP sends one request a second for each neighbour.
             broadcast_rate: 1000,
             // A client sends 10 frames a second to each unknown destination (C10, C11).
             unknown_rate: 2000,

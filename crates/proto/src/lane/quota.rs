@@ -1,13 +1,14 @@
 //! Quotas of frames that go to all members: a bucket for each end system.
 //!
-//! A frame that a server copies to all members costs each of them a line's and a processor's time. On an Ethernet nothing bounds what one station costs the
-//! others but the line's rate. Here a server takes no more of one end system than its quota, a second's worth at once; what is beyond is dropped and counted.
+//! A frame that a server copies to all members costs each member line capacity and processor time. On an Ethernet, only
+//! the line's rate bounds what one station costs the others. A server of an ELAN accepts from one end system no more
+//! than its quota, of which a second's amount may come at once; further frames are dropped and counted.
 
 use crate::{Duration, Instant};
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
 
-/// Between two traces about one end system.
+/// Time between two traces about one end system.
 const TELL: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug)]
@@ -18,24 +19,24 @@ struct Bucket {
     told: Option<Instant>,
 }
 
-/// What a frame may do.
+/// What happens to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It goes to all.
+    /// The frame goes to all.
     Pass,
-    /// It is dropped.
+    /// The frame is dropped.
     Drop,
-    /// It is dropped, and somebody should be told who exceeds the quota.
+    /// The frame is dropped, and a trace says which end system exceeds the quota.
     Tell,
 }
 
-/// The buckets of a server, by end system: another selector, or another connection, gives nobody more.
+/// The buckets of a server, by end system: another selector or another connection gives no larger quota.
 #[derive(Clone, Debug)]
 pub(super) struct Quota {
-    /// Frames a second; 0: all pass.
+    /// Frames a second; 0: no limit.
     rate: u32,
     buckets: BTreeMap<AtmAddress, Bucket>,
-    /// Buckets above which those that are full again are forgotten.
+    /// Above this number of buckets, buckets that are full again are forgotten.
     limit: usize,
 }
 
@@ -101,7 +102,7 @@ mod tests {
             passes(&mut quota, a, 1000, Instant::ZERO, Duration::ZERO),
             100
         );
-        // Ten times the rate for ten seconds: the rate passes.
+        // Ten times the rate for ten seconds: frames pass at the rate.
         let gap = Duration::from_millis(1);
         let passed = passes(&mut quota, a, 10_000, Instant::ZERO, gap);
         assert!((999..=1001).contains(&passed), "{passed}");

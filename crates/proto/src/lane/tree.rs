@@ -1,9 +1,9 @@
 //! A server's point-to-multipoint connection to its clients: control distribute, multicast forward.
 //!
-//! The first client is called, the others are added as parties. A client that refuses (a Linux client listens only some
-//! time after its own call is up, and answers cause 88 before) is tried again: soon and then less and less often after a cause
-//! that may pass by itself, after the longest wait otherwise. One that goes on refusing gets a point-to-point connection of its
-//! own and a copy of each frame, as Linux servers do for all.
+//! The first client is called, the other clients are added as parties. A client may refuse (a Linux client listens only
+//! some time after its own call is up, and answers with cause 88 before). It is then tried again: soon and then less
+//! and less often after a cause that may pass by itself, after the longest wait otherwise. A client that goes on
+//! refusing gets a point-to-point connection of its own and a copy of each frame, as Linux servers do for all clients.
 
 use super::ServerParams;
 use crate::retry::Backoff;
@@ -20,12 +20,12 @@ enum Root {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaf {
-    /// To be called at this time, or when the root is up.
+    /// The client is to be called at this time, or when the root is up.
     Waiting {
         tried: Tried,
         at: Instant,
     },
-    /// First party of a root call, or ADD PARTY is out.
+    /// The call of the root's first party, or ADD PARTY, has been sent.
     Joining {
         tried: Tried,
         party: PartyId,
@@ -35,10 +35,10 @@ enum Leaf {
     Copy(ConnId),
 }
 
-/// What a leaf has been through.
+/// The tries of a leaf so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tried {
-    /// When it was refused first.
+    /// When the leaf was refused first.
     since: Option<Instant>,
     backoff: Backoff,
 }
@@ -52,20 +52,20 @@ impl Tried {
     }
 }
 
-/// What became of a client.
+/// The outcome for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TreeEvent {
-    /// It gets every frame from now on.
+    /// The client gets every frame from now on.
     Up(AtmAddress),
-    /// It is not reached (any more) and was removed.
+    /// The client is not reached (any more) and was removed.
     Down(AtmAddress),
 }
 
-/// Connection ids of a tree: its number, and this many bits for the connection.
+/// Connection ids of a tree: the number of the tree, and this many bits for the connection.
 const ID_BITS: u32 = 24;
 
-/// The leaves by client. Each event is about one of them: they are found by party and by connection, and who waits by time, without
-/// a walk over all.
+/// The leaves by client. Each event is about one leaf: leaves are found by party and by connection, and waiting leaves
+/// by time, without a walk over all of them.
 #[derive(Default)]
 struct Leaves {
     map: BTreeMap<AtmAddress, Leaf>,
@@ -81,7 +81,7 @@ impl Leaves {
     fn get(&self, client: AtmAddress) -> Option<Leaf> {
         self.map.get(&client).copied()
     }
-    /// Sets or removes the leaf of a client. Returns what it was.
+    /// Sets or removes the leaf of a client. Returns the previous leaf.
     fn set(&mut self, client: AtmAddress, leaf: Option<Leaf>) -> Option<Leaf> {
         let before = match leaf {
             Some(leaf) => self.map.insert(client, leaf),
@@ -115,7 +115,7 @@ impl Leaves {
 }
 
 pub(super) struct Tree {
-    /// Sets the connections of several trees of one server apart, 0..=127.
+    /// Distinguishes the connections of several trees of one server, 0..=127.
     number: u32,
     own: AtmAddress,
     sap: Sap,
@@ -148,7 +148,7 @@ impl Tree {
             events: VecDeque::new(),
         }
     }
-    /// The same, as one of several trees.
+    /// The same, for one of several trees.
     pub(super) fn numbered(mut self, number: u32) -> Self {
         self.number = number;
         self
@@ -156,15 +156,15 @@ impl Tree {
     pub(super) const fn number(&self) -> u32 {
         self.number
     }
-    /// Number of the tree whose connection this may be.
+    /// Number of the tree that this connection may belong to.
     pub(super) const fn number_of(conn: ConnId) -> u32 {
         conn.0 >> ID_BITS
     }
-    /// Clients that are reached, or on the way.
+    /// Clients that are reached, or are being added.
     pub(super) fn clients(&self) -> impl Iterator<Item = AtmAddress> + '_ {
         self.leaves.map.keys().copied()
     }
-    /// True if `client` gets what is sent.
+    /// True if `client` gets the frames that are sent.
     pub(super) fn reaches(&self, client: AtmAddress) -> bool {
         matches!(self.leaves.get(client), Some(Leaf::Up(_) | Leaf::Copy(_)))
     }
@@ -212,7 +212,7 @@ impl Tree {
     }
     pub(super) fn next(&self) -> Option<Instant> {
         if matches!(self.root, Root::Calling { .. }) {
-            return None; // Whoever waits, waits for the root.
+            return None; // Every waiting leaf waits for the root.
         }
         self.leaves.waiting.next()
     }
@@ -220,7 +220,7 @@ impl Tree {
         self.advance(now);
     }
 
-    /// An event of the ATM service; false if it is not about this tree.
+    /// An event of the ATM service; false if the event is not about this tree.
     pub(super) fn handle(&mut self, event: &AtmEvent<&[u8]>, now: Instant) -> bool {
         match *event {
             AtmEvent::Connected { conn, .. } => self.connected(conn),
@@ -231,7 +231,7 @@ impl Tree {
             AtmEvent::PartyGone { conn, party, cause } if self.is_root(conn) => {
                 self.party_gone(party, cause, now);
             }
-            // Multicast connections have no way back; a copy's client has nothing to say on it.
+            // Multicast connections have no way back; the client of a copy has nothing to send on it.
             AtmEvent::Received { conn, .. } => return self.is_root(conn) || self.is_copy(conn),
             _ => return false,
         }
@@ -322,7 +322,8 @@ impl Tree {
         self.events.push_back(TreeEvent::Down(client));
     }
 
-    /// A leaf was refused: later again, or a copy of its own if that has gone on for too long.
+    /// A leaf was refused: it is tried again later, or gets a point-to-point copy if the refusals have lasted for too
+    /// long.
     fn leaf_failed(&mut self, client: AtmAddress, cause: Cause, now: Instant) {
         let Some(Leaf::Joining { mut tried, .. }) = self.leaves.get(client) else {
             return;
@@ -344,7 +345,7 @@ impl Tree {
         self.leaves.set(client, Some(next));
     }
 
-    /// Calls who waits and may be called.
+    /// Calls the waiting clients that may be called.
     fn advance(&mut self, now: Instant) {
         let nobody = self.leaves.waiting.next().is_none_or(|at| at > now);
         if nobody || matches!(self.root, Root::Calling { .. }) {
@@ -405,8 +406,8 @@ impl Tree {
         conn
     }
 
-    /// A party that no leaf uses, and not one used lately: the end of an old one may still be under way. Clients are far
-    /// fewer than the 32767 parties.
+    /// A party number that no leaf uses and that was not used lately: the end of an old party may still be under way.
+    /// Clients are far fewer than the 32767 party numbers.
     fn free_party(&mut self) -> PartyId {
         loop {
             self.next_party = self.next_party % 32767 + 1;
@@ -423,7 +424,7 @@ impl Tree {
         self.out.push_back(AtmRequest::Release { conn, cause });
     }
 
-    /// The client of `party` is no leaf any more. Without leaves the connection ends.
+    /// The client of `party` is not a leaf any more. Without leaves the connection ends.
     fn drop_party(&mut self, party: PartyId, added: bool) {
         let alone = self.leaves.by_party.is_empty();
         match self.root {

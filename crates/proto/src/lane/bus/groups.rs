@@ -6,7 +6,8 @@ use crate::{AtmEvent, AtmRequest, ConnId, Instant};
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of the tree of those who did not choose; the tree of all is 0, those of groups follow.
+/// Number of the tree of the clients that did not choose groups; the tree of all clients has number 0, the trees of
+/// groups follow.
 const REST: u32 = 1;
 const FIRST: u32 = 2;
 const LAST: u32 = 127;
@@ -15,13 +16,13 @@ pub(super) struct Groups {
     own: AtmAddress,
     max_sdu: u16,
     params: ServerParams,
-    /// Somebody chose: there is a difference between clients.
+    /// At least one client chose groups: there is a difference between clients.
     selective: bool,
     rest: Tree,
     rest_wanted: BTreeSet<AtmAddress>,
     trees: BTreeMap<MacAddr, Tree>,
     wanted: BTreeMap<MacAddr, BTreeSet<AtmAddress>>,
-    /// Trees of groups that nobody wants any more; their connection ids go on from where they were.
+    /// Trees of groups that no client wants any more; a tree that is used again continues its connection ids.
     spare: Vec<Tree>,
     next_number: u32,
 }
@@ -48,12 +49,12 @@ impl Groups {
         rows.map(|(mac, clients)| (*mac, clients.len())).collect()
     }
 
-    /// Somebody chose when the plan was made last.
+    /// True if a client had chosen groups when the plan was made last.
     pub(super) const fn is_selective(&self) -> bool {
         self.selective
     }
 
-    /// Who is connected now, and wants what; `None`: all.
+    /// Plans for the clients that are connected now, each with the groups that it wants (`None`: all).
     pub(super) fn plan<'a>(
         &mut self,
         wants: impl Iterator<Item = (AtmAddress, Option<&'a [MacAddr]>)>,
@@ -106,7 +107,7 @@ impl Groups {
         self.trees.insert(mac, tree);
     }
 
-    /// Sends a frame of a group to who wants it; false if it is to go to all.
+    /// Sends a frame of a group to the clients that want it; false if the frame is to go to all.
     pub(super) fn send(&mut self, mac: MacAddr, sdu: &[u8]) -> bool {
         let reaches = |tree: &Tree, clients: &BTreeSet<AtmAddress>| {
             clients.iter().all(|client| tree.reaches(*client))
@@ -128,7 +129,7 @@ impl Groups {
         true
     }
 
-    /// An event of the ATM service; false if it is not about these connections.
+    /// An event of the ATM service; false if the event is not about these connections.
     pub(super) fn handle(&mut self, event: &AtmEvent<&[u8]>, now: Instant) -> bool {
         let conn = match *event {
             AtmEvent::Received { conn, .. }
@@ -157,8 +158,8 @@ impl Groups {
             tree.timeout(now);
         }
     }
-    /// The next request of a tree. Who is reached is asked when a frame goes out: a leaf that is lost is tried again when the plan
-    /// changes, and until then the group's frames go to all.
+    /// The next request of a tree. The clients that a tree reaches are determined when a frame is sent: a lost leaf is
+    /// tried again when the plan changes, and until then the frames of the group go to all.
     pub(super) fn request(&mut self) -> Option<AtmRequest> {
         self.all().find_map(|tree| {
             tree.events.clear();
@@ -171,7 +172,7 @@ impl Groups {
     }
 }
 
-/// Adds and removes leaves until the tree has those that are wanted.
+/// Adds and removes leaves until the tree has exactly the wanted ones.
 fn follow(tree: &mut Tree, wanted: &BTreeSet<AtmAddress>, now: Instant) {
     let gone: Vec<_> = tree.clients().filter(|c| !wanted.contains(c)).collect();
     for client in gone {

@@ -1,25 +1,28 @@
 //! Broadcast and unknown server: copies frames to all members of the ELAN.
 //!
-//! **Objects and owners.** [`Bus`] owns a multicast send connection per client and the multicast forward connection. Who
-//! is a member it is told by the owner of the LES ([`Input::Member`]); others cannot connect.
+//! **Objects and owners.** [`Bus`] owns a multicast send connection per client and the multicast forward connection.
+//! The owner of the LES tells it who is a member ([`Input::Member`]); other callers cannot connect.
 //!
 //! **States of a client**: member (may call), connected (its leaf of multicast forward is being added or is up).
 //!
 //! **Timers**: retry of a refused leaf.
 //!
 //! A frame keeps its LECID and goes to all members, the sender included: clients drop their own echo. LE_FLUSH_REQUEST
-//! goes the same way, so that it cannot overtake data. Frames wait in the host's queues, not here; the driver keeps the
-//! maximum frame age S5 ([`super::ServerParams::max_frame_age`]).
+//! goes the same way, so that it cannot overtake data. Frames wait in the host's queues, not in the BUS; the driver
+//! enforces the maximum frame age S5 ([`super::ServerParams::max_frame_age`]).
 //!
-//! **Quota**. Of one end system it takes [`super::ServerParams::broadcast_rate`] broadcast frames a second,
-//! [`super::ServerParams::unknown_rate`] unknown and flush frames, [`super::ServerParams::multicast_rate`] multicast frames (`quota.rs`); the rest is dropped, counted and told of. The standard leaves it to the BUS whether it limits its clients.
+//! **Quota**. The BUS accepts from one end system [`super::ServerParams::broadcast_rate`] broadcast frames a second,
+//! [`super::ServerParams::unknown_rate`] unknown and flush frames, and [`super::ServerParams::multicast_rate`]
+//! multicast frames (`quota.rs`); further frames are dropped, counted and traced. The standard leaves open whether the
+//! BUS limits its clients.
 //!
 //! **Standards**: LUNI 2.0 clauses 4.5 and 5.5.
 //!
-//! **Selective multicast** (`groups.rs`). The BUS is the selective multicast server of its ELAN, too. A client that registers the
-//! groups that it wants gets frames of these, broadcast and unknown unicast; the others get all. For this there are further
-//! multicast forward connections: one to all who did not choose, and one for each group that somebody registered. A frame
-//! goes on these two, or, while one of them does not reach all that it should, to all.
+//! **Selective multicast** (`groups.rs`). The BUS is also the selective multicast server of its ELAN. A client that
+//! registers the groups that it wants gets the frames of these groups, broadcast and unknown unicast; the other clients
+//! get all frames. For this there are further multicast forward connections: one to all clients that did not choose
+//! groups, and one for each group that a client registered. A frame of a group goes on these two connections; while one
+//! of the two does not reach all its clients, the frame goes to all.
 //!
 //! **Not implemented**: direct delivery of registered unicast ("intelligent BUS"), LNNI.
 //!
@@ -37,7 +40,7 @@ use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
 use groups::Groups;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a BUS is told before it starts.
+/// What a BUS is told before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BusConfig {
     /// Name of the ELAN, for display.
@@ -66,13 +69,13 @@ impl BusConfig {
 /// What goes into a BUS.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Serve.
+    /// Starts to serve.
     Start,
     /// Release everything and stop.
     Stop,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
-    /// The LES says who is a member: fields of [`super::les::Output::Member`].
+    /// The LES reports a member: fields of [`super::les::Output::Member`].
     Member {
         /// ATM address of the client.
         address: AtmAddress,
@@ -99,7 +102,7 @@ pub enum Output {
 pub struct BusCounters {
     /// Group frames copied to all.
     pub group: u64,
-    /// Of these, those that went only to who wants them.
+    /// Of these, the frames that went only to the clients that want them.
     pub selective: u64,
     /// Unicast frames copied to all.
     pub unicast: u64,
@@ -111,19 +114,19 @@ pub struct BusCounters {
     pub forged: u64,
     /// Frames too short or too long.
     pub bad_length: u64,
-    /// Calls refused: no member, a second one of the same client, or a bound was met.
+    /// Calls refused: the caller is no member, has a connection already, or a bound is reached.
     pub calls_refused: u64,
     /// Broadcast frames dropped because their sender had used up its quota.
     pub over_broadcast: u64,
-    /// The same of frames for unknown destinations and of flush requests.
+    /// Frames for unknown destinations and flush requests that were dropped for the same reason.
     pub over_unknown: u64,
-    /// The same of multicast frames.
+    /// Multicast frames that were dropped for the same reason.
     pub over_multicast: u64,
 }
 
 struct Member {
     lecid: u16,
-    /// `None`: it wants frames of all groups.
+    /// `None`: the client wants frames of all groups.
     groups: Option<Vec<MacAddr>>,
 }
 
@@ -165,9 +168,9 @@ pub struct BusRow {
     pub address: AtmAddress,
     /// Label of multicast send.
     pub vc: Option<Vc>,
-    /// Multicast forward reaches it.
+    /// Multicast forward reaches the client.
     pub forward: bool,
-    /// By a copy of its own.
+    /// The client is reached by a point-to-point copy of its own.
     pub copy: bool,
     /// Frames of its end system dropped because they exceeded a quota.
     pub dropped: u64,
@@ -184,7 +187,7 @@ pub struct BusSnapshot {
     pub members: usize,
     /// Connected clients.
     pub clients: Vec<BusRow>,
-    /// Groups with clients that want no others, and how many of them there are.
+    /// Groups that only some clients want, with the number of these clients.
     pub groups: Vec<(MacAddr, usize)>,
     /// Counters.
     pub counters: BusCounters,
@@ -218,11 +221,11 @@ impl Bus {
             out: VecDeque::new(),
         }
     }
-    /// The next frame that was given up.
+    /// The next frame that was discarded.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.discards.take()
     }
-    /// Everything that there is to see.
+    /// The state of the BUS for display.
     #[must_use]
     pub fn snapshot(&self) -> BusSnapshot {
         let clients = self.clients.values().map(|client| BusRow {
@@ -372,7 +375,7 @@ impl Bus {
         self.plan(now);
     }
 
-    /// Who gets which frames may have changed. As long as nobody chooses, all get all.
+    /// Who gets which frames may have changed. As long as no client chooses groups, all clients get all frames.
     fn plan(&mut self, now: Instant) {
         if self.selective == 0 && !self.groups.is_selective() {
             return;

@@ -10,19 +10,19 @@ use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{ControlFrame, Flags, LanDestination, OpCode, Status, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
 
-/// After this time without an answer the data plane is asked again for the last use of a destination.
+/// Without an answer after this time, the data plane is asked again when it last used a destination.
 const USE_PATIENCE: Duration = Duration::from_secs(1);
-/// An owner that has not said what device it is is asked again by the user, but not more often than this.
+/// If the TLVs of an owner do not say what device it is, the user may ask again, but not more often than this.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// Where frames for an entry go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
-    /// The BUS, or nowhere.
+    /// The BUS is used, or no connection at all.
     None,
     /// A call is under way.
     Calling,
-    /// The data plane was told to switch and has not said yet whether a flush is needed.
+    /// The data plane was told to switch and has not answered yet whether a flush is needed.
     Switching,
     /// LE_FLUSH_REQUEST is out; `at` is C21, later C22.
     Flushing {
@@ -33,7 +33,7 @@ pub(super) enum Path {
     },
     /// A data direct connection.
     Direct(ConnId),
-    /// The call was refused; no new one before this time.
+    /// The call was refused; no new call is made before this time.
     Refused(Instant),
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Entry {
     pub(super) remote: bool,
     pub(super) from_data: bool,
     pub(super) tlvs: Vec<Tlv>,
-    /// Told to the user, so its end must be told too.
+    /// The user was told of this association and must be told of its end, too.
     pub(super) associated: bool,
     pub(super) asking: Option<Asking>,
     pub(super) path: Path,
@@ -63,9 +63,9 @@ pub(super) struct Entry {
     user_waits: bool,
     /// Last sign that the binding holds.
     pub(super) verified: Instant,
-    /// Last word of LE_ARP about the owner, or when the entry was made.
+    /// Last information from LE_ARP about the owner, or the time when the entry was made.
     told: Instant,
-    /// The data plane is asked for its last use until then.
+    /// The data plane was asked for its last use of the destination; its answer is awaited until then.
     use_asked: Option<Instant>,
 }
 
@@ -113,7 +113,7 @@ impl Ageing {
             self.aging_time
         }
     }
-    /// When something is to be done about an entry.
+    /// When the next step for an entry is due.
     fn due(self, entry: &Entry) -> Instant {
         let path = match entry.path {
             Path::Flushing { at, .. } | Path::Refused(at) => Some(at),
@@ -135,7 +135,7 @@ impl Control {
 
     /// The data plane has frames for `mac` and no path.
     pub(super) fn resolve_for_frames(&mut self, mac: MacAddr, now: Instant) {
-        // A v1 client sends all groups' frames to the BUS, and need not ask.
+        // A v1 client sends the frames of all groups to the BUS and need not ask.
         if mac.is_group() && !self.v2 {
             return;
         }
@@ -149,7 +149,7 @@ impl Control {
         };
         entry.wanted = true;
         let known = entry.atm.is_some();
-        // What a data frame taught is enough for a path, but says nothing of the owner's TLVs.
+        // What a data frame taught is enough for a path, but it says nothing about the owner's TLVs.
         let ask = entry.asking.is_none() && (!known || entry.from_data);
         if known {
             self.connect_path(mac, now);
@@ -174,7 +174,7 @@ impl Control {
         let Some(entry) = self.cache.get_mut(&mac) else {
             return;
         };
-        // Clients do not announce what they are when they join: one that has joined anew may have more to say.
+        // Clients do not announce their device type when they join: a client that has joined again may have new TLVs.
         let silent = self.v2 && !is_device(&entry.tlvs) && now.since(entry.told) >= SILENT;
         match entry.atm {
             Some(atm) if !entry.from_data && entry.asking.is_none() && !silent => {
@@ -211,7 +211,7 @@ impl Control {
 
     pub(super) fn arp_response(&mut self, frame: &ControlFrame, now: Instant) {
         if frame.lecid != self.lecid {
-            return; // Another client's, on control distribute.
+            return; // The response to another client, on control distribute.
         }
         let Some(mac) = frame.target.as_mac() else {
             self.counters.bad += 1;
@@ -225,14 +225,15 @@ impl Control {
             self.counters.unasked += 1;
             return;
         }
-        // No address that one asks for is one's own: whoever says so has it from an earlier life of this client.
+        // An address that this client asks for is never its own: a response with its own address dates from an earlier
+        // life of this client.
         let nobody = frame.target_atm.is_zero() || frame.target_atm == self.config.address;
         if frame.status != Status::SUCCESS || nobody {
             return self.arp_failed(mac);
         }
         let remote = frame.flags.contains(Flags::REMOTE);
         let mut tlvs = frame.tlvs.list.clone();
-        // The Linux LES counts the TLVs of the request and sends none: that says nothing of the owner.
+        // The Linux LES counts the TLVs of the request and sends none: that says nothing about the owner.
         if tlvs.is_empty()
             && frame.tlvs.missing > 0
             && let Some(entry) = self.cache.get(&mac)
@@ -255,7 +256,7 @@ impl Control {
         (entry.verified, entry.told) = (now, now);
         entry.asking = None;
         if mac.is_group() {
-            // Of its server nobody needs to know more.
+            // The server of a group: nothing more need be known of it.
             if moved {
                 entry.path = Path::None;
                 let asked = true;
@@ -328,7 +329,7 @@ impl Control {
         true
     }
 
-    /// LE_ARP_REQUEST: for us, or targetless.
+    /// LE_ARP_REQUEST: for this client, or targetless.
     pub(super) fn arp_request(&mut self, frame: &ControlFrame, now: Instant) {
         if frame.lecid == self.lecid || frame.source_atm == self.config.address {
             return;
@@ -348,8 +349,8 @@ impl Control {
         self.learn_from_request(frame, now);
     }
 
-    /// A request says who its sender is. It brings a known entry up to date; a new one is made of a request with TLVs if it
-    /// asks for this client, or if its sender is a server that this client must know without asking.
+    /// A request describes its sender. A known entry is updated from it. A new entry is made from a request with TLVs
+    /// if the request asks for this client, or if its sender is a server that this client must know without asking.
     fn learn_from_request(&mut self, frame: &ControlFrame, now: Instant) {
         let Some(mac) = frame.source.as_mac() else {
             return;
@@ -377,7 +378,7 @@ impl Control {
         self.learn(mac, frame.source_atm, remote, frame.tlvs.list.clone(), now);
     }
 
-    /// Another client stands for `mac` now.
+    /// Another client claims `mac` now.
     fn claimed(&mut self, mac: MacAddr) {
         if self.remote.remove(&mac) {
             self.out.push_back(Output::RemoteMoved { mac });
@@ -390,9 +391,9 @@ impl Control {
         if own || !self.v2 {
             return;
         }
-        // Implementations differ in where the MAC address stands.
+        // Implementations differ in the field that holds the MAC address.
         let mac = frame.target.as_mac().or(frame.source.as_mac());
-        // Of a group, the LES alone can say where it is.
+        // For a group, only the LES can say which server it has.
         let mac = mac.filter(|mac| !mac.is_group());
         if let Some(mac) = mac.filter(|_| !frame.source_atm.is_zero()) {
             self.claimed(mac);
@@ -419,7 +420,7 @@ impl Control {
         }
     }
 
-    /// The end of a change may be lost; no change lasts longer than C17.
+    /// The frame that ends a topology change may be lost; no change lasts longer than C17.
     pub(super) fn start_topology_timer(&mut self, now: Instant) {
         let longest = self.params.aging_time;
         self.timers.start(Timer::Topology as usize, now, longest);
@@ -434,8 +435,8 @@ impl Control {
         self.send_control(&frame);
     }
 
-    /// MAC addresses behind a proxy. One that another client had moves here: LE_NARP tells all, or a targetless LE_ARP if
-    /// it is not known who had it.
+    /// MAC addresses behind a proxy. An address that another client had before moves here: LE_NARP tells all members,
+    /// or a targetless LE_ARP if the previous owner is not known.
     pub(super) fn set_remote(&mut self, macs: Vec<MacAddr>) {
         let before = core::mem::replace(&mut self.remote, macs.into_iter().collect());
         for mac in self.remote.clone() {
@@ -500,13 +501,13 @@ impl Control {
         }
     }
 
-    /// The cache's next deadline is true after this.
+    /// Computes the cache's next deadline anew; the deadline is exact after this.
     pub(super) fn cache_reckon(&mut self) {
         let ageing = self.ageing();
         self.cache.reckon(|entry| ageing.due(entry));
     }
 
-    /// A topology change begins or is over: entries age faster, or slower.
+    /// A topology change begins or is over: remote entries age faster or slower.
     pub(super) fn set_topology(&mut self, change: bool) {
         if core::mem::replace(&mut self.topology_change, change) != change {
             self.cache.touch_all();
@@ -525,7 +526,7 @@ impl Control {
                 Some(asking) if asking.tries < self.params.max_retry_count => {
                     self.ask_for(mac, asking.tries + 1, now);
                 }
-                // Frames prove the binding even if nobody answers for it.
+                // Received frames prove the binding even if LE_ARP is not answered.
                 Some(_) if entry.from_data && entry.verified + self.lifetime(entry) > now => {
                     self.stop_asking(mac);
                 }
@@ -538,7 +539,7 @@ impl Control {
 
     fn ask_use(&mut self, mac: MacAddr, now: Instant) {
         if let Some(entry) = self.cache.get_mut(&mac) {
-            // The answer may have to come from another process.
+            // The answer may come from another process.
             entry.use_asked = Some(now + USE_PATIENCE);
             self.to_data.push_back(ToData::AskUse(mac));
         }

@@ -1,15 +1,17 @@
-//! Which devices a client keeps unasked.
+//! Which devices a client keeps without having asked for them.
 //!
-//! LE_ARP tells the TLVs of whom one asks for. Of those who announce themselves to all members (a targetless LE_ARP), a client keeps only
-//! the servers, MPOA's: few, and to be known before a frame goes to them. Of the others it keeps what it asked for. So the rows of a
-//! client do not grow with the members of its ELAN.
+//! LE_ARP tells the TLVs of a station that is asked for. Of the stations that announce themselves to all members (with
+//! a targetless LE_ARP), a client keeps only MPOA servers: they are few, and they must be known before a frame goes to
+//! them. Of the other stations a client keeps those that it asked for. So the rows of a client do not grow with the
+//! members of its ELAN.
 //!
 //! Source: af-mpoa-0114 §4.2 (device discovery); LUNI 2.0 clause 7 (targetless LE_ARP).
 
 use super::control::Control;
 use aerostat_wire::lane::{Tlv, TlvType};
 
-/// True if the TLVs say what device their owner is. It may have others (LLC multiplexing) and become one later.
+/// True if the TLVs tell the owner's device type. The owner may have other TLVs (LLC multiplexing) and become an MPOA
+/// device later.
 pub(super) fn is_device(tlvs: &[Tlv]) -> bool {
     tlvs.iter().any(|tlv| tlv.kind == TlvType::DEVICE_TYPE)
 }
@@ -21,7 +23,7 @@ pub(super) fn is_server(tlvs: &[Tlv]) -> bool {
 }
 
 impl Control {
-    /// True if these are a server's TLVs and one more server may be kept unasked.
+    /// True if these are the TLVs of a server and one more server may be kept without having been asked for.
     pub(super) fn takes_server(&mut self, tlvs: &[Tlv]) -> bool {
         if !is_server(tlvs) {
             return false;

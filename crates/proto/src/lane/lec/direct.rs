@@ -18,7 +18,7 @@ impl Control {
         if caller.is_zero() {
             return Verdict::Refuse(Cause::REJECTED);
         }
-        // It will be a member soon, and then take the call.
+        // This client will be a member soon and can take the call then.
         if self.state < LecState::BusConnect {
             return Verdict::Refuse(Cause::TEMPORARY);
         }
@@ -57,7 +57,7 @@ impl Control {
         }
     }
 
-    /// Frames may be sent on `conn` from now on: its entries move to it.
+    /// Frames may be sent on `conn` from now on: the entries of its peer move to it.
     pub(super) fn direct_ready(&mut self, conn: ConnId, now: Instant) {
         let Some(known) = self.conns.get_mut(&conn) else {
             return;
@@ -78,8 +78,8 @@ impl Control {
         self.retire_crossing(peer);
     }
 
-    /// Of several usable connections with `peer`: the one whose caller has the numerically lower address, and the
-    /// oldest of these.
+    /// Among several usable connections with `peer`: the connection whose caller has the numerically lower address, and
+    /// the oldest of these.
     pub(super) fn best(&self, peer: AtmAddress) -> Option<ConnId> {
         let own = self.config.address;
         let usable = |conn: &Conn| conn.role == Role::DataDirect && conn.ready && conn.peer == peer;
@@ -89,7 +89,7 @@ impl Control {
             .map(|(id, _)| *id)
     }
 
-    /// Own calls that lost against a crossing one go when nothing more comes on them.
+    /// Releases own calls that lost against a crossing call, as soon as no more frames arrive on them.
     fn retire_crossing(&mut self, peer: AtmAddress) {
         let best = self.best(peer);
         let idle = Some(self.params.flush_timeout);
@@ -143,7 +143,7 @@ impl Control {
             self.trace(Trace::detail("lane.direct-refused", text).with("peer", gone.peer));
         }
         let other = self.best(gone.peer).is_some();
-        // Who waited for this connection must not wait for ever.
+        // Entries that waited for this connection must not wait for ever.
         let hopeless = refused || !self.calls(gone.peer);
         for mac in macs {
             let Some(entry) = self.cache.get_mut(&mac) else {
@@ -161,7 +161,7 @@ impl Control {
             if refused {
                 entry.path = Path::Refused(until);
                 let ask = entry.asking.is_none();
-                // The owner may have moved: a fresh answer will tell.
+                // The owner may have moved: a new LE_ARP answer will tell.
                 if ask && self.state == LecState::Operational {
                     self.ask_for(mac, 0, now);
                 }
@@ -174,7 +174,8 @@ impl Control {
         }
     }
 
-    /// How long a peer that refused a call is not called again. One that there is no room to remember waits longest.
+    /// How long a peer that refused a call is not called again. If there is no room to remember the peer, the longest
+    /// wait is used.
     pub(super) fn wait_to_call(&mut self, peer: AtmAddress, cause: Cause) -> Duration {
         let most = self.params.call_retry;
         let known = self.refusals.contains_key(&peer);
@@ -202,7 +203,7 @@ impl Control {
 
     // ---- paths ----
 
-    /// Brings the frames for `mac` onto the best connection with its owner; calls the owner if there is none.
+    /// Moves the frames for `mac` to the best connection with its owner; calls the owner if there is no connection.
     pub(super) fn connect_path(&mut self, mac: MacAddr, now: Instant) {
         if mac.is_group() {
             return self.connect_group(mac, now);
@@ -217,7 +218,7 @@ impl Control {
         let best = self.best(atm);
         let next = match (path, best) {
             (Path::Direct(now_on), Some(best)) if now_on == best => return,
-            // Let it end; the better one is looked at again afterwards.
+            // The flush or the switch must end first; the better connection is considered again afterwards.
             (Path::Flushing { .. } | Path::Switching, _) => return,
             (_, Some(to)) => {
                 let fresh = self.params.path_switching_delay;
@@ -242,7 +243,7 @@ impl Control {
         }
     }
 
-    /// Where the owner of `mac` takes LLC-multiplexed calls, if both sides do.
+    /// Address at which the owner of `mac` takes LLC-multiplexed calls, if both sides support them.
     fn mux_address(&self, mac: MacAddr) -> Option<AtmAddress> {
         let entry = self.cache.get(&mac).filter(|_| self.multiplexes())?;
         let mut tlvs = entry.tlvs.iter();
@@ -256,7 +257,7 @@ impl Control {
         conns.any(|conn| conn.role == Role::DataDirect && conn.peer == peer)
     }
 
-    /// The path is gone; frames use the BUS, and the next one asks again.
+    /// The path is gone; frames use the BUS, and the next frame asks for a path again.
     pub(super) fn lose_path(&mut self, mac: MacAddr) {
         if let Some(entry) = self.cache.get_mut(&mac) {
             entry.path = Path::None;
@@ -305,7 +306,7 @@ impl Control {
         self.send_on(via, frame.encode());
     }
 
-    /// LE_FLUSH_REQUEST of another client, on the path that it flushes.
+    /// LE_FLUSH_REQUEST of another client, received on the path that it flushes.
     pub(super) fn flush_request(&mut self, frame: &ControlFrame) {
         if frame.target_atm == self.config.address && frame.lecid != self.lecid {
             let answer = frame.response(Status::SUCCESS);
@@ -341,7 +342,7 @@ impl Control {
         self.connect_path(mac, now);
     }
 
-    /// Flush without an answer: C21, then C22 from the last frame. A refused call: may be tried again.
+    /// Handles an unanswered flush (C21, then C22 from the last frame) and the end of the wait after a refused call.
     pub(super) fn path_timeout(&mut self, mac: MacAddr, now: Instant) {
         let Some(entry) = self.cache.get_mut(&mac) else {
             return;

@@ -10,12 +10,12 @@ use aerostat_wire::lane::{DataFrame, is_control};
 use aerostat_wire::llc::LlcSnap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// After this time a source that goes on sending is reported again.
+/// A source that goes on sending is reported again after this time.
 const HEARD_AGAIN: Duration = Duration::from_secs(5);
 /// Sources remembered per connection.
 const HEARD_MAX: usize = 64;
 
-/// Counters of the data plane; frames unless said otherwise.
+/// Counters of the data plane; they count frames unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataCounters {
     /// Sent on data direct connections.
@@ -26,13 +26,14 @@ pub struct DataCounters {
     pub delivered: u64,
     /// Own frames that came back from the BUS.
     pub echoes: u64,
-    /// Unicast frames for others (the BUS gives unknown unicast to all), and frames of groups that are not wanted.
+    /// Unicast frames for other stations (the BUS sends unknown unicast to all), and frames of groups that are not
+    /// wanted.
     pub not_for_us: u64,
     /// Dropped: the destination's queue was full.
     pub queue_full: u64,
     /// Dropped: no BUS connection, not a member, or sent to an own MAC address.
     pub no_path: u64,
-    /// Dropped: shorter than an Ethernet header or longer than the ELAN allows, either way.
+    /// Dropped: shorter than an Ethernet header or longer than the ELAN allows, in either direction.
     pub bad_length: u64,
     /// Dropped: the table of destinations was full.
     pub table_full: u64,
@@ -42,11 +43,11 @@ pub struct DataCounters {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Path {
-    /// BUS, within the quota.
+    /// The BUS is used, within the quota.
     Unresolved,
     /// Frames wait for the end of a flush.
     Held,
-    /// Data direct.
+    /// A data direct connection is used.
     Direct(ConnId),
 }
 
@@ -64,15 +65,15 @@ struct Destination {
 struct Usage {
     last: Instant,
     idle: Option<Duration>,
-    /// LLC-multiplexed, with this ELAN-ID.
+    /// The connection is LLC-multiplexed, with this ELAN-ID.
     mux: Option<u32>,
     heard: BTreeMap<MacAddr, Instant>,
 }
 
-/// Moves frames; see [`super::messages`].
+/// Forwards frames; see [`super::messages`].
 pub(super) struct Forwarder {
     own: BTreeSet<MacAddr>,
-    /// Groups of which frames are delivered; `None`: all.
+    /// Groups whose frames are delivered; `None`: all groups.
     groups: Option<BTreeSet<MacAddr>>,
     promiscuous: bool,
     limits: LecLimits,
@@ -121,7 +122,7 @@ impl Forwarder {
             *groups = groups::some(macs, limit);
         }
     }
-    /// True if data frames come on `conn`.
+    /// True if `conn` is a connection for data frames.
     pub(super) fn owns(&self, conn: ConnId) -> bool {
         self.connections.contains_key(&conn)
     }
@@ -136,7 +137,7 @@ impl Forwarder {
         }
     }
 
-    /// Its LECID; 0 while it is no member.
+    /// The client's LECID; 0 while the client is no member.
     pub(super) const fn lecid(&self) -> u16 {
         self.lecid
     }
@@ -148,7 +149,7 @@ impl Forwarder {
     pub(super) fn connections(&self) -> impl Iterator<Item = ConnId> {
         self.connections.keys().copied()
     }
-    /// Frames that wait.
+    /// The frames that wait.
     pub(super) fn held(&self) -> impl Iterator<Item = &[u8]> {
         let queues = self.destinations.values().flat_map(|d| &d.queue);
         queues.map(Vec::as_slice)
@@ -216,7 +217,7 @@ impl Forwarder {
             return;
         }
         let mut octets = [0; 6];
-        octets.copy_from_slice(&frame[..6]); // 14 octets at least: checked above.
+        octets.copy_from_slice(&frame[..6]); // The frame has at least 14 octets: checked above.
         let mac = MacAddr(octets);
         if mac.is_group() {
             self.transmit_group(mac, &frame, now);
@@ -257,7 +258,7 @@ impl Forwarder {
         self.drain(mac, now);
     }
 
-    /// Groups have no quota: the BUS carries their frames until a selective multicast server is known, or for good.
+    /// Groups have no quota: the BUS carries their frames until a selective multicast server is known, or permanently.
     fn transmit_group(&mut self, mac: MacAddr, frame: &[u8], now: Instant) {
         let known = mac == MacAddr::BROADCAST || self.destinations.contains_key(&mac);
         if !known {
@@ -288,7 +289,7 @@ impl Forwarder {
                 {
                     data
                 }
-                // A flush.
+                // A flush request.
                 Ok((LlcSnap::LnniControl { elan_id: found }, data))
                     if found == elan_id && is_control(data) =>
                 {
@@ -344,7 +345,7 @@ impl Forwarder {
         self.out.push_back(Output::Deliver(data.frame.to_vec()));
     }
 
-    /// Fires what is due: idle connections, and queues whose quota is fresh again.
+    /// Handles what is due: idle connections, and queues whose quota is renewed.
     pub(super) fn timeout(&mut self, now: Instant) {
         if self.next.is_none_or(|at| at > now) {
             return;
@@ -353,7 +354,7 @@ impl Forwarder {
             let Some(idle) = usage.idle else { continue };
             if usage.last + idle <= now {
                 self.to_control.push_back(ToControl::Idle(*conn));
-                usage.last = now; // The control part may want to keep it.
+                usage.last = now; // The control part may decide to keep it.
             }
         }
         let waiting = |d: &&Destination| d.path == Path::Unresolved && !d.queue.is_empty();
@@ -430,7 +431,7 @@ impl Forwarder {
         }
     }
 
-    /// Sends what waits for `mac`, as far as its path and quota allow.
+    /// Sends the waiting frames for `mac`, as far as path and quota allow.
     fn drain(&mut self, mac: MacAddr, now: Instant) {
         loop {
             let Some(destination) = self.destinations.get_mut(&mac) else {
@@ -494,7 +495,7 @@ impl Forwarder {
         self.out.push_back(Output::Atm(request));
     }
 
-    /// Makes an entry for `mac`, if need be in place of the one that was unused longest and has no path.
+    /// Makes an entry for `mac`; if necessary, the entry without a path that was unused longest is replaced.
     fn make_room(&mut self, now: Instant, mac: MacAddr) -> bool {
         if self.destinations.len() >= self.limits.cache {
             let candidates = self.destinations.iter();

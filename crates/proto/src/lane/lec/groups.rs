@@ -1,4 +1,4 @@
-//! Group addresses: those that this client wants frames of, and where frames that it sends to a group go.
+//! Group addresses: the groups whose frames this client wants, and where frames that it sends to a group go.
 //!
 //! Source: LUNI 2.0 clauses 6, 7 (selective multicast).
 
@@ -12,7 +12,7 @@ use aerostat_wire::MacAddr;
 use aerostat_wire::lane::{ControlFrame, LanDestination, OpCode, Status};
 use std::collections::BTreeSet;
 
-/// Most selective multicast servers that are called.
+/// Largest number of selective multicast servers that are called.
 const MAX_SERVERS: usize = 16;
 
 /// Group addresses among `macs`, without broadcast, `limit` at most.
@@ -20,12 +20,12 @@ pub(super) fn some(macs: &[MacAddr], limit: usize) -> BTreeSet<MacAddr> {
     let group = |mac: &&MacAddr| mac.is_group() && **mac != MacAddr::BROADCAST;
     macs.iter().filter(group).take(limit).copied().collect()
 }
-/// Those that a client may want.
+/// The groups among `macs` that a client may want.
 pub(super) fn wanted(config: &LecConfig, macs: &[MacAddr]) -> BTreeSet<MacAddr> {
     some(macs, config.limits.groups)
 }
 
-/// C15, and what the LES knows of it.
+/// C15, and which of its groups are registered at the LES.
 pub(super) struct Groups {
     wanted: BTreeSet<MacAddr>,
     registered: BTreeSet<MacAddr>,
@@ -41,23 +41,23 @@ impl Groups {
             refused: false,
         }
     }
-    /// How many the LES knows.
+    /// How many groups the LES knows.
     pub(super) fn registered(&self) -> usize {
         self.registered.len()
     }
-    /// Wanted, and whether the LES knows it.
+    /// The wanted groups, and whether the LES knows each.
     pub(super) fn rows(&self) -> Vec<(MacAddr, bool)> {
         let rows = self.wanted.iter();
         rows.map(|mac| (*mac, self.registered.contains(mac)))
             .collect()
     }
-    /// Those that the LES knows, for another control part; `None` if it refused one.
+    /// The groups that the LES knows, for another control part; `None` if the LES refused a group.
     pub(super) fn standing(&self) -> Option<Vec<MacAddr>> {
         (!self.refused).then(|| self.registered.iter().copied().collect())
     }
     pub(super) fn stand(&mut self, registered: Option<Vec<MacAddr>>, limits: &LecLimits) {
         self.refused = registered.is_none();
-        // One may be registered that is wanted no more.
+        // A group that is no longer wanted may still be registered.
         let most = limits.groups.saturating_mul(2);
         self.registered = some(&registered.unwrap_or_default(), most);
     }
@@ -73,12 +73,12 @@ impl Groups {
 impl Control {
     // ---- groups wanted ----
 
-    /// C32, as far as the LES is to be told of it.
+    /// C32: whether the LES is to be told of the wanted groups.
     pub(super) const fn wants_selective(&self) -> bool {
         self.config.selective && !self.config.proxy && self.config.v2 && !self.groups.refused
     }
 
-    /// C15 from now on.
+    /// Sets C15.
     pub(super) fn want_groups(&mut self, macs: &[MacAddr]) {
         self.groups.wanted = wanted(&self.config, macs);
         self.config.groups = self.groups.wanted.iter().copied().collect();
@@ -91,7 +91,7 @@ impl Control {
         }
     }
 
-    /// Registers the next group, or takes the next one back; false if the LES knows all.
+    /// Registers the next group, or unregisters the next one; false if there is nothing to register.
     pub(super) fn register_group(&mut self, conn: ConnId, now: Instant) -> bool {
         if !self.v2 || !self.wants_selective() {
             return false;
@@ -120,7 +120,7 @@ impl Control {
     pub(super) fn group_answered(&mut self, mac: MacAddr, frame: &ControlFrame, now: Instant) {
         let register = frame.op == OpCode::REGISTER.response();
         if register && frame.status != Status::SUCCESS {
-            // Better all frames than none of this group.
+            // To receive all frames is better than to receive none of this group.
             self.groups.refused = true;
             let why = format!("the LES refuses group {mac}: {}", frame.status);
             return self.fail(&why, now);
@@ -135,7 +135,7 @@ impl Control {
 
     // ---- groups sent to ----
 
-    /// The server of a group is known: the BUS, to which its frames go already, or another.
+    /// The server of a group is known: the BUS, which carries its frames already, or another server.
     pub(super) fn connect_group(&mut self, mac: MacAddr, now: Instant) {
         let Some(entry) = self.cache.get(&mac) else {
             return;

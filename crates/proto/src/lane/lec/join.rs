@@ -1,4 +1,4 @@
-//! The way into the ELAN: from initial to operational, and back when something is lost.
+//! Joining the ELAN: from initial to operational, and back when a connection or a server is lost.
 //!
 //! Source: LUNI 2.0 clause 5.
 
@@ -13,10 +13,11 @@ use aerostat_wire::lane::{
 };
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
 
-/// How often new TLVs of a server are announced again, after twice as long each time, from a second on: longer than a line is
-/// dead before signalling notices, and all who are behind it join anew.
+/// How often new TLVs of a server are announced again, from one second on, with doubled waits: for longer than
+/// signalling takes to notice a dead line. All clients behind that line join again.
 const ANNOUNCEMENTS: u32 = 4;
-/// The same for a client. All members hear it, so each more costs as much as there are members; and who wants to know asks the LES.
+/// The same for a client. All members hear an announcement, so its cost grows with the number of members; a member that
+/// wants the TLVs asks the LES.
 const ANNOUNCEMENTS_OF_A_CLIENT: u32 = 1;
 
 impl Control {
@@ -24,7 +25,7 @@ impl Control {
         if self.state != LecState::Stopped {
             return;
         }
-        // Listening first: a LES may call back before it answers the join.
+        // Listen first: a LES may call back before it answers the join.
         let data = self.config.max_frame.octets().unwrap_or(18190);
         if self.config.llc_mux {
             let address = self.config.address;
@@ -126,7 +127,7 @@ impl Control {
         self.ask(conn, frame, now);
     }
 
-    /// What CONFIGURE and JOIN requests say of this client.
+    /// Fills in what CONFIGURE and JOIN requests tell about this client.
     fn describe(&self, frame: &mut ControlFrame) {
         frame.lan_type = self.lan_type;
         frame.max_frame = self.max_frame;
@@ -189,7 +190,7 @@ impl Control {
     }
 
     pub(super) fn join_response(&mut self, frame: &ControlFrame, now: Instant) {
-        // On control distribute, all clients see the responses to all.
+        // On control distribute, all clients see the responses to all clients.
         if frame.source_atm != self.config.address {
             return;
         }
@@ -234,7 +235,7 @@ impl Control {
 
     // ---- registration ----
 
-    /// New TLVs: registered with the own MAC address, then announced.
+    /// New TLVs are registered with the client's own MAC address, then announced.
     pub(super) fn set_tlvs(&mut self, tlvs: Vec<Tlv>, now: Instant) {
         if self.config.tlvs == tlvs {
             return;
@@ -253,8 +254,9 @@ impl Control {
         self.register_next(now);
     }
 
-    /// Member of the ELAN. The LES has the TLVs from the join and gives them to whoever asks; so an announcement, which all members
-    /// hear, is only made of a server, which its clients must know before they ask, and where the LES does not keep TLVs.
+    /// The client is a member of the ELAN. The LES has the TLVs from the join and sends them to whoever asks. All
+    /// members hear an announcement, so it is made in two cases only: for a server, which its clients must know before
+    /// they ask, and where the LES does not keep TLVs.
     fn introduce(&mut self, now: Instant) {
         let own = self.own_tlvs();
         if self.v2 && !own.is_empty() && self.unasked() {
@@ -267,12 +269,12 @@ impl Control {
         }
     }
 
-    /// True if others must hear the own TLVs without asking for them.
+    /// True if other members must learn the client's TLVs without asking for them.
     fn unasked(&self) -> bool {
         self.les_forgets || self.was_server || is_server(&self.config.tlvs)
     }
 
-    /// Nobody answers a targetless LE_ARP, so whoever missed it, or was not there, hears it again.
+    /// A targetless LE_ARP is not answered; for clients that missed it, or had not joined yet, it is repeated.
     pub(super) fn announce_again(&mut self, now: Instant) {
         if self.v2 && self.state == LecState::Operational {
             self.announced += 1;
@@ -287,7 +289,7 @@ impl Control {
             frame.tlvs = self.own_tlvs().into();
             self.send_control(&frame);
         }
-        // Who knows a destination behind this proxy knows the TLVs of its owner with it.
+        // A member that knows a destination behind this proxy keeps the TLVs of the owner with it.
         for mac in self.remote.clone() {
             self.claim(mac);
         }
@@ -311,7 +313,7 @@ impl Control {
         self.send_control(&frame);
     }
 
-    /// Registers what is left to register, one by one; then the way goes on to the BUS.
+    /// Registers the remaining addresses, one after the other; then the client connects to the BUS.
     pub(super) fn register_next(&mut self, now: Instant) {
         let Some(conn) = self.control_direct else {
             return;
@@ -344,7 +346,7 @@ impl Control {
             let why = format!("registration refused: {}", frame.status);
             self.fail(&why, now);
         } else {
-            // A member whose TLVs are refused is known without them.
+            // If its TLVs are refused, the client is known without them.
             self.les_forgets |= frame.tlvs.missing > 0;
             self.register_next(now);
             if self.state == LecState::Operational && self.pending.is_none() {
@@ -397,7 +399,7 @@ impl Control {
         self.bus_tries = 0;
         self.state = LecState::Operational;
         if self.joined {
-            // Only the BUS was away; a registration may have been given up for the search.
+            // Only the BUS was lost; a pending registration may have been abandoned for the search.
             return self.introduce(now);
         }
         self.joined = true;
@@ -436,7 +438,7 @@ impl Control {
         self.connect_bus(now);
     }
 
-    /// A multicast forward connection is gone: another may come within C33.
+    /// A multicast forward connection is gone: another one may come within C33.
     pub(super) fn forward_lost(&mut self, now: Instant) {
         let rest = self.count(Role::MulticastForward);
         if self.state == LecState::Operational && rest == 0 {
@@ -452,11 +454,11 @@ impl Control {
         let group = self.pending_group().is_some();
         self.forget_request();
         match self.state {
-            // Without its registration, a client that chose gets no frames of the group.
+            // Without its registration, a client that chose groups gets no frames of this group.
             LecState::Operational if group => self.fail(why, now),
             LecState::LecsConnect | LecState::Configure => self.next_lecs(now),
             LecState::BusConnect => self.bus_lost(now),
-            // An unanswered registration of TLVs costs nothing but knowledge.
+            // An unanswered registration of TLVs has no effect but missing TLVs.
             LecState::Operational | LecState::Stopped | LecState::Initial => {}
             LecState::Join | LecState::InitialRegistration => self.fail(why, now),
         }
@@ -468,12 +470,12 @@ impl Control {
             .map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}"))
     }
 
-    /// Back to initial; starts over after a time between C37 and C38, short at first.
+    /// Back to the initial state; the client starts over after a time between C37 and C38, which is short at first.
     pub(super) fn fail(&mut self, why: &str, now: Instant) {
         self.fail_with(why, None, now);
     }
 
-    /// The same, because of a call that was released with `cause`, or of a server that has refused (cause 21).
+    /// The same, after a call that was released with `cause`, or after a refusal by a server (cause 21).
     pub(super) fn fail_with(&mut self, why: &str, cause: Option<Cause>, now: Instant) {
         if matches!(self.state, LecState::Stopped | LecState::Initial) {
             return;
@@ -502,7 +504,7 @@ impl Control {
     fn leave(&mut self) {
         self.forget_request();
         self.timers.stop_all();
-        // First of all: nothing that waits may be sent on a connection that is being released.
+        // First of all: no waiting frame may be sent on a connection that is being released.
         self.to_data.push_back(ToData::Reset);
         self.clear_cache();
         self.plain.clear();

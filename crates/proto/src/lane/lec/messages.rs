@@ -2,7 +2,7 @@
 //!
 //! The data plane ([`super::forward::Forwarder`]) moves frames and knows connections by id; it never reads a control
 //! frame. The control part ([`super::control::Control`]) speaks with servers and peers and never touches a frame. Times
-//! are told as time gone by: the halves may be in processes with clocks of their own ([`super::split`]).
+//! are sent as elapsed time: the halves may be in processes with clocks of their own ([`super::split`]).
 
 use crate::{ConnId, Duration};
 use aerostat_wire::MacAddr;
@@ -30,14 +30,15 @@ pub enum ToData {
     Open {
         /// The connection.
         conn: ConnId,
-        /// Say so when it carried nothing for this time.
+        /// Report when the connection carried no frame for this time.
         idle: Option<Duration>,
-        /// They are LLC-multiplexed, with this ELAN-ID.
+        /// The frames are LLC-multiplexed, with this ELAN-ID.
         mux: Option<u32>,
     },
     /// The connection is gone.
     Close(ConnId),
-    /// Send frames for `mac` on `to`. If the old path carried one within `fresh`, hold them and ask for a flush.
+    /// Send frames for `mac` on `to`. If the old path carried a frame within `fresh`, hold the frames and ask for a
+    /// flush.
     Switch {
         /// The destination.
         mac: MacAddr,
@@ -46,7 +47,7 @@ pub enum ToData {
         /// C22.
         fresh: Duration,
     },
-    /// The flush is over: send what is held, and all that follows, on `to`.
+    /// The flush is over: send the held frames, and all further ones, on `to`.
     Proceed {
         /// The destination.
         mac: MacAddr,
@@ -71,7 +72,7 @@ pub enum ToData {
 /// Data plane to control part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToControl {
-    /// A destination without a path is wanted.
+    /// A path for this destination is wanted.
     Resolve(MacAddr),
     /// A control SDU came on a data connection.
     Control {
@@ -80,16 +81,16 @@ pub enum ToControl {
         /// The SDU, without LLC/SNAP.
         sdu: Vec<u8>,
     },
-    /// A frame of `mac` came on `conn`: first time, or first for a while.
+    /// A frame of `mac` came on `conn`: the first one, or the first one for some time.
     Heard {
         /// Its source.
         mac: MacAddr,
         /// The connection.
         conn: ConnId,
     },
-    /// The connection carried nothing for its idle time.
+    /// The connection carried no frame for its idle time.
     Idle(ConnId),
-    /// Switched at once: nothing is under way on the old path.
+    /// The destination was switched at once: no frame is under way on the old path.
     Switched {
         /// The destination.
         mac: MacAddr,
@@ -107,7 +108,7 @@ pub enum ToControl {
         /// How long ago the last frame went on the old path.
         ago: Duration,
     },
-    /// Asked to switch a destination that it does not know (any more).
+    /// The control part asked to switch a destination that the data plane does not know (any more).
     Unwanted(MacAddr),
     /// Answer to `AskUse`.
     Use {

@@ -1,6 +1,6 @@
-//! The text of Linux' `/proc/net/atm/lec`, from what a client shows.
+//! The text of Linux' `/proc/net/atm/lec`, made from a client's snapshot.
 //!
-//! Source of the columns: what kernel 5.10 printed as a member of an ELAN of ours; the test has it. Entries of
+//! Source of the columns: the output of kernel 5.10 as a member of an ELAN of ours, which the test contains. Entries of
 //! groups name the BUS.
 
 use super::snapshot::{ArpStatus, LecSnapshot};
@@ -18,9 +18,9 @@ struct Line {
     atm: AtmAddress,
     status: ArpStatus,
     flags: u16,
-    /// Frames are sent here.
+    /// Frames are sent on this connection.
     vc: Option<Vc>,
-    /// Frames come from here alone.
+    /// Frames are only received on this connection.
     receives: Option<Vc>,
 }
 
@@ -115,8 +115,8 @@ mod tests {
         }
     }
 
-    /// The lines of a Linux host that was a member of an ELAN of ours, but for its entries of multicast addresses; and an
-    /// entry that is asked for.
+    /// The lines of a Linux host that was a member of an ELAN of ours, without its entries of multicast addresses; and
+    /// an entry that is being resolved.
     #[test]
     fn the_table_of_a_linux_host() {
         let own = [0x02, 0xa7, 3, 0, 6, 0];

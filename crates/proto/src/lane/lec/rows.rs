@@ -6,11 +6,12 @@ use aerostat_wire::MacAddr;
 use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows by MAC address. It reads as a map; whatever may change a row goes by the methods here, so that no deadline is missed.
+/// Rows by MAC address. The table can be read as a map; all changes of a row use the methods of this type, so that no
+/// deadline is missed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     map: BTreeMap<MacAddr, Entry>,
-    /// Rows that may have changed since their deadlines were reckoned.
+    /// Rows that may have changed since their deadlines were computed.
     touched: BTreeSet<MacAddr>,
     deadlines: Deadlines<MacAddr>,
 }
@@ -37,21 +38,21 @@ impl Rows {
         self.deadlines.set(*mac, None);
         self.map.remove(mac)
     }
-    /// What all deadlines depend on has changed.
+    /// A value that all deadlines depend on has changed.
     pub(super) fn touch_all(&mut self) {
         self.touched.extend(self.map.keys());
     }
-    /// Reckons the deadlines of the rows that may have changed.
+    /// Computes the deadlines of the rows that may have changed.
     pub(super) fn reckon(&mut self, due: impl Fn(&Entry) -> Instant) {
         for mac in core::mem::take(&mut self.touched) {
             self.deadlines.set(mac, self.map.get(&mac).map(&due));
         }
     }
-    /// The earliest deadline, as reckoned last.
+    /// The earliest deadline, as computed last.
     pub(super) fn next(&self) -> Option<Instant> {
         self.deadlines.next()
     }
-    /// Rows that are due, as reckoned last.
+    /// Rows that are due, as computed last.
     pub(super) fn due(&self, now: Instant) -> Vec<MacAddr> {
         self.deadlines.due(now)
     }

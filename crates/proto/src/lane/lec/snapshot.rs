@@ -43,10 +43,10 @@ impl fmt::Display for LecState {
     }
 }
 
-/// How far a destination is, in the words of Linux's `/proc/net/atm/lec`.
+/// State of a destination, in the words of Linux's `/proc/net/atm/lec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArpStatus {
-    /// Nothing is known, or its address is known and nobody asked for a path.
+    /// The address is unknown, or it is known and no path was asked for.
     Unknown,
     /// LE_ARP is out.
     ArpPending,
@@ -77,7 +77,7 @@ pub struct LecArpRow {
     pub mac: MacAddr,
     /// Owner, once known.
     pub atm: Option<AtmAddress>,
-    /// How far.
+    /// State of the destination.
     pub status: ArpStatus,
     /// The MAC address is behind its owner.
     pub remote: bool,
@@ -85,7 +85,7 @@ pub struct LecArpRow {
     pub from_data: bool,
     /// Label of the connection that carries its frames.
     pub vc: Option<Vc>,
-    /// What the owner says of itself.
+    /// The TLVs of the owner.
     pub tlvs: Vec<Tlv>,
 }
 
@@ -97,7 +97,7 @@ pub struct LecConnRow {
     pub role: &'static str,
     /// The other end.
     pub peer: AtmAddress,
-    /// This end called.
+    /// True if this end called.
     pub outgoing: bool,
     /// Label, once connected.
     pub vc: Option<Vc>,
@@ -116,7 +116,7 @@ pub struct LecSnapshot {
     pub elan_id: u32,
     /// LANE v2 is in force.
     pub v2: bool,
-    /// What this client says of itself, such as its MPOA device type.
+    /// The TLVs of this client, such as its MPOA device type.
     pub tlvs: Vec<Tlv>,
     /// Frame size.
     pub max_frame: MaxFrameSize,
@@ -130,7 +130,7 @@ pub struct LecSnapshot {
     pub bus: AtmAddress,
     /// C19.
     pub topology_change: bool,
-    /// C15: groups wanted, and whether the LES knows; `None`: all, C32 is false.
+    /// C15: the wanted groups, and whether the LES knows each; `None`: all groups are wanted, C32 is false.
     pub groups: Option<Vec<(MacAddr, bool)>>,
     /// LE_ARP cache.
     pub cache: Vec<LecArpRow>,
@@ -143,7 +143,7 @@ pub struct LecSnapshot {
 }
 
 pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
-    // Frames of such a group go on the connection with the BUS as others go on data direct.
+    // Frames of such a group use the connection with the BUS as other frames use data direct connections.
     let by_bus = |mac: MacAddr| {
         let entry = control.cache.get(&mac)?;
         let bus = control.multicast_send?;

@@ -1,16 +1,18 @@
 //! LAN emulation configuration server: which ELAN a client belongs to, and which LES serves the ELAN.
 //!
-//! **Objects and owners.** [`Lecs`] owns the table of ELANs ([`Elan`]), its callers' connections, and what it knows of
-//! the LESs of ELANs that have several (`servers.rs`).
+//! **Objects and owners.** [`Lecs`] owns the table of ELANs ([`Elan`]), the connections of its callers, and its
+//! knowledge of the LESs of ELANs that have several (`servers.rs`).
 //!
 //! **Policy** (`policy.rs`). [`LecsConfig::policies`] is a list of levels, tried in order. A level is a set of
-//! [`Criterion`]s, all of which must point to the same ELAN; the first such ELAN in the order of the table is the client's.
-//! If no level finds one: the default ELAN for a client that names none, else status 20 (no such ELAN) or 22 (no name, and
-//! nothing fits). A client that names an ELAN which lists others is refused with status 7.
+//! [`Criterion`]s, all of which must point to the same ELAN; the first such ELAN in the order of the table is the
+//! client's. If no level finds an ELAN, a client that names no ELAN gets the default ELAN; else the status is 20 (no
+//! such ELAN) or 22 (no name, and no ELAN fits). A client that names an ELAN which lists others is refused with status
+//! 7.
 //!
-//! **Several LESs.** An ELAN may have standby LESs. Each LES of such an ELAN keeps a connection here and asks, with
-//! LE_CONFIGURE, who serves. The LES that clients are sent to stays the same as long as it reports; if it is lost, the next
-//! in the order of the table that reports takes over, and a LES that hears that another serves lets its clients go.
+//! **Several LESs.** An ELAN may have standby LESs. Each LES of such an ELAN keeps a connection to the LECS and asks,
+//! with LE_CONFIGURE, which LES serves. The LES that clients are sent to stays the same as long as it reports. If that
+//! LES is lost, the next reporting LES in the order of the table takes over, and a LES that learns that another LES
+//! serves releases its clients.
 //!
 //! **Timers**: S4 per connection: idle callers are released; a LES must report within three [`REPORT`]s.
 //!
@@ -19,7 +21,7 @@
 //! **Not implemented**: policies by route descriptor; configuration fragments; LNNI, where several LESs serve one
 //! ELAN at once.
 //!
-//! **Deviations**: the report of a LES is our own use of LE_CONFIGURE; LNNI has other means.
+//! **Deviations**: the report of a LES is our own use of LE_CONFIGURE; LNNI has other messages for this purpose.
 
 mod policy;
 mod servers;
@@ -32,14 +34,14 @@ use aerostat_wire::{AtmAddress, Sap};
 use servers::Servers;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How often a LES of an ELAN that has several says that it is there.
+/// How often a LES of an ELAN that has several LESs reports.
 pub const REPORT: Duration = Duration::from_secs(10);
 
-/// Connections that one end system may have: so that no host takes all the room. Routers have a client in each ELAN,
+/// Connections that one end system may have, so that no host takes all the room. Routers have a client in each ELAN;
 /// hosts of LANE servers may have a LES for each.
 const CALLS_PER_HOST: usize = 128;
 
-/// What a LECS is told before it starts.
+/// What a LECS is told before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LecsConfig {
     /// Own ATM address.
@@ -50,7 +52,7 @@ pub struct LecsConfig {
     pub elans: Vec<Elan>,
     /// How clients are assigned, level by level.
     pub policies: Vec<Vec<Criterion>>,
-    /// ELAN of clients that name none and are listed nowhere.
+    /// ELAN of clients that name no ELAN and are listed in no ELAN.
     pub default: Option<ElanName>,
     /// Variables and bounds.
     pub params: ServerParams,
@@ -73,7 +75,7 @@ impl Default for LecsConfig {
 /// What goes into a LECS.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Serve.
+    /// Starts to serve.
     Start,
     /// Release everything and stop.
     Stop,
@@ -97,9 +99,9 @@ pub struct LecsCounters {
     pub granted: u64,
     /// Requests refused.
     pub refused: u64,
-    /// Frames that are no LE_CONFIGURE_REQUEST.
+    /// Frames other than LE_CONFIGURE_REQUEST.
     pub bad: u64,
-    /// Calls refused: a bound was met.
+    /// Calls refused because a bound was reached.
     pub calls_refused: u64,
     /// Idle connections released.
     pub idle: u64,
@@ -182,7 +184,7 @@ impl Lecs {
         }
     }
 
-    /// Once: who goes on calling makes no story.
+    /// Traced once: further refused calls are not traced.
     fn tell_full(&mut self) {
         let callers = self.config.params.clients;
         if !core::mem::replace(&mut self.told_full, true) {
@@ -300,7 +302,7 @@ impl Lecs {
         response
     }
 
-    /// The connection of a caller is gone: perhaps it was a LES.
+    /// The connection of a caller is gone; the caller may have been a LES.
     fn lost(&mut self, conn: ConnId) {
         for (number, elan) in self.config.elans.iter().enumerate() {
             let Some(les) = self.servers.lost(number, elan, conn) else {
@@ -319,7 +321,7 @@ impl Lecs {
     }
 }
 
-/// Both are of one end system, or of nobody knows whom.
+/// True if both addresses belong to one end system, or both are unknown.
 fn same_host(one: Option<AtmAddress>, other: Option<AtmAddress>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.same_end_system(&other),

@@ -9,7 +9,7 @@ use aerostat_wire::{AtmAddress, MacAddr};
 pub struct AddressPattern {
     /// Value.
     pub value: AtmAddress,
-    /// Bits that count.
+    /// Bits that are compared.
     pub mask: [u8; 20],
 }
 
@@ -36,7 +36,7 @@ pub struct Elan {
     pub name: ElanName,
     /// Its LES.
     pub les: AtmAddress,
-    /// LESs that take over, in this order, if it is lost.
+    /// LESs that take over, in this order, if the first LES is lost.
     pub standby: Vec<AtmAddress>,
     /// LAN type.
     pub lan_type: LanType,
@@ -44,9 +44,10 @@ pub struct Elan {
     pub max_frame: MaxFrameSize,
     /// TLVs for its clients: LEC variables, MPC parameters, ELAN-ID.
     pub tlvs: Vec<Tlv>,
-    /// Who may join by name, and who belongs here by its ATM address; empty: all may, none does.
+    /// Who may join by name, and who belongs to this ELAN by its ATM address; empty: every client may join by name, no
+    /// client belongs here by address.
     pub members: Vec<AddressPattern>,
-    /// MAC addresses of clients that belong here.
+    /// MAC addresses of clients that belong to this ELAN.
     pub macs: Vec<MacAddr>,
 }
 
@@ -74,18 +75,18 @@ impl Elan {
     }
 }
 
-/// What ties a client to an ELAN.
+/// What assigns a client to an ELAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
-    /// The client names it.
+    /// The client names the ELAN.
     Name,
-    /// It lists the client's ATM address ([`Elan::members`]).
+    /// The ELAN lists the client's ATM address ([`Elan::members`]).
     Address,
-    /// It lists the client's MAC address ([`Elan::macs`]).
+    /// The ELAN lists the client's MAC address ([`Elan::macs`]).
     Mac,
-    /// The client asks for its LAN type.
+    /// The client asks for the LAN type of the ELAN.
     LanType,
-    /// The client asks for its frame size.
+    /// The client asks for the frame size of the ELAN.
     FrameSize,
 }
 
@@ -107,7 +108,7 @@ impl Criterion {
 /// Number of the ELAN that a client gets.
 ///
 /// # Errors
-/// Why it gets none.
+/// The reason why the client gets no ELAN.
 pub(super) fn choose(
     config: &LecsConfig,
     frame: &ControlFrame,
@@ -197,7 +198,7 @@ mod tests {
             given(&config, &request(9, "blue")),
             Err(Status::NO_CONFIGURATION)
         );
-        // Who names an ELAN that does not exist still belongs where its address is listed.
+        // A client that names an ELAN which does not exist still belongs to the ELAN that lists its address.
         assert_eq!(given(&config, &request(1, "blue")).as_deref(), Ok("red"));
         config.default = Some(named("big"));
         assert_eq!(given(&config, &request(9, "")).as_deref(), Ok("big"));

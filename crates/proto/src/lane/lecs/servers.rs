@@ -1,4 +1,4 @@
-//! Which LES serves an ELAN that has several.
+//! Which LES serves an ELAN that has several LESs.
 
 use super::Elan;
 use crate::ConnId;
@@ -17,12 +17,13 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// A LES says that it is there.
+    /// A LES reports.
     pub(super) fn reported(&mut self, elan: usize, les: AtmAddress, conn: ConnId) {
         self.reporting.insert((elan, les), conn);
     }
 
-    /// The LES for clients now: the one chosen before while it reports, else the first that does, else the first.
+    /// The LES for clients now: the LES chosen before while it reports, else the first that reports, else the first of
+    /// the table.
     pub(super) fn serving(&self, number: usize, elan: &Elan) -> AtmAddress {
         let reports = |les: &AtmAddress| self.reporting.contains_key(&(number, *les));
         let chosen = self.chosen.get(&number).copied().filter(reports);
@@ -31,7 +32,7 @@ impl Servers {
             .unwrap_or(elan.les)
     }
 
-    /// The same, for a client that is sent there: the choice stands from now on.
+    /// The same, for a client that is sent to this LES: the choice is kept from now on.
     pub(super) fn assign(&mut self, number: usize, elan: &Elan) -> AtmAddress {
         let les = self.serving(number, elan);
         if !elan.standby.is_empty() {
@@ -40,7 +41,7 @@ impl Servers {
         les
     }
 
-    /// A connection is gone; gives the LES that takes over because of that.
+    /// A connection is gone; returns the LES that takes over because of that.
     pub(super) fn lost(&mut self, number: usize, elan: &Elan, conn: ConnId) -> Option<AtmAddress> {
         let gone = |known: &ConnId| *known == conn;
         let les = elan

@@ -1,34 +1,38 @@
-//! LAN emulation server: who is in the ELAN, and who owns which MAC address.
+//! LAN emulation server: the members of an ELAN, and the owners of MAC addresses.
 //!
 //! **Objects and owners.** [`Les`] owns its clients (one per control direct connection), the registrations, and the
-//! control distribute connection. It tells the BUS's owner who is a member ([`Output::Member`]).
+//! control distribute connection. It reports members to the BUS's owner ([`Output::Member`]).
 //!
-//! **States of a client**: connected (S4 runs), joining (its leaf of control distribute is being added), joined.
-//! The leaf is added after LE_JOIN_REQUEST and before the response: earlier, a Linux client does not listen yet.
+//! **States of a client**: connected (S4 runs), joining (its leaf of control distribute is being added), joined. The
+//! leaf is added after LE_JOIN_REQUEST and before the response: before the request, a Linux client does not listen yet.
 //!
-//! **Several LESs** (`standby.rs`). A LES with [`LesConfig::lecs`] reports to the LECS every ten seconds. If the answer is
-//! that another LES serves the ELAN, it lets its clients go: they ask the LECS anew, and the ELAN is whole again.
+//! **Several LESs** (`standby.rs`). A LES with [`LesConfig::lecs`] reports to the LECS every ten seconds. If the answer
+//! names another LES as serving, this LES releases its clients: they ask the LECS anew, and all members of the ELAN
+//! meet at one LES again.
 //!
-//! **Trust.** The network vouches for the address of a caller. What a client says of itself (LE_ARP, LE_NARP, registrations, answers to
-//! LE_ARP) must be of its own end system, and of no MAC address that another has registered; else it is dropped and counted.
+//! **Trust.** The network guarantees the address of a caller. What a client declares (LE_ARP, LE_NARP, registrations,
+//! answers to LE_ARP) must concern its own end system, and no MAC address that another client has registered; otherwise
+//! the frame is dropped and counted.
 //!
-//! **Quota.** What a client makes all others hear (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) is bounded for each end system, as data are at the
-//! BUS ([`ServerParams::announcement_rate`]); the rest is dropped and counted. So is LE_ARP for addresses that nobody registered, which goes to all
-//! proxies and to clients that joined without a MAC address ([`ServerParams::unregistered_rate`]).
+//! **Quota.** The frames of a client that all others receive (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) are bounded for
+//! each end system, as data frames are at the BUS ([`ServerParams::announcement_rate`]); further frames are dropped and
+//! counted. The same applies to LE_ARP for addresses that no client registered, which goes to all proxies and to
+//! clients that joined without a MAC address ([`ServerParams::unregistered_rate`]).
 //!
 //! **Timers**: S4 per client that has not joined; retry of a refused leaf; the report.
 //!
 //! **Standards**: LUNI 2.0 clauses 5.4, 6, 7 (server side).
 //!
-//! **Selective multicast**. A v2 client that joins with the flag registers the group addresses that it wants; several clients
-//! may register the same. LE_ARP for any group address is answered with the BUS, which is told who wants what.
+//! **Selective multicast**. A v2 client that joins with the flag registers the group addresses that it wants; several
+//! clients may register the same address. LE_ARP for any group address is answered with the BUS, which is told which
+//! client wants which groups.
 //!
 //! **Not implemented**: route descriptors, selective multicast servers apart from the BUS, LNNI.
 //!
-//! **Deviations**: LE_ARP for an address that nobody registered goes to the clients that may know it (proxies, and
-//! clients that joined without a MAC address) on control direct; if there are none, it is dropped. A client whose leaf
-//! cannot be set up at all is served on its control direct connection. Mismatched LAN type, size or name is answered
-//! with status 2.
+//! **Deviations**: LE_ARP for an address that no client registered goes to the clients that may know it (proxies, and
+//! clients that joined without a MAC address) on control direct; if there is no such client, the request is dropped. A
+//! client whose leaf cannot be set up at all is served on its control direct connection. Mismatched LAN type, size or
+//! name is answered with status 2.
 
 mod requests;
 mod standby;
@@ -43,10 +47,10 @@ use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
 use standby::Standby;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Connections that one end system may have without a join: so that no host takes all the room.
+/// Connections that one end system may have without a join, so that no host takes all the room.
 const CALLS_PER_HOST: usize = 16;
 
-/// What a LES is told before it starts.
+/// What a LES is told before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LesConfig {
     /// Name of the ELAN.
@@ -61,7 +65,7 @@ pub struct LesConfig {
     pub max_frame: MaxFrameSize,
     /// Speak LANE v2 with clients that can.
     pub v2: bool,
-    /// Number of the ELAN, for v2 clients; 0 is none.
+    /// Number of the ELAN, for v2 clients; 0 if the ELAN has no number.
     pub elan_id: u32,
     /// The LECS to report to, if the ELAN has several LESs.
     pub lecs: Option<AtmAddress>,
@@ -90,7 +94,7 @@ impl LesConfig {
 /// What goes into a LES.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Serve.
+    /// Starts to serve.
     Start,
     /// Release everything and stop.
     Stop,
@@ -135,7 +139,7 @@ pub struct LesCounters {
     pub registrations_refused: u64,
     /// LE_ARP requests.
     pub arp_requests: u64,
-    /// LE_ARP requests that nobody could be asked about.
+    /// LE_ARP requests for which no client could be asked.
     pub arp_unknown: u64,
     /// Frames copied to other clients.
     pub forwarded: u64,
@@ -143,7 +147,7 @@ pub struct LesCounters {
     pub over_quota: u64,
     /// LE_ARP requests for addresses that nobody has registered, dropped for the same reason.
     pub arp_over_quota: u64,
-    /// Calls refused: a bound was met.
+    /// Calls refused because a bound was reached.
     pub calls_refused: u64,
     /// Clients dropped because they did not join within S4.
     pub join_timeouts: u64,
@@ -162,10 +166,10 @@ struct Client {
     lecid: u16,
     proxy: bool,
     v2: bool,
-    /// Joined without a MAC address: may own some that it did not register.
+    /// The client joined without a MAC address: it may own addresses that it did not register.
     silent: bool,
     macs: BTreeSet<MacAddr>,
-    /// It wants only frames of groups that it registers (C32).
+    /// The client wants only frames of groups that it registers (C32).
     selective: bool,
     groups: BTreeSet<MacAddr>,
     response: Option<ControlFrame>,
@@ -190,7 +194,7 @@ pub struct Les {
     running: bool,
     clients: BTreeMap<ConnId, Client>,
     lecids: BTreeMap<u16, ConnId>,
-    /// No LECID below it is free.
+    /// All LECIDs below this value are in use.
     lowest: u16,
     /// Connections of the clients that have a LECID, by address.
     members: BTreeMap<AtmAddress, ConnId>,
@@ -198,7 +202,7 @@ pub struct Les {
     apart: BTreeSet<ConnId>,
     /// S4 of those that have not joined.
     late: Deadlines<ConnId>,
-    /// How many of those each end system has.
+    /// Number of connections without a join, for each end system.
     waiting: BTreeMap<AtmAddress, usize>,
     macs: BTreeMap<MacAddr, Registration>,
     tree: Tree,
@@ -221,15 +225,15 @@ pub struct LesRow {
     pub address: AtmAddress,
     /// `connected`, `joining` or `joined`.
     pub state: &'static str,
-    /// Stands for other stations.
+    /// The client represents other stations.
     pub proxy: bool,
-    /// Speaks LANE v2.
+    /// The client speaks LANE v2.
     pub v2: bool,
-    /// Control distribute reaches it by a copy of its own.
+    /// Control distribute reaches the client by a point-to-point copy.
     pub copy: bool,
     /// Registered MAC addresses.
     pub macs: Vec<MacAddr>,
-    /// Registered group addresses, if it wants no others; `None`: it wants all.
+    /// Registered group addresses; `None`: the client wants the frames of all groups.
     pub groups: Option<Vec<MacAddr>>,
     /// Label of control direct.
     pub vc: Option<Vc>,
@@ -278,7 +282,7 @@ impl Les {
             out: VecDeque::new(),
         }
     }
-    /// Everything that there is to see.
+    /// The state of the LES for display.
     #[must_use]
     pub fn snapshot(&self) -> LesSnapshot {
         let clients = self.clients.values().map(|client| LesRow {
@@ -359,7 +363,7 @@ impl Les {
         }
     }
 
-    /// Once: who goes on calling makes no story.
+    /// Traced once: further refused calls are not traced.
     fn tell_full(&mut self) {
         let (elan, clients) = (self.config.elan, self.config.params.clients);
         if !core::mem::replace(&mut self.told_full, true) {
@@ -408,13 +412,13 @@ impl Les {
         self.request(AtmRequest::Accept { conn });
     }
 
-    /// Connections of an end system that has not joined on them yet.
+    /// Connections of an end system on which it has not joined yet.
     fn waiting(&self, caller: AtmAddress) -> usize {
         let known = self.waiting.get(&caller.with_selector(0));
         known.copied().unwrap_or_default()
     }
 
-    /// A connection waits for a join no more: it came, or the connection is gone.
+    /// A connection no longer waits for a join: the join came, or the connection is gone.
     fn waits_no_more(&mut self, conn: ConnId, caller: AtmAddress) {
         self.late.set(conn, None);
         let caller = caller.with_selector(0);
@@ -484,7 +488,7 @@ impl Les {
         }
     }
 
-    /// The tree reached a client, or lost one.
+    /// The tree reached a client, or lost a client.
     fn tree_events(&mut self, now: Instant) {
         while let Some(event) = self.tree.events.pop_front() {
             let (address, up) = match event {
@@ -498,16 +502,16 @@ impl Les {
                 continue;
             };
             match client.state {
-                // Without a leaf it is served on control direct.
+                // A client without a leaf is served on control direct.
                 State::Joining { .. } => self.finish_join(conn),
-                // It sees its control distribute connection go, and will join again.
+                // The client notices that its control distribute connection is gone, and will join again.
                 State::Joined if !up => self.drop_client(conn, true, now),
                 State::Joined | State::Connected => {}
             }
         }
     }
 
-    /// Answers a join whose leaf is settled.
+    /// Answers a join once its leaf is up or has failed.
     fn finish_join(&mut self, conn: ConnId) {
         let Some(client) = self.clients.get_mut(&conn) else {
             return;
@@ -522,7 +526,7 @@ impl Les {
         }
         let (address, lecid, groups) = (client.address, client.lecid, client.wanted());
         self.counters.joins += 1;
-        // The BUS must know before the client can call it.
+        // The BUS must know the member before the client can call.
         self.tell_member(address, lecid, true, groups);
         self.send(conn, &response);
     }
@@ -566,7 +570,7 @@ impl Les {
     }
 }
 
-/// The connection that an event is about; an id that no client has for the others.
+/// The connection that an event is about; an id that no client has, for all other events.
 fn conn_of(event: &AtmEvent<&[u8]>) -> ConnId {
     match *event {
         AtmEvent::Received { conn, .. }

@@ -1,4 +1,4 @@
-//! What the LES answers, and what it passes on. Source: LUNI 2.0 clauses 6 and 7.
+//! The answers of the LES, and the frames that it forwards. Source: LUNI 2.0 clauses 6 and 7.
 
 use super::{Client, Les, Output, Registration, State};
 use crate::lane::quota::Verdict;
@@ -21,7 +21,7 @@ impl Les {
             }
             return;
         }
-        // Responses carry the LECID of who asked.
+        // Responses carry the LECID of the requester.
         if frame.op == OpCode::ARP.response() || frame.op == OpCode::FLUSH.response() {
             return self.forward_response(conn, frame);
         }
@@ -128,13 +128,13 @@ impl Les {
         if frame.version != 1 {
             return Err(Status::VERSION);
         }
-        // The network vouches for the caller; a client cannot join in another's name.
+        // The network guarantees the caller's address; a client cannot join in the name of another.
         if frame.source_atm != client.address {
             return Err(Status::ATM_ADDRESS);
         }
         let config = &self.config;
         let kind = [LanType::UNSPECIFIED, config.lan_type].contains(&frame.lan_type);
-        // Linux' client that takes 1580 octets says 1516, and X5.
+        // The Linux client that takes 1580 octets says 1516, and adds the X5 TLV.
         let adjusted = frame.max_frame == MaxFrameSize::S1516
             && frame.tlvs.get(TlvType::X5_ADJUSTMENT).is_some();
         let asked = if adjusted {
@@ -223,7 +223,7 @@ impl Les {
         }
     }
 
-    /// A group address: others may have it too. Broadcast all get anyway.
+    /// A group address may be registered by several clients. Broadcast frames go to all clients in any case.
     fn register_group(&mut self, conn: ConnId, mac: MacAddr) -> Result<(), Status> {
         let limit = self.config.params.registrations;
         let client = self.clients.get_mut(&conn).ok_or(Status::REQUESTER)?;
@@ -272,19 +272,19 @@ impl Les {
 
     // ---- address resolution ----
 
-    /// What a request tells those who hear it of its source must be the sender's own: its end system, and no MAC
-    /// address that another client has registered. Otherwise a member could draw another host's frames.
+    /// What a request tells the other members about its source must be the sender's own: its end system, and no MAC
+    /// address that another client has registered. Otherwise a member could draw the frames of another host to itself.
     fn may_say(&self, conn: ConnId, frame: &ControlFrame) -> bool {
         let source = frame.source_atm;
         let own = |client: &Client| source.is_zero() || client.address.same_end_system(&source);
-        // LE_NARP names the address that moved as its target; with LE_ARP the target is the question.
+        // LE_NARP names the moved address as its target; in LE_ARP the target is the question.
         let moved = (frame.op == OpCode::NARP).then_some(&frame.target);
         let mut claimed = [Some(&frame.source), moved].into_iter().flatten();
         self.clients.get(&conn).is_some_and(own)
             && claimed.all(|place| self.free_for(conn, place.as_mac()))
     }
 
-    /// No other client has registered this MAC address.
+    /// True if no other client has registered this MAC address.
     fn free_for(&self, conn: ConnId, mac: Option<MacAddr>) -> bool {
         let known = mac.and_then(|mac| self.macs.get(&mac));
         known.is_none_or(|known| known.conn == conn)
@@ -293,7 +293,7 @@ impl Les {
     fn arp(&mut self, conn: ConnId, frame: &ControlFrame, now: Instant) {
         self.counters.arp_requests += 1;
         let Some(mac) = frame.target.as_mac() else {
-            // Targetless: an announcement.
+            // A targetless request is an announcement.
             return self.announce(conn, frame, now);
         };
         let v2 = self.clients.get(&conn).is_some_and(|client| client.v2);
@@ -336,7 +336,7 @@ impl Les {
         }
     }
 
-    /// Passes on to all members what one of them says of itself, within its quota.
+    /// Forwards a member's announcement to all members, within the member's quota.
     fn announce(&mut self, conn: ConnId, frame: &ControlFrame, now: Instant) {
         let Some(sender) = self.clients.get(&conn).map(|client| client.address) else {
             return;
@@ -364,7 +364,7 @@ impl Les {
             client.is_some_and(|client| matches!(client.state, State::Joined))
         };
         let to = self.lecids.get(&frame.lecid).copied().filter(member);
-        // Who answers LE_ARP must answer with an address of its own, and not for another client's MAC address.
+        // The answer to LE_ARP must contain an ATM address of the sender, and no MAC address of another client.
         let own = self.clients.get(&conn).is_some_and(|client| {
             frame.op != OpCode::ARP.response()
                 || client.address.same_end_system(&frame.target_atm)

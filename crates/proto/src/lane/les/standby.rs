@@ -1,4 +1,4 @@
-//! A LES of an ELAN that has several: it reports to the LECS, and hears there who serves.
+//! A LES of an ELAN that has several: it reports to the LECS, and learns from the answer which LES serves.
 
 use super::Les;
 use crate::lane::lecs::REPORT;
@@ -7,7 +7,7 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Trace};
 use aerostat_wire::lane::{CONTROL_SDU, Control, ControlFrame, OpCode, Status};
 use aerostat_wire::{AtmAddress, Qos, Sap};
 
-/// The connection with the LECS; a LES makes no other calls but those of its tree, which count from 0.
+/// The connection with the LECS; the only other calls of a LES are those of its tree, which count from 0.
 const CONN: ConnId = ConnId(ConnId::INCOMING - 1);
 /// Longest time from a failed call to the next.
 const RETRY: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ impl Les {
         }
     }
 
-    /// An event of the connection with the LECS; false if it is of another.
+    /// An event of the connection with the LECS; false if the event is about another connection.
     pub(super) fn standby_event(&mut self, event: &AtmEvent<&[u8]>, now: Instant) -> bool {
         let Some(standby) = &mut self.standby else {
             return false;
@@ -111,7 +111,8 @@ impl Les {
         true
     }
 
-    /// The LECS says who serves: the clients of a LES that does not are sent back to ask.
+    /// The LECS says which LES serves. If another LES serves, this LES releases its clients, which then ask the LECS
+    /// again.
     fn role(&mut self, frame: &ControlFrame, now: Instant) {
         let own = frame.target_atm == self.config.address;
         if frame.status != Status::SUCCESS || own || self.clients.is_empty() {

@@ -1,4 +1,4 @@
-//! A LES on its own: what it answers to single requests.
+//! A LES alone: its answers to single requests.
 
 use super::*;
 use crate::{AtmRequest, ConnId};
@@ -7,7 +7,7 @@ use aerostat_wire::{Qos, Sap, Vc};
 
 const CLIENT: ConnId = ConnId(ConnId::INCOMING);
 
-/// Gives the LES an event; connects what it calls, and gives its frames to the client.
+/// Gives the LES an event; connects its calls, and gives its frames to the client.
 fn tell_les(les: &mut Les, event: AtmEvent<&[u8]>) -> Vec<ControlFrame> {
     les.handle_input(les::Input::Atm(event), Instant::ZERO)
         .unwrap();
@@ -113,7 +113,7 @@ fn only_its_own_registrations_can_a_client_take_back() {
     register.op = OpCode::UNREGISTER;
     assert_eq!(ask(&mut les, &register).status, Status::SUCCESS);
     assert_eq!(les.snapshot().clients[0].macs, [mac(1)]);
-    // What it never registered is no mistake.
+    // To unregister an address that the client never registered is no error.
     assert_eq!(ask(&mut les, &register).status, Status::SUCCESS);
     assert_eq!(les.snapshot().clients[0].macs, [mac(1)]);
 }

@@ -1,4 +1,4 @@
-//! Servers that die and come back, connections that break.
+//! Servers that die and come back, and connections that break.
 
 use super::*;
 use crate::lane::lec::{LecState, Output};
@@ -19,7 +19,7 @@ fn les_crashes_and_returns() {
     let mut w = joined_world(3);
     w.take_notes();
     w.replace(LES, new_les());
-    // Its membership dies with it: the BUS is told by the owner of both, here by a restart.
+    // The membership ends with the LES: the owner of both tells the BUS, in this test by a restart.
     w.replace(BUS, new_bus());
     start(&mut w, BUS);
     w.run_for(Duration::from_secs(10));
@@ -162,7 +162,7 @@ fn same_seed_same_story() {
 #[test]
 fn call_that_was_never_ready_and_went_is_replaced() {
     let mut w = joined_world(2);
-    // Client 1 calls; nothing that would make client 0 ready gets through.
+    // Client 1 calls; every frame that would make client 0 ready is lost.
     let from_1 = lec_of(&w, LEC0 + 1).snapshot().lecid.to_be_bytes();
     w.net.loss = Some(Box::new(move |sdu| {
         sdu.len() == 6 || sdu.starts_with(&from_1)
@@ -228,7 +228,7 @@ fn les_returns_to_a_bus_that_stayed() {
     assert!(operational(&w, 3));
     let bus = bus_of(&w).snapshot();
     assert_eq!(bus.clients.len(), 3);
-    // The LECIDs were dealt anew, and the BUS knows them.
+    // The LECIDs were assigned anew, and the BUS knows them.
     for who in LEC0..LEC0 + 3 {
         w.take_notes();
         let octets = frame(who, MacAddr::BROADCAST, 8);

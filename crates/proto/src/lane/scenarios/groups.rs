@@ -1,4 +1,4 @@
-//! Selective multicast: who gets the frames of a group, and where they are sent.
+//! Selective multicast: which clients get the frames of a group, and where the frames are sent.
 
 use super::*;
 use crate::lane::lec::{ArpStatus, LecState};
@@ -27,7 +27,7 @@ fn members(wants: &[Option<&[u8]>]) -> World<Node> {
     w
 }
 
-/// Who delivers a frame of client `from` to `to`.
+/// The clients that deliver a frame of client `from` to `to`.
 fn who_gets(w: &mut World<Node>, from: usize, to: MacAddr) -> Vec<usize> {
     w.take_notes();
     tell(w, from, lec::Input::Transmit(frame(from, to, 1)));
@@ -61,7 +61,7 @@ fn only_members_of_a_group_and_those_who_did_not_choose_get_its_frames() {
     let bus = bus_of(&w).snapshot();
     assert_eq!((bus.counters.group, bus.counters.selective), (4, 3));
     assert_eq!(bus.groups, [(group(1), 2), (group(2), 1)]);
-    // A sender that chose need not be a member.
+    // A sender that chose groups need not be a member of the group.
     assert_eq!(who_gets(&mut w, LEC0 + 3, group(2)), [0, 1, 4]);
     let les = les_of(&w).snapshot().clients;
     let registered: Vec<_> = les.into_iter().map(|row| row.groups).collect();
@@ -88,7 +88,8 @@ fn groups_are_joined_and_left() {
     w.run_for(Duration::from_millis(50));
     assert_eq!(who_gets(&mut w, LEC0, group(1)), [1]);
     assert_eq!(who_gets(&mut w, LEC0, group(4)), [2]);
-    // The last one leaves the group: its connection ends. Two to all, one to who did not choose, one of group 4.
+    // The last client leaves the group: its connection ends. Two connections to all remain, one to the clients that did
+    // not choose, one of group 4.
     tell(&mut w, LEC0 + 1, lec::Input::SetGroups(vec![]));
     w.run_for(Duration::from_millis(50));
     assert_eq!(who_gets(&mut w, LEC0, group(1)), []);
@@ -107,7 +108,7 @@ fn who_leaves_the_elan_leaves_its_groups() {
     start(&mut w, LEC0 + 1);
     w.run_for(Duration::from_secs(1));
     assert_eq!(who_gets(&mut w, LEC0, group(1)), [1, 2]);
-    // So does one that breaks down.
+    // The same holds for a client that breaks down.
     let now = w.now;
     w.net.break_calls(LEC0 + 2, Sap::LANE_CONTROL, now);
     w.run_for(Duration::from_secs(12));
@@ -115,7 +116,7 @@ fn who_leaves_the_elan_leaves_its_groups() {
     finish(w);
 }
 
-/// Without a difference between clients there is one multicast forward connection, as ever.
+/// Without a difference between clients there is one multicast forward connection.
 #[test]
 fn an_elan_without_choosers_has_one_forward_connection() {
     let mut w = members(&[None, None, None]);
@@ -126,7 +127,7 @@ fn an_elan_without_choosers_has_one_forward_connection() {
     finish(w);
 }
 
-/// A client that takes no second multicast forward connection still gets everything.
+/// A client that takes no second multicast forward connection still gets all frames.
 #[test]
 fn who_cannot_be_reached_apart_gets_the_frames_of_all() {
     let mut w = members(&[None, None]);
@@ -182,7 +183,7 @@ fn more_groups_than_the_bus_can_tell_apart_go_to_all() {
     finish(w);
 }
 
-/// A v1 LES knows nothing of it: the client takes what it wants from all.
+/// A v1 LES does not know selective multicast: the client filters the frames that it wants from all frames.
 #[test]
 fn with_a_v1_les_the_client_filters() {
     let mut w = world(vec![
@@ -210,7 +211,7 @@ fn with_a_v1_les_the_client_filters() {
     finish(w);
 }
 
-/// A v2 client asks where the frames of a group go, once, and again when that has grown old.
+/// A v2 client asks once where the frames of a group go, and asks again when the answer has aged.
 #[test]
 fn le_arp_for_a_group_is_answered_with_the_bus() {
     let mut w = members(&[None, None]);

@@ -1,4 +1,4 @@
-//! Hosts that forge frames, call where they should not, or flood.
+//! Hosts that forge frames, make forbidden calls, or flood.
 
 use super::*;
 use crate::{AtmRequest, ConnId};
@@ -19,7 +19,7 @@ fn call_from_outside(w: &mut World<Node>, called: AtmAddress, calling: AtmAddres
     w.net.request(outsider, request, w.now);
 }
 
-/// A host on the network that is no client: one that is never started, so that its number can be used.
+/// A host on the network without a LANE client: a client that is never started, so that its number can be used.
 fn add_outsider(w: &mut World<Node>) -> usize {
     w.add(Node::Lec(Box::new(Lec::new(lec_config(0x70)))))
 }
@@ -49,7 +49,7 @@ fn forged_control_frames_change_nothing() {
     w.run_for(Duration::from_secs(1));
     let before = lec_of(&w, LEC0).snapshot();
     let outsider = add_outsider(&mut w);
-    // On a data direct connection, which anybody may open.
+    // On a data direct connection, which any host may open.
     call_from_outside(&mut w, address(1), address(0x71), Sap::LANE_DATA_ETHERNET);
     w.run_for(Duration::from_millis(10));
     let mut forged = ControlFrame::new(OpCode::ARP.response());
@@ -89,7 +89,7 @@ fn les_knows_whose_frame_it_is() {
             .request(outsider, AtmRequest::Send { conn, sdu }, w.now);
         w.run_for(Duration::from_millis(10));
     };
-    // A join in another's name, and requests with another's LECID.
+    // A join in the name of another client, and requests with the LECID of another client.
     let mut join = ControlFrame::new(OpCode::JOIN);
     join.source_atm = address(1);
     send(&mut w, &join);
@@ -109,7 +109,7 @@ fn les_knows_whose_frame_it_is() {
     assert_eq!(les.counters.joins_refused, 1);
     assert_eq!(les.counters.forged, 4);
     assert_eq!(les.counters.joins, 2);
-    // Who does not join is dropped after S4.
+    // A caller that does not join is dropped after S4.
     w.run_for(Duration::from_secs(121));
     assert_eq!(les_of(&w).snapshot().counters.join_timeouts, 1);
     assert_eq!(les_of(&w).snapshot().clients.len(), 2);
@@ -144,7 +144,7 @@ fn thousands_of_addresses_stay_bounded() {
         start(&mut w, who);
     }
     w.run_until(Instant::from_millis(500));
-    // Unknown destinations: as many as a scan of a /16 makes.
+    // Unknown destinations: as many as a scan of a /16 produces.
     for number in 0..5000_u32 {
         let mut m = mac(0);
         m.0[2..6].copy_from_slice(&(number + 0x1000).to_be_bytes());
@@ -157,7 +157,7 @@ fn thousands_of_addresses_stay_bounded() {
     assert!(snapshot.control.cache_full > 0);
     w.run_for(Duration::from_secs(5));
     assert!(lec_of(&w, LEC0).snapshot().cache.is_empty(), "C20, C13");
-    // Announcements of a thousand strangers: targetless LE_ARP with TLVs, through the LES.
+    // Announcements of a thousand unknown addresses: targetless LE_ARP with TLVs, through the LES.
     let lecid = lec_of(&w, LEC0 + 1).snapshot().lecid;
     let mut arp = ControlFrame::new(OpCode::ARP).with_tlvs(vec![mps(1).to_tlv()]);
     arp.lecid = lecid;
@@ -167,7 +167,7 @@ fn thousands_of_addresses_stay_bounded() {
         m.0[2..6].copy_from_slice(&(number + 0x1000).to_be_bytes());
         arp.source = LanDestination::mac(m);
         let sdu = Control::Frame(Box::new(arp.clone())).encode();
-        // Client 1's control direct connection is the second one that it opened.
+        // Control direct is the second connection that client 1 opened.
         let conn = ConnId(2);
         w.net
             .request(LEC0 + 1, AtmRequest::Send { conn, sdu }, w.now);
@@ -179,13 +179,15 @@ fn thousands_of_addresses_stay_bounded() {
     finish(w);
 }
 
-/// Sends a frame on the control direct connection of client `who`, as its host could; it is the second one that it opened.
+/// Sends a frame on the control direct connection of client `who`, as its host could; control direct is the second
+/// connection that the client opened.
 fn forge(w: &mut World<Node>, who: usize, frame: &ControlFrame) {
     let (conn, sdu) = (ConnId(2), frame.encode());
     w.net.request(who, AtmRequest::Send { conn, sdu }, w.now);
 }
 
-/// A member says that the MAC address of client 1 is at its own place, or at a stranger's, in every way there is.
+/// A member claims in every possible way that the MAC address of client 1 is at its own ATM address, or at an unknown
+/// one.
 #[test]
 fn nobody_draws_the_frames_of_another() {
     let mut w = joined_world(3);
@@ -205,7 +207,7 @@ fn nobody_draws_the_frames_of_another() {
         sent += 1;
         w.run_for(Duration::from_millis(10));
     };
-    // Targetless LE_ARP, one with a question, LE_NARP in both forms.
+    // Targetless LE_ARP, LE_ARP with a target, LE_NARP in both forms.
     say(&mut w, &claim);
     claim.target = LanDestination::mac(mac(9));
     say(&mut w, &claim);
@@ -214,13 +216,13 @@ fn nobody_draws_the_frames_of_another() {
     say(&mut w, &claim);
     claim.source = LanDestination::ABSENT;
     say(&mut w, &claim);
-    // For an address that nobody has, but in the name of another host.
+    // For an address that no client has, but in the name of another host.
     claim.op = OpCode::ARP;
     claim.source = LanDestination::mac(mac(9));
     claim.source_atm = address(2);
     claim.target = LanDestination::ABSENT;
     say(&mut w, &claim);
-    // Answers that nobody asked it for, with every transaction that client 0 may have used.
+    // Answers to no request of the client, with every transaction that client 0 may have used.
     let mut answer = ControlFrame::new(OpCode::ARP.response());
     answer.lecid = lec_of(&w, LEC0).snapshot().lecid;
     answer.target = LanDestination::mac(mac(2));
@@ -230,7 +232,7 @@ fn nobody_draws_the_frames_of_another() {
         say(&mut w, &answer);
     }
     assert_eq!(les_of(&w).snapshot().counters.forged, forged + sent);
-    // It cannot register the address either, nor take it out of the list.
+    // The member cannot register the address either, nor unregister it.
     let mut register = ControlFrame::new(OpCode::REGISTER);
     register.lecid = lec_of(&w, thief).snapshot().lecid;
     register.source = LanDestination::mac(mac(2));
@@ -253,7 +255,7 @@ fn nobody_draws_the_frames_of_another() {
     finish(w);
 }
 
-/// A member that asks for a thousand addresses a second and registers as many: bounded, counted, and the others
+/// A member that asks for a thousand addresses a second and registers as many is bounded and counted; the others
 /// neither lose a frame nor learn an address.
 #[test]
 fn a_flood_of_control_frames_costs_the_others_nothing() {
@@ -297,7 +299,7 @@ fn a_flood_of_control_frames_costs_the_others_nothing() {
     for who in [LEC0, LEC0 + 1] {
         assert!(lec_of(&w, who).snapshot().cache.len() <= 2);
     }
-    // Its registrations go with it.
+    // Its registrations end with the client.
     stop(&mut w, flooder);
     w.run_for(Duration::from_secs(1));
     let macs: usize = les_of(&w)
@@ -310,7 +312,7 @@ fn a_flood_of_control_frames_costs_the_others_nothing() {
     finish(w);
 }
 
-/// One host calls the LES and the LECS as often as it can, and says nothing: others still join.
+/// One host calls the LES and the LECS as often as it can, and sends nothing: other clients can still join.
 #[test]
 fn calls_of_one_host_do_not_take_all_the_room() {
     let mut w = world((0..2).map(lec_config).collect());
@@ -343,7 +345,7 @@ fn calls_of_one_host_do_not_take_all_the_room() {
     }
     w.run_for(Duration::from_secs(5));
     assert_eq!(lec_of(&w, LEC0 + 1).state(), lec::LecState::Operational);
-    // Who says nothing is hung up on.
+    // The connections of a silent caller are released.
     w.run_for(Duration::from_secs(120));
     assert_eq!(les_of(&w).snapshot().counters.join_timeouts, 16);
     assert!(lecs(&w).idle >= 128);
@@ -351,7 +353,7 @@ fn calls_of_one_host_do_not_take_all_the_room() {
     finish(w);
 }
 
-/// The LECS answers what it can, counts what it cannot read, and keeps nothing of it.
+/// The LECS answers valid requests, counts frames that it cannot decode, and keeps no state of them.
 #[test]
 fn the_lecs_and_nonsense() {
     let mut w = joined_world(1);
@@ -387,7 +389,7 @@ fn the_lecs_and_nonsense() {
     finish(w);
 }
 
-/// Frames near enough to valid ones to get past the first checks.
+/// Frames similar enough to valid frames to pass the first checks.
 fn any_sdu() -> impl Strategy<Value = Vec<u8>> {
     let frame = (
         0..0x10c_u16,
@@ -418,7 +420,7 @@ fn any_sdu() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever comes on its connections, no machine panics, breaks a law, or keeps a connection in the end.
+    /// Whatever frames come on its connections, no machine panics, breaks a law, or keeps a connection in the end.
     #[test]
     fn any_sdu_on_any_connection(
         sdus in prop::collection::vec((any_sdu(), 0..6_usize, 0..5_u32), 1..80)
@@ -440,7 +442,7 @@ proptest! {
         finish(w);
     }
 
-    /// The same for events of the ATM service that name connections nobody knows, or come at a bad time.
+    /// The same for events of the ATM service that name unknown connections, or come at a bad time.
     #[test]
     fn any_event_at_any_time(
         events in prop::collection::vec((0..6_usize, 0..5_u8, 0..6_u32, any::<bool>()), 1..60)

@@ -27,7 +27,7 @@ fn three_clients_join() {
     assert_eq!(control.iter().filter(|who| **who == LES).count(), 1);
     let multicast = w.net.roots(Sap::LANE_MULTICAST_ETHERNET);
     assert_eq!(multicast.iter().filter(|who| **who == BUS).count(), 1);
-    // Config direct is released, control and multicast stay: 2 x 3 + 2.
+    // Config direct is released, control and multicast connections stay: 2 x 3 + 2.
     assert_eq!(w.net.calls(), 8);
     let told = w.take_notes();
     let joined: Vec<_> = (told.iter())
@@ -78,7 +78,7 @@ fn lecs_comes_late() {
 
 #[test]
 fn lecs_addresses_in_order() {
-    // The address by hand does not answer, the anycast one is refused, the well-known one serves.
+    // The configured address does not answer, the anycast address is refused, the well-known address serves.
     let config = LecConfig {
         lecs: Some(address(0xee)),
         ..lec_config(0)
@@ -182,14 +182,15 @@ fn duplicate_mac_is_refused() {
     assert!(notes.iter().any(|(_, who, note)| {
         *who == LEC0 + 1 && matches!(note, Note::Trace(trace) if trace.text.contains("status 4"))
     }));
-    // The first one leaves: the second gets in by itself.
+    // The first client leaves: the second joins by itself.
     stop(&mut w, LEC0);
     w.run_for(Duration::from_secs(6));
     assert_eq!(lec_of(&w, LEC0 + 1).state(), LecState::Operational);
     finish(w);
 }
 
-/// A second client joins while calls for its control distribute fail with `cause`; after `patience` it is a leaf all the same.
+/// A second client joins while calls for its control distribute fail with `cause`; after `patience` it is a leaf
+/// nevertheless.
 fn leaf_after_failed_calls(cause: Cause, times: u32, patience: Duration) {
     let mut w = world(vec![lec_config(0), lec_config(1)]);
     start(&mut w, LEC0);
@@ -209,7 +210,7 @@ fn leaf_after_failed_calls(cause: Cause, times: u32, patience: Duration) {
 
 #[test]
 fn leaf_that_listens_late_is_tried_again() {
-    // As a Linux client whose listener is not there yet.
+    // Like a Linux client whose listener does not exist yet.
     leaf_after_failed_calls(Cause::INCOMPATIBLE, 1, Duration::from_secs(1));
 }
 
@@ -255,7 +256,7 @@ fn client_that_cannot_be_called_is_served_on_control_direct() {
     for who in [LEC0, LEC0 + 1] {
         assert_eq!(lec_of(&w, who).state(), LecState::Operational);
     }
-    // Announcements reach it all the same.
+    // Announcements reach the client nevertheless.
     unicast(&mut w, LEC0, LEC0 + 1, 1);
     w.run_for(Duration::from_secs(1));
     w.take_notes();

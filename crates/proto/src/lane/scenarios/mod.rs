@@ -31,7 +31,7 @@ pub(super) enum Node {
     Lecs(Box<Lecs>),
 }
 
-/// What a machine told the test.
+/// What a machine reported to the test.
 #[derive(Debug)]
 pub(super) enum Note {
     Lec(lec::Output),
@@ -95,7 +95,7 @@ impl AtmUser for Node {
     }
 }
 
-/// The LES tells the BUS, which is the user behind it, who is a member.
+/// The LES tells the BUS (the user behind it) who is a member.
 fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<usize> {
     let Note::Member(address, lecid, joined, ref groups) = *note else {
         return None;
@@ -159,7 +159,7 @@ pub(super) fn new_bus() -> Node {
     Node::Bus(Box::new(Bus::new(BusConfig::new(elan(), address(0xa2)))))
 }
 
-/// Servers that serve, and the given clients, not started. Every message takes 1 ms.
+/// Running servers and the given clients, not started. Every message takes 1 ms.
 pub(super) fn world(clients: Vec<LecConfig>) -> World<Node> {
     let mut w = World::new(Duration::from_millis(1));
     w.relay = Some(relay);

@@ -5,7 +5,7 @@ use crate::Cause;
 use crate::testing::Refusal;
 use aerostat_wire::Sap;
 
-/// Three joined clients; the first two take LLC-multiplexed calls, and so does the third if `all`.
+/// Three joined clients; the first two take LLC-multiplexed calls, and the third does if `all`.
 fn world_with_mux(elan_id: u32, all: bool) -> World<Node> {
     let config = |n: u8| LecConfig {
         llc_mux: all || n < 2,
@@ -29,7 +29,7 @@ fn world_with_mux(elan_id: u32, all: bool) -> World<Node> {
     w
 }
 
-/// Frames both ways between the first client and client `to`; all arrive, in order.
+/// Frames in both directions between the first client and client `to`; all arrive, in order.
 fn talk(w: &mut World<Node>, to: usize) {
     let mut sent = Vec::new();
     for number in 0..40 {
@@ -94,7 +94,7 @@ fn crossing_multiplexed_calls_leave_one_connection() {
         w.run_for(Duration::from_micros(500));
     }
     w.run_for(Duration::from_millis(500));
-    // Nothing waits for a time-out of the flush.
+    // No frame waits for a time-out of the flush.
     let notes = w.take_notes();
     for who in [LEC0, LEC0 + 1] {
         let frames = notes.iter().filter(|(_, from, note)| {

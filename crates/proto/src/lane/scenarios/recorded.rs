@@ -8,7 +8,7 @@ use crate::{AtmRequest, ConnId};
 use aerostat_wire::lane::{Control, ControlFrame, Flags, OpCode, Status};
 use aerostat_wire::{Qos, Sap, Vc};
 
-/// First control frame of the recording with this op-code, from user A's client or to it.
+/// First control frame of the recording with this op-code, from the client of user A or to it.
 fn recorded(op: OpCode, with_tlvs: bool) -> ControlFrame {
     let text = include_str!("../../../../wire/tests/vectors/linux-atm/g-mpoa.jsonl");
     let frames = text.lines().filter_map(|line| {
@@ -27,7 +27,7 @@ fn recorded(op: OpCode, with_tlvs: bool) -> ControlFrame {
     hits.next().expect("in the recording")
 }
 
-/// Opens a control direct connection as the Linux client does, and plays its frames.
+/// Opens a control direct connection as the Linux client does, and replays its frames.
 #[test]
 fn linux_client_at_our_servers() {
     let configure = recorded(OpCode::CONFIGURE, false);
@@ -52,7 +52,7 @@ fn linux_client_at_our_servers() {
         qos: Qos::ubr(1516),
         multipoint: false,
     };
-    // LECS: the answer differs from the Linux LECS's in nothing but the address of the LES.
+    // LECS: the answer differs from the answer of the Linux LECS only in the address of the LES.
     lecs.handle_input(lecs::Input::Start, now).unwrap();
     lecs.handle_input(lecs::Input::Atm(incoming), now).unwrap();
     let sdu = configure.encode();

@@ -1,10 +1,10 @@
-//! What many members cost each of them: rows, and frames heard.
+//! What many members cost each member: rows of its cache, and frames received.
 
 use super::*;
 use aerostat_wire::lane::Tlv;
 
-/// What `n` MPOA clients and a router on one ELAN have after `joined` and `until`: rows of each client, and the most control
-/// frames that one of them heard.
+/// What `n` MPOA clients and a router on one ELAN have at `until`: the rows of each client, and the largest number of
+/// control frames that one of them received.
 fn cost(n: u8, until: Duration) -> (Vec<usize>, u64) {
     let device = |n: u8, tlv: Tlv| LecConfig {
         tlvs: vec![tlv],
@@ -27,7 +27,7 @@ fn cost(n: u8, until: Duration) -> (Vec<usize>, u64) {
             .iter()
             .all(|c| c.state == lec::LecState::Operational)
     );
-    // The router answered no question, so it knows nobody; the clients know the router.
+    // The router answered no question, so it knows no client; the clients know the router.
     assert_eq!(clients[0].cache.len(), 0);
     let rows = clients[1..].iter().map(|c| c.cache.len()).collect();
     let heard = clients.iter().map(|c| c.control.received).max();
@@ -35,8 +35,8 @@ fn cost(n: u8, until: Duration) -> (Vec<usize>, u64) {
     (rows, heard.unwrap_or_default())
 }
 
-/// Each client remembers the router and not the other clients, for as long as it ages, and hears as much among a hundred as among
-/// ten.
+/// Each client remembers the router and not the other clients, for as long as it ages, and receives as many control
+/// frames among a hundred clients as among ten.
 #[test]
 fn rows_and_control_frames_of_a_member_do_not_grow_with_the_members() {
     let until = Duration::from_secs(700);
@@ -50,13 +50,13 @@ fn rows_and_control_frames_of_a_member_do_not_grow_with_the_members() {
     );
 }
 
-/// A router that asks for a client learns what it is from the LES, though the client has announced nothing; also if the client was
-/// something else before.
+/// A router that asks for a client learns its device type from the LES although the client has announced nothing; this
+/// holds also if the client had another type before.
 #[test]
 fn what_is_not_announced_can_be_asked_for() {
     let control = address(2);
     let device = DeviceType::Mpc { control };
-    // It has a TLV of its own from the beginning, which does not say what device it is.
+    // The client has a TLV from the beginning, which does not tell its device type.
     let plain = LecConfig {
         llc_mux: true,
         ..lec_config(1)
@@ -79,7 +79,7 @@ fn what_is_not_announced_can_be_asked_for() {
     };
     let device_of = |tlvs: &[Tlv]| DeviceType::find(tlvs).and_then(Result::ok);
     assert_eq!(device_of(&ask(&mut w)), None);
-    // It goes, and comes back as an MPOA client; it says so in its join alone.
+    // The client leaves, and comes back as an MPOA client; only its join says so.
     stop(&mut w, LEC0 + 1);
     w.run_for(Duration::from_secs(2));
     w.with(LEC0 + 1, |node, now| {

@@ -94,13 +94,13 @@ fn the_standby_takes_over_and_keeps_the_elan() {
     assert_eq!(members(&w, second), 3);
     assert_eq!(takeovers(&w), 1);
     assert!(together(&mut w, 3));
-    // The first comes back: it stands by now, and nobody moves.
+    // The first LES comes back: it stands by now, and no client moves.
     start(&mut w, BUS);
     start(&mut w, LES);
     w.run_for(Duration::from_secs(60));
     assert_eq!((members(&w, LES), members(&w, second)), (0, 3));
     assert!(together(&mut w, 3));
-    // And back again.
+    // The other direction.
     w.replace(second, second_les());
     w.replace(second + 1, second_bus());
     w.run_for(Duration::from_secs(30));
@@ -116,7 +116,7 @@ fn the_lecs_forgets_and_the_elan_becomes_whole_again() {
     w.replace(BUS, new_bus());
     w.run_for(Duration::from_secs(30));
     assert_eq!(members(&w, second), 3);
-    // The LECS restarts and knows nothing; the first LES is back, and is its choice for a new client.
+    // The LECS restarts and has no state; the first LES is back, and the LECS chooses it for a new client.
     w.replace(LECS, lecs_of_two());
     for who in [LECS, BUS, LES] {
         start(&mut w, who);
@@ -125,7 +125,7 @@ fn the_lecs_forgets_and_the_elan_becomes_whole_again() {
     w.replace(LEC0, Node::Lec(Box::new(Lec::new(lec_config(0)))));
     start(&mut w, LEC0);
     w.run_for(Duration::from_secs(60));
-    // The other LES heard that it does not serve and sent its clients away.
+    // The other LES was told that it does not serve, and released its clients.
     assert_eq!((members(&w, LES), members(&w, second)), (3, 0));
     assert!(together(&mut w, 3));
     finish(w);
@@ -154,8 +154,8 @@ fn a_silent_les_is_lost_too() {
     }));
     w.run_for(Duration::from_secs(45));
     assert_eq!(takeovers(&w), 1);
-    // Its clients live on; who comes now goes to the other, which tells nobody to leave. The first, once heard again,
-    // gives its clients up.
+    // Its clients stay with it; new clients go to the other LES, which sends no client away. When the first LES reports
+    // again, it releases its clients.
     w.net.loss = None;
     w.run_for(Duration::from_secs(60));
     assert_eq!((members(&w, LES), members(&w, second)), (0, 2));
@@ -163,7 +163,7 @@ fn a_silent_les_is_lost_too() {
     finish(w);
 }
 
-/// Nobody but its own LES speaks for an ELAN.
+/// Only its own LES may report for an ELAN.
 #[test]
 fn a_client_cannot_pose_as_les() {
     let (mut w, _) = world_of_two(2);

@@ -47,7 +47,7 @@ fn unicast_moves_from_the_bus_to_data_direct_in_order() {
     w.run_for(Duration::from_secs(1));
     let got = delivered(&mut w, LEC0 + 1);
     assert!(got.is_sorted(), "order was lost: {got:?}");
-    // The quota and the queue bound what waits; here all get through.
+    // The quota and the queue bound what waits; in this test all frames arrive.
     assert_eq!(got.len(), 100);
     assert_eq!(arp_status(&w, LEC0, 1), Some(ArpStatus::ForwardDirect));
     let data = lec_of(&w, LEC0).snapshot().data;
@@ -72,7 +72,7 @@ fn quota_bounds_unknown_frames() {
         w.run_for(Duration::from_millis(10));
     }
     let data = lec_of(&w, LEC0).snapshot().data;
-    // C10 = 10 frames in C11 = 1 s, for 10 s; the rest finds the queue full.
+    // C10 = 10 frames in C11 = 1 s, for 10 s; the other frames find the queue full.
     assert!((90..=120).contains(&data.sent_bus), "{data:?}");
     assert!(data.queue_full > 800);
     assert!(les_of(&w).snapshot().counters.arp_unknown >= 5);
@@ -156,7 +156,7 @@ fn refused_call_keeps_frames_on_the_bus() {
     let got = delivered(&mut w, LEC0 + 1);
     assert_eq!(got.len(), 40);
     assert!(got.is_sorted());
-    // Tried every 5 s: the third call gets through.
+    // The call is tried every 5 s: the third try succeeds.
     assert_eq!(arp_status(&w, LEC0, 1), Some(ArpStatus::ForwardDirect));
     finish(w);
 }
@@ -177,7 +177,7 @@ fn lost_ready_and_flush_do_not_block() {
     assert!(got.is_sorted());
     assert_eq!(arp_status(&w, LEC0, 1), Some(ArpStatus::ForwardDirect));
     assert_eq!(*got.last().unwrap(), 99);
-    // Data is a READY too: the called side answers on the same connection.
+    // A data frame counts as READY, too: the called side answers on the same connection.
     unicast(&mut w, LEC0 + 1, LEC0, 7);
     w.run_for(Duration::from_secs(12));
     assert_eq!(arp_status(&w, LEC0 + 1, 0), Some(ArpStatus::ForwardDirect));
@@ -206,7 +206,7 @@ fn called_side_asks_until_ready() {
 fn tlvs_are_taught_and_taken_back() {
     let mut w = joined_world(2);
     w.take_notes();
-    // Known before: the announcement updates it.
+    // The entry is known before: the announcement updates it.
     unicast(&mut w, LEC0, LEC0 + 1, 1);
     w.run_for(Duration::from_secs(1));
     let device = mps(1).to_tlv();
@@ -236,7 +236,7 @@ fn tlvs_are_taught_and_taken_back() {
         })
         .collect();
     assert_eq!(resolved, [(mac(2), want.clone()), (mac(0x66), None)]);
-    // The owner leaves: at the latest after C17 the knowledge is taken back.
+    // The owner leaves: the association is withdrawn after C17 at the latest.
     stop(&mut w, LEC0 + 1);
     w.run_for(Duration::from_secs(310));
     let gone = w.take_notes();
@@ -251,7 +251,7 @@ fn tlvs_are_taught_and_taken_back() {
     finish(w);
 }
 
-/// A targetless LE_ARP has no answer: it comes again after 1, 2, 4 and 8 more seconds, and then no more.
+/// A targetless LE_ARP is not answered: it is repeated after 1, 2, 4 and 8 more seconds, and then no more.
 #[test]
 fn tlvs_that_nobody_heard_are_announced_again() {
     let mut w = joined_world(2);
@@ -329,7 +329,7 @@ fn unused_entries_age_and_topology_change_hurries_remote_ones() {
     finish(w);
 }
 
-/// A router that has heard a station behind a bridge learns later that the bridge is an MPOA client.
+/// A router that knows a station behind a bridge learns later that the bridge is an MPOA client.
 #[test]
 fn new_tlvs_of_a_proxy_reach_those_who_know_what_is_behind_it() {
     let proxy = LecConfig {
@@ -391,7 +391,7 @@ fn station_that_moves_behind_another_proxy() {
     finish(w);
 }
 
-/// Nobody told the new proxy who had the station, and the old one did not see it go.
+/// The new proxy does not know who had the station, and the old one did not see it leave.
 #[test]
 fn a_new_proxy_claims_a_station_that_it_never_asked_for() {
     let proxy = |n| LecConfig {
@@ -418,7 +418,7 @@ fn a_new_proxy_claims_a_station_that_it_never_asked_for() {
             && matches!(note, Note::Lec(Output::RemoteMoved { mac }) if *mac == station)
     };
     assert_eq!(w.take_notes().iter().filter(|n| gave_up(n)).count(), 1);
-    // It does not answer for the station any more.
+    // The old proxy does not answer for the station any more.
     w.run_for(Duration::from_secs(400));
     tell(&mut w, LEC0, lec::Input::Resolve { mac: station });
     w.run_for(Duration::from_secs(1));

@@ -1,4 +1,5 @@
-//! Servers in processes: their messages survive, their seats keep them in their bounds, and an ELAN gets over their deaths.
+//! Servers in processes: their messages survive encoding, their seats enforce their bounds, and an ELAN recovers from
+//! their deaths.
 
 use super::*;
 use crate::split::names;
@@ -76,7 +77,7 @@ fn les() -> ServerConfig {
     ServerConfig::Les(LesConfig::new(name, address(1), address(2)))
 }
 
-/// A seat and its process, which talk in octets.
+/// A seat and its process, which exchange octets.
 struct Rig {
     seat: Away,
     process: Option<Servers>,
@@ -110,7 +111,7 @@ impl Rig {
         assert!(self.said(FromServer::Atm { server, request }).is_empty());
         assert_eq!(self.seat.refused(), before + 1);
     }
-    /// What goes further than to the other half.
+    /// Passes an input on; returns the outputs that are not for the other half.
     fn tell(&mut self, input: AwayInput<'_>) -> Vec<AwayOutput> {
         use crate::split::codec::Message as _;
         self.seat.handle_input(input, NOW).unwrap();
@@ -193,7 +194,7 @@ fn calls_end_with_the_process_and_the_next_one_serves() {
             "{out:?}"
         );
         assert!(rig.seat.seen().is_none());
-        // Nobody listens; what was on its way to a listener is refused.
+        // There is no listener; a call that was on its way to a listener is refused.
         let cause = Cause::INCOMPATIBLE;
         let out = rig.offer(CONN);
         assert_eq!(requests(&out), [&AtmRequest::Release { conn: CONN, cause }]);
@@ -271,7 +272,7 @@ fn a_process_may_not_do_what_is_not_its_servers() {
     let request = connect(ConnId(6), address(1));
     let other = rig.said(FromServer::Atm { server: 8, request });
     assert!(other.is_empty(), "another seat's");
-    // Members are a LES's to name, and each but once to leave.
+    // Only a LES may name members, and each member may leave only once.
     let member = |joined| FromServer::Member {
         server: 7,
         address: address(9),

@@ -1,9 +1,9 @@
-//! What a server does at its bounds: it refuses, counts, and says so once.
+//! A server at its bounds: it refuses, counts, and traces once.
 
 use super::*;
 use crate::lane::ServerParams;
 
-/// Names of what was told.
+/// Names of the traces.
 fn told(b: &Bench, name: &str) -> Vec<String> {
     let texts = b.notes.iter().filter_map(|note| match note {
         Note::Trace(trace) if trace.name == name && trace.milestone => Some(trace.text.clone()),

@@ -20,7 +20,7 @@ fn owner(b: &Bench, who: u8) -> ControlFrame {
     frame.target_atm = address(who);
     frame
 }
-/// What another client announces of the address; `who` 0 is "no source".
+/// What another client announces about the address; `who` 0 is "no source".
 fn announcement(op: OpCode, who: u8) -> ControlFrame {
     let mut frame = ControlFrame::new(op);
     frame.lecid = 77;
@@ -96,7 +96,7 @@ fn unknown_data_frame_of_the_peer_teaches() {
     let row = row(&b).expect("learned");
     assert_eq!((row.atm, row.from_data), (Some(address(PEER)), true));
     assert_eq!(row.status, ArpStatus::Unknown);
-    // The first frame uses the BUS, and its connection follows; LE_ARP asks what the owner says of itself.
+    // The first frame uses the BUS, and the connection follows; LE_ARP asks for the TLVs of the owner.
     transmit(&mut b, 1);
     assert_eq!(b.data(), [b.send]);
     let asked = b.frames().into_iter().map(|(via, frame)| match frame {
@@ -210,7 +210,7 @@ fn arp_pending_answer_to_another_client_is_ignored() {
     assert_eq!(b.unasked(), 0);
 }
 
-/// The address is not local, so its owner cannot be this client: a call to oneself would be the end of it.
+/// The address is not local, so its owner cannot be this client: the client would have to call itself.
 #[test]
 fn arp_pending_answer_that_names_ourselves_means_unknown() {
     let mut b = cached(ArpStatus::ArpPending);
@@ -254,7 +254,7 @@ fn vc_pending_connected_flushes_the_old_path() {
 #[test]
 fn vc_pending_connected_after_a_silence_needs_no_flush() {
     let mut b = cached(ArpStatus::VcPending);
-    b.seconds(6); // C22: nothing can be under way any more.
+    b.seconds(6); // C22: no frame can be under way any more.
     b.connected(b.direct);
     assert_eq!(b.frames(), [(b.direct, Control::ReadyIndication)]);
     assert_eq!(status(&b), Some(ArpStatus::ForwardDirect));
@@ -264,7 +264,7 @@ fn vc_pending_connected_after_a_silence_needs_no_flush() {
 fn vc_pending_refused_stays_on_the_bus_and_calls_later() {
     let mut b = cached(ArpStatus::VcPending);
     b.released(b.direct);
-    b.asked(OpCode::ARP); // Perhaps it moved.
+    b.asked(OpCode::ARP); // The address may have moved.
     let answer = owner(&b, PEER);
     b.receive(b.control, &answer);
     transmit(&mut b, 1);
@@ -281,7 +281,7 @@ fn vc_pending_owner_moves_calls_the_new_one() {
     b.receive(b.distribute, &announcement(OpCode::ARP, 8));
     transmit(&mut b, 1);
     assert_eq!(b.call(Sap::LANE_DATA_ETHERNET).1, address(8));
-    // The old owner takes the call: its connection is not for these frames.
+    // The previous owner accepts the call: its connection is not for these frames.
     b.connected(b.direct);
     transmit(&mut b, 2);
     assert_eq!(b.data(), [b.send, b.send]);
@@ -318,7 +318,7 @@ fn flush_pending_answer_means_forward_direct() {
     b.receive(b.control, &answer);
     assert_eq!(b.data(), [b.direct, b.direct], "what was held, in order");
     assert_eq!(status(&b), Some(ArpStatus::ForwardDirect));
-    // Once more, on control distribute.
+    // The same again, on control distribute.
     b.receive(b.distribute, &answer);
     assert_eq!(b.unasked(), 1);
 }
@@ -333,7 +333,7 @@ fn flush_pending_stale_or_foreign_answer_changes_nothing() {
     let mut foreign = b.answer(Status::SUCCESS);
     foreign.lecid = 9;
     b.receive(b.distribute, &foreign);
-    // The flush itself, which the BUS copies to all, us included.
+    // The flush request itself, which the BUS copies to all members, this client included.
     let echo = b.pending.clone();
     b.receive(b.forward, &echo);
     assert_eq!(status(&b), Some(ArpStatus::FlushPending));
@@ -355,7 +355,7 @@ fn flush_pending_connection_lost_means_the_bus() {
     transmit(&mut b, 1);
     b.released(b.direct);
     assert_eq!(b.data(), [b.send], "what was held");
-    // It waits for a path: the owner is known, and called again.
+    // The frame waits for a path: the owner is known, and is called again.
     assert!(status(&b) < Some(ArpStatus::FlushPending));
     transmit(&mut b, 2);
     assert_eq!(b.call(Sap::LANE_DATA_ETHERNET).1, address(PEER));
@@ -495,7 +495,7 @@ fn forward_direct_narp_with_source_moves() {
     assert_eq!(b.call(Sap::LANE_DATA_ETHERNET).1, address(8));
 }
 
-/// An own LE_NARP that the LES copies back, or one that names this client, moves nothing.
+/// The client's own LE_NARP that the LES copies back, or an LE_NARP that names this client, changes nothing.
 #[test]
 fn forward_direct_narp_of_ourselves_is_ignored() {
     let mut b = cached(ArpStatus::ForwardDirect);

@@ -173,12 +173,12 @@ fn ready_released_by_the_peer_is_gone() {
     b.connected(b.direct);
     b.released(b.direct);
     assert_eq!(data_direct(&b), 0);
-    // What still comes for it is counted.
+    // A frame that still arrives for it is counted.
     b.receive_sdu(b.direct, &READY_IND);
     assert_eq!(b.bad(), 1);
 }
 
-/// The client has the lower address: its own call stays, and the peer lets the other one go.
+/// The client has the lower address: its own call stays, and the peer releases the other one.
 #[test]
 fn ready_crossing_calls_the_lower_caller_wins() {
     let mut b = calling();
@@ -190,7 +190,7 @@ fn ready_crossing_calls_the_lower_caller_wins() {
     b.tell(Input::Transmit(frame(LEC0, mac(PEER), 1)));
     assert_eq!(b.data(), [b.direct]);
     assert!(b.hung_up().is_empty());
-    // And if the own call is the one that loses, it ends after C21.
+    // If the client's own call loses, that call ends after C21.
     let mut b = at(LecState::Operational);
     b.tell(Input::Transmit(frame(LEC0, mac(PEER), 0)));
     b.asked(OpCode::ARP);

@@ -1,4 +1,4 @@
-//! Group addresses: those that a client wants, and those that it sends to.
+//! Group addresses: the groups that a client wants, and the groups that it sends to.
 
 use super::*;
 use crate::lane::lec::ArpStatus;
@@ -180,7 +180,7 @@ fn answered(server: u8) -> Bench {
     b.data();
     b
 }
-/// The same, and the server is called.
+/// The same, after the client has called the server.
 fn called() -> Bench {
     let mut b = answered(SMS);
     let (conn, server) = b.call(Sap::LANE_MULTICAST_ETHERNET);
@@ -279,7 +279,7 @@ fn group_without_answer_uses_the_bus_and_asks_again() {
     b.asked(OpCode::ARP);
 }
 
-/// Whatever LE_NARP or an announcement says of a group: its server is the LES's to name.
+/// LE_NARP and announcements about a group are ignored: only the LES names the server of a group.
 #[test]
 fn group_announced_by_a_client_is_ignored() {
     let mut b = answered(BUS_ADDRESS);

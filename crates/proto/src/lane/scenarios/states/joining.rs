@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Any server, any peer.
+/// The client refuses the calls of any server and any peer.
 fn refuses_all(b: &mut Bench, saps: &[Sap]) {
     for sap in saps {
         for who in [LES_ADDRESS, BUS_ADDRESS, 0x44] {
@@ -17,7 +17,7 @@ const ALL: [Sap; 3] = [
     Sap::LANE_DATA_ETHERNET,
 ];
 
-/// In initial: nothing is left of the last try, and C37..C38 later it starts over.
+/// In the initial state: the client keeps no state of the last try, and starts over after C37..C38.
 fn is_initial(b: &mut Bench) {
     assert_eq!(b.state(), LecState::Initial);
     assert!(b.lec().connections.is_empty());
@@ -88,7 +88,7 @@ fn initial_network_up_starts_over_at_once() {
     let mut b = at(LecState::Initial);
     b.event(AtmEvent::Up);
     assert_eq!(b.state(), LecState::LecsConnect);
-    // The delay is over with it: one client, not two.
+    // The event ended the delay: no second call follows.
     b.seconds(6);
     assert_eq!(b.calls(Sap::LANE_CONTROL).len(), 1);
 }
@@ -152,7 +152,7 @@ fn lecs_connect_all_refused_with_c9_joins() {
     assert_eq!(b.state(), LecState::Join);
 }
 
-/// A call ends by itself: signalling has its own timers, and always answers.
+/// Signalling has its own timers and always reports the end of a call, so this state needs none.
 #[test]
 fn lecs_connect_time_alone_changes_nothing() {
     let mut b = at(LecState::LecsConnect);
@@ -329,7 +329,7 @@ fn join_granted_on_control_distribute_counts() {
     let answer = admission(&b);
     b.receive(distribute, &answer);
     assert_eq!(b.state(), LecState::BusConnect);
-    // The other copy of it says nothing new.
+    // The other copy of the frame has no effect.
     b.receive(b.control, &answer);
     assert_eq!((b.unasked(), b.state()), (1, LecState::BusConnect));
 }
@@ -484,7 +484,7 @@ fn initial_registration_stale_or_duplicate_response_is_unasked() {
     b.receive(b.control, &answer);
     assert_eq!(b.unasked(), 2);
     assert_eq!(b.state(), LecState::InitialRegistration);
-    // Another client's, on control distribute.
+    // The response to another client, on control distribute.
     let mut foreign = b.answer(Status::DUPLICATE_LAN);
     foreign.lecid = 9;
     b.receive(b.distribute, &foreign);

@@ -57,7 +57,7 @@ fn bus_connect_no_answer_asks_c39_times_more() {
     b.seconds(30);
     assert_eq!(b.state(), LecState::BusConnect);
     b.seconds(30);
-    // Each is repeated after 5 and 15 s: 1 (out before) + 2, 1 + 2, and the delay is 5 s at most.
+    // Each request is repeated after 5 and 15 s: 1 (sent before) + 2, 1 + 2, and the delay is at most 5 s.
     assert_eq!(b.frames().len(), 5);
     assert_ne!(b.state(), LecState::BusConnect);
     assert!(!b.has_left(), "it was no member yet");
@@ -221,7 +221,7 @@ fn operational_refused_registration_of_tlvs_costs_nothing_else() {
     assert!(!b.has_left());
 }
 
-/// A LES that does not know the client any more cannot serve it.
+/// A LES that does not know the client any more cannot serve this client.
 #[test]
 fn operational_registration_refused_as_nobody_means_initial() {
     let mut b = at(LecState::Operational);
@@ -334,7 +334,8 @@ fn operational_flush_request_for_us_is_answered() {
     let (conn, answer) = b.frame();
     assert_eq!((conn, answer.op), (b.control, OpCode::FLUSH.response()));
     assert_eq!((answer.lecid, answer.transaction), (9, 77));
-    // For somebody else; our own that comes back; on a connection with a server of control.
+    // Not answered: a request for another client, the client's own request that comes back, a request on control
+    // direct.
     flush.target_atm = address(0x55);
     b.receive(b.forward, &flush);
     (flush.target_atm, flush.lecid) = (address(1), LECID);

@@ -1,4 +1,4 @@
-//! Every state of every entity, and what every event does there: one machine on a bench, whose network is the test.
+//! Every state of every entity, and the effect of every event in it: one machine on a bench, whose network is the test.
 //!
 //! The names of the tests say the state first and the event then; `docs/protocols/lane.md` has the tables.
 
@@ -25,7 +25,7 @@ const LECID: u16 = 5;
 const LES_ADDRESS: u8 = 0xa1;
 const BUS_ADDRESS: u8 = 0xa2;
 
-/// One machine; the requests and notes that nobody has looked at yet; connections by what they are for.
+/// One machine; its requests and notes that the test has not read yet; connections by purpose.
 struct Bench {
     node: Node,
     now: Instant,
@@ -114,7 +114,7 @@ impl Bench {
     fn receive_sdu(&mut self, conn: ConnId, sdu: &[u8]) {
         self.event(AtmEvent::Received { conn, sdu });
     }
-    /// Somebody calls; true if the call was taken. It is not connected yet.
+    /// A peer calls; true if the machine accepted the call. The call is not connected yet.
     fn offer(&mut self, calling: AtmAddress, sap: Sap) -> (ConnId, bool) {
         self.offered += 1;
         let conn = ConnId(self.offered);
@@ -131,7 +131,7 @@ impl Bench {
         self.requests.retain(|request| *request != accept);
         (conn, taken)
     }
-    /// Somebody calls and is connected.
+    /// A peer calls and is connected.
     fn caller(&mut self, calling: AtmAddress, sap: Sap) -> ConnId {
         let (conn, taken) = self.offer(calling, sap);
         assert!(taken, "the call was refused");
@@ -145,7 +145,7 @@ impl Bench {
 
     // ---- out ----
 
-    /// Calls that the machine made since the last look: id and address.
+    /// Calls that the machine made since the last check: id and address.
     fn calls(&mut self, wanted: Sap) -> Vec<(ConnId, AtmAddress)> {
         let mut found = Vec::new();
         self.requests.retain(|request| match request {
@@ -159,7 +159,7 @@ impl Bench {
         });
         found
     }
-    /// The one call that it made.
+    /// The only call that the machine made.
     fn call(&mut self, sap: Sap) -> (ConnId, AtmAddress) {
         let calls = self.calls(sap);
         assert_eq!(calls.len(), 1, "one call for {sap:?}: {calls:?}");
@@ -180,7 +180,7 @@ impl Bench {
         });
         found
     }
-    /// Connections that it released.
+    /// Connections that the machine released.
     fn hung_up(&mut self) -> Vec<ConnId> {
         let mut found = Vec::new();
         self.requests.retain(|request| match request {
@@ -192,7 +192,7 @@ impl Bench {
         });
         found
     }
-    /// SDUs that it sent; `control`: control frames, or data frames.
+    /// SDUs that the machine sent; `control`: control frames, else data frames.
     fn sent(&mut self, control: bool) -> Vec<(ConnId, Vec<u8>)> {
         let mut found = Vec::new();
         self.requests.retain(|request| match request {
@@ -204,16 +204,16 @@ impl Bench {
         });
         found
     }
-    /// Connections that carried its data frames.
+    /// Connections that carried data frames of the machine.
     fn data(&mut self) -> Vec<ConnId> {
         self.sent(false).into_iter().map(|(conn, _)| conn).collect()
     }
-    /// Control frames that it sent.
+    /// Control frames that the machine sent.
     fn frames(&mut self) -> Vec<(ConnId, Control)> {
         let decode = |(conn, sdu): (ConnId, Vec<u8>)| (conn, Control::decode(&sdu).unwrap());
         self.sent(true).into_iter().map(decode).collect()
     }
-    /// The one control frame that it sent.
+    /// The only control frame that the machine sent.
     fn frame(&mut self) -> (ConnId, ControlFrame) {
         let mut frames = self.frames();
         assert_eq!(frames.len(), 1, "one frame: {frames:?}");
@@ -222,7 +222,7 @@ impl Bench {
             other => panic!("{other:?}"),
         }
     }
-    /// The one request that it sent, which is to wait for an answer.
+    /// The only request that the machine sent, which then waits for an answer.
     fn asked(&mut self, op: OpCode) -> ConnId {
         let (conn, frame) = self.frame();
         assert_eq!(frame.op, op);
@@ -250,7 +250,7 @@ impl Bench {
     }
 }
 
-/// A client in `state`, at the point where its request, if any, is out.
+/// A client in `state`, at the point where its request, if any, has been sent.
 fn at(state: LecState) -> Bench {
     let more_macs = match state {
         LecState::InitialRegistration => vec![mac(0x81), mac(0x82)],
@@ -317,7 +317,7 @@ fn at_with(config: LecConfig, state: LecState) -> Bench {
     settled(b, state)
 }
 
-/// Checks the state; what led there is not looked at again.
+/// Checks the state; the requests and notes up to here are dropped.
 fn settled(mut b: Bench, state: LecState) -> Bench {
     assert_eq!(b.state(), state);
     b.requests.clear();
@@ -325,7 +325,7 @@ fn settled(mut b: Bench, state: LecState) -> Bench {
     b
 }
 
-/// What a LECS, a LES answer to the pending request.
+/// The answer of a LECS, or of a LES, to the pending request.
 fn configuration(b: &Bench) -> ControlFrame {
     let mut frame = b.pending.response(Status::SUCCESS);
     frame.target_atm = address(LES_ADDRESS);
@@ -348,7 +348,7 @@ fn bus_address(b: &Bench) -> ControlFrame {
     frame
 }
 
-/// `docs/protocols/lane.md` says which test shows which row.
+/// `docs/protocols/lane.md` says which test covers which row.
 #[test]
 fn the_tables_name_these_tests() {
     let page = include_str!("../../../../../../docs/protocols/lane.md");

@@ -16,7 +16,8 @@ fn proxy(b: &mut Bench, who: u8) -> ConnId {
     conn
 }
 
-/// A second's worth at once, then the rate; the rest is counted and told once. Other members have their own quota.
+/// A second's quota passes at once, then frames pass at the rate; the others are counted and traced once. Other members
+/// have their own quota.
 #[test]
 fn les_joined_announcements_have_a_quota_for_each_member() {
     let mut b = les();
@@ -34,7 +35,7 @@ fn les_joined_announcements_have_a_quota_for_each_member() {
     assert_eq!(of_les(&b).counters.over_quota, 2 * rate as u64);
     b.receive(other, &request(OpCode::TOPOLOGY, 2, 2));
     assert_eq!(b.frames().len(), 1);
-    // Questions with a target are no announcements.
+    // LE_ARP with a target is no announcement.
     let mut question = request(OpCode::ARP, 1, 1);
     question.target = LanDestination::mac(mac(2));
     b.receive(foe, &question);
@@ -50,7 +51,8 @@ fn les_joined_announcements_have_a_quota_for_each_member() {
     assert_eq!(told.count(), 1);
 }
 
-/// Each is copied to every proxy, so that one member costs all of them. What the LES answers itself costs nobody else anything.
+/// Each such request is copied to every proxy, so one member costs all of them. A request that the LES answers itself
+/// costs no other member anything.
 #[test]
 fn les_joined_questions_for_unregistered_addresses_have_a_quota_for_each_member() {
     let mut b = les();

@@ -1,4 +1,4 @@
-//! Clients as their servers see them: at the LES, the BUS and the LECS.
+//! Clients as the servers see them: at the LES, the BUS and the LECS.
 
 use super::*;
 
@@ -300,7 +300,7 @@ fn les_joined_register_and_unregister() {
         b.receive(conn, &register);
         assert_eq!(b.frame().1.status, status);
     }
-    // What another registered stays; what it has not is no mistake.
+    // An address that another client registered stays; an address that the client has not registered is no error.
     let mut unregister = request(OpCode::UNREGISTER, 1, 1);
     for mac_of in [2, 0x81, 0x99] {
         unregister.source = LanDestination::mac(mac(mac_of));
@@ -327,12 +327,12 @@ fn les_joined_le_arp_by_target() {
         let (to, answer) = b.frame();
         assert_eq!((to, answer.target_atm), (conn, owner));
     }
-    // Not registered, and no proxy there to ask.
+    // The address is not registered, and there is no proxy that could be asked.
     arp.target = LanDestination::mac(mac(0x77));
     b.receive(conn, &arp);
     assert!(b.frames().is_empty());
     assert_eq!(of_les(&b).counters.arp_unknown, 1);
-    // Without target it is an announcement.
+    // Without a target the request is an announcement.
     arp.target = LanDestination::ABSENT;
     b.receive(conn, &arp);
     assert_eq!(b.frame().0, b.distribute);
@@ -358,7 +358,7 @@ fn les_joined_le_arp_for_unregistered_goes_to_a_proxy() {
     answer.target_atm = address(2);
     b.receive(proxy, &answer);
     assert_eq!(b.frame(), (asker, answer.clone()));
-    // In another's name it is not passed on, nor to who is no member.
+    // An answer in the name of another client is not forwarded, nor an answer to a client that is no member.
     answer.target_atm = address(1);
     b.receive(proxy, &answer);
     (answer.target_atm, answer.lecid) = (address(2), 9);
@@ -461,7 +461,7 @@ fn les_joined_group_is_registered_by_many() {
     for who in [1, 2, 3] {
         let conn = b.caller(address(who), Sap::LANE_CONTROL);
         let mut join = request(OpCode::JOIN, who, 0);
-        // The third speaks v1.
+        // The third client speaks v1.
         join.flags = match who {
             3 => Flags::SELECTIVE_MULTICAST,
             _ => Flags::SELECTIVE_MULTICAST.with(Flags::V2_CAPABLE),
@@ -507,7 +507,7 @@ fn les_joined_group_is_registered_by_many() {
     assert_eq!(told(&mut b), [(1, Some(vec![]))]);
     let groups = of_les(&b).clients.into_iter().map(|row| row.groups);
     assert_eq!(groups.collect::<Vec<_>>(), [Some(vec![]), some, None]);
-    // Who asks for a group is told the BUS, registered or not.
+    // LE_ARP for a group is answered with the BUS, whether the group is registered or not.
     let mut arp = request(OpCode::ARP, 1, 1);
     arp.target = LanDestination::mac(group);
     b.receive(clients[0], &arp);
@@ -613,7 +613,7 @@ fn bus_connected_leaf_lost_lets_the_client_go() {
     let conn = connected(&mut b, 1);
     b.released(b.forward);
     assert_eq!(b.hung_up(), [conn]);
-    // It is a member still, and may call again.
+    // The client is still a member and may call again.
     assert!(b.offer(address(1), Sap::LANE_MULTICAST_ETHERNET).1);
 }
 
