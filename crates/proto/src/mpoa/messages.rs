@@ -1,10 +1,10 @@
 //! The boundary inside an MPOA client: what its daemon and its data plane say to each other.
 //!
-//! The data plane forwards, counts and ages; the daemon signals and speaks MPOA. They share nothing but these
-//! messages, so that each can live in a process of its own, and the daemon may die without taking LANE along.
-//! Numbers are those of the Linux MPOA client. Messages without a number are what Linux does with socket calls
-//! there: attaching a connection as a shortcut, closing it, and handing up packets; and what Linux has not: handing
-//! the entries of a daemon that died to the next one.
+//! The data plane forwards, counts and ages; the daemon signals and speaks MPOA. They share only these messages, so
+//! each can run in a process of its own, and LANE goes on if the daemon dies. Numbers are those of the Linux MPOA
+//! client. Messages without a number replace socket calls of the Linux client: to attach a connection as a shortcut, to
+//! close it, and to pass packets up. Linux has no counterpart of one more message, which hands the entries of a daemon
+//! that died to the next daemon.
 //!
 //! Source: "An Implementation of the MPOA Client for Linux" (Tampere thesis, 1999), Tables 4.1 and 4.2.
 
@@ -25,7 +25,7 @@ pub struct IngressInfo {
     pub mps: AtmAddress,
     /// Destination of the flow.
     pub destination: IpAddr,
-    /// The QoS entry that its packets fit; each makes a flow of its own.
+    /// The QoS entry that its packets fit; each entry makes a flow of its own.
     pub filter: Option<FlowFilter>,
     /// Source of the flow that was detected; unspecified if a Trigger asked for the resolution.
     pub source: IpAddr,
@@ -35,16 +35,17 @@ pub struct IngressInfo {
     pub egress: AtmAddress,
     /// Tag to put before each packet.
     pub tag: Option<u32>,
-    /// Largest IP packet the egress takes, octets; 0 if it did not say.
+    /// Largest IP packet that the egress takes, octets; 0 if unknown.
     pub mtu: u16,
     /// Holding time, s.
     pub holding_s: u16,
-    /// Service categories besides UBR that the egress takes, if it says ([`aerostat_wire::mpoa::category`]).
+    /// Service categories besides UBR that the egress takes, if the egress told them
+    /// ([`aerostat_wire::mpoa::category`]).
     pub category: Option<u16>,
 }
 
 impl IngressInfo {
-    /// A flow of which nothing is known yet.
+    /// A flow whose destination is not resolved yet.
     #[must_use]
     pub const fn unresolved(flow: FlowName, source: IpAddr) -> Self {
         let (mps, destination, filter) = flow;
@@ -75,7 +76,7 @@ pub struct EgressInfo {
     pub mps: AtmAddress,
     /// Its protocol address.
     pub mps_ip: IpAddr,
-    /// Cache id; with `mps` the name of the entry.
+    /// Cache id; with `mps`, this is the name of the entry.
     pub cache_id: u32,
     /// The tag under which packets arrive; `None` if they arrive untagged.
     pub tag: Option<u32>,
@@ -98,9 +99,9 @@ pub struct EgressInfo {
 /// Whose shortcuts a purge may remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeScope {
-    /// Those that this MPS resolved.
+    /// The shortcuts that this MPS resolved.
     Mps(AtmAddress),
-    /// Those that end at this data address: the purge came from there over the shortcut.
+    /// The shortcuts that end at this data address: the purge came from there over the shortcut.
     Egress(AtmAddress),
 }
 
@@ -109,39 +110,39 @@ pub enum PurgeScope {
 pub enum ToKernel {
     /// 101 MPOA_TRIGGER_RCVD: resolve this destination as if a flow had been detected.
     TriggerReceived {
-        /// Who asks.
+        /// The MPS that asks.
         mps: AtmAddress,
-        /// For which destination.
+        /// The destination.
         destination: IpAddr,
     },
-    /// 102 MPOA_RES_REPLY_RCVD: the answer, good (`code` 0) or bad.
+    /// 102 MPOA_RES_REPLY_RCVD: the answer, positive (`code` 0) or negative.
     ResolutionReply(IngressInfo),
     /// 103 INGRESS_PURGE_RCVD: forget all destinations under a prefix.
     IngressPurge {
-        /// Among which entries.
+        /// Limits the purge to these entries.
         scope: PurgeScope,
         /// Address.
         destination: IpAddr,
         /// Prefix length, 0..=32.
         prefix: u8,
     },
-    /// 104 EGRESS_PURGE_RCVD: the MPS confirmed the purge of an egress entry, or never will.
+    /// 104 EGRESS_PURGE_RCVD: the MPS confirmed the purge of an egress entry, or will not confirm it any more.
     EgressPurged {
         /// The MPS.
         mps: AtmAddress,
         /// The entry.
         cache_id: u32,
     },
-    /// 105 MPS_DEATH: no sign of life; forget all that it said.
+    /// 105 MPS_DEATH: no Keep-Alive arrived in time; forget all information from this MPS.
     MpsDeath {
         /// The MPS.
         mps: AtmAddress,
     },
-    /// 106 CACHE_IMPOS_RCVD: make, refresh or (holding time 0) remove an egress entry.
+    /// 106 CACHE_IMPOS_RCVD: create, refresh or (holding time 0) remove an egress entry.
     CacheImposition(EgressInfo),
     /// 107 SET_MPC_CTRL_ADDR: the daemon runs and has this control address; tell the LEC.
     SetMpcControlAddress(AtmAddress),
-    /// 108 SET_MPS_MAC_ADDR: an MPS that does not announce itself, as the user gave it.
+    /// 108 SET_MPS_MAC_ADDR: an MPS that does not announce itself, as configured by the user.
     SetMpsMacAddress {
         /// On this interface.
         itf: usize,
@@ -156,7 +157,8 @@ pub enum ToKernel {
     SetParams(MpcParams),
     /// 301 RELOAD: purge everything, then say [`ToDaemon::Reload`].
     Reload,
-    /// ioctl ATMMPC_DATA: use this connection as a shortcut, both ways. Again with a label once it is known.
+    /// ioctl ATMMPC_DATA: use this connection as a shortcut, in both directions. Sent again with the label once it is
+    /// known.
     Attach {
         /// The connection.
         conn: ConnId,
@@ -175,18 +177,18 @@ pub enum ToKernel {
     Detach {
         /// The connection.
         conn: ConnId,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
-    /// A shortcut that [`ToDaemon::OpenIngressSvc`] asked for could not be opened.
+    /// A shortcut that was requested with [`ToDaemon::OpenIngressSvc`] could not be opened.
     OpenFailed {
-        /// To this data address.
+        /// The called data address.
         egress: AtmAddress,
-        /// With this traffic, if more than best effort.
+        /// The requested traffic, if more than best effort.
         qos: Option<Qos>,
-        /// For this flow alone.
+        /// The only flow that would have used the shortcut.
         flow: Option<FlowName>,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
 }
@@ -194,7 +196,7 @@ pub enum ToKernel {
 /// From the data plane ("kernel") to the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToDaemon {
-    /// 201 SND_MPOA_RES_RQST: a flow was detected; resolve it under a new request id.
+    /// 201 SND_MPOA_RES_RQST: a flow was detected; resolve its destination under a new request id.
     SendResolutionRequest {
         /// What is known of the destination.
         info: IngressInfo,
@@ -208,9 +210,9 @@ pub enum ToDaemon {
         /// The MPS.
         mps: AtmAddress,
     },
-    /// 203 SND_MPOA_RES_RTRY: no answer yet; repeat with the same request id.
+    /// 203 SND_MPOA_RES_RTRY: no answer yet; repeat the request with the same request id.
     SendResolutionRetry(IngressInfo),
-    /// 204 STOP_KEEP_ALIVE_SM: nothing is left that this MPS said.
+    /// 204 STOP_KEEP_ALIVE_SM: no information from this MPS is left.
     StopKeepAlive {
         /// The MPS.
         mps: AtmAddress,
@@ -228,25 +230,25 @@ pub enum ToDaemon {
     Die,
     /// 208 DATA_PLANE_PURGE: tell the ingress MPC, over the shortcut, to stop.
     DataPlanePurge {
-        /// The shortcut.
+        /// The shortcut, on which the message is sent.
         conn: ConnId,
-        /// Address that is not, or no more, reachable here.
+        /// Address that is not (or no longer) reachable here.
         destination: IpAddr,
         /// Its prefix length.
         prefix: u8,
     },
     /// 209 OPEN_INGRESS_SVC: open a shortcut.
     OpenIngressSvc {
-        /// Where to, and why.
+        /// Where the shortcut leads, and for which flow.
         info: IngressInfo,
         /// Traffic if more than best effort.
         qos: Option<Qos>,
     },
     /// 301 RELOAD: everything is purged; start again.
     Reload,
-    /// An ingress entry that a daemon before left: what it holds was said by this MPS.
+    /// An ingress entry that the previous daemon left: its contents came from this MPS.
     IngressEntry(IngressInfo),
-    /// An egress entry that a daemon before left, with the holding time that remains.
+    /// An egress entry that the previous daemon left, with the remaining holding time.
     EgressEntry(EgressInfo),
     /// No entry uses this shortcut any more: close it.
     CloseShortcut {
@@ -263,7 +265,7 @@ pub enum ToDaemon {
 }
 
 impl ToKernel {
-    /// The number of the message in the Linux client; `None` for what is no message there.
+    /// The number of the message in the Linux client; `None` for messages that the Linux client does not have.
     #[must_use]
     pub const fn number(&self) -> Option<u16> {
         Some(match self {

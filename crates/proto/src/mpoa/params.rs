@@ -1,13 +1,12 @@
 //! Parameters of the MPOA client, with the ranges and defaults of the standard.
 //!
-//! Source: MPOA 1.1 §4.1 and annex F (MPC-p1..p6, MPC-c1, MPC-c2). Those of the server
-//! are in its own folder.
+//! Source: MPOA 1.1 §4.1 and annex F (MPC-p1..p6, MPC-c1, MPC-c2). The parameters of the server are in `mps/params.rs`.
 
 use crate::{Duration, Instant};
 use aerostat_wire::lane::{Tlv, TlvType};
 use core::net::IpAddr;
 
-/// MPC-c1: each wait of a retried request is this many times the one before.
+/// MPC-c1: factor between successive waits of a retried request.
 pub const RETRY_MULTIPLIER: u32 = 2;
 /// MPC-c2: how long an MPS is trusted before its first Keep-Alive.
 pub const INITIAL_KEEP_ALIVE_LIFETIME: Duration = Duration::from_secs(60);
@@ -17,8 +16,8 @@ pub const INITIAL_KEEP_ALIVE_LIFETIME: Duration = Duration::from_secs(60);
 pub(crate) const MAX_MTU: u16 = 18190 - 16;
 /// LLC header and tag before a packet on a shortcut, octets.
 pub(crate) const ENCAPSULATION: u16 = 12;
-/// SDU that an end of shortcuts takes, octets: a caller may ask for more room than its packets need (1600 octets in
-/// the thesis), and its packets are bounded by the MTU that it was told.
+/// SDU that an end of shortcuts accepts, octets: a caller may ask for more room than its packets need (1600 octets in
+/// the thesis), and its packets are limited by the MTU of the reply.
 pub(crate) const SHORTCUT_SDU: u16 = MAX_MTU + ENCAPSULATION;
 
 /// Smallest, default and largest value of a parameter.
@@ -26,7 +25,7 @@ pub(crate) const SHORTCUT_SDU: u16 = MAX_MTU + ENCAPSULATION;
 pub struct Range {
     /// Smallest value.
     pub min: u16,
-    /// Value where nothing is said.
+    /// Default value.
     pub default: u16,
     /// Largest value.
     pub max: u16,
@@ -95,7 +94,7 @@ impl Default for MpcParams {
 }
 
 impl MpcParams {
-    /// Whether flows to such addresses are detected.
+    /// True if flows to this address are detected.
     #[must_use]
     pub const fn detects(&self, destination: IpAddr) -> bool {
         match destination {
@@ -113,8 +112,8 @@ impl MpcParams {
         self.hold_down = Range::P6.clamp_s(self.hold_down);
         self
     }
-    /// Takes over one TLV of an LE_CONFIGURE response; `false` if it is none of ours, is not two octets, or is out
-    /// of range. p3 is a list of protocols and is left alone.
+    /// Takes over one TLV of an LE_CONFIGURE response; `false` if the TLV is no parameter of an MPC, has not two
+    /// octets, or is out of range. p3 is a list of protocols and is ignored.
     pub fn apply_tlv(&mut self, tlv: &Tlv) -> bool {
         let Ok(value) = <[u8; 2]>::try_from(tlv.value.as_slice()).map(u16::from_be_bytes) else {
             return false;

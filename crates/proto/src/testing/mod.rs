@@ -1,8 +1,8 @@
-//! A tiny ATM network for tests of machines that use the ATM service: virtual time, no signalling.
+//! A small ATM network for tests of machines that use the ATM service: virtual time, no signalling.
 //!
 //! [`AtmNet`] turns the [`AtmRequest`]s of numbered users into [`AtmEvent`]s of others, after a constant delay, in
 //! order. It can lose SDUs, refuse calls, break calls and forget a user. [`World`] drives users of one type (usually an
-//! enum of machines) and checks the laws of [`crate::Machine`] that can be seen from outside.
+//! enum of machines) and checks the rules of [`crate::Machine`] that can be checked from outside.
 
 mod net;
 
@@ -40,17 +40,17 @@ pub(crate) struct World<U: AtmUser> {
     pub net: AtmNet,
     /// The users; the index is their number in the network.
     pub users: Vec<U>,
-    /// What users told, with time and user.
+    /// The notes of users, with time and user.
     pub notes: Vec<(Instant, usize, U::Note)>,
-    /// Moves a note of one user into another at once; returns the other's number.
+    /// Passes a note of one user to another as an input; returns the other's number.
     pub relay: Option<Relay<U>>,
 }
 
-/// See [`World::relay`]: who told, what, all users, and the time.
+/// See [`World::relay`]: the user, its note, all users, and the time.
 pub(crate) type Relay<U> = fn(usize, &<U as AtmUser>::Note, &mut [U], Instant) -> Option<usize>;
 
 impl<U: AtmUser> World<U> {
-    /// An empty world whose network takes `delay` for everything.
+    /// An empty world whose network has the constant delay `delay`.
     pub(crate) fn new(delay: Duration) -> Self {
         Self {
             now: Instant::ZERO,
@@ -65,18 +65,18 @@ impl<U: AtmUser> World<U> {
         self.users.push(user);
         self.users.len() - 1
     }
-    /// Gives user `who` to `f` (to feed it an input), then moves its outputs on.
+    /// Gives user `who` to `f` (to give it an input), then delivers its outputs.
     pub(crate) fn with<R>(&mut self, who: usize, f: impl FnOnce(&mut U, Instant) -> R) -> R {
         let result = f(&mut self.users[who], self.now);
         self.drain(who);
         result
     }
-    /// Ends user `who` without a word, as a crash does: the network clears its calls. `fresh` takes its place.
+    /// Ends user `who` without an announcement, as a crash does: the network clears its calls. `fresh` takes its place.
     pub(crate) fn replace(&mut self, who: usize, fresh: U) {
         self.net.forget(who, self.now);
         self.users[who] = fresh;
     }
-    /// Runs until nothing is due before `until`; the time is then `until`.
+    /// Runs until no event is due before `until`; the time is then `until`.
     pub(crate) fn run_until(&mut self, until: Instant) {
         let mut spins = 0;
         loop {

@@ -10,11 +10,11 @@ type Event = AtmEvent<Vec<u8>>;
 pub(crate) struct Refusal {
     /// Called address.
     pub called: AtmAddress,
-    /// B-LLI; `None` is any.
+    /// B-LLI; `None` matches any.
     pub sap: Option<Sap>,
     /// Cause given.
     pub cause: Cause,
-    /// How many more.
+    /// Number of calls that are still to be refused.
     pub times: u32,
 }
 
@@ -34,7 +34,7 @@ struct Call {
     leaves: BTreeMap<PartyId, Leaf>,
 }
 
-/// Says which SDUs are lost.
+/// Decides which SDUs are lost.
 pub(crate) type Loss = Box<dyn FnMut(&[u8]) -> bool>;
 
 /// Connects users by number.
@@ -42,13 +42,13 @@ pub(crate) struct AtmNet {
     delay: Duration,
     listens: BTreeMap<(AtmAddress, Sap), usize>,
     calls: BTreeMap<u32, Call>,
-    /// Live ends: call, and party at a leaf.
+    /// Existing ends: call, and party at a leaf.
     ends: BTreeMap<End, (u32, Option<PartyId>)>,
     queue: BTreeMap<(Instant, u64), (usize, Event)>,
     serial: u64,
     /// Permanent connections.
     patches: Vec<[(usize, Vc); 2]>,
-    /// Those of which one end is in use: that end, and the call.
+    /// Permanent connections with one end in use: that end, and the call.
     open: BTreeMap<(usize, Vc), u32>,
     /// True for an SDU that is to be lost.
     pub loss: Option<Loss>,
@@ -123,7 +123,7 @@ impl AtmNet {
     pub(crate) fn next(&self) -> Option<Instant> {
         self.queue.keys().next().map(|key| key.0)
     }
-    /// Takes a due event; those of connections that died meanwhile are skipped.
+    /// Returns a due event; events of connections that ended meanwhile are skipped.
     pub(crate) fn due(&mut self, now: Instant) -> Option<(usize, Event)> {
         loop {
             let entry = self.queue.first_entry()?;
@@ -181,7 +181,7 @@ impl AtmNet {
                 called,
             } => match self.ends.get(&(who, conn)) {
                 Some(&(id, None)) => {
-                    // Without its call the connection was cleared meanwhile: its Released is under way.
+                    // If the call is missing, the connection was cleared meanwhile: its Released is under way.
                     if self.calls.contains_key(&id) {
                         self.offer(id, party, called, now);
                     }
@@ -199,7 +199,7 @@ impl AtmNet {
     pub(crate) fn patch(&mut self, one: (usize, Vc), other: (usize, Vc)) {
         self.patches.push([one, other]);
     }
-    /// One end of a permanent connection is used: a call whose leaf is the end that comes second.
+    /// One end of a permanent connection is used: a call whose leaf is the end that is used second.
     fn open(&mut self, end: End, vc: Vc, qos: Qos, now: Instant) {
         let (who, conn) = end;
         let at = |patch: &[(usize, Vc); 2]| patch.iter().position(|one| *one == (who, vc));
@@ -301,7 +301,7 @@ impl AtmNet {
         };
         let vc = Vc::new(0, 32 + (self.serial() % 60_000) as u16);
         let Some(call) = self.calls.get_mut(&id) else {
-            return; // Cleared meanwhile: its Released is under way.
+            return; // The connection was cleared meanwhile: its Released is under way.
         };
         let first = !call.leaves.values().any(|leaf| leaf.connected);
         if let Some(leaf) = call.leaves.get_mut(&party) {
@@ -324,7 +324,7 @@ impl AtmNet {
             return;
         };
         let Some(call) = self.calls.get(&id) else {
-            return; // Cleared meanwhile.
+            return; // The connection was cleared meanwhile.
         };
         if party.is_some() && call.multipoint {
             self.misuse += 1;
@@ -375,7 +375,7 @@ impl AtmNet {
             return;
         };
         let Some(leaf) = call.leaves.remove(&party) else {
-            return; // Left meanwhile: its PartyGone is under way.
+            return; // The party left meanwhile: its PartyGone is under way.
         };
         let last = call.leaves.is_empty();
         let (who, conn) = leaf.end;
@@ -386,7 +386,7 @@ impl AtmNet {
         }
     }
 
-    /// A leaf is gone or was refused: the root hears of it; a call without leaves ends.
+    /// A leaf is gone or was refused: the root is told; a call without leaves ends.
     fn leaf_lost(&mut self, id: u32, party: PartyId, cause: Cause, now: Instant) {
         let call = &self.calls[&id];
         if call.leaves.is_empty() {
@@ -397,7 +397,7 @@ impl AtmNet {
         }
     }
 
-    /// Ends a call; `by` needs not be told.
+    /// Ends a call; `by` is not told.
     fn clear(&mut self, id: u32, by: Option<End>, cause: Cause, now: Instant) {
         let Some(call) = self.calls.remove(&id) else {
             return;

@@ -1,7 +1,7 @@
-//! What the daemon does with control packets: validation, replies, impositions, purges.
+//! The daemon's handling of control packets: validation, replies, impositions, purges.
 //!
-//! Source: MPOA 1.1 appendix I.5; RFC 2332 §5. A packet counts as an MPS's if the connection that brought it is with
-//! the control address of a known MPS; connections are authenticated by the network, source fields are not.
+//! Source: MPOA 1.1 appendix I.5; RFC 2332 §5. A packet counts as the packet of an MPS if it came on a connection with
+//! the control address of a known MPS; the network authenticates connections, but not source fields.
 
 use super::api::{Bus, Numbers, Output, tally};
 use super::daemon::{Daemon, Ending, Imposed};
@@ -15,7 +15,7 @@ use aerostat_wire::prefix::width;
 use aerostat_wire::{AtmAddress, MacAddr};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Entries of one purge that are looked at.
+/// Largest number of entries of one purge that are handled.
 const PURGE_ENTRIES_MAX: usize = 256;
 
 impl Daemon {
@@ -68,7 +68,7 @@ impl Daemon {
                 self.on_purge(conn, PurgeScope::Mps(mps), common, &packet, bus);
             }
             _ => {
-                // A request that belongs to an MPS or NHS, or a reply to nothing that a client sends.
+                // A request that only an MPS or NHS handles, or a reply to a request that clients do not send.
                 bus.counters.unsolicited += 1;
                 let text = format!("{} ignored", op_name(packet.op));
                 bus.trace(Trace::detail("mpc.control.ignored", text));
@@ -76,8 +76,9 @@ impl Daemon {
         }
     }
 
-    /// A host that only receives has had no reason to LE_ARP for its routers, so it may know no MPS after a
-    /// restart. An imposition names the MAC address of its MPS: LE_ARP tells who that is, in time for the retry.
+    /// A host that only receives has had no reason to send LE_ARP for its routers, so it may know no MPS after a
+    /// restart. An imposition names the MAC address of its MPS: LE_ARP finds the owner of that address in time for the
+    /// retry.
     fn discover(&self, packet: &Packet, bus: &mut Bus) {
         if packet.op != op::IMPOSITION_REQUEST {
             return;
@@ -132,7 +133,7 @@ impl Daemon {
         now: Instant,
         bus: &mut Bus,
     ) {
-        // Several flows may have asked for one destination: the request id tells them apart.
+        // Several flows may have asked for one destination: the request id distinguishes them.
         let pending = common.destination.ip().and_then(|destination| {
             let first = (mps, destination, None);
             let all = self.pending.range(first..);
@@ -159,7 +160,8 @@ impl Daemon {
         info.tag = match Tag::of(packet) {
             Ok(Some(Tag::Value(tag))) if tag != 0 => Some(tag),
             Ok(_) => None,
-            // A tag that cannot be read cannot be copied, and without it the egress would not know the packets.
+            // A tag that cannot be decoded cannot be copied, and without the tag the egress could not assign the
+            // packets.
             Err(_) => return self.refuse_reply(info, bus),
         };
         if info.code != code::OK {
@@ -172,7 +174,7 @@ impl Daemon {
         bus.kernel(ToKernel::ResolutionReply(info));
     }
 
-    /// A positive reply that cannot be used counts as a refusal.
+    /// A positive reply that cannot be used is treated as a refusal.
     fn refuse_reply(&self, info: IngressInfo, bus: &mut Bus) {
         bus.counters.malformed += 1;
         bus.kernel(ToKernel::ResolutionReply(IngressInfo {
@@ -191,7 +193,7 @@ impl Daemon {
         bus: &mut Bus,
     ) {
         let (Ok(Some(wish)), Some(common)) = (Imposition::of(packet), packet.common()) else {
-            // Without the DLL Header extension there is nothing to answer about.
+            // Without the DLL Header extension no reply can be made.
             bus.counters.malformed += 1;
             return;
         };
@@ -276,11 +278,11 @@ impl Daemon {
             self.check_room(wish, bus)?;
         }
         let tag = match &old {
-            // A refresh keeps the tag: packets under it are on their way.
+            // A refresh keeps the tag: packets with the tag are under way.
             Some(entry) => entry.tag,
             None => self.choose_tag(key, wish, prefix, numbers)?,
         };
-        // A purge of the entry that it was before is over: this is a new one under the same name.
+        // The purge of the previous entry of this name is over; this is a new entry.
         self.purges.remove(&key);
         self.tags.extend(tag);
         let header = wish.dll.header.clone();
@@ -317,7 +319,8 @@ impl Daemon {
         Ok((tag, mtu))
     }
 
-    /// The interface that an imposition means: by ELAN-ID, or the only one on which the MPS was seen.
+    /// The interface that an imposition means: the interface with the ELAN-ID, or the only interface on which the MPS
+    /// was seen.
     fn elan_of(&self, mps: AtmAddress, elan_id: u32) -> Option<usize> {
         let by_id = self
             .elans
@@ -353,7 +356,7 @@ impl Daemon {
         Err(refusal)
     }
 
-    /// A tag for a new entry, or none if packets can be told apart by ingress and destination.
+    /// A tag for a new entry, or no tag if packets can be assigned by ingress and destination.
     fn choose_tag(
         &self,
         key: (AtmAddress, u32),
@@ -410,7 +413,7 @@ impl Daemon {
             bus.counters.unknown_sender += 1;
             return;
         }
-        // Without a lifetime the packet says nothing.
+        // Without a lifetime the packet has no meaning.
         let Ok(Some(lifetime)) = mpoa::lifetime_s(packet) else {
             bus.counters.malformed += 1;
             return;

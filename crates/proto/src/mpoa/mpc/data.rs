@@ -1,7 +1,8 @@
 //! The data plane of a client: everything that happens per packet, and the ageing of both caches.
 //!
-//! It never parses a control packet: what arrives on a shortcut with the control header goes up to the daemon.
-//! Without a daemon it forwards everything to LANE, and keeps only what LE_ARP taught it about MPSs.
+//! It never parses a control packet: packets that arrive on a shortcut with the control header are passed up to the
+//! daemon. Without a daemon the data plane forwards all frames to LANE, and keeps only what it learned from LE_ARP
+//! about MPSs.
 
 use super::api::{Bus, MpcConfig, MpcLimits, Output};
 use super::egress::{self, Egress, EgressState};
@@ -20,7 +21,8 @@ use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Data-plane purges on one shortcut are at least this far apart, and a second apart for one destination.
+/// Two data-plane purges on one shortcut are at least this far apart; two purges for one destination are a second
+/// apart.
 const PURGE_GAP: Duration = Duration::from_millis(100);
 const PURGE_GAP_SAME: Duration = Duration::from_secs(1);
 
@@ -28,9 +30,10 @@ const PURGE_GAP_SAME: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MpsMac {
     pub(super) mps: AtmAddress,
-    /// From the TLV of this MAC address itself, or from the configuration; else another MAC address's TLV lists it.
+    /// True if the TLV of this MAC address itself, or the configuration, names the MPS; false if the TLV of another MAC
+    /// address lists this one.
     own: bool,
-    /// What LE_ARP knew has aged out: no new flows, but shortcuts stay.
+    /// The information from LE_ARP has aged out: no new flows start, but shortcuts stay.
     pub(super) stale: bool,
 }
 
@@ -42,7 +45,8 @@ pub(super) struct Lec {
 }
 
 impl Lec {
-    /// Whether one more MAC address of an MPS may be known; one that is only listed gives way to one that speaks for itself.
+    /// True if one more MAC address of an MPS may be stored; an address that is only listed gives way to an address
+    /// with a TLV of its own.
     fn has_room(&mut self, limit: usize, own: bool) -> bool {
         if self.macs.len() < limit {
             return true;
@@ -56,24 +60,24 @@ impl Lec {
 /// Both caches, the interfaces, and the shortcuts.
 #[derive(Debug)]
 pub(super) struct DataPlane {
-    /// Own control address while a daemon runs.
+    /// The client's own control address while a daemon runs.
     pub(super) control: Option<AtmAddress>,
     pub(super) params: MpcParams,
     limits: MpcLimits,
-    /// MTU of a destination that does not say, octets: what any shortcut carries.
+    /// MTU, octets, for a destination that does not tell its MTU: the largest packet of any shortcut.
     unknown_mtu: u16,
-    /// Interfaces that get TLVs before they are up.
+    /// Interfaces that are given TLVs before they are up.
     itfs: BTreeSet<usize>,
     pub(super) lecs: BTreeMap<usize, Lec>,
     pub(super) ingress: Ingress,
     pub(super) egress: Egress,
     pub(super) shortcuts: Shortcuts,
     pub(super) qos: QosTable,
-    /// MPSs that said something that is in a cache.
+    /// MPSs with information in a cache.
     pub(super) active: BTreeSet<AtmAddress>,
-    /// A daemon died: so long its caches wait for the next one.
+    /// A daemon died: its caches are kept for the next daemon until this time.
     orphan_until: Option<Instant>,
-    /// No later than the first deadline; may be early.
+    /// Not later than the earliest deadline; may be earlier.
     wake: Option<Instant>,
 }
 
@@ -81,7 +85,7 @@ impl DataPlane {
     pub(super) fn new(params: MpcParams, config: &MpcConfig) -> Self {
         let mut qos = QosTable::default();
         for entry in &config.qos {
-            // What is beyond the limit was said to be left out.
+            // A message has told the user that entries beyond the limit are left out.
             let _ = qos.set(entry.filter, Some(entry.qos), config.limits.qos);
         }
         Self {
@@ -101,7 +105,7 @@ impl DataPlane {
         }
     }
 
-    /// A frame of the IP stack: over a shortcut if there is one, else to LANE.
+    /// A frame from the IP stack: it goes over a shortcut if there is one, else to LANE.
     pub(super) fn outbound(&mut self, itf: usize, frame: Vec<u8>, now: Instant, bus: &mut Bus) {
         match self.shortcut_of(itf, &frame, now, bus) {
             Some((conn, sdu)) => {
@@ -213,11 +217,11 @@ impl DataPlane {
         }
     }
 
-    /// A message of the daemon.
+    /// A message from the daemon.
     pub(super) fn handle(&mut self, message: ToKernel, now: Instant, bus: &mut Bus) {
         match message {
             ToKernel::TriggerReceived { mps, destination } => {
-                // It tells of packets no more than where they go.
+                // A Trigger tells nothing about the packets but their destination.
                 let (filter, qos) = match destination {
                     IpAddr::V4(ip) => self.qos.class(FlowFilter::to(ip)),
                     IpAddr::V6(_) => (None, None),
@@ -315,9 +319,9 @@ impl DataPlane {
         }
     }
 
-    /// 105: nothing that this MPS said holds any more.
+    /// 105: all information from this MPS is void.
     fn mps_death(&mut self, mps: AtmAddress, now: Instant, bus: &mut Bus) {
-        // Entries that only count, or are held down, did not come from the MPS.
+        // Entries that only count, or are held down, contain no information from the MPS.
         let own = |state| matches!(state, IngressState::Cached | IngressState::HoldDown);
         self.ingress
             .remove(|key, entry| key.0 == mps && !own(entry.state));
@@ -341,7 +345,7 @@ impl DataPlane {
         self.collect(now, bus);
     }
 
-    /// 109 and 301: forget ingress entries, purge egress entries, then say so.
+    /// 109 and 301: forget ingress entries, purge egress entries, then send `then`.
     fn clean_up(&mut self, then: ToDaemon, now: Instant, bus: &mut Bus) {
         self.set_tlvs(bus, &[]);
         self.ingress.remove(|_, _| true);
@@ -364,7 +368,7 @@ impl DataPlane {
         }
     }
 
-    /// Marks egress entries as purging because their header is not right any more.
+    /// Marks egress entries as purging because their header is not valid any more.
     fn purge_egress(&mut self, bus: &mut Bus, which: impl Fn(&egress::Entry) -> bool) {
         let state = EgressState::Purging { usable: false };
         for info in self.egress.start_purge(state, which) {
@@ -372,7 +376,7 @@ impl DataPlane {
         }
     }
 
-    /// The daemon runs: tell the LECs, and tell it what is known.
+    /// The daemon has started: register the TLVs at the LECs, and tell the daemon what is known.
     fn start(&mut self, control: AtmAddress, now: Instant, bus: &mut Bus) {
         self.control = Some(control);
         self.orphan_until = None;
@@ -387,7 +391,7 @@ impl DataPlane {
         self.hand_over(now, bus);
     }
 
-    /// A new daemon takes over what the one before left in the caches, and finishes its purges.
+    /// A new daemon takes over the caches that its predecessor left, and finishes its purges.
     fn hand_over(&mut self, now: Instant, bus: &mut Bus) {
         let (ingress, egress) = (self.ingress.bound(), self.egress.entries.values());
         self.active = ingress
@@ -409,8 +413,8 @@ impl DataPlane {
         }
     }
 
-    /// The daemon died without a word, and its connections with it. Everything takes LANE; what the caches hold
-    /// waits for the next daemon, as long as an MPS is trusted without a sign of life.
+    /// The daemon died without a message, and its connections with it. All packets go by LANE. The contents of the
+    /// caches are kept for the next daemon, as long as an MPS is trusted without a Keep-Alive.
     pub(super) fn orphan(&mut self, now: Instant, bus: &mut Bus) {
         if self.control.take().is_some() {
             self.set_tlvs(bus, &[]);
@@ -428,7 +432,7 @@ impl DataPlane {
         }
     }
 
-    /// The daemon has ended in good order.
+    /// The daemon has ended regularly.
     pub(super) fn reset(&mut self, bus: &mut Bus) {
         if self.control.take().is_some() {
             self.set_tlvs(bus, &[]);
@@ -490,7 +494,7 @@ impl DataPlane {
         }
     }
 
-    /// The LEC has left: nothing arrives from its ELAN and no MPS is reached through it.
+    /// The LEC has left: no frame arrives from its ELAN and no MPS is reached through it.
     pub(super) fn lec_down(&mut self, itf: usize, now: Instant, bus: &mut Bus) {
         let Some(lec) = self.lecs.get_mut(&itf) else {
             return;
@@ -501,7 +505,7 @@ impl DataPlane {
         self.forget_unreachable(now, bus);
     }
 
-    /// LE_ARP taught who owns `mac`.
+    /// LE_ARP found the owner of `mac`.
     pub(super) fn associate(
         &mut self,
         itf: usize,
@@ -511,7 +515,7 @@ impl DataPlane {
         bus: &mut Bus,
     ) {
         let Some(device) = DeviceType::find(tlvs) else {
-            // Devices may leave the TLV out; what is known of them stays, and holds again.
+            // Devices may leave the TLV out; the known information stays, and is valid again.
             if let Some(known) = self
                 .lecs
                 .get_mut(&itf)
@@ -540,7 +544,7 @@ impl DataPlane {
         }
     }
 
-    /// What LE_ARP knew of `mac` has aged out.
+    /// The LE_ARP information about `mac` has aged out.
     pub(super) fn dissociate(&mut self, itf: usize, mac: MacAddr) {
         if let Some(known) = self
             .lecs
@@ -551,14 +555,16 @@ impl DataPlane {
         }
     }
 
-    /// A station is behind another bridge now: what would arrive for it by shortcuts goes back to the routers.
+    /// A station is behind another bridge now: packets that arrive for it over shortcuts must go through the routers
+    /// again.
     pub(super) fn station_left(&mut self, itf: usize, mac: MacAddr, bus: &mut Bus) {
         let to = |entry: &egress::Entry| entry.info.header.starts_with(&mac.0);
         self.purge_egress(bus, |entry| entry.info.itf == itf && to(entry));
     }
 
-    /// A MAC address leads to an MPS: its own word (`own`), or that of another MAC address. What a MAC address says of
-    /// itself stands, whatever others list: the LES vouches for the owner of the one, and for nobody of the others.
+    /// A MAC address belongs to an MPS: its own TLV says so (`own`), or the TLV of another MAC address. The TLV of the
+    /// address itself has precedence over such lists: the LES guarantees the owner of the one address, but not of the
+    /// listed ones.
     fn learn(
         &mut self,
         itf: usize,
@@ -594,7 +600,7 @@ impl DataPlane {
         }
     }
 
-    /// Removes the ingress entries of MPSs that own no MAC address any more.
+    /// Removes the ingress entries of MPSs that have no MAC address any more.
     fn forget_unreachable(&mut self, now: Instant, bus: &mut Bus) {
         let macs = self.lecs.values().flat_map(|lec| lec.macs.values());
         let reachable: BTreeSet<AtmAddress> = macs.map(|mac| mac.mps).collect();
@@ -641,7 +647,7 @@ impl DataPlane {
     }
 }
 
-/// Tells the ingress that a packet found no entry, but not for each packet of a flow.
+/// Tells the ingress that a packet found no entry, but not for every packet of a flow.
 fn purge_back(
     conn: ConnId,
     shortcut: &mut Shortcut,

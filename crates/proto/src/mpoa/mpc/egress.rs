@@ -1,4 +1,4 @@
-//! The egress cache: what to put before packets that arrive on shortcuts.
+//! The egress cache: the header to put before packets that arrive on shortcuts.
 //!
 //! Source: MPOA 1.1 appendix I.5. An entry is named by the MPS that imposed it and its cache
 //! id. Tagged packets find it by tag; untagged ones by the data address at the other end and the destination.
@@ -20,9 +20,9 @@ pub(super) type Key = (AtmAddress, u32);
 pub enum EgressState {
     /// Valid.
     Active,
-    /// The MPS was asked to remove it. `usable`: packets are still delivered, since the header is right.
+    /// The MPS was asked to remove the entry. `usable`: packets are still delivered, since the header is valid.
     Purging {
-        /// True while the client ends in good order.
+        /// True while the client ends regularly.
         usable: bool,
     },
 }
@@ -75,7 +75,7 @@ pub(super) struct Egress {
 }
 
 impl Egress {
-    /// 106 with a holding time: makes or refreshes an entry; the daemon has checked the bounds.
+    /// 106 with a holding time: creates or refreshes an entry; the daemon has checked the bounds.
     pub(super) fn impose(&mut self, info: EgressInfo, now: Instant) {
         let key = (info.mps, info.cache_id);
         let expires = now + Duration::from_secs(info.holding_s.into());
@@ -118,7 +118,7 @@ impl Egress {
         }
         let route_of = route(&entry.info);
         if self.by_route.get(&route_of) == Some(&key) {
-            // Another MPS may have imposed the same route with the same header.
+            // Another MPS may have imposed an entry for the same route with the same header.
             let same = |e: &&Entry| e.info.tag.is_none() && route(&e.info) == route_of;
             match self.entries.values().find(same) {
                 Some(e) => self
@@ -130,8 +130,8 @@ impl Egress {
         Some(entry)
     }
 
-    /// The entry of a tagged packet, if it comes from the end system that the tag was given to and goes where the entry
-    /// says: a tag alone proves nothing, others can guess it.
+    /// The entry of a tagged packet, if the packet comes from the end system that the tag was given to, and its
+    /// destination is that of the entry: a tag alone proves nothing, since others can guess it.
     pub(super) fn tagged(
         &mut self,
         tag: u32,
@@ -156,7 +156,7 @@ impl Egress {
         self.entries.get_mut(key).filter(|e| usable(e))
     }
 
-    /// Marks the entries that `which` names as purging. Returns what is to be sent to their MPSs.
+    /// Marks the entries that `which` selects as purging. Returns the messages for their MPSs.
     pub(super) fn start_purge(
         &mut self,
         state: EgressState,
@@ -167,7 +167,7 @@ impl Egress {
         self.purge_these(state, keys)
     }
 
-    /// Marks these entries as purging. Returns what is to be sent to their MPSs.
+    /// Marks these entries as purging. Returns the messages for their MPSs.
     fn purge_these(&mut self, state: EgressState, keys: Vec<Key>) -> Vec<EgressInfo> {
         let mut purged = Vec::new();
         for key in keys {
@@ -181,7 +181,7 @@ impl Egress {
         purged
     }
 
-    /// Marks the entries as purging whose holding time is over. Returns what is to be sent to their MPSs.
+    /// Marks the entries whose holding time is over as purging. Returns the messages for their MPSs.
     pub(super) fn expire(&mut self, state: EgressState, now: Instant) -> Vec<EgressInfo> {
         let due = self.deadlines.due(now);
         self.purge_these(state, due)
@@ -202,7 +202,7 @@ impl Egress {
     pub(super) fn has_ingress(&self, ingress: AtmAddress) -> bool {
         self.of(ingress).next().is_some()
     }
-    /// True if something that this MPS said is here.
+    /// True if an entry comes from this MPS.
     pub(super) fn has_server(&self, mps: &AtmAddress) -> bool {
         self.servers.has(mps)
     }
@@ -214,7 +214,7 @@ impl Egress {
             }
         }
     }
-    /// Whose last entry may have gone since the last call.
+    /// The ends of shortcuts and the MPSs whose last entry may have been removed since the last call.
     pub(super) fn take_left(&mut self) -> Left {
         core::mem::take(&mut self.left)
     }
@@ -230,8 +230,8 @@ fn usable(entry: &Entry) -> bool {
 /// Length of an 802.3 header with LLC and SNAP.
 const SNAP_HEADER: usize = 22;
 
-/// True for a data link header that packets to `destination` can carry here: Ethernet II or 802.3 with SNAP, of its
-/// protocol.
+/// True for a data link header that can carry packets to `destination` here: Ethernet II or 802.3 with SNAP, with the
+/// right protocol.
 pub(super) fn header_supported(header: &[u8], destination: IpAddr) -> bool {
     let llc = if destination.is_ipv6() {
         LLC_IPV6

@@ -9,14 +9,14 @@ use aerostat_wire::AtmAddress;
 use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who may be used no more since somebody looked last: other ends of shortcuts, and MPSs.
+/// Ends of shortcuts, and MPSs, that may have lost their last entry since the last check.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     pub(super) peers: BTreeSet<AtmAddress>,
     pub(super) servers: BTreeSet<AtmAddress>,
 }
 
-/// How many things are with somebody.
+/// Counts items per address.
 #[derive(Debug, Default)]
 pub(super) struct Tally(BTreeMap<AtmAddress, usize>);
 
@@ -37,13 +37,14 @@ impl Tally {
     }
 }
 
-/// Entries by name. It reads as a map; what may change the binding or the state of an entry goes by the methods here.
+/// Entries by name. The table can be read as a map; all changes of an entry's binding or state use the methods of this
+/// type.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     map: BTreeMap<Key, Entry>,
-    /// Entries that may have changed since they were filed.
+    /// Entries that may have changed since they were indexed.
     touched: BTreeSet<Key>,
-    /// The egress under which an entry with a binding is filed.
+    /// The egress under which an entry with a binding is indexed.
     filed: BTreeMap<Key, AtmAddress>,
     by_egress: BTreeSet<(AtmAddress, Key)>,
     servers: Tally,
@@ -64,7 +65,7 @@ impl Entries {
         self.touched.insert(*key);
         Some(entry)
     }
-    /// The entry, to count with: neither state nor binding may change, and its deadline may only become later.
+    /// The entry, for counting: neither its state nor its binding may change, and its deadline may only become later.
     pub(super) fn count_mut(&mut self, key: &Key) -> Option<&mut Entry> {
         self.map.get_mut(key)
     }
@@ -75,7 +76,7 @@ impl Entries {
         self.map.insert(key, entry);
         self.touched.insert(key);
     }
-    /// Removes the entries that `keep` does not want.
+    /// Removes the entries for which `keep` is false.
     pub(super) fn retain(&mut self, keep: impl Fn(&Key, &Entry) -> bool) {
         let touched = &mut self.touched;
         self.map.retain(|key, entry| {
@@ -94,7 +95,7 @@ impl Entries {
         self.map.keys().copied().collect()
     }
 
-    /// Files what has been touched.
+    /// Indexes the touched entries.
     fn file(&mut self) {
         for key in core::mem::take(&mut self.touched) {
             let entry = self.map.get(&key);
@@ -104,7 +105,7 @@ impl Entries {
                 Some(egress) => self.filed.insert(key, egress),
                 None => self.filed.remove(&key),
             };
-            // The connection in use may have changed even where the egress has not.
+            // The connection in use may have changed even if the egress has not.
             self.left.peers.extend(before.into_iter().chain(egress));
             if before == egress {
                 continue;
@@ -128,17 +129,17 @@ impl Entries {
         let of = all.take_while(|(of, _)| *of == egress);
         of.map(|(_, key)| *key).collect()
     }
-    /// True if something that this MPS said is here.
+    /// True if an entry contains information from this MPS.
     pub(super) fn has_server(&mut self, mps: &AtmAddress) -> bool {
         self.file();
         self.servers.has(mps)
     }
-    /// Whose last entry may have gone since the last call.
+    /// The ends of shortcuts and the MPSs whose last entry may have been removed since the last call.
     pub(super) fn take_left(&mut self) -> Left {
         self.file();
         core::mem::take(&mut self.left)
     }
-    /// No later than the earliest deadline.
+    /// Not later than the earliest deadline.
     pub(super) fn next(&mut self) -> Option<Instant> {
         self.file();
         self.deadlines.next()
@@ -150,7 +151,7 @@ impl Entries {
     }
 }
 
-/// Before all keys.
+/// A key before all others.
 const FIRST: Key = (
     AtmAddress([0; 20]),
     core::net::IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED),

@@ -1,9 +1,9 @@
 //! The QoS entries of a client: which packets get a shortcut of their own, with guaranteed traffic.
 //!
-//! A packet takes the most exact entry that fits it: the one that asks for most fields; among those that ask for
-//! equally many, destination address, destination port, protocol, source address and source port count in this order.
-//! Two entries of one shape never fit the same packet, so there is never a doubt. Source: Tampere thesis Figure 6.3,
-//! where telnet's entry is for TCP "not including telnet"; the order of fields is our own.
+//! A packet takes the most specific entry that fits: the entry with the largest number of fields. Among entries with
+//! equally many fields, destination address, destination port, protocol, source address and source port have precedence
+//! in this order. Two entries of one shape never fit the same packet, so the result is always unique. Source: Tampere
+//! thesis Figure 6.3, where telnet's entry is for TCP "not including telnet"; the order of fields is our own.
 
 use crate::Refused;
 use aerostat_wire::mpoa::FlowFilter;
@@ -11,10 +11,10 @@ use aerostat_wire::{Qos, ServiceCategory};
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What a packet's flow is: the entry that it fits, and the traffic of the shortcut if more than best effort.
+/// The class of a packet: the entry that it fits, and the traffic of the shortcut if more than best effort.
 pub(super) type Class = (Option<FlowFilter>, Option<Qos>);
 
-/// How exact the entries of a shape are; the most exact first.
+/// How specific the entries of a shape are; the most specific come first.
 type Rank = Reverse<(u32, u8)>;
 
 const fn rank(shape: u8) -> Rank {
@@ -25,7 +25,7 @@ const fn rank(shape: u8) -> Rank {
 #[derive(Debug, Default)]
 pub(super) struct QosTable {
     shapes: BTreeMap<Rank, BTreeMap<FlowFilter, Qos>>,
-    /// Packets that fitted each entry since it was set.
+    /// Packets that fitted each entry since the entry was set.
     packets: BTreeMap<FlowFilter, u64>,
 }
 
@@ -96,7 +96,7 @@ impl QosTable {
     }
 }
 
-/// Best effort is nothing that an entry could give: such an entry makes an exception.
+/// An entry cannot guarantee best effort: an entry for best effort makes an exception.
 fn guaranteed(qos: Qos) -> Option<Qos> {
     let best_effort = matches!(qos.tx.category, None | Some(ServiceCategory::Ubr));
     (!best_effort).then_some(qos)
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_most_exact_entry_wins() {
         let mut table = QosTable::default();
-        // From the least to the most exact for one and the same packet, inserted in no order.
+        // From the least to the most specific for the same packet, inserted in no particular order.
         let order = [
             "0.0.0.0",
             "10.1.0.1 0.0.0.0",

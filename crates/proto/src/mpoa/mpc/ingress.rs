@@ -1,4 +1,4 @@
-//! The ingress cache: flows that leave here, and the shortcuts they take.
+//! The ingress cache: flows that enter the ATM network here, and the shortcuts they take.
 //!
 //! Source: MPOA 1.1 appendix I.2. An entry is named by the MPS that would route the flow, by its
 //! destination, and by the QoS entry that its packets fit. *Query* while a binding is held is the refresh of appendix I.2: the shortcut stays in use.
@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_secs(1200);
 /// Name of an entry.
 pub(super) type Key = FlowName;
 
-/// A flow in words: its destination, and its QoS entry if that says more.
+/// Text for a flow: its destination, and its QoS entry if that has more fields.
 pub(super) fn name(key: &Key) -> String {
     match key.2 {
         Some(filter) if filter.is_layer_4() => format!("{} ({filter})", key.1),
@@ -32,7 +32,7 @@ pub(super) fn name(key: &Key) -> String {
 /// State of an ingress cache entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IngressState {
-    /// Counting frames; nothing asked yet. Linux: invalid.
+    /// Frames are counted; no request was sent. Linux: invalid.
     Cached,
     /// A Resolution Request is outstanding. Linux: resolving.
     Query,
@@ -57,7 +57,7 @@ impl IngressState {
     }
 }
 
-/// Whether a shortcut was asked for.
+/// Whether a shortcut was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Call {
     #[default]
@@ -76,14 +76,14 @@ impl Call {
     }
 }
 
-/// Best effort in place of the traffic that a flow wants and cannot have.
+/// A best effort connection in place of the traffic that a flow wants and cannot have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spare {
     pub(super) conn: Option<ConnId>,
     pub(super) call: Call,
 }
 
-/// What a Resolution Reply told.
+/// The contents of a Resolution Reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Binding {
     pub(super) egress: AtmAddress,
@@ -104,14 +104,14 @@ impl Binding {
     pub(super) fn in_use(&self) -> Option<ConnId> {
         self.conn.or(self.spare.and_then(|spare| spare.conn))
     }
-    /// Largest packet that it takes.
+    /// Largest packet that the connection takes.
     fn room(&self) -> u16 {
         let sdu = self.qos.filter(|_| self.conn.is_some());
         let sdu = sdu.map(|qos| qos.tx.max_sdu).filter(|sdu| *sdu != 0);
         let own = sdu.map_or(u16::MAX, |sdu| sdu.saturating_sub(ENCAPSULATION));
         self.mtu.min(own)
     }
-    /// Whether packets take the shortcut: reason, sentence, and until when this holds.
+    /// Why packets take the shortcut or not: reason, sentence, and until when the answer holds.
     pub(super) fn why(&self, entry: &Entry, now: Instant) -> (WhyReason, String, Instant) {
         let egress = self.egress;
         let cause = entry
@@ -200,7 +200,7 @@ impl Entry {
             (None, _) => None,
         }
     }
-    /// Counts a frame; true if there is a flow.
+    /// Counts a frame; true if the frames make a flow.
     fn count_frame(&mut self, now: Instant, params: &MpcParams) -> bool {
         if now.since(self.window) >= params.frame_time {
             (self.window, self.count) = (now, 0);
@@ -231,12 +231,12 @@ pub(super) enum Path {
 #[derive(Debug, Default)]
 pub(super) struct Ingress {
     pub(super) entries: Entries,
-    /// No sweep for room before this time.
+    /// Entries are not searched for removal before this time.
     next_sweep: Option<Instant>,
 }
 
 impl Ingress {
-    /// A candidate frame with an IP packet of `len` octets: count it and choose its path.
+    /// A candidate frame with an IP packet of `len` octets: counts the frame and chooses its path.
     pub(super) fn frame(
         &mut self,
         key: Key,
@@ -278,7 +278,7 @@ impl Ingress {
         }
     }
 
-    /// 101: as if a flow had been detected.
+    /// 101: proceeds as if a flow had been detected.
     pub(super) fn trigger(
         &mut self,
         key: Key,
@@ -376,7 +376,7 @@ impl Ingress {
         true
     }
 
-    /// Asks for the shortcut of an entry that has none, unless it was asked for.
+    /// Requests the shortcut of an entry that has no connection, unless the shortcut was requested already.
     pub(super) fn open(&mut self, key: Key, now: Instant, bus: &mut Bus) {
         let entry = self.entries.count_mut(&key);
         if let Some(binding) = entry.and_then(|entry| entry.binding.as_mut()) {
@@ -384,7 +384,7 @@ impl Ingress {
         }
     }
 
-    /// Fires everything that is due. Returns true if a binding was dropped.
+    /// Handles all entries that are due. Returns true if a binding was dropped.
     pub(super) fn expire(&mut self, now: Instant, params: &MpcParams, bus: &mut Bus) -> bool {
         let mut dropped = false;
         for key in self.entries.due(now) {
@@ -403,14 +403,15 @@ impl Ingress {
         dropped
     }
 
-    /// Removes the entries that `gone` names. Returns how many.
+    /// Removes the entries that `gone` selects. Returns their number.
     pub(super) fn remove(&mut self, gone: impl Fn(&Key, &Entry) -> bool) -> usize {
         let before = self.entries.len();
         self.entries.retain(|key, entry| !gone(key, entry));
         before - self.entries.len()
     }
 
-    /// The daemon died, and its connections with it. What the MPSs said holds; questions die with their asker.
+    /// The daemon died, and its connections with it. Information from MPSs stays valid; outstanding requests end with
+    /// the daemon.
     pub(super) fn orphan(&mut self) {
         self.entries
             .retain(|_, entry| entry.state != IngressState::Query || entry.binding.is_some());
@@ -427,7 +428,7 @@ impl Ingress {
         }
     }
 
-    /// What a new daemon must know of the entries that it did not ask for.
+    /// The entries that a new daemon did not ask for and must know.
     pub(super) fn bound(&self) -> impl Iterator<Item = IngressInfo> {
         self.entries.iter().filter_map(|(key, entry)| {
             let binding = entry.binding.as_ref()?;
@@ -440,7 +441,7 @@ impl Ingress {
         })
     }
 
-    /// 103. Returns how many entries went.
+    /// 103. Returns the number of removed entries.
     pub(super) fn purge(&mut self, scope: PurgeScope, destination: IpAddr, prefix: u8) -> usize {
         self.remove(|key, entry| {
             let ours = match scope {
@@ -449,7 +450,7 @@ impl Ingress {
                     entry.binding.as_ref().is_some_and(|b| b.egress == peer)
                 }
             };
-            // An entry without a binding holds nothing that could be wrong.
+            // An entry without a binding contains nothing that could be wrong.
             ours && entry.binding.is_some() && within(key.1, destination, prefix)
         })
     }
@@ -463,7 +464,8 @@ impl Ingress {
         }
     }
 
-    /// A connection with `peer` went down: its entries go on over LANE and may ask for another after `wait`.
+    /// A connection with `peer` went down: its entries continue over LANE and may ask for another connection after
+    /// `wait`.
     pub(super) fn detach(&mut self, conn: ConnId, peer: AtmAddress, cause: Cause, wait: Instant) {
         for key in self.entries.of(peer) {
             let Some(entry) = self.entries.get_mut(&key) else {
@@ -503,7 +505,7 @@ impl Ingress {
         }
     }
 
-    /// A call for one flow was refused: it makes do with best effort, and asks again after `wait`.
+    /// A call for one flow was refused: the flow uses best effort, and asks again after `wait`.
     pub(super) fn refused(
         &mut self,
         flow: Key,
@@ -524,10 +526,10 @@ impl Ingress {
         }
     }
 
-    /// True if there is room for one more entry; entries that count nothing any more make room.
+    /// True if there is room for one more entry; entries that no longer count frames are removed to make room.
     fn make_room(&mut self, now: Instant, params: &MpcParams, limits: &MpcLimits) -> bool {
         if self.entries.len() >= limits.ingress && self.next_sweep.is_none_or(|at| at <= now) {
-            // At most one sweep per p2, or a flood of destinations would cost one each.
+            // At most one search per p2; otherwise each destination of a flood would cost one.
             self.next_sweep = Some(now + params.frame_time);
             self.entries.retain(|_, e| {
                 e.state != IngressState::Cached || now.since(e.window) < params.frame_time
@@ -552,7 +554,7 @@ fn query(
     bus.daemon(ToDaemon::SendResolutionRequest { info, qos });
 }
 
-/// One due event of an entry; false if the entry ends.
+/// Handles one due event of an entry; false if the entry ends.
 fn step(key: Key, entry: &mut Entry, now: Instant, params: &MpcParams, bus: &mut Bus) -> bool {
     match entry.state {
         IngressState::Cached => return false,
@@ -628,7 +630,7 @@ fn open(key: Key, binding: &mut Binding, now: Instant, bus: &mut Bus) {
     }
 }
 
-/// Says that a flow does not get the traffic of its QoS entry.
+/// Traces that a flow does not get the traffic of its QoS entry.
 fn fall_back(key: &Key, qos: Option<Qos>, why: &str, bus: &mut Bus) {
     let Some(qos) = qos else { return };
     bus.counters.qos_fallbacks += 1;

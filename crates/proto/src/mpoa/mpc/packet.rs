@@ -1,4 +1,4 @@
-//! What the data plane reads of the packets of both versions of IP.
+//! The fields that the data plane reads from packets of both versions of IP.
 
 use super::flows::{Class, QosTable};
 use aerostat_wire::MacAddr;
@@ -8,7 +8,7 @@ use aerostat_wire::mpoa::{FlowFilter, LLC_IPV4, LLC_IPV6};
 use aerostat_wire::prefix::is_ordinary;
 use core::net::IpAddr;
 
-/// A packet whose fixed header is there.
+/// A packet whose fixed header is complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum IpPacket<'a> {
     V4(Ipv4View<'a>),
@@ -41,8 +41,8 @@ impl<'a> IpPacket<'a> {
             Self::V6(view) => view.packet(),
         }
     }
-    /// False if the router is to see it: options and extension headers, hops used up, groups, damage; for IPv6 also
-    /// fragments, and what stays on its link.
+    /// False if the packet must go through the router: options and extension headers, TTL or hop limit used up, group
+    /// addresses, damage; for IPv6 also fragments and link-local addresses.
     pub(super) fn may_take_shortcut(&self) -> bool {
         let plain = match self {
             Self::V4(view) => view.ttl() > 1 && !view.has_options() && view.checksum_ok(),
@@ -53,7 +53,7 @@ impl<'a> IpPacket<'a> {
         };
         plain && is_ordinary(self.destination())
     }
-    /// The QoS entry that it fits. Entries are for IPv4.
+    /// The QoS entry that the packet fits. Entries are for IPv4.
     pub(super) fn class(&self, entries: &QosTable) -> Class {
         match self {
             Self::V4(view) => entries.class(FlowFilter::of(view)),
@@ -62,7 +62,7 @@ impl<'a> IpPacket<'a> {
     }
 }
 
-/// One hop less; false if none is left.
+/// Decrements the TTL or hop limit; false if it is used up.
 pub(super) fn hop(packet: &mut [u8]) -> bool {
     match packet.first().map(|octet| octet >> 4) {
         Some(6) => decrement_hop_limit(packet),

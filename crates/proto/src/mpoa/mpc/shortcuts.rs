@@ -1,9 +1,10 @@
-//! The shortcuts of a client: which flow takes which connection, and when a connection goes.
+//! The shortcuts of a client: which flow takes which connection, and when a connection is released.
 //!
-//! Best effort connections are shared by everything for one MPC, both ways. A connection with more than best effort,
-//! opened here for one flow, is used by that flow alone and goes with it. One that the other end opened may carry
-//! the way back: of one flow that wants the same traffic, or of what wants none and goes to where the packets on
-//! it come from. Source: thesis Figures 6.1 and 6.3, §6.1.3.
+//! Best effort connections are shared by all flows for one MPC, in both directions. A connection with more than best
+//! effort, opened here for one flow, is used by that flow alone and is released with it. A connection that the other
+//! end opened with more than best effort may carry packets back. It may carry one flow that wants the same traffic, or
+//! flows that want only best effort and whose destination is the source of the packets that arrive on the connection.
+//! Source: thesis Figures 6.1 and 6.3, §6.1.3.
 
 use super::api::Bus;
 use super::data::DataPlane;
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// went lately: whoever closes it at once takes the purge along.
 pub(super) const LINGER: Duration = Duration::from_secs(20);
 
-/// How often the source of packets on a shortcut is looked at.
+/// How often the source of packets on a shortcut is checked.
 const SOURCE_GAP: Duration = Duration::from_secs(1);
 
 /// A connection attached as a shortcut.
@@ -31,13 +32,13 @@ pub(super) struct Shortcut {
     /// Its traffic, if more than best effort.
     pub(super) qos: Option<Qos>,
     pub(super) opened: bool,
-    /// The flow that alone may use it.
+    /// The only flow that may use the shortcut.
     flow: Option<FlowName>,
-    /// Without entries since; `None` while there are some.
+    /// Time since which the shortcut has no entries; `None` while it has some.
     pub(super) idle_since: Option<Instant>,
     /// When a data-plane purge last went over it, and of what.
     pub(super) last_purge: Option<(Instant, IpAddr)>,
-    /// Source of the packets that arrive, and when it was last looked at.
+    /// Source of the packets that arrive, and the time of the last check.
     latest_source: Option<(IpAddr, Instant)>,
 }
 
@@ -59,7 +60,8 @@ impl Shortcut {
             latest_source: None,
         }
     }
-    /// A packet came from `source`; true if that is news. At most one look a second, however many sources there are.
+    /// A packet came from `source`; true if the source is new. At most one check a second, however many sources there
+    /// are.
     pub(super) fn note_source(&mut self, source: IpAddr, now: Instant) -> bool {
         let old = self.latest_source;
         if old.is_some_and(|(_, at)| now.since(at) < SOURCE_GAP) {
@@ -68,7 +70,7 @@ impl Shortcut {
         self.latest_source = Some((source, now));
         old.is_none_or(|(ip, _)| ip != source)
     }
-    /// True if a flow to `destination` that wants `qos` may use it and need not share it.
+    /// True if a flow to `destination` that wants `qos` may use the shortcut and need not share it.
     fn suits(&self, qos: Option<Qos>, destination: IpAddr) -> bool {
         match (qos, self.qos) {
             (None, None) => true,
@@ -81,14 +83,14 @@ impl Shortcut {
     }
 }
 
-/// The shortcuts by connection, found by their other end, too.
+/// The shortcuts by connection; they can also be found by their other end.
 #[derive(Debug, Default)]
 pub(super) struct Shortcuts {
     map: BTreeMap<ConnId, Shortcut>,
     by_peer: BTreeSet<(AtmAddress, ConnId)>,
-    /// When those without entries have lingered for long enough.
+    /// When shortcuts without entries have lingered for long enough.
     lingering: Deadlines<ConnId>,
-    /// Other ends of shortcuts that nobody has looked at.
+    /// Other ends of shortcuts that have not been checked yet.
     new: BTreeSet<AtmAddress>,
 }
 
@@ -100,7 +102,7 @@ impl Deref for Shortcuts {
 }
 
 impl Shortcuts {
-    /// The shortcut; its other end does not change.
+    /// The shortcut; its other end must not change.
     pub(super) fn get_mut(&mut self, conn: &ConnId) -> Option<&mut Shortcut> {
         self.map.get_mut(conn)
     }
@@ -124,7 +126,7 @@ impl Shortcuts {
         let of = all.take_while(move |(of, _)| *of == peer);
         of.map(|(_, conn)| *conn)
     }
-    /// Whether a shortcut is used; true if it is to be closed.
+    /// Notes whether a shortcut is used; true if it is to be closed.
     fn judge(&mut self, conn: ConnId, used: bool, now: Instant) -> bool {
         let Some(shortcut) = self.map.get_mut(&conn) else {
             return false;
@@ -140,11 +142,11 @@ impl Shortcuts {
         let purging = purged.is_some_and(|ago| ago < LINGER);
         shortcut.opened && !purging || now.since(since) >= LINGER
     }
-    /// When the first has lingered for long enough.
+    /// When the first unused shortcut has lingered for long enough.
     pub(super) fn lingers_until(&self) -> Option<Instant> {
         self.lingering.next()
     }
-    /// Looks again at those that have lingered for long enough; true if there are some.
+    /// Marks shortcuts that have lingered for long enough to be checked again; true if there are any.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         let due = self.lingering.due(now);
         let peers = due.iter().filter_map(|conn| self.map.get(conn));
@@ -186,7 +188,7 @@ impl DataPlane {
         self.collect(now, bus);
     }
 
-    /// The ingress entries for `peer` that have no connection take what they may of what there is.
+    /// Ingress entries for `peer` that have no connection take a suitable existing one.
     pub(super) fn adopt(&mut self, peer: AtmAddress) {
         let shortcuts = &self.shortcuts;
         let guaranteed = |conn: &ConnId| shortcuts.get(conn).is_some_and(|s| s.qos.is_some());
@@ -207,7 +209,7 @@ impl DataPlane {
             let Some(binding) = entry.binding.as_mut() else {
                 continue;
             };
-            // A flow that has asked for its own connection waits for that.
+            // A flow that has requested its own connection waits for that connection.
             let waits = binding.qos.is_some() && binding.call == Call::Asked;
             if binding.conn.is_none()
                 && !waits
@@ -226,7 +228,8 @@ impl DataPlane {
         }
     }
 
-    /// The binding is good, only the call is not: best effort in its place, or LANE; and try again later.
+    /// The binding is valid, only the call failed: the flow uses best effort instead, or LANE; the call is tried again
+    /// later.
     pub(super) fn open_failed(
         &mut self,
         (egress, qos): (AtmAddress, Option<Qos>),
@@ -254,13 +257,13 @@ impl DataPlane {
         let wait = now + self.params.retry_initial;
         self.ingress.detach(conn, gone.peer, cause, wait);
         self.egress.detach(conn, gone.peer);
-        // Another connection to the same place takes over at once.
+        // Another connection to the same peer takes over at once.
         self.adopt(gone.peer);
         down(&gone, &format!("{cause}"), bus);
     }
 
-    /// Closes shortcuts without entries and stops the keep-alive check of MPSs without entries: of those that something has
-    /// happened to since the last time.
+    /// Closes shortcuts without entries and stops the Keep-Alive check of MPSs without entries; only shortcuts and MPSs
+    /// with changes since the last call are checked.
     pub(super) fn collect(&mut self, now: Instant, bus: &mut Bus) {
         let Left {
             mut peers,
@@ -296,7 +299,7 @@ impl DataPlane {
         self.note(self.shortcuts.lingers_until());
     }
 
-    /// Whether entries use any connection with `peer`, and the connections that they use in particular.
+    /// Whether entries use any connection with `peer`, and the connections that they name.
     fn uses(&mut self, peer: AtmAddress) -> (bool, BTreeSet<ConnId>) {
         let mut shared = self.egress.has_ingress(peer);
         let mut used = BTreeSet::new();
@@ -311,7 +314,7 @@ impl DataPlane {
     }
 }
 
-/// The shortcut for what wants `qos` to a destination behind `peer`: best effort before what is more.
+/// The shortcut for traffic `qos` to a destination behind `peer`: best effort is preferred to more.
 fn pick(
     shortcuts: &Shortcuts,
     peer: AtmAddress,

@@ -8,7 +8,7 @@ use aerostat_wire::mpoa::code_name;
 use aerostat_wire::prefix::is_ordinary;
 use core::net::IpAddr;
 
-/// How far an address is from a shortcut; the order is that of the way there.
+/// The stage that an address has reached on the way to a shortcut; the variants are in the order of the stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WhyReason {
     /// The client does not run.
@@ -19,21 +19,21 @@ pub enum WhyReason {
     NoFlows,
     /// No MPOA server is known on the ELANs.
     NoServer,
-    /// The address is none that a shortcut can lead to: group or broadcast.
+    /// No shortcut can lead to the address: it is a group or broadcast address.
     NotUnicast,
     /// No packet for the address has gone to a server.
     Unseen,
-    /// Packets are counted; there are too few for a flow.
+    /// Packets are counted; there are too few of them for a flow.
     Counting,
     /// The server has been asked and has not answered.
     Asking,
-    /// The server refused; the address is left alone.
+    /// The server refused; no request for the address is sent for some time.
     Refused,
-    /// The server did not answer; the address is left alone.
+    /// The server did not answer; no request for the address is sent for some time.
     Unanswered,
-    /// Resolved, but the connection failed; LANE until it is tried again.
+    /// The address is resolved, but the connection failed; packets go by LANE until the call is tried again.
     CallFailed,
-    /// Resolved; the connection is opened by the next packet, or being opened.
+    /// The address is resolved; the connection is being opened, or the next packet opens it.
     Opening,
     /// Packets take the shortcut.
     Shortcut,
@@ -64,13 +64,13 @@ impl WhyReason {
 /// The answer of a client about one address: one flow to it, by one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Why {
-    /// How far it is.
+    /// The stage that the address has reached.
     pub reason: WhyReason,
     /// Control address of the server concerned.
     pub mps: Option<AtmAddress>,
-    /// The same as a sentence, with the figures.
+    /// The same as a sentence, with numbers.
     pub text: String,
-    /// Seconds until this ends by itself, rounded up.
+    /// Seconds until this state ends by itself, rounded up.
     pub left_s: Option<u64>,
 }
 
@@ -86,8 +86,8 @@ impl Why {
 }
 
 impl Mpc {
-    /// Why packets for `target` take a shortcut at `now` or not: one answer for each flow that has an entry
-    /// for it, or a single one if none has.
+    /// Why packets for `target` take a shortcut at `now` or not: one answer for each flow that has an entry for it, or
+    /// a single answer if there is no entry.
     #[must_use]
     pub fn why(&self, target: IpAddr, now: Instant) -> Vec<Why> {
         if !self.is_running() {
@@ -112,7 +112,7 @@ impl Mpc {
         all
     }
 
-    /// There is no entry: what is missing before the first packet could make one.
+    /// There is no entry: tells the condition that is missing before a packet could make one.
     fn why_not(&self, target: IpAddr) -> Why {
         let up = || self.data.lecs.values().filter(|lec| lec.up);
         let (reason, text) = if !is_ordinary(target) {

@@ -1,4 +1,4 @@
-//! Routes and neighbours change: entries that lead elsewhere now are void.
+//! Routes and neighbours change: entries whose path has changed are void.
 
 use super::Mps;
 use super::state::{Asked, EgressState, Ingress, IngressKey, Purpose, Reach, RouterExit, Subject};
@@ -6,7 +6,7 @@ use crate::Instant;
 use aerostat_wire::prefix::width;
 
 impl Mps {
-    /// Looks again at everything whose way `hit` selects.
+    /// Checks again all entries whose path `hit` selects.
     pub(super) fn recheck_all(&mut self, hit: impl Fn(&Reach) -> bool, now: Instant) {
         let ingress = self.ingress.iter().filter_map(|(key, entry)| {
             let watched = entry.asking || entry.resolved.is_some();
@@ -29,7 +29,7 @@ impl Mps {
         }
     }
 
-    /// The answer to a check: an entry that leads elsewhere now is void.
+    /// The answer to a check: an entry whose path has changed is void.
     pub(super) fn recheck(
         &mut self,
         subject: Subject,
@@ -69,7 +69,7 @@ impl Mps {
                     self.drop_kept(&key, now);
                 }
             }
-            // Also if part of what was told goes another way now.
+            // This applies also if a part of the announced prefix takes another path now.
             Subject::Exit(key) => {
                 let changed = |known: &RouterExit| {
                     known.reach != *reach || covers.min(width(known.target)) > key.prefix_len
@@ -84,14 +84,14 @@ impl Mps {
         }
     }
 
-    /// The way changed while NHRP was being asked: an answer to the old question is worth nothing.
+    /// The path changed while the NHRP request was outstanding: an answer to the old request is not valid any more.
     fn ask_again(&mut self, key: IngressKey, now: Instant) {
         let Some(entry) = self.ingress.get_mut(&key) else {
             return;
         };
         self.requests.close(entry.nhrp_id);
         let rule = self.config.params.resolution_rule();
-        // The one just closed made room.
+        // The request that was just closed made room.
         let Some(id) = self.requests.open(Asked::Resolution(key), rule, now) else {
             return;
         };

@@ -1,4 +1,4 @@
-//! Clients with state from this server: Keep-Alives, losing them, and triggers for their flows.
+//! Clients with state from this server: Keep-Alives, loss of clients, and triggers for their flows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,11 +11,11 @@ use super::Mps;
 use super::state::{Client, EgressState, Ingress, IngressKey, Purpose};
 use crate::{Duration, Instant, Trace};
 
-/// How long a flow is not asked for again: MPC-p6, the client's own hold-down.
+/// How long no second trigger for a flow is sent: MPC-p6, the client's own hold-down.
 const TRIGGER_PAUSE: Duration = Duration::from_secs(160);
 
 impl Mps {
-    /// A client has state from now on: Keep-Alives start, the first at once.
+    /// A client has state from now on: Keep-Alives start, the first one at once.
     pub(super) fn keep_alive_for(&mut self, mpc: AtmAddress, now: Instant) {
         if self.clients.contains_key(&mpc) {
             return;
@@ -30,10 +30,10 @@ impl Mps {
         self.keep_alive_at.get_or_insert(now + every);
     }
 
-    /// Every p1: a Keep-Alive to each client with state, the end for those without or out of reach.
+    /// Every p1: sends a Keep-Alive to each client with state; ends clients without state and clients out of reach.
     ///
-    /// A client that no Keep-Alive could reach for longer than p2 has itself given this server up and
-    /// dropped all that it got from it, so its entries are void.
+    /// A client that no Keep-Alive could reach for longer than p2 has given this server up and dropped all information
+    /// from it, so its entries are void.
     pub(super) fn keep_alive_round(&mut self, now: Instant) {
         if self.keep_alive_at.is_none_or(|at| at > now) {
             return;
@@ -129,7 +129,7 @@ impl Mps {
             return;
         };
         let (source, target) = (IpAddr::from(ip.source()), IpAddr::from(ip.destination()));
-        // Only flows that start on this ELAN: what other routers pass on is theirs to shorten.
+        // Only flows that start on this ELAN: packets from other routers are a matter for the servers before this one.
         let local = self
             .config
             .interface(itf)

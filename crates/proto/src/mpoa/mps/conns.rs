@@ -1,9 +1,9 @@
 //! Connections with clients and other servers: one table, found by peer.
 //!
-//! Either side may open a control VCC; any that is open is used. What is sent while a connection is being
-//! set up waits in its queue. A set-up that fails with a cause that may pass by itself is tried again, soon at first, for as long
-//! as requests are retried ([`Again`]); otherwise the queue is lost, and the retries of the requests send again. Connections
-//! opened here are released after [`IDLE`] without traffic.
+//! Either side may open a control VCC; any open connection is used. Packets that are sent while a connection is being
+//! set up wait in its queue. If a set-up fails with a cause that may pass by itself, it is tried again, soon at first,
+//! for as long as requests are retried ([`Again`]). Otherwise the queue is dropped, and the retries of the requests
+//! send the packets again. Connections opened here are released after [`IDLE`] without traffic.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,15 +14,15 @@ use super::params::Limits;
 use crate::retry::Backoff;
 use crate::{AtmRequest, Cause, ConnId, Duration, Instant};
 
-/// Silence after which a control connection opened here is released: as LANE's C12.
+/// Time without traffic after which a control connection opened here is released: as C12 of LANE.
 pub const IDLE: Duration = Duration::from_secs(1200);
 /// Largest AAL5 SDU on control and data connections, octets.
 pub const MAX_SDU: u16 = 1536;
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnState {
-    /// Asked for by this side, or to be asked for again.
+    /// This side calls, or will call again.
     Calling,
     /// Accepted, not yet usable.
     Accepted,
@@ -46,9 +46,9 @@ pub(super) struct Conn {
     pub peer: AtmAddress,
     /// What it carries.
     pub carries: ConnUse,
-    /// How far it is.
+    /// Its state.
     pub state: ConnState,
-    /// Last sending, reception or change.
+    /// Time of the last sending, reception or change.
     pub used: Instant,
     /// Its label on this host's link, once open.
     pub vc: Option<Vc>,
@@ -57,9 +57,9 @@ pub(super) struct Conn {
     ours: bool,
     queue: Vec<Vec<u8>>,
     backoff: Backoff,
-    /// When the call was made first.
+    /// Time of the first call.
     since: Instant,
-    /// The next call, after one that failed.
+    /// Time of the next call, after a call that failed.
     again: Option<Instant>,
 }
 
@@ -68,16 +68,16 @@ pub(super) struct Conn {
 pub(super) struct Again {
     /// Longest wait between two calls.
     pub most: Duration,
-    /// No call is made so long after the first: by then nobody waits for what is in the queue.
+    /// No call is made after this time since the first call: the packets in the queue are of no use by then.
     pub limit: Duration,
 }
 
-/// What became of an SDU that was handed over.
+/// What happened to an SDU that was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// On its way, or waiting for its connection.
+    /// The SDU was sent, or waits for its connection.
     Yes,
-    /// No room for another connection, or in its queue.
+    /// There is no room for another connection, or in its queue.
     Full,
 }
 
@@ -100,7 +100,7 @@ impl Conns {
         }
     }
 
-    /// Sends on a control connection with `peer`, opening one if there is none.
+    /// Sends an SDU on a control connection with `peer`; opens a connection if there is none.
     pub(super) fn send(
         &mut self,
         own: AtmAddress,
@@ -134,7 +134,7 @@ impl Conns {
         Sent::Yes
     }
 
-    /// Takes in an offered call; false if there is no room for it.
+    /// Accepts an offered call; false if there is no room for it.
     pub(super) fn accept(
         &mut self,
         id: ConnId,
@@ -153,7 +153,7 @@ impl Conns {
         true
     }
 
-    /// The connection can be used: sends what waited. False if it is unknown.
+    /// The connection can be used: sends the waiting SDUs. False if the connection is unknown.
     pub(super) fn opened(
         &mut self,
         id: ConnId,
@@ -169,7 +169,7 @@ impl Conns {
         conn.used = now;
         let (peer, control) = (conn.peer, conn.carries == ConnUse::Control);
         let mut queue = std::mem::take(&mut conn.queue);
-        // The peer's own call came through while ours waited for its next try.
+        // The peer's own call succeeded while ours waited for its next try.
         if control && let Some(waiting) = self.waiting_for(peer) {
             queue.extend(self.remove(waiting).into_iter().flat_map(|conn| conn.queue));
         }
@@ -181,7 +181,7 @@ impl Conns {
         true
     }
 
-    /// Notes a reception: what the connection carries and who is at the other end.
+    /// Notes a reception; returns the use of the connection and its other end.
     pub(super) fn received(&mut self, id: ConnId, now: Instant) -> Option<(ConnUse, AtmAddress)> {
         let conn = self.conns.get_mut(&id)?;
         conn.used = now;
@@ -189,7 +189,7 @@ impl Conns {
         Some((conn.carries, conn.peer))
     }
 
-    /// A connection is gone: `None` if it is kept to be called again, or unknown.
+    /// A connection is gone: `None` if it is kept for another call, or unknown.
     pub(super) fn released(
         &mut self,
         id: ConnId,
@@ -210,7 +210,7 @@ impl Conns {
             return None;
         }
         let mut gone = self.remove(id)?;
-        // The peer's own call came through meanwhile.
+        // The peer's own call succeeded meanwhile.
         if failed && let Some(open) = self.control_with(peer).filter(|_| self.is_open(peer)) {
             let queue = std::mem::take(&mut gone.queue).into_iter();
             out.extend(queue.map(|sdu| Output::Atm(AtmRequest::Send { conn: open, sdu })));
@@ -218,7 +218,7 @@ impl Conns {
         Some(gone)
     }
 
-    /// Makes the calls again that are due.
+    /// Makes the calls that are due again.
     pub(super) fn call_again(&mut self, own: AtmAddress, now: Instant, out: &mut VecDeque<Output>) {
         for (id, conn) in &mut self.conns {
             if conn.again.is_some_and(|at| at <= now) {
@@ -240,7 +240,7 @@ impl Conns {
         Some(conn)
     }
 
-    /// Releases the connections opened here that were idle for too long; the number of them.
+    /// Releases the connections opened here that were idle for too long; returns their number.
     pub(super) fn release_idle(&mut self, now: Instant, out: &mut VecDeque<Output>) -> usize {
         let idle: Vec<ConnId> = self
             .conns

@@ -1,4 +1,5 @@
-//! Egress role: a client on a served ELAN is told how packets from a shortcut leave, and accepts or not.
+//! Egress role: the server tells a client on a served ELAN how packets from a shortcut leave; the client accepts or
+//! refuses.
 
 use std::net::IpAddr;
 
@@ -15,7 +16,7 @@ use crate::nhrp::{Binding, Key, Reason};
 use crate::{Duration, Instant, Trace};
 
 impl Mps {
-    /// Imposes the binding that this request asks for, or refreshes it if it exists.
+    /// Imposes the binding for this request, or refreshes an existing binding.
     pub(super) fn impose_for(&mut self, request: Packet, exit: &Exit, reach: &Reach, now: Instant) {
         let Some((destination, (_, ingress_data))) = requester(&request) else {
             self.counters.malformed += 1;
@@ -136,7 +137,7 @@ impl Mps {
             dll,
         };
         let mut packet = imposition.packet();
-        // Only MPOA's extensions: clients in the field cannot step over NHRP's.
+        // Only MPOA's extensions are sent: existing clients cannot skip NHRP's.
         let mut list: Vec<Extension> = entry
             .asked
             .extensions
@@ -262,7 +263,7 @@ impl Mps {
         self.keep_alive_for(mpc, now);
     }
 
-    /// A client's negative reply: it goes on to the requester, and what it had before is void.
+    /// A client's negative reply: it is passed on to the requester, and the previous binding is void.
     fn refused_by_client(&mut self, cache_id: u32, refusal: u8, now: Instant) {
         let Some(entry) = self.egress.get_mut(&cache_id) else {
             return;
@@ -285,7 +286,7 @@ impl Mps {
         }
     }
 
-    /// An imposition that nobody answered (p5), or that could not be sent.
+    /// No client answered an imposition (p5), or it could not be sent.
     pub(super) fn imposition_failed(&mut self, cache_id: u32, now: Instant) {
         let Some(entry) = self.egress.get_mut(&cache_id) else {
             return;
@@ -298,7 +299,7 @@ impl Mps {
         }
     }
 
-    /// Ends an entry: purges those who got the binding and, if `tell`, has the client remove it too.
+    /// Ends an entry: purges the stations that got the binding and, if `tell`, makes the client remove it, too.
     pub(super) fn remove_egress(&mut self, cache_id: u32, tell: bool, why: &str, now: Instant) {
         let Some(entry) = self.egress.get_mut(&cache_id) else {
             return;
@@ -319,7 +320,7 @@ impl Mps {
             .remove(&(entry.ingress_data, entry.destination));
         let text = format!("binding for {destination} removed: {why}");
         self.trace(Trace::detail("mps.egress.removed", text).with("target", destination));
-        // Those who send on the shortcut stop first.
+        // The stations that send on the shortcut stop first.
         let source = self.config.interface(itf);
         let source = source.map(|interface| interface.own(destination));
         if let Some(binding) = self.cache.remove(&key) {
@@ -332,7 +333,7 @@ impl Mps {
         }
     }
 
-    /// Tells everyone who got a binding that it is void.
+    /// Tells all stations that got a binding that it is void.
     pub(super) fn purge_requesters(
         &mut self,
         key: &Key,
@@ -379,7 +380,7 @@ impl Mps {
             self.counters.egress_purge_replies_sent += 1;
             self.send(mpc, &reply, now);
         }
-        // The destination in the packet is not reliable (Linux gives its own address): the Cache ID is.
+        // The destination in the packet is not reliable (Linux gives its own address); the Cache ID is reliable.
         match self.egress.get(&dll.cache_id).filter(|e| e.mpc == mpc) {
             Some(entry) if entry.state == EgressState::Clearing => {
                 let pending = entry.imposition;
@@ -407,7 +408,7 @@ impl Mps {
             return;
         };
         if entry.imposition.is_some() {
-            // A refresh is under way; its answer decides.
+            // A refresh is under way; the answer to it decides.
             entry.state = EgressState::Imposing;
             entry.until = None;
             return;
@@ -416,7 +417,8 @@ impl Mps {
         self.egress_index.remove(&index);
     }
 
-    /// Extensions of the answer after an imposition: the request's, with what the client filled in or added.
+    /// Extensions of the answer after an imposition: those of the request, with the values that the client filled in or
+    /// added.
     fn answer_extensions(&self, request: &Packet, reply: &Packet) -> Option<Vec<Extension>> {
         let mut list = self.reply_extensions(request);
         for filled in reply.extensions.iter().flatten() {

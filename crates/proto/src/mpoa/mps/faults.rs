@@ -1,4 +1,5 @@
-//! What was refused with an Error Indication lately, here or by others: for people who ask why there is no shortcut.
+//! Packets that were recently refused with an Error Indication, here or by others: for people who ask why there is no
+//! shortcut.
 
 use std::net::IpAddr;
 
@@ -8,13 +9,13 @@ use aerostat_wire::nhrp::Packet;
 use super::Mps;
 use crate::Instant;
 
-/// So many are remembered.
+/// Largest number of stored rows.
 const LIMIT: usize = 64;
 
 /// A packet that was refused with an Error Indication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultRow {
-    /// When last.
+    /// Time of the last refusal.
     pub at: Instant,
     /// The type of the packet.
     pub op: u8,
@@ -22,16 +23,17 @@ pub struct FaultRow {
     pub destination: Option<IpAddr>,
     /// Error code.
     pub code: u16,
-    /// Refused here: who brought it. Else: who refused it, as the indication says.
+    /// If the packet was refused here: the peer that sent it. Else: the station that refused it, as the indication
+    /// says.
     pub peer: Option<AtmAddress>,
-    /// Refused here.
+    /// True if the packet was refused here.
     pub here: bool,
-    /// How often.
+    /// Number of refusals.
     pub times: u64,
 }
 
 impl Mps {
-    /// Remembers a refusal; the same again takes the place of the one before.
+    /// Stores a refusal; a repeated refusal replaces the earlier row.
     pub(super) fn note_fault(
         &mut self,
         (packet, code): (&Packet, u16),

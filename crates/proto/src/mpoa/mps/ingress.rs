@@ -1,4 +1,4 @@
-//! Ingress role: a client asks, NHRP finds the answer, the client gets it and is purged when it changes.
+//! Ingress role: a client asks, NHRP finds the answer, the client gets the answer and is purged when it changes.
 
 use std::net::IpAddr;
 
@@ -51,7 +51,7 @@ impl Mps {
             .with("id", id),
         );
         if let Some(entry) = self.ingress.get_mut(&key).filter(|entry| entry.asking) {
-            // The answer is on its way already; it will carry the client's newest id.
+            // The request is under way already; the answer will carry the client's newest id.
             self.counters.duplicates += 1;
             entry.mpoa_id = id;
             entry.mpc_data = data;
@@ -75,7 +75,7 @@ impl Mps {
             mpc_protocol: source,
             nhrp_id,
             asking: true,
-            // The binding of before stays in use while it is being refreshed.
+            // The previous binding stays in use during the refresh.
             resolved: old
                 .filter(|old| old.mpc_data == data)
                 .and_then(|old| old.resolved),
@@ -88,7 +88,7 @@ impl Mps {
         self.ask_nhrp(key, now);
     }
 
-    /// Sends, or sends again, the NHRP request of an ingress entry.
+    /// Sends the NHRP request of an ingress entry, or sends it again.
     pub(super) fn ask_nhrp(&mut self, key: IngressKey, now: Instant) {
         let Some(entry) = self.ingress.get(&key) else {
             return;
@@ -106,7 +106,7 @@ impl Mps {
         self.find(key.1, Purpose::Resolve { packet, from }, now);
     }
 
-    /// The answer to an NHRP request made here; `from` is the peer that brought it, if it came from outside.
+    /// The answer to an NHRP request made here; `from` is the peer that sent it, if it came from outside.
     pub(super) fn nhrp_reply(&mut self, from: Option<AtmAddress>, reply: Packet, now: Instant) {
         let Some((id, nbma, cie)) = reply.common().and_then(|c| {
             let target = (c.source_nbma.atm()?, c.destination.ip()?);
@@ -123,7 +123,7 @@ impl Mps {
             return self.unsolicited(from, id, &reply, now);
         };
         if entry.mpc_data != nbma.0 {
-            // The client asked again from another data address; that answer is still to come.
+            // The client asked again from another data address; the answer for that address is still to come.
             self.counters.duplicates += 1;
             return;
         }
@@ -151,7 +151,7 @@ impl Mps {
         self.resolved(key, &reply, cie, now);
     }
 
-    /// A good answer: remember it for purges and give it to the client.
+    /// A positive answer: remembers it for purges and sends it to the client.
     fn resolved(&mut self, key: IngressKey, reply: &Packet, mut cie: Cie, now: Instant) {
         let (Some(nbma), Some(entry)) = (cie.nbma.atm(), self.ingress.get_mut(&key)) else {
             return;
@@ -245,7 +245,7 @@ impl Mps {
         self.send(mpc, &reply, now);
     }
 
-    /// No answer within p6: forget the question. The client retries on its own.
+    /// No answer within p6: forgets the request. The client retries by itself.
     pub(super) fn give_up(&mut self, key: IngressKey) {
         self.counters.give_ups += 1;
         if let Some(entry) = self.ingress.get_mut(&key) {
@@ -263,7 +263,7 @@ impl Mps {
         );
     }
 
-    /// Purges the clients that have a binding for this prefix (of `only`, if named).
+    /// Purges the clients that have a binding for this prefix and that `only` selects.
     ///
     /// Returns how many replies will count for `collect`, the purge from upstream that caused it.
     pub(super) fn purge_clients(
@@ -294,7 +294,7 @@ impl Mps {
             .count()
     }
 
-    /// Takes the binding from one client. A refresh that is under way goes on.
+    /// Withdraws the binding from one client. A refresh that is under way continues.
     fn purge_client(&mut self, key: IngressKey, collect: Option<CollectKey>, now: Instant) -> bool {
         let Some(entry) = self.ingress.get_mut(&key) else {
             return false;
@@ -351,7 +351,7 @@ impl Mps {
             && of_client(&self.ingress, mpc).count() < self.config.limits.ingress_per_mpc
     }
 
-    /// A reply that answers nothing: RFC 2332 §5.2.7, error 10, unless it merely came twice.
+    /// A reply without a request: RFC 2332 §5.2.7, error 10, unless it is a duplicate.
     fn unsolicited(&mut self, from: Option<AtmAddress>, id: u32, reply: &Packet, now: Instant) {
         if self.ingress.values().any(|entry| entry.nhrp_id == id) {
             self.counters.duplicates += 1;
@@ -368,8 +368,8 @@ impl Mps {
     }
 }
 
-/// Extensions of the reply to a client: MPOA's and those that it sent itself. Others were added on the way;
-/// clients in the field cannot step over them.
+/// Extensions of the reply to a client: MPOA's, and those that the client sent itself. The other extensions were added
+/// on the way; existing clients cannot skip them.
 fn client_extensions(request: &Packet, reply: &Packet) -> Option<Vec<Extension>> {
     let list: Vec<Extension> = reply
         .extensions

@@ -1,12 +1,14 @@
-//! Answers of others that passed through: kept while they hold, for those who do not insist on first hand (flag A clear).
+//! Replies to other servers that passed through: they are kept while they are valid, for requesters that accept a
+//! non-authoritative answer (flag A clear).
 //!
-//! Kept is what RFC 2332 §6.2.1 lets a transit server keep, and less: a positive authoritative reply with one entry, whose
-//! destination is stable (flag D), without extensions of MPOA (its bindings are for one ingress client). It must answer a
-//! request that passed here, and come from the server that got this request: a neighbour cannot plant bindings. Sources of
-//! requests (flag S) are never kept.
+//! RFC 2332 §6.2.1 lets a transit server keep replies; this server keeps a part of them. It keeps a positive
+//! authoritative reply with one entry, whose destination is stable (flag D), without extensions of MPOA (bindings of
+//! MPOA are for one ingress client). The reply must answer a request that passed here, and come from the server that
+//! got this request: a neighbour cannot insert bindings. Sources of requests (flag S) are never kept.
 //!
-//! Whoever got an answer from here is purged when the binding is: by a purge on its way to the first requester, by
-//! a route that changes, or by a newer reply. Only requests that take the way of the kept reply are answered.
+//! A requester that got an answer from here is purged when the binding ends: by a purge on its way to the first
+//! requester, by a route that changes, or by a newer reply. Only requests that take the path of the kept reply are
+//! answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,7 +26,7 @@ use crate::{Duration, Instant, Trace};
 /// A request is known by its source, its id and its destination.
 type PassKey = (AtmAddress, u32, IpAddr);
 
-/// Requests that went on from here, for as long as a reply may come back.
+/// Requests that were forwarded from here, for as long as a reply may come back.
 #[derive(Debug)]
 pub(super) struct Passing {
     limit: usize,
@@ -41,7 +43,7 @@ impl Passing {
         }
     }
 
-    /// The request goes on to the server `next`; it was there if this is a retry. Without room its reply is not kept.
+    /// The request is forwarded to the server `next`; a retry is stored already. Without room its reply is not kept.
     fn note(&mut self, key: PassKey, next: AtmAddress, reach: &Reach, until: Instant) {
         if self.open.len() >= self.limit && !self.open.contains_key(&key) {
             return;
@@ -52,7 +54,7 @@ impl Passing {
         self.ends.insert((until, key));
     }
 
-    /// The way of the request that a reply from `peer` answers.
+    /// The path of the request that a reply from `peer` answers.
     fn take(&mut self, key: &PassKey, peer: AtmAddress) -> Option<Reach> {
         self.open.get(key).filter(|(_, next, _)| *next == peer)?;
         let (until, _, reach) = self.open.remove(key)?;
@@ -78,7 +80,7 @@ impl Passing {
 }
 
 impl Mps {
-    /// A request goes on to the server `next`: the reply may be worth keeping.
+    /// A request is forwarded to the server `next`: its reply may be kept.
     pub(super) fn note_passing(
         &mut self,
         request: &Packet,
@@ -97,7 +99,7 @@ impl Mps {
         self.passing.note((source, id, target), next, reach, until);
     }
 
-    /// A packet for somebody else that goes on: replies may be kept, purges void what was.
+    /// A packet for another station that is forwarded: replies may be kept, purges remove kept replies.
     pub(super) fn passes(&mut self, peer: AtmAddress, packet: &Packet, now: Instant) {
         match packet.op {
             op::RESOLUTION_REPLY => self.keep(peer, packet, now),
@@ -131,7 +133,7 @@ impl Mps {
         if binding.is_none() && cie.code != code::NO_BINDING {
             return;
         }
-        // What was kept and says otherwise is void.
+        // Kept replies that say otherwise are void.
         for old in self.cache.matching(target, width(target), None) {
             let known = self.cache.get(&old).map(|known| (known.nbma, known.mtu));
             let same = binding.as_ref().map(|new| (new.nbma, new.mtu)) == known;
@@ -158,8 +160,8 @@ impl Mps {
         self.trace(Trace::detail("mps.nhrp.kept", text).with("target", target));
     }
 
-    /// Answers a request that would go on by `reach` from what was kept. False if there is nothing, or the request
-    /// wants first hand.
+    /// Answers a request that would be forwarded over `reach` from a kept reply. False if there is no kept reply, or
+    /// the request wants an authoritative answer.
     pub(super) fn answer_kept(&mut self, request: &Packet, reach: &Reach, now: Instant) -> bool {
         let Some((target, who)) = requester(request) else {
             return false;
@@ -190,7 +192,7 @@ impl Mps {
             ..Cie::brief(width(target), u16::try_from(left).unwrap_or(u16::MAX))
         };
         let key = *key;
-        // Who cannot be purged later is not told: the server that knows will do it.
+        // A requester that cannot be purged later gets no answer from here: the authoritative server answers.
         if !self.cache.note_requester(&key, who) {
             self.counters.limits_met += 1;
             return false;
@@ -202,7 +204,7 @@ impl Mps {
         true
     }
 
-    /// What a purge names is not answered any more.
+    /// The destinations that a purge names are not answered from here any more.
     pub(super) fn purge_kept(&mut self, purge: &Packet, now: Instant) {
         for cie in purge.common().map_or(&[][..], |common| &common.cies) {
             let Some(address) = cie.protocol.ip() else {
@@ -225,7 +227,7 @@ impl Mps {
     }
 }
 
-/// True if nothing in it asks for, or carries, what is for one requester, or what is not known here.
+/// True if the packet neither asks for nor carries anything that concerns only one requester or is unknown here.
 fn is_plain(packet: &Packet) -> bool {
     let mut all = packet.extensions.iter().flatten();
     !all.any(|extension| mpoa::ext::known(extension.kind())) && !transit::has_unknown(packet)

@@ -1,4 +1,5 @@
-//! Questions to the router: which way, and who is the neighbour there. One path for all purposes.
+//! Questions to the router: which path leads to an address, and who the neighbour on it is. All purposes use the same
+//! code.
 
 use std::net::IpAddr;
 
@@ -12,19 +13,19 @@ use super::{Absent, L2Answer, Mps, Output, RouteResult};
 use crate::nhrp::RetryRule;
 use crate::{Duration, Instant};
 
-/// A question that the router has not answered by then is taken as answered with "no telling".
+/// A question that the router has not answered within this time counts as answered with "not known now".
 const PATIENCE: RetryRule = RetryRule::once(Duration::from_secs(10));
 
-/// The prefix of an address alone, of either version.
+/// The prefix length of a single address, for either version.
 const ALONE: u8 = 128;
 
 impl Mps {
-    /// Asks for the way to `target`; [`Self::reached`] goes on with the answer.
+    /// Asks for the path to `target`; [`Self::reached`] continues with the answer.
     pub(super) fn find(&mut self, target: IpAddr, purpose: Purpose, now: Instant) {
         self.ask(Query::Route(target, purpose), now);
     }
 
-    /// Asks who `hop` is.
+    /// Asks for the MAC and ATM addresses of `hop`.
     pub(super) fn find_neighbour(&mut self, itf: u32, hop: IpAddr, purpose: Purpose, now: Instant) {
         let covers = ALONE;
         let question = Query::L2 {
@@ -64,7 +65,7 @@ impl Mps {
         (result, covers): (Option<RouteResult>, u8),
         now: Instant,
     ) {
-        // Too late, or an answer of the other kind: the purpose was served without it.
+        // The answer is late or of the other kind: the purpose was served without it.
         if !matches!(self.queries.get(query), Some(Query::Route(..))) {
             return;
         }
@@ -83,8 +84,8 @@ impl Mps {
         }
     }
 
-    /// A neighbour on a LAN is asked for; one on a Classical IP subnet is in the configuration, or known only by what it
-    /// registers.
+    /// A neighbour on a LAN is resolved with LE_ARP. A neighbour on a Classical IP subnet is configured, or known only
+    /// by its registrations.
     fn neighbour(&mut self, (itf, hop): (u32, IpAddr), purpose: Purpose, covers: u8, now: Instant) {
         if self.config.interface(itf).is_none_or(|known| known.lane) {
             let question = Query::L2 {
@@ -180,7 +181,8 @@ impl Mps {
         }
     }
 
-    /// Remembers what a neighbour's TLVs say, or recalls it if they are not there this time.
+    /// Remembers the information of a neighbour's TLVs, or returns the remembered information if the TLVs are missing
+    /// this time.
     pub(super) fn learn(
         &mut self,
         itf: u32,

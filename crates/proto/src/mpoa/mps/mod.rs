@@ -1,10 +1,10 @@
 //! MPOA server: the part of a router that answers "how do I reach this address directly over ATM?".
 //!
-//! **Purpose.** A client (MPC) that sees a flow through this router asks it for a shortcut. As *ingress*
-//! server it turns the question into NHRP and sends it along the routed path. The server on whose ELAN the
-//! destination lives, as *egress* server, tells the destination's client how packets from the shortcut will
-//! leave (Cache Imposition), and answers with that client's data ATM address. Both roles are one machine;
-//! a router between two ELANs plays both for one question.
+//! **Purpose.** A client (MPC) that detects a flow through this router asks the router for a shortcut. As *ingress*
+//! server it turns the question into NHRP and sends it along the routed path. The server on whose ELAN the destination
+//! lives, as *egress* server, tells the destination's client how packets from the shortcut will leave (Cache
+//! Imposition), and answers with that client's data ATM address. Both roles are one machine; a router between two ELANs
+//! plays both for one question.
 //!
 //! **Objects and owners.** The machine owns its control connections, an *ingress cache* by (client,
 //! destination), an *egress cache* by Cache ID, and the NHRP tables of [`crate::nhrp`]: outstanding
@@ -26,23 +26,25 @@
 //! binding). Egress: imposing, imposed, clearing (holding time 0 was sent). An entry ends with its holding
 //! time, a purge, a change of route or neighbour, or the loss of its client.
 //!
-//! **Where no client can take the shortcut** (host without MPOA, destination outside the ATM network) the
+//! **Where no client can be the end of the shortcut** (host without MPOA, destination outside the ATM network), the
 //! server answers with its own data address, accepts the shortcut there and hands the packets to the router
 //! ([`Output::ForwardIp`]); [`MpsConfig::terminate`] turns that off, and the answer is code 12.
 //!
-//! **A no is definite** (code 12), and the client leaves the destination alone for its hold-down. So it is said only where it is
-//! known: there is no route, or the neighbour has not been heard for long. A server that cannot tell just now (an interface is no
-//! member of its ELAN, or a neighbour that was there less than [`RETURN`] ago does not answer) says nothing, and is asked again: by
-//! the ingress server and the client after p4, and at once when the ingress server's own way comes back.
+//! **A negative answer is definite** (code 12): the client leaves the destination alone for its hold-down. So the
+//! server gives it only in two cases: there is no route, or the neighbour has not been heard for long. A server that
+//! does not know just now (an interface is no member of its ELAN, or a neighbour that was there less than [`RETURN`]
+//! ago does not answer) gives no answer, and is asked again: by the ingress server and the client after p4, and at once
+//! when the path of the ingress server comes back.
 //!
-//! **Answers that pass through** are kept, and answer those who do not insist on first hand (`kept.rs`).
+//! **Answers that pass through** are kept, and are given to requesters that accept a non-authoritative answer
+//! (`kept.rs`).
 //!
-//! **Stations without MPOA** may register their addresses ([`MpsConfig::register`]; off by default): requests
-//! for these are answered with what was registered.
+//! **Stations without MPOA** may register their addresses ([`MpsConfig::register`]; off by default): requests for these
+//! addresses are answered with the registered data.
 //!
-//! **Timers.** Requests: p4 doubling up to p5; resolutions are forgotten after p6. Keep-Alives every p1 to
-//! each client with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min. Calls that failed for now: soon, then at
-//! last every p4, up to p5 (`conns.rs`).
+//! **Timers.** Requests: p4 doubling up to p5; resolutions are forgotten after p6. Keep-Alives every p1 to each client
+//! with state. Holding times p7. Questions to the router 10 s. Idle control connections 20 min. Calls that failed with
+//! a cause that may pass are repeated soon, later every p4, up to p5 (`conns.rs`).
 //!
 //! **Standards.** MPOA 1.1 (af-mpoa-0114; appendices I.3 and I.4 for the states, annex F for parameters); RFC 2332.
 //! `docs/protocols/mpoa.md` says where each fact comes from.
@@ -51,11 +53,11 @@
 //! on clients (every imposed binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
 //! extensions are passed on but not made.
 //!
-//! **Deviations.** IPv6 is resolved as IPv4 is, where an interface has an IPv6 address: our own addition, protocol type
-//! 0x86DD; triggers are for IPv4. Only the first entry of an NHRP reply goes to the client, and only MPOA's extensions and
-//! the client's own: clients in the field cannot read more. A client that no Keep-Alive can reach for p2 is
-//! taken as dead. An MTU above 18174 is passed on as "unknown". A packet on a shortcut that ends here
-//! passes the router as any other, so its TTL is decremented twice: by the client and by the router.
+//! **Deviations.** IPv6 is resolved like IPv4 on interfaces with an IPv6 address. This is our own addition, with
+//! protocol type 0x86DD; triggers are for IPv4 only. Only the first entry of an NHRP reply goes to the client, with
+//! MPOA's extensions and the client's own: existing clients cannot decode more. A client that no Keep-Alive can reach
+//! for p2 counts as dead. An MTU above 18174 is passed on as "unknown". A packet on a shortcut that ends here passes
+//! the router as any other, so its TTL is decremented twice: by the client and by the router.
 
 mod changes;
 mod clients;
@@ -99,52 +101,53 @@ use state::{
     Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach, RouterExit,
 };
 
-/// Tag of shortcuts that end at this router: all are treated alike.
+/// Tag of shortcuts that end at this router: all of them are treated alike.
 const TAG_ROUTER: u32 = 1;
 
 /// The router's answer about a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteResult {
-    /// On the network of this interface.
+    /// The destination is on the network of this interface.
     Connected {
         /// The interface.
         itf: u32,
     },
-    /// Behind another router.
+    /// The destination is behind another router.
     Via {
         /// The interface.
         itf: u32,
         /// That router's address.
         next_hop: IpAddr,
     },
-    /// One of the router's own addresses.
+    /// The destination is an address of the router itself.
     Local,
-    /// Over an interface that is no ELAN.
+    /// The path leads over an interface that is no ELAN.
     Outside,
     /// There is a route, but its interface is no member of its network just now.
     Down,
 }
 
-/// How long who was there a moment ago may take to come back, and a network that came up a moment ago to be complete: as long as
-/// clients go on asking by default (MPC-p5).
+/// How long a neighbour that was there a moment ago may take to come back, and a network that came up a moment ago may
+/// take to be complete: as long as clients go on asking by default (MPC-p5).
 pub const RETURN: Duration = Duration::from_secs(40);
 
 /// Why a neighbour was not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// It was there less than [`RETURN`] ago, or the network came up less than [`RETURN`] ago, or there is no telling.
+    /// The neighbour was there less than [`RETURN`] ago, or the network came up less than [`RETURN`] ago, or nothing is
+    /// known about the neighbour.
     ForNow,
-    /// It has not been heard for longer.
+    /// The neighbour has not been heard for longer.
     Unheard,
 }
 
 /// MAC address, ATM address of its owner, and the TLVs that came with LE_ARP.
 pub type L2Answer = (MacAddr, AtmAddress, Vec<Tlv>);
 
-/// What goes in.
+/// Input of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
-    /// Begin to serve.
+    /// Start serving.
     Start,
     /// Release everything and forget all state.
     Stop,
@@ -163,17 +166,17 @@ pub enum Input<'a> {
     },
     /// Answer to [`Output::LookupRoute`]; `None` if there is no route.
     Route {
-        /// From the question.
+        /// The number from the question.
         query: u32,
         /// The way.
         result: Option<RouteResult>,
-        /// The shortest prefix around the address that goes this way as a whole; its whole length, or more, if only the
-        /// address is known to.
+        /// The length of the shortest prefix around the address that takes this path as a whole; the full length of the
+        /// address, or more, if only the path of the address itself is known.
         covers: u8,
     },
     /// Answer to [`Output::ResolveL2`]; `Err` if nobody answered ARP or LE_ARP.
     L2 {
-        /// From the question.
+        /// The number from the question.
         query: u32,
         /// The neighbour.
         answer: Result<L2Answer, Absent>,
@@ -187,30 +190,30 @@ pub enum Input<'a> {
         /// The neighbour's address.
         ip: IpAddr,
     },
-    /// The router forwarded this IP packet, which came in on an ELAN. Only used for triggers.
+    /// The router forwarded this IP packet, which came in on an ELAN. Used only for triggers.
     Routed {
-        /// The interface it came from.
+        /// The interface on which it came in.
         itf: u32,
         /// The packet.
         packet: &'a [u8],
     },
 }
 
-/// What comes out.
+/// Output of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// To the ATM service.
     Atm(AtmRequest),
-    /// Which way to this address?
+    /// Question: which path leads to this address?
     LookupRoute {
-        /// Comes back in the answer.
+        /// A number that comes back in the answer.
         query: u32,
         /// The address.
         dst: IpAddr,
     },
-    /// Who is this neighbour? (ARP, then LE_ARP.)
+    /// Question: who is this neighbour? (ARP, then LE_ARP.)
     ResolveL2 {
-        /// Comes back in the answer.
+        /// A number that comes back in the answer.
         query: u32,
         /// The interface.
         itf: u32,
@@ -239,9 +242,9 @@ pub struct Mps {
     conns: Conns,
     ingress: BTreeMap<IngressKey, Ingress>,
     egress: BTreeMap<u32, Egress>,
-    /// Cache ID by ingress data address and destination; entries that are being cleared are not in it.
+    /// Cache ID by ingress data address and destination; entries that are being cleared are not in this map.
     egress_index: BTreeMap<(AtmAddress, IpAddr), u32>,
-    /// Destinations for which this router is the exit.
+    /// Destinations whose shortcuts end at this router.
     exits: BTreeMap<Key, RouterExit>,
     cache: Cache,
     requests: RequestTable<Asked>,
@@ -256,11 +259,11 @@ pub struct Mps {
     next_cache_id: u32,
     counters: Counters,
     discards: Discards,
-    /// Where registrations came from, by the registered address.
+    /// The end system that each registration came from, by registered address.
     stations: BTreeMap<IpAddr, AtmAddress>,
-    /// Requests that went on from here.
+    /// Requests that were forwarded from here.
     passing: Passing,
-    /// Bindings kept of replies that passed through, with the way that their requests took.
+    /// Bindings kept from replies that passed through, with the path of their requests.
     kept: BTreeMap<Key, Reach>,
     faults: VecDeque<FaultRow>,
     out: VecDeque<Output>,
@@ -317,12 +320,12 @@ impl Mps {
         }
     }
 
-    /// True if it is to be told of packets that the router forwards ([`Input::Routed`]).
+    /// True if the server must be told of packets that the router forwards ([`Input::Routed`]).
     #[must_use]
     pub const fn triggers(&self) -> bool {
         self.config.trigger
     }
-    /// The next packet that was given up.
+    /// The next packet that was discarded.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.discards.take()
     }
@@ -404,7 +407,7 @@ impl Mps {
         self.trace(Trace::milestone("mps.stopped", text));
     }
 
-    /// What it is for people: MPOA is for clients of LANE; NHRP alone serves those of Classical IP.
+    /// What the server is called in texts: MPOA is for clients of LANE; NHRP alone serves those of Classical IP.
     fn what(&self) -> &'static str {
         let is_lane = |wanted: bool| self.config.interfaces.iter().any(|i| i.lane == wanted);
         match (is_lane(true), is_lane(false)) {
@@ -442,7 +445,8 @@ impl Mps {
                 let usable = sap == Sap::LLC && !multipoint;
                 self.incoming(conn, calling.filter(|_| usable), called, now);
             }
-            // Calls that failed are made again, and requests sent again by their retries; lost connections report themselves.
+            // Failed calls are made again, and requests are sent again by their retries; lost connections are reported
+            // one by one.
             AtmEvent::Up | AtmEvent::Down => {}
             AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {
                 self.counters.unexpected += 1;
@@ -450,8 +454,8 @@ impl Mps {
         }
     }
 
-    /// A call is offered. The called address decides what it is for; without the caller's there is no
-    /// telling clients apart.
+    /// A call is offered. The called address decides its use; without the caller's address, clients cannot be
+    /// distinguished.
     fn incoming(
         &mut self,
         conn: ConnId,
@@ -486,7 +490,8 @@ impl Mps {
     fn associate(&mut self, itf: u32, mac: MacAddr, atm: AtmAddress, tlvs: &[Tlv], now: Instant) {
         let before = self.devices.get(&(itf, mac)).cloned();
         let device = self.learn(itf, mac, atm, tlvs).map(|device| (atm, device));
-        // Also one that was not known for a device: shortcuts may end at this router for want of it.
+        // This applies also to a neighbour that was not known as a device: for that reason shortcuts to it may end at
+        // this router.
         if before != device {
             let over = |reach: &Reach| matches!(reach, Reach::Neighbour { itf: i, mac: m, .. } if (*i, *m) == (itf, mac));
             self.recheck_all(over, now);
@@ -498,7 +503,7 @@ impl Mps {
             match key.reason {
                 Reason::Learned => self.expire_ingress(key.destination, key.scope),
                 Reason::Imposed => self.expire_egress(&key),
-                // Nobody was told of it for longer.
+                // No requester was given a longer holding time.
                 Reason::Registered => {
                     self.stations.remove(&key.destination);
                 }
@@ -521,7 +526,7 @@ impl Machine for Mps {
         match input {
             Input::Start if self.up => return Err(Refused("the server has started already")),
             Input::Start => self.start(),
-            // What was under way when the server stopped may still report.
+            // Events of requests that were outstanding when the server stopped may still arrive.
             _ if !self.up => {}
             Input::Stop => self.stop(),
             Input::Atm(event) => self.atm(event, now),
@@ -552,7 +557,7 @@ impl Machine for Mps {
                 self.query_expired(question, now);
             }
         }
-        // Holding times before retries: a binding that has run out must not be told to anybody.
+        // Holding times come before retries: an expired binding must not be sent to anybody.
         self.expire_bindings(now);
         self.passing.expire(now);
         while let Some(expired) = self.requests.expire(now) {

@@ -44,7 +44,7 @@ impl Mps {
                 }
                 self.nhrp_packet(peer, packet, now);
             }
-            // What only a client gets.
+            // Packets that only a client receives.
             _ => self.unexpected(peer, &packet),
         }
     }
@@ -61,7 +61,8 @@ impl Mps {
         }
     }
 
-    /// What a neighbour with a key sends is signed, or it is not the neighbour's.
+    /// A packet of a neighbour with a key must be signed; without a valid signature it is not accepted as the
+    /// neighbour's.
     fn authenticate(&self, peer: AtmAddress, packet: &mut Packet) -> Result<(), Fault> {
         let Some(key) = self.config.keys.get(&peer) else {
             return Ok(());
@@ -114,7 +115,7 @@ impl Mps {
         }
     }
 
-    /// A packet for somebody else.
+    /// A packet for another station.
     fn transit(&mut self, peer: AtmAddress, packet: Packet, now: Instant) {
         let Some(to) = transit::heading(&packet) else {
             self.counters.malformed += 1;
@@ -130,7 +131,7 @@ impl Mps {
         }
     }
 
-    /// NHRP Purge Request for this server: what it passed on to clients is void.
+    /// NHRP Purge Request for this server: the bindings that it passed on to clients are void.
     fn purge_received(&mut self, peer: AtmAddress, packet: Packet, now: Instant) {
         self.counters.purges_received += 1;
         let Some(common) = packet.common().cloned() else {
@@ -208,7 +209,7 @@ impl Mps {
         }
     }
 
-    /// One of the purges for an upstream purge has ended, answered or not.
+    /// One of the purges that an upstream purge caused has ended, answered or not.
     fn collect_ended(&mut self, key: CollectKey, now: Instant) {
         let Some(collect) = self.collects.get_mut(&key) else {
             return;
@@ -240,7 +241,7 @@ impl Mps {
             match id {
                 Some(id) => common.request_id = id,
                 None => {
-                    // No room to wait for a reply: better once than never.
+                    // There is no room to wait for a reply: the purge is sent once, without a retry.
                     self.counters.limits_met += 1;
                     common.request_id = self.requests.skip_id();
                     common.flags |= flag::NO_REPLY;
@@ -264,7 +265,7 @@ impl Mps {
         }
     }
 
-    /// A request's wait is over.
+    /// The time of a request is over.
     pub(super) fn request_expired(&mut self, expired: Expired<Asked>, now: Instant) {
         match expired {
             Expired::Retry(id) => match self.requests.get(id).cloned() {
@@ -292,7 +293,7 @@ impl Mps {
         }
     }
 
-    /// Error Indication: for a request made here it is a negative answer.
+    /// Error Indication: for a request made here, this is a negative answer.
     fn error_received(&mut self, mut packet: Packet, now: Instant) {
         let Body::Error(indication) = &packet.body else {
             return;
@@ -309,7 +310,7 @@ impl Mps {
                 self.counters.forwarded += 1;
                 return self.find(to, Purpose::Forward(packet), now);
             }
-            // RFC 2332 §5.2.7: no error about an error.
+            // RFC 2332 §5.2.7: no error indication about an error indication.
             _ => {
                 self.counters.undeliverable += 1;
                 return;
@@ -335,7 +336,7 @@ impl Mps {
         self.resolution_failed(id, &offending, now);
     }
 
-    /// If `request` was made here and still waits, its client is refused.
+    /// If `request` was made here and is still outstanding, its client is refused.
     fn resolution_failed(&mut self, id: u32, request: &Packet, now: Instant) {
         if request.op == op::RESOLUTION_REQUEST
             && let Some(Asked::Resolution(key)) = self.requests.get(id).cloned()
@@ -349,7 +350,7 @@ impl Mps {
         }
     }
 
-    /// A packet that must go no further. One that was made here needs no indication: this is its source.
+    /// A packet that must not be forwarded. A packet that was made here needs no indication: this server is its source.
     fn not_checked(&mut self, peer: AtmAddress, packet: &Packet, fault: Fault, now: Instant) {
         let common = packet.common();
         let source = common.and_then(|common| common.source.ip());
@@ -363,7 +364,7 @@ impl Mps {
         self.resolution_failed(id, packet, now);
     }
 
-    /// Sends an Error Indication about a packet to the peer that brought it.
+    /// Sends an Error Indication about a packet to the peer that sent it.
     pub(super) fn fault(&mut self, peer: AtmAddress, packet: &Packet, fault: Fault, now: Instant) {
         let indication = Packet::error_about(
             &packet.encode(),
@@ -382,8 +383,8 @@ impl Mps {
         if let Some(indication) = indication {
             self.note_fault((packet, fault.code), Some(peer), true, now);
             count(&mut self.counters.errors_sent, fault.code);
-            // What went in a circle came from a server; a station of this one is told at once, as the indication would
-            // not get past this server again.
+            // A looping packet came from a server. A station of this server gets the indication directly, since the
+            // indication would not pass this server again.
             let source = packet.common().and_then(|common| common.source.ip());
             let station = source.and_then(|ip| self.stations.get(&ip)).copied();
             let to = station.filter(|_| matches!(fault.code, error::LOOP | error::HOP_COUNT));
@@ -394,7 +395,7 @@ impl Mps {
     /// Sends a packet on a control connection.
     pub(super) fn send(&mut self, peer: AtmAddress, packet: &Packet, now: Instant) {
         let sdu = match self.config.keys.get(&peer) {
-            // Error Indications have no extensions; MPOA's own messages are between server and client.
+            // Error Indications have no extensions; MPOA's own messages are exchanged between server and client only.
             Some(key) if (op::RESOLUTION_REQUEST..=op::PURGE_REPLY).contains(&packet.op) => {
                 let mut signed = packet.clone();
                 key.sign(&mut signed, self.station.protocol);
@@ -412,7 +413,7 @@ impl Mps {
         }
     }
 
-    /// An SDU on a shortcut that ends here: the packet goes to the router.
+    /// An SDU on a shortcut that ends here: its packet goes to the router.
     fn shortcut_packet(&mut self, sdu: &[u8]) {
         match ShortcutSdu::of(sdu) {
             ShortcutSdu::Tagged { packet, .. } | ShortcutSdu::Routed(packet) => {
@@ -469,7 +470,7 @@ impl Mps {
     }
 }
 
-/// A client that does not know its server registers "at itself".
+/// True if the packet goes to its sender: a client that does not know its server registers "at itself".
 fn is_to_itself(packet: &Packet) -> bool {
     packet
         .common()

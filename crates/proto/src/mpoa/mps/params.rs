@@ -1,4 +1,4 @@
-//! What an MPOA server is told: addresses, interfaces, parameters, limits.
+//! Configuration of an MPOA server: addresses, interfaces, parameters, limits.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,7 +20,7 @@ pub struct MpsParams {
     pub keep_alive_time_s: u16,
     /// p2: lifetime announced in a Keep-Alive, s; 3..=1000 and at least 3 × p1, default 35.
     pub keep_alive_lifetime_s: u16,
-    /// p4: wait before the first retry of a request, s; doubles; 1..=300, default 5.
+    /// p4: wait before the first retry of a request, s; the wait doubles with each retry; 1..=300, default 5.
     pub initial_retry_s: u16,
     /// p5: no retry after this time, s; 10..=300, default 40.
     pub retry_limit_s: u16,
@@ -87,7 +87,7 @@ impl MpsParams {
             give_up: Duration::from_secs(self.give_up_s.into()),
         }
     }
-    /// Calls that failed: at least as often as requests are sent again (p4), and for as long (p5).
+    /// Repetition of failed calls: at least as often as requests are sent again (p4), and for as long (p5).
     pub(super) fn call_again(&self) -> Again {
         Again {
             most: Duration::from_secs(self.initial_retry_s.into()),
@@ -118,12 +118,14 @@ pub struct Interface {
     pub mac: MacAddr,
     /// ELAN-ID of its ELAN.
     pub elan_id: u32,
-    /// A LANE client is there; else a Classical IP subnet: its stations register, its servers are configured.
+    /// True if a LANE client is on this interface; else the interface is a Classical IP subnet, whose stations register
+    /// and whose servers are configured.
     pub lane: bool,
 }
 
 impl Interface {
-    /// The router's address on it for peers that talk about `address`; without one for IPv6 that for IPv4.
+    /// The router's address on the interface for peers that talk about `address`; if the interface has no IPv6 address,
+    /// the IPv4 address.
     #[must_use]
     pub fn own(&self, address: IpAddr) -> IpAddr {
         match (address, self.ip6) {
@@ -131,12 +133,13 @@ impl Interface {
             _ => self.ip.into(),
         }
     }
-    /// The router's addresses on it.
+    /// The router's addresses on the interface.
     pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let six = self.ip6.map(|(own, _)| own.into());
         core::iter::once(self.ip.into()).chain(six)
     }
-    /// Prefix length of its network, as far as it is one of addresses like this.
+    /// Prefix length of the interface's network, if the network has addresses of this version; else that of a single
+    /// address.
     pub(super) fn prefix_of(&self, address: IpAddr) -> u8 {
         match (address, self.ip6) {
             (IpAddr::V4(_), _) => self.prefix_len,
@@ -155,7 +158,7 @@ impl Interface {
     }
 }
 
-/// Bounds of everything that a peer can make grow.
+/// Bounds of all state that a peer can make grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Ingress entries in all.
@@ -168,15 +171,15 @@ pub struct Limits {
     pub router_bindings: usize,
     /// Addresses that stations have registered.
     pub registrations: usize,
-    /// Bindings kept of replies that passed through, and requests whose reply may be kept; 0: none is kept.
+    /// Bindings kept from replies that passed through, and requests whose reply may be kept; 0: no reply is kept.
     pub kept: usize,
-    /// Stations to purge, per binding.
+    /// Stations to purge, for each binding.
     pub requesters: usize,
     /// Requests that wait for a reply.
     pub requests: usize,
     /// Questions to the router that wait for an answer.
     pub queries: usize,
-    /// Connections, both ways.
+    /// Connections, of both directions.
     pub connections: usize,
     /// Connections with one peer.
     pub connections_per_peer: usize,
@@ -200,14 +203,15 @@ impl Default for Limits {
             queries: 65536,
             connections: 16384,
             connections_per_peer: 8,
-            // As many packets as one client can have asked for: what is dropped here waits for its retry, 5 s later.
+            // As many packets as one client can have asked for: a packet that is dropped here is sent again only 5 s
+            // later.
             queue: 8192,
             devices: 16384,
         }
     }
 }
 
-/// Everything that an MPOA server is told at construction.
+/// Construction parameters of an MPOA server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpsConfig {
     /// Control ATM address: MPOA and NHRP packets.
@@ -220,14 +224,14 @@ pub struct MpsConfig {
     pub params: MpsParams,
     /// Bounds.
     pub limits: Limits,
-    /// Answer with the own data address where no client can take the shortcut.
+    /// Answer with the router's own data address where no client can be the end of the shortcut.
     pub terminate: bool,
     /// Let stations register addresses on this router's networks (RFC 2332 §5.2.3); else the answer is code 4.
     pub register: bool,
-    /// Keys shared with other servers and with stations, by control address: NHRP packets to them are signed, and
-    /// those from them that are not are refused with error 11. Error Indications cannot be signed.
+    /// Keys shared with other servers and with stations, by control address. NHRP packets to these peers are signed;
+    /// unsigned packets from them are refused with error 11. Error Indications cannot be signed.
     pub keys: BTreeMap<AtmAddress, auth::Key>,
-    /// Next hop servers on networks without LE_ARP (Classical IP), by the address that routes name.
+    /// Next hop servers on networks without LE_ARP (Classical IP), by the address that routes use.
     pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
     /// Send Trigger when the router forwards a flow of a client.
     pub trigger: bool,
@@ -243,8 +247,8 @@ pub struct MpsConfig {
 }
 
 impl MpsConfig {
-    /// A configuration with default parameters; the seed gives the first request id and Cache ID, so that
-    /// numbers from before a restart are not taken for new ones.
+    /// A configuration with default parameters. The seed gives the first request id and Cache ID, so that numbers from
+    /// before a restart are not mistaken for new ones.
     #[must_use]
     pub fn new(
         control: AtmAddress,
@@ -270,7 +274,7 @@ impl MpsConfig {
             first_sequence: 1,
         }
     }
-    /// The router's address on the network of `neighbour`, else on its first interface.
+    /// The router's address on the network of `neighbour`, or on its first interface if `neighbour` is on none.
     pub(super) fn facing(&self, neighbour: IpAddr) -> IpAddr {
         self.interfaces
             .iter()

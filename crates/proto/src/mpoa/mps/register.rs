@@ -1,9 +1,9 @@
-//! Stations without MPOA that register their addresses here, and answers from what they registered.
+//! Stations without MPOA that register their addresses here, and the answers to requests for these addresses.
 //!
-//! Off unless [`MpsConfig::register`](super::MpsConfig::register) says so. A station may register only
-//! addresses on the networks of this router, and only for the end system that its call came from: otherwise
-//! anybody could draw the packets of others to itself. One station has an address at a time, whether it asked
-//! for that (flag U) or not.
+//! Registration is off unless [`MpsConfig::register`](super::MpsConfig::register) is set. A station may register only
+//! addresses on the networks of this router, and only for the end system that its call came from: otherwise any station
+//! could draw the packets of others to itself. Only one station has an address at a time, whether it asked for that
+//! (flag U) or not.
 
 use std::net::IpAddr;
 
@@ -48,9 +48,9 @@ impl Mps {
         self.send(peer, &reply, now);
     }
 
-    /// One entry of it; gives the code of the answer.
+    /// Handles one entry of a registration; returns the code of the answer.
     fn register(&mut self, peer: AtmAddress, common: &Common, cie: &Cie, now: Instant) -> u8 {
-        // RFC 2332 §5.2.3: what is not in the entry is that of the common header.
+        // RFC 2332 §5.2.3: fields that the entry leaves out are those of the common header.
         let nbma = match cie.nbma.octets() {
             [] => common.source_nbma.atm(),
             _ => cie.nbma.atm(),
@@ -91,7 +91,7 @@ impl Mps {
             return code::RESOURCES;
         }
         if known.is_some_and(|mtu| mtu != cie.mtu) {
-            // Whoever was told of the old one must ask again.
+            // Requesters that were told the old address must ask again.
             self.withdraw(&key, now);
         }
         let binding = Binding {
@@ -113,7 +113,7 @@ impl Mps {
         code::OK
     }
 
-    /// A station is new: shortcuts towards it that end at this router are not the best any more.
+    /// A station is new: shortcuts towards it that end at this router are no longer the best ones.
     fn registered(&mut self, address: IpAddr, prefix_len: u8, nbma: AtmAddress, now: Instant) {
         let text = format!("{address}/{prefix_len} is registered");
         self.trace(Trace::milestone("mps.nhrp.registered", text).with("nbma", nbma));
@@ -129,7 +129,7 @@ impl Mps {
         }
     }
 
-    /// NHRP Purge Request of a station about what it registered.
+    /// NHRP Purge Request of a station about its own registrations.
     pub(super) fn withdraw_all(&mut self, peer: AtmAddress, cie: &Cie, now: Instant) {
         let Some(address) = cie.protocol.ip() else {
             return;
@@ -154,8 +154,8 @@ impl Mps {
         }
     }
 
-    /// Who gets a packet for a station on a network of this router: the station that registered, where its registration came
-    /// from; or who asked, as the reply itself says. Source: RFC 2332 §2 and §3.
+    /// The receiver of a packet for a station on a network of this router: the end system from which the station
+    /// registered; or the requester, as the reply itself says. Source: RFC 2332 §2 and §3.
     pub(super) fn station_of(&self, packet: &Packet, reach: &Reach) -> Option<AtmAddress> {
         let to = transit::heading(packet)?;
         if let Some(station) = self.stations.get(&to) {
@@ -169,7 +169,7 @@ impl Mps {
         common.source_nbma.atm().filter(|_| plain && its_own)
     }
 
-    /// Answers a Resolution Request for a registered station. False if none has the address.
+    /// Answers a Resolution Request for a registered station. False if no station has the address.
     pub(super) fn answer_registered(&mut self, request: &Packet, now: Instant) -> bool {
         let Some((target, who)) = requester(request) else {
             return false;
@@ -184,7 +184,7 @@ impl Mps {
         };
         let holding_s = binding.until.since(now).as_secs();
         let covers = key.prefix_len.max(wanted(request, target));
-        // Nobody else may have registered within what is told.
+        // No other station may have registered an address within the prefix of the answer.
         let told = Key {
             destination: cache::network(target, covers),
             prefix_len: covers,
@@ -214,13 +214,13 @@ impl Mps {
             return true;
         }
         let extensions = self.reply_extensions(request);
-        // Whoever registers says for how long; who was told is purged if that ends before.
+        // The station that registers sets the holding time; requesters are purged if the registration ends before.
         let made = flag::AUTHORITATIVE | flag::DESTINATION_STABLE;
         self.nhrp_answer(request, (cie, made), extensions, now);
         true
     }
 
-    /// True if all of the prefix lies on one network of this router, and none of it is the router.
+    /// True if all addresses of the prefix lie on one network of this router, and the router has none of them.
     fn serves(&self, address: IpAddr, prefix_len: u8) -> bool {
         let asked = registered_key(address, prefix_len);
         let of = |own: &IpAddr| asked.overlaps(*own, width(*own));

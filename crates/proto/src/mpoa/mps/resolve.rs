@@ -1,4 +1,4 @@
-//! An NHRP Resolution Request whose destination has been looked up: who answers it, and how.
+//! An NHRP Resolution Request whose destination has been looked up: which server answers it, and how.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use super::{Absent, Mps, TAG_ROUTER};
 use crate::nhrp::{Binding, Key, Reason, cache, transit};
 use crate::{Duration, Instant, Trace};
 
-/// Where an imposed binding leads.
+/// Where packets of an imposed binding go.
 pub(super) struct Exit {
     pub(super) itf: u32,
     pub(super) hop: IpAddr,
@@ -21,7 +21,7 @@ pub(super) struct Exit {
 }
 
 impl Mps {
-    /// An NHRP Resolution Request and where its destination is: pass it on, impose, take it, or refuse.
+    /// An NHRP Resolution Request and the path to its destination: forward the request, impose, be the exit, or refuse.
     pub(super) fn resolve(
         &mut self,
         packet: Packet,
@@ -30,7 +30,7 @@ impl Mps {
         now: Instant,
     ) {
         if from == self.config.control {
-            // Made here: the way is noted, so that a change of it purges the client.
+            // The request was made here: its path is stored, so that a change of the path purges the client.
             let id = packet.common().map(|common| common.request_id);
             let Some(Asked::Resolution(key)) = id.and_then(|id| self.requests.get(id)) else {
                 return;
@@ -88,7 +88,8 @@ impl Mps {
         }
     }
 
-    /// There is no telling now: a no would be believed for the client's hold-down. Who asked asks again.
+    /// The server cannot tell now, and gives no answer: the client would keep to a refusal for its hold-down. The
+    /// requester asks again.
     fn cannot_tell(&mut self, packet: &Packet, reach: &Reach) {
         self.counters.untold += 1;
         let Some(target) = packet.common().and_then(|c| c.destination.ip()) else {
@@ -107,8 +108,8 @@ impl Mps {
         );
     }
 
-    /// True if the destination itself is the neighbour, with a client to impose on: a server that is also
-    /// a client is passed the request only for what lies behind it.
+    /// True if the destination itself is the neighbour, with a client to impose on. If a server is also a client, a
+    /// request is forwarded to it only for destinations behind it.
     fn is_on_elan(&self, reach: &Reach, packet: &Packet) -> bool {
         let target = packet.common().and_then(|c| c.destination.ip());
         matches!(reach, Reach::Neighbour { hop, mpc: Some(_), .. } if target == Some(*hop))
@@ -143,14 +144,14 @@ impl Mps {
 
     /// This router is the exit: shortcuts for the destination end at its own data address.
     ///
-    /// What lies behind a neighbour or outside goes the same way with all that its route `covers`: the answer is for that, or
-    /// for as much of it as the request wants. Source: RFC 2332 §5.2.1, prefix length.
+    /// All addresses in the prefix of the route (`covers`) behind a neighbour or outside take the same path: the answer
+    /// is for that prefix, or for the part of it that the request asks for. Source: RFC 2332 §5.2.1, prefix length.
     fn take(&mut self, request: &Packet, reach: &Reach, covers: u8, now: Instant) {
         let Some((target, requester)) = requester(request) else {
             self.counters.malformed += 1;
             return;
         };
-        // RFC 2332 §5.2.1: who wants the only binding there is (flag U) is not told of a router on the way.
+        // RFC 2332 §5.2.1: a requester that wants a unique binding (flag U) is not told of a router on the way.
         if request
             .common()
             .is_some_and(|c| c.flags & flag::UNIQUE != 0)
@@ -198,7 +199,8 @@ impl Mps {
         self.reply_with_router(request, (prefix_len, beside), now);
     }
 
-    /// Answers from a binding of this router, made before and still valid. False if there is none.
+    /// Answers from a binding of this router that was made before and is still valid. False if there is no such
+    /// binding.
     pub(super) fn answer_from_cache(&mut self, request: &Packet, now: Instant) -> bool {
         let Some((target, _)) = requester(request) else {
             return false;
@@ -208,7 +210,7 @@ impl Mps {
         if wants(flag::UNIQUE) {
             return false;
         }
-        // A narrower answer of before is no reason to ask again and again.
+        // An earlier, narrower answer is no reason to ask again and again.
         let fits = |key: &Key| {
             key.overlaps(target, width(target)) && key.prefix_len <= wanted(request, target)
         };
@@ -218,8 +220,8 @@ impl Mps {
         };
         let (key, aim, reach) = (*key, exit.target, exit.reach.clone());
         self.take(request, &reach, key.prefix_len, now);
-        // A neighbour that was no client may have become one. Clients do not announce that to all, so as long as somebody asks for
-        // the exit the neighbour is asked for, too.
+        // A neighbour without a client may have started one. Clients do not announce that to all members; so whenever
+        // somebody asks for the exit, the neighbour is looked up again, too.
         if matches!(reach, Reach::Neighbour { mpc: None, .. }) {
             self.find(aim, Purpose::Recheck(Subject::Exit(key)), now);
         }
@@ -240,12 +242,12 @@ impl Mps {
         };
         let mut extensions = self.reply_extensions(request);
         for extension in extensions.iter_mut().flatten() {
-            // A client that asks for a tag may not know how to go without one.
+            // A client that asks for a tag may not be able to send without a tag.
             if extension.kind() == mpoa::ext::TAG {
                 *extension = Tag::Value(TAG_ROUTER).extension();
             }
         }
-        // A station on a network of this router stays behind it; what lies further may get another way.
+        // A station on a network of this router stays behind the router; the path to farther destinations may change.
         let made = if beside { flag::DESTINATION_STABLE } else { 0 };
         self.nhrp_answer(request, (cie, made | flag::AUTHORITATIVE), extensions, now);
     }
@@ -257,8 +259,8 @@ impl Mps {
         self.nhrp_answer(request, (cie, flag::AUTHORITATIVE), extensions, now);
     }
 
-    /// Sends an NHRP Resolution Reply made here, or takes it in if the request was made here too. `made` are the flags that
-    /// say how good the answer is: A and D.
+    /// Sends an NHRP Resolution Reply made here, or handles it here if the request was made here, too. `made` contains
+    /// the flags A and D, which tell the quality of the answer.
     pub(super) fn nhrp_answer(
         &mut self,
         request: &Packet,
@@ -281,7 +283,7 @@ impl Mps {
         self.find(station, Purpose::Forward(reply), now);
     }
 
-    /// Extensions of a reply made here. Unknown compulsory ones were refused before.
+    /// Extensions of a reply made here. Requests with unknown compulsory extensions were refused before.
     pub(super) fn reply_extensions(&self, request: &Packet) -> Option<Vec<Extension>> {
         self.station
             .reply_extensions(request)
@@ -289,21 +291,21 @@ impl Mps {
     }
 }
 
-/// Destination of a request, and who gets the answer: protocol address and ATM address.
+/// Destination of a request, and the receiver of the answer: protocol address and ATM address.
 pub(super) fn requester(request: &Packet) -> Option<(IpAddr, (IpAddr, AtmAddress))> {
     let common = request.common()?;
     let who = (common.source.ip()?, common.source_nbma.atm()?);
     Some((common.destination.ip()?, who))
 }
 
-/// The widest prefix that the requester takes for an answer.
+/// The widest prefix that the requester accepts in an answer.
 pub(super) fn wanted(request: &Packet, target: IpAddr) -> u8 {
     let cies = request.common().map_or(&[][..], |common| &common.cies);
     let told = cies.first().map(|cie| transit::prefix_len(cie, target));
     told.unwrap_or(width(target))
 }
 
-/// An address, or its network.
+/// Text for an address, or for its network.
 fn told(target: IpAddr, prefix_len: u8) -> String {
     if prefix_len >= width(target) {
         return target.to_string();

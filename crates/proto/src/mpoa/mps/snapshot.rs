@@ -29,7 +29,7 @@ pub struct IngressRow {
     pub destination: IpAddr,
     /// Its prefix length.
     pub prefix_len: u8,
-    /// State.
+    /// State of the entry.
     pub state: IngressState,
     /// Protocol address of the client.
     pub source: IpAddr,
@@ -45,7 +45,7 @@ pub struct IngressRow {
     pub mpoa_id: u32,
     /// Id of the NHRP request made for it.
     pub nhrp_id: u32,
-    /// Service categories that the client asked for (bits), if it did.
+    /// Service categories that the client asked for (bits), if it named any.
     pub category: Option<u16>,
 }
 
@@ -70,9 +70,9 @@ pub struct EgressRow {
     pub ingress_data: AtmAddress,
     /// Control ATM address of the egress client.
     pub mpc_control: AtmAddress,
-    /// Data ATM address of the egress client, once told.
+    /// Data ATM address of the egress client, once known.
     pub mpc_data: Option<AtmAddress>,
-    /// Tag, once told.
+    /// Tag, once known.
     pub tag: Option<u32>,
     /// Id of the last NHRP request for it.
     pub nhrp_id: u32,
@@ -104,7 +104,7 @@ pub struct ConnRow {
     pub peer: AtmAddress,
     /// What it carries.
     pub carries: ConnUse,
-    /// How far it is.
+    /// State of the connection.
     pub state: ConnState,
     /// Its label, once open.
     pub vc: Option<Vc>,
@@ -142,21 +142,21 @@ pub struct NhrpRow {
     pub destination: IpAddr,
     /// Its prefix length.
     pub prefix_len: u8,
-    /// Why it is here.
+    /// How the entry came about.
     pub reason: Reason,
     /// True if answers made from it are authoritative.
     pub authoritative: bool,
-    /// The only station that may use it, or anybody.
+    /// The only station that may use the entry; `None`: any station.
     pub scope: Option<AtmAddress>,
     /// ATM address of the exit.
     pub nbma: AtmAddress,
-    /// Next hop's protocol address, if told.
+    /// Next hop's protocol address, if known.
     pub next_hop: Option<IpAddr>,
     /// MTU, octets; 0 is the default.
     pub mtu: u16,
     /// End of the holding time.
     pub until: Instant,
-    /// Who got it, and until when.
+    /// The stations that got the binding, each with the end of its holding time.
     pub requesters: Vec<(IpAddr, AtmAddress, Instant)>,
 }
 
@@ -167,18 +167,18 @@ pub struct PendingRow {
     pub id: u32,
     /// What was asked: `resolution`, `imposition`, `removal` or `purge`.
     pub kind: &'static str,
-    /// What it is about.
+    /// The destination of the request.
     pub destination: Option<IpAddr>,
     /// Sendings so far.
     pub sent: u32,
-    /// Next retry, or the end.
+    /// Time of the next retry, or of the end.
     pub deadline: Instant,
 }
 
-/// The next hop server in it: `inspect nhrp`.
+/// The next hop server of this MPOA server: `inspect nhrp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NhrpSnapshot {
-    /// The protocol address that stands in records.
+    /// The protocol address in forward and reverse records.
     pub station: IpAddr,
     /// Cache.
     pub cache: Vec<NhrpRow>,
@@ -272,7 +272,7 @@ impl Mps {
         self.egress.iter().map(row).collect()
     }
 
-    /// The state of the next hop server in it.
+    /// The state of the next hop server.
     #[must_use]
     pub fn nhrp_snapshot(&self) -> NhrpSnapshot {
         let cache = self.cache.iter().map(|(key, binding)| NhrpRow {

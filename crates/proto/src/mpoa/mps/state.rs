@@ -1,4 +1,4 @@
-//! What the server remembers: entries, outstanding questions, counters.
+//! State of the server: entries, outstanding questions, counters.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ pub(super) struct Ingress {
     pub(super) mpoa_id: u32,
     pub(super) mpc_data: AtmAddress,
     pub(super) mpc_protocol: IpAddr,
-    /// Id of the NHRP request, last or outstanding.
+    /// Id of the NHRP request, the last one or the outstanding one.
     pub(super) nhrp_id: u32,
     /// True while the NHRP request is outstanding.
     pub(super) asking: bool,
@@ -74,11 +74,11 @@ pub(super) struct Egress {
 pub(super) enum Reach {
     /// No route.
     Nothing,
-    /// A route whose interface is no member of its network just now, or no telling.
+    /// A route whose interface is no member of its network just now, or a state that is not known now.
     Down,
     /// The router itself.
     Own,
-    /// Out of the ATM network.
+    /// Outside the ATM network.
     Outside,
     /// A neighbour that does not answer.
     Silent {
@@ -97,7 +97,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// True if it leads over this neighbour.
+    /// True if the path leads over this neighbour.
     pub(super) fn is_over(&self, itf: u32, hop: IpAddr) -> bool {
         match self {
             Self::Silent { itf: i, hop: h, .. } | Self::Neighbour { itf: i, hop: h, .. } => {
@@ -108,29 +108,29 @@ impl Reach {
     }
 }
 
-/// What this router is the exit for.
+/// A prefix whose shortcuts end at this router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RouterExit {
-    /// An address in it, that was asked for.
+    /// An address in the prefix that was asked for.
     pub(super) target: IpAddr,
-    /// How that is reached.
+    /// The path to that address.
     pub(super) reach: Reach,
 }
 
-/// Why the router is asked for the way to an address.
+/// Why the router is asked for the path to an address.
 #[derive(Clone, Debug)]
 pub(super) enum Purpose {
     /// An NHRP Resolution Request, from this neighbour or (own control address) made here.
     Resolve { packet: Packet, from: AtmAddress },
     /// Another packet, ready to be sent.
     Forward(Packet),
-    /// Something in the network changed: is an entry still right?
+    /// The network changed: is the path of an entry still valid?
     Recheck(Subject),
-    /// A routed flow: which client does it come from?
+    /// A forwarded flow: from which client does it come?
     Trigger { source: IpAddr, target: IpAddr },
 }
 
-/// What to check again.
+/// The entry to check again.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Subject {
     Ingress(IngressKey),
@@ -163,12 +163,12 @@ pub(super) enum Asked {
     Purge {
         packet: Packet,
         to: PurgeTarget,
-        /// The upstream purge that is answered when all its purges are.
+        /// The upstream purge that is answered when all its purges have ended.
         collect: Option<CollectKey>,
     },
 }
 
-/// Where a purge goes.
+/// The receiver of a purge.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PurgeTarget {
     /// To a client, on its control connection.
@@ -205,13 +205,13 @@ pub struct Counters {
     pub mpoa_replies_sent: BTreeMap<u8, u64>,
     /// Resolutions forgotten without an answer (p6).
     pub give_ups: u64,
-    /// Resolution Requests that were not answered because there was no telling at that time.
+    /// Resolution Requests without an answer because the server could not tell at that time.
     pub untold: u64,
     /// Cache Imposition Requests sent, with retries.
     pub impositions_sent: u64,
     /// Cache Imposition Replies received, by code.
     pub imposition_replies_received: BTreeMap<u8, u64>,
-    /// Impositions that no client answered (p5).
+    /// Impositions without an answer (p5).
     pub impositions_unanswered: u64,
     /// Egress Cache Purge Requests received.
     pub egress_purges_received: u64,
@@ -237,13 +237,13 @@ pub struct Counters {
     pub purge_replies_sent: u64,
     /// NHRP Purge Replies received.
     pub purge_replies_received: u64,
-    /// Purges that nobody answered (p5).
+    /// Purges without an answer (p5).
     pub purges_unanswered: u64,
     /// Replies that passed through and were kept.
     pub kept: u64,
-    /// Requests answered from them.
+    /// Requests answered from kept replies.
     pub kept_answers: u64,
-    /// Packets of others forwarded.
+    /// Packets for other stations that were forwarded.
     pub forwarded: u64,
     /// Packets dropped because there is no way to the station they are for.
     pub undeliverable: u64,
@@ -253,9 +253,9 @@ pub struct Counters {
     pub errors_received: BTreeMap<u16, u64>,
     /// Packets made here that came back.
     pub loops: u64,
-    /// SDUs and packets that break the formats.
+    /// SDUs and packets with format errors.
     pub malformed: u64,
-    /// Well-formed packets that a server never gets, or from the wrong peer.
+    /// Well-formed packets of types that a server never receives, or from the wrong peer.
     pub unexpected: u64,
     /// Requests received again while their answer is being made, and replies received twice.
     pub duplicates: u64,
@@ -265,15 +265,15 @@ pub struct Counters {
     pub connections_lost: u64,
     /// Times that a table or queue was full.
     pub limits_met: u64,
-    /// Clients given up because Keep-Alives could not reach them.
+    /// Clients removed because Keep-Alives could not reach them.
     pub clients_lost: u64,
     /// IP packets received on shortcuts that end here.
     pub shortcut_packets: u64,
-    /// Their octets.
+    /// Octets of these packets.
     pub shortcut_octets: u64,
 }
 
-/// Adds one to a counter by code.
+/// Adds 1 to the counter of a code.
 pub(super) fn count<K: Ord>(counters: &mut BTreeMap<K, u64>, code: K) {
     *counters.entry(code).or_default() += 1;
 }

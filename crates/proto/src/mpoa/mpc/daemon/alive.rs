@@ -1,4 +1,4 @@
-//! Time in the daemon: MPSs that fall silent, purges that nobody answers, its own end.
+//! Timers of the daemon: MPSs without Keep-Alives, purges without an answer, and the end of the daemon.
 
 use super::super::api::{Bus, Numbers};
 use super::{Daemon, EgressKey, Ending, KeepAlive, Mps};
@@ -8,7 +8,7 @@ use crate::{Instant, Trace};
 use aerostat_wire::AtmAddress;
 
 impl Daemon {
-    /// Something that `mps` said is in a cache from now on: watch it.
+    /// Information from `mps` is in a cache from now on: watch this MPS.
     pub(in crate::mpoa::mpc) fn watch(&mut self, mps: AtmAddress, now: Instant) {
         if let Some(known) = self.mps.get_mut(&mps) {
             let deadline = now + INITIAL_KEEP_ALIVE_LIFETIME;
@@ -19,7 +19,7 @@ impl Daemon {
         }
     }
 
-    /// The MPS is silent or has started again: nothing that it said holds.
+    /// The MPS is silent or has restarted: all information from this MPS is void.
     pub(in crate::mpoa::mpc) fn dead(&mut self, mps: AtmAddress, why: &str, bus: &mut Bus) {
         if let Some(known) = self.mps.get_mut(&mps) {
             known.keep_alive = None;

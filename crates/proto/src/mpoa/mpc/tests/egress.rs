@@ -38,7 +38,7 @@ fn tag_of(reply: &Packet) -> u32 {
     }
 }
 
-/// A packet to this host over a shortcut from the peer.
+/// A packet to this host that arrives over a shortcut from the peer.
 fn arrive(rig: &mut Rig, conn: ConnId, tag: Option<u32>) -> Vec<Output> {
     let sdu = mpoa::shortcut_sdu(tag, &packet(SOURCE, OWN, 63, 100));
     rig.atm(AtmEvent::Received { conn, sdu: &sdu })
@@ -57,7 +57,7 @@ fn new_entry_is_accepted_with_a_tag() {
     let reply = control_packets(&out)[0].1.clone();
     let tag = tag_of(&reply);
     assert_ne!(tag, 0);
-    // Everything else is the reply of the worked sequence.
+    // All other fields are those of the reply in the worked sequence.
     let entry = mpoa::reply_entry(32, 1500, 1200, DATA);
     assert_eq!(
         reply,
@@ -127,7 +127,7 @@ fn tags_wrap_past_zero_and_past_those_in_use() {
     assert_eq!(tag_of(&impose(&mut rig, &imposition(2, 1200))), 1);
     rig.mpc.set_next_tag(u32::MAX);
     assert_eq!(tag_of(&impose(&mut rig, &imposition(3, 1200))), 2);
-    // A removed entry gives its tag back.
+    // A removed entry releases its tag.
     impose(&mut rig, &imposition(2, 0));
     rig.mpc.set_next_tag(1);
     assert_eq!(tag_of(&impose(&mut rig, &imposition(4, 1200))), 1);
@@ -223,7 +223,7 @@ fn limits_give_81_82_83() {
         ),
         (3, 1)
     );
-    // A further call is refused too.
+    // A further call is refused, too.
     let conn = ConnId(ConnId::INCOMING + 7);
     let out = rig.offer(conn, Some(address(0x33, 0x51)), DATA);
     assert_eq!(
@@ -252,7 +252,7 @@ fn untagged_path_looks_up_caller_and_destination() {
     let other = rig.call_in(2, address(0x13, 0x51), DATA);
     assert!(delivered(&arrive(&mut rig, other, None)).is_empty());
     assert_eq!(rig.counters().egress_misses, 1);
-    // The same again is the same; a second header needs a tag to be told apart.
+    // A repeated imposition changes nothing; a second header needs a tag to be distinguished.
     rig.associate(MacAddr([2, 0, 0, 0, 0, 0x22]), mps_tlv(MPS_2));
     let second = rig.call_in(3, MPS_2, CONTROL);
     let mut wish = imposition(1, 1200);
@@ -263,7 +263,7 @@ fn untagged_path_looks_up_caller_and_destination() {
     let tag = tag_of(&reply);
     assert_eq!(delivered(&arrive(&mut rig, data, Some(tag)))[0].1[11], 0x22);
     assert_eq!(delivered(&arrive(&mut rig, data, None))[0].1[11], 0x21);
-    // Without a wish for a tag it is refused.
+    // Without the wish for a tag the imposition is refused.
     wish.want_tag = false;
     wish.dll.cache_id = 2;
     let reply = control_packets(&rig.control(second, &wish.packet()))[0]
@@ -300,7 +300,7 @@ fn elan_ids_choose_the_interface() {
     let reply = impose(&mut rig, &wish);
     assert_eq!(reply.common().unwrap().cies[0].mtu, 9180);
     assert_eq!(egress_rows(&rig)[0].itf, 3);
-    // 0 is "some ELAN": that on which the MPS is known.
+    // 0 is "some ELAN": the ELAN on which the MPS is known.
     let mut vague = imposition(2, 1200);
     vague.dll.elan_id = 0;
     impose(&mut rig, &vague);
@@ -473,7 +473,7 @@ fn accepted_shortcut_carries_the_way_back() {
     let out = rig.control(SENDER, &answer(&request, PEER, 1200, Some(TAG)));
     assert!(connects(&out).is_empty(), "no second connection");
     assert_eq!(sdus(&rig.send(TARGET))[0].0, data);
-    // It outlives the entries of either direction.
+    // The connection outlives the entries of either direction.
     impose(&mut rig, &imposition(1, 0));
     assert_eq!(sdus(&rig.send(TARGET))[0].0, data);
     let purge = mpoa::purge_request(9, MPS, MPS_IP, OWN, TARGET, 32);

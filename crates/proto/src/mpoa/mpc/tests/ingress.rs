@@ -47,7 +47,7 @@ fn only_candidates_are_counted() {
         }
     }
     assert!(rig.mpc.snapshot(rig.now).ingress.is_empty());
-    // 802.3 with SNAP is a candidate too.
+    // A frame in 802.3 format with SNAP is a candidate, too.
     let mut snap = DllHeader::ethernet_ipv4(MPS_MAC, OWN_MAC);
     snap.truncate(12);
     snap.extend((good.len() as u16 + 8).to_be_bytes());
@@ -130,15 +130,16 @@ fn from_flow_to_shortcut() {
         (row.packets, row.vc, row.holding_s),
         (2, Some(Vc::new(0, 60)), 1200)
     );
-    // What the shortcut cannot carry still goes by LANE.
+    // Packets that the shortcut cannot carry still go by LANE.
     for (ttl, payload) in [(1, 100), (64, 1481)] {
         let frame = ethernet(MPS_MAC, &packet(OWN, TARGET, ttl, payload));
         assert_eq!(to_lane(&rig.input(Input::Outbound { itf: 0, frame })), 1);
     }
 }
 
-/// Calls of an ELAN with large frames must still fit the listeners of other clients: for control 1536 octets, for
-/// shortcuts what a packet of that ELAN needs, and no more. (The MTU of the far ELAN, the largest packet on the shortcut, the SDU of the shortcut.)
+/// Calls of an ELAN with large frames must still fit the listeners of other clients: 1536 octets for control
+/// connections, and for shortcuts the size that a packet of that ELAN needs. (The MTU of the far ELAN, the largest
+/// packet on the shortcut, the SDU of the shortcut.)
 #[test]
 fn sdus_fit_the_smaller_of_two_elans() {
     let qos_of = |out: &[Output]| {
@@ -232,7 +233,7 @@ fn query_is_retried_at_0_5_15_35_and_fails_at_40() {
     );
     assert_eq!(rig.state(), IngressState::HoldDown);
     assert_eq!(rig.counters().resolution_requests_sent, 4);
-    // A late answer changes nothing.
+    // A late answer has no effect.
     let conn = ConnId(1);
     assert!(connects(&rig.control(conn, &answer(&request, PEER, 1200, Some(TAG)))).is_empty());
     assert_eq!(rig.state(), IngressState::HoldDown);
@@ -437,7 +438,7 @@ fn a_stranger_cannot_purge_over_its_own_shortcut() {
     let stranger = rig.call_in(1, address(0x66, 0x51), DATA);
     rig.control(stranger, &mpoa::data_plane_purge(PEER, None, TARGET, 32));
     assert_eq!(rig.state(), IngressState::Resolved);
-    // Nor does control traffic other than purges count there.
+    // Control traffic other than purges is not counted there, either.
     rig.control(
         stranger,
         &mpoa::trigger(MPS, MPS_IP, IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9))),
@@ -547,7 +548,7 @@ fn one_connection_serves_all_destinations_behind_it() {
     let out = rig.control(control, &answer(&request, PEER, 1200, Some(TAG + 1)));
     assert!(connects(&out).is_empty());
     assert_eq!(sdus(&rig.send(other))[0].0, data);
-    // The connection stays while one of the two needs it.
+    // The connection stays while one of the two flows needs it.
     let purge = |ip| mpoa::purge_request(9, MPS, MPS_IP, OWN, ip, 32);
     assert!(releases(&rig.control(control, &purge(other))).is_empty());
     assert_eq!(releases(&rig.control(control, &purge(TARGET))), [data]);

@@ -1,4 +1,4 @@
-//! Packets of the recording of two Linux hosts, with Linux' place taken by this client.
+//! Packets of the recording of two Linux hosts; this client replaces one of the Linux hosts.
 //!
 //! Source: recording `g-mpoa` at 12.499, 12.505, 12.514 and 12.521 s; the LLC header is left out here.
 
@@ -37,7 +37,7 @@ fn atm(last: u8, selector: u8) -> AtmAddress {
     AtmAddress::from_parts(prefix, MacAddr([0, 0x20, 0xea, 0, 0, last]), selector)
 }
 
-/// The client at one end of the recording: B asks, A is asked; both know the MPS stub A3.
+/// The client at one end of the recording: B asks, and A answers; both know the MPS stub A3.
 fn rig(last: u8) -> Rig {
     let mut rig = Rig::new(MpcConfig::new(atm(last, 1), atm(last, 2)));
     rig.input(Input::Start);
@@ -99,7 +99,7 @@ fn accepts_what_linux_accepted() {
         .1
         .clone();
     let linux = read(IMPOSITION_REPLY);
-    // The same but for three things: our own tag; the imposed holding time, where Linux says 0; and the order
+    // The two are equal but for three fields: our own tag; the imposed holding time, where Linux says 0; and the order
     // of the extensions, which here is that of the request.
     let Ok(Some(Tag::Value(tag))) = Tag::of(&ours) else {
         panic!("no tag")

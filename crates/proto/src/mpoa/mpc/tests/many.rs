@@ -15,8 +15,9 @@ fn egress(n: u16) -> AtmAddress {
     egress
 }
 
-/// Two thousand requests wait for the control connection, and leave at once when it is up: none is left to its retry. Each gets its
-/// shortcut, with as many outputs for the last as for the first; and when the holding time is over all are gone.
+/// Two thousand requests wait for the control connection, and are sent at once when it is up: no request has to wait
+/// for its retry. Each flow gets its shortcut, with as many outputs for the last as for the first; when the holding
+/// time is over all entries are gone.
 #[test]
 fn two_thousand_flows_at_once_get_their_shortcuts_without_a_retry() {
     let mut rig = Rig::ready();

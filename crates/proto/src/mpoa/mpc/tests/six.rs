@@ -66,11 +66,11 @@ fn a_flow_gets_a_shortcut_tagged_or_not() {
             None => ShortcutSdu::Routed(&carried),
         };
         assert_eq!((conn, ShortcutSdu::of(&sdu)), (data, expected));
-        // IPv4 to the same router is another flow, of another protocol.
+        // IPv4 to the same router is another flow, with another protocol.
         let asked = control_packets(&rig.flow(TARGET));
         assert_eq!(asked[0].1.protocol, PROTOCOL_IPV4);
         assert_eq!(asked[0].1.common().unwrap().source.ip(), Some(OWN));
-        // Linux' text has its own rows first, then those that it never had.
+        // The rows that Linux knows come first in the text, then the rows that Linux does not have.
         let text = rig.mpc.snapshot(rig.now).proc_text();
         let own = text.find("10.2.0.20").expect("the row of IPv4");
         let mark = text.find("IPv6 (not in Linux)").expect("the mark");
@@ -85,7 +85,7 @@ fn what_a_router_must_see_goes_by_lane() {
     let (control, request) = asked_6(&mut rig);
     let out = rig.control(control, &answer(&request, PEER, 1200, None));
     rig.connected(connects(&out)[0].0, 60);
-    // Hops used up; hop-by-hop, routing, fragment and destination options headers.
+    // Hop limit used up; hop-by-hop, routing, fragment and destination options headers.
     for kind in [(17, 1), (17, 0), (0, 64), (43, 64), (44, 64), (60, 64)] {
         assert_eq!(to_lane(&send_6(&mut rig, TARGET_6, kind)), 1, "{kind:?}");
     }
@@ -102,7 +102,7 @@ fn what_a_router_must_see_goes_by_lane() {
         rows,
         "nothing is counted"
     );
-    // Ethernet says one version, the packet another.
+    // The Ethernet type and the packet differ in the version of IP.
     let mut frame = frame_6(&packet_6(OWN_6, TARGET_6, (17, 64)));
     frame[12..14].copy_from_slice(&[8, 0]);
     assert_eq!(to_lane(&rig.input(Input::Outbound { itf: 0, frame })), 1);
@@ -132,7 +132,7 @@ fn a_purge_ends_what_it_names_and_no_more() {
     let near = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x21);
     let server = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
     let state = |rig: &Rig| rig.row(TARGET_6.into()).map(|row| row.state);
-    // 255 stands for the address alone, as 128 does.
+    // 255 stands for a single address, as 128 does.
     for (what, prefix, left) in [
         (near, 128, true),
         (near, 255, true),
@@ -186,7 +186,7 @@ fn impositions_and_what_arrives_under_them() {
         let out = rig.atm(AtmEvent::Received { conn: data, sdu });
         let header = DllHeader::ethernet(OWN_6.into(), OWN_MAC, MPS_MAC);
         assert_eq!(delivered(&out), [(0, [&header[..], &carried].concat())]);
-        // A packet of the other version has no entry, tag or not: its header would lie.
+        // A packet of the other version has no entry, with or without a tag: the header of the entry would be wrong.
         let other = packet(TARGET, OWN, 63, 20);
         let sdu = &mpoa::shortcut_sdu(tag, &other)[..];
         let out = rig.atm(AtmEvent::Received { conn: data, sdu });

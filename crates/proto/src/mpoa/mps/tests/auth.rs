@@ -1,4 +1,4 @@
-//! Servers that share a key, and those that only say so.
+//! Servers that share a key, and servers that only pretend to.
 
 use aerostat_wire::mpoa::op as mop;
 use aerostat_wire::nhrp::{Packet, code, error, ext, op};

@@ -112,7 +112,7 @@ fn one_router_plays_both_roles() {
     assert_eq!(cie.nbma.atm(), Some(atm(0x12, 0x51)));
     assert_eq!(world.snapshot(0).counters.nhrp_requests_sent, 0);
     assert_eq!(world.snapshot(0).clients.len(), 2);
-    // The target moves to another client: both sides hear of it, once each.
+    // The target moves to another client: both sides are told, once each.
     world.add_mpc(0x13, ip(2, 13));
     world.host_behind(2, TARGET, MacAddr([2, 0, 0, 0, 2, 0x20]));
     world.input(0, Input::NeighbourChanged { itf: 2, ip: TARGET });
@@ -358,7 +358,7 @@ fn a_route_that_changes_during_a_resolution_asks_anew() {
     assert_eq!(world.snapshot(0).ingress[0].nhrp_id, 0x2002);
 }
 
-/// A host without MPOA on ELAN 2, and a network behind router 1 that is no ELAN.
+/// A host without MPOA on ELAN 2, and a network behind router 1 that is not an ELAN.
 fn with_others() -> World {
     let mut world = World::two_routers();
     let plain = (MacAddr([6; 6]), AtmAddress([9; 20]), vec![]);
@@ -404,7 +404,7 @@ fn shortcuts_end_at_the_router_where_no_client_can_take_them() {
         world.run(SECOND);
         assert_eq!(world.routers[1].ip_packets, [packet.clone(), packet]);
         assert_eq!(world.snapshot(1).counters.malformed, 2);
-        // A second question is answered from the cache; a change of the way purges.
+        // A second request is answered from the cache; a change of the path causes purges.
         world.ask(0x12, target);
         world.run(SECOND);
         assert_eq!(reply_code(&world), Some(code::OK));
@@ -421,8 +421,8 @@ fn shortcuts_end_at_the_router_where_no_client_can_take_them() {
     }
 }
 
-/// A neighbour becomes a client after shortcuts to it have ended at the router: those who know that exit are told, and the
-/// next question leads to the client.
+/// A neighbour becomes a client after shortcuts to it have ended at the router: requesters that were told of this exit
+/// are purged, and the next answer leads to the client.
 #[test]
 fn a_client_that_is_learnt_late_takes_over_from_the_router() {
     let mut world = with_others();
@@ -466,7 +466,7 @@ fn shortcuts_do_not_end_at_the_router_if_that_is_turned_off() {
     }
 }
 
-/// Routers 21, 23, 22 in a row: the middle one only passes NHRP on.
+/// Routers 21, 23, 22 in a row: the middle router only forwards NHRP.
 fn three_routers() -> World {
     let mut world = World::two_routers();
     world.add_router(0x23, &[(9, ip(9, 3)), (8, ip(8, 3))]);
@@ -522,7 +522,7 @@ fn a_server_in_the_middle_passes_on_and_records_itself() {
     }
     assert_eq!(world.snapshot(2).counters.forwarded, 2);
     assert!(world.mpcs[1].last(mop::IMPOSITION_REQUEST).encode().len() < 256);
-    // Purges go the same way.
+    // Purges take the same path.
     world.arp.remove(&TARGET);
     world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
     world.run(SECOND);
@@ -556,7 +556,8 @@ fn who_wants_the_only_binding_is_not_told_of_a_router() {
 
 #[test]
 fn loops_end() {
-    // Two servers that send a destination to each other: the record stops it, else the hop count.
+    // Two servers that send a destination to each other: the forward record stops the request, otherwise the hop count
+    // does.
     for record in [true, false] {
         let mut world = World::two_routers();
         let via = |next_hop| RouteResult::Via { itf: 9, next_hop };
@@ -643,7 +644,7 @@ fn parameters_are_checked_and_used() {
     assert_eq!(world.snapshot(0).ingress, []);
 }
 
-/// The client has its connection with the first router; no other call gets through for `time`.
+/// The client has its connection with the first router; all other calls fail for `time`.
 fn asked_while_cut(time: Duration) -> World {
     let mut world = started();
     world.mpc_sends(0, 0, &mpoa::keep_alive(1, atm(0x11, 0), 35));
@@ -668,7 +669,7 @@ fn a_way_to_the_next_server_that_is_cut_for_a_moment_costs_no_retry() {
 #[test]
 fn calls_to_a_server_that_is_never_reached_end_with_the_retries() {
     let mut world = asked_while_cut(3 * MINUTE);
-    // Nothing waits for a call any more.
+    // No packet waits for a call any more.
     let rows = world.snapshot(0).connections;
     assert!(
         rows.iter().all(|row| row.conn.0 >= ConnId::INCOMING),

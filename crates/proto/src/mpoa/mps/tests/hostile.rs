@@ -1,4 +1,4 @@
-//! Peers that break the rules: formats, replies nobody asked for, floods.
+//! Peers that break the rules: wrong formats, unsolicited replies, floods.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -86,7 +86,7 @@ fn compulsory_extensions_that_are_unknown_are_refused_with_their_offset() {
     // 68 octets, tag extension (4), the harmless one (5).
     assert_eq!((indication.code, indication.offset), (1, 77));
     assert_eq!(indication.offending[77..79], [0xb8, 0]);
-    // One that is not compulsory comes back in the reply.
+    // An unknown extension that is not compulsory comes back in the reply.
     world.mpc_sends(0, 0, &request.with(harmless.clone()));
     world.run(SECOND);
     let reply = world.mpcs[0].last(mop::RESOLUTION_REPLY);
@@ -190,7 +190,7 @@ fn calls_are_screened() {
     assert_eq!(mps.counters().calls_refused, 3);
 }
 
-/// Any packet of the protocol, near enough to the tables to hit them.
+/// Any packet of the protocol, with addresses and ids that often match stored ones.
 fn packets() -> impl Strategy<Value = Packet> {
     let ops = prop_oneof![1..=7_u8, 128..=135_u8];
     let addresses = prop_oneof![
@@ -255,7 +255,7 @@ fn packets() -> impl Strategy<Value = Packet> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever peers send, the server neither panics nor keeps state for ever.
+    /// Whatever packets peers send, the server neither panics nor keeps state for ever.
     #[test]
     fn any_packets_leave_nothing_behind(
         list in prop::collection::vec((packets(), 0..2_usize, 0..2_usize, 0..3000_u64), 1..40),
@@ -273,8 +273,8 @@ proptest! {
         world.assert_idle(1);
     }
 
-    /// Whatever happens in the network, all of it ends with the holding times, and once it is quiet a
-    /// shortcut can be had again.
+    /// Whatever happens in the network, all state ends with the holding times, and once the network is quiet a shortcut
+    /// can be set up again.
     #[test]
     fn any_events_leave_nothing_behind(
         list in prop::collection::vec((0..10_u8, 0..8000_u64), 1..60),
@@ -344,7 +344,7 @@ proptest! {
         mps.handle_input(Input::Atm(AtmEvent::Connected { conn, vc }), now).unwrap();
         for (mut octets, repaired, query) in list {
             if repaired {
-                // A packet whose frame is right, so that its contents are looked at.
+                // A packet with a correct frame, so that its contents are checked.
                 octets = damaged(&octets);
             }
             let sdu = &octets;
@@ -358,7 +358,7 @@ proptest! {
     }
 }
 
-/// A valid packet with these octets written over its middle and its checksum repaired.
+/// A valid packet whose middle is overwritten with these octets and whose checksum is corrected.
 fn damaged(octets: &[u8]) -> Vec<u8> {
     let packet = mpoa::resolution_request(1, atm(0x11, 0x51), ip(1, 11), TARGET);
     let mut sdu = packet.to_sdu();

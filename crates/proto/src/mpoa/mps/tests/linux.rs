@@ -1,4 +1,4 @@
-//! Packets of two Linux hosts (mpcd 2.5.1, kernel 5.10), recorded with another server, given to this one.
+//! Packets of two Linux hosts (mpcd 2.5.1, kernel 5.10), recorded with another server, replayed to this one.
 
 use aerostat_wire::mpoa::{DllHeader, Imposition, Tag, op as mop};
 use aerostat_wire::nhrp::Packet;
@@ -8,7 +8,7 @@ use super::world::{Mood, World};
 use crate::Duration;
 use crate::mpoa::mps::RouteResult;
 
-/// The control packets of the recording, in order, without the second sight of each on another link.
+/// The control packets of the recording, in order, without the second copy of each on another link.
 fn recorded(op: u8) -> Vec<(Vec<u8>, Packet)> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -79,7 +79,7 @@ fn recorded_clients_get_their_shortcut() {
         theirs.dll.header,
         DllHeader::ethernet_ipv4(mac_of_a, MacAddr([2, 0, 0, 0, 0, 0x99]))
     );
-    // That server left the client's address in the request; the standard wants its own.
+    // The recorded server left the client's address in the request; the standard requires the server's own.
     theirs.mps = server;
     assert_eq!(ours, theirs);
 
@@ -92,12 +92,12 @@ fn recorded_clients_get_their_shortcut() {
         ours.common().unwrap().cies[0].clone(),
         theirs.common().unwrap().cies[0].clone(),
     );
-    // An MPOA reply has no client protocol address (packet 6 of the worked sequence); that server sent one.
+    // An MPOA reply has no client protocol address (packet 6 of the worked sequence); the recorded server sent one.
     known.protocol = cie.protocol.clone();
     assert_eq!(cie, known);
     assert_eq!(Tag::of(ours), Ok(Some(Tag::Value(0x0100_0000))));
     assert_eq!(ours.extensions, theirs.extensions);
-    // Both get Keep-Alives with the recorded lifetime.
+    // Both clients get Keep-Alives with the recorded lifetime.
     let (_, alive) = recorded(mop::KEEP_ALIVE).remove(0);
     for mpc in 0..2 {
         let ours = world.mpcs[mpc].last(mop::KEEP_ALIVE);

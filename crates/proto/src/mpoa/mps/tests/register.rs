@@ -1,4 +1,4 @@
-//! Stations without MPOA register, are found, and withdraw; others try to take their place.
+//! Stations without MPOA register, are found, and withdraw; other stations try to take their addresses.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -19,7 +19,7 @@ fn nbma() -> AtmAddress {
     atm(0x12, 9)
 }
 
-/// Router 1 lets stations register; client 1 stands for one.
+/// Router 1 lets stations register; client 1 represents a station.
 fn world() -> World {
     let mut world = World::two_routers();
     world.routers[1].config.register = true;
@@ -52,7 +52,7 @@ fn registration(id: u32, flags: u16, cies: Vec<Cie>) -> Packet {
     )
 }
 
-/// Sends a registration from client `from` and gives the codes of the answer.
+/// Sends a registration from client `from` and returns the codes of the answer.
 fn register(world: &mut World, from: usize, packet: &Packet) -> Vec<u8> {
     world.mpc_sends(from, 1, packet);
     world.run(SECOND);
@@ -95,7 +95,7 @@ fn a_station_registers_is_found_and_withdraws() {
         cie.holding_s
     );
     assert_eq!(world.mpcs[1].count(mop::IMPOSITION_REQUEST), 0);
-    // A refresh changes nothing for those who know it; a withdrawal purges them.
+    // A refresh changes nothing for requesters that know the station; a withdrawal purges them.
     assert_eq!(register(&mut world, 1, &packet), [code::OK]);
     assert_eq!(world.mpcs[0].count(op::PURGE_REQUEST), 0);
     let withdrawal = registration(2, 0, vec![entry(STATION, 0)]);
@@ -158,7 +158,7 @@ fn nobody_registers_what_is_not_his() {
         [code::PROHIBITED],
         "more than the network of the router"
     );
-    // Another end system says that it is the first one, then that the address is its own.
+    // Another end system claims to be the first one, then claims the address for itself.
     let codes = register(&mut world, 0, &registration(3, 0, vec![entry(STATION, 9)]));
     assert_eq!(codes, [code::PROHIBITED]);
     let mine = Cie {
@@ -191,7 +191,7 @@ fn registrations_have_a_limit_and_vendor_extensions_come_back() {
     assert_eq!(world.snapshot(1).counters.limits_met, 1);
 }
 
-/// A shortcut ended at the router; then the destination registers, and the shortcut goes there.
+/// A shortcut ended at the router; then the destination registers, and the shortcut leads to it.
 #[test]
 fn a_registration_replaces_a_shortcut_to_the_router() {
     let mut world = world();
@@ -208,8 +208,8 @@ fn a_registration_replaces_a_shortcut_to_the_router() {
     assert_eq!(answer(&world).nbma.atm(), Some(nbma()));
 }
 
-/// The server restarts: what was registered is gone until the station refreshes it. A route that leads
-/// elsewhere later is followed, as for every binding.
+/// The server restarts: registrations are lost until the station refreshes them. A later change of the route is
+/// followed, as for every binding.
 #[test]
 fn a_restart_forgets_and_a_refresh_restores() {
     let mut world = world();
@@ -222,7 +222,7 @@ fn a_restart_forgets_and_a_refresh_restores() {
     world.boot(1);
     assert_eq!(registered(&world), 0);
     world.loss = 30;
-    // Sent again until it is answered, as a client does.
+    // The station repeats its request until it is answered, as a client does.
     let before = world.mpcs[1].count(op::REGISTRATION_REPLY);
     for _ in 0..40 {
         world.mpc_sends(1, 1, &packet);

@@ -141,7 +141,7 @@ fn tables_after_a_resolution() {
 
 #[test]
 fn purge_from_the_routing_side() {
-    // The imposition takes 0x2001, so the purge gets the 0x2002 of the book.
+    // The resolution takes 0x2001, so the purge gets the 0x2002 of the worked sequence.
     let mut world = resolved((0x5000, 0x2001));
     world.arp.remove(&TARGET);
     world.input(1, Input::NeighbourChanged { itf: 2, ip: TARGET });
@@ -171,7 +171,7 @@ fn purge_from_the_routing_side() {
 
 #[test]
 fn purge_to_the_client_and_its_reply() {
-    // The resolution takes 0x2100, so the purge gets the 0x2101 of the book.
+    // The resolution takes 0x2100, so the purge gets the 0x2101 of the worked sequence.
     let mut world = resolved((0x2100, 0x3001));
     world.routers[1].routes.retain(|(net, ..)| *net != ip(2, 0));
     world.input(1, Input::RoutesChanged);
@@ -254,7 +254,7 @@ fn trigger_for_a_routed_flow() {
 
 #[test]
 fn samples_of_linux_are_understood() {
-    // As recorded clients of linux-atm do: holding time 0 and a tag in every reply, MTU with swapped octets.
+    // Like the recorded clients of linux-atm: holding time 0 and a tag in every reply, MTU with swapped octets.
     let mut world = World::two_routers();
     world.mpcs[1].mood = super::world::Mood::Linux;
     world.start();

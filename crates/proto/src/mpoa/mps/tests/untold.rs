@@ -1,4 +1,5 @@
-//! A no is said only where it is known: who cannot tell just now says nothing, and is asked again.
+//! A server refuses only if it knows that there is no answer: a server that cannot tell just now does not answer, and
+//! is asked again.
 
 use aerostat_wire::mpoa::op as mop;
 use aerostat_wire::nhrp::code;
@@ -92,7 +93,7 @@ fn a_client_that_nobody_can_tell_anything_gives_up_by_itself_and_nothing_is_left
     world.ask(0x11, TARGET);
     world.run(RETURN + SECOND);
     assert_eq!(reply_code(&world), None);
-    // Questions at 0, 5, 15 and 35 s.
+    // Requests at 0, 5, 15 and 35 s.
     let [ingress, egress] = [0, 1].map(|n| world.snapshot(n).counters);
     assert_eq!((ingress.give_ups, egress.untold), (1, 4));
     world.run(120 * SECOND);

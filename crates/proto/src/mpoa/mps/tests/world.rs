@@ -1,4 +1,4 @@
-//! A small internetwork: routers with an MPOA server, clients that answer as told, an ATM network between.
+//! A small internetwork: routers with an MPOA server, clients that answer as configured, an ATM network between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -32,11 +32,11 @@ pub(super) const TAG: u32 = 0x8000_0001;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Accept,
-    /// As Linux does: holding time 0, tag in any case.
+    /// As Linux does: holding time 0, and a tag in any case.
     Linux,
     Refuse(u8),
     Silent,
-    /// Its host is down: calls to it fail.
+    /// Its host is down: calls to the client fail.
     Dead,
 }
 
@@ -88,11 +88,11 @@ pub(super) struct World {
     pub(super) routers: Vec<Router>,
     pub(super) mpcs: Vec<Mpc>,
     pub(super) arp: BTreeMap<IpAddr, L2Answer>,
-    /// Why those who are not in it are not known.
+    /// The reason that is reported for neighbours that are not in `arp`.
     pub(super) absent: Absent,
     /// Per cent of SDUs that are lost.
     pub(super) loss: u64,
-    /// No call gets through.
+    /// All calls fail.
     pub(super) cut: bool,
     pub(super) log: Vec<(Who, Who, Vec<u8>)>,
     pub(super) listening: BTreeSet<AtmAddress>,
@@ -210,13 +210,13 @@ impl World {
         }
     }
 
-    /// A router starts afresh.
+    /// A router starts with no state.
     pub(super) fn boot(&mut self, router: usize) {
         self.routers[router].mps = Some(Mps::new(self.routers[router].config.clone()));
         self.input(router, Input::Start);
     }
 
-    /// A router is gone: its calls are released by the network.
+    /// A router crashes: the network releases its calls.
     pub(super) fn crash(&mut self, router: usize) {
         self.routers[router].mps = None;
         let config = &self.routers[router].config;
@@ -264,7 +264,7 @@ impl World {
         traces.filter(|t| t.milestone).map(|t| t.name).collect()
     }
 
-    /// Nothing is left of any flow.
+    /// No state of any flow is left.
     pub(super) fn assert_idle(&self, router: usize) {
         let mps = self.routers[router].mps.as_ref().unwrap();
         let (snapshot, nhrp) = (mps.snapshot(), mps.nhrp_snapshot());
@@ -301,7 +301,7 @@ impl World {
         self.mpc_sends(0, 0, &packet);
     }
 
-    /// A call to `called`; established at once if somebody listens there.
+    /// A call to `called`; it is connected at once if there is a listener.
     pub(super) fn call(&mut self, here: End, calling: AtmAddress, called: AtmAddress) {
         if self.cut {
             return self.later(Event::Released(here, Cause::NETWORK_OUT_OF_ORDER));
@@ -412,7 +412,7 @@ impl World {
         }
     }
 
-    /// Runs for a time.
+    /// Runs the world for `time`.
     pub(super) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         loop {
