@@ -26,6 +26,7 @@ for lab in labs/*.atm.yml; do
     echo ok
 done
 step "examples"; ./examples.sh
+step "packages"; cargo package --quiet --workspace --no-verify --allow-dirty
 if [ "$(id -u)" != 0 ] || ! command -v qemu-system-x86_64 > /dev/null; then
     step "peers in a virtual machine skipped: needs root and qemu-system-x86_64"
 elif [ ! -e target/interop-vm/initrd.gz ] && ! interop/build-vm target/interop-vm; then
