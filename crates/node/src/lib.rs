@@ -10,9 +10,10 @@
 //! | IP: embedded stack, programs, router, meter | [`ip`], [`rate`] |
 //! | state as tables for display | [`inspect`] |
 //!
-//! A [`host::Host`] and a [`switch::Switch`] are machines too (see [`aerostat_proto::Machine`]): they have no clock and no
-//! input or output. A host deals in AAL5 SDUs; [`host::Station`] is a host with its adapter, which deals in cells. The world of
-//! `aerostat-sim` connects stations and switches by links, in virtual time; `aerostat-live` does so in real time.
+//! A [`host::Host`] and a [`switch::Switch`] are machines too (see [`aerostat_proto::Machine`]): they have no clock
+//! and no input or output. A host deals in AAL5 SDUs; [`host::Station`] is a host with its adapter, which deals in
+//! cells. The world of `aerostat-sim` connects stations and switches by links, in virtual time; `aerostat-live` does
+//! so in real time.
 //!
 //! # Example
 //!
@@ -32,8 +33,8 @@
 //! assert_eq!(station.nic().queued(Vc::SIGNALLING), 1); // cells
 //! ```
 //!
-//! The example `by_hand` of `aerostat-sim` puts a switch, servers and hosts together and runs them. Read [`host`] first: its
-//! picture shows how machines become a node.
+//! The example `by_hand` of `aerostat-sim` puts a switch, servers and hosts together and runs them. Read [`host`]
+//! first: its picture shows how machines become a node.
 
 pub mod atm;
 pub mod host;

@@ -1,5 +1,5 @@
-//! The protocols of an ATM network as machines without input, output or clock: input and time go in, effects and the next
-//! deadline come out.
+//! The protocols of an ATM network as machines without input, output or clock: input and time go in, effects and the
+//! next deadline come out.
 //!
 //! | layer | modules |
 //! |---|---|
@@ -18,14 +18,15 @@
 //! 2. takes its outputs until there are none ([`Machine::poll_output`]) and moves each to where it belongs,
 //! 3. calls [`Machine::handle_timeout`] when the time of [`Machine::poll_timeout`] has come, and goes on with 2.
 //!
-//! The octets of a peer never lead to a panic or an error. They lead to a counter, and to the answer that the standard asks
-//! for. An error, [`Refused`], says that the machine's own user asked for something that makes no sense. Nothing here reads a
-//! clock, starts a thread or keeps a global: the same inputs at the same times give the same outputs.
+//! The octets of a peer never lead to a panic or an error. They lead to a counter, and to the answer that the
+//! standard asks for. An error, [`Refused`], says that the machine's own user asked for something that makes no
+//! sense. Nothing here reads a clock, starts a thread or keeps a global: the same inputs at the same times give the
+//! same outputs.
 //!
 //! # Example
 //!
-//! Two ends of a signalling link. What one sends is handed to the other at once; neither loses anything, so only the timers
-//! that poll a quiet link stay.
+//! Two ends of a signalling link. What one sends is handed to the other at once; neither loses anything, so only the
+//! timers that poll a quiet link stay.
 //!
 //! ```
 //! use aerostat_proto::saal::{Indication, Input, Output, Request, Saal};
@@ -66,8 +67,9 @@
 //!
 //! # What to read first
 //!
-//! [`machine`] for the laws, [`atm`] for the service that most machines use, then [`sscop`] as an example of a machine: its
-//! front page has the parts that all have (purpose, owners, states, timers, standards, what is not implemented, deviations).
+//! [`machine`] for the laws, [`atm`] for the service that most machines use, then [`sscop`] as an example of a
+//! machine: its front page has the parts that all have (purpose, owners, states, timers, standards, what is not
+//! implemented, deviations).
 
 pub mod atm;
 pub mod clip;

@@ -17,7 +17,8 @@
 //! # Rules
 //!
 //! - Decoding never panics, whatever the octets. An error names the field and its offset: [`DecodeError`].
-//! - Encoding a valid value cannot fail. What decodes encodes to the same octets, except where the module says otherwise.
+//! - Encoding a valid value cannot fail. What decodes encodes to the same octets, except where the module says
+//!   otherwise.
 //! - Nothing here knows time or state. Protocols in motion are the matter of the crate `aerostat-proto`.
 //!
 //! # Example
@@ -44,8 +45,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/decode.rs` does the same to a whole capture. Read [`aal5`] and [`sscop`] first: they are short and show the
-//! style of the others.
+//! `examples/decode.rs` does the same to a whole capture. Read [`aal5`] and [`sscop`] first: they are short and show
+//! the style of the others.
 
 pub mod aal5;
 pub mod addr;
