@@ -104,3 +104,61 @@ fn files_stay_readable() {
     }
     assert!(long.is_empty(), "split these files:\n{}", long.join("\n"));
 }
+
+/// Markdown pages of the repository, by their path from its root.
+fn pages() -> Vec<PathBuf> {
+    let out = Command::new("git")
+        .args(["ls-files", "*.md"])
+        .current_dir(root())
+        .output();
+    let out = out.expect("git ls-files").stdout;
+    String::from_utf8_lossy(&out)
+        .lines()
+        .map(PathBuf::from)
+        .collect()
+}
+
+#[test]
+fn links_between_pages_lead_to_files() {
+    let mut broken = Vec::new();
+    let pages = pages();
+    assert!(pages.len() > 10, "only {} pages", pages.len());
+    for page in pages {
+        let text = std::fs::read_to_string(root().join(&page)).expect("a page");
+        let folder = page.parent().unwrap_or(Path::new(""));
+        for link in text.split("](").skip(1) {
+            let Some((link, _)) = link.split_once(')') else {
+                continue;
+            };
+            let path = link.split('#').next().unwrap_or(link);
+            let outside = path.contains("://") || path.starts_with("mailto:");
+            if !(path.is_empty() || outside || root().join(folder).join(path).exists()) {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "no such file:\n{}", broken.join("\n"));
+}
+
+/// What a user of a library crate reads first, and what a package has to carry.
+#[test]
+fn library_crates_have_a_front_page_an_example_a_readme_and_licences() {
+    for name in ["wire", "proto", "node", "lab", "sim"] {
+        let folder = root().join("crates").join(name);
+        let text = std::fs::read_to_string(folder.join("src/lib.rs")).expect("lib.rs");
+        let page: Vec<&str> = text
+            .lines()
+            .take_while(|line| line.starts_with("//!"))
+            .collect();
+        assert!(
+            page.len() >= 20,
+            "{name}: front page of {} lines",
+            page.len()
+        );
+        assert!(page.contains(&"//! # Example"), "{name}: no example");
+        assert!(page.contains(&"//! ```"), "{name}: no example that runs");
+        for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            assert!(folder.join(file).exists(), "{name}: no {file}");
+        }
+    }
+}
