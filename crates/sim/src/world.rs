@@ -21,7 +21,8 @@ use crate::event::Schedule;
 use crate::link::{Impairment, LinkConfig};
 use crate::node::{Node, NodeOutput, Observer, Packet, PassedCell};
 use aerostat_lab::circuits::LinkCounters;
-use aerostat_node::atm::{CellRun, Departure, OutputPort, RunReassembler};
+use aerostat_node::atm::{CellRun, Departure, OutputPort, Pdu, RunReassembler};
+use aerostat_node::ip::books::Place;
 use aerostat_node::ip::random;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::Vc;
@@ -119,6 +120,8 @@ pub struct World<N: Node> {
     plant: N::Plant,
     /// Somebody wants to know what is lost.
     books: bool,
+    /// PDUs that lost cells on links, and are not told of yet: their senders tell first that there are such.
+    harmed: Vec<(Place, Pdu, Instant)>,
 }
 
 const NO_DIRECTION: u32 = u32::MAX;
@@ -142,6 +145,7 @@ impl<N: Node> World<N> {
             tapped: Vec::new(),
             plant: N::Plant::default(),
             books: false,
+            harmed: Vec::new(),
         }
     }
 
@@ -537,6 +541,7 @@ impl<N: Node> World<N> {
                 }
             }
         }
+        self.tell_harmed(observer);
     }
 
     /// Tells a node what management knows.
@@ -590,6 +595,7 @@ impl<N: Node> World<N> {
         for way in 0..self.travels.len() {
             self.advance(way as u32, observer);
         }
+        self.tell_harmed(observer);
     }
 
     /// The queues of a port may have changed.
@@ -612,6 +618,7 @@ impl<N: Node> World<N> {
         if let Some((_, run)) = arrived {
             self.arrive(way, run, observer);
         }
+        self.tell_harmed(observer);
     }
 
     /// A cell goes onto the link.
@@ -641,7 +648,9 @@ impl<N: Node> World<N> {
         if !travel.up {
             travel.counters.down += 1;
             if self.books {
-                books::tell_gone(self.down_place(way as usize), [run], finish, observer);
+                let pdu = run.pdu().cloned();
+                let place = self.down_place(way as usize);
+                self.harmed.extend(pdu.map(|pdu| (place, pdu, finish)));
             }
             return;
         }
@@ -653,7 +662,7 @@ impl<N: Node> World<N> {
                 let run = impairment.cross(run, start, finish, &mut travel.counters);
                 let lost = travel.counters.lost > lost;
                 if let Some((place, pdu)) = books::harmed(way as usize, pdu, run.as_ref(), lost) {
-                    observer.lost(place, pdu.sdu(), finish);
+                    self.harmed.push((place, pdu, finish));
                 }
                 run
             }

@@ -90,6 +90,13 @@ impl<N: Node> World<N> {
         dead.map_or(link(way, Cause::Cut), off)
     }
 
+    /// Tells which PDUs have lost cells on links.
+    pub(super) fn tell_harmed(&mut self, observer: &mut impl Observer<N::Event>) {
+        for (place, pdu, at) in self.harmed.drain(..) {
+            observer.lost(place, pdu.sdu(), at);
+        }
+    }
+
     /// Tells which PDUs have lost cells at the port that sends into this direction.
     pub(super) fn tell_drops(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
         let end = self.travels[way as usize].from;

@@ -645,3 +645,31 @@ fn a_program_whose_calls_all_fail_is_a_warning_with_the_cause_unless_that_is_exp
     let fine = failed("{ name: w, call: b, pdus: 5, rate: 10pps }", sink);
     assert!(fine.is_empty(), "{fine:?}");
 }
+
+/// A packet of one cell is on the line at the instant at which its sender makes it: its loss is told after it.
+#[test]
+fn a_packet_of_one_cell_that_the_first_link_loses_or_that_is_cut_has_its_place() {
+    let pvc = |link: &str, rest: &str| {
+        format!(
+            "switches: {{ s: {{}} }}\nclip: {{ c: {{ subnet: 10.1.0.0/24 }} }}\n\
+             hosts:\n  a: {{ on: s, elan: c, ip: 10.1.0.1, link: {{ {link} }} }}\n  b: {{ on: s, elan: c, ip: 10.1.0.2 }}\n\
+             pvcs: [{{ from: a, vc: 0.100, to: b }}]\n\
+             traffic: [{{ name: f, from: a, to: b, kind: ping, rate: 100pps, size: 0, start: 1s, duration: 5s }}]\n{rest}"
+        )
+    };
+    let lossy = books(&pvc("loss: 0.2", ""), 0);
+    let lost = only_at(&lossy, "link a-s: cell lost");
+    assert!((60..140).contains(&lost), "{lost} of 500");
+    // The adapter of a host whose link is cut sends into the void, as the books have it.
+    let cut = books(
+        &pvc("rate: oc3", "faults: [{ at: 2995ms, link_down: a-s }]\n"),
+        0,
+    );
+    let lost: u64 = cut.lost.values().sum();
+    assert_eq!(
+        (cut.sent, cut.delivered, lost),
+        (500, 200, 300),
+        "{:?}",
+        cut.lost
+    );
+}
