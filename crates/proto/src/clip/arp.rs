@@ -77,9 +77,9 @@ impl Clip {
                 };
                 self.tell(conn, &answer);
                 self.bind(conn, &packet.source, now);
-                // This completes the registration with a server of RFC 1577.
+                // A server of RFC 1577 has what it needs when this answer arrives.
                 if self.server.conn == Some(conn) {
-                    self.registered(false, now);
+                    self.server.answered.get_or_insert(now);
                 }
             }
             Operation::INVERSE_REPLY => self.bind(conn, &packet.source, now),

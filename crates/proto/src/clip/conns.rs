@@ -437,6 +437,10 @@ impl Clip {
             return;
         };
         let params = self.config.params;
+        let assumed = |at: Instant| now.since(at) >= params.reply;
+        if self.server.answered.is_some_and(assumed) {
+            self.registered(false, now);
+        }
         if self.server.tries >= params.tries && self.server.registered {
             // A server of RFC 1577 has asked by InATMARP and does not answer our requests; or that answer was lost.
             self.server.tries = 0;
@@ -454,7 +458,8 @@ impl Clip {
         self.ask_own(conn);
     }
 
-    /// The server knows this member, because it says so (`confirmed`), or because its InATMARP request was answered.
+    /// The server knows this member, because it says so (`confirmed`), or because its InATMARP request was answered
+    /// some time ago.
     /// That answer may get lost, so this member's own request is still repeated.
     pub(super) fn registered(&mut self, confirmed: bool, now: Instant) {
         if confirmed {
@@ -496,6 +501,7 @@ impl Clip {
         self.trace(Trace { milestone, ..trace });
         self.server.conn = None;
         self.server.registered = false;
+        self.server.answered = None;
         self.server.tries = 0;
         self.server.index = (self.server.index + 1) % self.config.servers.len().max(1);
         let most = self.config.params.server_retry;

@@ -20,7 +20,9 @@
 //! again while it is in use.
 //!
 //! **Registration.** A client calls its server, requests its own address there (RFC 2225) and answers the server's
-//! InATMARP request (RFC 1577): either of these registers it. Several servers are tried in turn until one answers.
+//! InATMARP request (RFC 1577): either of these registers it. The server's answer to the request is the confirmation.
+//! A server of RFC 1577 may not answer such a request: then the client assumes that it is registered when the request is
+//! to be repeated. Several servers are tried in turn until one answers.
 //! Registration is repeated within [`Params::refresh`]. A server learns from both, and sends an InATMARP request to
 //! each caller.
 //!
@@ -296,6 +298,8 @@ struct Server {
     index: usize,
     conn: Option<ConnId>,
     registered: bool,
+    /// When its InATMARP request was first answered on this connection.
+    answered: Option<Instant>,
     tries: u32,
     /// Waits between calls to the server.
     backoff: Backoff,
@@ -336,6 +340,7 @@ impl Clip {
                 index: 0,
                 conn: None,
                 registered: false,
+                answered: None,
                 tries: 0,
                 backoff,
                 at: None,

@@ -433,6 +433,9 @@ fn a_recorded_linux_server() {
             conn,
             sdu: wanted.clone()
         })));
+    // Whether the server has got that, it does not say.
+    assert!(!client.is_ready());
+    client.handle_timeout(now + client.config.params.reply);
     assert!(client.is_ready());
     let known = client.snapshot(now).entries;
     assert_eq!((known[0].ip, known[0].atm), (ip(1), Some(address(0xa0))));
