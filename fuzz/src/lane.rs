@@ -73,7 +73,7 @@ impl AtmUser for Node {
                 },
                 Self::Bus(m) => match m.poll_output()? {
                     bus::Output::Atm(request) => request,
-                    bus::Output::Trace(_) => continue,
+                    bus::Output::Trace(_) | bus::Output::Reaches { .. } => continue,
                 },
                 Self::Lecs(m) => match m.poll_output()? {
                     lecs::Output::Atm(request) => request,

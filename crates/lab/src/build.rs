@@ -33,9 +33,9 @@ mod ip;
 mod lane;
 mod scale;
 
-pub(crate) use flows::flow_ports;
 use flows::flow_specs;
 pub use flows::programs;
+pub(crate) use flows::{flow_ports, programs_of};
 use ip::{host_routes, static_neighbours};
 use lane::{bus_config, elan_name, lecs_config, les_config, pair};
 

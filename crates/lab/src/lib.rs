@@ -47,6 +47,7 @@ mod field;
 mod file;
 pub mod ipv6;
 pub mod ladder;
+pub mod members;
 pub mod model;
 mod overrides;
 pub mod picture;

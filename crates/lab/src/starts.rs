@@ -1,9 +1,15 @@
-//! When traffic starts that has no time of its own: as soon as both its hosts have joined their networks.
+//! Start of traffic that has no start time: as soon as both its hosts and the routers between them can be reached
+//! ([`Members`]).
 
-use crate::build::programs;
-use crate::model::{Lab, NodeId};
+use crate::build::programs_of;
+use crate::members::Members;
+use crate::model::{Flow, Lab, NodeId};
+use crate::resolve::{Step, trace};
 use aerostat_node::ip::apps::AppSpec;
 use aerostat_proto::{Duration, Instant, Trace};
+use aerostat_wire::AtmAddress;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 /// How long a run without an end of its own waits for hosts that do not join.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -15,28 +21,86 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Starts {
     /// By flow: `None` if it starts by itself.
     flows: Vec<Option<Start>>,
+    /// Flows that pass a node, by node: an event looks at these flows only.
+    of: BTreeMap<NodeId, Vec<usize>>,
+    members: Members,
+    /// Nodes of which an interface has become ready since [`Self::ready`] looked last.
+    fresh: BTreeSet<NodeId>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Start {
     waits: bool,
     /// When it started first.
     first: Option<Instant>,
+    /// The interfaces that its packets and the answers pass.
+    passes: Vec<(NodeId, usize)>,
 }
 
 impl Starts {
     /// Nothing has started.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
+        let mut owners = BTreeMap::new();
+        for (id, node) in lab.nodes() {
+            for (itf, lec) in node.lecs().iter().enumerate() {
+                owners.entry(lec.ip).or_insert((id, itf));
+            }
+        }
+        let owner = |ip: Ipv4Addr| owners.get(&ip).copied();
         let flows = lab.traffic.iter().map(|flow| {
-            flow.waits.then_some(Start {
+            flow.waits.then(|| Start {
                 waits: true,
                 first: None,
+                passes: passes(lab, owner, flow),
             })
         });
-        Self {
-            flows: flows.collect(),
+        let flows: Vec<Option<Start>> = flows.collect();
+        let mut of: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
+        for (index, start) in flows.iter().enumerate() {
+            for (node, _) in start.iter().flat_map(|start| &start.passes) {
+                let list = of.entry(*node).or_default();
+                if list.last() != Some(&index) {
+                    list.push(index);
+                }
+            }
         }
+        Self {
+            flows,
+            of,
+            members: Members::new(lab),
+            fresh: BTreeSet::new(),
+        }
+    }
+
+    /// The interfaces that can be reached.
+    #[must_use]
+    pub const fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Records that an interface has joined its network, or is no longer a member.
+    pub fn joined(&mut self, node: NodeId, itf: usize, joined: bool) {
+        if self.members.joined(node, itf, joined) {
+            self.fresh.insert(node);
+        }
+    }
+
+    /// Records that a BUS of node `server` reaches a LANE client, or no longer reaches it.
+    pub fn reaches(&mut self, server: NodeId, address: AtmAddress, reached: bool) {
+        let ready = self.members.reaches(server, address, reached);
+        self.fresh.extend(ready);
+    }
+
+    /// Records that a node is switched off.
+    pub fn off(&mut self, node: NodeId) {
+        self.members.off(node);
+    }
+
+    /// True if [`Self::ready`] may find something.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.fresh.is_empty()
     }
 
     /// True if this program is the sender of a flow that waits, or has been started here.
@@ -55,46 +119,37 @@ impl Starts {
         }
     }
 
-    /// The senders that start now: host, its place on an Ethernet segment behind it, program. `joined` tells of which nodes all
-    /// interfaces are members of their networks.
-    pub fn ready(
-        &mut self,
-        lab: &Lab,
-        joined: impl Fn(NodeId) -> bool,
-        now: Instant,
-    ) -> Vec<(NodeId, Option<usize>, AppSpec)> {
-        let mut due = Vec::new();
-        for (index, (start, flow)) in self.flows.iter_mut().zip(&lab.traffic).enumerate() {
-            if let Some(start) = start
-                && start.waits
-                && joined(flow.from)
-                && joined(flow.to)
-            {
-                start.waits = false;
-                due.push((index, *start.first.get_or_insert(now)));
+    /// The senders that start now, in the order of the flows: host, its place on an Ethernet segment behind it, program.
+    pub fn ready(&mut self, lab: &Lab, now: Instant) -> Vec<(NodeId, Option<usize>, AppSpec)> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let waiting = fresh.iter().filter_map(|node| self.of.get(node));
+        let waiting: BTreeSet<usize> = waiting.flatten().copied().collect();
+        let mut ready = Vec::new();
+        for index in waiting {
+            let Some(start) = self.flows[index].as_mut().filter(|start| start.waits) else {
+                continue;
+            };
+            if !start.passes.iter().all(|itf| self.members.is_ready(*itf)) {
+                continue;
             }
+            start.waits = false;
+            // A sender that starts again goes on with what it began, to the same end.
+            let start = *start.first.get_or_insert(now);
+            let sender = programs_of(lab, index).map(|(sender, _)| sender);
+            ready.extend(sender.map(|(node, behind, spec)| {
+                let spec = AppSpec { start, ..spec };
+                (node, behind, spec)
+            }));
         }
-        if due.is_empty() {
-            return Vec::new();
-        }
-        let all = programs(lab).into_iter();
-        // A sender that starts again goes on with what it began, to the same end.
-        let ready = all.filter_map(|(node, behind, spec)| {
-            let sender = spec.id.0.is_multiple_of(2);
-            let index = due.binary_search_by_key(&(spec.id.0 as usize / 2), |(index, _)| *index);
-            let (_, start) = *due.get(index.ok().filter(|_| sender)?)?;
-            Some((node, behind, AppSpec { start, ..spec }))
-        });
-        ready.collect()
+        ready
     }
 
     /// Numbers of the flows that have never started.
     #[must_use]
     pub fn missing(&self) -> Vec<usize> {
-        let never = |start: &Option<Start>| start.is_some_and(|start| start.first.is_none());
         let flows = self.flows.iter().enumerate();
         flows
-            .filter(|(_, start)| never(start))
+            .filter(|(_, start)| start.as_ref().is_some_and(|start| start.first.is_none()))
             .map(|(index, _)| index)
             .collect()
     }
@@ -122,6 +177,28 @@ impl Starts {
         }
         end
     }
+}
+
+/// The interfaces that the packets of a flow and their answers pass; of a way that the lab does not know only its ends.
+fn passes(
+    lab: &Lab,
+    owner: impl Fn(Ipv4Addr) -> Option<(NodeId, usize)> + Copy,
+    flow: &Flow,
+) -> Vec<(NodeId, usize)> {
+    let ends = [(flow.from, flow.to), (flow.to, flow.from)];
+    let steps = ends.into_iter().flat_map(|(from, to)| {
+        let address = lab.node(to).lecs().first().map(|lec| lec.ip);
+        let way = address.and_then(|address| trace(lab, owner, from, address).ok());
+        way.unwrap_or_default()
+    });
+    let mut all: BTreeSet<_> = steps.flat_map(|Step { from, to }| [from, to]).collect();
+    if all.is_empty() {
+        for node in [flow.from, flow.to] {
+            let interfaces = 0..lab.node(node).lecs().len();
+            all.extend(interfaces.map(|itf| (node, itf)));
+        }
+    }
+    all.into_iter().collect()
 }
 
 /// What the story says when this program, one of [`Starts::ready`], starts.

@@ -40,7 +40,6 @@ use aerostat_proto::{Duration, Instant, Machine as _, Trace};
 use aerostat_wire::pcapng::Direction;
 use line::Line;
 use std::collections::{BTreeSet, VecDeque};
-use traffic::Joined;
 
 /// How far behind the driver's time the network may run.
 pub const MAX_LAG: Duration = Duration::from_millis(50);
@@ -129,8 +128,6 @@ pub struct World {
     lab: Lab,
     /// Traffic that waits for its hosts.
     starts: Starts,
-    /// State of joining, by node.
-    joined: Vec<Joined>,
     /// True to report everything that is lost.
     books: bool,
     /// The captures.
@@ -175,7 +172,6 @@ impl World {
         }
         let agenda = Agenda::new(nodes.len() + 2 * lines.len());
         let mut world = Self {
-            joined: vec![Joined::default(); nodes.len()],
             nodes,
             lines,
             agenda,
@@ -349,7 +345,7 @@ impl World {
     #[must_use]
     pub fn waits_for(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        for node in &self.nodes {
+        for (number, node) in self.nodes.iter().enumerate() {
             let name = &node.name;
             match &node.machine {
                 None => missing.push(format!("{name} to start")),
@@ -382,6 +378,8 @@ impl World {
                         // The lab cannot know whether a server outside is present.
                         Waits::Clip(_) | Waits::Nhrp => None,
                     }));
+                    let unreached = self.starts.members().unreached(NodeId(number));
+                    missing.extend(unreached.map(|n| format!("the BUS to reach lec{n} of {name}")));
                 }
                 // The lab cannot know whether there is a peer.
                 Some(Machine::Outside(_)) => {}
@@ -425,7 +423,7 @@ impl World {
 
     fn crash(&mut self, node: usize) {
         self.lose_all_of(node);
-        self.note_joined(node, false);
+        self.starts.off(NodeId(node));
         self.nodes[node].machine = None;
         self.settle(node);
         for line in self.nodes[node].lines.clone() {
@@ -520,14 +518,18 @@ impl World {
     fn settle(&mut self, node: usize) {
         let (id, time) = (NodeId(node), self.time);
         let mut touched = Vec::new();
-        let (mut news, mut told) = (false, None);
+        let mut news = false;
         let deadline = match &mut self.nodes[node].machine {
             Some(Machine::Outside(_)) | None => None,
             Some(Machine::Station(station)) => {
                 while let Some(event) = station.poll_event() {
                     self.out.push_back(match event {
-                        StationEvent::Joined(is) => {
-                            told = Some(is);
+                        StationEvent::Joined { itf, joined } => {
+                            self.starts.joined(id, itf, joined);
+                            continue;
+                        }
+                        StationEvent::Reaches { address, reached } => {
+                            self.starts.reaches(id, address, reached);
                             continue;
                         }
                         StationEvent::Frame { itf, frame } => Output::Frame {
@@ -570,7 +572,7 @@ impl World {
         if news {
             self.reroute();
         }
-        if told.is_some_and(|joined| self.note_joined(node, joined)) {
+        if self.starts.has_news() {
             self.start_ready();
         }
     }

@@ -25,7 +25,7 @@ impl Observer<LabEvent> for Log {
             LabEvent::Finished(app, result) => {
                 self.results.insert(app, result);
             }
-            LabEvent::Lost(..) | LabEvent::Joined(_) => {}
+            LabEvent::Lost(..) | LabEvent::Joined { .. } | LabEvent::Reaches { .. } => {}
         }
     }
 }

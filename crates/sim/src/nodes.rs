@@ -12,7 +12,7 @@ use aerostat_node::ip::books::Cause;
 use aerostat_node::ip::meter::Sample;
 use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Instant, Machine};
-use aerostat_wire::Vc;
+use aerostat_wire::{AtmAddress, Vc};
 
 /// Whether a switch can send calls out at a port.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,20 @@ pub enum LabEvent {
     Finished(AppId, AppResult),
     /// An end system lost a packet, a frame or an SDU, or the head of one.
     Lost(Cause, Vec<u8>),
-    /// All interfaces of an end system are members of their networks now (true), or not all any more.
-    Joined(bool),
+    /// An interface of an end system has become a member of its network, or is no longer a member.
+    Joined {
+        /// N of `lecN`.
+        itf: usize,
+        /// True if the interface is a member.
+        joined: bool,
+    },
+    /// A BUS of an end system reaches a LANE client, or no longer reaches it.
+    Reaches {
+        /// ATM address of the client.
+        address: AtmAddress,
+        /// True if the client is reached.
+        reached: bool,
+    },
 }
 
 /// An end system in the world.
@@ -148,7 +160,12 @@ impl StationNode {
                     NodeOutput::Event(LabEvent::Finished(app, result))
                 }
                 StationEvent::Lost(cause, head) => NodeOutput::Event(LabEvent::Lost(cause, head)),
-                StationEvent::Joined(joined) => NodeOutput::Event(LabEvent::Joined(joined)),
+                StationEvent::Joined { itf, joined } => {
+                    NodeOutput::Event(LabEvent::Joined { itf, joined })
+                }
+                StationEvent::Reaches { address, reached } => {
+                    NodeOutput::Event(LabEvent::Reaches { address, reached })
+                }
                 StationEvent::Trace(trace) => NodeOutput::Trace(trace),
             });
         }

@@ -62,7 +62,6 @@ pub struct LabRun<'a> {
     lives: Vec<u32>,
     /// All links are watched.
     tapped: bool,
-    starts: Starts,
     seen: Seen<'a>,
 }
 
@@ -71,10 +70,7 @@ struct Seen<'a> {
     lab: &'a Lab,
     watcher: &'a mut dyn Watcher,
     stats: FlowStats,
-    /// By node: all its interfaces are members of their networks; and whether they ever were.
-    joined: Vec<(bool, bool)>,
-    /// Somebody has joined who has not been looked at.
-    news: bool,
+    starts: Starts,
     finished: Vec<(usize, &'static str, AppResult)>,
     /// Bounds that refused something.
     met: Met,
@@ -106,10 +102,11 @@ impl Observer<LabEvent> for Seen<'_> {
                 let spot = Spot::Node(node.0);
                 self.stats.lost(&head, Place { spot, cause }, now);
             }
-            LabEvent::Joined(joined) => {
-                let known = &mut self.joined[node.0];
-                *known = (joined, known.1 || joined);
-                self.news |= joined;
+            LabEvent::Joined { itf, joined } => {
+                self.starts.joined(model::NodeId(node.0), itf, joined);
+            }
+            LabEvent::Reaches { address, reached } => {
+                self.starts.reaches(model::NodeId(node.0), address, reached);
             }
         }
     }
@@ -117,7 +114,7 @@ impl Observer<LabEvent> for Seen<'_> {
         self.stats.lost(octets, place, at);
     }
     fn interrupts(&mut self) -> bool {
-        self.news
+        self.starts.has_news()
     }
     fn packet(&mut self, packet: &Packet<'_>) {
         self.message(packet);
@@ -178,8 +175,7 @@ impl<'a> LabRun<'a> {
             lab,
             watcher,
             stats,
-            joined: vec![(false, false); lab.nodes.len()],
-            news: false,
+            starts: Starts::new(lab),
             finished,
             met: Met::default(),
             captures,
@@ -192,7 +188,6 @@ impl<'a> LabRun<'a> {
             world,
             lives: vec![0; lab.nodes.len()],
             tapped: false,
-            starts: Starts::new(lab),
             seen,
         };
         if traced {
@@ -302,7 +297,7 @@ impl<'a> LabRun<'a> {
     fn start_programs(&mut self, of: Option<model::NodeId>) {
         let mut all = programs(self.lab);
         all.retain(|(node, _, spec)| {
-            of.is_none_or(|id| id == *node) && !self.starts.holds_back(spec)
+            of.is_none_or(|id| id == *node) && !self.seen.starts.holds_back(spec)
         });
         all.sort_by_key(|(node, _, _)| node.0);
         for (node, behind, spec) in all {
@@ -350,7 +345,7 @@ impl<'a> LabRun<'a> {
     fn step(&mut self, until: Instant) {
         loop {
             self.world.run_until(until, &mut self.seen);
-            if !std::mem::take(&mut self.seen.news) {
+            if !self.seen.starts.has_news() {
                 return;
             }
             self.start_ready();
@@ -361,8 +356,7 @@ impl<'a> LabRun<'a> {
     fn start_ready(&mut self) {
         let now = self.world.now();
         let seen = &mut self.seen;
-        seen.news = false;
-        for (node, behind, spec) in self.starts.ready(self.lab, |id| seen.joined[id.0].0, now) {
+        for (node, behind, spec) in seen.starts.ready(self.lab, now) {
             let trace = starts::told(self.lab, &spec);
             let name = &self.lab.node(node).name;
             seen.watcher.event(&Event::new(now, name, &trace));
@@ -376,14 +370,14 @@ impl<'a> LabRun<'a> {
     /// When the run ends if nobody says anything else: as [`Lab::end`], counted from the time that each flow starts.
     #[must_use]
     pub fn end(&self) -> Instant {
-        self.starts.end(self.lab)
+        self.seen.starts.end(self.lab)
     }
 
     /// Switches a node off.
     fn power_off(&mut self, node: model::NodeId) {
         let (id, now) = (NodeId(node.0), self.world.now());
         self.world.power_off(id, &mut self.seen);
-        self.seen.joined[node.0].0 = false;
+        self.seen.starts.off(node);
         let (spot, cause) = (Spot::Node(node.0), Cause::Off);
         for address in self.lab.addresses_of(node) {
             let place = Place { spot, cause };
@@ -405,7 +399,7 @@ impl<'a> LabRun<'a> {
                 if let Some(fresh) = fresh {
                     self.world.power_on(id, fresh, &mut self.seen);
                 }
-                self.starts.again(self.lab, node);
+                self.seen.starts.again(self.lab, node);
                 self.start_programs(Some(node));
             }
             FaultKind::Crash(node, Some(service)) => {
@@ -442,7 +436,7 @@ impl<'a> LabRun<'a> {
         self.world
             .census(&mut |octets| stats.note_held(octets, &mut census));
         let flows = self.seen.stats.report_with(end, Some(&census));
-        let joined = &self.seen.joined;
+        let starts = &self.seen.starts;
         let circuits = circuits::read(self.lab, &self.world);
         let report = RunReport {
             end,
@@ -451,8 +445,8 @@ impl<'a> LabRun<'a> {
             failed_programs: dialogues::failed(self.lab, &self.world),
             circuits,
             nodes: report::nodes(self.lab, &self.world),
-            not_started: self.starts.missing(),
-            not_joined: report::not_joined(self.lab, |id| joined[id.0].1),
+            not_started: starts.missing(),
+            not_joined: report::not_joined(self.lab, |id| starts.members().ever_joined(id)),
             limits: self.seen.met.texts(&Names::new(self.lab)),
             not_due: Vec::new(),
             programs: self.seen.finished,

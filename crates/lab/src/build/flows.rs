@@ -62,88 +62,95 @@ fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
 /// The second item is the place of a host on the Ethernet segment behind the node. Program numbers are twice the flow's place for the sender, and one more for the receiver.
 #[must_use]
 pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
-    let mut all = Vec::new();
-    for (index, flow) in lab.traffic.iter().enumerate() {
-        let [source, sink] = flow_ports(flow, index).unwrap_or_default();
-        let (to, local_port) = (flow.destination, Some(source));
-        let (sender, receiver) = match flow.kind {
-            FlowKind::Tcp => (
-                AppKind::TcpSource {
-                    to,
-                    port: sink,
-                    local_port,
-                    octets: None,
-                },
-                Some(AppKind::TcpSink { port: sink }),
-            ),
-            FlowKind::Udp {
-                size,
-                rate: SendRate { packets: rate, .. },
-                poisson,
-            } => (
-                AppKind::UdpSource {
-                    to,
-                    port: sink,
-                    local_port,
-                    rate,
-                    pattern: match flow.ticks {
-                        Some(Ticks { tick, spacing }) => Pattern::Ticked { tick, spacing },
-                        None if poisson => Pattern::Poisson,
-                        None => Pattern::Constant,
-                    },
-                    size,
-                },
-                Some(AppKind::UdpSink { port: sink }),
-            ),
-            FlowKind::Ping {
-                size,
-                rate: SendRate { packets: rate, .. },
-            } => (
-                AppKind::Ping {
-                    to,
-                    count: None,
-                    rate,
-                    size,
-                    ttl: None,
-                },
-                None,
-            ),
-            FlowKind::Rr { size } => (
-                AppKind::TransactionClient {
-                    to,
-                    port: sink,
-                    local_port,
-                    request: size,
-                    response: size,
-                },
-                Some(AppKind::TransactionServer {
-                    port: sink,
-                    request: size,
-                    response: size,
-                }),
-            ),
-        };
-        let id = |role: u32| AppId(2 * index as u32 + role);
-        let start = Instant::ZERO + flow.start;
-        all.push((
-            flow.from,
-            flow.segment[0],
-            AppSpec {
-                id: id(0),
-                start,
-                duration: flow.duration,
-                kind: sender,
+    let flows = 0..lab.traffic.len();
+    flows
+        .filter_map(|index| programs_of(lab, index))
+        .flat_map(|(sender, receiver)| [Some(sender), receiver])
+        .flatten()
+        .collect()
+}
+
+/// A program, and where it runs: as in [`programs`].
+pub(crate) type Placed = (NodeId, Option<usize>, AppSpec);
+
+/// Sender and receiver of one flow; a ping has no receiver.
+pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Placed>)> {
+    let flow = lab.traffic.get(index)?;
+    let [source, sink] = flow_ports(flow, index).unwrap_or_default();
+    let (to, local_port) = (flow.destination, Some(source));
+    let (sender, receiver) = match flow.kind {
+        FlowKind::Tcp => (
+            AppKind::TcpSource {
+                to,
+                port: sink,
+                local_port,
+                octets: None,
             },
-        ));
-        if let Some(kind) = receiver {
-            let spec = AppSpec {
-                id: id(1),
-                start: Instant::ZERO,
-                duration: None,
-                kind,
-            };
-            all.push((flow.to, flow.segment[1], spec));
-        }
-    }
-    all
+            Some(AppKind::TcpSink { port: sink }),
+        ),
+        FlowKind::Udp {
+            size,
+            rate: SendRate { packets: rate, .. },
+            poisson,
+        } => (
+            AppKind::UdpSource {
+                to,
+                port: sink,
+                local_port,
+                rate,
+                pattern: match flow.ticks {
+                    Some(Ticks { tick, spacing }) => Pattern::Ticked { tick, spacing },
+                    None if poisson => Pattern::Poisson,
+                    None => Pattern::Constant,
+                },
+                size,
+            },
+            Some(AppKind::UdpSink { port: sink }),
+        ),
+        FlowKind::Ping {
+            size,
+            rate: SendRate { packets: rate, .. },
+        } => (
+            AppKind::Ping {
+                to,
+                count: None,
+                rate,
+                size,
+                ttl: None,
+            },
+            None,
+        ),
+        FlowKind::Rr { size } => (
+            AppKind::TransactionClient {
+                to,
+                port: sink,
+                local_port,
+                request: size,
+                response: size,
+            },
+            Some(AppKind::TransactionServer {
+                port: sink,
+                request: size,
+                response: size,
+            }),
+        ),
+    };
+    let id = |role: u32| AppId(2 * index as u32 + role);
+    let start = Instant::ZERO + flow.start;
+    let sender = AppSpec {
+        id: id(0),
+        start,
+        duration: flow.duration,
+        kind: sender,
+    };
+    let receiver = receiver.map(|kind| {
+        let spec = AppSpec {
+            id: id(1),
+            start: Instant::ZERO,
+            duration: None,
+            kind,
+        };
+        (flow.to, flow.segment[1], spec)
+    });
+    Some(((flow.from, flow.segment[0], sender), receiver))
 }

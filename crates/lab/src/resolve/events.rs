@@ -194,7 +194,7 @@ fn check_path(section: &TrafficFile, lab: &Lab, from: NodeId, to: NodeId, d: &mu
         let Some(target) = lab.node(b).lecs().first() else {
             continue;
         };
-        if let Err(stuck) = ip::trace(lab, a, target.ip) {
+        if let Err(stuck) = ip::trace(lab, |ip| ip::owner_of(lab, ip), a, target.ip) {
             let (a, b, b_ip) = (&lab.node(a).name, &lab.node(b).name, target.ip);
             let text = format!("no route from {a} to {b}: {stuck} knows no way to {b_ip}");
             let elan = lab.find(&stuck).and_then(|id| lab.node(id).lecs().first());

@@ -170,37 +170,63 @@ fn computed(lab: &Lab, from: NodeId) -> BTreeMap<IpNet, IpRoute> {
     found
 }
 
-/// The way of a packet from `from` to the address `to`: the nodes on it, or where it ends.
+/// One step of a packet through a network: the interface that sends it, and the one that gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Node and its interface.
+    pub(crate) from: (NodeId, usize),
+    /// Next node and its interface.
+    pub(crate) to: (NodeId, usize),
+}
+
+/// Who has an IP address: node and interface.
+pub(crate) fn owner_of(lab: &Lab, ip: Ipv4Addr) -> Option<(NodeId, usize)> {
+    lab.nodes().find_map(|(id, node)| {
+        let itf = node.lecs().iter().position(|lec| lec.ip == ip)?;
+        Some((id, itf))
+    })
+}
+
+/// The way of a packet from `from` to the address `to` of a node, or where it ends; `owner` is [`owner_of`].
 ///
 /// # Errors
 /// The name of the node that has no route, or of the one where the packet starts to go in circles.
-pub(super) fn trace(lab: &Lab, from: NodeId, to: Ipv4Addr) -> Result<Vec<NodeId>, String> {
-    let mut path = vec![from];
+pub(crate) fn trace(
+    lab: &Lab,
+    owner: impl Fn(Ipv4Addr) -> Option<(NodeId, usize)>,
+    from: NodeId,
+    to: Ipv4Addr,
+) -> Result<Vec<Step>, String> {
+    let mut way = Vec::new();
     let mut at = from;
     for _ in 0..=lab.nodes.len() {
         let node = lab.node(at);
-        let local = |lec: &Lec| lab.elan(lec.elan).subnet.contains(to);
-        let hop = if node.lecs().iter().any(local) {
+        let stuck = || node.name.clone();
+        let on = |ip: Ipv4Addr| {
+            let mut lecs = node.lecs().iter();
+            lecs.position(|lec| lab.elan(lec.elan).subnet.contains(ip))
+        };
+        let hop = if on(to).is_some() {
             to
         } else {
             let routes = match &node.kind {
                 NodeKind::Host(host) => &host.routes,
                 NodeKind::Router(router) => &router.routes,
-                _ => return Err(node.name.clone()),
+                _ => return Err(stuck()),
             };
             routes
                 .iter()
                 .filter(|route| route.to.contains(to))
                 .max_by_key(|route| route.to.length)
                 .map(|route| route.via)
-                .ok_or_else(|| node.name.clone())?
+                .ok_or_else(stuck)?
         };
-        let owner = |node: &crate::model::Node| node.lecs().iter().any(|lec| lec.ip == hop);
-        let next = lab.nodes.iter().position(owner).map(NodeId);
-        at = next.ok_or_else(|| node.name.clone())?;
-        path.push(at);
+        let next = owner(hop).ok_or_else(stuck)?;
+        let from = (at, on(hop).ok_or_else(stuck)?);
+        way.push(Step { from, to: next });
+        at = next.0;
         if hop == to {
-            return Ok(path);
+            return Ok(way);
         }
     }
     Err(lab.node(at).name.clone())
@@ -213,8 +239,11 @@ mod tests {
 
     fn way(lab: &Lab, from: &str, to: &str) -> Result<Vec<String>, String> {
         let ip = lab.node(lab.find(to).unwrap()).lecs()[0].ip;
-        let path = trace(lab, lab.find(from).unwrap(), ip)?;
-        Ok(path.iter().map(|id| lab.node(*id).name.clone()).collect())
+        let from = lab.find(from).unwrap();
+        let steps = trace(lab, |ip| owner_of(lab, ip), from, ip)?;
+        let path = steps.iter().map(|step| step.to.0);
+        let path = std::iter::once(from).chain(path);
+        Ok(path.map(|id| lab.node(id).name.clone()).collect())
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod nhrp;
 mod nodes;
 mod outside;
 mod permanent;
+pub(crate) use ip::{Step, trace};
 pub(crate) use never::kernels;
 pub(crate) use permanent::label;
 mod ports;

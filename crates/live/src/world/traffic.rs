@@ -1,4 +1,4 @@
-//! Traffic that waits for its hosts: it starts at the moment when both have joined their networks.
+//! Traffic that waits for its hosts: it starts at the moment when they can be reached.
 
 use super::{Output, World};
 use aerostat_lab::model::NodeId;
@@ -8,25 +8,11 @@ use aerostat_node::ip::apps::AppCommand;
 
 use super::Machine;
 
-/// Whether all interfaces of a node are, and have ever been, members of their networks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Joined {
-    now: bool,
-    ever: bool,
-}
-
 impl World {
-    /// Records that a node has joined, or is no longer a member; true if traffic may start now.
-    pub(super) fn note_joined(&mut self, node: usize, joined: bool) -> bool {
-        let known = &mut self.joined[node];
-        (known.now, known.ever) = (joined, known.ever || joined);
-        joined
-    }
-
-    /// Starts traffic whose hosts have joined now.
+    /// Starts traffic whose hosts can be reached now.
     pub(super) fn start_ready(&mut self) {
-        let (joined, now) = (&self.joined, self.time);
-        let ready = self.starts.ready(&self.lab, |id| joined[id.0].now, now);
+        let now = self.time;
+        let ready = self.starts.ready(&self.lab, now);
         for (node, behind, spec) in ready {
             // No program makes the traffic of kernel hosts.
             if self.nodes[node.0].kernel {
@@ -51,6 +37,6 @@ impl World {
     /// True if all interfaces of a node have been members of their networks at some time.
     #[must_use]
     pub fn ever_joined(&self, node: NodeId) -> bool {
-        self.joined.get(node.0).is_some_and(|joined| joined.ever)
+        self.starts.members().ever_joined(node)
     }
 }

@@ -7,18 +7,13 @@ use crate::ip::meter::{Path, Sample, Side};
 use crate::ip::stack::Stack;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::{AtmRequest, Instant};
+use aerostat_wire::AtmAddress;
 use std::collections::VecDeque;
 
 impl Host {
-    /// Starts the accounts: the host reports the packets that it drops, and when it has joined.
+    /// Starts the accounts: the host reports the packets that it drops.
     pub fn keep_books(&mut self) {
         self.books = true;
-    }
-
-    /// True if all its interfaces are members of their networks.
-    #[must_use]
-    pub fn has_joined(&self) -> bool {
-        self.interfaces.iter().all(|itf| itf.up)
     }
 
     /// Calls `see` with every packet, frame or SDU that waits in this host. Those that wait in its adapter are not
@@ -135,12 +130,27 @@ impl Host {
         });
     }
 
-    /// Reports when the host has joined, and when it is no longer a member.
+    /// Reports the interfaces that have joined, and those that are no longer members.
     pub(super) fn tell_joined(&mut self) {
-        let joined = self.has_joined();
-        if joined != self.joined {
-            self.joined = joined;
-            self.out.push_back(HostOutput::Joined(joined));
+        for (itf, interface) in self.interfaces.iter_mut().enumerate() {
+            let joined = interface.up;
+            if joined != interface.told {
+                interface.told = joined;
+                self.out.push_back(HostOutput::Joined { itf, joined });
+            }
+        }
+    }
+
+    /// Reports that a BUS that crashes no longer reaches its clients.
+    pub(super) fn lose_reached(&mut self, slot: usize) {
+        let gone: Vec<AtmAddress> = match &self.slots[slot].service {
+            Some(Service::Bus(machine)) => machine.reached().collect(),
+            Some(Service::Away(seat)) => seat.reached().collect(),
+            _ => return,
+        };
+        for address in gone {
+            let reached = false;
+            self.out.push_back(HostOutput::Reaches { address, reached });
         }
     }
 }

@@ -179,8 +179,20 @@ pub enum HostOutput {
     Daemon(Role, Vec<u8>),
     /// A packet, frame or SDU, or its head, was lost in this host.
     Lost(Cause, Vec<u8>),
-    /// True when all interfaces have become members of their networks; false when that has ended.
-    Joined(bool),
+    /// An interface has become a member of its network, or is no longer a member.
+    Joined {
+        /// N of `lecN`.
+        itf: usize,
+        /// True if the interface is a member.
+        joined: bool,
+    },
+    /// Multicast forward of a BUS of this host reaches a LANE client, or no longer reaches it.
+    Reaches {
+        /// ATM address of the client.
+        address: AtmAddress,
+        /// True if the client is reached.
+        reached: bool,
+    },
     /// A trace event.
     Trace(Trace),
 }
@@ -194,6 +206,8 @@ pub struct Interface {
     mac: MacAddr,
     /// True while the client is a member of its ELAN.
     up: bool,
+    /// The last reported state of `up`.
+    told: bool,
     /// When the client last became a member.
     since: Option<Instant>,
     /// Why the client last failed to become a member, or lost its membership; `None` while it is a member.
@@ -284,8 +298,6 @@ pub struct Host {
     unknown_vc: u64,
     /// True if losses in this host are to be reported.
     books: bool,
-    /// The last reported state of [`HostOutput::Joined`].
-    joined: bool,
     out: VecDeque<HostOutput>,
 }
 
@@ -326,7 +338,6 @@ impl Host {
             members: BTreeMap::new(),
             unknown_vc: 0,
             books: false,
-            joined: false,
             out: VecDeque::new(),
         }
     }
@@ -375,6 +386,7 @@ impl Host {
             mac,
             up: false,
             since: None,
+            told: false,
             why_down: None,
             elan_id: 0,
             mtu: 1500,
@@ -634,6 +646,7 @@ impl Host {
     fn crash_slot(&mut self, slot: usize, now: Instant) {
         self.collect_discards(slot);
         self.lose_held(slot);
+        self.lose_reached(slot);
         if self.slots[slot].service.take().is_none() {
             return;
         }

@@ -183,6 +183,10 @@ impl Host {
                     let wants = (lecid, groups);
                     self.member(slot, address, wants, joined, now);
                 }
+                Some(Moved::Bus(bus::Output::Reaches { address, reached }))
+                | Some(Moved::Away(AwayOutput::Reaches { address, reached })) => {
+                    self.out.push_back(HostOutput::Reaches { address, reached });
+                }
                 Some(Moved::Les(les::Output::Atm(request)))
                 | Some(Moved::Bus(bus::Output::Atm(request)))
                 | Some(Moved::Lecs(lecs::Output::Atm(request)))
@@ -689,6 +693,7 @@ fn concerns(news: &News, slot: usize) -> bool {
         News::Said(
             FromServer::Atm { server, .. }
             | FromServer::Member { server, .. }
+            | FromServer::Reaches { server, .. }
             | FromServer::Trace { server, .. }
             | FromServer::Shown { server, .. },
         ) => usize::from(*server) == slot,

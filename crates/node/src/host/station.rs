@@ -8,7 +8,7 @@ use crate::ip::books::Cause;
 use aerostat_proto::discard::{Discard, HEAD};
 use aerostat_proto::split::Role;
 use aerostat_proto::{Instant, Trace};
-use aerostat_wire::Vc;
+use aerostat_wire::{AtmAddress, Vc};
 use std::collections::VecDeque;
 
 /// Events of a station for its driver. Cells are not events: the driver takes them from the output port of the adapter.
@@ -29,8 +29,20 @@ pub enum StationEvent {
     Daemon(Role, Vec<u8>),
     /// A packet, frame or SDU, or its head, was lost in this station.
     Lost(Cause, Vec<u8>),
-    /// True when all interfaces have become members of their networks; false when that has ended.
-    Joined(bool),
+    /// An interface has become a member of its network, or is no longer a member.
+    Joined {
+        /// N of `lecN`.
+        itf: usize,
+        /// True if the interface is a member.
+        joined: bool,
+    },
+    /// Multicast forward of a BUS of this host reaches a LANE client, or no longer reaches it.
+    Reaches {
+        /// ATM address of the client.
+        address: AtmAddress,
+        /// True if the client is reached.
+        reached: bool,
+    },
     /// A trace event.
     Trace(Trace),
 }
@@ -110,7 +122,7 @@ impl Station {
         self.collect_discards();
     }
 
-    /// Starts the accounts: the station reports the packets that it loses, and when it has joined.
+    /// Starts the accounts: the station reports the packets that it loses.
     pub fn keep_books(&mut self) {
         self.books = true;
         self.host.keep_books();
@@ -202,7 +214,10 @@ impl Station {
                 HostOutput::Finished(app, result) => StationEvent::Finished(app, result),
                 HostOutput::Daemon(role, frame) => StationEvent::Daemon(role, frame),
                 HostOutput::Lost(cause, head) => StationEvent::Lost(cause, head),
-                HostOutput::Joined(joined) => StationEvent::Joined(joined),
+                HostOutput::Joined { itf, joined } => StationEvent::Joined { itf, joined },
+                HostOutput::Reaches { address, reached } => {
+                    StationEvent::Reaches { address, reached }
+                }
                 HostOutput::Trace(trace) => StationEvent::Trace(trace),
             };
             self.events.push_back(event);

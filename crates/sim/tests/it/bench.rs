@@ -52,7 +52,7 @@ impl Observer<LabEvent> for Log {
             LabEvent::Finished(app, result) => {
                 self.results.insert((node.0, app), result);
             }
-            LabEvent::Lost(..) | LabEvent::Joined(_) => {}
+            LabEvent::Lost(..) | LabEvent::Joined { .. } | LabEvent::Reaches { .. } => {}
         }
     }
     fn packet(&mut self, packet: &Packet<'_>) {

@@ -28,5 +28,6 @@ mod rejoin;
 mod scale;
 mod schedules;
 mod sockets;
+mod starts;
 mod theory;
 mod versions;

@@ -93,6 +93,13 @@ pub enum Input<'a> {
 pub enum Output {
     /// For the ATM service.
     Atm(AtmRequest),
+    /// Multicast forward reaches a client, because each switch on the path has its leaf; or no longer reaches it.
+    Reaches {
+        /// ATM address of the client.
+        address: AtmAddress,
+        /// True if the client is reached.
+        reached: bool,
+    },
     /// An observation.
     Trace(Trace),
 }
@@ -249,6 +256,16 @@ impl Bus {
         }
     }
 
+    /// The clients that multicast forward reaches.
+    pub fn reached(&self) -> impl Iterator<Item = AtmAddress> + '_ {
+        let all = self.tree.clients();
+        all.filter(|client| self.tree.reaches(*client))
+    }
+
+    fn tell_reached(&mut self, address: AtmAddress, reached: bool) {
+        self.out.push_back(Output::Reaches { address, reached });
+    }
+
     fn max_sdu(&self) -> u16 {
         self.config.max_frame.octets().unwrap_or(1516)
     }
@@ -371,6 +388,9 @@ impl Bus {
             self.request(AtmRequest::Release { conn, cause });
         }
         self.by_address.remove(&client.address);
+        if self.tree.reaches(client.address) {
+            self.tell_reached(client.address, false);
+        }
         self.tree.remove(client.address, now);
         self.plan(now);
     }
@@ -488,6 +508,7 @@ impl Bus {
             };
             match event {
                 TreeEvent::Up(address) => {
+                    self.tell_reached(address, true);
                     let text = format!("multicast forward reaches {address}");
                     let trace = Trace::detail("bus.forward", text);
                     self.out
@@ -495,6 +516,7 @@ impl Bus {
                 }
                 // The client will call again, or leave.
                 TreeEvent::Down(address) => {
+                    self.tell_reached(address, false);
                     if let Some(conn) = self.conn_of(address) {
                         self.drop_client(conn, true, now);
                     }

@@ -314,3 +314,30 @@ fn further_mac_addresses_are_registered() {
     assert_eq!(delivered(&mut w, LEC0), [5]);
     finish(w);
 }
+
+#[test]
+fn the_bus_says_whom_it_reaches_once_the_leaf_is_there_and_when_it_is_gone() {
+    let mut w = joined_world(3);
+    let reached = |w: &mut World<Node>| -> Vec<(AtmAddress, bool)> {
+        let told = w.take_notes().into_iter();
+        let told = told.filter_map(|(_, who, note)| match note {
+            Note::Reaches(address, reached) if who == BUS => Some((address, reached)),
+            _ => None,
+        });
+        told.collect()
+    };
+    let mut told = reached(&mut w);
+    told.sort_unstable();
+    assert_eq!(told, [1, 2, 3].map(|n| (address(n), true)));
+    stop(&mut w, LEC0 + 1);
+    w.run_for(Duration::from_millis(100));
+    assert_eq!(reached(&mut w), [(address(2), false)]);
+    // It joins again.
+    start(&mut w, LEC0 + 1);
+    w.run_for(Duration::from_millis(500));
+    assert_eq!(reached(&mut w), [(address(2), true)]);
+    stop(&mut w, BUS);
+    let mut told = reached(&mut w);
+    told.sort_unstable();
+    assert_eq!(told, [1, 2, 3].map(|n| (address(n), false)));
+}

@@ -36,6 +36,7 @@ pub(super) enum Node {
 pub(super) enum Note {
     Lec(lec::Output),
     Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>),
+    Reaches(AtmAddress, bool),
     Trace(Trace),
 }
 
@@ -86,6 +87,9 @@ impl AtmUser for Node {
             Self::Bus(m) => match m.poll_output()? {
                 bus::Output::Atm(request) => Polled::Atm(request),
                 bus::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
+                bus::Output::Reaches { address, reached } => {
+                    Polled::Note(Note::Reaches(address, reached))
+                }
             },
             Self::Lecs(m) => match m.poll_output()? {
                 lecs::Output::Atm(request) => Polled::Atm(request),

@@ -51,6 +51,13 @@ pub enum AwayOutput {
         /// The groups that it wants, if not all.
         groups: Option<Vec<MacAddr>>,
     },
+    /// A client that a BUS reaches, or no longer reaches.
+    Reaches {
+        /// See [`crate::lane::bus::Output::Reaches`].
+        address: AtmAddress,
+        /// True if the client is reached.
+        reached: bool,
+    },
     /// For the process.
     Say(ToServer),
     /// An observation.
@@ -69,6 +76,8 @@ pub struct Away {
     conns: BTreeSet<ConnId>,
     /// Whom the LES named.
     members: BTreeMap<AtmAddress, u16>,
+    /// Clients that the BUS reaches.
+    reached: BTreeSet<AtmAddress>,
     seen: Option<Box<ServerSnapshot>>,
     refused: u64,
     out: VecDeque<AwayOutput>,
@@ -86,6 +95,7 @@ impl Away {
             listens: BTreeSet::new(),
             conns: BTreeSet::new(),
             members: BTreeMap::new(),
+            reached: BTreeSet::new(),
             seen: None,
             refused: 0,
             out: VecDeque::new(),
@@ -100,6 +110,10 @@ impl Away {
     #[must_use]
     pub fn seen(&self) -> Option<&ServerSnapshot> {
         self.seen.as_deref()
+    }
+    /// The clients that a BUS reaches.
+    pub fn reached(&self) -> impl Iterator<Item = AtmAddress> + '_ {
+        self.reached.iter().copied()
     }
     /// What the process may not do, but tried.
     #[must_use]
@@ -150,6 +164,10 @@ impl Away {
                 groups: None,
             });
         }
+        for address in core::mem::take(&mut self.reached) {
+            let reached = false;
+            self.out.push_back(AwayOutput::Reaches { address, reached });
+        }
         self.seen = None;
     }
 
@@ -175,6 +193,11 @@ impl Away {
                 joined,
                 groups,
             } if server == self.server => self.member(address, lecid, joined, groups),
+            FromServer::Reaches {
+                server,
+                address,
+                reached,
+            } if server == self.server => self.reaches(address, reached),
             FromServer::Trace { server, trace } if server == self.server => {
                 self.out.push_back(AwayOutput::Trace(trace));
             }
@@ -192,6 +215,7 @@ impl Away {
             }
             FromServer::Atm { .. }
             | FromServer::Member { .. }
+            | FromServer::Reaches { .. }
             | FromServer::Trace { .. }
             | FromServer::Shown { .. } => self.refused += 1,
         }
@@ -227,6 +251,23 @@ impl Away {
             joined,
             groups,
         });
+    }
+
+    fn reaches(&mut self, address: AtmAddress, reached: bool) {
+        let is_bus = matches!(self.config, ServerConfig::Bus(_));
+        let room = self.reached.len() < self.config.clients();
+        if !is_bus || (reached && !room && !self.reached.contains(&address)) {
+            self.refused += 1;
+            return;
+        }
+        let news = if reached {
+            self.reached.insert(address)
+        } else {
+            self.reached.remove(&address)
+        };
+        if news {
+            self.out.push_back(AwayOutput::Reaches { address, reached });
+        }
     }
 
     fn has_room(&self) -> bool {

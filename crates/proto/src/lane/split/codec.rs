@@ -137,4 +137,5 @@ split_choice!(FromServer {
     3 Trace { server, trace };
     4 Shown { server, seen };
     5 Ended { exits };
+    6 Reaches { server, address, reached };
 });

@@ -21,7 +21,8 @@
 //! **Timers**: what `inspect` shows is told [`SHOW`] after it changed, at most that often.
 //!
 //! **Trust.** The seat lets a process listen and call with the server's own addresses alone, and use its own connections,
-//! as many as the server's bounds allow; what goes beyond is refused and counted. Only a LES names members.
+//! as many as the server's bounds allow; what goes beyond is refused and counted. Only a LES names members, only a BUS those that
+//! it reaches.
 //!
 //! **Standards.** None: the octets are this project's own ([`crate::split`]).
 //!
@@ -168,6 +169,15 @@ pub enum FromServer {
         joined: bool,
         /// The groups that it wants, if not all.
         groups: Option<Vec<MacAddr>>,
+    },
+    /// A client that a BUS reaches, or no longer reaches.
+    Reaches {
+        /// Which server.
+        server: u16,
+        /// See [`bus::Output::Reaches`].
+        address: AtmAddress,
+        /// True if the client is reached.
+        reached: bool,
     },
     /// An observation.
     Trace {

@@ -39,6 +39,7 @@ enum Server {
 enum Said {
     Atm(AtmRequest),
     Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>),
+    Reaches(AtmAddress, bool),
     Trace(Trace),
 }
 
@@ -163,6 +164,11 @@ impl Servers {
                     joined,
                     groups,
                 },
+                Said::Reaches(address, reached) => FromServer::Reaches {
+                    server,
+                    address,
+                    reached,
+                },
                 Said::Trace(trace) => FromServer::Trace { server, trace },
             };
             self.out.push_back(ServersOutput::Message(message));
@@ -260,6 +266,7 @@ impl Server {
             },
             Self::Bus(m) => match m.poll_output()? {
                 bus::Output::Atm(request) => Said::Atm(request),
+                bus::Output::Reaches { address, reached } => Said::Reaches(address, reached),
                 bus::Output::Trace(trace) => Said::Trace(trace),
             },
         })
