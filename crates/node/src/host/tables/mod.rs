@@ -82,7 +82,8 @@ impl Station {
                             "point-to-point"
                         }
                         .into(),
-                        peer.map(text).into(),
+                        // The ends of a permanent connection have no addresses.
+                        peer.filter(|peer| !peer.is_zero()).map(text).into(),
                         call.blli.map(|blli| text(format_args!("{blli:?}"))).into(),
                         text(call.qos),
                     ]);
