@@ -216,8 +216,7 @@ impl World {
         }
         self.settle(node);
         for line in self.nodes[node].lines.clone() {
-            let outside = self.outside(self.lines[line].to.0);
-            if outside.is_some_and(|outside| !outside.connected || outside.cut) {
+            if !self.is_whole(line / 2) {
                 self.set_link(LinkId(line / 2), false, now);
             }
         }
@@ -392,16 +391,16 @@ impl World {
     pub fn fault(&mut self, lab: &Lab, builder: &Builder<'_>, what: FaultKind, now: Instant) {
         let now = self.advance(now);
         match what {
-            FaultKind::Crash(node, None) => self.crash(node.0),
+            FaultKind::Crash(node, None) => self.crash(node.0, now),
             FaultKind::Restart(node, None) => {
-                self.crash(node.0);
+                self.crash(node.0, now);
                 let life = self.nodes[node.0].life + 1;
                 self.nodes[node.0].life = life;
                 self.nodes[node.0].since = now;
                 self.nodes[node.0].machine = make(lab, builder, node, life, now);
                 self.keep_books_at(node.0);
                 self.starts.again(lab, node);
-                self.start_node(node.0, now);
+                self.start_again(node.0, now);
                 self.reroute();
             }
             FaultKind::Crash(node, Some(service)) => {
@@ -421,13 +420,44 @@ impl World {
         self.cut.contains(&link.0)
     }
 
-    fn crash(&mut self, node: usize) {
+    fn crash(&mut self, node: usize, now: Instant) {
         self.lose_all_of(node);
         self.starts.off(NodeId(node));
         self.nodes[node].machine = None;
         self.settle(node);
         for line in self.nodes[node].lines.clone() {
             self.agenda.set(self.nodes.len() + line, None);
+            // The peer sees that the line is dead.
+            if self.lines[line].up {
+                self.set_link(LinkId(line / 2), false, now);
+            }
+        }
+    }
+
+    /// True if a link is not cut, and both its ends are switched on.
+    fn is_whole(&self, link: usize) -> bool {
+        let ends = [2 * link, 2 * link + 1].map(|line| self.lines[line].from.0);
+        let on = |node: usize| match &self.nodes[node].machine {
+            Some(Machine::Outside(outside)) => outside.connected && !outside.cut,
+            Some(Machine::Station(_) | Machine::Switch(_)) => true,
+            None => false,
+        };
+        !self.cut.contains(&link) && ends.into_iter().all(on)
+    }
+
+    /// A node starts again: its links come up, and then its peers see it. A node that starts takes its links for up.
+    fn start_again(&mut self, node: usize, now: Instant) {
+        let lines = self.nodes[node].lines.clone();
+        let whole: Vec<usize> = lines
+            .into_iter()
+            .filter(|line| self.is_whole(line / 2))
+            .collect();
+        for line in &whole {
+            self.set_lines(line / 2, true, now);
+        }
+        self.start_node(node, now);
+        for line in whole {
+            self.tell_link(self.lines[line].to, true, now);
         }
     }
 
@@ -446,12 +476,10 @@ impl World {
             self.cut.remove(&link.0);
         }
         let (node, _) = self.lines[2 * link.0].from;
-        let mut up = !cut;
         if let Some(Machine::Outside(outside)) = &mut self.nodes[node].machine {
             outside.cut = cut;
-            up &= outside.connected;
         }
-        self.set_link(link, up, now);
+        self.set_link(link, self.is_whole(link.0), now);
     }
 
     /// The far end of a link out of the lab has connected or disconnected.
@@ -461,9 +489,8 @@ impl World {
             return;
         };
         outside.connected = connected;
-        let up = connected && !outside.cut;
         for line in self.nodes[node.0].lines.clone() {
-            self.set_link(LinkId(line / 2), up, now);
+            self.set_link(LinkId(line / 2), self.is_whole(line / 2), now);
         }
     }
 
@@ -484,25 +511,36 @@ impl World {
     }
 
     fn set_link(&mut self, link: LinkId, up: bool, now: Instant) {
+        self.set_lines(link.0, up, now);
         for line in [2 * link.0, 2 * link.0 + 1] {
+            self.tell_link(self.lines[line].from, up, now);
+        }
+    }
+
+    /// The two directions of a link work, or lose what is on them.
+    fn set_lines(&mut self, link: usize, up: bool, now: Instant) {
+        for line in [2 * link, 2 * link + 1] {
             self.lines[line].up = up;
             let gone = std::mem::take(&mut self.lines[line].on_the_way);
             for (_, run) in gone {
                 self.lines[line].counters.down += u64::from(run.count);
                 self.lose(self.place_on(line, Cause::Cut), &run, now);
             }
-            let (node, port) = self.lines[line].from;
-            match &mut self.nodes[node].machine {
-                Some(Machine::Station(station)) => station.set_link(up, now),
-                Some(Machine::Switch(switch)) => {
-                    // The switch refuses this only for a port that does not exist.
-                    let _ = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
-                }
-                Some(Machine::Outside(_)) | None => {}
-            }
-            self.settle(node);
-            self.look_at_port(node, port);
         }
+    }
+
+    /// Tells an end of a link whether it works.
+    fn tell_link(&mut self, (node, port): (usize, u16), up: bool, now: Instant) {
+        match &mut self.nodes[node].machine {
+            Some(Machine::Station(station)) => station.set_link(up, now),
+            Some(Machine::Switch(switch)) => {
+                // The switch refuses this only for a port that does not exist.
+                let _ = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
+            }
+            Some(Machine::Outside(_)) | None => {}
+        }
+        self.settle(node);
+        self.look_at_port(node, port);
     }
 
     fn node_due(&mut self, node: usize, now: Instant) {

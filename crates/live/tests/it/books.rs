@@ -230,3 +230,32 @@ fn each_place_that_loses_packets_is_named() {
     let lost = lost_in(&(lab("{}", "", "10Mbps") + dead));
     assert!(lost.contains_key("b: switched off"), "{lost:?}");
 }
+
+#[test]
+fn the_peers_of_a_node_that_crashes_see_their_link_go_down_at_once_and_come_up_with_it() {
+    let text = TWO_SWITCHES
+        .replace("TRUNK", "{}")
+        .replace("RATE", "100pps")
+        .replace(", QOS", "");
+    let lab = parsed(&(text + "faults:\n  - { at: 3s, crash: s2 }\n  - { at: 4s, restart: s2 }\n"));
+    let builder = Builder::new(&lab, 7, Flavour::Embedded);
+    let mut run = Run::start(&lab, &builder, Duration::ZERO);
+    run.until_with_faults(seconds(2));
+    assert!(
+        run.world.waits_for().is_empty(),
+        "{:?}",
+        run.world.waits_for()
+    );
+    run.until_with_faults(Instant::from_millis(3100));
+    let waits = run.world.waits_for();
+    for missing in ["s2 to start", "signalling between s1 and s2"] {
+        assert!(waits.iter().any(|wait| wait == missing), "{waits:?}");
+    }
+    run.until_with_faults(seconds(9));
+    assert!(
+        run.world.waits_for().is_empty(),
+        "{:?}",
+        run.world.waits_for()
+    );
+    balance(&lab, &run.report());
+}
