@@ -80,7 +80,7 @@ impl<'a> Builder<'a> {
             routing: Routing::new(lab),
             scale: Scale::of(lab),
         };
-        builder.flows = flow_specs(lab, |id| builder.is_kernel(id));
+        builder.flows = flow_specs(lab);
         builder
     }
 

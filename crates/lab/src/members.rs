@@ -40,7 +40,7 @@ pub struct Members {
 }
 
 impl Members {
-    /// The interfaces of `lab`, before any of them has joined.
+    /// The interfaces of `lab`, before any has joined.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
         let servers = lab.lane_server().is_some();

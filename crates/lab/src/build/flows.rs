@@ -11,9 +11,9 @@ const FIRST_SINK_PORT: u16 = 5001;
 /// First port of a flow's sender.
 const FIRST_SOURCE_PORT: u16 = 40_001;
 
-/// What is measured: each flow of the lab, told from others by its ports, and pings by their identifiers. Those of a kernel's
-/// ping, if `kernel` says that a node has one, are not known.
-pub(super) fn flow_specs(lab: &Lab, kernel: impl Fn(NodeId) -> bool) -> Vec<FlowSpec> {
+/// What is measured: each flow of the lab, told from others by its ports, and a flow of pings by its ICMP identifier. A user's
+/// ping between the same hosts, from a kernel or not, has another identifier and is not the flow's.
+pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
     let flows = lab.traffic.iter().enumerate().map(|(index, flow)| {
         let protocol = match flow.kind {
             FlowKind::Tcp | FlowKind::Rr { .. } => Protocol::Tcp,
@@ -21,8 +21,7 @@ pub(super) fn flow_specs(lab: &Lab, kernel: impl Fn(NodeId) -> bool) -> Vec<Flow
             FlowKind::Ping { .. } => Protocol::Icmp,
         };
         let ports = flow_ports(flow, index);
-        let ident = AppId(2 * index as u32).ident();
-        let ident = Some(ident).filter(|_| !kernel(flow.from));
+        let ident = Some(AppId(2 * index as u32).ident());
         FlowSpec {
             name: flow.name.clone(),
             source: match lab.behind(flow.from, flow.segment[0]) {
@@ -153,4 +152,27 @@ pub(crate) fn programs_of(lab: &Lab, index: usize) -> Option<(Placed, Option<Pla
         (flow.to, flow.segment[1], spec)
     });
     Some(((flow.from, flow.segment[0], sender), receiver))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::build::{Builder, Flavour};
+
+    #[test]
+    fn a_ping_that_a_user_starts_in_a_kernel_host_is_not_the_flows() {
+        let text = "
+switches: { s: {} }
+lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts: { x: { on: s, elan: a, ip: 10.1.0.1 }, y: { on: s, elan: a, ip: 10.1.0.2 } }
+traffic: [{ from: x, to: y, kind: tcp }, { from: x, to: y, kind: ping }]
+";
+        let lab = crate::parse("t.atm.yml", text, &[]).unwrap().lab;
+        let [kernel, embedded] = [Flavour::Kernel, Flavour::Embedded].map(|flavour| {
+            let builder = Builder::new(&lab, 1, flavour);
+            builder.flows().to_vec()
+        });
+        // Without an identifier each ping from x to y would count.
+        assert!(kernel[1].source_port.is_some(), "{kernel:?}");
+        assert_eq!(kernel, embedded);
+    }
 }
