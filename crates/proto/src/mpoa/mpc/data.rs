@@ -328,7 +328,7 @@ impl DataPlane {
         let dead = self.egress.entries.values().filter(|e| e.info.mps == mps);
         let dead: Vec<EgressInfo> = dead.map(|e| e.info.clone()).collect();
         for info in dead {
-            // Over all of them: nobody knows which one the ingress will take next.
+            // Over all shortcuts with the ingress: which one the ingress will use next is unknown.
             for conn in self.shortcuts.of(info.ingress).collect::<Vec<_>>() {
                 let (destination, prefix) = (info.destination, info.prefix);
                 if let Some(shortcut) = self.shortcuts.get_mut(&conn) {

@@ -17,8 +17,8 @@ use core::net::IpAddr;
 use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a shortcut stays without entries that the other end opened (its opener normally closes it), or over which a purge
-/// went lately: whoever closes it at once takes the purge along.
+/// How long a shortcut without entries stays if the other end opened it (normally the end that opened it closes it), or
+/// if a purge was sent over it lately: to close the shortcut at once would lose the purge.
 pub(super) const LINGER: Duration = Duration::from_secs(20);
 
 /// How often the source of packets on a shortcut is checked.
@@ -36,7 +36,7 @@ pub(super) struct Shortcut {
     flow: Option<FlowName>,
     /// Time since which the shortcut has no entries; `None` while it has some.
     pub(super) idle_since: Option<Instant>,
-    /// When a data-plane purge last went over it, and of what.
+    /// Time and destination of the last data-plane purge over the shortcut.
     pub(super) last_purge: Option<(Instant, IpAddr)>,
     /// Source of the packets that arrive, and the time of the last check.
     latest_source: Option<(IpAddr, Instant)>,
