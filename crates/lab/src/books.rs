@@ -1,4 +1,4 @@
-//! What the books of flows say to people: places by their names in the lab, and which figures deserve a warning.
+//! The accounts of flows for people: places by their names in the lab, and figures that deserve a warning.
 
 use crate::model::{Expect, FlowKind, Lab, NodeKind};
 use aerostat_node::atm::DropReason;
@@ -7,11 +7,12 @@ use aerostat_node::ip::flow_stats::{FlowReport, PathReport};
 use aerostat_node::ip::meter::Path;
 use std::collections::BTreeMap;
 
-/// A flow of datagrams that loses more than one packet in so many deserves a warning; less is what a congested network does.
+/// A flow of datagrams that loses more than one packet in this many deserves a warning; smaller losses are usual in a
+/// congested network.
 const ONE_IN: u64 = 10;
 
 impl Lab {
-    /// A place where packets are lost, in words: `s1 port 2 to s2: queue full`, `link a-s1: cell lost`, `h1: ARP`.
+    /// The place of a loss in words: `s1 port 2 to s2: queue full`, `link a-s1: cell lost`, `h1: ARP`.
     #[must_use]
     pub fn place(&self, place: &Place) -> String {
         let name = |id: usize| self.nodes.get(id).map_or("?", |node| &*node.name);
@@ -37,7 +38,7 @@ impl Lab {
         format!("{spot}: {}", place.cause)
     }
 
-    /// The places of a flow's losses, with their packets; what is gone without a place is `unexplained`.
+    /// The places of a flow's losses, with their packets; packets lost without a report are `unexplained`.
     #[must_use]
     pub fn lost_by(&self, path: &PathReport) -> BTreeMap<String, u64> {
         let mut all = BTreeMap::new();
@@ -50,8 +51,8 @@ impl Lab {
         all
     }
 
-    /// The word for a path of the flow at this place of the lab's list: `shortcut`; `routed` over a router; `direct` inside one
-    /// subnet.
+    /// The word for a path of the flow with this index in the lab: `shortcut`; `routed` over a router; `direct` inside
+    /// one subnet.
     #[must_use]
     pub fn phase(&self, flow: usize, path: Path) -> &'static str {
         let subnet = |id| self.node(id).lecs().first().map(|lec| lec.elan);
@@ -63,9 +64,10 @@ impl Lab {
         }
     }
 
-    /// What is wrong with a flow that `started` or did not, in words; `None` if it did what it was there to do.
+    /// What is wrong with a flow, in words; `None` if the flow did what it should. `started` tells whether the flow has
+    /// started.
     ///
-    /// TCP fills queues until something is lost, so that loss alone is no failure of a `tcp` or `rr` flow.
+    /// TCP fills queues until a packet is lost, so losses alone are not a failure of a `tcp` or `rr` flow.
     #[must_use]
     pub fn complaint(&self, report: &FlowReport, started: bool) -> Option<String> {
         let flow = self.traffic.get(report.flow.0)?;
@@ -130,7 +132,7 @@ impl Lab {
             .then(|| format!("traffic {name} lost {lost} of {offered} packets{why}"))
     }
 
-    /// Where most of a flow's packets were lost or refused.
+    /// The place where most of a flow's packets were lost or refused.
     fn main_reason(&self, report: &FlowReport) -> String {
         let mut all: BTreeMap<String, u64> = BTreeMap::new();
         for path in &report.paths {
@@ -144,7 +146,7 @@ impl Lab {
         most_of(all)
     }
 
-    /// Where most of the answers to a flow were lost.
+    /// The place where most of the answers to a flow were lost.
     fn main_reason_of_answers(&self, report: &FlowReport) -> String {
         let mut all: BTreeMap<String, u64> = BTreeMap::new();
         for (place, answers) in report.paths.iter().flat_map(|path| &path.answers_lost) {
@@ -154,7 +156,7 @@ impl Lab {
     }
 }
 
-/// The place of the largest number, in brackets; nothing if there is no place.
+/// The place with the largest number, in brackets; empty if there is no place.
 fn most_of(all: BTreeMap<String, u64>) -> String {
     let most = all.into_iter().max_by_key(|(_, packets)| *packets);
     most.map_or(String::new(), |(place, packets)| {

@@ -1,4 +1,4 @@
-//! From a resolved lab to machines: the same for both drivers.
+//! From a resolved lab to machines, for both drivers.
 
 use crate::model::{
     Attachment, Congestion, ElanId, Forwarding, Host as HostModel, Lab, LaneServer,
@@ -39,20 +39,20 @@ pub(crate) use flows::{flow_ports, programs_of};
 use ip::{host_routes, static_neighbours};
 use lane::{bus_config, elan_name, lecs_config, les_config, pair};
 
-/// Selector of the address where an MPOA server ends shortcuts itself; its control address has 0x52.
+/// Selector of the address at which an MPOA server itself ends shortcuts; its control address has 0x52.
 const MPS_DATA_SELECTOR: u8 = 0x53;
-/// How long an NHRP client asks nobody again for an address that was refused.
+/// How long an NHRP client does not repeat a request for an address that was refused.
 const NHRP_HOLD_DOWN: Duration = Duration::from_secs(10);
 
-/// Where the prefix of an address stands that the switch will give.
+/// Placeholder for the prefix of an address that the switch will assign.
 const NO_PREFIX: [u8; 13] = [0; 13];
 
 /// Which hosts and routers are Linux kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// None: what the lab says about kernels is ignored (virtual time, or no privilege).
+    /// No node: the lab's statements about kernels are ignored (virtual time, or no privilege).
     Embedded,
-    /// Those that the lab does not make embedded.
+    /// All nodes that the lab does not declare embedded.
     Kernel,
 }
 
@@ -84,13 +84,14 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    /// With daemons of MPOA clients, LANE clients and LANE servers in processes of their own, which the driver must provide.
+    /// With `split`, daemons of MPOA clients, LANE clients and LANE servers run in processes of their own, which the
+    /// driver must provide.
     #[must_use]
     pub fn split(self, split: bool) -> Self {
         Self { split, ..self }
     }
 
-    /// The routes of the switches while all links can be used, for the driver to keep.
+    /// The routes of the switches while all links are usable. The driver keeps them up to date.
     #[must_use]
     pub fn routing(&self) -> &Routing {
         &self.routing
@@ -113,10 +114,10 @@ impl<'a> Builder<'a> {
         self.flavour == Flavour::Kernel && wish != Some(false)
     }
 
-    /// The end system `id`; `None` for a switch and for what is outside the lab. `life` counts its power-ups, from 0.
+    /// The end system `id`; `None` for a switch and for nodes outside the lab. `life` counts its power-ups, from 0.
     ///
     /// # Panics
-    /// If the lab's addresses make no sense to the IP stack; a resolved lab's do.
+    /// If the IP stack does not accept the lab's addresses; those of a resolved lab are accepted.
     #[must_use]
     pub fn host(&self, id: NodeId, life: u32, now: Instant) -> Option<Host> {
         let node = self.lab.node(id);
@@ -195,7 +196,7 @@ impl<'a> Builder<'a> {
                     ends: [from, to],
                     qos: pvc.qos,
                     path: pvc.path,
-                    // Where the cells come into the network, and nowhere else.
+                    // Only the switches where the cells enter the network police.
                     police: [n == 0, n + 1 == pvc.hops.len()].map(|edge| edge && pvc.police),
                 });
                 debug_assert!(added.is_ok(), "a resolved lab's labels are free");
@@ -204,7 +205,7 @@ impl<'a> Builder<'a> {
         Some(switch)
     }
 
-    /// What a port of the switch `name` offers to a host.
+    /// The ILMI configuration of a port of the switch `name` towards a host.
     fn ilmi(
         &self,
         name: &str,
@@ -240,8 +241,8 @@ impl<'a> Builder<'a> {
         derived_seed(self.seed, node, purpose).wrapping_add(u64::from(life) << 32)
     }
 
-    /// The version of the UNI between a switch and a node. Switches speak the highest of the lab among themselves, so that
-    /// nothing that two hosts know is lost between them.
+    /// The version of the UNI between a switch and a node. Between switches it is the highest version of the lab, so
+    /// that everything that two hosts support passes.
     fn version(&self, kind: &NodeKind) -> Version {
         let of = |kind: &NodeKind| match kind {
             NodeKind::Switch(_) => None,
@@ -272,7 +273,7 @@ impl<'a> Builder<'a> {
         config
     }
 
-    /// With the timers of the lab file.
+    /// Applies the timers of the lab file.
     fn timed(&self, mut interface: interface::Params) -> interface::Params {
         self.lab.timers.sscop.apply(&mut interface.sscop);
         self.lab.timers.uni.apply(&mut interface.uni.timers);
@@ -356,7 +357,7 @@ impl<'a> Builder<'a> {
         host
     }
 
-    /// The node gets its addresses from the switch by ILMI.
+    /// Makes the node get its addresses from the switch by ILMI.
     fn register(&self, host: &mut Host, id: NodeId, at: &Attachment, version: Version) {
         let esi = at.address.esi();
         let mut config = ilmi::Config::new(ilmi::Side::User, esi, version);
@@ -379,7 +380,7 @@ impl<'a> Builder<'a> {
         host.register_by_ilmi(config);
     }
 
-    /// IPv6 address of an interface: embedded nodes have none.
+    /// IPv6 address of an interface; embedded nodes have no IPv6 address.
     fn ip6(&self, id: NodeId, lec: &LecModel) -> Option<(Ipv6Addr, u8)> {
         self.lab.ip6(lec).filter(|_| self.is_kernel(id))
     }
@@ -498,7 +499,7 @@ impl<'a> Builder<'a> {
             _ => false,
         };
         let seed = self.seed_of(name, &format!("lec{}", model.index), life);
-        // A host without a prefix does not know the LECS either.
+        // A host without a prefix does not know the LECS, either.
         let known = model.address.prefix() != NO_PREFIX;
         let server = self.lab.lane_server().filter(|_| known);
         config.lecs = server.map(|(_, _, server)| server.lecs);
@@ -561,7 +562,7 @@ impl<'a> Builder<'a> {
                 } else {
                     clip::Encapsulation::Llc
                 },
-                // Where nobody says who is there, InATMARP asks.
+                // If the IP address is not configured, InATMARP asks for it.
                 ip,
             });
         }
@@ -724,7 +725,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The seat of a LANE server in a process of its own; its number is its slot.
+/// The seat of a LANE server that runs in a process of its own; its number is its slot.
 fn away(slot: usize, config: ServerConfig) -> Factory {
     Box::new(move |_| Service::Away(Away::new(slot as u16, config.clone())))
 }

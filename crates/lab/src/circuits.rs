@@ -1,17 +1,17 @@
-//! What the end of a run, in virtual or real time, says of cells: connections end to end, queues, policers and links.
+//! The state of cells at the end of a run, in virtual or real time: connections end to end, queues, policers and links.
 //!
 //! A connection is followed from its sending adapter through the tables of the switches to each adapter that it leads
-//! to, and the counters met on the way are put together. For each way, always:
+//! to, and the counters on the way are combined. For each direction, at all times:
 //!
 //! ```text
 //! offered = refused + waiting + sent              at the sender's adapter
 //! sent    = delivered + lost + under way          between the adapters; under way: in queues of switches or on links
 //! ```
 //!
-//! Connections are those that stand at the end. A connection of which a part is missing, because it is being released,
-//! ends where the part is missing. Parts of a connection may have counted for different times: a leaf is added to a
-//! point-to-multipoint connection that has sent before, a node restarts under a permanent VC. A [`Circuit`] is about the
-//! cells that all its parts have counted; `walk` says how they are found.
+//! The connections are those that exist at the end. A connection with a missing part, because it is being released,
+//! ends where the part is missing. Parts of a connection may have counted for different times: a leaf may be added to a
+//! point-to-multipoint connection that has already sent, or a node may restart under a permanent VC. A [`Circuit`] is
+//! about the cells that all its parts have counted; `walk` describes how they are found.
 
 mod walk;
 
@@ -27,7 +27,7 @@ use aerostat_wire::{TrafficParams, Vc};
 use std::collections::BTreeMap;
 use walk::Walk;
 
-/// What became of the cells of one direction of a link.
+/// The fate of the cells of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Cells sent onto the link.
@@ -42,23 +42,23 @@ pub struct LinkCounters {
     pub corrected: u64,
     /// Of these, cells discarded by header error control.
     pub discarded: u64,
-    /// Cells on their way, or sent, while the link was down.
+    /// Cells that were on the link, or were sent, while it was down.
     pub down: u64,
 }
 
-/// A running network as its driver knows it. Nodes, ports and links have the numbers of the lab.
+/// A running network in the driver's view. Nodes, ports and links have the numbers of the lab.
 pub trait Network {
     /// The time.
     fn time(&self) -> Instant;
-    /// An end system, unless it is off or something else.
+    /// An end system; `None` if the node is off or of another kind.
     fn station(&self, node: NodeId) -> Option<&Station>;
-    /// A switch, unless it is off or something else.
+    /// A switch; `None` if the node is off or of another kind.
     fn switch(&self, node: NodeId) -> Option<&Switch>;
-    /// Cells on a link, by the VC that they have there: from its first end to its second, then back.
+    /// Cells on a link, by their VC there: from its first end to its second, and back.
     fn cells_on(&self, link: LinkId) -> [BTreeMap<Vc, u64>; 2];
-    /// When a node was switched on last; its counters are of the time since.
+    /// When a node was last switched on; its counters start then.
     fn on_since(&self, node: NodeId) -> Instant;
-    /// Counters of a link: from its first end to its second, then back.
+    /// Counters of a link: from its first end to its second, and back.
     fn counters_of(&self, link: LinkId) -> [LinkCounters; 2];
 }
 
@@ -82,14 +82,14 @@ pub struct Place {
     pub vc: Vc,
 }
 
-/// Where cells were lost, and why.
+/// Cells lost, with place and reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The node that dropped them, or whose link lost them on the way from it.
+    /// The node that dropped them, or that sent them into the link on which they were lost.
     pub node: NodeId,
-    /// Port of the node: that of the queue, of the link, or where a policer stands.
+    /// Port of the node: that of the queue, of the link, or of the policer.
     pub port: u16,
-    /// Why; `None` if the link lost them.
+    /// The reason; `None` if the link lost them.
     pub reason: Option<DropReason>,
     /// Cells.
     pub cells: u64,
@@ -100,34 +100,35 @@ pub struct Loss {
 pub struct Circuit {
     /// The sending adapter.
     pub from: Place,
-    /// The receiving end: an adapter, the control plane of a switch, or the far end of a link out of the lab. `None` if the way ends before one.
+    /// The receiving end: an adapter, the control plane of a switch, or the far end of a link out of the lab. `None` if
+    /// the connection ends before such an end.
     pub to: Option<Place>,
     /// Service class: `cbr`, `rt-vbr`, `nrt-vbr`, `abr` or `ubr`.
     pub class: &'static str,
-    /// Who uses it at the sender; `None` for signalling and ILMI.
+    /// The user at the sender; `None` for signalling and ILMI.
     pub user: Option<VcUser>,
     /// Switches on the way.
     pub switches: usize,
     /// Cells that were given to the sending adapter.
     pub offered: u64,
-    /// Of these, cells for which the adapter's queue had no room, or that it dropped with its link.
+    /// Of these, cells that the adapter's queue had no room for, or that were dropped because its link went down.
     pub refused: u64,
     /// Cells that wait in the sending adapter.
     pub waiting: u64,
     /// Cells that left the sending adapter.
     pub sent: u64,
-    /// Cells that the receiving end took.
+    /// Cells that the receiving end accepted.
     pub delivered: u64,
     /// Cells lost after they left the sending adapter, by place.
     pub lost: Vec<Loss>,
     /// Cells in queues of switches and on links.
     pub under_way: u64,
-    /// SDUs that the receiving adapter put together.
+    /// SDUs that the receiving adapter reassembled.
     pub sdus: u64,
-    /// PDUs that it had to throw away.
+    /// PDUs that the receiving adapter discarded.
     pub bad_pdus: u64,
-    /// Transfer delays of the last cells of PDUs: from the first bit's leaving the sending adapter to the last bit's
-    /// arrival at the receiving one (I.356 §6.1, cell exit to cell entry).
+    /// Transfer delays of the last cells of PDUs: from the departure of the first bit at the sending adapter to the
+    /// arrival of the last bit at the receiving one (I.356 §6.1, cell exit to cell entry).
     pub transfer: Distribution,
 }
 
@@ -137,7 +138,7 @@ impl Circuit {
     pub fn lost_cells(&self) -> u64 {
         self.lost.iter().map(|loss| loss.cells).sum()
     }
-    /// Lost cells among those whose fate is known (I.356 §6.3); `None` without any.
+    /// Share of lost cells among the cells whose fate is known (I.356 §6.3); `None` without such cells.
     #[must_use]
     pub fn loss_ratio(&self) -> Option<f64> {
         let (lost, known) = (self.lost_cells(), self.lost_cells() + self.delivered);
@@ -145,18 +146,18 @@ impl Circuit {
     }
 }
 
-/// A queue of an output port that is open at the end.
+/// A queue of an output port that exists at the end.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Where it is; the VC is that on the outgoing link.
+    /// The place; the VC is that of the outgoing link.
     pub place: Place,
     /// Service class.
     pub class: &'static str,
     /// Cells that wait.
     pub waiting: u32,
-    /// Most cells that waited at a time.
+    /// Largest number of cells that waited at a time.
     pub peak: u32,
-    /// Most cells that it holds.
+    /// Limit of cells.
     pub limit: u32,
     /// Cells in, out and dropped.
     pub counters: CellCounters,
@@ -165,7 +166,7 @@ pub struct Queue {
 /// A policer of a switch.
 #[derive(Clone, Debug)]
 pub struct PolicerState {
-    /// The port and VC where the cells come in.
+    /// The port and VC at which the cells arrive.
     pub place: Place,
     /// The contract.
     pub traffic: TrafficParams,
@@ -180,15 +181,15 @@ pub struct LinkWay {
     pub link: LinkId,
     /// The sending end, then the receiving one.
     pub ends: [LinkEnd; 2],
-    /// What became of its cells.
+    /// The fate of its cells.
     pub counters: LinkCounters,
-    /// Cells on it.
+    /// Cells on the link.
     pub on_the_way: u64,
     /// Share of the run in which the line was busy, 0..=1.
     pub utilisation: f64,
 }
 
-/// Everything about cells at the end of a run.
+/// The state of cells at the end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Circuits {
     /// Connections end to end, by sender.
@@ -201,7 +202,7 @@ pub struct Circuits {
     pub links: Vec<LinkWay>,
 }
 
-/// Reads everything about cells from a network.
+/// Reads the state of all cells of a network.
 #[must_use]
 pub fn read(lab: &Lab, world: &impl Network) -> Circuits {
     let reader = Reader::new(lab, world);
@@ -241,11 +242,11 @@ fn queues(node: NodeId, port: u16, output: &OutputPort) -> impl Iterator<Item = 
     })
 }
 
-/// A network with what has to be looked up again and again.
+/// A network with tables for repeated look-ups.
 struct Reader<'a, N> {
     lab: &'a Lab,
     world: &'a N,
-    /// Far end of each link end, and the cells between by their VC.
+    /// For each link end its far end, and the cells in between by VC.
     ways: BTreeMap<LinkEnd, (LinkEnd, BTreeMap<Vc, u64>)>,
     /// Connections of the switches by incoming label.
     connections: BTreeMap<(NodeId, PortVc), ConnectionView>,
@@ -364,7 +365,7 @@ impl<'a, N: Network> Reader<'a, N> {
         let first = Walk::new(circuit);
         let mut walks = vec![first];
         while let Some(mut walk) = walks.pop() {
-            // Longer than any way without a loop.
+            // A longer walk would be a loop.
             if walk.circuit.switches > self.lab.nodes.len() {
                 continue;
             }
@@ -394,11 +395,11 @@ impl<'a, N: Network> Reader<'a, N> {
                     }
                     walk.connection(*far, &view.counters);
                     if view.to.is_empty() {
-                        // The connection has counted as lost what came.
+                        // The connection has counted the arriving cells as lost.
                         all.push(walk.circuit);
                         continue;
                     }
-                    // The last leaf is followed first, so the stack gives them in order.
+                    // The last leaf is pushed first, so that the stack returns the leaves in order.
                     for leaf in view.to.iter().rev() {
                         let mut walk = walk.clone();
                         walk.at = LinkEnd {
@@ -466,7 +467,7 @@ fn place(end: LinkEnd, vc: Vc) -> Place {
     }
 }
 
-/// Busy time of a run.
+/// Share of the run in which the line was busy.
 fn share(busy: Duration, run: Duration) -> f64 {
     if run.is_zero() {
         0.0

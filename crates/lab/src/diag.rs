@@ -1,13 +1,13 @@
-//! What is wrong with a lab file, where, and what would help.
+//! Findings about a lab file: the mistake, its place, and a hint.
 //!
-//! Checks go on after a mistake wherever they can, so that one reading shows all of them.
+//! Checks continue after a mistake wherever possible, so that one run shows all mistakes.
 
 use crate::printable;
 use std::fmt::{self, Write as _};
 
-/// Characters of a line that a finding shows, around its place.
+/// Limit of shown characters of a line, around the place of the finding.
 const SHOWN: usize = 160;
-/// Findings that are shown; of more there is a count. Errors come before warnings then.
+/// Limit of shown findings. If there are more, their number is shown, and errors come before warnings.
 const MOST: usize = 50;
 
 /// A stretch of one source: octets `start..end`.
@@ -21,7 +21,7 @@ pub struct Span {
     pub end: usize,
 }
 
-/// One text that spans point into.
+/// A text that spans refer to.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// A path, or `--set` and its argument.
@@ -30,27 +30,27 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// Whether the lab can be used all the same.
+/// Whether the lab can be used in spite of the finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The lab is refused.
     Error,
-    /// The lab works, but hardly as meant.
+    /// The lab works, but probably not as intended.
     Warning,
 }
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Where.
+    /// The place.
     pub at: Span,
-    /// What is wrong, in one sentence without a full stop.
+    /// The mistake, in one sentence without a full stop.
     pub message: String,
-    /// What would help, if that is known.
+    /// A hint for correction, if there is one.
     pub hint: Option<String>,
-    /// Another place that matters, and why.
+    /// Another relevant place, with the reason.
     pub see: Option<(Span, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Diagnostics {
         diagnostics.add_source(name.to_owned(), text.to_owned());
         diagnostics
     }
-    /// Adds a text for spans to point into and returns its index.
+    /// Adds a text for spans to refer to, and returns its index.
     pub(crate) fn add_source(&mut self, name: String, text: String) -> usize {
         self.sources.push(Source { name, text });
         self.sources.len() - 1
@@ -99,7 +99,7 @@ impl Diagnostics {
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
     }
-    /// How many findings of this severity there are.
+    /// Number of findings of this severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.list.iter().filter(|d| d.severity == severity).count()
@@ -127,7 +127,7 @@ impl Diagnostics {
             .next()
             .unwrap_or("")
             .trim_end();
-        // Of a long line what is around the place.
+        // Of a long line only the part around the place is shown.
         let skipped = match column - 1 {
             _ if content.chars().count() <= SHOWN => 0,
             before => before.saturating_sub(SHOWN / 2),
@@ -157,17 +157,17 @@ fn floor_boundary(text: &str, at: usize) -> usize {
 }
 
 impl Diagnostic {
-    /// Adds what would help.
+    /// Adds a hint.
     pub(crate) fn hint(&mut self, hint: impl Into<String>) -> &mut Self {
         self.hint = Some(hint.into());
         self
     }
-    /// Adds another place that matters.
+    /// Adds another relevant place.
     pub(crate) fn see(&mut self, at: Span, why: impl Into<String>) -> &mut Self {
         self.see = Some((at, why.into()));
         self
     }
-    /// Adds "did you mean ...", or else the list of what is known.
+    /// Adds "did you mean ...", or else the list of known words.
     pub(crate) fn suggest<'a>(
         &mut self,
         wrong: &str,
@@ -184,7 +184,8 @@ impl Diagnostic {
 }
 
 impl fmt::Display for Diagnostics {
-    /// Every finding with its place, the line and a caret. Of very many the first ones, errors before warnings, and a count.
+    /// Every finding with its place, the line and a caret. If there are very many: the first ones, errors before
+    /// warnings, and their number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = self.count(Severity::Error);
         let mut room = [MOST, MOST.saturating_sub(errors)];
@@ -216,7 +217,7 @@ impl Diagnostics {
             Severity::Warning => "warning",
         };
         let mut place = printable::start(&printable::line(name), SHOWN).into_owned();
-        // An option of the command line has one line only: its text says where.
+        // A command-line option has one line only, so its text shows the place.
         if finding.at.source == 0 {
             place = printable::line(name).into_owned();
             write!(place, ":{line}:{column}")?;
@@ -237,7 +238,7 @@ impl Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The known word nearest to `wrong`, if it is near enough to be a slip of the fingers.
+/// The known word nearest to `wrong`, if it is near enough to be a typing error.
 pub(crate) fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (wrong.chars().count() / 3).max(1);
     known
@@ -248,7 +249,7 @@ pub(crate) fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, word)| word)
 }
 
-/// Edits from one word to the other: insert, delete, replace, swap neighbours; case does not count.
+/// Number of edits from one word to the other: insert, delete, replace, swap neighbours; case does not count.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();

@@ -1,5 +1,5 @@
-//! The PDUs of programs with ATM sockets over each connection, from the program that writes to the one that reads: what both ends
-//! have counted, put together.
+//! PDUs of programs with ATM sockets on each connection, from the writing program to the reading one: the counts of
+//! both ends combined.
 //!
 //! ```text
 //! offered = sent + refused + waiting
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 pub struct Dialogue {
     /// The node and the program that writes.
     pub from: (String, String),
-    /// The node and the program that reads; `None` if the connection was refused, leads out of the lab, or that end does not
-    /// remember it.
+    /// The node and the program that reads. `None` if the connection was refused, leads out of the lab, or is no longer
+    /// remembered at that end.
     pub to: Option<(String, String)>,
-    /// Where the connection stands at the writing end.
+    /// State of the connection at the writing end.
     pub state: State,
     /// PDUs that the program began to write, or had to send back.
     pub offered: u64,
@@ -30,15 +30,15 @@ pub struct Dialogue {
     pub waiting: u64,
     /// PDUs that were written after their time.
     pub late: u64,
-    /// PDUs that the adapter took.
+    /// PDUs that the adapter accepted.
     pub sent: u64,
-    /// PDUs that came as they were sent; `None` if nobody knows.
+    /// PDUs that arrived as sent; `None` if that is unknown.
     pub delivered: Option<u64>,
     /// PDUs that are still in queues and on links.
     pub under_way: u64,
-    /// PDUs lost, by the place. What was lost after it left the adapter, without anything that came, is lost `on the way`.
+    /// Lost PDUs by place. If no PDU arrived, those lost after the adapter count as lost `on the way`.
     pub lost_by: BTreeMap<String, u64>,
-    /// What the lab file expects.
+    /// The expectation of the lab file.
     pub expect: Option<Expect>,
 }
 
@@ -49,7 +49,7 @@ impl Dialogue {
         self.lost_by.values().sum()
     }
 
-    /// What deserves a warning, in words.
+    /// A warning in words, if there is reason for one.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         let name = format!("{}/{}", self.from.0, self.from.1);
@@ -94,7 +94,7 @@ struct End<'a> {
     expect: Option<Expect>,
 }
 
-/// All connections of programs that run, as of now; each direction in which something was offered.
+/// All connections of running programs, with each direction in which PDUs were offered.
 #[must_use]
 pub fn read(lab: &Lab, network: &impl Network, circuits: &Circuits) -> Vec<Dialogue> {
     let mut ends = Vec::new();
@@ -126,8 +126,8 @@ pub fn read(lab: &Lab, network: &impl Network, circuits: &Circuits) -> Vec<Dialo
     all
 }
 
-/// Programs that call, or use a permanent connection, and have never had one: all of their calls were refused or failed. In
-/// words, with the cause of the last failure; what the lab file expects to fail is not told.
+/// Programs that call, or use a permanent connection, and have never had one, because all of their calls were refused
+/// or failed. The text has the cause of the last failure. Failures that the lab file expects are left out.
 #[must_use]
 pub fn failed(lab: &Lab, network: &impl Network) -> Vec<String> {
     let mut all = Vec::new();
@@ -140,7 +140,7 @@ pub fn failed(lab: &Lab, network: &impl Network) -> Vec<String> {
         for (number, (program, fate)) in programs.enumerate() {
             let expected = lab.sockets_expect.contains_key(&(node, number));
             let what = match program.role {
-                // A listener is no failure of its own: the caller may have asked for too much.
+                // A listener is not to blame: the caller may have requested too much.
                 Role::Listen { .. } => continue,
                 Role::Call { .. } => "call",
                 Role::Permanent { .. } => "connection",
@@ -160,9 +160,9 @@ pub fn failed(lab: &Lab, network: &impl Network) -> Vec<String> {
     all
 }
 
-/// Each end, and the other end of its connection: places in the list.
+/// Pairs the ends of connections, as indices into the list.
 fn pairs(lab: &Lab, ends: &[End<'_>]) -> Vec<(usize, Option<usize>)> {
-    // Calls between two addresses follow each other in the same order at both ends; the oldest ones may be forgotten at one.
+    // Calls between two addresses have the same order at both ends, but one end may have forgotten the oldest ones.
     let mut calls: BTreeMap<(AtmAddress, AtmAddress), [Vec<usize>; 2]> = BTreeMap::new();
     let mut other = vec![None; ends.len()];
     for (at, end) in ends.iter().enumerate() {
@@ -200,7 +200,7 @@ fn dialogue(lab: &Lab, circuits: &Circuits, from: End<'_>, to: Option<End<'_>>) 
     let record = from.record;
     let name = |end: End<'_>| (lab.node(end.node).name.clone(), end.program.name.clone());
     let sent = record.sent.pdus;
-    // Ends that were taken for those of one connection, and are not.
+    // These ends were paired by mistake.
     let to = to.filter(|to| to.record.received.pdus <= sent);
     let mut lost_by = BTreeMap::new();
     let mut under_way = 0;
@@ -241,7 +241,7 @@ fn dialogue(lab: &Lab, circuits: &Circuits, from: End<'_>, to: Option<End<'_>>) 
     }
 }
 
-/// PDUs of which cells are still under way: they are the last ones that were sent.
+/// PDUs with cells still under way: these are the last PDUs that were sent.
 fn in_queues(circuits: &Circuits, from: End<'_>) -> u64 {
     let record = from.record;
     if record.state == State::Ended || record.sent.pdus == 0 {
@@ -251,7 +251,7 @@ fn in_queues(circuits: &Circuits, from: End<'_>) -> u64 {
     let circuit =
         all.find(|circuit| circuit.from.node == from.node && Some(circuit.from.vc) == record.vc);
     let cells = circuit.map_or(0, |circuit| circuit.waiting + circuit.under_way);
-    // PDU, and the trailer of AAL5 behind it.
+    // The PDU with the AAL5 trailer.
     let each = (record.sent.octets.div_ceil(record.sent.pdus) + 8).div_ceil(48);
     cells.div_ceil(each)
 }

@@ -1,26 +1,26 @@
-//! One event of a run as a line: of JSON for programs, of text for people. Both drivers write these.
+//! An event of a run as a line: JSON for programs, text for people. Both drivers write these lines.
 
 use crate::model::{FaultKind, Lab, NodeId, Service};
 use aerostat_proto::{Instant, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a node told about itself, and when.
+/// An event that a node reported, with its time.
 ///
 /// ```text
 /// {"time":2.003412,"node":"urku","event":"lane.joined","text":"joined ELAN a as LECID 3","milestone":true,"fields":{"lecid":"3"}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Seconds since the start of the run; a double holds nanoseconds exactly enough for runs of weeks.
+    /// Seconds since the start of the run; a double is precise to the nanosecond for runs of weeks.
     pub time: f64,
     /// The node.
     pub node: String,
-    /// Stable dotted name: protocol, then what happened.
+    /// Stable dotted name: protocol, then the event.
     pub event: String,
     /// One sentence.
     pub text: String,
-    /// True for steps that tell the main story.
+    /// True for the main steps of the story.
     #[serde(default)]
     pub milestone: bool,
     /// Values for programs.
@@ -29,7 +29,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The event that `trace` of node `node` at `at` is.
+    /// The event for `trace` of node `node` at `at`.
     #[must_use]
     pub fn new(at: Instant, node: &str, trace: &Trace) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Event {
     }
 }
 
-/// What the story tells of a fault that is about to happen: the node (that of a link's first end) and the words.
+/// The story's text about a fault: the node (for a link, that of its first end) and the words.
 #[must_use]
 pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
     let service = |service: Service| match service {
@@ -103,7 +103,7 @@ pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
 pub struct Names {
     /// Names by the text of an address up to the dot before its selector.
     known: BTreeMap<String, String>,
-    /// The lengths of those texts, octets: all addresses have one.
+    /// The lengths of these texts, in octets; all addresses have the same length.
     lengths: BTreeSet<usize>,
 }
 
@@ -121,14 +121,14 @@ impl Names {
     pub fn new(lab: &Lab) -> Self {
         let known = lab.nodes.iter().filter_map(|node| {
             let text = node.attachment()?.address.to_string();
-            // Without the selector, which stays behind the name.
+            // The selector is not part of the key; it follows the name.
             let end_system = text.strip_suffix("00")?;
             Some((end_system.to_owned(), format!("{}/", node.name)))
         });
         known.collect()
     }
 
-    /// `text` with the addresses that are known replaced by names and selectors.
+    /// `text` with the known addresses replaced by names and selectors.
     #[must_use]
     pub fn in_text(&self, text: &str) -> String {
         let mut shorter = String::with_capacity(text.len());
@@ -142,8 +142,8 @@ impl Names {
         shorter
     }
 
-    /// The first known address in a text: where, its length, its name. The work does not grow with the number of names: a lab of
-    /// a thousand nodes tells a story of as many lines.
+    /// The first known address in a text: position, length, name. The effort does not depend on the number of names,
+    /// because the story of a large lab has many lines.
     fn first_in(&self, text: &str) -> Option<(usize, usize, &str)> {
         let dots = text.match_indices('.').map(|(at, _)| at + 1);
         let ends = dots.flat_map(|end| self.lengths.iter().map(move |length| (end, *length)));

@@ -1,6 +1,6 @@
 //! From the tree to typed fields: one definition of a section gives its reader and its JSON Schema.
 //!
-//! A reader reports every mistake in its part of the tree and returns `None` if there was one.
+//! A reader reports every mistake in its part of the tree, and returns `None` if there was a mistake.
 
 use crate::diag::{Diagnostics, Span};
 use crate::printable::{self, start};
@@ -8,14 +8,14 @@ use crate::tree::{Key, Tree, Value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
-/// Characters of a wrong value that its message repeats.
+/// Limit of characters of a wrong value that its message repeats.
 const QUOTED: usize = 60;
 
-/// Can be read from a node of the tree.
+/// A type that can be read from a node of the tree.
 pub(crate) trait FromTree: Sized {
-    /// Reads it, or reports what is wrong.
+    /// Reads the value, or reports what is wrong.
     fn from_tree(tree: &Tree, d: &mut Diagnostics) -> Option<Self>;
-    /// What stands for it if the key is missing in the section at `at`.
+    /// The value if the key is missing in the section at `at`.
     fn absent(key: &str, at: Span, d: &mut Diagnostics) -> Option<Self> {
         d.error(at, format!("'{key}' is missing here"));
         None
@@ -24,11 +24,11 @@ pub(crate) trait FromTree: Sized {
 
 /// A scalar that is parsed from its text.
 pub(crate) trait FromText: Sized {
-    /// Parses it, or says what was expected, without the text itself.
+    /// Parses the text. The error says what was expected, without the text itself.
     fn from_text(text: &str) -> Result<Self, String>;
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct At<T> {
     /// The value.
@@ -38,7 +38,7 @@ pub(crate) struct At<T> {
 }
 
 impl<T> At<T> {
-    /// The value, if it can be copied.
+    /// A copy of the value.
     pub(crate) fn get(&self) -> T
     where
         T: Copy,
@@ -137,7 +137,7 @@ impl<T: FromTree> FromTree for Vec<T> {
             );
             return None;
         };
-        // Read all items before giving up, so that every mistake shows.
+        // Read all items before giving up, so that every mistake is reported.
         let read: Vec<Option<T>> = items.iter().map(|item| T::from_tree(item, d)).collect();
         read.into_iter().collect()
     }
@@ -167,7 +167,7 @@ impl<K: FromText, V: FromTree> FromTree for Table<K, V> {
                         None
                     }
                 };
-                // A section of which nothing is said is an empty one; its mistakes are told at its name.
+                // A section without contents is an empty one; its mistakes are reported at its name.
                 let placed = Tree {
                     at: if matches!(value.value, Value::Map(_) | Value::Null) {
                         key.at
@@ -200,7 +200,7 @@ impl<K, V: JsonSchema> JsonSchema for Table<K, V> {
     }
 }
 
-/// The entries of a mapping; nothing is an empty mapping.
+/// The entries of a mapping; a null value counts as an empty mapping.
 pub(crate) fn entries<'a>(tree: &'a Tree, d: &mut Diagnostics) -> Option<&'a [(Key, Tree)]> {
     match &tree.value {
         Value::Map(entries) => Some(entries),
@@ -215,16 +215,16 @@ pub(crate) fn entries<'a>(tree: &'a Tree, d: &mut Diagnostics) -> Option<&'a [(K
     }
 }
 
-/// Keys that were renamed: the section (as [`section!`] calls it), the former name, the name. The former name still works, with a
-/// warning that gives the new one.
+/// Keys that were renamed: the section (as in [`section!`]), the former name, the current name. The former name still
+/// works, with a warning that gives the current one.
 const RENAMED: &[(&str, &str, &str)] = &[
     #[cfg(test)]
     ("Renaming", "colour", "paint"),
 ];
 
-/// Reads the fields of one section and reports keys that it does not have.
+/// Reads the fields of one section and reports unknown keys.
 pub(crate) struct Fields<'a> {
-    /// By their present names.
+    /// Entries by their current names.
     entries: Vec<(&'a str, &'a Tree)>,
     at: Span,
 }
@@ -275,8 +275,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Defines a section of the file: a struct, its reader and its JSON Schema. Every section has a field `place`:
-/// that of its name or of its opening brace.
+/// Defines a section of the file: a struct, its reader and its JSON Schema. Every section has a field `place`: the
+/// place of its name or of its opening brace.
 macro_rules! section {
     ($(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident : $type:ty, )* }) => {
         $(#[$meta])*
@@ -284,7 +284,7 @@ macro_rules! section {
         #[schemars(deny_unknown_fields)]
         pub(crate) struct $name {
             $( $(#[$field_meta])* pub(crate) $field: $type, )*
-            /// Where the section stands.
+            /// The place of the section.
             #[schemars(skip)]
             #[allow(dead_code, reason = "not every section is complained about as a whole")]
             pub(crate) place: crate::diag::Span,
@@ -295,7 +295,7 @@ macro_rules! section {
                 d: &mut crate::diag::Diagnostics,
             ) -> Option<Self> {
                 let fields = crate::field::Fields::open(tree, stringify!($name), &[$( stringify!($field) ),*], d)?;
-                // Every field is read before the first missing one ends it.
+                // Read every field before the first missing one ends the section.
                 $( let $field = fields.field(stringify!($field), d); )*
                 Some(Self { $( $field: $field?, )* place: tree.at })
             }
@@ -337,7 +337,7 @@ mod tests {
     section! {
         /// A section of which a key was renamed.
         Renaming {
-            /// Once `colour`.
+            /// Formerly `colour`.
             paint: Option<At<u64>>,
         }
     }

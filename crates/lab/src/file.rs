@@ -1,4 +1,4 @@
-//! The sections of a lab file: what can be written, and its JSON Schema. Nothing is resolved here.
+//! The sections of a lab file: the allowed keys, and the JSON Schema. This module resolves nothing.
 
 mod clip;
 mod leaves;

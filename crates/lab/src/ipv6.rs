@@ -1,8 +1,8 @@
 //! IPv6 on emulated LANs: an ELAN has a prefix, and every address there follows from the IPv4 address.
 //!
 //! The last 32 bits of an address are the IPv4 address of the same interface: with `ip6: 2001:db8:1::/64`, 10.1.0.10 is
-//! 2001:db8:1::a01:a as well. Routes follow from those of IPv4. Only Linux kernel hosts and routers have such addresses;
-//! embedded ones speak IPv4.
+//! also 2001:db8:1::a01:a. Routes follow those of IPv4. Only Linux kernel hosts and routers have such addresses;
+//! embedded nodes support only IPv4.
 
 use crate::diag::Diagnostics;
 use crate::field::At;
@@ -23,12 +23,12 @@ pub struct Ip6Net {
 }
 
 impl Ip6Net {
-    /// Everything.
+    /// The network that contains all addresses.
     pub const ALL: Self = Self {
         network: Ipv6Addr::UNSPECIFIED,
         length: 0,
     };
-    /// The address here of the interface whose IPv4 address is `ip`.
+    /// The address in this network of the interface whose IPv4 address is `ip`.
     #[must_use]
     pub const fn with(self, ip: Ipv4Addr) -> Ipv6Addr {
         Ipv6Addr::from_bits(self.network.to_bits() | ip.to_bits() as u128)
@@ -63,7 +63,7 @@ impl FromStr for Ip6Net {
     }
 }
 
-/// Checks the prefix of an ELAN against those of the ELANs before it.
+/// Checks the prefix of an ELAN against those of earlier ELANs.
 pub(crate) fn check(
     before: &[(At<Name>, ElanFile)],
     name: &At<Name>,
@@ -98,7 +98,7 @@ impl Lab {
         let net = self.elan(lec.elan).ip6?;
         Some((net.with(lec.ip), net.length))
     }
-    /// IPv6 routes of a kernel node beyond its own networks, each with its next hop: the ways that IPv4 takes.
+    /// IPv6 routes of a kernel node beyond its own networks, each with its next hop. They follow the IPv4 routes.
     #[must_use]
     pub fn routes6(&self, id: NodeId) -> Vec<(Ip6Net, Ipv6Addr)> {
         let node = self.node(id);

@@ -1,5 +1,4 @@
-//! A message that passes a link as a line: of JSON for programs, a rung of the ladder for people. Both drivers
-//! write these.
+//! A message on a link as a line: JSON for programs, a rung of the ladder for people. Both drivers write these lines.
 
 use crate::event::{Event, Names};
 use crate::model::{Lab, LinkId};
@@ -26,15 +25,15 @@ pub struct Message {
     pub vc: String,
     /// Its protocol: see [`summary::Summary::protocol`].
     pub protocol: String,
-    /// What it says, with names for the addresses that are known.
+    /// Its contents, with names for the known addresses.
     pub text: String,
-    /// Why it got no farther, if it was dropped at this link.
+    /// Reason of the drop, if it was dropped at this link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<String>,
 }
 
 impl Message {
-    /// The message that `sdu` is, sent by end `side` (0 or 1) of `link`.
+    /// The message for `sdu`, which end `side` (0 or 1) of `link` sends.
     #[must_use]
     pub fn new(
         lab: &Lab,
@@ -84,7 +83,7 @@ impl Message {
     }
 }
 
-/// A step of the story between the rungs: `    2.003412    · urku: joined ELAN a as LECID 3`.
+/// An event between the rungs: `    2.003412    · urku: joined ELAN a as LECID 3`.
 #[must_use]
 pub fn between(event: &Event) -> String {
     let Event {
@@ -93,7 +92,7 @@ pub fn between(event: &Event) -> String {
     format!("{time:>12.6}  · {node}: {text}")
 }
 
-/// Room that the node names of `lab` need in a rung.
+/// Width of the longest node name of `lab` in a rung.
 #[must_use]
 pub fn width(lab: &Lab) -> usize {
     let lengths = lab.nodes.iter().map(|node| node.name.chars().count());

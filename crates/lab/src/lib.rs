@@ -70,24 +70,24 @@ use crate::field::FromTree as _;
 use sha2::Digest as _;
 use std::path::Path;
 
-/// Largest lab file, octets. Who writes without end, such as `/dev/zero`, is not read without end.
+/// Largest lab file, octets. Endless input, such as `/dev/zero`, is not read for ever.
 const MAX_FILE: u64 = 4 << 20;
 
-/// A lab that can be used, and the warnings about it.
+/// A valid lab, and the warnings about it.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The lab.
     pub lab: Lab,
     /// Warnings; no errors.
     pub warnings: Diagnostics,
-    /// Warnings that only a run in virtual time has.
+    /// Warnings that apply only to a run in virtual time.
     virtual_time: Vec<(diag::Span, String)>,
-    /// What was read: see [`digest`].
+    /// Digest of the input: see [`digest`].
     pub digest: String,
 }
 
 impl Checked {
-    /// The same lab, with warnings about what a run in virtual time leaves out.
+    /// The same lab, with warnings about features that a run in virtual time leaves out.
     #[must_use]
     pub fn in_virtual_time(mut self) -> Self {
         for (at, text) in self.virtual_time.drain(..) {
@@ -99,8 +99,8 @@ impl Checked {
     }
 }
 
-/// SHA-256 of a lab file's octets, in hexadecimal, as `sha256sum` prints it. Overrides follow the file: an octet 0 and the
-/// text of each.
+/// SHA-256 of a lab file's octets, in hexadecimal, as `sha256sum` prints it. For overrides, an octet 0 and the text of
+/// each follow the file.
 #[must_use]
 pub fn digest(text: &str, overrides: &[String]) -> String {
     let mut sum = sha2::Sha256::new();
@@ -141,8 +141,7 @@ pub fn read(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
     read_from(&path.display().to_string(), file, overrides)
 }
 
-/// The same from anything that can be read, a pipe for example; no more than 4 MiB are taken from it. `name` is as for
-/// [`parse`].
+/// Like [`read`], from any reader, for example a pipe; at most 4 MiB are read. `name` is as for [`parse`].
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -170,8 +169,7 @@ pub fn read_from(
     parse(name, &text, overrides).map_err(ReadError::Bad)
 }
 
-/// Checks a lab given as text. `name` is the path that messages show; the lab is called after it unless the text
-/// names it.
+/// Checks a lab given as text. `name` is the path for messages; the lab is named after it unless the text gives a name.
 ///
 /// # Errors
 /// All mistakes that were found.
@@ -188,7 +186,7 @@ pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Checked, Di
     }
 }
 
-/// The lab, and the warnings that only a run in virtual time has.
+/// The lab, and the warnings that apply only to a run in virtual time.
 fn check(
     name: &str,
     text: &str,
@@ -199,7 +197,7 @@ fn check(
     for option in overrides {
         overrides::apply(&mut root, option, d);
     }
-    // A key that nobody knows is told, but the rest is checked all the same.
+    // An unknown key is reported, but the rest is checked all the same.
     let file = file::LabFile::from_tree(&root, d)?;
     let lab = resolve::resolve(&file, lab_name(name), d)?;
     Some((lab, resolve::kernels(&file)))
@@ -213,7 +211,7 @@ fn lab_name(path: &str) -> &str {
         .or_else(|| file.strip_suffix(".yml"))
         .or_else(|| file.strip_suffix(".yaml"))
         .unwrap_or(file);
-    // Standard input and the like have no name.
+    // Standard input has no name.
     if stem.is_empty() || stem == "-" {
         "lab"
     } else {
@@ -221,7 +219,7 @@ fn lab_name(path: &str) -> &str {
     }
 }
 
-/// Name and version of the format of lab files. The version grows when a file that was good would no longer be.
+/// Name and version of the format of lab files. The version increases when a formerly valid file would become invalid.
 pub const SCHEMA: &str = "aerostat.lab.v1";
 
 /// The JSON Schema of lab files (draft 2020-12); its `$id` ends with [`SCHEMA`].

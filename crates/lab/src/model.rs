@@ -1,9 +1,8 @@
 //! The resolved lab: plain data, every name an index, every address assigned.
 //!
-//! `sim` and `live` build their nodes from a [`Lab`] and nothing else. All nodes stand in one list:
-//! switches first, then the LANE server, routers, hosts and what is behind links out of the lab, each in the order
-//! of the file. Every cable is
-//! a [`Link`] with two [`LinkEnd`]s, also the one between a host and its switch; a switch's ports are numbered
+//! `sim` and `live` build their nodes from a [`Lab`] and nothing else. All nodes are in one list: switches first, then
+//! the LANE servers, routers, hosts and the far ends of links out of the lab, each in the order of the file. Every
+//! cable, also that between a host and its switch, is a [`Link`] with two [`LinkEnd`]s; a switch's ports are numbered
 //! from 0 and `switch.ports[n].link` leads back to the link. An end system has exactly one port, number 0.
 //!
 //! A typical builder:
@@ -54,11 +53,11 @@ pub struct ElanId(pub usize);
 pub struct Lab {
     /// Name: from the file, or the file's name without `.atm.yml`.
     pub name: String,
-    /// What the lab shows, if the file says so.
+    /// What the lab shows, if the file has a description.
     pub description: Option<String>,
-    /// Seed of every random stream; 1 if the file gives none.
+    /// Seed of every random stream; 1 by default.
     pub seed: u64,
-    /// When a run in virtual time ends; `None`: some time after the last traffic ([`Lab::end`]).
+    /// When a run in virtual time ends; with `None`, some time after the last traffic ([`Lab::end`]).
     pub until: Option<Duration>,
     /// All nodes: switches, LANE server, routers, hosts, far ends of links out of the lab.
     pub nodes: Vec<Node>,
@@ -69,24 +68,24 @@ pub struct Lab {
     pub elans: Vec<Elan>,
     /// All permanent connections.
     pub pvcs: Vec<Pvc>,
-    /// The failures that programs are there to show: node, and place among its [`Host::sockets`].
+    /// The expected failures of programs, by node and index in its [`Host::sockets`].
     pub sockets_expect: BTreeMap<(NodeId, usize), Expect>,
     /// Flows to generate, in the order of the file.
     pub traffic: Vec<Flow>,
-    /// Things that break, in order of time.
+    /// Faults, in order of time.
     pub faults: Vec<Fault>,
-    /// Timers that are not those of the standards.
+    /// Timers with other values than those of the standards.
     pub timers: Timers,
-    /// Links to record during the run; empty: none unless asked for on the command line.
+    /// Links to record during the run; if empty, only those requested on the command line.
     pub capture: Vec<LinkId>,
 }
 
-/// One machine of the lab.
+/// A node of the lab.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Unique name, fit for a network namespace.
     pub name: String,
-    /// What it is.
+    /// The kind of node.
     pub kind: NodeKind,
 }
 
@@ -101,12 +100,12 @@ pub enum NodeKind {
     Router(Router),
     /// An IP host with one LANE client.
     Host(Host),
-    /// Whatever is at the other end of a link out of the lab.
+    /// The far end of a link out of the lab.
     Outside(Outside),
 }
 
 impl NodeKind {
-    /// True if it registers its addresses with its switch by ILMI, which does not know them before.
+    /// True if the node registers its addresses with its switch by ILMI, so that the switch does not know them before.
     #[must_use]
     pub const fn registers(&self) -> bool {
         match self {
@@ -126,32 +125,32 @@ pub struct Switch {
     pub prefix: [u8; 13],
     /// Its ports, by number.
     pub ports: Vec<Port>,
-    /// Static call routes: the longest matching prefix wins; complete for the whole lab.
+    /// Static call routes for the whole lab; the longest matching prefix is used.
     pub routes: Vec<CallRoute>,
-    /// It discards what exceeds the contracts of CBR and VBR calls that come in from end systems.
+    /// True if it polices the contracts of CBR and VBR calls that come in from end systems.
     pub police: bool,
 }
 
 /// One port of a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
-    /// The link plugged in.
+    /// The link at the port.
     pub link: LinkId,
     /// The node at the other end.
     pub peer: NodeId,
-    /// What this port plays in signalling.
+    /// The side of this port in signalling.
     pub side: Side,
-    /// Address (selector 0) of the end system behind the port; `None` towards a switch. A calling address
-    /// from this port must be the same end system.
+    /// Address (selector 0) of the end system behind the port; `None` towards a switch. Calling addresses from this
+    /// port must have the same end system.
     pub station: Option<AtmAddress>,
 }
 
-/// Which side of UNI or IISP signalling a port plays.
+/// The side of a port in UNI or IISP signalling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Assigns VCIs, answers as the network does.
+    /// The network side, which assigns VCIs.
     Network,
-    /// Plays the user (only towards another switch, or on an end system).
+    /// The user side (only towards another switch, or on an end system).
     User,
 }
 
@@ -166,7 +165,7 @@ pub struct CallRoute {
     pub hops: usize,
 }
 
-/// Where an end system is attached, and its ATM address.
+/// The attachment of an end system, and its ATM address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
     /// The switch.
@@ -182,19 +181,19 @@ pub struct Attachment {
 /// A permanent connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pvc {
-    /// Both end systems, and its label on their links.
+    /// Both end systems, each with the label on its link.
     pub ends: [(NodeId, Vc); 2],
     /// Its way through the switches.
     pub hops: Vec<Hop>,
     /// Traffic, seen from the first end.
     pub qos: Qos,
-    /// Whole paths are switched, not one channel; the VCIs mean nothing.
+    /// True if whole paths are switched instead of one channel; the VCIs have no meaning then.
     pub path: bool,
-    /// The switches hold both ends to their contract.
+    /// True if the switches police both ends.
     pub police: bool,
-    /// IP packets stand in it without LLC/SNAP.
+    /// True if IP packets have no LLC/SNAP header in it.
     pub mux: bool,
-    /// IP address of an end outside the lab, where it is known.
+    /// IP address of an end outside the lab, if known.
     pub peer: Option<Ipv4Addr>,
 }
 
@@ -222,22 +221,22 @@ pub struct Lec {
     pub address: AtmAddress,
     /// IP address.
     pub ip: Ipv4Addr,
-    /// It speaks LANE v2 if its LES does.
+    /// True to use LANE v2 if the LES supports it.
     pub v2: bool,
-    /// It names its ELAN to the LECS.
+    /// True to give the name of the ELAN to the LECS.
     pub named: bool,
-    /// It takes and makes LLC-multiplexed data direct calls.
+    /// True to accept and make LLC-multiplexed data direct calls.
     pub llc: bool,
-    /// Groups of which it wants frames, besides broadcast; `None`: all.
+    /// Groups whose frames the client receives, besides broadcast; `None` means all groups.
     pub groups: Option<Vec<MacAddr>>,
 }
 
-/// One entry of an IP routing table; subnets of own interfaces are not listed.
+/// An entry of an IP routing table. The subnets of the node's own interfaces are not listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpRoute {
     /// Destination; `0.0.0.0/0` is the default route.
     pub to: IpNet,
-    /// Next hop, on the subnet of one of the own interfaces.
+    /// Next hop, on the subnet of one of the node's interfaces.
     pub via: Ipv4Addr,
     /// Index of that interface in [`Router::lecs`]; 0 on a host.
     pub lec: usize,
@@ -246,13 +245,13 @@ pub struct IpRoute {
 /// An IP host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// Where it is attached.
+    /// The attachment.
     pub attachment: Attachment,
     /// Its LANE client.
     pub lec: Lec,
     /// Routes beyond its own subnet: usually one default route; empty if its ELAN has no router.
     pub routes: Vec<IpRoute>,
-    /// Neighbours on its subnet that it never asks for.
+    /// Permanent neighbours on its subnet, which it never requests.
     pub neighbours: Vec<(Ipv4Addr, MacAddr)>,
     /// Its MPOA client; `None` if MPOA is off.
     pub mpoa: Option<Mpc>,
@@ -260,15 +259,16 @@ pub struct Host {
     pub nhrp: Option<Nhc>,
     /// TCP settings of the embedded stack.
     pub tcp: Tcp,
-    /// It knows only its ESI, and registers its addresses by ILMI. Those given here are what it will get.
+    /// True if it knows only its ESI, and registers its addresses by ILMI. The addresses given here are those that it
+    /// will get.
     pub ilmi: bool,
     /// Version of the UNI.
     pub uni: Version,
-    /// True or false if the file insists on a Linux kernel host or an embedded one; `None`: the driver decides.
+    /// True or false if the file requires a Linux kernel host or an embedded one; with `None` the driver decides.
     pub kernel: Option<bool>,
     /// Programs that use the ATM service directly.
     pub sockets: Vec<Program>,
-    /// Hosts on an Ethernet segment behind it; it is a bridge then, and its LANE client a proxy.
+    /// Hosts on an Ethernet segment behind it. If there are any, it is a bridge, and its LANE client a proxy.
     pub bridge: Vec<SegmentHost>,
 }
 
@@ -286,19 +286,19 @@ pub struct SegmentHost {
 /// An IP router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
-    /// Where it is attached.
+    /// The attachment.
     pub attachment: Attachment,
     /// Its LANE clients; entry N is interface `lecN`.
     pub lecs: Vec<Lec>,
     /// Routes beyond its own subnets.
     pub routes: Vec<IpRoute>,
-    /// How fast it forwards.
+    /// Forwarding speed.
     pub forwarding: Forwarding,
-    /// Frames that wait for forwarding at most.
+    /// Limit of frames that wait for forwarding.
     pub queue: usize,
-    /// Its MPOA server and NHRP server; `None` if MPOA is off and no subnet with NHRP is there.
+    /// Its MPOA server and NHRP server; `None` if MPOA is off and the router has no subnet with NHRP.
     pub mpoa: Option<Mps>,
-    /// As in [`Host::ilmi`], but its MPOA server keeps its address.
+    /// As in [`Host::ilmi`], except that its MPOA server keeps its address.
     pub ilmi: bool,
     /// Version of the UNI.
     pub uni: Version,
@@ -306,10 +306,10 @@ pub struct Router {
     pub kernel: Option<bool>,
 }
 
-/// How fast a router forwards.
+/// Forwarding speed of a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
-    /// In no time: only its link limits it.
+    /// Without delay: only its links limit it.
     Wire,
     /// A processor of this many bits per second, counted in IP octets.
     Rate {
@@ -321,27 +321,27 @@ pub enum Forwarding {
 /// Parameters of an MPOA client. Source: MPOA 1.1 §4.1, parameters MPC-p1..p6.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mpc {
-    /// The client starts at this time of the run.
+    /// Time of the run at which the client starts.
     pub start: Duration,
     /// Control address (selector 0x50).
     pub control: AtmAddress,
     /// Data address for shortcuts (selector 0x51).
     pub data: AtmAddress,
-    /// p1: frames to one destination within `flow_time` that make a flow, 1..=65535.
+    /// p1: number of frames to one destination within `flow_time` that make a flow, 1..=65535.
     pub flow_frames: u32,
     /// p2: see `flow_frames`, 1 s..=60 s.
     pub flow_time: Duration,
     /// p4: wait before the first retry of a request, 1 s..=300 s.
     pub initial_retry: Duration,
-    /// p5: sum of the waits before it gives up, 10 s..=300 s.
+    /// p5: sum of the waits before the client gives up, 10 s..=300 s.
     pub retry_max: Duration,
     /// p6: pause after giving up, 30 s..=1200 s.
     pub hold_down: Duration,
-    /// Whether the egress asks for tagged frames on the shortcut.
+    /// True if the egress asks for tagged frames on the shortcut.
     pub tag: bool,
     /// Packets that get shortcuts of their own with guaranteed traffic.
     pub qos: Vec<QosEntry>,
-    /// p3: whether flows of IPv4 and of IPv6 are detected.
+    /// p3: protocols of which flows are detected: IPv4, IPv6.
     pub protocols: [bool; 2],
     /// MPOA servers that do not announce themselves: MAC address on the ELAN, and control address.
     pub static_mps: Vec<(MacAddr, AtmAddress)>,
@@ -352,7 +352,7 @@ pub struct Mpc {
 pub struct Nhc {
     /// Its address (selector 0x54).
     pub address: AtmAddress,
-    /// Its router, which is its server: IP address on the subnet, and control address.
+    /// Its router, which is also its NHRP server: IP address on the subnet, and control address.
     pub server: (Ipv4Addr, AtmAddress),
     /// Holding time of its registration, 1 s..=65535 s (whole seconds).
     pub holding: Duration,
@@ -360,34 +360,34 @@ pub struct Nhc {
     pub key: Option<auth::Key>,
     /// The widest network that an answer may cover, as prefix length 8..=32.
     pub widest: u8,
-    /// It wants answers at first hand only.
+    /// True to accept authoritative answers only.
     pub authoritative: bool,
 }
 
 /// Parameters of an MPOA server. Source: MPOA 1.1 §4.2, parameters MPS-p1..p7.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mps {
-    /// The server starts at this time of the run.
+    /// Time of the run at which the server starts.
     pub start: Duration,
     /// Control address (selector 0x52).
     pub control: AtmAddress,
     /// p1: time between keep-alives, 1 s..=300 s.
     pub keepalive_time: Duration,
-    /// p2: how long a keep-alive vouches for the server, at least 3 × p1, 3 s..=1000 s.
+    /// p2: how long a keep-alive is valid, at least 3 × p1, 3 s..=1000 s.
     pub keepalive_lifetime: Duration,
     /// p4: wait before the first retry, 1 s..=300 s.
     pub initial_retry: Duration,
     /// p5: longest wait between retries, 10 s..=300 s.
     pub retry_max: Duration,
-    /// p6: give up after, 5 s..=300 s.
+    /// p6: time after which the server gives up, 5 s..=300 s.
     pub give_up: Duration,
-    /// p7: holding time of the bindings that it hands out, 1 s..=65535 s (whole seconds).
+    /// p7: holding time of the bindings in its answers, 1 s..=65535 s (whole seconds).
     pub holding: Duration,
-    /// The first routed packet of a client's flow makes the server ask it for a resolution.
+    /// True to trigger a client to resolve with the first routed packet of its flow.
     pub trigger: bool,
-    /// Stations may register their addresses on its networks.
+    /// True if stations may register their addresses on its networks.
     pub register: bool,
-    /// NHRP servers on its Classical IP subnets, by their addresses there.
+    /// NHRP servers on its Classical IP subnets, by their IP addresses there.
     pub servers: BTreeMap<Ipv4Addr, AtmAddress>,
     /// Keys shared with neighbours, by their control addresses.
     pub keys: BTreeMap<AtmAddress, auth::Key>,
@@ -416,16 +416,16 @@ pub enum Congestion {
 pub struct Link {
     /// Unique name: the two nodes joined by `-` unless the file gives one.
     pub name: String,
-    /// Its ends; for a link between switches `ends[0]` plays the network side, for an access link
-    /// `ends[0]` is the end system (user side) and `ends[1]` the switch.
+    /// Its ends. On a link between switches `ends[0]` has the network side; on an access link `ends[0]` is the end
+    /// system (user side) and `ends[1]` the switch.
     pub ends: [LinkEnd; 2],
     /// Rate in each direction.
     pub rate: CellRate,
     /// Propagation delay.
     pub delay: Duration,
-    /// Probability that a cell is lost, each on its own, 0..=1.
+    /// Probability that a cell is lost, independent for each cell, 0..=1.
     pub loss: f64,
-    /// Probability that a bit is inverted, each on its own, 0..=1.
+    /// Probability that a bit is inverted, independent for each bit, 0..=1.
     pub bit_errors: f64,
 }
 
@@ -496,7 +496,7 @@ impl Lab {
             _ => None,
         })
     }
-    /// True if stations outside the lab may be on this subnet that the lab knows nothing of: routers, for example.
+    /// True if this subnet may have stations outside the lab that the lab does not know: routers, for example.
     #[must_use]
     pub fn is_open(&self, elan: &Elan) -> bool {
         let others = self.outside().next().is_some();
@@ -512,7 +512,7 @@ impl Lab {
         };
         format!("{kind}{}", lec.index)
     }
-    /// The first host of the LANE services, that with the LECS, if the lab has such services.
+    /// The first host of the LANE services, which has the LECS, if the lab has such services.
     #[must_use]
     pub fn lane_server(&self) -> Option<(NodeId, &Node, &LaneServer)> {
         self.nodes().find_map(|(id, node)| match &node.kind {
@@ -528,7 +528,7 @@ impl Lab {
     /// The node with this id.
     ///
     /// # Panics
-    /// If the id is of another lab.
+    /// If the id belongs to another lab.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0]
@@ -536,7 +536,7 @@ impl Lab {
     /// The link with this id.
     ///
     /// # Panics
-    /// If the id is of another lab.
+    /// If the id belongs to another lab.
     #[must_use]
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.0]
@@ -544,13 +544,13 @@ impl Lab {
     /// The ELAN with this id.
     ///
     /// # Panics
-    /// If the id is of another lab.
+    /// If the id belongs to another lab.
     #[must_use]
     pub fn elan(&self, id: ElanId) -> &Elan {
         &self.elans[id.0]
     }
-    /// When a run ends: `until`, or two seconds after the last limited flow and the last fault; 30 s if there
-    /// is neither.
+    /// When a run ends: `until`, or two seconds after the last limited flow and the last fault; 30 s if there is
+    /// neither.
     #[must_use]
     pub fn end(&self) -> Duration {
         const GRACE: Duration = Duration::from_secs(2);
@@ -592,7 +592,7 @@ impl NodeKind {
 }
 
 impl Node {
-    /// Where the node is attached; `None` for a switch.
+    /// The node's attachment; `None` for a switch.
     #[must_use]
     pub fn attachment(&self) -> Option<&Attachment> {
         match &self.kind {

@@ -3,8 +3,9 @@
 use crate::diag::{Diagnostics, Span};
 use crate::tree::{self, Key, Tree, Value};
 
-/// Applies one option, `path=value`. The value is YAML. A step of the path is a key, the name of a list entry (its default name,
-/// too, if it has such: `traffic.urku-sello`, `links.s1-s2`), or the number of a list entry from 0. Missing mappings are made.
+/// Applies one option, `path=value`. The value is YAML. A step of the path is a key, the name of a list entry (its
+/// default name is allowed, too: `traffic.urku-sello`, `links.s1-s2`), or the index of a list entry, from 0. Missing
+/// mappings are created.
 pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
     let source = d.add_source(format!("--set {option}"), option.to_owned());
     let Some((path, value)) = option.split_once('=') else {
@@ -25,7 +26,7 @@ pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
     };
     let steps = of_end_system(root, steps);
     let mut at = root;
-    // The list in which we are: its entries may have names by default.
+    // The list that contains the current node: its entries may have default names.
     let mut list = "";
     for (number, (step, place)) in steps.iter().enumerate() {
         if let Some((next, next_place)) = steps.get(number + 1)
@@ -48,8 +49,8 @@ pub(crate) fn apply(root: &mut Tree, option: &str, d: &mut Diagnostics) {
     *at = value;
 }
 
-/// A path leads on through `step`, which the file has not: a node that it does not have, or an entry of a list that it does not
-/// have. What is made there could only be half of it. Reported; true if so.
+/// Reports a path through `step` if the file has no such node or no such list entry, because the created entry would be
+/// incomplete. True if reported.
 fn missing(
     at: &Tree,
     (section, step): (&str, &str),
@@ -77,7 +78,7 @@ fn missing(
     absent
 }
 
-/// Sections whose keys are nodes, and what such a node is.
+/// Sections whose keys are nodes, with the word for such a node.
 const NODES: [(&str, &str); 3] = [
     ("hosts", "host"),
     ("routers", "router"),
@@ -103,7 +104,7 @@ fn steps<'a>(path: &'a str, source: usize, d: &mut Diagnostics) -> Option<Vec<(&
     Some(steps)
 }
 
-/// `links.x-s1` is the link of an end system, unless a link between switches is called so: `hosts.x.link`.
+/// `links.x-s1` means the link of an end system, unless a link between switches has that name: `hosts.x.link`.
 fn of_end_system<'a>(root: &Tree, steps: Vec<(&'a str, Span)>) -> Vec<(&'a str, Span)> {
     let [("links", _), (name, place), rest @ ..] = &steps[..] else {
         return steps;
@@ -126,7 +127,7 @@ fn of_end_system<'a>(root: &Tree, steps: Vec<(&'a str, Span)>) -> Vec<(&'a str, 
         };
         let mut nodes = nodes.iter();
         if let Some((node, _)) = nodes.find(|(node, section)| attached(&node.text, section)) {
-            // The name of the node is what the name of the link begins with.
+            // The name of the link begins with the name of the node.
             let node = &name[..node.text.len()];
             let way = [(kind, place), (node, place), ("link", place)];
             return way.iter().chain(rest).copied().collect();
@@ -147,7 +148,7 @@ fn descend<'a>(
     place: Span,
     d: &mut Diagnostics,
 ) -> Option<&'a mut Tree> {
-    // `mpoa: true` with mpoa.start=6s: parameters take the place of the switch.
+    // With `mpoa: true` and mpoa.start=6s, parameters replace the switch.
     if matches!(at.value, Value::Null | Value::Bool(_)) {
         at.value = Value::Map(Vec::new());
     }
@@ -174,7 +175,7 @@ fn descend<'a>(
                 return descend(options(items, place), ("", step), place, d);
             }
             let names = names(list, items);
-            // A name before a second name of a link, from its other end.
+            // A name goes before the second name of a link, which starts at its other end.
             let first = names
                 .iter()
                 .position(|all| all.first().is_some_and(|n| n == step));
@@ -194,7 +195,7 @@ fn descend<'a>(
     }
 }
 
-/// The options of a link, `[a, b, { options }]`; an empty mapping is made where the link has no options.
+/// The options of a link, `[a, b, { options }]`; an empty mapping is created if the link has no options.
 fn options(items: &mut Vec<Tree>, place: Span) -> &mut Tree {
     let there = items
         .iter()
@@ -237,7 +238,7 @@ fn items(list: &Tree) -> &[Tree] {
     }
 }
 
-/// What each entry of the list under `key` can be called: the name that it has or gets first.
+/// The possible names of each entry of the list under `key`; the first is the name that the entry has or gets.
 fn names(key: &str, entries: &[Tree]) -> Vec<Vec<String>> {
     let mut outside = 0;
     let mut taken: Vec<String> = Vec::new();
@@ -262,7 +263,8 @@ fn names(key: &str, entries: &[Tree]) -> Vec<Vec<String>> {
     entries.iter().enumerate().map(name).collect()
 }
 
-/// Names of a link: its own, or those of its ends; from either end. A link out of the lab also by the name of the far end.
+/// Names of a link: its own, or those of its ends in either order. A link out of the lab also has the name of the far
+/// end.
 fn link_names(parts: &[Tree], outside: &mut u32, taken: &mut Vec<String>) -> Vec<String> {
     let ends: Vec<&str> = parts.iter().filter_map(scalar).collect();
     let own = parts.last().and_then(|options| text(options, "name"));
@@ -311,7 +313,7 @@ mod tests {
             said.contains("there is no entry 'a-b': the lab has no 'pvcs'"),
             "{said}"
         );
-        // A whole one can be added.
+        // A complete host can be added.
         assert!(
             set(&["hosts.z={on: s1, elan: a, ip: 10.1.0.9}"])
                 .is_ok_and(|lab| lab.find("z").is_some())
@@ -396,7 +398,7 @@ mod tests {
             aerostat_node::atm::CellRate::named("25.6").unwrap()
         );
         assert_eq!(lab.traffic[0].duration, Some(Duration::from_secs(7)));
-        // From the other end, and by its number with a part.
+        // By the other end, and by its index with a key.
         assert_eq!(
             set(&["links.s2-s1.delay=9ms"]).unwrap().links[0].delay,
             ms(9)

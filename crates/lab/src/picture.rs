@@ -1,19 +1,19 @@
-//! What a lab looks like from above: its machines, the links between them, and who belongs to which network.
+//! A drawing of a lab as data: machines, links between them, and networks with their members.
 //!
-//! [`Picture::of`] makes it from a [`Lab`]; a running lab adds what is up, and the connections that exist at the moment.
-//! All drawings are made from it alone. It can be serialized, as a running lab answers with it.
+//! [`Picture::of`] makes it from a [`Lab`]. A running lab adds which parts are up, and the present connections. All
+//! drawings are made from this type alone. It can be serialized, because a running lab sends it as an answer.
 
 use crate::model::{Lab, Link, NodeKind};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-/// A network as it is drawn.
+/// The data of a drawing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// Name of the lab.
     pub lab: String,
-    /// The lab runs: [`Picture::calls`] and [`Picture::shortcuts`] mean something.
+    /// True if the lab runs: then [`Picture::calls`] and [`Picture::shortcuts`] have a meaning.
     pub running: bool,
     /// All machines: the nodes of the lab by their numbers, then the stations on Ethernet segments.
     pub machines: Vec<Machine>,
@@ -23,13 +23,13 @@ pub struct Picture {
     pub networks: Vec<Network>,
     /// Permanent connections.
     pub pvcs: Vec<Permanent>,
-    /// Switched connections, those between the same two end systems for the same purpose together.
+    /// Switched connections; those between the same two end systems for the same purpose are combined.
     pub calls: Vec<Calls>,
     /// Shortcuts of MPOA and NHRP.
     pub shortcuts: Vec<Shortcut>,
 }
 
-/// What a machine is.
+/// Kinds of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -67,7 +67,7 @@ impl Kind {
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
     /// Its IP addresses, each with the number of its network.
     pub addresses: Vec<(Ipv4Addr, usize)>,
@@ -75,22 +75,22 @@ pub struct Machine {
     pub atm: Option<String>,
     /// Number of the bridging host that a station is behind.
     pub behind: Option<usize>,
-    /// It has crashed.
+    /// True if it has crashed.
     pub down: bool,
 }
 
 /// A link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cable {
-    /// Its name, by which faults and captures know it.
+    /// Its name in faults and captures.
     pub name: String,
     /// Numbers of the machines at its ends; an end system comes before its switch.
     pub ends: [usize; 2],
     /// Port number at each end.
     pub ports: [usize; 2],
-    /// Rate, delay and what goes wrong on it: `oc3, 5µs`.
+    /// Rate, delay and impairments: `oc3, 5µs`.
     pub what: String,
-    /// It is cut.
+    /// True if it is cut.
     pub down: bool,
 }
 
@@ -99,11 +99,11 @@ pub struct Cable {
 pub struct Network {
     /// Its name.
     pub name: String,
-    /// A subnet of Classical IP, no ELAN.
+    /// True for a subnet of Classical IP, false for an ELAN.
     pub clip: bool,
     /// Its IP subnet.
     pub subnet: String,
-    /// What fits into it, or who serves it: `frames of 1516`.
+    /// Frame size or server: `frames of 1516`.
     pub what: String,
 }
 
@@ -114,7 +114,7 @@ pub struct Permanent {
     pub ends: [usize; 2],
     /// Its label at each end: `0.100`; for a whole path the VPI alone.
     pub labels: [String; 2],
-    /// Its traffic in the words of `qos(7)`.
+    /// Its traffic in the syntax of `qos(7)`.
     pub qos: String,
 }
 
@@ -123,7 +123,7 @@ pub struct Permanent {
 pub struct Calls {
     /// Numbers of the caller's and the called machine.
     pub ends: [usize; 2],
-    /// What they carry: `lane-control`, `data-direct` ...
+    /// Purpose: `lane-control`, `data-direct` ...
     pub what: String,
     /// How many there are.
     pub count: usize,
@@ -134,14 +134,14 @@ pub struct Calls {
 pub struct Shortcut {
     /// Numbers of the machines where it begins and where it ends.
     pub ends: [usize; 2],
-    /// What it leads to: an IP address or network.
+    /// Its destination: an IP address or network.
     pub to: String,
     /// Label of its connection where it begins: `0.39`.
     pub vc: String,
 }
 
 impl Picture {
-    /// The lab as its file describes it: all up, no calls.
+    /// The lab as its file describes it: everything is up, and there are no calls.
     #[must_use]
     pub fn of(lab: &Lab) -> Self {
         let mut machines: Vec<Machine> = lab.nodes.iter().map(machine).collect();
@@ -193,7 +193,7 @@ impl Picture {
         }
     }
 
-    /// Numbers of the machines that belong to a network, stations among them.
+    /// Numbers of the machines that belong to a network, including stations.
     pub fn members(&self, network: usize) -> impl Iterator<Item = usize> + '_ {
         let machines = self.machines.iter().enumerate();
         machines.filter_map(move |(number, machine)| {
@@ -214,7 +214,7 @@ impl Picture {
     }
 }
 
-/// An ATM address as it is shown, without its last octet.
+/// An ATM address in its displayed form, without its last octet.
 fn without_selector(address: &str) -> Option<&str> {
     address.rsplit_once('.').map(|(body, _)| body)
 }
@@ -228,7 +228,7 @@ fn machine(node: &crate::model::Node) -> Machine {
         NodeKind::Host(_) => Kind::Host,
         NodeKind::Outside(_) => Kind::Outside,
     };
-    // A link out of the lab may lead to many addresses, or to none that is known.
+    // A link out of the lab may lead to several addresses, or to no known address.
     let attachment = node.attachment().filter(|_| kind != Kind::Outside);
     Machine {
         name: node.name.clone(),
@@ -283,7 +283,7 @@ pvcs: [{ from: hub, vc: 0.100, to: far, to_vc: 0.101, pcr: 2000 }]
         assert!(picture.networks[1].clip);
         assert_eq!(picture.pvcs[0].ends.map(name), ["hub", "far"]);
         assert_eq!(picture.pvcs[0].labels, ["0.100", "0.101"]);
-        // A connection is known by the address with any selector.
+        // A connection is recognised by the address with any selector.
         let far = lab.find("far").unwrap();
         let called = lab.node(far).attachment().unwrap().address;
         let called = called.to_string();

@@ -1,4 +1,4 @@
-//! The address plan: who gets which network prefix, MAC address and selector.
+//! The address plan: assignment of network prefixes, MAC addresses and selectors.
 //!
 //! | what | value |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | MAC address | `02:a7:sk:nn:nn:ii`: site s of the lab, kind k (0 switch, 1 LANE server, 2 router, 3 host, 4 outside), number n of the node within its kind, from 1; interface i, on a segment behind a host from 1 |
 //! | ESI of an end system | its MAC address with interface 0 |
 //!
-//! The site is 0 unless the file gives another, so that labs joined by a trunk have no addresses in common.
-//! Numbers follow the order of the file, so that a node added at the end of its section changes no other address.
+//! The site is 0 unless the file gives another value, so that labs joined by a trunk have no common addresses. Numbers
+//! follow the order of the file, so a node that is added at the end of its section changes no other address.
 
 use aerostat_wire::MacAddr;
 use aerostat_wire::q2931::Version;
@@ -30,16 +30,16 @@ pub const SELECTOR_LES: u8 = 0x80;
 pub const SELECTOR_BUS: u8 = 0xc0;
 /// First VCI of user connections.
 pub const FIRST_VCI: u16 = aerostat_wire::Vc::FIRST_USER_VCI;
-/// Version of the UNI where the file gives none.
+/// Default version of the UNI.
 pub const UNI: Version = Version::Uni31;
 /// First selector of the sockets of a host; they have 0xe0..=0xff.
 pub const SELECTOR_SOCKET: u8 = 0xe0;
-/// How many ELANs a LANE server can hold: selectors 0x80..=0xbf and 0xc0..=0xff.
+/// Limit of ELANs of a LANE server: selectors 0x80..=0xbf and 0xc0..=0xff.
 pub const MAX_ELANS: usize = 64;
-/// How many LANE clients a node can have: below the first MPOA selector.
+/// Limit of LANE clients of a node: selectors below the first MPOA selector.
 pub const MAX_LECS: usize = 64;
 
-/// How many hosts can be on the Ethernet segment behind a host: their MAC addresses have interfaces 1 and up.
+/// Limit of hosts on the Ethernet segment behind a host: their MAC addresses have interfaces 1 and up.
 pub const MAX_SEGMENT: usize = 64;
 
 /// First seven octets of the default switch prefix (the rest is the switch's MAC address).
@@ -61,7 +61,7 @@ pub enum Kind {
     Outside = 4,
 }
 
-/// Last site.
+/// Largest site number.
 pub const MAX_SITE: u8 = 15;
 
 /// MAC address of interface `interface` of the node number `number` (from 1) of its kind at `site`.

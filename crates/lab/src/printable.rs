@@ -1,14 +1,14 @@
-//! Text of other people's files on a terminal.
+//! Safe output of untrusted text on a terminal.
 //!
-//! A lab file may come from anybody, and so may the names and values in it that messages repeat. Control characters
-//! would move the cursor, change colours or the window's title; characters that turn the direction of writing, or that nobody sees,
-//! would show something else than what stands there. Both are shown as escapes.
+//! A lab file may come from anybody, and messages repeat names and values of it. Control characters would move the
+//! cursor, or change colours or the window's title. Characters that change the writing direction, or that are
+//! invisible, would hide the actual text. Both kinds are shown as escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// True for a character that must not reach a terminal: controls, and format characters of Unicode (category Cf) that steer
-/// the direction of writing or have no width.
+/// True for a character that must not reach a terminal: control characters, and format characters of Unicode (category
+/// Cf) that change the writing direction or have no width.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -17,13 +17,13 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text in one line: what must not reach a terminal is written as an escape (`\n`, `\t`, `\u{1b}`).
+/// The text in one line: characters that must not reach a terminal become escapes (`\n`, `\t`, `\u{1b}`).
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, &[])
 }
 
-/// The same, but line ends and tabs stay.
+/// Like [`line()`], but line ends and tabs stay.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, &['\n', '\t'])
@@ -36,7 +36,7 @@ fn escaped<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = match c {
             _ if !bad(c) => write!(out, "{c}"),
             '\n' | '\r' | '\t' => write!(out, "{}", c.escape_default()),
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(line("a\x1b[31mb\x07"), "a\\u{1b}[31mb\\u{7}");
         assert_eq!(line("\u{202e}x\u{9b}2J\r\n"), "\\u{202e}x\\u{9b}2J\\r\\n");
         assert_eq!(lines("a\n\tb\x08"), "a\n\tb\\u{8}");
-        // Letters of all scripts are no danger.
+        // Letters of all scripts are harmless.
         for text in ["é", "ö 東京", "עברית", "1 µs"] {
             assert!(matches!(line(text), Cow::Borrowed(_)), "{text}");
         }

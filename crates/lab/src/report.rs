@@ -1,4 +1,4 @@
-//! What a lab has found when it ends, in virtual or in real time.
+//! The results of a lab when it ends, in virtual or in real time.
 
 use crate::circuits::{Circuits, Network};
 use crate::dialogues::Dialogue;
@@ -9,44 +9,44 @@ use aerostat_node::ip::apps::AppResult;
 use aerostat_node::ip::flow_stats::FlowReport;
 use aerostat_proto::{Instant, Trace};
 
-/// Everything that results are made of.
+/// The data from which results are made.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// When that was.
+    /// The end of the run.
     pub end: Instant,
     /// The flows of the lab, in its order.
     pub flows: Vec<FlowReport>,
-    /// What the lab's programs said when they ended, by flow and role (`from` or `to`).
+    /// Results of the lab's programs that have ended, by flow and role (`from` or `to`).
     pub programs: Vec<(usize, &'static str, AppResult)>,
     /// Connections end to end, queues, policers and links at the end.
     pub circuits: Circuits,
-    /// State of every node at the end: name, and the tables of each kind that it has.
+    /// State of every node at the end: name, and the tables of each kind.
     pub nodes: Vec<NodeState>,
-    /// Flows that have never started, because their hosts have not joined; numbers are those of the lab.
+    /// Flows that never started, because their hosts have not joined; numbers are those of the lab.
     pub not_started: Vec<usize>,
-    /// Nodes of which an interface has never been a member of its network.
+    /// Nodes with an interface that was never a member of its network.
     pub not_joined: Vec<String>,
-    /// What programs with ATM sockets wrote to each other, by connection and direction.
+    /// PDUs between programs with ATM sockets, by connection and direction.
     pub dialogues: Vec<Dialogue>,
     /// Programs with ATM sockets that have never had a connection, in words: [`crate::dialogues::failed`].
     pub failed_programs: Vec<String>,
-    /// Bounds that refused something, in words, with the node; each once.
+    /// Bounds that were met, in words, with the node; each once.
     pub limits: Vec<String>,
-    /// Flows of which nothing is to be expected: in real time those whose time has not come, and those of kernel hosts, which
-    /// nobody makes.
+    /// Flows that cannot have results: in real time those whose start time has not come, and those of kernel hosts,
+    /// whose traffic no program makes.
     pub not_due: Vec<usize>,
 }
 
 /// A node's name, and its tables by kind.
 pub type NodeState = (String, Vec<(&'static str, Vec<Table>)>);
 
-/// State that the report shows of each node.
+/// Kinds of state that the report shows of each node.
 const SHOWN: [&str; 14] = [
     "port", "call", "saal", "pvc", "lec", "les", "bus", "mpc", "qos", "mps", "clip", "nhrp",
     "sockets", "bridge",
 ];
 
-/// Names of events that tell of a bound that refuses something.
+/// Names of events about a bound that refuses something.
 const LIMITS: [&str; 5] = [
     "lecs.full",
     "les.full",
@@ -54,10 +54,10 @@ const LIMITS: [&str; 5] = [
     "bus.over-quota",
     "switch.port.full",
 ];
-/// Most of them that a report repeats; the story has all.
+/// Limit of such events that a report repeats; the story has all of them.
 const MOST_LIMITS: usize = 100;
 
-/// Bounds that were met while a lab ran: an event is a warning of the results, too.
+/// Bounds that were met while a lab ran. Such an event is also a warning in the results.
 #[derive(Clone, Debug, Default)]
 pub struct Met {
     texts: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Met {
 }
 
 impl Met {
-    /// A node told something.
+    /// Takes an event of a node.
     pub fn hear(&mut self, node: &str, trace: &Trace) {
         if !LIMITS.contains(&trace.name) {
             return;
@@ -80,7 +80,7 @@ impl Met {
             self.more += 1;
         }
     }
-    /// All of them, in the order of their times; ATM addresses as names.
+    /// All of them in the order of time, with names for ATM addresses.
     #[must_use]
     pub fn texts(&self, names: &Names) -> Vec<String> {
         let texts = self.texts.iter().map(|text| names.in_text(text));
@@ -95,7 +95,7 @@ impl Met {
     }
 }
 
-/// State of every node as of now.
+/// Current state of every node.
 #[must_use]
 pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
     let now = network.time();
@@ -112,7 +112,8 @@ pub fn nodes(lab: &Lab, network: &impl Network) -> Vec<NodeState> {
     nodes.collect()
 }
 
-/// Nodes of which an interface has never been a member of its network: `ever` tells of which nodes all have.
+/// Nodes with an interface that was never a member of its network; `ever` tells whether all interfaces of a node have
+/// been members.
 #[must_use]
 pub fn not_joined(lab: &Lab, ever: impl Fn(NodeId) -> bool) -> Vec<String> {
     let members = lab.nodes().filter(|(_, node)| !node.lecs().is_empty());

@@ -1,21 +1,22 @@
-//! Call routes of all switches over the links that can be used at present.
+//! Call routes of all switches over the links that are usable at present.
 //!
-//! **Purpose.** Switches have static routes, as IISP (ATM Forum af-pnni-0026) has; nothing in its messages keeps a call from going
-//! round in a circle, and there is no crankback. So an alternate that a switch takes by itself can be a loop: in a ring, the way
-//! round the other side begins with a neighbour whose own shortest way leads back. Therefore the alternates are not chosen by
-//! each switch for itself. Whoever runs the lab (its management, `sim` or `live`) keeps one table of the links that cannot be used,
-//! as the switches at their ends report them, and gives every switch the distances that hold now. A switch uses only ways that no
-//! other is shorter than, so with each switch that a call passes the distance falls by one: no loop can form, whatever is cut.
+//! **Purpose.** Switches have static routes, as in IISP (ATM Forum af-pnni-0026). Nothing in its messages keeps a call
+//! from going round in a circle, and there is no crankback. So an alternative that a switch chooses by itself can cause
+//! a loop: in a ring, the way round the other side begins with a neighbour whose own shortest way leads back. Therefore
+//! switches do not choose alternatives for themselves. The management of the lab (`sim` or `live`) keeps one table of
+//! unusable links, as reported by the switches at their ends, and gives every switch the current distances. A switch
+//! uses only shortest ways, so the distance falls by one with each switch that a call passes. No loop can form,
+//! whichever links are cut.
 //!
-//! **When.** A link is left out from the moment that one of its ends reports it: a dead line at once, a dead peer when SSCOP gives up
-//! (some seconds), a signalling link that does not come up when the port's patience is over. It is back once both ends have
-//! signalling again. At the start all links count as usable; calls wait for those that come up.
+//! **When.** A link is left out as soon as one of its ends reports it: a dead line at once, a dead peer when SSCOP
+//! gives up (some seconds), a signalling link that does not come up when the port's patience is over. It is back once
+//! both ends have signalling again. At the start all links count as usable, and calls wait for those that come up.
 //!
-//! **Order.** For display every way is given, also those that are longer than the best one: their distance is that of the
-//! shortest way which does not come back through the switch itself.
+//! **Order.** For display every way is listed, including longer ones: their distance is that of the shortest way that
+//! does not come back through the switch itself.
 //!
-//! **Trunks out of the lab** lead to what the lab file says (`routes:`), and nothing is known of the links behind them. Two of them
-//! with one prefix are alternates of each other.
+//! **Trunks out of the lab** lead to the destinations of the lab file (`routes:`); the links behind them are unknown.
+//! Two trunks with one prefix are alternatives of each other.
 //!
 //! **Not implemented.** Weights of links: the distance is the number of links.
 
@@ -30,7 +31,7 @@ type End = (NodeId, u16);
 /// A prefix and the ways to it, best first.
 pub type Route = (Vec<u8>, Vec<Way>);
 
-/// A link between two switches, as one of them sees it.
+/// A link between two switches in the view of one of them.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     port: u16,
@@ -39,27 +40,27 @@ struct Edge {
     far: u16,
 }
 
-/// Where addresses with a prefix are.
+/// The place of addresses with a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     switch: NodeId,
-    /// The port there; `None`: the switch itself, whose hosts it knows.
+    /// The port there; `None` for the switch itself, which knows its hosts.
     port: Option<u16>,
-    /// Other switches reach it by a shorter prefix.
+    /// True if other switches reach it by a shorter prefix.
     local: bool,
 }
 
-/// Which links can be used, and the routes that follow. Empty by default.
+/// Usable links, and the resulting routes. Empty by default.
 #[derive(Clone, Debug, Default)]
 pub struct Routing {
     edges: BTreeMap<NodeId, Vec<Edge>>,
     places: BTreeMap<Vec<u8>, Vec<Place>>,
-    /// Ends that cannot be used.
+    /// Unusable link ends.
     lost: BTreeSet<End>,
 }
 
 impl Routing {
-    /// All links of `lab` can be used.
+    /// A table in which all links of `lab` are usable.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
         let mut edges: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
@@ -89,7 +90,7 @@ impl Routing {
         }
     }
 
-    /// A switch reports whether calls can go out at one of its ports; true if that was not known.
+    /// A switch reports whether calls can go out at one of its ports; true if that is a change.
     pub fn report(&mut self, switch: NodeId, port: PortNo, usable: bool) -> bool {
         let end = (switch, port.0);
         if usable {
@@ -104,7 +105,7 @@ impl Routing {
         self.edges.keys().copied()
     }
 
-    /// The routes of a switch, with all ways that lead somewhere while nothing is lost.
+    /// The routes of a switch, with all ways that exist while all links are usable.
     #[must_use]
     pub fn routes(&self, from: NodeId) -> Vec<Route> {
         let nothing = BTreeSet::new();
@@ -123,7 +124,7 @@ impl Routing {
         in_order(merged.collect())
     }
 
-    /// By prefix and port: the distance, if there is any.
+    /// Distances by prefix and port; `None` if the way is unusable.
     fn ways(&self, from: NodeId, lost: &BTreeSet<End>) -> Distances {
         let usable = |end: &End| !lost.contains(end);
         let edges = self.edges.get(&from).map_or(&[][..], Vec::as_slice);
@@ -202,7 +203,7 @@ fn in_order(distances: Distances) -> Vec<Route> {
     routes.collect()
 }
 
-/// Where every address of a lab is.
+/// The place of every address of a lab.
 fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
     let mut places: BTreeMap<Vec<u8>, Vec<Place>> = BTreeMap::new();
     let mut add = |prefix: Vec<u8>, place: Place| {
@@ -219,7 +220,7 @@ fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
         };
         add(switch.prefix.to_vec(), itself);
         for (number, port) in switch.ports.iter().enumerate() {
-            // Who registers its own addresses has none before that.
+            // A node that registers its own addresses has no address before that.
             let by_itself = lab.node(port.peer).kind.registers();
             if let Some(station) = port.station.filter(|_| !by_itself) {
                 let place = Place {
@@ -231,7 +232,7 @@ fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
             }
         }
     }
-    // Addresses of peers outside need not have their switch's prefix.
+    // Addresses of peers outside may have another prefix than their switch.
     for (_, _, outside) in lab.outside() {
         let attachment = &outside.attachment;
         let addresses = outside.addresses.iter().map(|a| a.0[..19].to_vec());
@@ -260,7 +261,7 @@ fn places(lab: &Lab) -> BTreeMap<Vec<u8>, Vec<Place>> {
     places
 }
 
-/// Where the LANE services are attached, or the trunk to them: switch and port.
+/// Switch and port of the LANE services, or of the trunk to them.
 pub(crate) fn lane(lab: &Lab) -> Option<(NodeId, usize)> {
     let own = lab.lane_server().map(|(_, _, server)| &server.attachment);
     let with = |outside: &Outside| outside.trunk.as_ref().is_some_and(|trunk| trunk.lane);
@@ -300,7 +301,7 @@ mod tests {
         ways.iter().map(|way| (way.port.0, way.hops)).collect()
     }
 
-    /// Port of `from` whose link leads to `to`, the `n`th of them.
+    /// Port of `from` whose link leads to `to`, the `n`th of such links.
     fn port(lab: &Lab, from: &str, to: &str, n: usize) -> PortNo {
         let (from, to) = (lab.find(from).unwrap(), lab.find(to).unwrap());
         let NodeKind::Switch(switch) = &lab.node(from).kind else {
@@ -322,7 +323,7 @@ mod tests {
         assert!(routing.report(s2, port(&lab, "s2", "s1", 0), false));
         assert!(!routing.report(s2, port(&lab, "s2", "s1", 0), false));
         assert_eq!(ways(&routing), [(round, Some(3)), (near, None)]);
-        // s4 does not send back what comes round.
+        // s4 does not send calls back the way they came.
         let onwards = port(&lab, "s4", "s3", 0).0;
         let ways_of_s4 = ways_to(&routing, &lab, "s4", "s2");
         assert_eq!(ways_of_s4[0], (onwards, Some(2)));
@@ -339,14 +340,15 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is cut, each step of a call leads nearer, and a call arrives exactly if the network is not parted.
+        /// Whatever links are cut, each step of a call shortens its distance, and a call arrives exactly if the network
+        /// is not partitioned.
         #[test]
         fn no_call_goes_round_in_a_circle(
             count in 2_usize..8,
             more in proptest::collection::vec((0_usize..8, 0_usize..8), 0..10),
             cuts in proptest::collection::vec(0_usize..18, 0..8),
         ) {
-            // s2 has hosts of the lab; a chain keeps the lab in one piece.
+            // s2 has hosts of the lab; a chain keeps the lab connected.
             let mut links: Vec<_> = (1..count).map(|n| (n - 1, n)).collect();
             links.extend(more.into_iter().filter(|(a, b)| a != b && *a < count && *b < count));
             let lab = meshed(count, &links);

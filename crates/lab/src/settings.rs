@@ -1,7 +1,7 @@
-//! The effective parameters of a lab: everything that the file says or leaves to a default, as plain values.
+//! The effective parameters of a lab: all values from the file or from defaults, as plain values.
 //!
-//! Results carry them, so that a number can be told from one that other parameters made. Names are those of the lab
-//! file; the unit is part of the name (`_s` seconds, `_cps` cells per second). Secrets of keys are left out.
+//! Results contain them, so that figures made with other parameters can be recognised. Names are those of the lab file;
+//! the unit is part of the name (`_s` seconds, `_cps` cells per second). Secrets of keys are left out.
 
 use crate::build::flow_ports;
 use crate::model::{

@@ -11,15 +11,15 @@ use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// How long a run without an end of its own waits for hosts that do not join.
+/// How long a run without a given end waits for hosts that do not join.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Time after the last limited flow.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Which flows wait, and when those that do not have started.
+/// Flows that wait, and the start times of those that have started.
 #[derive(Clone, Debug)]
 pub struct Starts {
-    /// By flow: `None` if it starts by itself.
+    /// By flow; `None` if the flow has a start time.
     flows: Vec<Option<Start>>,
     /// Flows that pass a node, by node: an event looks at these flows only.
     of: BTreeMap<NodeId, Vec<usize>>,
@@ -31,14 +31,14 @@ pub struct Starts {
 #[derive(Clone, Debug)]
 struct Start {
     waits: bool,
-    /// When it started first.
+    /// Time of the first start.
     first: Option<Instant>,
     /// The interfaces that its packets and the answers pass.
     passes: Vec<(NodeId, usize)>,
 }
 
 impl Starts {
-    /// Nothing has started.
+    /// A state in which no flow has started.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
         let mut owners = BTreeMap::new();
@@ -103,14 +103,14 @@ impl Starts {
         !self.fresh.is_empty()
     }
 
-    /// True if this program is the sender of a flow that waits, or has been started here.
+    /// True if this program is the sender of a flow that waits, or that was started here.
     #[must_use]
     pub fn holds_back(&self, program: &AppSpec) -> bool {
         let flow = self.flows.get(program.id.0 as usize / 2);
         program.id.0.is_multiple_of(2) && flow.is_some_and(Option::is_some)
     }
 
-    /// A node starts anew: the flows that it sends wait for it again.
+    /// A node restarts: the flows that it sends wait for it again.
     pub fn again(&mut self, lab: &Lab, node: NodeId) {
         for (start, flow) in self.flows.iter_mut().zip(&lab.traffic) {
             if let Some(start) = start.as_mut().filter(|_| flow.from == node) {
@@ -133,7 +133,7 @@ impl Starts {
                 continue;
             }
             start.waits = false;
-            // A sender that starts again goes on with what it began, to the same end.
+            // A restarted sender continues its flow, to the same end.
             let start = *start.first.get_or_insert(now);
             let sender = programs_of(lab, index).map(|(sender, _)| sender);
             ready.extend(sender.map(|(node, behind, spec)| {
@@ -144,7 +144,7 @@ impl Starts {
         ready
     }
 
-    /// Numbers of the flows that have never started.
+    /// Numbers of the flows that have not started yet.
     #[must_use]
     pub fn missing(&self) -> Vec<usize> {
         let flows = self.flows.iter().enumerate();
@@ -154,7 +154,7 @@ impl Starts {
             .collect()
     }
 
-    /// As [`Lab::end`], counted from the time that each flow has started; a little later while some have not.
+    /// Like [`Lab::end`], counted from the actual start of each flow; a little later while some flows have not started.
     #[must_use]
     pub fn end(&self, lab: &Lab) -> Instant {
         let mut end = Instant::ZERO + lab.end();
@@ -201,7 +201,7 @@ fn passes(
     all.into_iter().collect()
 }
 
-/// What the story says when this program, one of [`Starts::ready`], starts.
+/// The story's text when this program, one of [`Starts::ready`], starts.
 #[must_use]
 pub fn told(lab: &Lab, program: &AppSpec) -> Trace {
     let Some(flow) = lab.traffic.get(program.id.0 as usize / 2) else {

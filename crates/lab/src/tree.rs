@@ -1,7 +1,7 @@
-//! YAML as a tree whose every node knows where it stands.
+//! YAML as a tree whose nodes know their places.
 //!
-//! The file is read into this tree first; `--set` options change the tree; only then is it checked. So a wrong
-//! value is reported the same way wherever it came from, and all mistakes can be reported at once.
+//! The file is read into this tree first; then `--set` options change the tree; then it is checked. So a wrong value is
+//! reported in the same way wherever it came from, and all mistakes can be reported together.
 
 use crate::diag::{Diagnostics, Span};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -11,20 +11,20 @@ use std::fmt;
 /// A node of the document.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Where it stands.
+    /// Its place.
     pub at: Span,
-    /// What it is.
+    /// Its value.
     pub value: Value,
 }
 
 /// The kinds of nodes.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Nothing.
+    /// A null value.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// Any other scalar. A number keeps the digits that were written: `25.6`, `1e-6`, `4700918100...`.
+    /// Any other scalar. A number keeps its digits as written: `25.6`, `1e-6`, `4700918100...`.
     Text(String),
     /// A list.
     List(Vec<Tree>),
@@ -35,7 +35,7 @@ pub enum Value {
 /// A key of a mapping.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Where it stands.
+    /// Its place.
     pub at: Span,
     /// Its text.
     pub text: String,
@@ -56,10 +56,10 @@ impl Value {
 }
 
 impl Tree {
-    /// The tree of a text; it knows places there.
+    /// The tree of a text, with places in that text.
     ///
     /// # Errors
-    /// If the text is no YAML.
+    /// If the text is not valid YAML.
     pub fn of(text: &str) -> Result<Self, Diagnostics> {
         let mut d = Diagnostics::new("text", text);
         parse(text, 0, 0, &mut d).ok_or(d)
@@ -67,9 +67,9 @@ impl Tree {
 }
 
 impl fmt::Display for Tree {
-    /// The tree as YAML in one line, every scalar but true and false in quotes.
+    /// The tree as YAML in one line, with every scalar but true and false in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Strings of JSON are strings of YAML.
+        // A JSON string is also a YAML string.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         match &self.value {
             Value::Null => f.write_str("null"),
@@ -128,7 +128,7 @@ pub(crate) fn parse(
     }
 }
 
-/// Where a parsed text stands.
+/// The place of a parsed text.
 struct Place<'a> {
     text: &'a str,
     source: usize,
@@ -152,7 +152,7 @@ impl Place<'_> {
             end: self.offset + start + len,
         }
     }
-    /// Octet offset of a line and column, for errors of the scanner, which knows nothing else.
+    /// Octet offset of a line and column, for errors of the scanner, which reports only these.
     fn octet(&self, location: serde_saphyr::Location) -> usize {
         let line = usize::try_from(location.line()).unwrap_or(1).max(1);
         let column = usize::try_from(location.column()).unwrap_or(1).max(1);
@@ -166,8 +166,8 @@ impl Place<'_> {
         let within = rest.char_indices().nth(column - 1);
         before + within.map_or(rest.len(), |(at, _)| at)
     }
-    /// The tag that stands before a node, unless YAML itself has it. The node begins at octet `start`, on the line of its tag
-    /// unless it is a list or mapping.
+    /// The tag in front of a node, unless YAML itself defines the tag. The node begins at octet `start`. It is on the
+    /// line of its tag unless it is a list or mapping.
     fn tag(&self, start: usize, several_lines: bool) -> Option<Span> {
         let start = start - self.offset;
         let word = |at: usize| {
@@ -179,7 +179,7 @@ impl Place<'_> {
         let own = word(start).filter(|word| word.starts_with('!'));
         let (at, tag) = match own {
             Some(tag) => (start, tag),
-            // Only the word before is looked at, so that long lines cost nothing.
+            // Only the word before is examined, so that long lines cost nothing.
             None => {
                 let before = self.text.get(..start)?.trim_end();
                 let at = before.rfind(|c: char| c.is_whitespace() || "[{,".contains(c));
@@ -214,7 +214,7 @@ impl Place<'_> {
     }
 }
 
-/// Unknown tags that are told.
+/// Limit of unknown tags that are reported.
 const MOST_TAGS: usize = 100;
 
 fn convert(raw: Spanned<Raw>, place: &Place<'_>, tags: &mut Vec<Span>) -> Tree {
@@ -243,7 +243,7 @@ fn convert(raw: Spanned<Raw>, place: &Place<'_>, tags: &mut Vec<Span>) -> Tree {
                 .collect(),
         ),
     };
-    // A block ends where the next token starts: the mark of a list or mapping is its first octet.
+    // A block ends where the next token starts, so the mark of a list or mapping is its first octet.
     let end = match value {
         Value::List(_) | Value::Map(_) => at.start + 1,
         _ => at.end,
@@ -254,7 +254,7 @@ fn convert(raw: Spanned<Raw>, place: &Place<'_>, tags: &mut Vec<Span>) -> Tree {
     }
 }
 
-/// What the YAML reader says to programmers, and what that means to somebody who writes a lab.
+/// Messages of the YAML reader for programmers, and the messages for authors of a lab.
 const OWN_WORDS: [(&str, &str); 5] = [
     (
         "multiple YAML documents",
@@ -294,11 +294,11 @@ fn report(
     );
     at.end = at.end.max(at.start + 1);
     let mut message = error.without_snippet().to_string();
-    // The place is shown in our own way.
+    // The place is shown in the project's own form.
     if let Some(cut) = message.find(" at line ") {
         message.truncate(cut);
     }
-    // What the reader could be told otherwise is of no use here.
+    // Advice about options of the reader is of no use here.
     if let Some((_, ours)) = OWN_WORDS
         .iter()
         .find(|(theirs, _)| message.contains(theirs))
@@ -315,7 +315,7 @@ fn report(
     );
 }
 
-/// What serde sees; places are added by [`Spanned`].
+/// The data that serde sees; [`Spanned`] adds places.
 enum Raw {
     Null,
     Bool(bool),
@@ -452,7 +452,7 @@ mod tests {
     fn keys_that_stand_twice_are_told_in_words_of_our_own() {
         for (text, told) in [
             ("a: 1\na: 2\n", "stands twice"),
-            // Keys that are no text are refused before they are compared.
+            // Keys that are not text are refused before they are compared.
             ("? [a]\n: 1\n? [a]\n: 2\n", "expected string"),
         ] {
             let mut diagnostics = Diagnostics::default();

@@ -1,4 +1,4 @@
-//! Quantities with units, as the lab file writes them: `5us`, `35Mbps`, `oc3`, `64KiB`, `1e-6`.
+//! Quantities with units in the syntax of the lab file: `5us`, `35Mbps`, `oc3`, `64KiB`, `1e-6`.
 
 use aerostat_node::atm::CellRate;
 use aerostat_node::rate::PacketRate;
@@ -17,7 +17,7 @@ pub struct IpNet {
 }
 
 impl IpNet {
-    /// Everything.
+    /// The network that contains all addresses.
     pub const ALL: Self = Self {
         network: Ipv4Addr::UNSPECIFIED,
         length: 0,
@@ -31,7 +31,7 @@ impl IpNet {
             u32::MAX << (32 - self.length)
         }
     }
-    /// True if `ip` lies in this network.
+    /// True if `ip` is in this network.
     #[must_use]
     pub const fn contains(self, ip: Ipv4Addr) -> bool {
         ip.to_bits() & self.mask() == self.network.to_bits()
@@ -41,7 +41,7 @@ impl IpNet {
     pub const fn broadcast(self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.network.to_bits() | !self.mask())
     }
-    /// True if the two networks share an address.
+    /// True if the two networks have a common address.
     #[must_use]
     pub const fn overlaps(self, other: Self) -> bool {
         self.contains(other.network) || other.contains(self.network)
@@ -167,7 +167,7 @@ pub fn bit_rate(text: &str) -> Result<u64, String> {
     if !(1.0..=1e15).contains(&bits) {
         return Err("a bit rate is 1bps to 1000000Gbps".into());
     }
-    // 1.1 Mbps is no whole number only because of binary fractions.
+    // 1.1 Mbps misses a whole number only because of binary fractions.
     if (exact - bits).abs() > exact * 1e-12 {
         return Err("a bit rate is a whole number of bits per second".into());
     }
@@ -283,7 +283,7 @@ pub fn frame_rate(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| EXPECTED.into())
 }
 
-/// `10 frames per 1s`: how many frames in what time make a flow.
+/// `10 frames per 1s`: number of frames and time that make a flow.
 ///
 /// # Errors
 /// A sentence without the value itself.

@@ -1,6 +1,6 @@
 //! The labs of the repository, broken labs with their messages, and the schema.
 //!
-//! `UPDATE_EXPECTED=1 cargo test -p aerostat-lab --test it` writes the expected files anew.
+//! `UPDATE_EXPECTED=1 cargo test -p aerostat-lab --test it` rewrites the expected files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The flows of a lab: what is measured, and the programs that make it.
+//! The flows of a lab: the measured packets, and the programs that make them.
 
 use crate::model::{Flow, FlowKind, Lab, NodeId, SendRate, Ticks};
 use aerostat_node::ip::apps::{AppId, AppKind, AppSpec, Pattern};
@@ -38,7 +38,7 @@ pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
     flows.collect()
 }
 
-/// Ports of the flow's sender and receiver, if it has such; `index` is its place in the list.
+/// Ports of the flow's sender and receiver, if it has ports; `index` is its index in the list.
 pub(crate) fn flow_ports(flow: &Flow, index: usize) -> Option<[u16; 2]> {
     let default = port(FIRST_SINK_PORT, index);
     let both = [port(FIRST_SOURCE_PORT, index), flow.port.unwrap_or(default)];
@@ -56,9 +56,10 @@ fn address_of(lab: &Lab, id: NodeId) -> Ipv4Addr {
         .map_or(Ipv4Addr::UNSPECIFIED, |lec| lec.ip)
 }
 
-/// The programs that make the lab's traffic: for each flow a receiver (from the start) and a sender.
+/// The programs that make the lab's traffic: for each flow a receiver (which runs from the start) and a sender.
 ///
-/// The second item is the place of a host on the Ethernet segment behind the node. Program numbers are twice the flow's place for the sender, and one more for the receiver.
+/// The second item is the index of the host on the Ethernet segment behind the node. The program number of a sender is
+/// twice the flow's index, that of a receiver one more.
 #[must_use]
 pub fn programs(lab: &Lab) -> Vec<(NodeId, Option<usize>, AppSpec)> {
     let flows = 0..lab.traffic.len();

@@ -1,4 +1,4 @@
-//! What the IP stack of an embedded host is told.
+//! The configuration of an embedded host's IP stack.
 
 use crate::model::Host as HostModel;
 use aerostat_node::ip::router::StaticRoute;
@@ -14,7 +14,7 @@ pub(super) fn host_routes(model: &HostModel) -> Vec<StaticRoute> {
     routes.collect()
 }
 
-/// The neighbours that a host is told, and never asks for.
+/// The permanent neighbours of a host, which it never requests.
 pub(super) fn static_neighbours(model: &HostModel) -> Vec<(Ipv4Addr, [u8; 6])> {
     let neighbours = model.neighbours.iter();
     neighbours.map(|(address, mac)| (*address, mac.0)).collect()

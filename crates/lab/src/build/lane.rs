@@ -1,4 +1,4 @@
-//! What the LANE servers of a lab are told.
+//! The configuration of the LANE servers of a lab.
 
 use super::scale::grown;
 use crate::model::{Elan, Lab, LaneServer, Scale};
@@ -14,10 +14,10 @@ pub(super) fn lecs_config(lab: &Lab, model: &LaneServer, scale: &Scale) -> LecsC
             .filter(|elan| elan.is_own())
             .map(configured)
             .collect(),
-        // Only clients from outside name none: linux-atm's do so unless told otherwise.
+        // Only clients from outside give no ELAN name: those of linux-atm do so by default.
         policies: model.policies.clone(),
         default: model.default.map(|id| elan_name(lab.elan(id))),
-        // All clients may ask at once.
+        // All clients may ask at the same time.
         params: server_params(scale.all),
     }
 }
@@ -30,7 +30,7 @@ pub(super) fn elan_name(elan: &Elan) -> ElanName {
     ElanName::new(name).expect("a resolved lab's ELAN names have at most 32 octets")
 }
 
-/// What the LECS answers to clients of this ELAN.
+/// The answer of the LECS to clients of this ELAN.
 pub(super) fn configured(elan: &Elan) -> lecs::Elan {
     lecs::Elan {
         standby: elan.standby.iter().map(|(les, _)| *les).collect(),

@@ -1,7 +1,8 @@
-//! Limits that follow the lab: what LANE servers, and all that leads to them, must hold for the clients that the lab has.
+//! Limits that depend on the lab: LANE servers, and the ports and switches on the way to them, need capacity for all
+//! clients of the lab.
 //!
-//! Links between switches of the lab and the links of its LANE servers get room for all clients. A host of the lab may have connections to and
-//! from each other one. Links out of the lab keep their usual limits.
+//! Links between switches of the lab and the links of its LANE servers get room for all clients. A host of the lab may
+//! have connections to and from every other host. Links out of the lab keep their usual limits.
 
 use crate::model::Scale;
 use aerostat_node::atm::Limits as BufferLimits;
@@ -11,17 +12,17 @@ use aerostat_node::{interface, signalling};
 use aerostat_proto::lane::LecLimits;
 use aerostat_wire::Vc;
 
-/// A limit that is usually `usual`, for a lab whose LANE clients need `need` of it. Half of the usual limit stays for everything else;
-/// so nothing changes in a lab that needs no more than the other half.
+/// A limit that is usually `usual`, for a lab whose LANE clients need `need` of it. Half of the usual limit stays for
+/// everything else, so nothing changes in a lab that needs no more than the other half.
 pub(super) fn grown(usual: usize, need: usize) -> usize {
     usual.max(need.saturating_add(usual / 2))
 }
 
-/// A port that leads to the LANE servers, or may.
+/// A port on a possible way to the LANE servers.
 pub(super) fn widen_port(config: &mut PortConfig, scale: &Scale) {
     let calls = grown(config.max_calls, scale.calls());
     if calls > config.max_calls {
-        // All may join at once.
+        // All clients may join at the same time.
         config.max_pending = calls;
     }
     give_calls(config, calls);
@@ -36,14 +37,14 @@ pub(super) fn widen_port(config: &mut PortConfig, scale: &Scale) {
 pub(super) fn widen_host_port(config: &mut PortConfig, scale: &Scale) {
     let calls = grown(config.max_calls, scale.calls_of_host());
     if calls > config.max_calls {
-        // As usual: half of them may be unanswered.
+        // As usual, half of the calls may be unanswered.
         config.max_pending = calls / 2;
     }
     give_calls(config, calls);
     widen_interface(&mut config.interface, scale.calls_of_host(), scale);
 }
 
-/// As many calls, with labels and queues for them.
+/// Room for this number of calls, with labels and queues for them.
 fn give_calls(config: &mut PortConfig, calls: usize) {
     config.max_calls = calls;
     let last = calls + usize::from(Vc::FIRST_USER_VCI);
@@ -68,18 +69,19 @@ pub(super) fn widen_host(config: &mut signalling::Config, scale: &Scale) {
     widen_interface(&mut config.interface, scale.calls_of_host(), scale);
 }
 
-/// What a LANE client may know of the others.
+/// Limits of a LANE client's knowledge about other clients.
 pub(super) fn widen_lec(limits: &mut LecLimits, scale: &Scale) {
     limits.cache = grown(limits.cache, scale.largest);
     limits.vccs = grown(limits.vccs, scale.calls_of_host());
 }
 
-/// Calls and parties of a switch that wait for a link to come up: all clients may call before their servers are there.
+/// Limit of calls and parties of a switch that wait for a link to come up: all clients may call before their servers
+/// are ready.
 pub(super) fn held(scale: &Scale) -> usize {
     grown(MAX_HELD, scale.calls())
 }
 
-/// What the IP stack of a host or a router may know of its neighbours.
+/// Limits of the neighbours of a host's or router's IP stack.
 pub(super) fn arp(scale: &Scale) -> ArpParams {
     let usual = ArpParams::default();
     ArpParams {
@@ -92,7 +94,7 @@ fn widen_interface(params: &mut interface::Params, calls: usize, scale: &Scale) 
     let limits = &mut params.uni.limits;
     limits.calls = grown(limits.calls, calls);
     limits.parties = grown(limits.parties, scale.largest);
-    // After a loss each call is asked for at once, and may be released at once.
+    // After a loss every call causes a STATUS ENQUIRY at once, and may be released at once.
     params.sscop.max_queue = params.sscop.max_queue.max(2 * limits.calls);
 }
 
@@ -134,7 +136,7 @@ mod tests {
         );
         assert_eq!(format!("{:?}", trunk(200)), format!("{usual:?}"));
         let large = trunk(3000);
-        // A request of all clients at once: three cells each, or five with TLVs.
+        // All clients send a request at once: three cells each, or five with TLVs.
         assert!(large.buffers.best_effort.early > 5 * 3000);
         assert!(
             large.max_calls > 3 * 3000 && large.max_calls < 5 * 3000 + 2048,

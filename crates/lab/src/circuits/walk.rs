@@ -1,32 +1,32 @@
-//! One way of a connection's cells, put together from counters that may have begun at different times.
+//! One way of a connection's cells, combined from counters that may have started at different times.
 //!
-//! A row is about the cells that all parts of its way have counted. Two things are not of the row:
+//! A row is about the cells that all parts of its way have counted. Two kinds of cells do not belong to the row:
 //!
-//! - Cells that a part sent before the next part was there: before a leaf was added to a point-to-multipoint connection, or
-//!   before the next node was switched on again. They are taken off what the row says was sent.
-//! - *Stale* cells: what a part counted before the part ahead of it began to count, because the node there was switched
-//!   on again. They are in the counters of all parts that follow, and are taken off there.
+//! - Cells that a part sent before the next part existed: before a leaf was added to a point-to-multipoint connection,
+//!   or before the next node was switched on again. They are subtracted from the sent cells of the row.
+//! - *Stale* cells: cells that a part counted before the previous part started to count, because the node there was
+//!   switched on again. They are in the counters of all following parts, and are subtracted there.
 //!
-//! Counters cannot tell which cells a part dropped. So stale cells count as passed on, and what was dropped as the
-//! row's own, as far as the numbers allow.
+//! Counters do not tell which cells a part dropped. So stale cells count as passed on, and dropped cells count as cells
+//! of the row, as far as the numbers allow.
 
 use super::{Circuit, LinkEnd, Loss, place};
 use aerostat_node::atm::{CellCounters, DropReason};
 
-/// A way that is being followed.
+/// A walk along one way.
 #[derive(Clone)]
 pub(super) struct Walk {
     pub(super) at: LinkEnd,
     pub(super) vc: aerostat_wire::Vc,
     /// Cells of the row that left the part before `at`.
     pub(super) left: u64,
-    /// Cells in the counters of the part before `at`, besides, that are not of the row.
+    /// Further cells in the counters of the part before `at`, which do not belong to the row.
     stale: u64,
     pub(super) circuit: Circuit,
 }
 
 impl Walk {
-    /// At the adapter of the sender.
+    /// A walk that starts at the sender's adapter.
     pub(super) fn new(circuit: Circuit) -> Self {
         Self {
             at: LinkEnd {
@@ -40,8 +40,8 @@ impl Walk {
         }
     }
 
-    /// The link from here, with so many cells on it, to a part that has counted `arrived` cells. `younger`: its node was
-    /// switched on after the one here.
+    /// Crosses the link from here, with `on_the_way` cells on it, to a part that has counted `arrived` cells. `younger`
+    /// tells whether the node there was switched on after the one here.
     pub(super) fn cross(&mut self, on_the_way: u64, arrived: u64, younger: bool) {
         let on_the_way = on_the_way.min(self.left);
         self.circuit.under_way += on_the_way;
@@ -57,22 +57,22 @@ impl Walk {
         self.stale = arrived.saturating_sub(self.left);
     }
 
-    /// A connection of a switch, which drops cells at its input.
+    /// Crosses a connection of a switch, which drops cells at its input.
     pub(super) fn connection(&mut self, at: LinkEnd, counters: &CellCounters) {
         self.pass(at, counters, 0);
     }
 
-    /// The queue before the next link, where so many cells wait. A leaf that was added late has counted fewer cells than
-    /// the connection.
+    /// Crosses the queue before the next link, in which `waiting` cells wait. A leaf that was added late has counted
+    /// fewer cells than the connection.
     pub(super) fn queue(&mut self, counters: &CellCounters, waiting: u64) {
         self.begins_at(counters.cells_in);
         self.pass(self.at, counters, waiting);
     }
 
-    /// What is before a part that has counted `arrived` cells in all is not of the row.
+    /// Removes the cells that preceded a part with `arrived` cells from the row.
     fn begins_at(&mut self, arrived: u64) {
         let before = (self.left + self.stale).saturating_sub(arrived);
-        // The oldest cells are stale ones.
+        // The oldest cells are the stale ones.
         let own = before.saturating_sub(self.stale);
         self.left -= own;
         self.circuit.sent -= own;
@@ -80,7 +80,7 @@ impl Walk {
         self.stale = arrived.saturating_sub(self.left);
     }
 
-    /// A part that passes cells on, holds some and drops the rest.
+    /// Crosses a part that passes cells on, holds some and drops the rest.
     fn pass(&mut self, at: LinkEnd, counters: &CellCounters, waiting: u64) {
         let stale = self.stale.min(counters.cells_out);
         let out = (counters.cells_out - stale).min(self.left);
@@ -92,7 +92,7 @@ impl Walk {
             self.note(at, Some(reason), cells);
             gone -= cells;
         }
-        // Cells of the management flow of a link end at its port.
+        // Cells of the segment OAM flow of a link end at its port.
         self.note(at, Some(DropReason::NotForUs), gone);
         (self.left, self.stale) = (out, stale);
     }
@@ -108,7 +108,8 @@ impl Walk {
         }
     }
 
-    /// What becomes of cells outside is nobody's to say: what has reached the far end of the link has arrived.
+    /// Ends at a link out of the lab. The fate of cells outside is unknown, so cells that have reached the far end of
+    /// the link count as delivered.
     pub(super) fn leaves_the_lab(mut self, far: LinkEnd, on_the_way: u64) -> Circuit {
         let on_the_way = on_the_way.min(self.left);
         self.circuit.to = Some(place(far, self.vc));
@@ -117,7 +118,7 @@ impl Walk {
         self.circuit
     }
 
-    /// Nobody is at the other end: what left the last queue is lost there, but for what is still on the link.
+    /// Ends without a receiver: cells that have left the last queue are lost there, except for those still on the link.
     pub(super) fn ends_here(mut self, on_the_way: u64) -> Circuit {
         let on_the_way = on_the_way.min(self.left);
         self.circuit.under_way += on_the_way;
@@ -134,7 +135,7 @@ mod tests {
     use aerostat_node::ip::stats::Distribution;
     use aerostat_wire::Vc;
 
-    /// A connection on which the adapter has sent so many cells.
+    /// A walk on a connection on which the adapter has sent `cells` cells.
     fn sent(cells: u64) -> Walk {
         Walk::new(Circuit {
             from: Place {
@@ -169,7 +170,7 @@ mod tests {
         counters
     }
 
-    /// Sent, lost, under way and delivered, which balance.
+    /// Cells sent, lost, under way and delivered; they balance.
     fn books(walk: &Walk) -> [u64; 4] {
         let circuit = &walk.circuit;
         let books = [
@@ -220,7 +221,7 @@ mod tests {
         let mut walk = sent(100);
         walk.cross(1, 30, true);
         assert_eq!(books(&walk), [31, 0, 1, 30]);
-        // The node after it was never off.
+        // The next node was never off.
         walk.connection(walk.at, &counters(30, 30, 0));
         walk.queue(&counters(30, 30, 0), 0);
         walk.cross(0, 90, false);

@@ -191,7 +191,7 @@ scalar!(
     { "enum": ["network", "user", "auto"] }
 );
 scalar!(
-    /// Leading octets of ATM addresses, and how many.
+    /// Leading octets of ATM addresses, and their number.
     CallPrefix(([u8; 19], usize)), call_prefix,
     { "type": "string", "description": "1 to 19 octets: hex digits, dots anywhere", "examples": ["47.0091.8100.0000.02a7.10"] }
 );
@@ -300,8 +300,8 @@ impl JsonSchema for Name {
 pub(crate) struct LabName(pub(crate) String);
 
 impl LabName {
-    /// Longest name, octets. A socket's path has at most 107, and the directory of running labs and the socket's own name
-    /// are part of it.
+    /// Longest name, octets. A socket's path has at most 107 octets; the directory of running labs and the socket's own
+    /// name are part of it.
     pub(crate) const MAX: usize = 64;
 }
 

@@ -1,4 +1,4 @@
-//! Emulated LANs and Classical IP subnets, and who serves them.
+//! Emulated LANs and Classical IP subnets, and their servers.
 
 use super::{Attachment, ElanId, NodeId};
 use crate::ipv6::Ip6Net;
@@ -10,31 +10,31 @@ use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use std::net::Ipv4Addr;
 
-/// A host of LANE services: the first has the LECS, and a LES and a BUS for every ELAN; the others have further LESs
-/// and BUSs, which stand by.
+/// A host of LANE services. The first has the LECS, and a LES and a BUS for every ELAN; the others have further LESs
+/// and BUSs on standby.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneServer {
-    /// Where it is attached.
+    /// The attachment.
     pub attachment: Attachment,
-    /// 0 for the first host; N for that of entry N-1 of [`Elan::standby`].
+    /// 0 for the first host; N for the host of entry N-1 of [`Elan::standby`].
     pub rank: usize,
     /// How the LECS assigns clients, level by level.
     pub policies: Vec<Vec<Criterion>>,
-    /// ELAN of clients that name none and are listed nowhere.
+    /// ELAN of clients that give no name and are not listed.
     pub default: Option<ElanId>,
-    /// Own address of the LECS. The LECS also answers on [`AtmAddress::LECS`] and
-    /// [`AtmAddress::LECS_ANYCAST`], to which the switches have routes.
+    /// The LECS's own address. The LECS also answers on [`AtmAddress::LECS`] and [`AtmAddress::LECS_ANYCAST`], to which
+    /// the switches have routes.
     pub lecs: AtmAddress,
-    /// It registers its address by ILMI.
+    /// True if it registers its address by ILMI.
     pub ilmi: bool,
     /// Version of the UNI.
     pub uni: Version,
-    /// Frames a second that a BUS takes of one end system.
+    /// Limits of a BUS on frames from one end system.
     pub quota: BusQuota,
 }
 
 impl LaneServer {
-    /// A host with this attachment; the LECS is to be completed.
+    /// A host with this attachment. The fields of the LECS are to be filled in.
     pub(crate) fn at(attachment: Attachment) -> Self {
         Self {
             lecs: attachment.address,
@@ -49,7 +49,7 @@ impl LaneServer {
     }
 }
 
-/// Frames a second that a BUS, or a LES, takes of one end system; `None`: the default of
+/// Limits of a BUS, or a LES, on frames from one end system, in frames per second; `None` means the default of
 /// [`ServerParams`](aerostat_proto::lane::ServerParams).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusQuota {
@@ -72,7 +72,7 @@ pub struct Elan {
     pub name: String,
     /// ELAN-ID, from 1.
     pub id: u32,
-    /// The IP subnet that lives on it.
+    /// Its IP subnet.
     pub subnet: IpNet,
     /// Its IPv6 prefix, for kernel nodes; see [`Lab::ip6`](super::Lab::ip6).
     pub ip6: Option<Ip6Net>,
@@ -82,37 +82,37 @@ pub struct Elan {
     pub les: AtmAddress,
     /// Address of its BUS.
     pub bus: AtmAddress,
-    /// Further LESs, each with its BUS, that take over in this order.
+    /// Standby LESs, each with its BUS, in the order in which they take over.
     pub standby: Vec<(AtmAddress, AtmAddress)>,
-    /// Its LESs speak LANE v2 with clients that can.
+    /// True if its LESs use LANE v2 with clients that support it.
     pub v2: bool,
-    /// Leading octets of ATM addresses of clients that belong here; empty: all may join by name.
+    /// Leading octets of ATM addresses of clients that belong here; if empty, all clients may join by name.
     pub members: Vec<Vec<u8>>,
     /// MAC addresses of clients that belong here.
     pub macs: Vec<MacAddr>,
-    /// Its servers are outside the lab; then `les` and `bus` mean nothing.
+    /// Servers outside the lab; with these, `les` and `bus` have no meaning.
     pub foreign: Option<ForeignServers>,
-    /// No emulated LAN at all, but a Classical IP subnet; then frame size, LES and BUS mean nothing.
+    /// Set for a Classical IP subnet, which is not an emulated LAN; frame size, LES and BUS have no meaning then.
     pub clip: Option<Lis>,
 }
 
-/// LANE servers outside the lab, as clients inside are told of them.
+/// LANE servers outside the lab, as configured for clients inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignServers {
     /// Name of the ELAN there, at most 32 octets; empty lets the LECS choose.
     pub name: String,
-    /// The LECS is asked at the well-known address.
+    /// True if the LECS has the well-known address.
     pub well_known: bool,
-    /// Address of the LECS, if it has one of its own.
+    /// Address of the LECS, if it has its own address.
     pub lecs: Option<AtmAddress>,
-    /// Address of the LES, for clients that ask no LECS or get no answer from it.
+    /// Address of the LES, for clients that do not ask the LECS or get no answer from it.
     pub les: Option<AtmAddress>,
-    /// Frame size that clients ask for; unspecified takes what the servers say.
+    /// Frame size that clients request; if unspecified, they take the size of the servers.
     pub max_frame: MaxFrameSize,
 }
 
 impl Elan {
-    /// An emulated LAN that the lab's own LANE services serve, or those behind a trunk.
+    /// True if the LANE services of this lab, or those behind a trunk, serve this ELAN.
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.clip.is_none() && self.foreign.is_none()
@@ -136,23 +136,23 @@ pub struct Lis {
     pub server: Option<NodeId>,
     /// Its ATMARP servers in the order in which clients try them.
     pub servers: Vec<AtmAddress>,
-    /// Idle time after which a connection is released; zero is never.
+    /// Idle time after which a connection is released; zero means never.
     pub idle: Duration,
-    /// Members call each other with VC multiplexing.
+    /// True if members call each other with VC multiplexing.
     pub mux: bool,
-    /// Its routers are NHRP servers, its hosts their clients.
+    /// True if its routers are NHRP servers and its hosts their clients.
     pub nhrp: bool,
-    /// Next hops of which something is known beforehand.
+    /// Preconfigured next hops.
     pub next_hops: Vec<NextHop>,
 }
 
-/// What is known of a next hop of a Classical IP subnet.
+/// Configuration of a next hop on a Classical IP subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextHop {
     /// Its IP address.
     pub ip: Ipv4Addr,
-    /// Its ATM address, if ATMARP need not ask.
+    /// Its ATM address, if ATMARP is not needed.
     pub address: Option<AtmAddress>,
-    /// Traffic of connections to it, seen from who calls; `None` is best effort.
+    /// Traffic of connections to it, as seen by the caller; `None` is best effort.
     pub qos: Option<Qos>,
 }

@@ -1,4 +1,4 @@
-//! What is behind links out of the lab.
+//! Systems behind links out of the lab.
 
 use super::{Attachment, Side};
 use aerostat_proto::Duration;
@@ -6,33 +6,34 @@ use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::net::{IpAddr, SocketAddr};
 
-/// The far end of a link out of the lab. Unless it is a trunk, the switch plays the network side there and treats it as
-/// a host.
+/// The far end of a link out of the lab. Unless it is a trunk, the switch has the network side and treats the far end
+/// as a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outside {
-    /// Where it is attached; the address is the first of `addresses`, or one that stands for it.
+    /// The attachment; its address is the first of `addresses`, or a placeholder.
     pub attachment: Attachment,
-    /// How it is reached.
+    /// How the far end is reached.
     pub way: OutsideWay,
-    /// Its ATM addresses: calls to them go there, calls from there come from one of them. None if it registers its own.
+    /// Its ATM addresses: calls to them go there, and calls from there use one of them. Empty if the far end registers
+    /// its own.
     pub addresses: Vec<AtmAddress>,
-    /// The switch offers ILMI.
+    /// True if the switch offers ILMI.
     pub ilmi: bool,
-    /// Version of the UNI; with ILMI the highest, and 4.0 if left open.
+    /// Version of the UNI; with ILMI the highest allowed one, or 4.0 if `None`.
     pub version: Option<Version>,
-    /// Another switch is there. It has no addresses then, and ILMI only to find out the sides.
+    /// Set if the far end is another switch. It has no addresses then, and ILMI only finds out the sides.
     pub trunk: Option<OutsideTrunk>,
 }
 
-/// What leads over a trunk out of the lab.
+/// Routes over a trunk out of the lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideTrunk {
-    /// What the port of this lab's switch plays in signalling; the other lab's plays the other. `None`: both find out by
-    /// ILMI.
+    /// The side of this lab's switch in signalling; the other lab's switch has the other side. With `None` ILMI finds
+    /// out the sides.
     pub side: Option<Side>,
-    /// Leading octets of addresses to be called there.
+    /// Leading octets of addresses behind the trunk.
     pub prefixes: Vec<Vec<u8>>,
-    /// The LANE services are there.
+    /// True if the LANE services are behind the trunk.
     pub lane: bool,
 }
 
@@ -41,9 +42,9 @@ pub struct OutsideTrunk {
 pub enum OutsideWay {
     /// ATM over TCP; the peer connects here.
     AtmTcpListen {
-        /// Where to listen.
+        /// The address to listen on.
         at: SocketAddr,
-        /// From which address alone connections are taken; `None`: from this machine only.
+        /// The only address from which connections are accepted; with `None`, only this machine.
         from: Option<IpAddr>,
     },
     /// ATM over TCP; this end connects.
@@ -53,11 +54,11 @@ pub enum OutsideWay {
     },
     /// Cells over UDP.
     Udp {
-        /// Where datagrams are taken.
+        /// The address on which datagrams are received.
         local: SocketAddr,
-        /// Where they are sent, and alone come from.
+        /// The address to which they are sent, and from which they are accepted.
         peer: SocketAddr,
-        /// How cells are put into datagrams.
+        /// Packing of cells into datagrams.
         packing: Packing,
     },
     /// Cells in Ethernet frames.
@@ -66,28 +67,28 @@ pub enum OutsideWay {
         interface: String,
         /// The peer on the same cable.
         peer: MacAddr,
-        /// How cells are put into frames: many.
+        /// Packing of cells into frames: always many.
         packing: Packing,
     },
 }
 
-/// How cells are put into datagrams and frames.
+/// Packing of cells into datagrams and frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// One cell of 53 octets.
     One,
     /// Cells of 52 octets, without HEC (RFC 4717, N to one).
     Many {
-        /// At most so many, 1 to [`MAX_CELLS`](Self::MAX_CELLS).
+        /// Limit of cells, 1 to [`MAX_CELLS`](Self::MAX_CELLS).
         cells: u16,
-        /// How long a cell waits for others.
+        /// How long a cell waits for further cells.
         wait: Duration,
-        /// A control word comes first.
+        /// True if a control word comes first.
         word: bool,
     },
 }
 
 impl Packing {
-    /// Most cells of a datagram: what an Ethernet frame of 9000 octets holds.
+    /// Limit of cells in a datagram: those that fit an Ethernet frame of 9000 octets.
     pub const MAX_CELLS: u16 = 172;
 }

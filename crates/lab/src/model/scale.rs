@@ -1,24 +1,24 @@
-//! How much LANE servers, and what leads to them, must hold for the clients that the lab has.
+//! The capacity that LANE servers, and the ports on the way to them, need for the clients of the lab.
 
 use super::Lab;
 
-/// Connections that a client has with LANE servers: configuration direct (while it joins), control direct, multicast send;
-/// and one end of a control distribute and of a multicast forward, where these are calls of their own.
+/// Connections of a client with LANE servers: configuration direct (while it joins), control direct, multicast send,
+/// and one end each of a control distribute and a multicast forward, if these are separate calls.
 const EACH: usize = 4;
 
 /// Counts of LANE clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Of all ELANs with servers in the lab together.
+    /// Clients of all ELANs with servers in the lab.
     pub all: usize,
-    /// Of the largest ELAN.
+    /// Clients of the largest ELAN.
     pub largest: usize,
     /// ELANs with servers in the lab.
     pub elans: usize,
 }
 
 impl Scale {
-    /// What this lab has. Clients in other labs are not known; the usual limits have room for them.
+    /// The counts of this lab. Clients in other labs are unknown; the usual limits have room for them.
     #[must_use]
     pub fn of(lab: &Lab) -> Self {
         let mut counts = vec![0; lab.elans.len()];
@@ -39,7 +39,7 @@ impl Scale {
             elans: own.len(),
         }
     }
-    /// Calls of one LANE server for its clients: all may be at the LECS at once.
+    /// Calls of one LANE server for its clients: all clients may call the LECS at the same time.
     #[must_use]
     pub const fn calls_of_server(&self) -> usize {
         2 * self.all
@@ -49,7 +49,7 @@ impl Scale {
     pub const fn calls(&self) -> usize {
         EACH * self.all + 2 * self.elans
     }
-    /// Calls of a host or a router for its clients and its shortcuts: one to and one from each other client.
+    /// Calls of a host or a router for its clients and its shortcuts: one to and one from every other client.
     #[must_use]
     pub const fn calls_of_host(&self) -> usize {
         2 * self.all
@@ -59,8 +59,9 @@ impl Scale {
     pub const fn neighbours(&self) -> usize {
         self.largest
     }
-    /// Cells that arrive at once on a link to the LANE servers if all clients begin at the same moment, and there are as many again: the
-    /// longest control frames take five cells, and three quarters of a buffer are used before frames are discarded.
+    /// Cells that arrive at once on a link to the LANE servers if all clients start at the same moment. The longest
+    /// control frames take five cells, three quarters of a buffer are used before frames are discarded, and the same
+    /// amount is added for other cells.
     #[must_use]
     pub const fn burst(&self) -> usize {
         8 * self.all

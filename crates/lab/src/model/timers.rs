@@ -1,4 +1,4 @@
-//! Timers of protocols, where the lab file gives others than the standards.
+//! Timers of protocols with other values than those of the standards.
 
 use aerostat_node::ip::router::ArpParams;
 use aerostat_proto::Duration;
@@ -6,12 +6,12 @@ use aerostat_proto::lane::LecParams;
 use aerostat_proto::sscop;
 use aerostat_proto::uni::TimerValues;
 
-/// Timers that the file gives; all others have the standards' values.
+/// Timers given in the file; all others have the standards' values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timers {
     /// LANE clients.
     pub lec: LecTimers,
-    /// LES: how long a connection may be there without a client that has joined (S4), 10..=300 s.
+    /// LES: limit of the time that a connection may exist without a joined client (S4), 10..=300 s.
     pub les_control: Option<Duration>,
     /// ARP of embedded hosts and routers.
     pub arp: ArpTimers,
@@ -32,7 +32,7 @@ macro_rules! given {
             )*
         }
         impl $name {
-            /// Puts what is given into the place of the defaults.
+            /// Replaces the defaults that the file overrides.
             pub fn apply(&self, to: &mut $target) {
                 $(
                     if let Some(value) = self.$field {

@@ -1,4 +1,4 @@
-//! What happens in a lab: flows, and what breaks.
+//! Events in a lab: flows and faults.
 
 use super::{LinkId, NodeId};
 use aerostat_node::host::sockets::Role;
@@ -15,47 +15,48 @@ pub struct Flow {
     pub from: NodeId,
     /// Receiver.
     pub to: NodeId,
-    /// If they are on Ethernet segments behind `from` and `to`: their places in [`Host::bridge`](super::Host::bridge).
+    /// If sender or receiver is on an Ethernet segment behind `from` or `to`: its index in
+    /// [`Host::bridge`](super::Host::bridge).
     pub segment: [Option<usize>; 2],
-    /// IP address that the sender sends to.
+    /// IP address to which the sender sends.
     pub destination: Ipv4Addr,
-    /// What is sent.
+    /// Kind of traffic.
     pub kind: FlowKind,
-    /// TCP or UDP port of the receiver; `None`: 5001 and the flow's place in the list.
+    /// TCP or UDP port of the receiver; `None` means 5001 plus the flow's index in the list.
     pub port: Option<u16>,
-    /// UDP: the sender's timer ticks.
+    /// UDP: the coarse timer of the sender, if it has one.
     pub ticks: Option<Ticks>,
-    /// One direction of a telephone call, to be rated as such.
+    /// True for one direction of a telephone call, which is rated.
     pub voice: bool,
-    /// When it starts, or nothing sooner: see `waits`.
+    /// Earliest start time; see `waits`.
     pub start: Duration,
-    /// It starts as soon as both its hosts have joined their networks, not at a time that the file gives.
+    /// True to start as soon as both its hosts have joined their networks, instead of at a time that the file gives.
     pub waits: bool,
-    /// How long it sends; `None`: to the end of the run.
+    /// How long it sends; `None` means to the end of the run.
     pub duration: Option<Duration>,
-    /// The failure that it is there to show.
+    /// The failure that the flow is expected to show.
     pub expect: Option<Expect>,
 }
 
-/// A failure that a flow is there to show.
+/// A failure that a flow is expected to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// Some of its packets are lost.
     Loss,
-    /// None of its packets arrives.
+    /// No packet arrives.
     Nothing,
 }
 
-/// A sender whose timer ticks coarsely: what has become due is sent at the next tick.
+/// A sender with a coarse timer: all datagrams that have become due are sent at the next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
     /// Time between ticks, not zero.
     pub tick: Duration,
-    /// Time between datagrams of one tick; all of a tick fit before the next.
+    /// Time between datagrams of one tick; all datagrams of a tick fit before the next tick.
     pub spacing: Duration,
 }
 
-/// What a flow sends.
+/// Kinds of traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowKind {
     /// One TCP connection that sends as fast as it can.
@@ -64,19 +65,19 @@ pub enum FlowKind {
     Udp {
         /// Octets of UDP payload, 24..=65507.
         size: usize,
-        /// How fast.
+        /// Rate.
         rate: SendRate,
-        /// True: exponentially distributed gaps; false: equal ones.
+        /// True for exponentially distributed gaps, false for equal ones.
         poisson: bool,
     },
     /// ICMP echo requests.
     Ping {
         /// Octets of ICMP payload, 0..=65507.
         size: usize,
-        /// How fast; one per second unless the file says otherwise.
+        /// Rate; one per second by default.
         rate: SendRate,
     },
-    /// TCP request and response, one after the other: counts transactions.
+    /// TCP requests and responses, one after another, to count transactions.
     Rr {
         /// Octets of a request and of a response.
         size: usize,
@@ -86,13 +87,13 @@ pub enum FlowKind {
 /// A sending rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SendRate {
-    /// As the file gives it.
+    /// The rate as in the file.
     pub given: GivenRate,
-    /// What it makes with packets of the flow's size.
+    /// The resulting rate of packets of the flow's size.
     pub packets: PacketRate,
 }
 
-/// A sending rate as the file gives it.
+/// A sending rate as in the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GivenRate {
     /// Packets per second.
@@ -102,8 +103,8 @@ pub enum GivenRate {
 }
 
 impl GivenRate {
-    /// The rate of packets that carry `size` octets of payload; `None` if they are more than
-    /// [`PacketRate::MOST`] per second, or `size` is zero and the rate in bits.
+    /// The rate of packets that carry `size` octets of payload; `None` if it exceeds [`PacketRate::MOST`] per second,
+    /// or if `size` is zero and the rate is in bits.
     #[must_use]
     pub fn packets(self, size: usize) -> Option<PacketRate> {
         match self {
@@ -113,21 +114,21 @@ impl GivenRate {
     }
 }
 
-/// Something that breaks, or is mended.
+/// A fault, or its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// When.
+    /// Time.
     pub at: Duration,
-    /// What.
+    /// Kind.
     pub what: FaultKind,
 }
 
-/// What breaks.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The node, or one service of it, stops and forgets everything.
+    /// The node, or one of its services, stops and loses its state.
     Crash(NodeId, Option<Service>),
-    /// It starts again, empty.
+    /// The node or service starts again with empty state.
     Restart(NodeId, Option<Service>),
     /// The link loses every cell.
     LinkDown(LinkId),
@@ -135,7 +136,7 @@ pub enum FaultKind {
     LinkUp(LinkId),
 }
 
-/// A part of a node that can fail on its own.
+/// A part of a node that can fail alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
     /// The MPOA client daemon of a host.
@@ -150,8 +151,8 @@ pub enum Service {
     Bus,
 }
 
-/// When the call of a socket program is released, counted from the start, if it is set up at once; when the last PDU
-/// is sent, if its connection is permanent.
+/// When the call of a socket program is released, counted from the start, if the call is set up at once. For a
+/// permanent connection: when the last PDU is sent.
 pub(super) fn call_end(role: &Role) -> Option<Duration> {
     let (send, hold) = match *role {
         Role::Call { send, hold, .. } => (send, hold),

@@ -1,4 +1,5 @@
-//! Static call routes: from every switch, the shortest way to every other switch, to what is outside, and to the LECS.
+//! Static call routes: from every switch, the shortest way to every other switch, to the far ends outside, and to the
+//! LECS.
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
@@ -43,7 +44,8 @@ pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     }
 }
 
-/// Warns of switches that no call can ever pass: nothing is attached to them, and they lead to no other switch that is of use.
+/// Warns of switches that no call can pass, because nothing is attached to them and they lead to no other useful
+/// switch.
 fn warn_of_dead_ends(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let mut useful: BTreeMap<NodeId, BTreeSet<NodeId>> = BTreeMap::new();
     for (id, _, switch) in lab.switches() {
@@ -78,8 +80,8 @@ fn place(file: &LabFile, switch: &str) -> Span {
         .map_or(file.place, |(name, _)| name.at)
 }
 
-/// First port and number of links of the shortest way to every other switch. Among equals the lowest port of the
-/// first switch wins.
+/// First port and number of links of the shortest way to every other switch. Among equal ways the one with the lowest
+/// port of the first switch is used.
 pub(super) fn ways(lab: &Lab, from: NodeId) -> BTreeMap<NodeId, (usize, usize)> {
     let mut ways: BTreeMap<NodeId, (usize, usize)> = BTreeMap::new();
     let mut queue = VecDeque::from([(from, None::<usize>, 0)]);
@@ -105,7 +107,7 @@ mod tests {
     use crate::resolve::tests::{SMALL, lab};
     use aerostat_wire::AtmAddress;
 
-    /// Follows the routes from `from` as a call would go.
+    /// Follows the routes from `from` like a call.
     fn call(lab: &Lab, from: NodeId, to: AtmAddress) -> Vec<String> {
         let mut at = lab.node(from).attachment().map_or(from, |a| a.switch);
         let mut path = vec![lab.node(from).name.clone()];

@@ -1,4 +1,4 @@
-//! Classical IP subnets: their servers, and what is known of their members beforehand.
+//! Classical IP subnets: their servers, and preconfigured next hops.
 
 use super::{Class, Names, limits};
 use crate::diag::Diagnostics;
@@ -68,7 +68,7 @@ pub(super) fn subnets(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
     }
 }
 
-/// Finds the servers of the subnets among the nodes, and what is known of next hops.
+/// Resolves the servers of the subnets, and the preconfigured next hops.
 pub(super) fn members(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     servers(file, names, lab, d);
     for (name, lis) in file.clip.iter().flat_map(|table| &table.0) {
@@ -129,7 +129,7 @@ fn next_hop(
     })
 }
 
-/// The address that is written, or that of a member of subnet `at` which has this IP address.
+/// The address as written, or that of a member of subnet `at` with this IP address.
 fn known_address(
     lab: &Lab,
     at: usize,
@@ -141,7 +141,7 @@ fn known_address(
     if let Ok(address) = text.value.parse() {
         return Some(address);
     }
-    // A name has letters that no hex digit is, or too few of them.
+    // A name has letters that are no hex digits, or fewer digits.
     let digits = text.value.bytes().filter(u8::is_ascii_hexdigit).count();
     if text.value.contains('.') || digits >= 38 {
         let error = text.value.parse::<AtmAddress>().err()?;

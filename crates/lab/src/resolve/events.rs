@@ -1,4 +1,4 @@
-//! What happens during a run: traffic, faults, captures.
+//! Events of a run: traffic, faults, captures.
 
 use super::{Class, Names, ip, ports};
 use crate::diag::Diagnostics;
@@ -67,7 +67,7 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
         Some(host) => host.ip,
         None => lab.node(to).lecs().first()?.ip,
     };
-    // Routers outside may know a way.
+    // Routers outside may have a route.
     if !lab.elans.iter().any(|elan| lab.is_open(elan)) {
         check_path(section, lab, from, to, d);
     }
@@ -117,7 +117,7 @@ fn kind(section: &TrafficFile, d: &mut Diagnostics) -> Option<FlowKind> {
     }
     let size = |default: usize| section.size.as_ref().map_or(default, |size| size.value.0);
     let (min, max) = match kind {
-        // A measured datagram begins with its stamp: whose it is, its number and its time.
+        // A measured datagram begins with its stamp: flow, number and time.
         Kind::Udp | Kind::Voice => (apps::MIN_PAYLOAD, MAX_PAYLOAD),
         Kind::Ping => (0, MAX_PAYLOAD),
         Kind::Tcp | Kind::Rr => (1, 1 << 20),
@@ -213,7 +213,7 @@ fn check_path(section: &TrafficFile, lab: &Lab, from: NodeId, to: NodeId, d: &mu
     }
 }
 
-/// Embedded hosts make no fragments; kernels do.
+/// Checks the packet size: embedded hosts do not fragment, kernels do.
 fn check_size(
     section: &TrafficFile,
     kind: FlowKind,
@@ -227,7 +227,7 @@ fn check_size(
     let mtu = ends.into_iter().filter_map(|(id, behind)| {
         let lec = lab.node(id).lecs().first()?;
         let mtu = lab.elan(lec.elan).ip_mtu();
-        // An Ethernet segment has frames of its own.
+        // An Ethernet segment has its own frame size.
         Some(behind.map_or(mtu, |_| mtu.min(1500)))
     });
     let Some(mtu) = mtu.min().filter(|mtu| size + HEADERS > (*mtu).into()) else {
@@ -252,7 +252,7 @@ fn check_size(
     }
 }
 
-/// Warns of faults that change nothing: what crashes is off already, or a link is as it was.
+/// Warns of faults without effect: the node or service is off already, or the link has that state already.
 fn idle(faults: &[(Fault, Span)], lab: &Lab, d: &mut Diagnostics) {
     let (mut off, mut cut) = (BTreeSet::new(), BTreeSet::new());
     for (fault, at) in faults {
@@ -320,7 +320,7 @@ fn fault(section: &FaultFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> 
     })
 }
 
-/// `node` or `node/service`.
+/// The target `node` or `node/service`.
 fn victim(
     name: &At<String>,
     names: &Names,

@@ -1,7 +1,7 @@
-//! IP routing tables: the file's own routes, and computed ones for every subnet that they leave out.
+//! IP routing tables: the routes of the file, and computed ones for all other subnets.
 //!
-//! A router's computed route leads over the fewest routers (among equals, the first in the file). A host has one
-//! default route: to its `gateway`, or to the first router on its ELAN.
+//! A router's computed route has the fewest routers (among equal ones, the first in the file). A host has one default
+//! route: to its `gateway`, or to the first router on its ELAN.
 
 use crate::diag::Diagnostics;
 use crate::field::{At, Table};
@@ -66,7 +66,7 @@ fn covers(wide: IpNet, narrow: IpNet) -> bool {
     wide.length <= narrow.length && wide.contains(narrow.network)
 }
 
-/// Routers on the ELAN of `lec`, other than `but`, with their addresses there.
+/// Routers on the ELAN of `lec`, except `but`, with their addresses there.
 fn neighbours<'a>(
     lab: &'a Lab,
     lec: &'a Lec,
@@ -190,7 +190,7 @@ pub(crate) fn owner_of(lab: &Lab, ip: Ipv4Addr) -> Option<(NodeId, usize)> {
 /// The way of a packet from `from` to the address `to` of a node, or where it ends; `owner` is [`owner_of`].
 ///
 /// # Errors
-/// The name of the node that has no route, or of the one where the packet starts to go in circles.
+/// The name of the node that has no route, or of the node where the packet enters a loop.
 pub(crate) fn trace(
     lab: &Lab,
     owner: impl Fn(Ipv4Addr) -> Option<(NodeId, usize)>,
@@ -263,7 +263,7 @@ mod tests {
         let chain = lab(&text);
         assert_eq!(way(&chain, "x", "y").unwrap(), ["x", "r1", "r2", "r3", "y"]);
         assert_eq!(way(&chain, "y", "x").unwrap(), ["y", "r3", "r2", "r1", "x"]);
-        // A route of the file wins over a computed one: here it sends the packet back.
+        // A route of the file has precedence over a computed one: here it sends the packet back.
         let circle = lab(&text.replace(
             "m: 10.8.0.2 } }",
             "m: 10.8.0.2 }, routes: { 10.2.0.0/24: 10.8.0.1 } }",

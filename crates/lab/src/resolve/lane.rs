@@ -1,4 +1,4 @@
-//! Emulated LANs, and servers of theirs outside the lab.
+//! Emulated LANs, and their servers outside the lab.
 
 use super::{limits, outside};
 use crate::diag::{Diagnostics, Span};
@@ -12,14 +12,14 @@ use aerostat_proto::lane::{LecLimits, LecsConfig};
 use aerostat_wire::lane::{ElanName, MaxFrameSize};
 use aerostat_wire::{AtmAddress, MacAddr};
 
-/// The LANE services of the lab itself, if it has any, and the switch that their host is attached to.
+/// The LANE services of the lab itself, if it has any, and the switch to which their host is attached.
 pub(super) fn own(file: &LabFile) -> Option<(&LaneFile, &At<String>)> {
     let section = file.lane.as_ref()?;
     let on = section.on.as_ref()?;
     outside::with_lane(file).is_none().then_some((section, on))
 }
 
-/// Name of the host of the LANE services and where to report trouble with it.
+/// Name of the host of the LANE services, and the place for messages about it.
 pub(super) fn server_name(section: &LaneFile) -> (&str, Span) {
     match &section.name {
         Some(name) => (&name.value.0, name.at),
@@ -27,10 +27,10 @@ pub(super) fn server_name(section: &LaneFile) -> (&str, Span) {
     }
 }
 
-/// How many hosts can stand by.
+/// Limit of standby hosts.
 const MAX_STANDBY: usize = 8;
 
-/// Name of the host of LANE services number `number`, from 2, and where to report trouble with it.
+/// Name of the host of LANE services number `number`, from 2, and the place for messages about it.
 pub(super) fn standby_name(section: &StandbyFile, number: u16) -> (String, Span) {
     match &section.name {
         Some(name) => (name.value.0.clone(), name.at),
@@ -44,7 +44,7 @@ pub(super) fn pairs(
     host: AtmAddress,
 ) -> impl Iterator<Item = (AtmAddress, AtmAddress, &mut Elan)> {
     let own = lab.elans.iter_mut().filter(|elan| elan.is_own());
-    // More of them are an error that was told.
+    // More ELANs are an error that was reported.
     (0..plan::MAX_ELANS as u8).zip(own).map(move |(n, elan)| {
         let les = host.with_selector(plan::SELECTOR_LES + n);
         (les, host.with_selector(plan::SELECTOR_BUS + n), elan)
@@ -60,7 +60,7 @@ pub(super) fn policies(section: &LaneFile) -> Vec<Vec<Criterion>> {
     levels.iter().map(level).collect()
 }
 
-/// What a BUS, or a LES, takes of one end system, where it is said.
+/// Limits of a BUS, or a LES, on frames from one end system, if given.
 pub(super) fn quota(section: &LaneFile) -> BusQuota {
     let Some(quota) = &section.quota else {
         return BusQuota::default();
@@ -79,7 +79,7 @@ fn criterion(text: &At<crate::file::CriterionText>) -> Criterion {
     text.value.0
 }
 
-/// The ELAN of clients that name none.
+/// The ELAN of clients that give no name.
 pub(super) fn default(section: &LaneFile, lab: &Lab, d: &mut Diagnostics) -> Option<ElanId> {
     let Some(given) = &section.default else {
         return lab.elans.iter().position(Elan::is_own).map(ElanId);
@@ -97,25 +97,25 @@ pub(super) fn default(section: &LaneFile, lab: &Lab, d: &mut Diagnostics) -> Opt
     elans.position(|elan| names(&elan)).map(ElanId)
 }
 
-/// True if the client speaks LANE v2.
+/// True if the client uses LANE v2.
 pub(super) fn version(section: Option<&LecFile>) -> bool {
     let version = section.and_then(|lec| lec.version.as_ref());
     version.is_none_or(|version| version.value.0)
 }
 
-/// True if the client names its ELAN.
+/// True if the client gives the name of its ELAN.
 pub(super) fn named(section: Option<&LecFile>) -> bool {
     let named = section.and_then(|lec| lec.named.as_ref());
     named.is_none_or(At::get)
 }
 
-/// True if the client takes LLC-multiplexed calls.
+/// True if the client accepts LLC-multiplexed calls.
 pub(super) fn llc(section: Option<&LecFile>) -> bool {
     let llc = section.and_then(|lec| lec.llc.as_ref());
     llc.is_some_and(At::get)
 }
 
-/// Groups that the client wants frames of, if not all.
+/// Groups whose frames the client receives, if not all.
 pub(super) fn groups(
     section: Option<&LecFile>,
     bridge: bool,
@@ -135,7 +135,7 @@ pub(super) fn groups(
     Some(groups.iter().map(|group| group.value.0).collect())
 }
 
-/// Complains about settings of servers that the lab does not have.
+/// Reports settings for servers that the lab does not have.
 pub(super) fn nothing_to_serve(section: &LaneFile, d: &mut Diagnostics) {
     let standby = section.standby.iter().flatten().map(|one| one.place);
     let policies = section
@@ -207,7 +207,7 @@ pub(super) fn elans(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
                 .mtu
                 .as_ref()
                 .map_or(MaxFrameSize::S1516, |mtu| mtu.value.0),
-            // Completed when the LANE server has its address.
+            // These are filled in when the LANE server has its address.
             les: AtmAddress::ZERO,
             bus: AtmAddress::ZERO,
             standby: Vec::new(),
@@ -247,7 +247,7 @@ fn check_subnet(
     }
 }
 
-/// Version 1 has four of the five frame sizes.
+/// Checks the frame size: version 1 has four of the five sizes.
 fn check_size(elan: &ElanFile, d: &mut Diagnostics) {
     let v1 = elan
         .version
@@ -262,7 +262,7 @@ fn check_size(elan: &ElanFile, d: &mut Diagnostics) {
     }
 }
 
-/// Servers outside the lab, if the file names any.
+/// Servers outside the lab, if the file gives any.
 fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<ForeignServers> {
     if elan.lecs.is_none() && elan.les.is_none() {
         if let Some(other) = &elan.name {
@@ -304,7 +304,7 @@ fn foreign(name: &At<Name>, elan: &ElanFile, d: &mut Diagnostics) -> Option<Fore
     })
 }
 
-/// Checks that calls to the servers outside leave the lab. For this, links out of the lab must be there.
+/// Checks that calls to servers outside can leave the lab: there must be links out of the lab.
 pub(super) fn check_foreign(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let table = file.lane.iter().flat_map(|section| &section.elans.0);
     for (_, elan) in table {

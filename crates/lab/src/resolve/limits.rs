@@ -1,7 +1,7 @@
-//! How large a lab may be, and which networks can be its subnets.
+//! Limits on the size of a lab, and networks that can be its subnets.
 //!
-//! Counts are checked before anything is built: what follows may number nodes with 16 bits, and may compare all entries of
-//! a list with each other.
+//! Counts are checked before anything is built, because later steps number nodes with 16 bits, and compare all entries
+//! of a list with each other.
 
 use crate::diag::{Diagnostics, Span};
 use crate::field::At;
@@ -10,18 +10,19 @@ use crate::model::{Lab, Scale};
 use crate::units::IpNet;
 use std::net::Ipv4Addr;
 
-/// How many nodes a lab can have; well within the 16 bits of a node's number in its MAC address.
+/// Limit of nodes, well within the 16 bits of a node's number in its MAC address.
 const MAX_NODES: usize = 12_000;
-/// How many links between switches; with one link for each node, all ports of a switch have numbers of 16 bits.
+/// Limit of links between switches; together with one link for each node, all ports of a switch have numbers of 16
+/// bits.
 const MAX_LINKS: usize = 10_000;
-/// How many flows: each has a port of its own at either end.
+/// Limit of flows: each has a port of its own at either end.
 const MAX_FLOWS: usize = 10_000;
-/// How many permanent connections: each is admitted beside all others.
+/// Limit of permanent connections: each is admitted together with all others.
 const MAX_PVCS: usize = 2_000;
-/// How many faults.
+/// Limit of faults.
 const MAX_FAULTS: usize = 100_000;
 
-/// How many LANE clients: each needs three labels on the links of the LANE servers while it joins, of some 65 000.
+/// Limit of LANE clients: each needs three of some 65 000 labels on the links of the LANE servers while it joins.
 const MAX_CLIENTS: usize = 20_000;
 
 /// IPv4 networks in which no host can have an address. Source: RFC 6890 §2.2.2.
@@ -40,7 +41,7 @@ const fn net([a, b, c, d]: [u8; 4], length: u8) -> IpNet {
     }
 }
 
-/// Refuses a lab with too many of something. True if the lab is small enough to be looked at further.
+/// Refuses a lab that exceeds a limit. True if the lab is small enough for further checks.
 pub(super) fn check(file: &LabFile, d: &mut Diagnostics) -> bool {
     let routers = file.routers.as_ref().map_or(0, |table| table.0.len());
     let standby = file.lane.as_ref().and_then(|lane| lane.standby.as_ref());
@@ -88,7 +89,8 @@ pub(super) fn check(file: &LabFile, d: &mut Diagnostics) -> bool {
     fits
 }
 
-/// Refuses a subnet whose addresses no host can have, or that is too small or too large for hosts. `what` names its kind.
+/// Refuses a subnet whose addresses hosts cannot have, or that is too small or too large for hosts. `what` is the word
+/// for its kind.
 pub(super) fn subnet(given: &At<Net>, what: &str, d: &mut Diagnostics) {
     let net = given.value.0;
     if !(8..=30).contains(&net.length) {

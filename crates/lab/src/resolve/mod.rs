@@ -1,8 +1,8 @@
 //! From the sections of a file to a [`Lab`]: names become indices, addresses are assigned, routes computed.
 //!
-//! Nodes first ([`nodes`]), then the ATM network ([`atm`]), then IP ([`ip`]), then what happens during the run
-//! ([`events`]). Each stage reports all mistakes it can see; a stage that needs a sound result of an earlier one
-//! does not start without it, so that one mistake is not told twice.
+//! Nodes first ([`nodes`]), then the ATM network ([`atm`]), then IP ([`ip`]), then the events of the run ([`events`]).
+//! Each stage reports all mistakes it can find. A stage that needs a valid result of an earlier one does not start
+//! without it, so that a mistake is not reported twice.
 
 mod atm;
 mod clip;
@@ -30,7 +30,7 @@ use crate::file::{LabFile, LabName, Name};
 use crate::model::{Lab, NodeId};
 use std::collections::BTreeMap;
 
-/// What a name stands for.
+/// The kind of node that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// A switch.
@@ -61,7 +61,7 @@ impl Class {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     by_name: BTreeMap<String, (NodeId, Class, Span)>,
-    /// Hosts on Ethernet segments: the host in front of them, and their place.
+    /// Hosts on Ethernet segments: the host in front of them, and their index.
     behind: BTreeMap<String, (NodeId, usize)>,
     count: usize,
 }
@@ -107,7 +107,7 @@ impl Names {
         }
         self.by_name.insert(name.to_owned(), (id, class, at));
     }
-    /// A host on the segment behind `front`: no node of its own, but a name like all.
+    /// Adds a host on the segment behind `front`. It is not a node, but has a name like one.
     fn add_behind(&mut self, front: &str, place: usize, name: &At<Name>, d: &mut Diagnostics) {
         let text = &name.value.0;
         if let Some((_, other, first)) = self.by_name.get(text) {
@@ -120,7 +120,7 @@ impl Names {
             self.behind.insert(text.clone(), (*id, place));
         }
     }
-    /// The host that `name` refers to, and its place if it is behind that on a segment.
+    /// The host with the name `name`; if it is on a segment, its index there.
     pub(crate) fn host(
         &self,
         name: &At<String>,
@@ -132,7 +132,7 @@ impl Names {
         let id = self.find(name, &[Class::Host], "a host", d)?;
         Some((id, None))
     }
-    /// The node that `name` refers to, of one of the classes in `wanted`.
+    /// The node with the name `name`, which must be of one of the classes in `wanted`.
     pub(crate) fn find(
         &self,
         name: &At<String>,
@@ -169,13 +169,13 @@ fn bare(what: &str) -> &str {
     what.split_once(' ').map_or(what, |(_, noun)| noun)
 }
 
-/// Checks and resolves a file whose sections could all be read. `default_name` is the lab's name unless the file
-/// gives one.
+/// Checks and resolves a file whose sections could all be read. `default_name` is the lab's name if the file gives no
+/// name.
 pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Option<Lab> {
     if !limits::check(file, d) {
         return None;
     }
-    // Keys that nobody knows are mistakes of their own.
+    // Unknown keys are separate mistakes.
     let before = d.count(Severity::Error);
     let wrong = |d: &Diagnostics| d.count(Severity::Error) > before;
     let names = Names::collect(file, d);
@@ -365,7 +365,7 @@ hosts:
                 said.contains("give it a 'name:', or rename the file"),
                 "{said}"
             );
-            // A name of its own is as good as a file's.
+            // A name in the file is as valid as the file's own name.
             let named = format!("name: good\n{SMALL}");
             assert_eq!(
                 crate::parse(file, &named, &[]).expect("a lab").lab.name,

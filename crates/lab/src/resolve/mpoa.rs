@@ -1,7 +1,7 @@
-//! MPOA parameters: the lab's, overridden by those of a host or router.
+//! MPOA parameters: those of the lab, overridden by those of a host or router.
 //!
-//! `mpoa: false` for the lab turns MPOA off everywhere except on nodes that say `mpoa: true` themselves; a node's
-//! block of parameters alone does not turn it on again. Without a word for the lab, such a block does turn it on.
+//! `mpoa: false` for the lab turns MPOA off everywhere except on nodes with `mpoa: true`; a node's block of parameters
+//! alone does not turn it on again. If the lab has no `mpoa:`, such a block does turn it on.
 
 use crate::diag::Diagnostics;
 use crate::field::At;
@@ -46,7 +46,7 @@ fn time(
     let value = given.value.0;
     if !(Duration::from_secs(min)..=Duration::from_secs(max)).contains(&value) {
         let known = d.iter().any(|finding| finding.at == given.at);
-        // The lab's block is read once per node, but its mistakes are told once.
+        // The lab's block is read once per node, but its mistakes are reported once.
         if !known {
             d.error(given.at, format!("{name} is {min}s to {max}s"));
         }
@@ -105,7 +105,7 @@ fn foreign(node: Option<&MpoaFile>, server: bool, d: &mut Diagnostics) {
     }
 }
 
-/// The QoS entries of the first block that has any.
+/// The QoS entries of the first block that has entries.
 fn qos(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<QosEntry> {
     let given = blocks.iter().find_map(|block| block.qos.as_ref());
     let mut entries: Vec<QosEntry> = Vec::new();
@@ -134,7 +134,7 @@ fn protocols(blocks: &[&MpoaParams]) -> [bool; 2] {
     [false, true].map(|six| given.iter().any(|one| one.value.0 == six))
 }
 
-/// The servers of the first block that has any.
+/// The servers of the first block that has servers.
 fn static_mps(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<(MacAddr, AtmAddress)> {
     let given = blocks.iter().find_map(|block| block.static_mps.as_ref());
     let most = MpcLimits::default().mps;
@@ -156,7 +156,7 @@ fn static_mps(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<(MacAddr, AtmA
     servers
 }
 
-/// The MPOA client of a host whose address (selector 0) is `address`.
+/// The MPOA client of a host with the address `address` (selector 0).
 pub(super) fn client(
     lab: Option<&MpoaFile>,
     node: Option<&MpoaFile>,
@@ -215,8 +215,8 @@ pub(super) fn client(
     })
 }
 
-/// The MPOA server of a router whose address (selector 0) is `address`; with `nhrp`, also where MPOA is off: it is the NHRP
-/// server of a Classical IP subnet.
+/// The MPOA server of a router with the address `address` (selector 0). With `nhrp` there is a server even if MPOA is
+/// off, as NHRP server of a Classical IP subnet.
 pub(super) fn server(
     lab: Option<&MpoaFile>,
     node: Option<&MpoaFile>,

@@ -1,4 +1,4 @@
-//! Neighbours that a host is told, and never asks for by ARP.
+//! Permanent neighbours of hosts, which are never requested by ARP.
 
 use crate::diag::Diagnostics;
 use crate::field::{At, Table};
@@ -7,7 +7,7 @@ use crate::model::{Lab, NodeId, NodeKind};
 use aerostat_wire::MacAddr;
 use std::net::Ipv4Addr;
 
-/// Most of them at one host: half of the table that a host has.
+/// Limit of them at one host: half of the host's table.
 const MOST: usize = 512;
 
 /// Fills the neighbours of the hosts.
@@ -71,7 +71,7 @@ fn given(
     given
 }
 
-/// A wrong address may be what the lab shows; still it is said.
+/// Warns of an address that differs from the real one. The difference may be intended, but is reported.
 fn warn_of_another(
     lab: &Lab,
     elan: crate::model::ElanId,

@@ -1,4 +1,4 @@
-//! Warnings about what stands in a file and will never happen.
+//! Warnings about parts of a file that have no effect.
 
 use super::outside;
 use crate::diag::{Diagnostics, Span};
@@ -8,15 +8,15 @@ use crate::model::{Elan, ElanId, Lab, NodeId, NodeKind};
 use aerostat_proto::Duration;
 use std::net::SocketAddr;
 
-/// Looks for what comes after the end of the run.
+/// Looks for events after the end of the run.
 pub(super) fn too_late(file: &LabFile, d: &mut Diagnostics) {
-    // Who ends a run early by an option knows that something is left out.
+    // A user who ends a run early by an option knows that later events are left out.
     if let Some(until) = file.until.as_ref().filter(|until| until.at.source == 0) {
         after_the_end(file, until, d);
     }
 }
 
-/// Looks for other things in a lab that is good.
+/// Looks for other such parts in a valid lab.
 pub(super) fn warn(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     no_shortcuts(file, lab, d);
     for (n, elan) in lab.elans.iter().enumerate() {
@@ -69,7 +69,7 @@ fn after_the_end(file: &LabFile, until: &At<Time>, d: &mut Diagnostics) {
     }
 }
 
-/// MPOA clients need a server.
+/// Warns of MPOA clients without a server.
 fn no_shortcuts(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let clients = lab.hosts().any(|(_, _, host)| host.mpoa.is_some());
     let servers = lab.routers().any(|(_, _, router)| router.mpoa.is_some());
@@ -96,7 +96,8 @@ fn no_shortcuts(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     .hint("a router with MPOA between two ELANs answers for what is behind it");
 }
 
-/// Members of a Classical IP subnet find each other by a server, by what is known beforehand, or by permanent connections.
+/// Warns of members that cannot find each other: members of a Classical IP subnet need a server, preconfigured next
+/// hops, or permanent connections.
 fn no_way(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagnostics) {
     let Some(lis) = &elan.clip else {
         return;
@@ -148,7 +149,7 @@ fn no_way(file: &LabFile, lab: &Lab, (id, elan): (ElanId, &Elan), d: &mut Diagno
     }
 }
 
-/// Only one link out of the lab can have a local port.
+/// Reports a local port that two links out of the lab share.
 fn one_port(file: &LabFile, d: &mut Diagnostics) {
     let mut taken: Vec<(bool, SocketAddr, Span)> = Vec::new();
     for link in outside::links(file) {
@@ -263,7 +264,7 @@ mod tests {
         ] {
             assert_eq!(warnings(&text, &[]), [""; 0], "{text}");
         }
-        // Who ends a run early by an option means it.
+        // A user who ends a run early by an option intends that.
         assert_eq!(
             warnings(&format!("{SMALL}{faults}"), &["until=1s"]),
             [""; 0]

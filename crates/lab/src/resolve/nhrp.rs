@@ -1,7 +1,7 @@
-//! NHRP: keys that neighbours share, who may register, and the clients on Classical IP subnets.
+//! NHRP: keys shared by neighbours, registration rights, and the clients on Classical IP subnets.
 //!
-//! A server's own block comes before the lab's, field by field: a router with a `key:` of its own has that one for all
-//! neighbours, and an entry in `keys:` before any `key:`.
+//! A server's own block has precedence over the lab's, field by field. A router with a `key:` of its own uses it for
+//! all neighbours; an entry in `keys:` has precedence over any `key:`.
 
 use super::{Class, Names};
 use crate::diag::Diagnostics;
@@ -16,7 +16,7 @@ use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// A key, if it can be one. The lab's own is read once per router, but its mistakes are told once.
+/// A key, if it is valid. The lab's own key is read once per router, but its mistakes are reported once.
 fn key(file: &NhrpKeyFile, d: &mut Diagnostics) -> Option<Key> {
     let told = |at, d: &Diagnostics| d.iter().any(|finding| finding.at == at);
     let spi = u16::try_from(file.spi.value).ok();
@@ -65,7 +65,7 @@ fn keys(
         let others = servers.iter().filter(|(other, _)| *other != name);
         table.extend(others.map(|(_, address)| (*address, shared.clone())));
     }
-    // The lab's first, so that the router's own take their place.
+    // The lab's keys come first, so that the router's own replace them.
     let single = blocks.iter().rev().flat_map(|block| &block.keys);
     for (neighbour, file) in single.flat_map(|table| &table.0) {
         let text = At {
@@ -92,7 +92,7 @@ fn keys(
     table
 }
 
-/// The server of a host on a subnet with NHRP: the router that its default route leads to.
+/// The server of a host on a subnet with NHRP: the router of its default route.
 fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
     let nhrp = |elan| lab.elan(elan).clip.as_ref().is_some_and(|lis| lis.nhrp);
     let gateway = host.routes.iter().rfind(|route| route.to == IpNet::ALL)?;
@@ -105,7 +105,7 @@ fn server_of(lab: &Lab, host: &Host) -> Option<(Ipv4Addr, AtmAddress)> {
     Some((gateway.via, router.mpoa.as_ref()?.control))
 }
 
-/// The widest network that a client takes for an answer.
+/// The widest network that a client accepts in an answer.
 fn widest(blocks: &[&NhrpFile], d: &mut Diagnostics) -> u8 {
     let Some(given) = blocks.iter().find_map(|block| block.prefix.as_ref()) else {
         return 32;
@@ -185,7 +185,7 @@ fn beside(lab: &Lab, own: &Router) -> BTreeMap<Ipv4Addr, AtmAddress> {
     table
 }
 
-/// Tells the servers and clients what the file says.
+/// Applies the settings of the file to servers and clients.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     clients(file, lab, d);
     let neighbours = neighbours(lab);

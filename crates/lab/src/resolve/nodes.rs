@@ -48,7 +48,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     }
 }
 
-/// Number of the lab among those that are joined.
+/// The site number of the lab among joined labs.
 pub(super) fn site(file: &LabFile, d: &mut Diagnostics) -> u8 {
     let Some(given) = &file.site else {
         return 0;
@@ -111,7 +111,7 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
             |name| name.value.0.clone(),
         );
         let taken = |name: &str| lab.links.iter().any(|link| link.name == name);
-        // Parallel links get numbers; a name that someone chose must be free.
+        // Parallel links get numbers; a name that the user chose must be free.
         if taken(&base)
             && let Some(name) = given
         {
@@ -125,7 +125,7 @@ fn trunks(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
     }
 }
 
-/// Adds a link; `a` plays the user side if it is an end system, else the network side.
+/// Adds a link; `a` has the user side if it is an end system, else the network side.
 pub(super) fn connect(
     lab: &mut Lab,
     name: String,
@@ -179,12 +179,12 @@ struct Builder<'a> {
     site: u8,
     names: &'a Names,
     lab: &'a mut Lab,
-    /// Who has which IP address.
+    /// Assigned IP addresses, with their nodes.
     ips: BTreeMap<Ipv4Addr, (String, Span)>,
 }
 
 impl Builder<'_> {
-    /// Attaches the node that will be pushed next. A wrong switch is reported; the rest is checked all the same.
+    /// Attaches the node that will be pushed next. A wrong switch is reported, and the rest is checked all the same.
     fn attach(
         &mut self,
         name: &str,
@@ -205,7 +205,7 @@ impl Builder<'_> {
         });
         let address = AtmAddress::from_parts(prefix.unwrap_or_default(), esi, 0);
         let node = NodeId(self.lab.nodes.len());
-        // The node must stand in the list before a link can lead to it; its kind follows.
+        // The node must be in the list before a link can lead to it; its kind follows later.
         self.lab.nodes.push(Node {
             name: name.to_owned(),
             kind: NodeKind::LaneServer(LaneServer::at(Attachment {

@@ -1,4 +1,4 @@
-//! Links out of the lab, and what stands for the far end.
+//! Links out of the lab, and nodes for their far ends.
 
 use super::nodes::connect;
 use super::{Class, Names};
@@ -15,12 +15,12 @@ use crate::plan::{self, Kind};
 use aerostat_proto::Duration;
 use aerostat_wire::AtmAddress;
 
-/// How long a cell waits for others unless the file says so, and at most.
+/// How long a cell waits for others: default and largest value.
 const WAIT: Duration = Duration::from_micros(100);
 const MAX_WAIT: Duration = Duration::from_millis(10);
-/// Cells of an Ethernet frame unless the file says so: an MTU of 1500 holds them and a control word.
+/// Default number of cells in an Ethernet frame: an MTU of 1500 holds them and a control word.
 const CELLS: u64 = 28;
-/// How many ATM addresses one peer can have.
+/// Limit of ATM addresses of one peer.
 const MAX_ADDRESSES: usize = 64;
 
 /// The links out of the lab, in the order of the file.
@@ -31,14 +31,14 @@ pub(super) fn links(file: &LabFile) -> impl Iterator<Item = &OutsideFile> {
     })
 }
 
-/// The trunk out of the lab behind which the LANE services are, if they are not here.
+/// The trunk out of the lab behind which the LANE services are, if they are not in this lab.
 pub(super) fn with_lane(file: &LabFile) -> Option<&OutsideFile> {
     let on = file.lane.as_ref()?.on.as_ref()?;
     let lane = |(number, link): &(u16, &OutsideFile)| name(link, *number).0 == on.value;
     (1..).zip(links(file)).find(lane).map(|(_, link)| link)
 }
 
-/// Name of the far end of the link out of the lab number `number` (from 1), and where to complain about it.
+/// Name of the far end of the link out of the lab number `number` (from 1), and the place for messages about it.
 pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
     match &link.options.name {
         Some(name) => (name.value.0.clone(), name.at),
@@ -58,7 +58,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
             _ => [0; 13],
         };
         let addresses = addresses(link, lab, d);
-        // A link with a mistake has its place in the list all the same, since names stand for numbers of nodes.
+        // A link with a mistake still has its entry in the list, because names stand for indices of nodes.
         let way = way.unwrap_or_else(|| OutsideWay::AtmTcpConnect { to: String::new() });
         let trunk = trunk(file, link, lab, d);
         let esi = plan::mac(site, Kind::Outside, number, 0);
@@ -74,7 +74,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     }
 }
 
-/// Complains about what makes no sense when another lab has the LANE services.
+/// Reports settings that are invalid when another lab has the LANE services.
 fn lane_elsewhere(file: &LabFile, d: &mut Diagnostics) {
     let (Some(link), Some(section)) = (with_lane(file), &file.lane) else {
         return;
@@ -151,7 +151,7 @@ fn attach(
         link: LinkId(0),
         address,
     };
-    // The node must stand in the list before a link can lead to it; its kind follows.
+    // The node must be in the list before a link can lead to it; its kind follows later.
     lab.nodes.push(Node {
         name: name.clone(),
         kind: NodeKind::LaneServer(LaneServer::at(attachment.clone())),
@@ -258,7 +258,7 @@ fn many(
 
 fn ethernet(file: &EthernetFile, d: &mut Diagnostics) -> Option<OutsideWay> {
     let (interface, peer) = (&file.interface.value, file.peer.value.0);
-    // The kernel's limit, IFNAMSIZ less the final 0.
+    // The kernel's limit, IFNAMSIZ without the final 0.
     if interface.is_empty() || interface.len() > 15 {
         d.error(file.interface.at, "an interface's name has 1 to 15 octets");
     }
@@ -514,7 +514,7 @@ lane: { on: west, elans: { a: { subnet: 10.1.0.0/24 }, b: { subnet: 10.2.0.0/24 
 hosts: { y: { on: s4, elan: b, ip: 10.2.0.10, gateway: 10.2.0.1 } }
 ";
 
-    /// Where a call to `to` goes from `switch`: the peer behind the port.
+    /// The next hop of a call to `to` from `switch`: the peer behind the port.
     fn next(lab: &Lab, switch: &str, to: &[u8]) -> Option<String> {
         let id = lab.find(switch).unwrap();
         let NodeKind::Switch(switch) = &lab.node(id).kind else {
@@ -543,7 +543,7 @@ hosts: { y: { on: s4, elan: b, ip: 10.2.0.10, gateway: 10.2.0.1 } }
             assert_eq!(next(&east, "s3", &lecs.0).as_deref(), Some("west"));
             assert_eq!(next(&west, "s2", &lecs.0).as_deref(), Some("s1"));
         }
-        // Nobody knows the rest.
+        // There is no route for other addresses.
         assert_eq!(next(&west, "s2", &[0x39; 20]), None);
         assert_eq!(next(&east, "s3", &[0x39; 20]), None);
         let auto = WEST.replace("trunk: network", "trunk: auto");

@@ -1,4 +1,4 @@
-//! Permanent connections with their way through the switches.
+//! Permanent connections and their way through the switches.
 
 use super::{Class, Names, atm};
 use crate::diag::Diagnostics;
@@ -10,14 +10,14 @@ use aerostat_node::switch::{Permanent, PortConfig, PortNo};
 use aerostat_wire::{Qos, ServiceCategory, TrafficParams, Vc};
 use std::collections::BTreeMap;
 
-/// Largest SDU of permanent connections: whatever AAL5 carries. Who uses one keeps to an MTU of its own.
+/// Largest SDU of permanent connections: the limit of AAL5. Their users have MTUs of their own.
 const MAX_SDU: u16 = u16::MAX;
-/// First VCI on links between switches: above those that signalling hands out.
+/// First VCI on links between switches: above those that signalling assigns.
 const FIRST_TRUNK_VCI: u16 = 8192;
 /// Largest VPI.
 const MAX_VPI: u16 = 255;
 
-/// Labels on links between switches that are given to permanent connections, the next ones.
+/// The next free labels for permanent connections on links between switches.
 struct TrunkLabels {
     vci: u16,
     vpi: u16,
@@ -52,7 +52,7 @@ pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut 
         let (Some(from), Some(to)) = (from, to) else {
             continue;
         };
-        // An end whose switch does not exist has been told already.
+        // An end whose switch does not exist was reported before.
         if ![from, to].iter().all(|end| attached(lab, *end)) {
             continue;
         }
@@ -64,7 +64,7 @@ pub(super) fn connections(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut 
     }
 }
 
-/// What is possible, but hardly meant.
+/// Warns of connections that are possible, but probably not intended.
 fn odd(file: &PvcFile, lab: &Lab, pvc: &Pvc, d: &mut Diagnostics) {
     let [(from, _), (to, _)] = pvc.ends;
     let name = &lab.node(from).name;
@@ -148,7 +148,7 @@ fn traffic(file: &PvcFile, d: &mut Diagnostics) -> Qos {
         if no_rate(qos.tx) || no_rate(qos.rx) {
             d.error(given.at, "cbr needs a rate")
                 .hint("for example: qos: 'cbr:max_pcr=10000', in cells per second");
-            // One mistake, one error: no link guarantees an unlimited rate.
+            // One mistake causes one error: no link guarantees an unlimited rate.
             return Qos::ubr(MAX_SDU);
         }
     }
@@ -222,7 +222,7 @@ fn connection(
     })
 }
 
-/// Complains if the ports of the last connection have not what all connections together are guaranteed.
+/// Reports that the ports of the last connection cannot guarantee what all connections together need.
 fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) {
     let mut reserved: BTreeMap<(NodeId, PortNo), (u64, u64)> = BTreeMap::new();
     for pvc in &lab.pvcs {
@@ -254,7 +254,7 @@ fn admit(file: &PvcFile, lab: &Lab, d: &mut Diagnostics) {
     }
 }
 
-/// VPI and VCI; which of them are fit depends on the connection.
+/// VPI and VCI; the connection decides which values are valid.
 pub(crate) fn label(text: &str) -> Result<Vc, String> {
     let parts = text.split_once('.');
     let numbers: Option<(u64, u64)> =

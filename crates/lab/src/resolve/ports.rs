@@ -1,4 +1,4 @@
-//! Ports of flows, and senders whose timers tick.
+//! Ports of flows, and senders with coarse timers.
 
 use crate::build::flow_ports;
 use crate::diag::Diagnostics;
@@ -22,7 +22,7 @@ pub(super) fn port(section: &TrafficFile, d: &mut Diagnostics) -> Option<u16> {
     port
 }
 
-/// How the sender's timer ticks, if it does.
+/// The sender's coarse timer, if it has one.
 pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) -> Option<Ticks> {
     let Some(tick) = &section.tick else {
         if let Some(spacing) = &section.spacing {
@@ -56,12 +56,12 @@ pub(super) fn ticks(section: &TrafficFile, kind: FlowKind, d: &mut Diagnostics) 
     Some(ticks)
 }
 
-/// Refuses ports that two programs of one host would have.
+/// Refuses ports that two programs of one host would share.
 pub(super) fn collisions(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     type Place = (NodeId, Option<usize>, bool, u16);
     let mut taken: BTreeMap<Place, &Flow> = BTreeMap::new();
     let sections = file.traffic.as_deref().unwrap_or_default();
-    // With a mistake in a flow, flows and sections do not go together; the mistake is told.
+    // After a mistake in a flow, flows and sections do not correspond; the mistake was reported.
     for (index, flow) in lab.traffic.iter().enumerate() {
         let Some([source, sink]) = flow_ports(flow, index) else {
             continue;

@@ -17,13 +17,13 @@ use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory, TrafficParams};
 const MAX_SDU: u16 = 9180;
 /// Default size of a PDU.
 const SIZE: usize = 1000;
-/// Shortest pause of a program that calls again and again.
+/// Shortest pause of a program that repeats its calls.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 /// Default number of calls of a listener.
 const CALLS: u64 = 64;
-/// Most calls of a listener: below the bound of the signalling manager.
+/// Limit of calls of a listener: below the bound of the signalling manager.
 const MAX_CALLS: u64 = 1000;
-/// Most programs of a host: the bound of the signalling manager for listeners.
+/// Limit of programs of a host: the bound of the signalling manager for listeners.
 const MAX_PROGRAMS: usize = 64;
 
 /// Fills `sockets` of every host.
@@ -60,7 +60,7 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     }
 }
 
-/// Names and listeners are unique.
+/// Checks that names and listeners are unique.
 fn check(before: &[Program], program: &Program, section: &SocketFile, d: &mut Diagnostics) {
     let listens = |p: &Program| matches!(p.role, Role::Listen { .. });
     for other in before {
@@ -142,7 +142,7 @@ fn listener(section: &SocketFile, d: &mut Diagnostics) -> Option<Role> {
     })
 }
 
-/// Refuses keys that mean nothing for this kind of program.
+/// Refuses keys that have no meaning for this kind of program.
 fn foreign(section: &SocketFile, keys: &[&str], why: &str, d: &mut Diagnostics) {
     let at = |key: &str| match key {
         "selector" => section.selector.as_ref().map(|at| at.at),
@@ -194,7 +194,7 @@ fn caller(
         affordable(given, &qos, lab, id, d);
     }
     let send = sending(section, &qos, 1, d)?;
-    // linux-atm's listeners want to know a size.
+    // Listeners of linux-atm need a size.
     for traffic in [&mut qos.tx, &mut qos.rx] {
         if traffic.category.is_some() && traffic.max_sdu == 0 {
             traffic.max_sdu = send.size;
@@ -216,7 +216,7 @@ fn caller(
     })
 }
 
-/// A guarantee that the host's own link can give.
+/// Checks that the host's own link can give the guarantee.
 fn affordable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
     let Some(link) = lab.node(id).attachment().map(|at| lab.link(at.link)) else {
         return;
@@ -238,7 +238,7 @@ fn affordable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Dia
     }
 }
 
-/// A contract that the host's version of the UNI can ask for.
+/// Checks that the host's version of the UNI can express the contract.
 fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diagnostics) {
     let node = lab.node(id);
     let NodeKind::Host(host) = &node.kind else {
@@ -300,7 +300,7 @@ fn permanent(
     })
 }
 
-/// What a program sends; `pdus` unless the file says how many.
+/// The PDUs that a program sends; `pdus` is the default number.
 fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> Option<Sending> {
     let tx = qos.tx;
     let size = match &section.size {
@@ -336,7 +336,7 @@ fn sending(section: &SocketFile, qos: &Qos, pdus: u64, d: &mut Diagnostics) -> O
     })
 }
 
-/// A time; one second unless the file says which.
+/// A time; the default is one second.
 fn time(given: &Option<At<Time>>) -> Duration {
     given.as_ref().map_or(Duration::from_secs(1), |t| t.value.0)
 }
@@ -386,7 +386,7 @@ fn called(to: &At<String>, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Opt
         NodeKind::Outside(outside) => outside.addresses.first().copied(),
         _ => lab.node(id).attachment().map(|at| at.address),
     };
-    // Outside, the selector is as written there unless one is given here.
+    // For an address outside, the selector is as written unless one is given here.
     let outside = matches!(lab.node(id).kind, NodeKind::Outside(_));
     let keep = outside && !to.value.contains('/');
     own.map(|own| {
@@ -459,7 +459,7 @@ mod tests {
         };
         assert_eq!(listener.role, role);
         assert_eq!(hosts[1].sockets[1].name, "socket2");
-        // 2 s, 19 gaps, 1 s, and the grace of every run.
+        // 2 s, 19 gaps, 1 s, and the grace period of every run.
         assert_eq!(lab.end(), Duration::from_millis(5095));
     }
 
@@ -483,7 +483,7 @@ mod tests {
         };
         assert_eq!((vc.to_string().as_str(), qos.tx.max_sdu), ("0.101", 64));
         assert_eq!((send.pdus, send.size), (3, 40));
-        // 1 s, two gaps, and the grace of every run.
+        // 1 s, two gaps, and the grace period of every run.
         assert_eq!(lab.end(), Duration::from_millis(3200));
         for (from, to, wanted) in [
             (
@@ -505,7 +505,7 @@ mod tests {
         }
     }
 
-    /// What a contract needs of the version of the UNI.
+    /// Contracts that need a certain version of the UNI.
     #[test]
     fn contracts_that_a_version_cannot_ask_for() {
         let text = |uni: &str, qos: &str| {

@@ -1,4 +1,4 @@
-//! `timers:`: each value in its range, and those that belong together in their order.
+//! `timers:`: each value in its range, and related values in their order.
 
 use crate::diag::Diagnostics;
 use crate::field::At;
@@ -127,7 +127,7 @@ fn number(
     Some(given.value)
 }
 
-/// A duration as a file has it.
+/// A duration in the syntax of the file.
 fn text(of: Duration) -> String {
     match u64::try_from(of.as_millis()).unwrap_or(u64::MAX) {
         DAY => "24h".to_owned(),
