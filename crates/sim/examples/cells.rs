@@ -1,7 +1,7 @@
-//! How many cells per second of processor time the world moves.
+//! Measures how many cells per second of processor time the world moves.
 //!
-//! Pairs of hosts on two switches saturate their links with best-effort PDUs; the trunk is shared. Prints
-//! cells sent over all links and what that took.
+//! Pairs of hosts on two switches saturate their links with best-effort PDUs over a shared trunk. Prints the cells sent
+//! over all links and the time taken.
 //!
 //! `cargo run --release -p aerostat-sim --example cells -- [PAIRS] [SDU OCTETS] [MILLISECONDS]`
 
@@ -88,7 +88,7 @@ fn nic() -> Box<Nic> {
     nic
 }
 
-/// A switch whose port 0 is the trunk; `out` says whether cells go onto it or come from it.
+/// A switch whose port 0 is the trunk; `out` tells whether cells leave or arrive on the trunk.
 fn switch(pairs: u16, out: bool) -> Simple {
     let mut fabric = Fabric::new([0; 16]);
     for _ in 0..=pairs {

@@ -11,16 +11,16 @@ use std::io::{self, Write};
 pub struct Capture<W: Write> {
     file: PcapNg<W>,
     ends: BTreeMap<LinkEnd, (InterfaceId, Seen)>,
-    /// Single cells are written instead of whole PDUs.
+    /// True to write single cells instead of whole PDUs.
     cells: bool,
 }
 
-/// What a tap sees of a link end.
+/// The packets of a link end that a tap records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
-    /// What it sends and what it receives.
+    /// Sent and received packets.
     Both,
-    /// What it sends, with the direction that this has at the tap of the link.
+    /// Sent packets, with their direction at the tap of the link.
     Sent(Direction),
 }
 
@@ -28,7 +28,7 @@ impl<W: Write> Capture<W> {
     /// Starts a file; `comment` names the lab and its seed.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn new(out: W, comment: &str) -> io::Result<Self> {
         Ok(Self {
             file: PcapNg::new(out, comment)?,
@@ -36,7 +36,8 @@ impl<W: Write> Capture<W> {
             cells: false,
         })
     }
-    /// The same for single cells, with those of OAM: link ends that are added from now on are for [`Self::cell`].
+    /// With `cells`, the file is for single cells, including OAM: link ends that are added later are for
+    /// [`Self::cell`].
     #[must_use]
     pub fn of_cells(self, cells: bool) -> Self {
         Self { cells, ..self }
@@ -44,7 +45,7 @@ impl<W: Write> Capture<W> {
     /// Writes a cell, if its link end is in this file of cells.
     ///
     /// # Errors
-    /// Those of the file.
+    /// The errors of the file.
     pub fn cell(&mut self, cell: &PassedCell<'_>) -> io::Result<()> {
         let Some((interface, direction)) = self.seen(cell.end, cell.direction) else {
             return Ok(());
@@ -61,7 +62,7 @@ impl<W: Write> Capture<W> {
             })
         })
     }
-    /// The interface of what passes an end in this direction, and the direction that it has there.
+    /// The interface for packets at an end in this direction, and their direction at that interface.
     fn seen(&self, end: LinkEnd, direction: Direction) -> Option<(InterfaceId, Direction)> {
         let (interface, seen) = self.ends.get(&end)?;
         match *seen {
@@ -73,7 +74,7 @@ impl<W: Write> Capture<W> {
     /// Adds a link end, as an interface of this name.
     ///
     /// # Errors
-    /// Those of the file.
+    /// The errors of the file.
     pub fn add(&mut self, end: LinkEnd, name: &str, full: bool) -> io::Result<()> {
         let link_type = match (self.cells, full) {
             (true, _) => LinkType::ErfCells,
@@ -84,11 +85,11 @@ impl<W: Write> Capture<W> {
         self.ends.insert(end, (interface, Seen::Both));
         Ok(())
     }
-    /// Adds a link as one interface of this name: every packet once, when it has entered the link. Directions are those of the
-    /// first end.
+    /// Adds a link as one interface with this name: every packet is recorded once, when it has entered the link.
+    /// Directions are those of the first end.
     ///
     /// # Errors
-    /// Those of the file.
+    /// The errors of the file.
     pub fn add_link(&mut self, ends: [LinkEnd; 2], name: &str, about: &str) -> io::Result<()> {
         let link_type = match self.cells {
             true => LinkType::ErfCells,
@@ -100,10 +101,11 @@ impl<W: Write> Capture<W> {
         }
         Ok(())
     }
-    /// Writes a packet, if its link end is in this file and it was on the link: what a port discards never enters one.
+    /// Writes a packet, if its link end is in this file and the packet was on the link: a packet that a port discards
+    /// never enters a link.
     ///
     /// # Errors
-    /// Those of the file.
+    /// The errors of the file.
     pub fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         if packet.never_left() {
             return Ok(());
@@ -125,10 +127,10 @@ impl<W: Write> Capture<W> {
             dropped: packet.dropped.map(|reason| reason.text()),
         })
     }
-    /// Ends the file and gives it back.
+    /// Completes the file and returns it.
     ///
     /// # Errors
-    /// Those of the file.
+    /// The errors of the file.
     pub fn finish(mut self) -> io::Result<W> {
         self.file.flush()?;
         Ok(self.file.into_inner())

@@ -1,23 +1,23 @@
-//! The schedule: what happens next, by time and, among events of one instant, by source.
+//! The schedule: the next event, by time and, among events of one instant, by source.
 //!
-//! A world has a fixed set of *sources* of events (a direction of a link, a node's deadline), each of which
-//! waits for at most one event. So the schedule is no heap of events but a tournament over the sources: to
-//! move a source's event is one pass from its leaf to the root, and no stale event ever waits. Ties go to the
-//! source with the lower number and not to the event that was scheduled first, so that they do not depend
-//! on how the world came to its state: a run that handles cells in batches equals one that does not.
+//! A world has a fixed set of *sources* of events (a direction of a link, a node's deadline), each of which waits for
+//! at most one event. So the schedule is not a heap of events but a tournament over the sources: moving a source's
+//! event takes one pass from its leaf to the root, and there are no stale events. In a tie the source with the lower
+//! number comes first, not the event that was scheduled first. So the order does not depend on the history of the
+//! world: a run that handles cells in batches equals one that does not.
 
 use aerostat_proto::Instant;
 
 const NEVER: u64 = u64::MAX;
 
-/// When each source has its event.
+/// The time of each source's event.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     sources: usize,
     /// Nanoseconds by source, padded with [`NEVER`] to a power of two.
     times: Vec<u64>,
-    /// Winner of each match: node 1 is the final, nodes 2n and 2n+1 lead to node n. The second half are the
-    /// sources themselves.
+    /// Winner of each match: node 1 is the final, and nodes 2n and 2n+1 lead to node n. The second half are the sources
+    /// themselves.
     winners: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ impl Schedule {
         self.sources as u32 - 1
     }
 
-    /// Sets, moves or takes back the event of a source.
+    /// Sets, moves or removes the event of a source.
     pub fn set(&mut self, source: u32, at: Option<Instant>) {
         let time = at.map_or(NEVER, Instant::as_nanos);
         if std::mem::replace(&mut self.times[source as usize], time) == time {
@@ -62,7 +62,7 @@ impl Schedule {
         }
     }
 
-    /// Decides one match; the left side has the lower sources.
+    /// Decides one match; the left side has the sources with lower numbers.
     fn play(&mut self, node: usize) {
         let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
         let right_wins = self.times[right as usize] < self.times[left as usize];
@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The tournament against a plain search for the least.
+        /// The tournament agrees with a plain search for the minimum.
         #[test]
         fn agrees_with_a_search(
             count in 1_usize..70,

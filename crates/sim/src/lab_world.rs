@@ -15,7 +15,7 @@ use aerostat_proto::Instant;
 use aerostat_wire::Vc;
 use std::collections::BTreeMap;
 
-/// Builds the world of a lab, everything switched off.
+/// Builds the world of a lab, with all nodes off.
 #[must_use]
 pub fn build(lab: &Lab, seed: u64) -> World<LabNode> {
     let mut world = World::new(seed);
@@ -41,8 +41,7 @@ pub fn build(lab: &Lab, seed: u64) -> World<LabNode> {
     world
 }
 
-/// A node of the lab as it is when its power comes on for the `life`th time, from 0; `None` if the lab has
-/// no such node.
+/// A node of the lab at its power-up number `life`, from 0; `None` if the lab has no such node.
 #[must_use]
 pub fn machine(
     lab: &Lab,
@@ -61,8 +60,8 @@ pub fn machine(
     Some(LabNode::station(Station::new(host, rate)))
 }
 
-/// Switches every node on and starts the programs that make the lab's traffic, at their times: also those that a
-/// [`LabRun`](crate::run::LabRun) would let wait until their hosts have joined.
+/// Switches every node on and starts the programs of the lab's traffic at their times, including those that a
+/// [`LabRun`](crate::run::LabRun) would delay until their hosts have joined.
 pub fn start(
     world: &mut World<LabNode>,
     lab: &Lab,

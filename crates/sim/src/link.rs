@@ -1,8 +1,8 @@
 //! One direction of a link: propagation delay, lost cells, inverted bits, header error control.
 //!
-//! Loss takes a cell as a whole. Bit errors hit header and payload alike: the 53 octets are made, bits are
-//! inverted, the receiver's header error control corrects, discards or is deceived, and what is left
-//! travels on as a cell with octets of its own, for AAL5 to judge. Idle cells between are error-free.
+//! Loss removes a cell as a whole. Bit errors affect header and payload alike: the 53 octets are made, and bits are
+//! inverted. The receiver's header error control corrects, discards or is deceived. The rest travels on as a cell with
+//! its own octets, which AAL5 checks. Idle cells in between have no errors.
 
 use aerostat_lab::circuits::LinkCounters;
 use aerostat_node::atm::{CellRun, Content};
@@ -11,7 +11,7 @@ use aerostat_wire::cell::{CELL_BITS, Cell, CellHeader, HeaderForm, HecReceiver, 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
-/// How a link behaves, the same in both directions. Its rate is that of the output ports at its ends.
+/// Properties of a link, the same in both directions. Its rate is that of the output ports at its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
     /// Propagation delay.
@@ -39,7 +39,7 @@ impl LinkConfig {
 pub(crate) struct Impairment {
     rng: Pcg32,
     loss: f64,
-    /// Probability that `n` bits in a row are right, by `n`.
+    /// Probability that `n` bits in a row are correct, by `n`.
     clean: Vec<f64>,
     form: HeaderForm,
     hec: HecReceiver,
@@ -47,7 +47,7 @@ pub(crate) struct Impairment {
 }
 
 impl Impairment {
-    /// `None` if the link makes no errors.
+    /// `None` if the link has no errors.
     pub(crate) fn new(config: &LinkConfig, form: HeaderForm, rng: Pcg32) -> Option<Self> {
         if config.loss <= 0.0 && config.bit_errors <= 0.0 {
             return None;
@@ -76,7 +76,7 @@ impl Impairment {
     fn next_error(&mut self, from: usize) -> Option<usize> {
         let left = self.clean.len() - 1 - from;
         let draw = self.uniform();
-        // P(the next `n` bits are right) falls with n; the draw lies between two of these values.
+        // P(the next `n` bits are correct) decreases with n; the draw is between two of these values.
         if draw < self.clean[left] {
             return None;
         }
@@ -130,7 +130,7 @@ impl Impairment {
     }
 }
 
-/// The run as it was if the cell arrived intact, else a raw cell.
+/// The original run if the cell arrived undamaged, else a raw cell.
 fn damaged_run(run: CellRun, cell: Cell) -> CellRun {
     let intact = run.to_cells().first().is_some_and(|sent| {
         sent.header
@@ -195,7 +195,7 @@ mod tests {
         let mut counters = LinkCounters::default();
         let (mut wrong_bits, mut damaged_payloads) = (0_u32, 0);
         for i in 0..100_000_u64 {
-            // Cells apart from each other: header error control is in correction mode each time.
+            // Cells are apart from each other, so header error control is in correction mode each time.
             let start = Instant::from_nanos(10 * i + 5);
             let Some(run) = link.cross(cell(), start, start, &mut counters) else {
                 continue;

@@ -1,4 +1,4 @@
-//! What the world asks of a node, and what it tells those who watch.
+//! The interface between the world and a node, and the events for observers.
 
 use crate::world::{LinkEnd, NodeId};
 use aerostat_node::atm::{CellRun, DropReason, DroppedPdu, OutputPort, Pdu};
@@ -7,27 +7,26 @@ use aerostat_proto::{Instant, Trace};
 use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
 
-/// A node, as its links see it: cells go in, and wait at output ports to be taken.
+/// A node in the view of its links: cells go in, and wait at output ports until they are taken.
 ///
-/// Driven as a [`Machine`](aerostat_proto::Machine) is: any input, then outputs until there is none, then
-/// the next deadline, which must lie strictly in the future. Departures are no deadlines: the world
-/// asks the output ports.
+/// A node is driven like a [`Machine`](aerostat_proto::Machine): any input, then all outputs, then the next deadline,
+/// which must be strictly in the future. Departures are not deadlines: the world asks the output ports.
 pub trait Node {
-    /// What it tells the experimenter besides traces: samples, results.
+    /// Events for the experimenter other than traces: samples, results.
     type Event;
-    /// What management of the whole network knows; nodes report to it, and hear when it has changed.
+    /// The state of the network's management. Nodes report to it, and are told when it has changed.
     type Plant: Default;
-    /// What a node reports to management.
+    /// A report of a node to management.
     type Report;
-    /// Takes a report in; true if nodes have to hear what management knows now.
+    /// Handles a report; true if nodes must be told of the new state.
     fn report(plant: &mut Self::Plant, from: NodeId, report: Self::Report) -> bool;
-    /// Hears what management knows now.
+    /// Tells the node the state of management.
     fn managed(&mut self, me: NodeId, plant: &Self::Plant, now: Instant);
     /// Power is on.
     fn start(&mut self, now: Instant);
-    /// Cells came from the link at `port`: moves them on if nothing but output queues and counters is
-    /// concerned, and adds the ports whose queues took some to `touched`. Gives them back otherwise; then
-    /// they come again through [`Self::cells`]. This is what makes a cell cheap.
+    /// Receives cells from the link at `port`. If only output queues and counters are concerned, forwards them and adds
+    /// the ports whose queues accepted cells to `touched`. Otherwise returns them; then they come again through
+    /// [`Self::cells`]. This makes a cell cheap.
     fn forward(
         &mut self,
         port: u16,
@@ -35,23 +34,23 @@ pub trait Node {
         now: Instant,
         touched: &mut Vec<u16>,
     ) -> Option<CellRun>;
-    /// Cells came that concern more than the cell plane.
+    /// Receives cells that concern more than the cell plane.
     fn cells(&mut self, port: u16, run: CellRun, now: Instant);
     /// The link at `port` went down or came up.
     fn link(&mut self, port: u16, up: bool, now: Instant);
-    /// Fires every timer that is due.
+    /// Handles every timer that is due.
     fn handle_timeout(&mut self, now: Instant);
-    /// The next effect.
+    /// The next output.
     fn poll_output(&mut self) -> Option<NodeOutput<Self::Event, Self::Report>>;
-    /// When [`Self::handle_timeout`] is next needed.
+    /// When [`Self::handle_timeout`] must be called next.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// From now on it remembers which packets it loses.
+    /// Starts to record the packets that the node loses.
     fn keep_books(&mut self) {}
-    /// The next PDU that lost cells in its fabric, and the port where it came in.
+    /// The next PDU that lost cells in its fabric, and its input port.
     fn poll_discard(&mut self) -> Option<(u16, DroppedPdu)> {
         None
     }
-    /// Shows every packet, frame or SDU that waits in it, apart from its output ports.
+    /// Calls `see` with every packet, frame or SDU that waits in the node, except in its output ports.
     fn held(&self, see: &mut dyn FnMut(&[u8])) {
         let _ = see;
     }
@@ -59,27 +58,27 @@ pub trait Node {
     fn output_port(&mut self, port: u16) -> Option<&mut OutputPort>;
 }
 
-/// What a node wants done.
+/// Outputs of a node.
 #[derive(Debug)]
 pub enum NodeOutput<E, R> {
-    /// Cells may have been queued at this port: look at its next departure again.
+    /// Cells may have been queued at this port, so its next departure may have changed.
     Touched(u16),
-    /// The story.
+    /// A trace event.
     Trace(Trace),
-    /// For the experimenter.
+    /// An event for the experimenter.
     Event(E),
-    /// For management.
+    /// A report for management.
     Report(R),
 }
 
-/// An SDU that passed, or should have passed, a link end that is watched.
+/// An SDU that passed, or should have passed, a tapped link end.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Where.
+    /// The link end.
     pub end: LinkEnd,
-    /// When its last cell passed, or its first one was dropped.
+    /// When its last cell passed, or its first cell was dropped.
     pub at: Instant,
-    /// Which way, seen from the node at this end.
+    /// Direction, as seen from the node at this end.
     pub direction: Direction,
     /// Its VC on this link.
     pub vc: Vc,
@@ -87,49 +86,50 @@ pub struct Packet<'a> {
     pub pdu: &'a Pdu,
     /// True if a cell had CLP 1.
     pub clp: bool,
-    /// Why it was dropped here, wholly or in part, if it was.
+    /// The reason if it was dropped here, wholly or in part.
     pub dropped: Option<DropReason>,
 }
 
 impl Packet<'_> {
-    /// True if the port in front of the link discarded it, wholly or in part: nobody on the link could put it together.
+    /// True if the port in front of the link discarded it, wholly or in part, so that no receiver on the link could
+    /// reassemble it.
     #[must_use]
     pub const fn never_left(&self) -> bool {
         matches!(self.direction, Direction::Sent) && self.dropped.is_some()
     }
 }
 
-/// Cells that passed a link end whose cells are watched: one, in the world's own time.
+/// A cell that passed a link end with tapped cells, in the world's own time.
 #[derive(Clone, Copy, Debug)]
 pub struct PassedCell<'a> {
-    /// Where.
+    /// The link end.
     pub end: LinkEnd,
-    /// When its first bit left the port; where it arrives, when its last one did.
+    /// When its first bit left the port; at the receiving end, when its last bit arrived.
     pub at: Instant,
-    /// Which way, seen from the node at this end.
+    /// Direction, as seen from the node at this end.
     pub direction: Direction,
     /// The cell.
     pub run: &'a CellRun,
 }
 
-/// Who watches a world. Every method may be left out.
+/// An observer of a world. Every method has a default.
 pub trait Observer<E> {
-    /// A node tells its story.
+    /// A node reports a trace event.
     fn trace(&mut self, _node: NodeId, _trace: Trace, _now: Instant) {}
-    /// A node tells the experimenter.
+    /// A node reports an event for the experimenter.
     fn event(&mut self, _node: NodeId, _event: E, _now: Instant) {}
-    /// An SDU passed a link end that is watched.
+    /// An SDU passed a tapped link end.
     fn packet(&mut self, _packet: &Packet<'_>) {}
-    /// A cell passed a link end whose cells are watched.
+    /// A cell passed a link end with tapped cells.
     fn cell(&mut self, _cell: &PassedCell<'_>) {}
-    /// With [`World::keep_books`](crate::World::keep_books): a packet was lost, or a cell of it. `octets` are an SDU, a frame
-    /// or a packet, or the head of one.
+    /// With [`World::keep_books`](crate::World::keep_books): a packet, or a cell of it, was lost. `octets` are an SDU,
+    /// a frame or a packet, or its head.
     fn lost(&mut self, _place: Place, _octets: &[u8], _at: Instant) {}
-    /// True to make [`World::run_until`](crate::World::run_until) return after the present event.
+    /// True to make [`World::run_until`](crate::World::run_until) return after the current event.
     fn interrupts(&mut self) -> bool {
         false
     }
 }
 
-/// Nobody watches.
+/// No observer.
 impl<E> Observer<E> for () {}

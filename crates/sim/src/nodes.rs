@@ -14,18 +14,18 @@ use aerostat_node::switch::{self, PortNo, Switch};
 use aerostat_proto::{Instant, Machine};
 use aerostat_wire::{AtmAddress, Vc};
 
-/// Whether a switch can send calls out at a port.
+/// A report of a switch: whether it can send calls out at a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Usable(PortNo, bool);
 
-/// What the nodes of a lab tell the experimenter.
+/// Events of a lab's nodes for the experimenter.
 #[derive(Debug)]
 pub enum LabEvent {
     /// A measured packet left or reached an IP stack.
     Sample(Sample),
     /// A program ended.
     Finished(AppId, AppResult),
-    /// An end system lost a packet, a frame or an SDU, or the head of one.
+    /// An end system lost a packet, a frame or an SDU; the octets may be its head.
     Lost(Cause, Vec<u8>),
     /// An interface of an end system has become a member of its network, or is no longer a member.
     Joined {
@@ -46,7 +46,7 @@ pub enum LabEvent {
 /// An end system in the world.
 pub struct StationNode {
     station: Station,
-    /// The adapter may have new departures.
+    /// True if the adapter may have new departures.
     touched: bool,
     /// Frames for a kernel that does not exist in virtual time.
     kernel_frames: u64,
@@ -75,7 +75,7 @@ impl LabNode {
     pub fn switch(switch: Switch) -> Self {
         Self::Switch(Box::new(switch))
     }
-    /// The station, unless this is a switch.
+    /// The station; `None` for a switch.
     #[must_use]
     pub fn as_station(&self) -> Option<&Station> {
         match self {
@@ -83,7 +83,7 @@ impl LabNode {
             Self::Switch(_) => None,
         }
     }
-    /// The switch, unless this is a station.
+    /// The switch; `None` for a station.
     #[must_use]
     pub fn as_switch(&self) -> Option<&Switch> {
         match self {
@@ -99,16 +99,15 @@ impl LabNode {
             Self::Switch(switch) => switch.inspect(what),
         }
     }
-    /// Gives an order to an end system; a switch takes none. To be called through
+    /// Passes a command to an end system; switches have no commands. Call this through
     /// [`World::with_node`](crate::World::with_node).
     pub fn command(&mut self, command: HostCommand, now: Instant) {
         if let Self::Station(node) = self {
             node.input(HostInput::Command(command), now);
         }
     }
-    /// Puts an SDU on a connection of an end system, past the protocols of its host, as a program that is not to be
-    /// trusted could; false if there is no such connection. To be called through
-    /// [`World::with_node`](crate::World::with_node).
+    /// Puts an SDU on a connection of an end system, bypassing the protocols of its host like an untrusted program;
+    /// false if there is no such connection. Call this through [`World::with_node`](crate::World::with_node).
     pub fn send_raw(&mut self, vc: Vc, sdu: Vec<u8>, now: Instant) -> bool {
         let Self::Station(node) = self else {
             return false;
@@ -119,13 +118,13 @@ impl LabNode {
             .send(vc, Pdu::new(sdu), now)
             .is_some()
     }
-    /// A frame that an end system is to send on its interface `itf`, as if its own stack had made it.
+    /// Makes an end system send a frame on its interface `itf`, as if its own stack had made the frame.
     pub fn frame(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
         if let Self::Station(node) = self {
             node.input(HostInput::Frame { itf, frame }, now);
         }
     }
-    /// Frames that a station made for a Linux kernel, which does not exist in virtual time.
+    /// Frames for a Linux kernel, which does not exist in virtual time.
     #[must_use]
     pub fn kernel_frames(&self) -> u64 {
         match self {
@@ -153,7 +152,7 @@ impl StationNode {
                     self.kernel_frames += 1;
                     continue;
                 }
-                // There are no processes in virtual time.
+                // There are no daemon processes in virtual time.
                 StationEvent::Daemon(..) => continue,
                 StationEvent::Sample(sample) => NodeOutput::Event(LabEvent::Sample(sample)),
                 StationEvent::Finished(app, result) => {
@@ -172,7 +171,8 @@ impl StationNode {
     }
 }
 
-/// Feeds a switch. It refuses only what a node of the world never asks, such as a port that it does not have.
+/// Passes an input to a switch. A switch refuses only inputs that the world never gives, for example for a port that
+/// does not exist.
 fn feed(switch: &mut Switch, input: switch::Input, now: Instant) {
     let done = switch.handle_input(input, now);
     debug_assert!(done.is_ok(), "{done:?}");
@@ -211,7 +211,7 @@ impl Node for LabNode {
         touched: &mut Vec<u16>,
     ) -> Option<CellRun> {
         match self {
-            // Cells that neither end a PDU nor are OAM only wait in the adapter: the host need not know.
+            // Cells that neither end a PDU nor are OAM only wait in the adapter; the host is not concerned.
             Self::Station(node) if run.is_user() && !run.ends_pdu() => {
                 node.station.receive_middle(run, now);
                 None

@@ -1,4 +1,4 @@
-//! A lab from its first event to its last: what `aerostat run` does.
+//! A lab from its first event to its last, as in `aerostat run`.
 
 use crate::capture::Capture;
 use crate::lab_world;
@@ -25,30 +25,30 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-/// Who listens while a lab runs.
+/// A listener to a running lab.
 pub trait Watcher {
-    /// A node told something.
+    /// A node reported an event.
     fn event(&mut self, event: &Event);
-    /// Virtual time has come this far; called about every tenth of a virtual second.
+    /// Virtual time has reached `now`; called about every tenth of a virtual second.
     fn progress(&mut self, now: Instant, end: Instant) {
         let _ = (now, end);
     }
-    /// True to end the run before its time; asked as often as [`Self::progress`].
+    /// True to end the run early; called as often as [`Self::progress`].
     fn interrupted(&self) -> bool {
         false
     }
-    /// True to be told every [`Self::message`].
+    /// True to get every [`Self::message`].
     fn wants_messages(&self) -> bool {
         false
     }
-    /// A message of a protocol was sent on a link, or dropped before it; messages come in the order of their
-    /// times, but not exactly in order with events.
+    /// A message of a protocol was sent on a link, or dropped in front of it. Messages come in the order of time, but
+    /// not exactly in order with events.
     fn message(&mut self, message: &Message) {
         let _ = message;
     }
 }
 
-/// Nobody listens.
+/// No listener.
 impl Watcher for () {
     fn event(&mut self, _event: &Event) {}
 }
@@ -58,26 +58,26 @@ pub struct LabRun<'a> {
     lab: &'a Lab,
     builder: Builder<'a>,
     world: World<LabNode>,
-    /// How often each node was switched on.
+    /// Number of power-ups of each node.
     lives: Vec<u32>,
-    /// All links are watched.
+    /// True if all links are tapped.
     tapped: bool,
     seen: Seen<'a>,
 }
 
-/// What is collected on the way.
+/// Data collected during the run.
 struct Seen<'a> {
     lab: &'a Lab,
     watcher: &'a mut dyn Watcher,
     stats: FlowStats,
     starts: Starts,
     finished: Vec<(usize, &'static str, AppResult)>,
-    /// Bounds that refused something.
+    /// Bounds that were met.
     met: Met,
     captures: Vec<Capture<BufWriter<File>>>,
-    /// If the watcher wants messages: names for their texts.
+    /// Names for the texts of messages, if the watcher wants messages.
     names: Option<Names>,
-    /// First error of a capture file; the run goes on without captures then.
+    /// First error of a capture file; the run continues without captures then.
     error: Option<io::Error>,
 }
 
@@ -137,7 +137,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Tells the watcher of a message where it is sent, if it wants to know.
+    /// Passes a message to the watcher where it is sent, if the watcher wants messages.
     fn message(&mut self, packet: &Packet<'_>) {
         let (vc, sdu) = (packet.vc, packet.pdu.sdu());
         let Some(names) = &self.names else { return };
@@ -196,7 +196,8 @@ impl<'a> LabRun<'a> {
         run
     }
 
-    /// Records every link end: one pcapng file per node, one interface per link end; whole PDUs, or `cells`.
+    /// Records every link end: one pcapng file per node, one interface per link end. With `cells` it records single
+    /// cells instead of whole PDUs.
     ///
     /// # Errors
     /// If a file cannot be made.
@@ -224,7 +225,8 @@ impl<'a> LabRun<'a> {
         Ok(())
     }
 
-    /// Records the links of `capture:` of the lab file into one pcapng file, one interface per link; whole PDUs, or `cells`.
+    /// Records the links of `capture:` of the lab file into one pcapng file, one interface per link. With `cells` it
+    /// records single cells instead of whole PDUs.
     ///
     /// # Errors
     /// If the file cannot be made.
@@ -250,7 +252,7 @@ impl<'a> LabRun<'a> {
         Ok(())
     }
 
-    /// Watches all links for a capture.
+    /// Taps all links for a capture.
     fn watch(&mut self, cells: bool) {
         if !cells {
             return self.tap();
@@ -260,7 +262,7 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// Watches all links, once.
+    /// Taps all links, unless they are tapped already.
     fn tap(&mut self) {
         if !std::mem::replace(&mut self.tapped, true) {
             for link in 0..self.lab.links.len() {
@@ -269,18 +271,18 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// The world, for tests and tools that look inside.
+    /// The world, for tests and tools that inspect it.
     #[must_use]
     pub fn world(&self) -> &World<LabNode> {
         &self.world
     }
 
-    /// Lets no more than so many events happen: a lab may ask for more than any machine can do.
+    /// Limits the number of events, because a lab may ask for more than any machine can do.
     pub fn limit_events(&mut self, most: u64) {
         self.world.limit_events(most);
     }
 
-    /// True if the run has used up the events of [`Self::limit_events`]; then its time stands still.
+    /// True if the run has used up its events (see [`Self::limit_events`]); then its time stands still.
     #[must_use]
     pub fn exhausted(&self) -> bool {
         self.world.exhausted()
@@ -305,14 +307,14 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// Commands an end system; nothing happens if it is off, or a switch.
+    /// Passes a command to an end system; nothing happens if it is off, or is a switch.
     pub fn command(&mut self, id: model::NodeId, command: HostCommand) {
         let id = NodeId(id.0);
         self.world
             .with_node(id, &mut self.seen, |node, now| node.command(command, now));
     }
 
-    /// Runs to `until`; faults of the lab happen on the way.
+    /// Runs to `until`, with the faults of the lab at their times.
     pub fn run_until(&mut self, until: Instant) {
         const STEP: Duration = Duration::from_millis(100);
         let lab = self.lab;
@@ -341,7 +343,7 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// Runs to `until`; traffic that waits for its hosts starts at the very moment that they have joined.
+    /// Runs to `until`. Traffic that waits for its hosts starts at the moment when they have joined.
     fn step(&mut self, until: Instant) {
         loop {
             self.world.run_until(until, &mut self.seen);
@@ -352,7 +354,7 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// Starts what waits for hosts that have joined now.
+    /// Starts traffic whose hosts have joined now.
     fn start_ready(&mut self) {
         let now = self.world.now();
         let seen = &mut self.seen;
@@ -367,7 +369,7 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// When the run ends if nobody says anything else: as [`Lab::end`], counted from the time that each flow starts.
+    /// When the run ends by default: like [`Lab::end`], counted from the actual start of each flow.
     #[must_use]
     pub fn end(&self) -> Instant {
         self.seen.starts.end(self.lab)
@@ -385,7 +387,7 @@ impl<'a> LabRun<'a> {
         }
     }
 
-    /// Lets something break, or mends it, now.
+    /// Causes or ends a fault now.
     pub fn fault(&mut self, what: FaultKind) {
         let (node, trace) = event::of_fault(self.lab, what);
         self.seen.trace(NodeId(node.0), trace, self.world.now());
@@ -422,7 +424,7 @@ impl<'a> LabRun<'a> {
         captured.map(|()| report)
     }
 
-    /// Ends the run: what it has found, and whether all captures could be written.
+    /// Ends the run: its results, and whether all captures could be written.
     pub fn finish_both(mut self) -> (RunReport, io::Result<()>) {
         let mut captured = self.seen.error.take().map_or(Ok(()), Err);
         for capture in self.seen.captures.drain(..) {
@@ -465,14 +467,14 @@ fn service_kind(service: Service) -> ServiceKind {
     }
 }
 
-/// What is recorded of a run.
+/// The recordings of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recording<'a> {
     /// Directory for one pcapng file per node.
     pub nodes: Option<&'a Path>,
     /// File for the links of `capture:` of the lab file.
     pub links: Option<&'a Path>,
-    /// Single cells instead of whole PDUs.
+    /// True for single cells, false for whole PDUs.
     pub cells: bool,
 }
 
@@ -490,7 +492,7 @@ pub fn run(lab: &Lab, captures: Option<&Path>, watcher: &mut dyn Watcher) -> io:
     captured.map(|()| report)
 }
 
-/// The same, with other recordings.
+/// Like [`run`], with other recordings.
 ///
 /// # Errors
 /// If a capture file cannot be written.
@@ -511,7 +513,7 @@ pub fn run_and_record(
         let end = running.end();
         running.run_until(end);
         let stopped = running.world.exhausted() || running.seen.watcher.interrupted();
-        // A flow that has started meanwhile may have moved the end.
+        // A flow that has started in the meantime may have moved the end.
         if stopped || running.end() <= end {
             return Ok(running.finish_both());
         }

@@ -12,10 +12,10 @@ use aerostat_wire::{TrafficParams, Vc};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// A host or a switch without any protocol: it sends what its plan says and keeps what comes.
+/// A host or a switch without protocols: it sends according to its plan and keeps what it receives.
 struct Script {
     plane: Plane,
-    /// PDUs to send: when, on which VC, how long. In order of time.
+    /// PDUs to send: time, VC, length. In order of time.
     plan: VecDeque<(Instant, Vc, usize)>,
     received: Vec<(Instant, Vc, Vec<u8>)>,
     links: Vec<(Instant, bool)>,
@@ -175,7 +175,7 @@ fn end(node: NodeId, port: u16) -> LinkEnd {
     LinkEnd { node, port }
 }
 
-/// Hosts a and b on one switch; VC 100 of a is VC 200 of b, both ways.
+/// Hosts a and b on one switch; VC 100 of a is VC 200 of b, in both directions.
 fn pair(seed: u64, rate: CellRate, link: LinkConfig) -> (World<Script>, Script, Script, Script) {
     let mut world = World::new(seed);
     assert_eq!(world.add_host("a"), A);
@@ -252,7 +252,7 @@ fn a_timer_due_at_the_instant_of_an_input_fires_then() {
 #[test]
 fn a_saturated_link_carries_what_the_arithmetic_says() {
     let (mut world, mut a, b, switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
-    // One PDU of 192 cells lasts 543.6 us; offered a little faster, so that the link never idles.
+    // One PDU of 192 cells lasts 543.6 us. PDUs are offered a little faster, so that the link is never idle.
     a.plan = sends(400, Duration::from_micros(540), 100, 9188);
     start(&mut world, a, b, switch);
     world.run_until(at(10_000), &mut ());
@@ -264,7 +264,7 @@ fn a_saturated_link_carries_what_the_arithmetic_says() {
     let last = world.node(B).unwrap().received.last().unwrap().0;
     let first = world.node(B).unwrap().received[0].0;
     let total = world.node(B).unwrap().received.len() as u64;
-    // Back to back without drift: each arrival is an exact multiple of 192 cell times after the first.
+    // There is no drift: each arrival is an exact multiple of 192 cell times after the first.
     let exact = CellRate::OC3.time_of(192 * (total - 1)).as_nanos() as u64;
     assert!((last - first).as_nanos().abs_diff(exact.into()) <= 2);
 }
@@ -280,7 +280,7 @@ fn a_lost_cell_costs_a_pdu_and_is_counted() {
     start(&mut world, a, b, switch);
     world.run_until(Instant::from_secs(2), &mut ());
     let got = world.node(B).unwrap().received.len();
-    // 32 cells over two links with 1 % loss each: (0.99^32)^2 = 52.6 % of the PDUs get through.
+    // 32 cells over two links with 1 % loss each: (0.99^32)^2 = 52.6 % of the PDUs arrive.
     assert!((970..1130).contains(&got), "{got}");
     for (link, way) in [(LinkId(0), 0), (LinkId(1), 1)] {
         let c = world.link_counters(link)[way];
@@ -331,7 +331,7 @@ fn cuts_and_crashes_lose_what_is_on_the_way_and_heal() {
     assert_eq!(world.node(B).unwrap().received.len(), 100);
     world.set_cut(LinkId(1), false, &mut ());
     world.run_until(at(300_500), &mut ());
-    // The PDU that was cut off is lost with a CRC error or never completed; the others are complete.
+    // The PDU that was cut off is lost with a CRC error or is never completed; the others are complete.
     assert_eq!(world.node(B).unwrap().received.len(), 200);
     let links = &world.node(B).unwrap().links;
     assert_eq!(links[..], [(at(100_050), false), (at(200_050), true)]);
@@ -366,7 +366,7 @@ fn signalling_reaches_the_switch_and_back() {
     assert_eq!(world.node(A).unwrap().received[0].2.len(), 200);
 }
 
-/// Everything an experimenter can see of a run.
+/// Everything that an experimenter can see of a run.
 #[derive(Default)]
 struct Log {
     events: Vec<Told>,
@@ -384,7 +384,7 @@ impl Observer<(Vc, usize)> for Log {
     }
 }
 
-/// When, who, and what it told.
+/// Time, node, and event.
 type Told = (Instant, NodeId, (Vc, usize));
 
 fn recorded_run(seed: u64) -> (Vec<Told>, Vec<u8>) {
@@ -422,12 +422,12 @@ fn the_same_seed_gives_the_same_bytes() {
     assert!(recorded_run(8).0 != first.0);
 }
 
-/// A capture shows what a port drops, once per PDU, with the reason.
+/// A capture shows the PDUs that a port drops, each once, with the reason.
 #[test]
 fn dropped_pdus_are_seen_with_their_reason() {
     let (mut world, mut a, b, mut switch) = pair(1, CellRate::OC3, LinkConfig::new(DELAY));
     a.plan = sends(40, Duration::from_micros(1), 100, 1500);
-    // The way to b is slow and short: the first PDU passes, then frames are discarded.
+    // The queue towards b is slow and short: the first PDU passes, then frames are discarded.
     let Plane::Switch(fabric, _) = &mut switch.plane else {
         panic!()
     };
@@ -471,8 +471,8 @@ fn dropped_pdus_are_seen_with_their_reason() {
 }
 
 proptest! {
-    /// Two hosts send to a third through one port: every cell and every SDU is accounted for, and each
-    /// sender's SDUs come whole and in order.
+    /// Two hosts send to a third through one port: every cell and every SDU is accounted for, and each sender's SDUs
+    /// arrive complete and in order.
     #[test]
     fn nothing_is_lost_below_the_limits(
         one in proptest::collection::vec((1_u64..2_000, 1_usize..3_000), 1..25),
@@ -515,15 +515,15 @@ proptest! {
     }
 }
 
-/// What [`busy_world`] ends with: SDUs received by each host with their times, then counters.
+/// The result of [`busy_world`]: SDUs received by each host with their times, then counters.
 type Outcome = (
     Vec<Vec<(Instant, Vc, Vec<u8>)>>,
     Vec<[LinkCounters; 2]>,
     Vec<CellCounters>,
 );
 
-/// Four hosts on two switches: shaped, guaranteed, multipoint and greedy traffic into short queues over a
-/// trunk with errors. `steps` are the times at which the run is interrupted.
+/// Four hosts on two switches: shaped, guaranteed, multipoint and greedy traffic into short queues over a trunk with
+/// errors. `steps` are the times at which the run is interrupted.
 fn busy_world(
     plans: &[Vec<(u64, usize)>],
     loss: f64,
@@ -642,8 +642,8 @@ fn busy_world(
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-    /// A run that takes departures late equals one with an event per departure, to the nanosecond and to the
-    /// cell; and it does not matter where a run is interrupted.
+    /// A run that takes departures late equals one with an event per departure, to the nanosecond and to the cell.
+    /// Where a run is interrupted makes no difference, either.
     #[test]
     fn late_departures_change_nothing(
         plans in proptest::collection::vec(proptest::collection::vec((0_u64..900, 1_usize..4_000), 0..25), 4),

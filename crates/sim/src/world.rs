@@ -1,19 +1,19 @@
 //! The world: nodes, links, and every cell between them.
 //!
-//! **Way of a cell.** It waits at an output port of a node; when the transmitter is free it leaves, is on the
-//! line for exactly one cell time, then travels for the delay of the link, and is given to the far node when
-//! its last bit is there. What nodes do with cells is theirs; the world owns links, time and events.
+//! **Path of a cell.** A cell waits at an output port of a node. It leaves when the transmitter is free, is on the line
+//! for exactly one cell time, travels for the delay of the link, and is given to the far node when its last bit has
+//! arrived. Nodes decide what to do with cells; the world owns links, time and events.
 //!
-//! **Events.** A direction of a link has at most one event ahead of it, a node one deadline: these are the
-//! sources of the [`Schedule`]. Nodes are called only when something is due. A direction that has cells on the
-//! way waits for the first of them to arrive, and learns then what has left the port since: the port itself
-//! decides departures as they were due ([`OutputPort::allow_late`]), so nobody can tell. Before a node's
-//! control plane acts, all its ports are brought up to date. [`World::every_departure`] makes each departure
-//! an event of its own, for a test that holds the two against each other.
+//! **Events.** A direction of a link has at most one pending event, a node one deadline: these are the sources of the
+//! [`Schedule`]. Nodes are called only when something is due. A direction with cells on it waits for the first of them
+//! to arrive, and then collects the cells that have left the port since. The port itself decides departures at their
+//! due times ([`OutputPort::allow_late`]), so the delay makes no difference. Before a node's control plane acts, all
+//! its ports are brought up to date. [`World::every_departure`] makes each departure an event of its own, for a test
+//! that compares the two.
 //!
-//! **Order.** Departures of an instant come before cells that are queued at that instant. Otherwise events of
-//! one instant happen in the order of their sources, which is that of creation. Nothing else decides
-//! anything, so a world is a function of its construction, its seed and the calls made on it.
+//! **Order.** Departures of an instant come before cells that are queued at that instant. Otherwise events of one
+//! instant happen in the order of their sources, which is the order of creation. There is no other influence, so a
+//! world is a function of its construction, its seed and the calls on it.
 
 mod books;
 
@@ -58,15 +58,15 @@ enum Event {
 struct Slot<N> {
     name: String,
     node: Option<N>,
-    /// When it was switched on last.
+    /// When it was last switched on.
     since: Instant,
-    /// Links of a switch to a switch have NNI cells.
+    /// True for a switch: links between switches have NNI cells.
     switch: bool,
     /// Source of its deadlines.
     deadline: u32,
-    /// Direction that each port sends into; `u32::MAX` where no link is plugged in.
+    /// Direction into which each port sends; `u32::MAX` for a port without a link.
     directions: Vec<u32>,
-    /// Ports where cells wait.
+    /// Ports with waiting cells.
     waiting: BTreeSet<u16>,
 }
 
@@ -79,18 +79,18 @@ struct Travel {
     on_the_way: VecDeque<(Instant, CellRun)>,
     /// Source of its events.
     source: u32,
-    /// The sender is an end system: transfer delays count from here.
+    /// True if the sender is an end system, where transfer delays start.
     first: bool,
     impairment: Option<Impairment>,
     counters: LinkCounters,
     up: bool,
-    /// Watchers of what is sent and of what arrives.
+    /// Taps at the sending end and at the receiving end.
     taps: [Option<Tap>; 2],
-    /// Every cell is shown, too.
+    /// True if every cell is shown, too.
     cells: bool,
 }
 
-/// Puts the SDUs that pass one link end in one direction together.
+/// Reassembles the SDUs that pass one link end in one direction.
 type Tap = BTreeMap<Vc, RunReassembler>;
 
 #[derive(Debug)]
@@ -100,25 +100,25 @@ struct Link {
     cut: bool,
 }
 
-/// A network in virtual time. See the module's text.
+/// A network in virtual time. See the documentation of this module.
 pub struct World<N: Node> {
     now: Instant,
     schedule: Schedule,
-    /// What the sources of the schedule are.
+    /// The meaning of each source of the schedule.
     sources: Vec<Event>,
     events: u64,
     most_events: u64,
     every_departure: bool,
     slots: Vec<Slot<N>>,
     links: Vec<Link>,
-    /// Two per link: from end 0 to end 1, then back.
+    /// Two per link: from end 0 to end 1, and back.
     travels: Vec<Travel>,
     seed: u64,
     touched: Vec<u16>,
-    /// Directions that are watched.
+    /// Tapped directions.
     tapped: Vec<u32>,
     plant: N::Plant,
-    /// Somebody wants to know what is lost.
+    /// True to report losses.
     books: bool,
     /// PDUs that lost cells on links, and are not told of yet: their senders tell first that there are such.
     harmed: Vec<(Place, Pdu, Instant)>,
@@ -149,7 +149,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// What management of the network knows, to be given before the first node is switched on.
+    /// The state of the network's management, to be set before the first node is switched on.
     pub fn plant_mut(&mut self) -> &mut N::Plant {
         &mut self.plant
     }
@@ -183,11 +183,11 @@ impl<N: Node> World<N> {
         self.schedule.add_source()
     }
 
-    /// Plugs a link in. Its random errors are a stream of their own per direction. The rate is that of the
-    /// nodes' output ports; the link adds delay and errors.
+    /// Adds a link. Its random errors have a random stream of their own per direction. The rate is that of the nodes'
+    /// output ports; the link adds delay and errors.
     ///
     /// # Panics
-    /// If a port does not exist or has a link already: a mistake in building the world.
+    /// If a port does not exist or has a link already: the world was built incorrectly.
     pub fn connect(&mut self, name: &str, ends: [LinkEnd; 2], config: LinkConfig) -> LinkId {
         let id = LinkId(self.links.len());
         let form = self.form(ends);
@@ -230,14 +230,14 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// From now on [`Observer::cell`] is told of every cell on this link, at both ends.
+    /// Makes [`Observer::cell`] get every cell on this link, at both ends.
     pub fn tap_cells(&mut self, link: LinkId) {
         for way in [2 * link.0, 2 * link.0 + 1] {
             self.travels[way].cells = true;
         }
     }
 
-    /// Watches both ends of a link: SDUs go to [`Observer::packet`] from now on.
+    /// Taps both ends of a link: SDUs go to [`Observer::packet`] from now on.
     pub fn tap(&mut self, link: LinkId) {
         for way in [2 * link.0, 2 * link.0 + 1] {
             for tap in &mut self.travels[way].taps {
@@ -255,7 +255,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Shows what output ports that are watched have dropped.
+    /// Shows the cells that tapped output ports have dropped.
     fn show_drops(&mut self, observer: &mut impl Observer<N::Event>) {
         for index in 0..self.tapped.len() {
             self.tell_drops(self.tapped[index], observer);
@@ -267,12 +267,12 @@ impl<N: Node> World<N> {
     pub const fn now(&self) -> Instant {
         self.now
     }
-    /// When something happens next.
+    /// Time of the next event.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         self.schedule.next().map(|next| next.0)
     }
-    /// Events so far.
+    /// Number of events so far.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
@@ -293,17 +293,17 @@ impl<N: Node> World<N> {
         let travel = &self.travels[2 * link.0];
         [travel.from, travel.to]
     }
-    /// A node, unless it is off.
+    /// A node; `None` if it is off.
     #[must_use]
     pub fn node(&self, node: NodeId) -> Option<&N> {
         self.slots[node.0].node.as_ref()
     }
-    /// When a node was switched on last.
+    /// When a node was last switched on.
     #[must_use]
     pub fn on_since(&self, node: NodeId) -> Instant {
         self.slots[node.0].since
     }
-    /// Cells on a link, by the VC that they have there: from end 0 to end 1, then back.
+    /// Cells on a link, by their VC there: from end 0 to end 1, and back.
     #[must_use]
     pub fn on_the_way(&self, link: LinkId) -> [BTreeMap<Vc, u64>; 2] {
         [0, 1].map(|way| {
@@ -314,13 +314,13 @@ impl<N: Node> World<N> {
             cells
         })
     }
-    /// Counters of a link: from end 0 to end 1, then back.
+    /// Counters of a link: from end 0 to end 1, and back.
     #[must_use]
     pub fn link_counters(&self, link: LinkId) -> [LinkCounters; 2] {
         [0, 1].map(|way| self.travels[2 * link.0 + way].counters)
     }
 
-    /// Lets everything happen up to and including `until`; the time is `until` afterwards. It is earlier if the observer
+    /// Runs all events up to and including `until`, which is the time afterwards. The time is earlier if the observer
     /// interrupts.
     pub fn run_until(&mut self, until: Instant, observer: &mut impl Observer<N::Event>) {
         while let Some((at, source)) = self.schedule.next().filter(|next| next.0 <= until) {
@@ -347,23 +347,23 @@ impl<N: Node> World<N> {
         self.advance_all(observer);
     }
 
-    /// Lets no more than so many events happen; then time stands still.
+    /// Limits the number of events; at the limit time stands still.
     pub const fn limit_events(&mut self, most: u64) {
         self.most_events = most;
     }
 
-    /// True if all events that [`Self::limit_events`] allows have happened.
+    /// True if the number of events has reached the limit of [`Self::limit_events`].
     #[must_use]
     pub const fn exhausted(&self) -> bool {
         self.events >= self.most_events
     }
 
-    /// Makes each departure an event of its own. Changes no result, only takes more time.
+    /// Makes each departure an event of its own. This changes no result and only takes more time.
     pub const fn every_departure(&mut self, on: bool) {
         self.every_departure = on;
     }
 
-    /// Calls a node with the present time, then carries out what it wants. Does nothing if it is off.
+    /// Calls a node with the current time, then handles its outputs. Does nothing if the node is off.
     pub fn with_node(
         &mut self,
         node: NodeId,
@@ -371,7 +371,7 @@ impl<N: Node> World<N> {
         act: impl FnOnce(&mut N, Instant),
     ) {
         let now = self.now;
-        // A port without cells has no past to catch up with.
+        // A port without cells has no departures to catch up with.
         let waiting: Vec<u16> = self.slots[node.0].waiting.iter().copied().collect();
         for port in waiting {
             self.port_touched(node, port, observer);
@@ -382,15 +382,15 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Switches a node on, as `machine`. Links whose two ends are on come up.
+    /// Switches a node on, as `machine`. Links come up if both ends are on.
     pub fn power_on(&mut self, node: NodeId, machine: N, observer: &mut impl Observer<N::Event>) {
         self.power_on_all([(node, machine)], observer);
     }
 
     /// Switches nodes on at one instant: first their links come up, then the nodes start, in this order.
     ///
-    /// A node that starts takes its links for up; it is told at once of those that are not, and of every
-    /// change later.
+    /// A node that starts assumes that its links are up. It is told at once of those that are down, and of every later
+    /// change.
     pub fn power_on_all(
         &mut self,
         machines: impl IntoIterator<Item = (NodeId, N)>,
@@ -427,7 +427,7 @@ impl<N: Node> World<N> {
         self.tell_links(&changed, observer);
     }
 
-    /// Switches a node off: it forgets everything, its links go down.
+    /// Switches a node off: it loses its state, and its links go down.
     pub fn power_off(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
         if self.slots[node.0].node.is_none() {
             return;
@@ -442,7 +442,7 @@ impl<N: Node> World<N> {
         self.tell_links(&changed, observer);
     }
 
-    /// Cuts a link, or mends it.
+    /// Cuts or restores a link.
     pub fn set_cut(&mut self, link: LinkId, cut: bool, observer: &mut impl Observer<N::Event>) {
         self.advance_all(observer);
         self.links[link.0].cut = cut;
@@ -471,8 +471,8 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Brings every link to the state that its cut and its ends ask for; gives what changed.
-    /// Cells on the way of a link that goes down are gone.
+    /// Updates the state of every link from its cut and its ends; returns the changes. Cells on a link that goes down
+    /// are lost.
     fn refresh_links(&mut self, observer: &mut impl Observer<N::Event>) -> Vec<(LinkEnd, bool)> {
         let mut changed = Vec::new();
         for way in 0..self.travels.len() {
@@ -506,8 +506,8 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Carries out what a node wants, then schedules its next deadline. A timer that is due at the very
-    /// instant of an input fires now, after it.
+    /// Handles the outputs of a node, then schedules its next deadline. A timer that is due at the instant of an input
+    /// fires after the input.
     fn serve(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
         let now = self.now;
         self.drain(node, observer);
@@ -544,7 +544,7 @@ impl<N: Node> World<N> {
         self.tell_harmed(observer);
     }
 
-    /// Tells a node what management knows.
+    /// Tells a node the state of management.
     fn manage(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
         let now = self.now;
         if let Some(machine) = &mut self.slots[node.0].node {
@@ -553,7 +553,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// The direction that a port sends into.
+    /// The direction into which the port sends.
     fn way(&self, node: NodeId, port: u16) -> Option<u32> {
         let way = self.slots[node.0].directions.get(usize::from(port));
         way.copied().filter(|way| *way != NO_DIRECTION)
@@ -563,7 +563,7 @@ impl<N: Node> World<N> {
         self.slots[end.node.0].node.as_mut()?.output_port(end.port)
     }
 
-    /// Puts the next event of a direction into the schedule.
+    /// Updates the event of a direction in the schedule.
     fn reschedule(&mut self, way: u32) {
         let travel = &self.travels[way as usize];
         let (from, source) = (travel.from, travel.source);
@@ -575,7 +575,7 @@ impl<N: Node> World<N> {
         self.schedule.set(source, next);
     }
 
-    /// Puts the cells that have left a port by now onto its link.
+    /// Puts the cells that have left a port by now on its link.
     fn advance(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
         let (from, now) = (self.travels[way as usize].from, self.now);
         while let Some(departure) = self.output(from).and_then(|output| output.pop(now, 1)) {
@@ -605,13 +605,14 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Something is due in a direction.
+    /// Handles the event of a direction.
     fn travel(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
         let now = self.now;
         let arrived = &mut self.travels[way as usize].on_the_way;
         let arrived = arrived.pop_front_if(|front| front.0 <= now);
         self.advance(way, observer);
-        // Not when the port is touched: the node has yet to tell of the packet that found no room.
+        // This cannot be done when the port is touched, because the node has yet to report the packet that found no
+        // room.
         if self.books {
             self.tell_drops(way, observer);
         }
@@ -621,7 +622,7 @@ impl<N: Node> World<N> {
         self.tell_harmed(observer);
     }
 
-    /// A cell goes onto the link.
+    /// A cell enters the link.
     fn transmit(&mut self, way: u32, departure: Departure, observer: &mut impl Observer<N::Event>) {
         let travel = &mut self.travels[way as usize];
         let Departure {
@@ -708,7 +709,7 @@ impl<N: Node> World<N> {
     }
 }
 
-/// Shows a cell to the watcher of the sending or receiving end.
+/// Shows a cell to the observer at the sending or receiving end.
 fn tap<E>(
     travel: &mut Travel,
     receiving: bool,

@@ -1,4 +1,4 @@
-//! What is done with a mutant.
+//! The test of a mutant.
 
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_proto::{Duration, Instant};
@@ -7,27 +7,27 @@ use aerostat_sim::run::LabRun;
 /// Bounds of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Events.
+    /// Limit of events.
     pub(crate) events: u64,
 }
 
-/// What became of a mutant.
+/// The result for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
-    /// The check refused it.
+    /// The check refused the lab.
     Refused,
-    /// It has links out of the lab: `run` would refuse it. Its nodes were built, and it ran with nobody there.
+    /// The lab has links out of it, which `run` would refuse. Its nodes were built, and it ran without a peer.
     Outside,
-    /// It ran for a second.
+    /// The lab ran for a second.
     Ran,
-    /// It ran until it had used up its events.
+    /// The lab ran until it had used up its events.
     Cut,
 }
 
-/// The labs of the repository, and the example of the documents that has every key.
+/// The labs of the repository, and the example of the documents with every key.
 ///
 /// # Panics
-/// If they are not there.
+/// If they do not exist.
 #[must_use]
 pub(crate) fn labs() -> Vec<String> {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -50,12 +50,12 @@ pub(crate) fn labs() -> Vec<String> {
     texts
 }
 
-/// True if the check lets the lab pass.
+/// True if the check accepts the lab.
 pub(crate) fn good(text: &str) -> bool {
     aerostat_lab::parse("mutant.atm.yml", text, &[]).is_ok()
 }
 
-/// Checks the lab; runs it if it is good.
+/// Checks the lab, and runs it if it is valid.
 ///
 /// # Panics
 /// If a mutant makes Aerostat panic, or an error has no place.
@@ -68,7 +68,7 @@ pub(crate) fn drive(text: &str, limits: Limits) -> Fate {
         }
     };
     let lab = checked.lab;
-    // What a live lab is built of.
+    // The nodes of a live lab.
     let builder = Builder::new(&lab, lab.seed, Flavour::Kernel).split(true);
     for (id, _) in lab.nodes() {
         let _ = builder.host(id, 0, Instant::ZERO);

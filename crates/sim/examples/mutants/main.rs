@@ -1,12 +1,12 @@
-//! Mutants of the labs: each is checked, and run if it passes.
+//! Mutants of the labs: each is checked, and run if it is valid.
 //!
 //! ```sh
 //! cargo run --release -p aerostat-sim --example mutants -- --count 100000
 //! cargo run --release -p aerostat-sim --example mutants -- --seed 4711 --show
 //! ```
 //!
-//! What must hold: no panic, no hang, no more memory than a bound. A run ends after one second of virtual time, or after
-//! a number of events: what a mutant asks for may be more than any machine can do.
+//! Requirements: no panic, no hang, bounded memory. A run ends after one second of virtual time, or after a number of
+//! events, because a mutant may ask for more than any machine can do.
 
 #![allow(
     clippy::disallowed_types,
@@ -86,7 +86,7 @@ fn keep(directory: &Path, what: &str, seed: u64, text: &str) {
     }
 }
 
-/// The mutant that is being tried, and since when.
+/// The mutant under test, and its start time.
 type Tried = Arc<Mutex<Option<(u64, String, Instant)>>>;
 
 /// Resident memory of this process, MiB.
@@ -98,7 +98,7 @@ fn resident() -> u64 {
     pages / 256
 }
 
-/// Ends the process if a mutant takes too long or too much.
+/// Ends the process if a mutant takes too much time or memory.
 fn watch(tried: &Tried, most: &Arc<AtomicU64>, arguments: &Arguments) {
     let (tried, most, keep_in) = (tried.clone(), most.clone(), arguments.keep.clone());
     let (seconds, memory) = (arguments.seconds, arguments.memory);
@@ -137,7 +137,7 @@ fn main() -> ExitCode {
     let limits = Limits {
         events: arguments.events,
     };
-    // Where a panic happened; its message alone does not tell panics apart.
+    // The place of a panic; its message alone does not distinguish panics.
     let place = Arc::new(Mutex::new(String::new()));
     let hook = place.clone();
     set_hook(Box::new(move |panic| {

@@ -1,18 +1,19 @@
-//! Labs that are like those of the repository, but not quite: mutations of the trees of their files.
+//! Labs similar to those of the repository: mutations of the trees of their files.
 //!
-//! A mutation keeps the shape of a lab file as far as it can, so that many mutants pass the check: a value is exchanged for
-//! another one of the same kind or for an extreme of its unit, a section for one of another lab, a name for another name.
+//! A mutation keeps the shape of a lab file as far as possible, so that many mutants pass the check: it replaces a
+//! value by another one of the same kind or by an extreme of its unit, a section by that of another lab, a name by
+//! another name.
 
 use aerostat_lab::tree::{Key, Tree, Value};
 use std::collections::BTreeMap;
 
-/// Where choices come from.
+/// A source of choices.
 pub(crate) trait Dice {
     /// A number below `n`, which is at least 1.
     fn below(&mut self, n: usize) -> usize;
 }
 
-/// A generator of one's own, so that a seed means the same mutant for ever (`SplitMix64`).
+/// A generator of the project, so that a seed always means the same mutant (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(crate) struct Seed(pub u64);
 
@@ -39,7 +40,7 @@ const TABLES: [&str; 9] = [
     "keys",
 ];
 
-/// Numbers at the edges of what something counts with.
+/// Numbers at the limits of counters and types.
 const EDGES: [&str; 24] = [
     "0",
     "1",
@@ -72,7 +73,7 @@ const UNITS: [&str; 16] = [
     "MiB", "%", "",
 ];
 
-/// Networks at the edges.
+/// Networks at the limits of prefixes.
 const NETWORKS: [&str; 10] = [
     "0.0.0.0/0",
     "10.0.0.0/8",
@@ -86,12 +87,12 @@ const NETWORKS: [&str; 10] = [
     "192.168.1.0/29",
 ];
 
-/// The labs that mutants come from, and what stands in them.
+/// The original labs, and their contents.
 pub(crate) struct Corpus {
     labs: Vec<Tree>,
-    /// For each place in a file (names of tables left out): what stands there anywhere.
+    /// For each place in a file (without the names of tables): the values that occur there.
     pool: BTreeMap<String, Vec<Tree>>,
-    /// For each place: the keys that are there anywhere.
+    /// For each place: the keys that occur there.
     keys: BTreeMap<String, Vec<String>>,
 }
 
@@ -102,7 +103,7 @@ impl Corpus {
     /// A corpus of these lab files.
     ///
     /// # Panics
-    /// If a file is no YAML, or if no file was found.
+    /// If a file is not valid YAML, or if there are no files.
     #[must_use]
     pub(crate) fn new(texts: &[String]) -> Self {
         let labs = texts.iter().map(|text| Tree::of(text).expect("YAML"));
@@ -115,8 +116,8 @@ impl Corpus {
         Self { labs, pool, keys }
     }
 
-    /// A mutant, as the text of a lab file. Each mutation makes it likelier that the lab is refused, so most mutants drop
-    /// those after which it is not `good` any more.
+    /// A mutant, as the text of a lab file. Each mutation makes a refusal more likely, so most mutants drop those
+    /// mutations after which the lab is not `good` any more.
     pub(crate) fn mutant(&self, dice: &mut dyn Dice, good: &dyn Fn(&str) -> bool) -> String {
         let mut lab = self.labs[dice.below(self.labs.len())].clone();
         let count = [1, 1, 2, 2, 3, 5, 8, 13][dice.below(8)];
@@ -168,7 +169,7 @@ impl Corpus {
                     _ => {}
                 }
             }
-            // Exchange of two places of one kind.
+            // Exchange of two places of the same kind.
             7 => {
                 let alike: Vec<Path> = nodes
                     .iter()
@@ -179,7 +180,7 @@ impl Corpus {
                     let other = &alike[dice.below(alike.len())];
                     let (a, b) = (at(lab, &path).clone(), at(lab, other).clone());
                     *at_mut(lab, &path) = b;
-                    // The first exchange may have taken the second place away.
+                    // The first exchange may have removed the second place.
                     if let Some(node) = find_mut(lab, other) {
                         *node = a;
                     }
@@ -190,7 +191,7 @@ impl Corpus {
             10 => reorder(lab, &path, dice),
             // A key that sections of this kind have elsewhere.
             11 | 12 => self.add_key(lab, &nodes, dice),
-            // A section of another lab in the place of this one.
+            // A section of another lab replaces this one.
             _ => {
                 let other = &self.labs[dice.below(self.labs.len())];
                 if let (Value::Map(own), Value::Map(others)) = (&mut lab.value, &other.value) {
@@ -313,7 +314,7 @@ fn at<'a>(tree: &'a Tree, path: &[usize]) -> &'a Tree {
     })
 }
 
-/// Names of nodes, ELANs and links, as far as a file says them.
+/// Names of nodes, ELANs and links that a file contains.
 fn names(lab: &Tree) -> Vec<String> {
     let mut names = vec!["s1-s2".to_owned(), "lane".to_owned(), String::new()];
     let mut nodes = Vec::new();
@@ -350,7 +351,7 @@ fn duplicate(lab: &mut Tree, path: &[usize], dice: &mut dyn Dice) {
             let (key, value) = entries[dice.below(entries.len())].clone();
             for n in 0..times {
                 let mut value = value.clone();
-                // Another host needs another address, or it is refused.
+                // Another host needs another address to be valid.
                 if let Value::Map(fields) = &mut value.value {
                     for (field, of) in fields.iter_mut() {
                         if let (Value::Text(text), "ip" | "subnet") = (&mut of.value, &*field.text)
@@ -451,7 +452,7 @@ fn changed(text: &str, dice: &mut dyn Dice) -> String {
     }
 }
 
-/// Where numbers stand in a text.
+/// Positions of numbers in a text.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut begin = None;

@@ -1,14 +1,14 @@
-//! Runs many random schedules of faults in small networks, and names those that fail.
+//! Runs many random schedules of faults in small networks, and reports those that fail.
 //!
 //! ```sh
 //! cargo run --release -p aerostat-sim --example schedules -- --count 10000
 //! cargo run --release -p aerostat-sim --example schedules -- --seed 4711 --only 0,2 --story
 //! ```
 //!
-//! What must hold: each datagram is delivered at most once, in order on each path, and visits no router again and again;
-//! after the last fault all hosts join and every flow finds its shortcut; then the caches of clients and servers agree, calls and
-//! connections agree at both ends of every link, no cell is unaccounted for; and after everything has stopped no call, no
-//! label, no bandwidth and no cell is left.
+//! Requirements: each datagram is delivered at most once, in order on each path, and visits no router again and again;
+//! after the last fault all hosts join and every flow finds its shortcut; then the caches of clients and servers agree,
+//! calls and connections agree at both ends of every link, no cell is unaccounted for; and after everything has stopped
+//! no call, no label, no bandwidth and no cell is left.
 
 #![allow(
     clippy::disallowed_types,
@@ -71,7 +71,7 @@ fn arguments() -> Option<Arguments> {
     Some(found)
 }
 
-/// Runs one schedule; why it failed, with the story.
+/// Runs one schedule; the error is the reason of the failure, with the story.
 fn run(schedule: &Schedule) -> Result<Duration, String> {
     let done = catch_unwind(AssertUnwindSafe(|| schedule.run()));
     done.map(|end| Duration::from_nanos(end.as_nanos()))
@@ -88,7 +88,7 @@ fn run(schedule: &Schedule) -> Result<Duration, String> {
         })
 }
 
-/// The faults without which it does not fail.
+/// The faults that are necessary for the failure.
 fn shrink(seed: u64) -> BTreeSet<usize> {
     let mut kept: BTreeSet<usize> = (0..Schedule::of(seed).len()).collect();
     for one in kept.clone() {
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    // What a failure says is printed in one line each.
+    // The message of a failure is printed in one line.
     set_hook(Box::new(|_| {}));
     let begin = Instant::now();
     let (mut failed, mut virtual_time, mut told) = (Vec::new(), Duration::ZERO, begin);

@@ -1,5 +1,5 @@
-//! What the world knows of lost packets: those that lose cells at ports, in fabrics and on links, and those that a node takes
-//! along when it is switched off.
+//! The world's accounts of lost packets: those that lose cells at ports, in fabrics and on links, and those that are
+//! lost when a node is switched off.
 
 use super::{LinkEnd, NodeId, World};
 use crate::node::{Node, Observer, Packet};
@@ -9,7 +9,7 @@ use aerostat_proto::Instant;
 use aerostat_wire::pcapng::Direction;
 
 impl<N: Node> World<N> {
-    /// From now on [`Observer::lost`] is told of everything that is lost.
+    /// Makes [`Observer::lost`] get everything that is lost.
     pub fn keep_books(&mut self) {
         self.books = true;
         for node in 0..self.slots.len() {
@@ -32,8 +32,8 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Shows every packet that is still somewhere: in queues, on links, in the memory of hosts. SDUs, frames or packets; those
-    /// of which only some cells are under way, too.
+    /// Calls `see` for every packet that is still in queues, on links or in the memory of hosts: SDUs, frames or
+    /// packets, including those of which only some cells are left.
     pub fn census(&mut self, see: &mut dyn FnMut(&[u8])) {
         for travel in &self.travels {
             for (_, run) in &travel.on_the_way {
@@ -56,7 +56,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Makes all nodes tell what they have not told yet.
+    /// Makes all nodes report their pending losses.
     pub fn settle_books(&mut self, observer: &mut impl Observer<N::Event>) {
         for node in 0..self.slots.len() {
             let node = NodeId(node);
@@ -68,7 +68,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// What a node takes along when it is switched off.
+    /// Reports everything that is lost when a node is switched off.
     pub(super) fn lose_all_of(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
         if !self.books {
             return;
@@ -97,7 +97,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Tells which PDUs have lost cells at the port that sends into this direction.
+    /// Reports PDUs that have lost cells at the port that sends into this direction.
     pub(super) fn tell_drops(&mut self, way: u32, observer: &mut impl Observer<N::Event>) {
         let end = self.travels[way as usize].from;
         let tapped = self.travels[way as usize].taps[0].is_some();
@@ -123,7 +123,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Tells which PDUs have lost cells in a fabric.
+    /// Reports PDUs that have lost cells in a fabric.
     pub(super) fn tell_discards(&mut self, node: NodeId, observer: &mut impl Observer<N::Event>) {
         while let Some(machine) = &mut self.slots[node.0].node
             && let Some((port, drop)) = machine.poll_discard()
@@ -152,7 +152,7 @@ pub(super) fn link(way: usize, cause: Cause) -> Place {
     }
 }
 
-/// A queue that is emptied because its link is down is lost with the link.
+/// Cells of a queue that is emptied because its link is down are lost with the link.
 fn port_place(end: LinkEnd, drop: &DroppedPdu, down: Place) -> Place {
     use aerostat_node::atm::DropReason;
     if drop.reason == DropReason::LinkDown {
@@ -164,7 +164,7 @@ fn port_place(end: LinkEnd, drop: &DroppedPdu, down: Place) -> Place {
     }
 }
 
-/// What a link did to a cell of `pdu`: `None` if it arrives as it was.
+/// The effect of a link on a cell of `pdu`: `None` if it arrives unchanged.
 pub(super) fn harmed(
     way: usize,
     pdu: Option<Pdu>,
@@ -179,7 +179,7 @@ pub(super) fn harmed(
     }
 }
 
-/// Tells of a run that was on a link that went down.
+/// Reports a run that was on a link that went down.
 pub(super) fn tell_gone<E>(
     place: Place,
     runs: impl IntoIterator<Item = CellRun>,

@@ -38,7 +38,7 @@ fn number(row: &BTreeMap<&'static str, String>, column: &str) -> u64 {
         .unwrap_or_else(|_| panic!("{column} is {text}: {row:?}"))
 }
 
-/// The books of the only call of a program: offered = sent + refused + waiting.
+/// The accounts of the only call of a program: offered = sent + refused + waiting.
 fn books(bench: &Bench, host: &str, program: &str) -> BTreeMap<&'static str, String> {
     let row = calls(bench, host)[program][0].clone();
     let sum: u64 = ["sent_pdus", "refused_pdus", "waiting_pdus"]
@@ -49,7 +49,7 @@ fn books(bench: &Bench, host: &str, program: &str) -> BTreeMap<&'static str, Str
     row
 }
 
-/// When the receiver has so many PDUs, to 10 microseconds.
+/// When the receiver has this many PDUs, to 10 microseconds.
 fn arrival(bench: &mut Bench, pdus: u64, after: Duration) -> Duration {
     let start = Instant::ZERO + after;
     let (mut early, mut late) = (Duration::ZERO, Duration::ZERO);
@@ -87,7 +87,7 @@ fn five_thousand_pdus_at_once_all_arrive_in_the_time_of_their_cells() {
         (number(&sent, "unsent_pdus"), number(&sent, "refused_pdus")),
         (0, 0)
     );
-    // 33 us between PDUs that need 1455 us: it cannot keep its pace, and says so.
+    // PDUs that need 1455 us are due every 33 us: the program cannot keep its pace, and reports that.
     assert!(number(&sent, "late_pdus") > 4900, "{sent:?}");
 }
 
@@ -95,7 +95,7 @@ fn five_thousand_pdus_at_once_all_arrive_in_the_time_of_their_cells() {
 fn a_contract_gives_a_blocking_program_its_rate() {
     let sender = "vc: 0.100, size: 4096, pdus: 300, rate: 1Gbps, start: 1s";
     let mut bench = lab(", pcr: 10000", sender, "vc: 0.200, listen: sink", "5s");
-    // The first cell leaves at once, the last one after all the others.
+    // The first cell leaves at once, the last one after all others.
     let expected = (300 * CELLS - 1) as f64 / 10_000.0;
     bench.run(Duration::from_secs_f64(1.0 + expected - 0.01));
     let time = arrival(&mut bench, 300, Duration::from_secs(1));
@@ -146,7 +146,7 @@ fn a_receiver_that_vanishes_costs_what_was_sent_to_it_and_the_sender_goes_on() {
     let y = bench.node("y");
     bench.power_off(y);
     bench.run(Duration::from_secs(5));
-    // Nobody tells the sender of a permanent connection; it has sent everything, at the rate of its link.
+    // The sender of a permanent connection is not told; it has sent everything, at the rate of its link.
     let sent = books(&bench, "x", "bulk");
     assert_eq!(
         (number(&sent, "sent_pdus"), number(&sent, "unsent_pdus")),
@@ -173,7 +173,7 @@ fn a_link_that_is_down_makes_the_program_wait_and_costs_what_was_in_the_adapter(
         (number(&sent, "sent_pdus"), number(&sent, "unsent_pdus")),
         (2000, lost)
     );
-    // The PDU on the line, at most one, was cut through.
+    // At most one PDU was on the line when it was cut.
     let missing = 2000 - lost - number(&received, "received_pdus");
     assert!(missing <= 1, "{missing} of {taken}: {received:?}");
 }
@@ -197,16 +197,16 @@ until: 9s
     bench.run(Duration::from_secs(2));
     let y = bench.node("y");
     bench.crash(y, aerostat_node::host::ServiceKind::Sockets);
-    // What it had received is read before the crash, and nothing comes after it.
+    // The data it had received are read before the crash, and nothing comes after it.
     bench.run(Duration::from_secs(1));
     let sent = books(&bench, "x", "bulk");
     assert_eq!((&*sent["state"], &*sent["released_by"]), ("ended", "peer"));
     let (taken, unsent) = (number(&sent, "sent_pdus"), number(&sent, "unsent_pdus"));
-    // The program wrote one PDU that found no room: given up with the call.
+    // The program wrote one PDU that found no room; the PDU was abandoned with the call.
     assert_eq!(number(&sent, "refused_pdus"), 1, "{sent:?}");
     assert!((20..=48).contains(&unsent), "{sent:?}");
     let left = taken - unsent;
-    // One second at 59111 cells/s, less the time of the set-up and of the release.
+    // One second at 59111 cells/s, minus the time of the set-up and of the release.
     assert!(
         left.abs_diff(59_111 / CELLS) <= 5,
         "{left} PDUs left the adapter: {sent:?}"

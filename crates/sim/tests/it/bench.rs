@@ -1,4 +1,4 @@
-//! A lab on the bench: power, faults, conditions with deadlines in virtual time.
+//! A test bench for a lab: power, faults, conditions with deadlines in virtual time.
 
 use aerostat_lab::build::{Builder, Flavour, programs};
 use aerostat_lab::model::Lab;
@@ -12,20 +12,20 @@ use aerostat_wire::Vc;
 use aerostat_wire::pcapng::Direction;
 use std::collections::BTreeMap;
 
-/// What was heard so far.
+/// Events so far.
 #[derive(Default)]
 pub(crate) struct Log {
     names: Vec<String>,
     pub(crate) story: Vec<String>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) results: BTreeMap<(usize, AppId), AppResult>,
-    /// How often a numbered datagram came to a node: node, flow, number.
+    /// How often a numbered datagram came to a node, by node, flow, number.
     pub(crate) visits: BTreeMap<(usize, u32, u64), u32>,
-    /// Nodes whose visitors are counted.
+    /// Nodes whose arrivals are counted.
     routers: Vec<usize>,
-    /// Keep what routers send to MPOA's and NHRP's ends.
+    /// True to keep the packets that routers send to MPOA and NHRP clients.
     pub(crate) recording: bool,
-    /// The control packets kept: who sent it, the SDU.
+    /// The kept control packets: sender, SDU.
     pub(crate) control: Vec<(NodeId, Vec<u8>)>,
 }
 
@@ -45,7 +45,7 @@ impl Observer<LabEvent> for Log {
     }
     fn event(&mut self, node: NodeId, event: LabEvent, _now: Instant) {
         match event {
-            // What a program offers is no packet on its way yet.
+            // An offered packet is not on its way yet.
             LabEvent::Sample(sample) if matches!(sample.side, Side::Offered | Side::Refused(_)) => {
             }
             LabEvent::Sample(sample) => self.samples.push(sample),
@@ -75,7 +75,7 @@ impl Observer<LabEvent> for Log {
     }
 }
 
-/// Program and number that a datagram of a UDP source carries, wherever they are in the SDU.
+/// Program and number of a UDP source's datagram, wherever they are in the SDU.
 fn mark(sdu: &[u8]) -> Option<(u32, u64)> {
     let at = sdu.windows(4).position(|octets| octets == b"AERO")?;
     // An ICMP error that quotes the datagram is another packet: IPv4, ICMP, then the datagram's IPv4 and UDP headers.
@@ -90,7 +90,7 @@ fn mark(sdu: &[u8]) -> Option<(u32, u64)> {
     Some((u32::from_be_bytes(flow), u64::from_be_bytes(number)))
 }
 
-/// A network that runs, and what was heard of it.
+/// A running network with its events.
 pub(crate) struct Bench {
     pub(crate) lab: Lab,
     pub(crate) seed: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Bench {
     lives: Vec<u32>,
 }
 
-/// How long one step of a condition is.
+/// Length of a step when waiting for a condition.
 const STEP: Duration = Duration::from_millis(50);
 
 pub(crate) fn lab_of(name: &str, text: &str, set: &[&str]) -> Lab {
@@ -137,7 +137,7 @@ impl Bench {
         }
     }
 
-    /// Counts how often each numbered datagram comes to each router.
+    /// Starts to count how often each numbered datagram comes to each router.
     pub(crate) fn watch_routers(mut self) -> Self {
         for (id, node, _) in self.lab.routers() {
             self.log.routers.push(id.0);
@@ -155,7 +155,7 @@ impl Bench {
         self.world.run_until(self.world.now() + time, &mut self.log);
     }
 
-    /// Runs until the condition holds; gives how long that took.
+    /// Runs until the condition holds; returns how long that took.
     #[track_caller]
     pub(crate) fn until(
         &mut self,
@@ -176,7 +176,7 @@ impl Bench {
         }
     }
 
-    /// Panics with everything that helps to find out why.
+    /// Panics with everything that helps to find the reason.
     #[track_caller]
     pub(crate) fn fail(&self, what: &str) -> ! {
         let last = self.log.story.len().saturating_sub(120);
@@ -240,7 +240,7 @@ impl Bench {
         self.world
             .with_node(node, &mut self.log, |node, now| node.command(command, now));
     }
-    /// A program on this node puts an SDU on one of its connections, past all protocols.
+    /// A program on this node puts an SDU on one of its connections, bypassing all protocols.
     pub(crate) fn send_raw(&mut self, node: NodeId, vc: Vc, sdu: Vec<u8>) {
         self.world.with_node(node, &mut self.log, |node, now| {
             node.send_raw(vc, sdu, now);
@@ -273,7 +273,7 @@ impl Bench {
     pub(crate) fn power_off(&mut self, node: NodeId) {
         self.world.power_off(node, &mut self.log);
     }
-    /// A new life of a node, with its programs.
+    /// Switches a node on again, with its programs.
     pub(crate) fn power_on(&mut self, node: NodeId) {
         self.lives[node.0] += 1;
         let builder = Builder::new(&self.lab, self.seed, Flavour::Embedded);
@@ -288,12 +288,11 @@ impl Bench {
             }
         }
     }
-    /// How often the node that was switched on most often was switched on again: each time its programs
-    /// number their datagrams from 0.
+    /// The largest number of restarts of a node; after each its programs number their datagrams from 0.
     pub(crate) fn restarts(&self) -> u32 {
         self.lives.iter().copied().max().unwrap_or(0)
     }
-    /// No program sends any more.
+    /// Stops all programs.
     pub(crate) fn stop_programs(&mut self) {
         for (at, behind, program) in programs(&self.lab) {
             let command = HostCommand::app(behind, AppCommand::Stop(program.id));
@@ -328,7 +327,7 @@ impl Bench {
             None => Ok(()),
         }
     }
-    /// Every flow has arrived in the last half second by this path, and by no other.
+    /// Checks that packets of every flow have arrived in the last half second by this path, and by no other.
     pub(crate) fn all_by(&self, flows: &[usize], path: Path) -> Result<(), String> {
         let since = self.back(500);
         for &flow in flows {
@@ -347,7 +346,7 @@ impl Bench {
         }
         Ok(())
     }
-    /// Every flow has arrived in the last half second.
+    /// Checks that packets of every flow have arrived in the last half second.
     pub(crate) fn all_pass(&self, flows: &[usize]) -> Result<(), String> {
         let since = self.back(500);
         match flows

@@ -72,7 +72,7 @@ fn stations_on_a_segment_reach_each_other_the_bridge_their_elan_and_beyond() {
     bench.run(Duration::from_secs(16));
     for flow in ["cable", "bridge", "back", "elan", "home", "beyond"] {
         let (sent, received) = sent_and_received(&bench, flow);
-        // The stack drops what waits for ARP: that is not sent.
+        // The stack drops packets that wait for ARP; these do not count as sent.
         assert!(sent >= 10 && sent == received, "{flow}: {sent} {received}");
     }
     let learned = rows(&bench, "pc1", "bridge", "learned");
@@ -80,7 +80,7 @@ fn stations_on_a_segment_reach_each_other_the_bridge_their_elan_and_beyond() {
     let lecs = rows(&bench, "lane", "les", "clients");
     let proxies = lecs.iter().filter(|row| row["proxy"] == "yes").count();
     assert_eq!(proxies, 1, "pc1 in its ELAN");
-    // The shortcut ends at the bridges and not at the router, both ways.
+    // The shortcut ends at the bridges and not at the router, in both directions.
     let beyond = bench.flow("beyond");
     let samples = bench.log.samples.iter().filter(|s| s.flow.0 == beyond);
     let received: Vec<_> = samples.filter(|s| s.side == Side::Received).collect();
@@ -90,7 +90,8 @@ fn stations_on_a_segment_reach_each_other_the_bridge_their_elan_and_beyond() {
         let row = ingress.iter().find(|row| row["destination"] == to);
         assert!(row.expect("an entry")["egress"].ends_with(".51"));
     }
-    // Who is silent is forgotten: 5 minutes after the last frame neighbours ask for each other once more, and then no more.
+    // A silent station is forgotten: 5 minutes after the last frame neighbours request each other once more, and then
+    // no more.
     bench.run(Duration::from_secs(640));
     assert!(rows(&bench, "pc1", "bridge", "learned").len() < 2);
 }
@@ -135,7 +136,7 @@ fn the_second_call_over_a_link_that_is_full_gets_best_effort() {
         let last = bench.log.samples.iter().rev().find(|s| s.flow.0 == flow);
         assert_eq!(last.expect("packets").path, Path::Shortcut);
     }
-    // With the entry goes its reservation: the next attempt of the other, after p6, would have room.
+    // The reservation ends with the entry, so the next attempt of the other flow, after p6, would have room.
     let before = reserved(&bench);
     let (node, entry) = (bench.lab.find("pc1").expect("a host"), entry("10.2.0.20"));
     let entry: aerostat_wire::mpoa::QosEntry = entry.parse().expect("an entry");
@@ -144,7 +145,7 @@ fn the_second_call_over_a_link_that_is_full_gets_best_effort() {
     bench.command(aerostat_sim::NodeId(node.0), command);
     bench.run(Duration::from_secs(1));
     let freed = before - reserved(&bench);
-    // Only if it was the flow that had it; the order of the two is that of their detection.
+    // Only if this flow had the reservation; the order of the two is that of their detection.
     let had = other.is_some_and(|row| ingress[row]["destination"] == "10.2.0.21");
     assert_eq!(freed, if had { 25_000 } else { 0 });
 }
@@ -168,9 +169,9 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
     let mut stats = aerostat_node::ip::flow_stats::FlowStats::new(builder.flows());
     let mut bench = Bench::new(lab.clone(), 1);
     bench.run(Duration::from_secs(12));
-    // Were both hosts to call at the same moment, best effort would have two connections, one for each caller. The voice alone on the
-    // second would then be served in turn with all else, and be as good as CBR. So pc-pori takes longer to see a flow, and who talks to
-    // the other host or to a station behind it shares one connection.
+    // If both hosts called at the same moment, best effort would have two connections, one for each caller. The voice
+    // alone on the second would then be served in turn with all other traffic, and be as good as CBR. So pc-pori takes
+    // longer to detect a flow, and all flows to the other host or to a station behind it share one connection.
     let ways = rows(&bench, "pc-tampere", "mpc", "ingress");
     let vci = |to: &str| {
         let row = ways.iter().find(|row| row["destination"] == to);
@@ -188,8 +189,8 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
         report.into_iter().find(|p| p.path == path).expect("a call")
     };
     let rating = |flow: &str, path: Path| report(flow, path).quality.expect("a call").r;
-    // A conversation is as good as the worse of its directions, which depends on how the voices fall between the others'
-    // packets; CBR is good in both.
+    // A conversation is as good as the worse of its directions, which depends on how the voice packets fall between
+    // those of others; CBR is good in both.
     let directions = ["anna-aarne", "aarne-anna"];
     let routed = directions.map(|flow| rating(flow, Path::Lane));
     let cbr = directions.map(|flow| rating(flow, Path::Shortcut));
@@ -200,9 +201,10 @@ fn a_call_over_cbr_is_as_good_without_load_as_with_it() {
     assert!(gain, "{routed:?} {cbr:?}");
     let ubr = ["bertta-borje", "borje-bertta"].map(|flow| rating(flow, Path::Shortcut));
     assert!(ubr.iter().any(|ubr| *ubr < 70.0), "{ubr:?}");
-    // Why not both directions: what the two TCPs have under way lies in two queues, the data of each in one, and the answers to them
-    // behind the other's data. How they share it is open: any division is stable, and the one that slow start left stays. So the certain
-    // thing is that a voice waits in each direction as long as the file beside it, and in one of them too long.
+    // Why not both directions: the outstanding data of the two TCPs are in two queues, the data of each in one, and the
+    // answers to them behind the other's data. Their shares are open: any division is stable, and the one after slow
+    // start stays. Certain is only that a voice packet waits in each direction as long as the file beside it, and in
+    // one of them too long.
     let worse = |both: [f64; 2]| both[0].min(both[1]);
     assert!(worse(ubr) < worse(cbr), "{ubr:?} {cbr:?}");
     for (voice, file) in [("bertta-borje", "download"), ("borje-bertta", "upload")] {

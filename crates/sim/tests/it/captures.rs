@@ -1,4 +1,4 @@
-//! A recording holds what was on the link: as many cells as the link has counted, each PDU at a time of its own.
+//! A recording contains the packets of the link: as many cells as the link has counted, each PDU with its own time.
 
 use aerostat_lab::Lab;
 use aerostat_lab::report::RunReport;
@@ -7,7 +7,7 @@ use aerostat_wire::aal5::cells_for;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Two flows through a line that is too slow for them: whole frames are discarded in front of it.
+/// Two flows over a line that is too slow for them: whole frames are discarded in front of it.
 const BOTTLE: &str = "\
 switches: { s1: {}, s2: {} }
 links: [[s1, s2, { rate: 25.6, delay: 5us }]]
@@ -24,7 +24,7 @@ capture: [a-s1, b-s1, s1-s2, x-s2, y-s2]
 until: 3s
 ";
 
-/// A host that sends more than its adapter can: what its queue refuses never leaves it.
+/// A host that sends more than its adapter can: cells that its queue refuses never leave it.
 const GREEDY: &str = "\
 switches: { s1: {} }
 clip: { net: { subnet: 10.1.0.0/24, server: b } }
@@ -91,8 +91,8 @@ fn recorded(name: &str, text: &str) -> (Lab, RunReport, Seen) {
     (lab, report, seen)
 }
 
-/// Cells in the recording and cells that the table of links has, by link and direction. So many cells in all may have left
-/// that nobody on the link could put together.
+/// Compares the cells in the recording with those in the table of links, by link and direction. In all, `broken` cells
+/// may have left that no receiver on the link could reassemble.
 fn agree(lab: &Lab, report: &RunReport, seen: &Seen, mut broken: u64) {
     for (interface, link) in lab.capture.iter().enumerate() {
         let model = lab.link(*link);
@@ -110,7 +110,7 @@ fn agree(lab: &Lab, report: &RunReport, seen: &Seen, mut broken: u64) {
             assert!(missing <= broken, "{which}: {missing} of {cells}");
             broken -= missing;
             assert!(counters.delivered <= counters.sent, "{which}");
-            // Nothing leaves faster than the line sends: between two last cells there is at least one cell time.
+            // Nothing leaves faster than the line rate: between two last cells there is at least one cell time.
             let cell = model.rate.time_of(1).as_nanos() as u64;
             let mut times: Vec<u64> = here.iter().map(|packet| packet.0).collect();
             times.sort_unstable();
@@ -139,7 +139,7 @@ fn a_recording_of_a_hosts_link_has_what_its_adapter_has_sent() {
 #[test]
 fn a_recording_of_a_link_that_was_cut_has_what_left_for_it() {
     let (lab, report, seen) = recorded("capture-cut", CUT);
-    // The cut emptied the queue with a PDU half sent: its cells spoil the next one, too.
+    // The cut emptied the queue with a PDU half sent, whose cells damage the next PDU, too.
     agree(&lab, &report, &seen, 2 * 32);
     let lost = report.flows[0].paths[0].lost;
     assert!(lost > 100, "{lost}");

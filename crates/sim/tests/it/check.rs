@@ -1,4 +1,4 @@
-//! What must hold in every network, whatever happens to it.
+//! Invariants of every network, whatever happens to it.
 
 use crate::bench::Bench;
 use aerostat_node::atm::fabric::PortVc;
@@ -9,15 +9,15 @@ use aerostat_sim::{LinkEnd, LinkId, NodeId};
 use aerostat_wire::Vc;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Numbered datagrams arrive as often as they were sent (once, but a sender that has been switched off
-/// and on begins anew), and in order unless they left or came by different paths: a shortcut can end at a router.
+/// Numbered datagrams arrive as often as they were sent (once, except for a sender that restarted and counts from 0
+/// again). They arrive in order unless they left or arrived by different paths: a shortcut can end at a router.
 pub(crate) fn order(bench: &Bench) -> Result<(), String> {
-    // By flow: last number sent; how each number left; copies of each on the way; of each path the highest number received.
+    // By flow: last number sent; how each number left; copies of each on the way; highest number received on each path.
     let mut sent: BTreeMap<usize, u64> = BTreeMap::new();
     let mut copies_of: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     let mut left_by: BTreeMap<(usize, u64), Path> = BTreeMap::new();
     let mut highest: BTreeMap<(usize, Option<Path>, Path), u64> = BTreeMap::new();
-    // Copies under way when their sender began anew: they may still come, and look like those of its new life.
+    // Copies on the way when their sender restarted: they may still arrive, and look like those sent after the restart.
     let mut former: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     for sample in &bench.log.samples {
         let PacketKey::Stamped { sequence } = sample.key else {
@@ -37,7 +37,7 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
                 let left = copies_of.range((flow, 0)..=(flow, u64::MAX));
                 let left = left.filter(|(_, left)| **left > 0);
                 former.extend(left.map(|(key, left)| (*key, *left)));
-                // This one is of the new life.
+                // This datagram was sent after the restart.
                 if let Some(one) = former.get_mut(&(flow, sequence)) {
                     *one -= 1;
                 }
@@ -52,7 +52,7 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
             *left -= 1;
             continue;
         }
-        // Sent by a sender that has begun anew since, and counts from 0 again.
+        // The datagram was sent before its sender restarted and counted from 0 again.
         if sent.get(&flow).is_some_and(|last| sequence > *last) {
             continue;
         }
@@ -68,8 +68,8 @@ pub(crate) fn order(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// No datagram visits a router again and again. Twice is possible: a frame sent through the BUS
-/// comes back to its sender, which ignores it.
+/// No datagram visits a router again and again. Two visits are possible: a frame over the BUS comes back to its sender,
+/// which ignores it.
 pub(crate) fn loops(bench: &Bench) -> Result<(), String> {
     let limit = 2 * (1 + bench.restarts());
     match bench.log.visits.iter().find(|(_, visits)| **visits > limit) {
@@ -81,7 +81,7 @@ pub(crate) fn loops(bench: &Bench) -> Result<(), String> {
     }
 }
 
-/// Labels in use at a link end, with caller and called party if both ends must say the same.
+/// Labels in use at a link end, with caller and called party if both ends must agree on them.
 type Labels = BTreeMap<Vc, String>;
 
 fn station_labels(bench: &Bench, id: NodeId) -> Result<Labels, String> {
@@ -127,10 +127,10 @@ fn ends_text(
     }
 }
 
-/// Labels of a switch by port, and whether its calls, legs and connections agree.
+/// Labels of a switch by port; the error tells where its calls, legs and connections disagree.
 fn switch_labels(name: &str, switch: &Switch) -> Result<BTreeMap<u16, Labels>, String> {
     let mut ports: BTreeMap<u16, Labels> = BTreeMap::new();
-    // Connections that the calls ask for: from where, to where.
+    // Connections required by the calls: source and destinations.
     let mut wanted: BTreeMap<PortVc, BTreeSet<PortVc>> = BTreeMap::new();
     let mut back: BTreeMap<PortVc, PortVc> = BTreeMap::new();
     for call in switch.calls() {
@@ -199,7 +199,7 @@ fn switch_labels(name: &str, switch: &Switch) -> Result<BTreeMap<u16, Labels>, S
     Ok(ports)
 }
 
-/// Both ends of every link know the same calls; every connection belongs to one.
+/// Both ends of every link have the same calls, and every connection belongs to a call.
 pub(crate) fn agreement(bench: &Bench) -> Result<(), String> {
     let mut ends: BTreeMap<LinkEnd, Labels> = BTreeMap::new();
     for (id, switch) in bench.switches() {
@@ -230,7 +230,7 @@ pub(crate) fn agreement(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing is left of any call, in hosts that run and in switches.
+/// Nothing is left of any call, in running hosts and in switches.
 pub(crate) fn silence(bench: &Bench) -> Result<(), String> {
     for (id, station) in bench.stations() {
         let open = station.host().open_calls();
@@ -273,7 +273,7 @@ pub(crate) fn silence(bench: &Bench) -> Result<(), String> {
     agreement(bench)
 }
 
-/// Cells at one moment, of everything that has not been replaced since.
+/// Counts of cells at one moment, of all objects that have not been replaced since.
 pub(crate) struct Cells {
     /// By switch and port: in, dropped on entry, offered to the output, of these by the control plane.
     ports: BTreeMap<(usize, u16), [u64; 4]>,
@@ -281,8 +281,8 @@ pub(crate) struct Cells {
     connections: BTreeMap<(usize, PortVc), [u64; 4]>,
 }
 
-/// Every cell is accounted for: of each port in = out + dropped + queued, of each link what was sent
-/// is what the far end got and what the link lost.
+/// Every cell is accounted for: at each port in = out + dropped + queued; on each link the cells sent are those that
+/// the far end received plus those that the link lost.
 pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
     let mut now = Cells {
         ports: BTreeMap::new(),
@@ -342,8 +342,8 @@ pub(crate) fn cells(bench: &Bench) -> Result<Cells, String> {
     Ok(now)
 }
 
-/// Between two moments with the same connections, what came into each switch and was not dropped went to its outputs, once
-/// for each leaf.
+/// Between two moments with the same connections, the cells that entered each switch and were not dropped went to its
+/// outputs, once for each leaf.
 pub(crate) fn conserved(before: &Cells, after: &Cells) -> Result<(), String> {
     if !before.connections.keys().eq(after.connections.keys()) {
         return Err("connections have come or gone".into());
@@ -375,7 +375,7 @@ pub(crate) fn conserved(before: &Cells, after: &Cells) -> Result<(), String> {
     Ok(())
 }
 
-/// Cells are conserved while `time` passes. Calls come and go; within a few tries there is such a time without.
+/// Cells are conserved while `time` passes. Calls come and go, so this tries until there is a period without changes.
 #[track_caller]
 pub(crate) fn no_cell_vanishes(bench: &mut Bench, time: aerostat_proto::Duration) {
     let mut last = String::new();

@@ -1,10 +1,10 @@
-//! Classical IP with what the lab file knows beforehand: addresses, contracts, packets without LLC/SNAP.
+//! Classical IP with preconfigured data: addresses, contracts, packets without LLC/SNAP.
 
 use crate::bench::{Bench, lab_of};
 use aerostat_node::inspect::Value;
 use aerostat_proto::Duration;
 
-/// `mux` members and others; a contract for each direction of the way to `two`. Nobody is an ATMARP server on `bare`.
+/// Members with and without `mux`; a contract for each direction to `two`. There is no ATMARP server on `bare`.
 const LAB: &str = "
 switches: { west: {}, east: {} }
 links: [[west, east]]
@@ -30,7 +30,7 @@ traffic:
   - { name: known, from: a, to: b, kind: ping, rate: 50pps, start: 1s, duration: 30s }
 ";
 
-/// Column `column` of the table `title` of what a node shows, as text.
+/// Column `column` of the table `title` of a node, as text.
 fn column(bench: &Bench, node: &str, (what, title, column): (&str, &str, &str)) -> Vec<String> {
     let (id, now) = (bench.node(node), bench.now());
     let tables = match bench.station(id) {
@@ -73,7 +73,7 @@ fn contracts_hold_on_the_way_and_packets_stand_alone() {
     let [shaped, back] = ["shaped", "back"].map(|name| bench.received(bench.flow(name), start)[0]);
     assert!((1350..=1370).contains(&shaped), "{shaped} packets in 10 s");
     assert!((995..=1005).contains(&back), "{back} packets in 10 s");
-    // Nobody was asked, and there is one connection, with LLC/SNAP.
+    // No request was sent, and there is one connection, with LLC/SNAP.
     assert_eq!(column(&bench, "a", form), ["llc"]);
     let mut states = column(&bench, "a", ("clip", "atmarp", "state"));
     states.dedup();
@@ -94,7 +94,7 @@ fn a_member_without_multiplexing() {
     assert!(traffic.contains(&wanted), "{traffic:?}");
 }
 
-/// A permanent connection of 2 Mb/s beside a server, and traffic of 16 Mb/s that could call instead.
+/// A permanent connection of 2 Mb/s beside a server, and traffic of 16 Mb/s that could use a call instead.
 #[test]
 fn a_permanent_connection_carries_what_its_contract_says_and_no_call_does() {
     let lab = "

@@ -1,4 +1,4 @@
-//! A ring and parallel links with a cut: what is lost, and how long it takes until calls go another way.
+//! A ring and parallel links with a cut: losses, and the time until calls take another way.
 
 use crate::bench::{Bench, repository_lab};
 use crate::check;
@@ -6,14 +6,14 @@ use aerostat_lab::model::FaultKind;
 use aerostat_node::ip::meter::Side;
 use aerostat_proto::{Duration, Instant};
 
-/// When packets of a flow were sent, and when they came, from `from` on.
+/// When packets of a flow were sent or received, from `from` on.
 fn times(bench: &Bench, flow: usize, from: Instant, side: Side) -> Vec<Instant> {
     let samples = bench.log.samples.iter();
     let hit = samples.filter(|s| s.flow.0 == flow && s.side == side && s.at >= from);
     hit.map(|s| s.at).collect()
 }
 
-/// From `at`: packets sent in the next two seconds and lost, and the longest time without any that arrives.
+/// From `at`: packets sent in the next two seconds and lost, and the longest time without an arrival.
 fn gap(bench: &Bench, flow: &str, at: Instant) -> (usize, Duration) {
     let flow = bench.flow(flow);
     let end = at + Duration::from_secs(2);
@@ -31,7 +31,7 @@ fn gap(bench: &Bench, flow: &str, at: Instant) -> (usize, Duration) {
     (sent.len().saturating_sub(received.len()), longest)
 }
 
-/// From `at` until a program is connected again; zero if its call was not touched.
+/// Time from `at` until a program is connected again; zero if its call was not affected.
 fn call_gap(bench: &Bench, at: Instant) -> Duration {
     let time = |line: &String| -> Option<f64> {
         line.split_whitespace()

@@ -89,7 +89,7 @@ pub(crate) fn consistent(bench: &mut Bench) {
     check::no_cell_vanishes(bench, Duration::from_millis(500));
 }
 
-/// All services stop in good order; then nothing may be left.
+/// All services stop in order; then nothing may be left.
 #[track_caller]
 pub(crate) fn shut_down(bench: &mut Bench) {
     consistent(bench);
@@ -101,7 +101,7 @@ pub(crate) fn shut_down(bench: &mut Bench) {
     stop_lane(bench);
 }
 
-/// Programs and LANE stop in good order, and nothing is left.
+/// Programs and LANE stop in order, and nothing is left.
 #[track_caller]
 pub(crate) fn stop_lane(bench: &mut Bench) {
     bench.stop_programs();
@@ -120,14 +120,14 @@ pub(crate) fn stop_lane(bench: &mut Bench) {
     bench.until("silence after all services stopped", 10.0, check::silence);
 }
 
-/// The hosts lose power at once; then nothing may be left in the switches.
+/// All hosts lose power at once; then nothing may be left in the switches.
 #[track_caller]
 pub(crate) fn black_out(bench: &mut Bench) {
     let stations: Vec<_> = bench.stations().map(|(id, _)| id).collect();
     for id in stations {
         bench.power_off(id);
     }
-    // A call waits for a dead link for T309, 10 s; only then does its end travel on.
+    // A call waits for a dead link for T309, 10 s; only then its end is signalled on.
     bench.until("silence after all hosts are off", 25.0, check::silence);
     check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
 }
@@ -241,7 +241,7 @@ fn a_service_crashes_and_returns() {
             bench.run(Duration::from_secs_f64(seconds));
             let what = format!("after {name}/{kind} was away for {seconds} s");
             if kind == Mpc {
-                // Only the daemon is gone: LANE goes on at once.
+                // Only the daemon has crashed, so LANE continues at once.
                 passes(&mut bench, &format!("while {name}/{kind} is away"), 6.0);
             }
             bench.restart(id, kind);
@@ -294,7 +294,7 @@ fn everything_at_once() {
     shut_down(&mut bench);
 }
 
-/// The ways to a network: a second router joins it to the backbone.
+/// Two routes to a network: a second router joins it to the backbone.
 fn two_ways(seed: u64) -> Bench {
     let text = SMALL.replace(
         "hosts:",
@@ -305,14 +305,14 @@ fn two_ways(seed: u64) -> Bench {
     bench
 }
 
-/// How often a node told of something.
+/// How often a node reported an event.
 fn told(bench: &Bench, node: &str, name: &str) -> usize {
     let wanted = format!(" {node} {name}:");
     let story = bench.log.story.iter();
     story.filter(|line| line.contains(&wanted)).count()
 }
 
-/// Bindings that the MPOA server of a router has imposed.
+/// Bindings imposed by the MPOA server of a router.
 fn imposed(bench: &Bench, name: &str) -> usize {
     let station = bench.station(bench.node(name)).expect("a router");
     let tables = station.inspect("mps", bench.now()).into_iter().flatten();
@@ -320,8 +320,8 @@ fn imposed(bench: &Bench, name: &str) -> usize {
     egress.map(|table| table.rows.len()).sum()
 }
 
-/// A router finds another way to a network: the shortcut by the old one is purged and asked for anew, along
-/// the new way.
+/// A router gets another route to a network: the shortcut along the old route is purged and set up again along the new
+/// one.
 #[test]
 fn a_route_changes_and_the_shortcut_follows() {
     let mut bench = two_ways(60);
@@ -348,8 +348,8 @@ fn a_route_changes_and_the_shortcut_follows() {
     shut_down(&mut bench);
 }
 
-/// The LANE clients of a router are lost: what its MPOA server told of the networks behind them is void, and
-/// is told anew when they have joined again.
+/// The LANE clients of a router are lost: the answers of its MPOA server about the networks behind them become invalid,
+/// and are given again when they have joined again.
 #[test]
 fn the_lane_clients_of_a_router_are_lost() {
     let mut bench = settled(61);
@@ -366,7 +366,7 @@ fn the_lane_clients_of_a_router_are_lost() {
     shut_down(&mut bench);
 }
 
-/// A TCP connection lives through what its path goes through, and finds the shortcut again.
+/// A TCP connection survives all changes of its path, and gets the shortcut again.
 #[test]
 fn tcp_survives() {
     let text = SMALL

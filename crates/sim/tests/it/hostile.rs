@@ -1,8 +1,8 @@
-//! A host in the lab that is not to be trusted: it floods, forges, replays and claims what is another's.
+//! An untrusted host in the lab: it floods, forges, replays and claims the addresses of others.
 //!
-//! It is a member of an ELAN with calls of its own, and puts whatever it likes on its connections. The others' packets
-//! must go on, by their shortcuts or by the routers; what was wrong is counted; tables keep their bounds; and when all have
-//! stopped nothing is left.
+//! The host is a member of an ELAN with calls of its own, and puts any data on its connections. The others' packets
+//! must continue, over their shortcuts or the routers; violations are counted; tables keep their bounds; and when
+//! everything has stopped nothing is left.
 
 use crate::bench::{Bench, lab_of};
 use crate::check;
@@ -17,7 +17,8 @@ use aerostat_wire::nhrp::{Body, Cie, Common, Packet, op};
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Calls that the foe makes: MPOA server, and client's control and data addresses. Nothing is said about the SDUs.
+/// Calls of the hostile host: to an MPOA server, and to a client's control and data addresses. Their SDUs are not
+/// configured.
 const FOE: &str = "hosts.x={ on: edge1, elan: a, ip: 10.1.0.66, sockets: [
     { name: mps, call: r1/52, sap: llc, qos: 'ubr,aal5:sdu=1500', pdus: 0, hold: 1h, start: 7s },
     { name: egress, call: r2/52, sap: llc, qos: 'ubr,aal5:sdu=1500', pdus: 0, hold: 1h, start: 7s },
@@ -31,7 +32,7 @@ const H1: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 10));
 const H2: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 10));
 const R2: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1));
 
-/// The host, seen from the inside.
+/// The hostile host, as seen from inside.
 struct Foe {
     node: aerostat_sim::NodeId,
     /// Its LANE client.
@@ -84,7 +85,7 @@ fn address_of(bench: &Bench, node: &str, selector: u8) -> AtmAddress {
     found.expect("it listens there").0
 }
 
-/// A table as texts by column.
+/// The rows of a table as texts by column.
 fn rows(
     bench: &Bench,
     node: &str,
@@ -108,7 +109,7 @@ fn tables(bench: &Bench, node: &str, what: &str) -> Vec<Table> {
     station.inspect(what, bench.now()).expect("such tables")
 }
 
-/// The sum of all counters of this name at a node.
+/// The sum of all counters with this name at a node.
 fn count(bench: &Bench, node: &str, what: &str, name: &str) -> u64 {
     let tables = tables(bench, node, what);
     let rows = tables.iter().flat_map(|table| &table.rows);
@@ -120,7 +121,7 @@ fn count(bench: &Bench, node: &str, what: &str, name: &str) -> u64 {
     counts.sum()
 }
 
-/// Packets of a flow that came in the last seconds, of those that should have.
+/// Share of a flow's packets that arrived in the last `seconds`.
 fn share(bench: &Bench, flow: usize, seconds: u64, rate: u64) -> f64 {
     let [lane, shortcut] = bench.received(flow, bench.back(seconds * 1000));
     (lane + shortcut) as f64 / (seconds * rate) as f64
@@ -131,13 +132,13 @@ fn settled(seed: u64, set: &[&str]) -> (Bench, Foe) {
     let mut bench = Bench::new(lab_of("small", SMALL, &set), seed).watch_routers();
     bench.log.recording = true;
     shortcuts(&mut bench, "at first", 50.0);
-    // The foe calls at 7 s.
+    // The hostile host calls at 7 s.
     bench.run(Instant::from_secs(8).since(bench.now()));
     let foe = Foe::new(&bench);
     (bench, foe)
 }
 
-/// Nothing leaks: calls agree, cells too, and when all have stopped there is silence.
+/// Nothing leaks: calls agree, and cells, too. When everything has stopped, nothing is left.
 fn finish(mut bench: Bench, foe: &Foe) {
     bench.until("agreement of calls", 20.0, check::agreement);
     bench.crash(foe.node, ServiceKind::Sockets);
@@ -145,8 +146,9 @@ fn finish(mut bench: Bench, foe: &Foe) {
     shut_down(&mut bench);
 }
 
-/// A thousand LE_ARPs a second for ten seconds: questions for addresses that nobody has and that others have, claims to the
-/// addresses of the router and of another host, registrations, LE_NARP, frames in another's name at the BUS.
+/// A thousand LE_ARPs a second for ten seconds: requests for unused addresses and for those of others, claims of the
+/// addresses of the router and of another host, registrations, LE_NARP, frames with another sender's address at the
+/// BUS.
 #[test]
 fn a_thousand_le_arps_a_second() {
     let (mut bench, foe) = settled(61, &[]);
@@ -202,7 +204,7 @@ fn a_thousand_le_arps_a_second() {
     bench
         .all_by(&far, Path::Shortcut)
         .unwrap_or_else(|why| bench.fail(&why));
-    // The LANE server of the lab is the node named after it; ELAN a is its first.
+    // The LANE server of the lab is the node with that name; ELAN a is its first.
     let lane = bench
         .lab
         .nodes
@@ -240,7 +242,7 @@ fn garbage(n: u32) -> Vec<u8> {
     [&aerostat_wire::nhrp::LLC[..], &packet].concat()
 }
 
-/// Packets in everybody's name, number `n` of a series.
+/// Packets with the addresses of all others, number `n` of a series.
 fn forgery(bench: &Bench, foe: &Foe, n: u32) -> Vec<u8> {
     let own = foe.address.with_selector(0x51);
     let victim = address_of(bench, "h1", 0x51);
@@ -304,7 +306,7 @@ fn forgery(bench: &Bench, foe: &Foe, n: u32) -> Vec<u8> {
     packet.to_sdu()
 }
 
-/// Who registers `address` for `nbma` at the server of `to`.
+/// A registration of `address` for `nbma` at the server of `to`.
 fn registration(id: u32, nbma: AtmAddress, address: IpAddr, to: IpAddr) -> Packet {
     let cie = Cie {
         prefix: 32,
@@ -328,7 +330,7 @@ fn registration(id: u32, nbma: AtmAddress, address: IpAddr, to: IpAddr) -> Packe
     )
 }
 
-/// Two hundred forged MPOA and NHRP packets a second to servers and clients, and packets under guessed tags to a
+/// Two hundred forged MPOA and NHRP packets a second to servers and clients, and packets with guessed tags to a
 /// client's data address. A purge may send packets by the routers for a while; nothing else changes.
 #[test]
 fn forged_mpoa_and_nhrp() {
@@ -377,7 +379,7 @@ fn forged_mpoa_and_nhrp() {
     ] {
         assert!(count(&bench, node, what, name) > 0, "{node} {name}");
     }
-    // Nobody was told to send to the foe, and no entry at h2 is of its making.
+    // No client was told to send to the hostile host, and that host has made no entry at h2.
     for who in ["h1", "h2"] {
         for row in rows(&bench, who, "mpc", "ingress") {
             assert_ne!(row["egress"], foe.address.with_selector(0x51).to_string());
@@ -387,8 +389,8 @@ fn forged_mpoa_and_nhrp() {
     finish(bench, &foe);
 }
 
-/// All control packets that the routers sent to their clients, sent once more: soon, after a purge, and after the server
-/// and the client have begun a new life.
+/// All control packets from the routers to their clients are sent once more: soon, after a purge, and after restarts of
+/// the server and the client.
 #[test]
 fn replays() {
     let (mut bench, foe) = settled(63, &[]);
@@ -412,7 +414,7 @@ fn replays() {
     };
     replay(&mut bench);
     passes(&mut bench, "after a replay at once", 1.0);
-    // What was resolved is purged, and the old answers come again.
+    // The resolved bindings are purged, and the old answers come again.
     bench.mpoa(false);
     bench.run(Duration::from_secs(3));
     replay(&mut bench);
@@ -428,7 +430,7 @@ fn replays() {
     finish(bench, &foe);
 }
 
-/// Holding times at their ends: entries of a second come and go, those of the longest stay; the packets go on.
+/// Extreme holding times: entries of a second come and go, those with the longest time stay; the packets continue.
 #[test]
 fn holding_times_at_their_ends() {
     for (seed, holding) in [(64, "mpoa.holding=1s"), (65, "mpoa.holding=120min")] {
@@ -449,7 +451,7 @@ fn holding_times_at_their_ends() {
     }
 }
 
-/// A station of a Classical IP subnet that registers, and purges, the addresses of others, and answers for them.
+/// A station of a Classical IP subnet that registers and purges the addresses of others, and answers for them.
 #[test]
 fn nhrp_of_a_station_that_lies() {
     let foe = "hosts.z={ on: west, elan: a, ip: 10.5.0.66, sockets: [
@@ -550,8 +552,8 @@ fn arp(reply: bool, mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8>
     frame
 }
 
-/// A member says of another's address that it is at its own place: by a request and by an answer, once, and then ten times a second.
-/// The router asks back; no packet and no shortcut is lost.
+/// A member claims another member's address, by a request and by an answer, once, and then ten times a second. The
+/// router checks the claim; no packet and no shortcut is lost.
 #[test]
 fn forged_arp_interrupts_nothing() {
     let (mut bench, foe) = settled(63, &[]);
@@ -580,8 +582,8 @@ fn forged_arp_interrupts_nothing() {
     finish(bench, &foe);
 }
 
-/// Five thousand ARP requests a second from senders that do not exist, to all: the BUS takes its quota of them, and the packets of the
-/// others go on.
+/// Five thousand broadcast ARP requests a second from senders that do not exist: the BUS accepts its quota of them, and
+/// the packets of others continue.
 #[test]
 fn a_flood_of_broadcast_frames_is_held_to_its_quota() {
     let (mut bench, foe) = settled(64, &[]);
@@ -601,7 +603,7 @@ fn a_flood_of_broadcast_frames_is_held_to_its_quota() {
         assert!(share > 0.95, "{name}: {share}");
     }
     let dropped = count(&bench, "lane", "bus", "over_broadcast");
-    // A second's worth at once, then a thousand a second for five seconds.
+    // A second's quota at once, then a thousand a second for five seconds.
     assert!((18_990..=19_010).contains(&dropped), "{dropped}");
     // The router's answers to all those senders are within its own quota.
     assert_eq!(count(&bench, "lane", "bus", "over_unknown"), 0);

@@ -1,4 +1,4 @@
-//! How long members take to join when trunks are long: as many round trips as their messages need, and no timer.
+//! Time to join with long trunks: as many round trips as the messages need, without waiting for timers.
 
 use aerostat_lab::build::{Builder, Flavour};
 use aerostat_lab::event::Event;
@@ -52,7 +52,7 @@ fn with_trunks(mut lab: Lab, delay: Duration) -> Lab {
     lab
 }
 
-/// Time from `from` to `to` on the way with the least delay.
+/// Delay from `from` to `to` on the way with the smallest delay.
 fn delay(lab: &Lab, from: NodeId, to: NodeId) -> Duration {
     let mut times = BTreeMap::from([(from, Duration::ZERO)]);
     for _ in 0..lab.nodes.len() {
@@ -99,7 +99,7 @@ fn round_trips(lab: &Lab) -> (Duration, Duration) {
     longest
 }
 
-/// When each thing happened that a lab waits for.
+/// The times of all events that a lab waits for.
 #[derive(Default)]
 struct Joined(BTreeMap<String, Vec<(f64, String)>>);
 
@@ -112,14 +112,14 @@ impl Watcher for Joined {
     }
 }
 
-/// What the waits for each kind of membership are made of, as round trips between member and server, and a time that does not
-/// depend on trunks.
+/// The bound for each kind of membership: round trips between member and server, and a time that does not depend on
+/// trunks.
 ///
-/// LANE: the bound of the standard's many steps (LECS, LES, BUS, each with a call and a question). Classical IP and NHRP: BGN and
-/// BGAK, RESTART and its answer on the trunk; SETUP and CONNECT; the registration and its answer.
+/// LANE: the bound of the standard's many steps (LECS, LES, BUS, each with a call and a request). Classical IP and
+/// NHRP: BGN and BGAK, RESTART and its answer on the trunk; SETUP and CONNECT; the registration and its answer.
 ///
-/// Who has called in vain waits again about as long as it has waited until then: where nodes are switched on within `spread`,
-/// that comes on top.
+/// A member whose call failed waits again about as long as it has waited until then. Where nodes are switched on within
+/// `spread`, that time is added.
 fn bounds(
     (lane, clip): (Duration, Duration),
     spread: Duration,
@@ -149,13 +149,13 @@ fn members(lab: &Lab) -> [usize; 3] {
     [lane.count(), lab.nodes().map(client).sum(), nhcs.count()]
 }
 
-/// How many seeds: two, or as many as `AEROSTAT_SEEDS` says (a nightly run takes 20).
+/// Number of seeds: two, or `AEROSTAT_SEEDS` (a nightly run uses 20).
 fn seeds() -> u64 {
     let given = std::env::var("AEROSTAT_SEEDS").ok();
     given.and_then(|text| text.parse().ok()).unwrap_or(2)
 }
 
-/// Holds what was seen since `since` against the bounds; prints a row for each kind of membership.
+/// Compares the events since `since` with the bounds; prints a row for each kind of membership.
 fn check(name: &str, lab: &Lab, trunk: Duration, since: Duration, joined: &Joined) {
     for ((what, trip, bound), count) in bounds(round_trips(lab), since)
         .into_iter()
@@ -258,7 +258,7 @@ fn staggered(lab: &Lab, seed: u64, spread: Duration, joined: &mut Joined) {
     world.run_until(Instant::ZERO + spread + end(lab), &mut heard);
 }
 
-/// Keeps what is waited for; the same for a world without a run around it.
+/// Collects the events; also for a world without a run.
 struct Heard<'a> {
     lab: &'a Lab,
     joined: &'a mut Joined,

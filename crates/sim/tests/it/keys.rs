@@ -1,14 +1,14 @@
-//! Keys of the lab file have their effect in a run.
+//! Keys of the lab file have an effect on a run.
 
 use crate::bench::{Bench, repository_lab};
 use crate::bridges::rows;
 use aerostat_node::ip::meter::Side;
 use aerostat_proto::Duration;
 
-/// Enough of the transfer to be a flow.
+/// Enough of the transfer for a flow.
 const SHORT: &str = "traffic.bulk.duration=200ms";
 
-/// The two subnets, with these changes, after eight seconds.
+/// The two subnets with these settings, after eight seconds.
 fn after(set: &[&str]) -> Bench {
     let mut bench = Bench::new(repository_lab("two-subnets", set), 1);
     bench.run(Duration::from_secs(8));
@@ -87,7 +87,7 @@ fn a_sender_whose_timer_ticks_sends_in_bursts() {
     assert!(sent.len() > 1700, "{}", sent.len());
     let gaps = sent.windows(2).map(|pair| pair[1] - pair[0]);
     let within = gaps.filter(|gap| *gap == 76_000).count();
-    // Of 4.5 datagrams of a tick all but the first follow another.
+    // Of the 4.5 datagrams of a tick all but the first follow another one.
     let share = within as f64 / sent.len() as f64;
     assert!((0.75..0.80).contains(&share), "{share}");
 }
@@ -103,7 +103,8 @@ fn arp_asks_again_as_soon_as_the_timers_of_the_file_say() {
             .parse::<u64>()
             .expect("a count")
     };
-    // Both neighbours are in use from 2 s on: with five minutes each is asked once, with a second about every second.
+    // Both neighbours are in use from 2 s on: with five minutes each is requested once, with a second about every
+    // second.
     let usual = requests(&[]);
     let often = requests(&["timers.arp.ageing=1s"]);
     assert!(often >= usual + 8, "{usual}, {often}");

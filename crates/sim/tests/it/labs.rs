@@ -1,6 +1,6 @@
-//! The labs of the repository: repeatable, bounded by what bounds them, with the figures on record.
+//! The labs of the repository: repeatable, within their physical limits, with recorded figures.
 //!
-//! `UPDATE_EXPECTED=1 cargo test -p aerostat-sim --test it` writes the tables of figures anew.
+//! `UPDATE_EXPECTED=1 cargo test -p aerostat-sim --test it` rewrites the tables of figures.
 
 use crate::bench::{Bench, repository_lab};
 use crate::check;
@@ -11,7 +11,7 @@ use aerostat_node::ip::meter::Path;
 use aerostat_proto::Duration;
 use std::fmt::Write as _;
 
-/// The labs, and how each is shortened for the tests.
+/// The labs, with changes that shorten each for the tests.
 const LABS: [(&str, &[&str]); 15] = [
     ("two-hosts", &[]),
     ("cbr-beside-ubr", &[]),
@@ -117,7 +117,7 @@ fn expect(name: &str, text: &str) {
     );
 }
 
-/// Runs a lab twice and once more with another seed; puts its figures on record.
+/// Runs a lab twice and once more with another seed; records its figures.
 fn examine(name: &str) {
     let (_, set) = LABS
         .iter()
@@ -127,7 +127,7 @@ fn examine(name: &str) {
     let bench = run(lab(), 1);
     check::order(&bench).unwrap_or_else(|why| bench.fail(&why));
     check::cells(&bench).unwrap_or_else(|why| bench.fail(&why));
-    // The start, until all flows are there, is enough to tell runs apart.
+    // The start, until all flows have begun, is enough to distinguish runs.
     let last = bench.lab.traffic.iter().map(|flow| flow.start).max();
     let until = last.expect("a lab has traffic") + Duration::from_millis(200);
     let start = |seed| {
@@ -150,7 +150,7 @@ fn examine(name: &str) {
         "{name}: a pause changes the story"
     );
     let same = one.log.story == other.log.story && one.log.samples == other.log.samples;
-    // Two hosts without errors need no dice, nor do pings one after the other.
+    // Two hosts without errors use no random numbers, nor do pings one after another.
     assert_eq!(
         same,
         [
@@ -194,7 +194,7 @@ fn star_all_of_19_neighbours_answer_every_ping() {
 #[test]
 fn dead_destination_costs_the_other_nothing() {
     examine("dead-destination");
-    // Six seconds at 50 packets/s: two rows of three requests, and the host is back half a second before the third.
+    // Six seconds at 50 packets/s: two series of three requests, and the host is back half a second before the third.
     assert_eq!(losses("dead-destination", &[]), [300, 0]);
 }
 
@@ -245,7 +245,7 @@ fn campus() {
     examine("campus");
 }
 
-/// Payload received per second of all flows of one path between two times, Mb/s.
+/// Payload per second received by all flows over one path between two times, Mb/s.
 fn megabits(bench: &Bench, path: Path, from_s: f64, to_s: f64) -> f64 {
     let range = from_s..to_s;
     let octets: u64 = bench
@@ -289,7 +289,7 @@ fn without_mpoa_the_slower_router_bounds_the_campus_and_shortcuts_exceed_it() {
     assert!(total > 70.0, "{total} Mb/s by shortcuts");
 }
 
-/// Two packets a second are no flow for a client (ten are): the servers of the embedded routers ask the clients.
+/// Two packets a second are no flow for a client (ten are), so the servers of the embedded routers trigger the clients.
 #[test]
 fn with_triggers_the_first_routed_packet_leads_to_a_shortcut() {
     let paths = |mpoa: &str| {

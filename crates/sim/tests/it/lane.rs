@@ -1,4 +1,4 @@
-//! LAN emulation in whole labs: frame sizes, versions, policies, servers that stand by.
+//! LAN emulation in whole labs: frame sizes, versions, policies, standby servers.
 
 use crate::bench::{Bench, lab_of};
 use crate::faults::stop_lane;
@@ -96,7 +96,7 @@ fn both_versions_join_elans_of_both() {
         passes(&mut bench, elan, 6.0);
         for (node, version) in [("x", spoken[0]), ("y", spoken[1])] {
             assert_eq!(client(&bench, node, "version"), version, "{node} on {elan}");
-            // Only LANE v2 knows numbers of ELANs.
+            // Only LANE v2 has numbers of ELANs.
             let id = if version == "2" { "1" } else { "0" };
             assert_eq!(client(&bench, node, "elan_id"), id, "{node} on {elan}");
         }
@@ -104,7 +104,7 @@ fn both_versions_join_elans_of_both() {
     }
 }
 
-/// Frames of a group cross the network to those that want it alone.
+/// Frames of a group cross the network only to clients that want them.
 #[test]
 fn group_frames_go_to_members_and_those_who_did_not_choose() {
     let text = LAB
@@ -126,7 +126,7 @@ fn group_frames_go_to_members_and_those_who_did_not_choose() {
             (delivered, counter(bench, node, "not_for_us"))
         })
     };
-    // x and y talk meanwhile: stopped, only the group's frames are left.
+    // x and y have traffic meanwhile; when it is stopped, only the group's frames are left.
     bench.stop_programs();
     bench.run(Duration::from_secs(1));
     let send = |bench: &mut Bench, from: &str, last: u8| {
@@ -209,7 +209,7 @@ fn the_lecs_assigns_by_its_policies() {
         assert_eq!(client(&bench, "x", "elan"), "a");
         stop_lane(&mut bench);
     }
-    // One is listed, the other is not.
+    // One client is listed, the other is not.
     let one = "macs: ['02:a7:03:00:01:00']";
     let servers = "default: other, policies: [[mac], [name]],";
     let mut bench = lab(servers, one, unnamed, unnamed, 64);
@@ -218,7 +218,7 @@ fn the_lecs_assigns_by_its_policies() {
         (client(&bench, "x", "elan"), client(&bench, "y", "elan")),
         ("a".into(), "other".into())
     );
-    // Who is not listed does not get in by the name.
+    // A client that is not listed cannot join by name.
     let members = "members: [47.0091.81.000000.02a7.0000.0100]";
     let mut bench = lab("", members, "", "", 64);
     bench.run(Duration::from_secs(10));
@@ -228,7 +228,7 @@ fn the_lecs_assigns_by_its_policies() {
 
 const STANDBY: &str = "standby: [{ on: s1 }, { on: s2, name: third }],";
 
-/// Both hosts are clients of the LES on `server`.
+/// Checks that both hosts are clients of the LES on `server`.
 fn served_by(bench: &Bench, server: &str) -> Result<(), String> {
     let own = value(bench, server, "les", "server", "address");
     for node in ["x", "y"] {
@@ -245,7 +245,7 @@ fn servers_that_stand_by_take_over() {
     let mut bench = lab(STANDBY, "mtu: 1516", "", "", 64);
     bench.until("the first serves", 6.0, |bench| served_by(bench, "lane"));
     let [first, second] = ["lane", "lane2"].map(|name| bench.node(name));
-    // LES and BUS of the first host are lost; its LECS lives.
+    // LES and BUS of the first host are lost; its LECS continues.
     for kind in [ServiceKind::Les, ServiceKind::Bus] {
         bench.crash(first, kind);
     }
@@ -253,13 +253,13 @@ fn servers_that_stand_by_take_over() {
         served_by(bench, "lane2")
     });
     assert!(took < Duration::from_secs(12), "{took:?}");
-    // They come back, and stand by.
+    // They come back as standby.
     for kind in [ServiceKind::Bus, ServiceKind::Les] {
         bench.restart(first, kind);
     }
     bench.run(Duration::from_secs(40));
     served_by(&bench, "lane2").unwrap_or_else(|why| bench.fail(&why));
-    // A host without power says nothing: its port tells the LECS.
+    // A host without power does not answer, and the LECS learns that from its port.
     bench.power_off(second);
     bench.until("the first is next", 40.0, |bench| served_by(bench, "lane"));
     for kind in [ServiceKind::Les, ServiceKind::Bus] {
@@ -270,7 +270,7 @@ fn servers_that_stand_by_take_over() {
     });
     let story = bench.log.story.join("\n");
     assert!(story.contains("lecs.takeover"), "the story tells it");
-    // Without the LECS, all who are there stay.
+    // Without the LECS, all members stay.
     bench.crash(first, ServiceKind::Lecs);
     bench.run(Duration::from_secs(30));
     served_by(&bench, "third").unwrap_or_else(|why| bench.fail(&why));

@@ -1,4 +1,4 @@
-//! Where packets are lost, and what the books call the place: a lab for each.
+//! Places where packets are lost, and their names in the accounts, with a lab for each.
 
 use crate::bench::lab_of;
 use aerostat_lab::dialogues::Dialogue;
@@ -10,12 +10,12 @@ use aerostat_proto::Instant;
 use aerostat_sim::run::LabRun;
 use std::collections::BTreeMap;
 
-/// Runs a lab as `aerostat run` does.
+/// Runs a lab as in `aerostat run`.
 pub(crate) fn run(text: &str) -> (Lab, RunReport) {
     run_after(text, |_| {})
 }
 
-/// The same, after something has been done.
+/// Like [`run`], after `before`.
 fn run_after(text: &str, before: impl FnOnce(&mut LabRun<'_>)) -> (Lab, RunReport) {
     let lab = lab_of("losses", text, &[]);
     let mut watcher = ();
@@ -75,11 +75,11 @@ fn books_of(lab: &Lab, report: &RunReport, flow: usize) -> Books {
     }
 }
 
-/// A flow that opens the connection from a to b before the others begin.
+/// A flow that opens the connection from a to b before the others start.
 const WARM: &str =
     "{ name: warm, from: a, to: b, kind: ping, rate: 10pps, start: 500ms, duration: 1s }";
 
-/// Two hosts of an ELAN at a switch, with the links and the traffic that are given.
+/// Two hosts of an ELAN at a switch, with these links and this traffic.
 fn pair(links: [&str; 2], rest: &str) -> String {
     format!(
         "switches: {{ s: {{}} }}\n\
@@ -90,7 +90,7 @@ fn pair(links: [&str; 2], rest: &str) -> String {
     )
 }
 
-/// Every lost packet was lost at this place.
+/// Checks that every lost packet was lost at this place; returns their number.
 #[track_caller]
 pub(crate) fn only_at(books: &Books, place: &str) -> u64 {
     let lost: u64 = books.lost.values().sum();
@@ -107,7 +107,7 @@ fn more_than_the_link_carries_is_lost_in_the_queue_of_the_senders_adapter() {
     );
     let books = books(&pair(["rate: 2Mbps", "rate: oc3"], &rest), 1);
     let lost = only_at(&books, "a adapter: early packet discard");
-    // 22 cells a packet; 2 Mbit/s are 4717 cells/s: 214 packets in that second, and as many as the buffer holds.
+    // 22 cells a packet; 2 Mbit/s are 4717 cells/s: 214 packets in that second, plus those in the buffer.
     assert!((1000..1786).contains(&lost), "{lost}");
 }
 
@@ -125,7 +125,7 @@ fn more_than_the_next_link_carries_is_lost_at_the_port_of_the_switch() {
 fn a_link_that_loses_cells_is_the_place_of_those_packets() {
     let rest = "traffic: [{ from: a, to: b, kind: udp, rate: 1000pps, size: 24, duration: 2s }]\n";
     let books = books(&pair(["rate: oc3", "rate: oc3, loss: 0.01"], rest), 0);
-    // Two cells a packet, so that one in 50 is lost; a packet whose end is lost takes the next one along.
+    // Two cells a packet, so that one in 50 is lost; the loss of a packet's last cell damages the next packet, too.
     let link = books.lost["link b-s: cell lost"];
     assert!((22..60).contains(&link), "{link}");
     let merged = books.lost.get("b: reassembly").copied().unwrap_or(0);
@@ -165,7 +165,7 @@ fn packets_on_their_way_to_a_host_that_is_switched_off_are_lost_there() {
          traffic: [{WARM}, {{ from: a, to: b, kind: udp, rate: 1000pps, size: 100, start: 2s, duration: 1s }}]\nuntil: 5s\n"
     );
     let books = books(&pair(["rate: oc3", "rate: oc3, delay: 20ms"], &rest), 1);
-    // What was on its link.
+    // The packets on its link.
     let lost = only_at(&books, "b: switched off");
     assert!((19..=21).contains(&lost), "{lost}");
 }
@@ -183,8 +183,9 @@ fn a_cut_link_is_the_place_of_what_was_on_it() {
 
 #[test]
 fn a_host_that_shapes_loses_nothing_at_a_policer_also_beside_other_traffic() {
-    // Cells wait behind those of another connection, 212 us each at 2 Mbit/s; the adapter spaces the next ones from there, so
-    // that even a tolerance of 1 us is kept. What breaks a contract is made by hand: `policing` in aerostat-node.
+    // Cells wait behind those of another connection, 212 us each at 2 Mbit/s. The adapter spaces the next ones from
+    // there, so that even a tolerance of 1 us is kept. Violations of a contract are made by hand: `policing` in
+    // aerostat-node.
     let text = "\
 switches: { s: {} }
 clip: { c: { subnet: 10.1.0.0/24, server: a } }
@@ -230,7 +231,7 @@ fn a_slow_router_loses_in_its_queue() {
 
 #[test]
 fn a_packet_above_the_next_mtu_is_lost_at_the_router() {
-    // Between two subnets of Classical IP is an ELAN with a smaller MTU, which validate does not look at.
+    // Between two subnets of Classical IP there is an ELAN with a smaller MTU, which validate does not check.
     let text = "\
 switches: { s: {} }
 lane: { on: s, elans: { middle: { subnet: 10.2.0.0/24 } } }
@@ -276,7 +277,7 @@ fn two_pings_between_the_same_hosts_have_books_of_their_own() {
 
 #[test]
 fn a_frame_that_the_bus_floods_to_its_sender_alone_has_its_place() {
-    // The router is gone, its address is still in the host's ARP table, and nobody else is in the ELAN.
+    // The router has crashed, its address is still in the host's ARP table, and the ELAN has no other member.
     let rest = "faults: [{ at: 1500ms, crash: r }]\n\
                 traffic: [{ from: a, to: b, kind: udp, rate: 20pps, size: 100, start: 1s, duration: 2s }]\nuntil: 4s\n";
     let books = books(&routed("", rest), 0);
@@ -287,7 +288,7 @@ fn a_frame_that_the_bus_floods_to_its_sender_alone_has_its_place() {
 
 #[test]
 fn packets_that_wait_for_a_call_that_fails_for_a_while_are_lost_in_words() {
-    // The switch of the ATMARP server has crashed: cause 27, which is tried again later.
+    // The switch of the ATMARP server has crashed: cause 27, after which the call is repeated later.
     let text = "\
 switches: { s0: {}, s1: {} }
 links: [[s0, s1]]
@@ -327,13 +328,13 @@ fn a_datagram_that_nobody_listens_for_is_lost_at_the_receiver() {
     assert_eq!(books.complaint, Some(words));
 }
 
-/// What `run` says of the flow `words` of a pair of hosts.
+/// The warning of `run` about the flow `words` between two hosts.
 fn complaint(words: &str, rest: &str) -> Option<String> {
     let traffic = format!("traffic: [{{ name: f, from: a, to: b, {words} }}]\n{rest}");
     books(&pair(["rate: oc3", "rate: oc3"], &traffic), 0).complaint
 }
 
-/// The receiver is gone before the flow begins.
+/// The receiver has crashed before the flow starts.
 const GONE: &str = "faults: [{ at: 900ms, crash: b }]\nuntil: 8s\n";
 
 #[test]
@@ -358,7 +359,7 @@ fn a_flow_that_shows_a_failure_is_no_warning_and_a_failure_that_does_not_come_is
 
 #[test]
 fn a_ping_whose_answers_are_lost_is_a_warning_with_their_place() {
-    // Requests have a line of their own; answers share a slow one with a stream, in which queues overflow.
+    // Requests have a line of their own. Answers share a slow line with a stream that overflows the queues.
     let traffic = "traffic:\n  \
         - { name: f, from: a, to: b, kind: ping, rate: 20pps, size: 1000, start: 1s, duration: 5s }\n  \
         - { name: load, from: b, to: a, kind: udp, rate: 300pps, size: 1472, start: 500ms, duration: 6s }\n";
@@ -402,7 +403,7 @@ fn a_flow_whose_hosts_never_join_never_starts_and_one_without_a_connection_never
 
 #[test]
 fn a_ping_whose_answers_are_lost_got_no_answer() {
-    // Nothing comes back on this way: the echo has no route to the host that asks.
+    // Nothing comes back on this path: the echo has no route to the requesting host.
     let text = "\
 switches: { s: {} }
 lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
@@ -436,7 +437,7 @@ fn one_lost_packet_in_ten_is_congestion_and_more_is_a_warning() {
     assert_eq!(many.complaint, Some(words));
 }
 
-/// A flow without `start:` whose hosts join late, behind a long line; when it began to send.
+/// A flow without `start:` whose hosts join late, behind a long line, and the time at which it starts to send.
 #[test]
 fn traffic_without_a_start_begins_when_the_later_of_its_hosts_has_joined() {
     let rest =
@@ -545,7 +546,8 @@ fn a_permanent_connection_has_its_books_while_pdus_are_under_way() {
     assert!((49..=53).contains(&books.under_way), "{books:?}");
 }
 
-/// Three calls to a host with a slow port: cells with a contract go before CONNECT ACKNOWLEDGE there. An echo has to wait for it.
+/// Three calls to a host with a slow port: cells with a contract overtake CONNECT ACKNOWLEDGE there. An echo has to
+/// wait for it.
 const CALLED: &str = "
 switches: { s1: {} }
 clip: { n: { subnet: 10.0.0.0/24, server: b } }
@@ -589,7 +591,7 @@ traffic:
 
 #[test]
 fn a_packet_that_came_by_a_shortcut_is_under_way_while_a_router_forwards_it() {
-    // Slow enough that a packet is inside the router most of the time.
+    // The router is so slow that a packet is inside it most of the time.
     let text = "
 switches: { s1: {} }
 lane: { on: s1, elans: { b: { subnet: 10.2.0.0/24 } } }
@@ -609,7 +611,7 @@ traffic: [{ from: h2, to: h1, kind: udp, rate: 450pps, size: 1000, start: 3s, du
     assert!(waiting > 0, "the router was empty each time");
 }
 
-/// What is said of the programs of a pair of hosts that were never connected; the listener's line is a slow one.
+/// The warnings about programs of two hosts that were never connected; the listener's line is slow.
 fn failed(caller: &str, listener: &str) -> Vec<String> {
     let text = format!(
         "switches: {{ s: {{}} }}\nclip: {{ c: {{ subnet: 10.1.0.0/24, server: a }} }}\nhosts:\n  \

@@ -1,4 +1,4 @@
-//! NHRP in labs: servers that share keys; members of Classical IP that go directly.
+//! NHRP in labs: servers that share keys; members of Classical IP with shortcuts.
 
 use crate::bench::{Bench, lab_of};
 use crate::faults::{SMALL, all, far, shortcuts};
@@ -13,7 +13,7 @@ fn world(set: &[&str]) -> Bench {
     Bench::new(lab_of("small", SMALL, set), 3)
 }
 
-/// A counter of the MPOA server, or NHRP client, of `node`; 0 if it was never counted.
+/// A counter of the MPOA server, or NHRP client, of `node`; 0 if it is absent.
 fn counter(bench: &Bench, node: &str, name: &str) -> u64 {
     let station = bench.station(bench.node(node)).unwrap();
     let tables = ["mps", "nhrp"].map(|what| station.inspect(what, bench.now()));
@@ -49,7 +49,7 @@ fn servers_with_one_key_make_shortcuts() {
     }
 }
 
-/// The wrong key: no shortcut, packets go on by the routers, and each side says why.
+/// With a wrong key there is no shortcut, packets go by the routers, and each side reports the reason.
 #[test]
 fn with_a_wrong_key_the_routed_path_goes_on_and_the_reason_is_told() {
     let mut bench = world(&[SHARED, "routers.r2.nhrp.key={ spi: 7, secret: another }"]);
@@ -68,7 +68,7 @@ fn with_a_wrong_key_the_routed_path_goes_on_and_the_reason_is_told() {
         bench.all_pass(&all)?;
         bench.all_by(&far, Path::Lane)
     });
-    // From h1 to h2, r1 asks and r2 refuses.
+    // For traffic from h1 to h2, r1 sends a request and r2 refuses it.
     for (node, says) in [
         (
             "r1",
@@ -133,7 +133,7 @@ fn rows(bench: &Bench, node: &str, title: &str) -> Vec<Vec<String>> {
 fn members_of_classical_ip_cut_through_two_routers() {
     let (mut bench, flows) = plain(&[]);
     bench.until("direct", 20.0, |bench| bench.all_by(&flows, Path::Shortcut));
-    // The server that answered is the last one; the first stands in the record.
+    // The last server answered; the first one is in the record.
     let ways = rows(&bench, "x", "ways");
     assert_eq!(ways[0][..2], ["10.6.0.10", "direct"]);
     assert_eq!(ways[0][5..7], ["10.7.0.2", "1"]);
@@ -143,7 +143,7 @@ fn members_of_classical_ip_cut_through_two_routers() {
         .find(|row| row[1] == "registered")
         .unwrap();
     assert_eq!(row[0], "10.6.0.10/32");
-    // It lasts longer than a holding time, without a packet at the routers.
+    // The shortcut lasts longer than a holding time, without a packet at the routers.
     let before = counter(&bench, "x", "routed");
     bench.run(Duration::from_secs(60));
     bench
@@ -153,7 +153,7 @@ fn members_of_classical_ip_cut_through_two_routers() {
     assert_eq!(why(&bench, "x", [10, 6, 0, 10]), ["packets go directly"]);
 }
 
-/// The client of `y` dies: when its registration is over, its packets come by the routers; then it returns.
+/// The client of `y` dies: when its registration is over, its packets go by the routers. Then it returns.
 #[test]
 fn a_registration_that_ends_gives_the_traffic_back_to_the_routers() {
     let (mut bench, flows) = plain(&[]);
@@ -184,7 +184,7 @@ fn a_member_with_a_wrong_key_is_reached_by_the_routers() {
     assert_eq!(rows(&bench, "x", "client")[0][1], "10.5.0.1");
 }
 
-/// A second member of the first subnet takes what its router has kept for the first.
+/// A second member of the first subnet gets the answer that its router has cached for the first.
 #[test]
 fn the_router_answers_a_second_member_from_what_it_kept() {
     let third = "  z: { on: west, elan: a, ip: 10.5.0.11, nhrp: { authoritative: false } }
@@ -205,7 +205,7 @@ traffic:
             .iter()
             .any(|row| row[..3] == ["10.6.0.10/32", "transit", "no"])
     );
-    // Those who ask why are told, and when y goes, both forget.
+    // Servers with the answer report the reason, and when y stops, both forget it.
     assert!(why(&bench, "r1", [10, 6, 0, 10])[0].contains("1 stations were told"));
     let y = bench.node("y");
     bench.crash(y, ServiceKind::Nhc);
@@ -245,7 +245,7 @@ hosts:
         .filter(|row| row[0].starts_with("10.9."))
         .collect();
     assert_eq!(far.len(), 1, "{ways:?}");
-    // 10.8/24 is another route: no more than its own 24 bits.
+    // 10.8/24 is another route, so its answer covers no more than 24 bits.
     assert_eq!(far[0][..2], ["10.9.0.10/24", "direct"]);
     let cache = rows(&bench, "r2", "cache");
     assert!(

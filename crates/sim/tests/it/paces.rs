@@ -1,11 +1,11 @@
-//! How many packets senders of each kind make: as many as the rate times the duration, at every rate.
+//! Number of packets from senders of each kind: rate times duration, at every rate.
 
 use crate::bench::lab_of;
 use aerostat_lab::model::Lab;
 use aerostat_lab::report::RunReport;
 use aerostat_sim::run::LabRun;
 
-/// Two hosts of an ELAN at a switch that the traffic, and the rest, is between.
+/// Two hosts of an ELAN at a switch with traffic between them, plus `rest`.
 fn pair(rest: &str) -> String {
     format!(
         "name: t\nswitches: {{ s1: {{}} }}\nlane: {{ on: s1, elans: {{ e: {{ subnet: 10.1.0.0/24 }} }} }}\n\
@@ -38,7 +38,7 @@ fn offered(rest: &str) -> Vec<u64> {
 
 #[test]
 fn a_flow_offers_its_rate_times_its_duration_whatever_its_rate() {
-    // Rate, octets, duration in seconds, and packets: the product, or the next whole number above.
+    // Rate, octets, duration in seconds, and packets: the product, rounded up.
     let cases = [
         ("udp", "0.3pps", 1000, "20", 6),
         ("udp", "1.4pps", 1000, "20", 28),
@@ -109,7 +109,8 @@ fn a_program_of_a_socket_keeps_its_rate_too() {
 
 #[test]
 fn a_sender_that_starts_again_goes_on_to_the_end_that_it_had() {
-    // Ten packets a second for a second: with a restart in the middle of an interval no more, with a crash fewer.
+    // Ten packets a second for a second: a restart in the middle of an interval does not add packets, a crash reduces
+    // their number.
     for (kind, start) in [("udp", "start: 1s, "), ("ping", "start: 1s, "), ("udp", "")] {
         let flow = format!(
             "traffic: [{{ name: f, from: a, to: b, kind: {kind}, rate: 10pps, {start}duration: 1s }}]\n"
@@ -119,7 +120,8 @@ fn a_sender_that_starts_again_goes_on_to_the_end_that_it_had() {
         let again = offered(&format!("{flow}faults: [{{ at: 1450ms, restart: a }}]\n"))[0];
         assert!((5..=10).contains(&again), "{kind} {start}: {again}");
     }
-    // A crash from just before 2 s to just before 4 s of a flow from 1 s to 5 s: 100 packets before, 100 after, and nothing after its end.
+    // A crash from just before 2 s to just before 4 s of a flow from 1 s to 5 s: 100 packets before, 100 after, and
+    // none after its end.
     let flow = "traffic: [{ name: f, from: a, to: b, kind: udp, rate: 100pps, start: 1s, duration: 4s }]\n\
                 until: 12s\nfaults: [{ at: 1995ms, crash: a }, { at: 3995ms, restart: a }]\n";
     assert_eq!(offered(flow), [200]);

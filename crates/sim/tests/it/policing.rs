@@ -2,8 +2,8 @@
 
 use crate::bench::Bench;
 
-/// Thirty CBR connections over the same links, all in step, beside best effort: the second switch sees their cells at
-/// distances that vary more than any tolerance.
+/// Thirty CBR connections over the same links, all in phase, beside best effort. The distances of their cells at the
+/// second switch vary more than any tolerance.
 fn lab() -> String {
     let mut programs = String::new();
     let mut ends = String::new();

@@ -1,4 +1,4 @@
-//! Random schedules of faults: whatever happens, the network converges afterwards and nothing leaks.
+//! Random schedules of faults: in every case the network converges afterwards and nothing leaks.
 
 use crate::bench::Bench;
 use crate::faults::{black_out, consistent, settled, shortcuts, shut_down};
@@ -8,7 +8,7 @@ use aerostat_proto::Duration;
 use aerostat_sim::{LinkId, NodeId};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A small generator of its own: the schedule of a seed must not change with the network's.
+/// A small generator of its own, because the schedule of a seed must not depend on the network's generator.
 struct Dice(u64);
 
 impl Dice {
@@ -21,7 +21,7 @@ impl Dice {
     }
 }
 
-/// What can break, and what mends it.
+/// A fault, with the means to end it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Cut(usize),
@@ -100,7 +100,7 @@ fn schedule(seed: u64) {
                 .push(format!("{} *** mended: {fault:?}", bench.now()));
             fault.mend(&mut bench);
         }
-        // Mostly long enough for something to happen, sometimes not.
+        // This is mostly long enough for an effect, sometimes not.
         let pause = [1, 20, 300, 1000, 2500, 6000, 11_000][dice.next(7)];
         bench.run(Duration::from_millis(pause));
     }
@@ -132,8 +132,8 @@ fn fixed_seeds_10_to_19() {
     (110..120).for_each(schedule);
 }
 
-/// A seed that nobody has tried, or the one that the environment names. In continuous integration the seed is
-/// fixed, so that the check of one commit says the same twice.
+/// A new seed, or the one that the environment gives. In continuous integration the seed is fixed, so that the check of
+/// one commit always gives the same result.
 #[test]
 fn one_seed() {
     let fresh = || RandomState::new().build_hasher().finish() % 1_000_000;

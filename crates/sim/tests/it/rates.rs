@@ -1,4 +1,4 @@
-//! What flows offer: as many packets as their rate and duration say, also at high rates and after a crash of the sender.
+//! Packets offered by flows: rate times duration, also at high rates and after a crash of the sender.
 
 use crate::bench::{Bench, lab_of};
 use aerostat_lab::model::{Lab, NodeKind};
@@ -44,8 +44,8 @@ fn a_sender_that_crashes_comes_back_for_what_is_left_of_its_duration() {
     for start in ["start: 1s, ", ""] {
         let lab = pair(&format!("{start}rate: 100pps, duration: 4s"), faults);
         let packets = offered(&lab);
-        // Four seconds less half of one; the sender that waits for its hosts is away until it has registered again. The packet
-        // of the very moment of the crash counts.
+        // Four seconds minus half a second. The sender that waits for its hosts is absent until it has registered
+        // again. The packet at the moment of the crash counts.
         assert!((250..=351).contains(&packets), "{start}: {packets}");
     }
     let over = "faults: [{ at: 6s, crash: a }, { at: 7s, restart: a }]\nuntil: 20s\n";

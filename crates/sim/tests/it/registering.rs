@@ -19,7 +19,7 @@ fn traffic(bench: &mut Bench, what: &str, within: f64) {
     });
 }
 
-/// How many addresses the switches have been told.
+/// Number of addresses registered at the switches.
 fn registered(bench: &Bench) -> usize {
     let switches = bench.switches();
     let tables = switches.filter_map(|(_, switch)| switch.inspect("ilmi"));
@@ -33,13 +33,13 @@ fn hosts_register_join_and_get_shortcuts() {
     traffic(&mut bench, "shortcuts of hosts that registered", 50.0);
     assert_eq!(registered(&bench), 3);
     consistent(&mut bench);
-    // The host's line: everything is registered again and goes on.
+    // The host's line goes down and comes up: everything is registered again and continues.
     let link = bench.link("h1-edge1");
     bench.cut(link, true);
     bench.run(aerostat_proto::Duration::from_secs(25));
     bench.cut(link, false);
     traffic(&mut bench, "after the host's line came back", 90.0);
-    // The switch in a new life knows nobody.
+    // The restarted switch has no registrations.
     let edge = bench.node("edge2");
     bench.power_off(edge);
     bench.run(aerostat_proto::Duration::from_secs(5));
@@ -61,7 +61,7 @@ fn routers_and_lane_servers_register_too() {
     traffic(&mut bench, "shortcuts where all have registered", 60.0);
     assert_eq!(registered(&bench), 6);
     consistent(&mut bench);
-    // A router, the LANE server and its switch in new lives.
+    // A router, the LANE server and its switch restart.
     for (name, pause) in [("r1", 2), ("lane", 2), ("core", 5)] {
         let node = bench.node(name);
         bench.power_off(node);

@@ -1,8 +1,8 @@
-//! Shortcuts after members of ELANs were away. A question that meets somebody who has not come back yet costs a retry (MPC-p4:
-//! 5 s, doubling, until MPC-p5: 40 s), not the hold-down after a definite no (MPC-p6: 160 s).
+//! Shortcuts after members of ELANs were absent. A request for a member that has not come back yet costs a retry
+//! (MPC-p4: 5 s, doubling, until MPC-p5: 40 s), not the hold-down after a definite refusal (MPC-p6: 160 s).
 //!
-//! The times of MPOA are those of the standard, unlike in `faults`, whose hold-down is short. Members are away for less than MPC-p5:
-//! whoever was asked for longer without an answer rests for MPC-p6.
+//! The times of MPOA are those of the standard, unlike in `faults`, whose hold-down is short. Members are absent for
+//! less than MPC-p5, because a longer unanswered request leads to a hold-down of MPC-p6.
 
 use crate::bench::{Bench, lab_of};
 use crate::faults::{SMALL, far};
@@ -10,7 +10,8 @@ use aerostat_node::host::ServiceKind::{self, Bus, Lec, Les, Mpc, Mps};
 use aerostat_node::ip::meter::Path;
 use aerostat_proto::Duration;
 
-/// Waits of a client between its questions: 5, 10 and 20 s. The longest, and time to detect the flow and to ask ARP.
+/// Waits of a client between its requests: 5, 10 and 20 s. The value is the longest, plus time to detect the flow and
+/// for ARP.
 const RETRY: f64 = 20.0 + 5.0;
 
 /// The lab of `faults` with the default times of MPOA, and shortcuts for all flows.
@@ -26,7 +27,8 @@ fn settled(seed: u64) -> Bench {
     bench
 }
 
-/// Takes a service, or a whole node, away for some time. Returns how long after all have joined again the shortcuts are there.
+/// Makes a service, or a whole node, absent for some time. Returns how long after all have joined again the shortcuts
+/// exist.
 #[track_caller]
 fn returns(name: &str, kind: Option<ServiceKind>, away: Duration, seed: u64) -> Duration {
     let mut bench = settled(seed);
@@ -47,7 +49,7 @@ fn returns(name: &str, kind: Option<ServiceKind>, away: Duration, seed: u64) -> 
     let time = bench.until(&format!("shortcuts {what}"), RETRY, |bench| {
         bench.all_by(&far, Path::Shortcut)
     });
-    // A no would have been heard by a flow that rests now, unless another question of it was under way.
+    // A refusal would have put a flow on hold, unless another request of the flow was outstanding.
     let told = |line: &&String| line.contains(" mpc.resolution.refused:");
     if let Some(refusal) = bench.log.story.iter().find(told) {
         bench.fail(&format!("{what}: {refusal}"));
@@ -55,7 +57,7 @@ fn returns(name: &str, kind: Option<ServiceKind>, away: Duration, seed: u64) -> 
     time
 }
 
-/// Each service or node is away for each of these times, milliseconds.
+/// Makes each service or node absent for each of these times, in milliseconds.
 fn all_return(who: &[(&str, Option<ServiceKind>)], times: &[u64]) {
     for (name, kind) in who {
         for (number, ms) in times.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! As many ELANs, and as many clients of one, as a lab may have.
+//! The largest number of ELANs, and of clients of one ELAN, in a lab.
 
 use crate::bench::{Bench, lab_of};
 use aerostat_proto::Duration;
 
-/// `elans` ELANs with two hosts each on two switches, and in each ELAN a ping from one to the other.
+/// `elans` ELANs with two hosts each on two switches, and in each ELAN a ping from one host to the other.
 fn many_elans(elans: usize) -> String {
     let mut text =
         "switches: { s1: {}, s2: {} }\nlinks: [[s1, s2]]\nlane:\n  on: s1\n  elans:\n".to_owned();
@@ -35,10 +35,11 @@ fn sixty_four_elans_are_served_and_all_their_members_reach_each_other() {
     assert!(!tables.is_empty());
 }
 
-/// As many clients as `AEROSTAT_CLIENTS` says, or 1700, of one ELAN, on so many switches. They only join: no traffic. More than the usual limits
-/// of servers, ports and signalling (1024 clients of a LES, as many parties), and more control frames at once than the usual buffer of a
-/// port holds (6144 cells, and four cells of each client with its TLVs): so all but `late` must have joined before the first of them asks
-/// again, which is after 5 s, and all after that.
+/// `AEROSTAT_CLIENTS` clients, or 1700, of one ELAN, on `switches` switches. They only join; there is no traffic. This
+/// exceeds the usual limits of servers, ports and signalling (1024 clients of a LES, as many parties), and causes more
+/// control frames at once than the usual buffer of a port holds (6144 cells, and four cells of each client with its
+/// TLVs). So all but `late` clients must have joined before the first of them repeats its request, which is after 5 s,
+/// and all clients after that.
 fn all_join_at_once(switches: usize, late: usize) {
     let clients = std::env::var("AEROSTAT_CLIENTS").ok();
     let clients: usize = clients.and_then(|text| text.parse().ok()).unwrap_or(1700);

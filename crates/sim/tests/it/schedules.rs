@@ -1,8 +1,9 @@
-//! Many small random schedules of faults: fast enough that ten thousand of them can be run.
+//! Many small random schedules of faults, fast enough for ten thousand runs.
 //!
-//! The schedule of a seed is known before it runs: a network of one or two switches, up to five faults with begin and
-//! end, and how it all stops. So one that fails can be run again without some of its faults, until those are left that
-//! matter. The example `schedules` of this crate runs ranges of seeds; the tests here run a few, and those that once failed.
+//! The schedule of a seed is known before it runs: a network of one or two switches, up to five faults with start and
+//! end, and the way in which everything stops. So a schedule that fails can be repeated without some of its faults,
+//! until only the relevant ones are left. The example `schedules` of this crate runs ranges of seeds; the tests here
+//! run a few, and those that once failed.
 
 use crate::bench::{Bench, lab_of};
 use crate::check;
@@ -17,7 +18,7 @@ use aerostat_sim::{LinkId, NodeId};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What all networks have in common: short times, so that little virtual time passes.
+/// Common settings of all networks: short times, so that little virtual time passes.
 const TIMES: &str = "
 mpoa: { flow_detect: 3 frames per 1s, initial_retry: 1s, retry_max: 10s, hold_down: 30s,
         keepalive_time: 1s, keepalive_lifetime: 3s, give_up: 5s, holding: 20s }
@@ -83,11 +84,11 @@ traffic:
   - { name: back, from: h2, to: h1, kind: udp, rate: 5pps, size: 60, start: 1s }
 ";
 
-/// From this seed on schedules also have bursts of lost cells, routers that lose their routes, and stations of Classical
-/// IP. Those of smaller seeds stay what they were.
+/// From this seed on schedules also have bursts of lost cells, routers that lose their routes, and stations of
+/// Classical IP. Those of smaller seeds stay unchanged.
 pub(crate) const WIDE: u64 = 1_000_000;
 
-/// A small generator of its own: the schedule of a seed must not change with the network's.
+/// A small generator of its own, because the schedule of a seed must not depend on the network's generator.
 struct Dice(u64);
 
 impl Dice {
@@ -100,20 +101,20 @@ impl Dice {
     }
 }
 
-/// What breaks.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     /// A link carries nothing.
     Cut(LinkId),
     /// A link loses cells, and inverts bits.
     Loss(LinkId, f64),
-    /// A node has no power, and begins a new life.
+    /// A node loses power, and restarts.
     Power(NodeId),
-    /// A service crashes, and starts anew.
+    /// A service crashes, and restarts.
     Service(NodeId, ServiceKind),
     /// MPOA is off everywhere.
     Mpoa,
-    /// A link loses every cell, and nobody is told.
+    /// A link loses every cell without being reported as down.
     Burst(LinkId),
     /// A router has no routes beyond its own networks.
     Routes(NodeId),
@@ -148,7 +149,7 @@ impl What {
             }
         }
     }
-    /// Two faults of the same thing would be mended by the first of their ends.
+    /// True if two faults concern the same object, because the first end of them would end both.
     fn same_thing(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Loss(a, _) | Self::Burst(a), Self::Loss(b, _) | Self::Burst(b)) => a == b,
@@ -197,10 +198,10 @@ fn routes(lab: &Lab, node: NodeId) -> Vec<StaticRoute> {
         .collect()
 }
 
-/// Something that breaks, and is mended.
+/// A fault with its end.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
-    /// Milliseconds after the begin.
+    /// Milliseconds after the start.
     at: u64,
     lasts: u64,
     what: What,
@@ -211,10 +212,10 @@ pub(crate) struct Schedule {
     seed: u64,
     network: usize,
     lab: Lab,
-    /// The network has its shortcuts before the first fault.
+    /// True if the network has its shortcuts before the first fault.
     settled: bool,
     faults: Vec<Fault>,
-    /// In the end all services stop in good order; otherwise all hosts lose power.
+    /// True if all services stop in order in the end; otherwise all hosts lose power.
     in_good_order: bool,
 }
 
@@ -275,11 +276,11 @@ impl Schedule {
             in_good_order: dice.next(2) == 0,
         }
     }
-    /// How many faults it has.
+    /// Number of faults.
     pub(crate) const fn len(&self) -> usize {
         self.faults.len()
     }
-    /// The same with these faults alone.
+    /// The same schedule with only these faults.
     pub(crate) fn only(mut self, kept: &BTreeSet<usize>) -> Self {
         let mut n = 0;
         self.faults.retain(|_| {
@@ -289,10 +290,10 @@ impl Schedule {
         self
     }
 
-    /// Runs it; gives the time that passed in the network.
+    /// Runs the schedule; returns the time that passed in the network.
     ///
     /// # Panics
-    /// If the network does not get well, or something is left in the end.
+    /// If the network does not recover, or something is left in the end.
     pub(crate) fn run(&self) -> Instant {
         let mut bench = Bench::new(self.lab.clone(), self.seed).watch_routers();
         if self.settled {
@@ -320,7 +321,7 @@ impl Schedule {
             moments.push((*at, false, *what));
             moments.push((at + lasts, true, *what));
         }
-        // At one time things are mended in the order of their faults.
+        // Faults that end at the same time do so in their order.
         moments.sort_by_key(|(at, ..)| *at);
         for (at, mended, what) in moments {
             let at = begin + Duration::from_millis(at);
@@ -336,7 +337,8 @@ impl Schedule {
                 what.strike(bench);
             }
         }
-        // A service of a node that got its power back meanwhile runs, and one that was to return without power does too.
+        // A service of a node that was powered on in the meantime runs; so does a service that was to return while its
+        // node was without power.
         let services = self.faults.iter().filter_map(|fault| match fault.what {
             What::Service(node, kind) => Some((node, kind)),
             _ => None,
@@ -374,8 +376,8 @@ fn cell(table: &Table, row: usize, column: &str) -> String {
     table.rows[row][at.expect("a column of the table")].to_string()
 }
 
-/// What an ingress cache sends on a shortcut, the egress cache at its end knows, and the server that imposed that knows it
-/// too: the same destination, the same tag, the same number.
+/// Every entry of an ingress cache with a shortcut matches an egress cache entry at its end, and the entry of the
+/// server that imposed it: the same destination, tag and number.
 fn coherent(bench: &Bench) -> Result<(), String> {
     let tables = |what| {
         let stations = bench.stations();
@@ -441,12 +443,12 @@ fn coherent(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// All services stop in good order; then nothing may be left.
+/// All services stop in order; then nothing may be left.
 fn shut_down(bench: &mut Bench) {
     use ServiceKind::{Bus, Clip, Lec, Lecs, Les, Nhc};
     bench.mpoa(false);
     let flows = flows(bench);
-    // Stations go on with what their servers told them until its holding time is over.
+    // Stations keep using the answers of their servers until the holding time is over.
     bench.until("routed without MPOA", 40.0, |bench| {
         bench.all_by(&flows, Path::Lane)
     });
@@ -461,13 +463,13 @@ fn shut_down(bench: &mut Bench) {
     bench.until("silence after all services stopped", 10.0, check::silence);
 }
 
-/// The hosts lose power at once; then nothing may be left in the switches.
+/// All hosts lose power at once; then nothing may be left in the switches.
 fn black_out(bench: &mut Bench) {
     let stations: Vec<_> = bench.stations().map(|(id, _)| id).collect();
     for id in stations {
         bench.power_off(id);
     }
-    // A call waits for a dead link for T309, 10 s; only then does its end travel on.
+    // A call waits for a dead link for T309, 10 s; only then its end is signalled on.
     bench.until("silence after all hosts are off", 25.0, check::silence);
     check::cells(bench).unwrap_or_else(|why| bench.fail(&why));
 }
@@ -486,8 +488,9 @@ fn the_first_schedules() {
     }
 }
 
-/// Once a shortcut ended at a router for ever, because the router had missed, or learnt too late, that a host had become an
-/// MPOA client (142 to 925); and the checker of order took a packet of a former life for one of this (554).
+/// Once a shortcut ended at a router for ever, because the router did not learn, or learned too late, that a host had
+/// become an MPOA client (142 to 925). Once the check of the order took a packet from before a restart for a later one
+/// (554).
 #[test]
 fn schedules_that_failed() {
     for seed in [142, 148, 180, 512, 554, 788, 925] {
@@ -495,7 +498,7 @@ fn schedules_that_failed() {
     }
 }
 
-/// Every kind of network, of fault and of end comes up.
+/// Every kind of network, of fault and of end occurs.
 #[test]
 fn schedules_differ() {
     let wide = (WIDE..WIDE + 100).map(Schedule::of);

@@ -1,4 +1,4 @@
-//! Programs with ATM sockets: what they send arrives whole, and what is refused has its cause at both ends.
+//! Programs with ATM sockets: their PDUs arrive undamaged, and refused calls have their cause at both ends.
 
 use crate::bench::{Bench, repository_lab};
 use aerostat_proto::Duration;
@@ -33,7 +33,7 @@ fn calls_of_the_lab() {
     let mut bench = Bench::new(lab, 1);
     bench.run(end);
     let (urku, sello) = (calls(&bench, "urku"), calls(&bench, "sello"));
-    // 200 PDUs of 4096 octets: one way, and the same sum at the other end.
+    // 200 PDUs of 4096 octets in one direction, and the same sum at the other end.
     let (bulk, sink) = (&urku["bulk"][0], &sello["sink"][0]);
     assert_eq!(
         (&*bulk["sent_pdus"], &*bulk["sent_octets"]),
@@ -48,7 +48,7 @@ fn calls_of_the_lab() {
         assert_eq!(bulk[sent], sink[received]);
     }
     assert_eq!(sello["sink"].len(), 1, "the stranger does not come to it");
-    // The echo, both ways.
+    // The echo, in both directions.
     let (talk, echo) = (&urku["talk"][0], &sello["echo"]);
     assert_eq!(
         (&*talk["received_pdus"], &*talk["received_crc32"]),
@@ -60,7 +60,7 @@ fn calls_of_the_lab() {
     );
     let setup: u64 = talk["setup_us"].parse().expect("a number");
     assert!((10..10_000).contains(&setup), "{setup} us");
-    // Released by the caller, with one cause at both ends.
+    // Released by the caller, with the same cause at both ends.
     for (here, there) in [(bulk, sink), (talk, &echo[1])] {
         assert_eq!((&*here["cause"], &*there["cause"]), ("16", "16"));
         assert_eq!(
@@ -68,7 +68,7 @@ fn calls_of_the_lab() {
             ("us", "peer")
         );
     }
-    // Refused, each for its reason.
+    // Refused, each for its own reason.
     for (name, cause) in [
         ("second", "17"),
         ("stranger", "88"),
@@ -120,7 +120,7 @@ fn a_program_that_calls_once_calls_again_when_its_trunk_was_down_at_the_first_tr
     bench.cut(trunk, false);
     bench.run(end);
     let (here, there) = (calls(&bench, "x"), calls(&bench, "y"));
-    // The last of the calls that failed, and the one that was answered.
+    // The last of the failed calls, and the one that was answered.
     let [failed, answered] = &here["once"][..] else {
         panic!("{here:#?}");
     };

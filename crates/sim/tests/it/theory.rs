@@ -1,12 +1,11 @@
-//! Closed forms: what the simulator measures beside what queueing theory and arithmetic say, in docs/theory.md.
+//! Closed forms: measurements of the simulator compared with queueing theory and arithmetic, in docs/theory.md.
 //!
-//! Each test compares one kind of quantity, fails beyond 1 %, and holds its table in the page to what it has measured.
-//! `UPDATE_EXPECTED=1 cargo test --release -p aerostat-sim --test it theory -- --include-ignored` writes the tables
-//! anew. Means of random quantities need millions of packets for that precision, so these tests are ignored unless asked
-//! for; they have a 95 % confidence interval from 20 batches, and the closed form must lie within one and a half times
-//! that interval. What does not need millions runs always.
-//! Seeds are those that labs have by default. The tests share no arithmetic with the simulator: rates, cell counts and
-//! tolerances stand here once more.
+//! Each test compares one kind of quantity, fails beyond 1 %, and checks that its table in the page is up to date.
+//! `UPDATE_EXPECTED=1 cargo test --release -p aerostat-sim --test it theory -- --include-ignored` rewrites the tables.
+//! Means of random quantities need millions of packets for that precision, so these tests are ignored by default. They
+//! have a 95 % confidence interval from 20 batches, and the closed form must lie within one and a half times that
+//! interval. Tests that do not need millions of packets always run. Seeds are the labs' defaults. The tests share no
+//! arithmetic with the simulator: rates, cell counts and tolerances are computed again here.
 
 mod contracts;
 mod links;
@@ -25,7 +24,7 @@ use std::sync::Mutex;
 
 /// Seconds of one cell on an OC-3c: 53 octets at 149.76 Mbit/s.
 const OC3_CELL: f64 = 424.0 / 149.76e6;
-/// Delay of a link that says nothing else.
+/// Default delay of a link.
 const PROPAGATION: f64 = 5e-6;
 
 /// Cells of an SDU in AAL5: its octets and eight of trailer, in payloads of 48.
@@ -33,14 +32,15 @@ fn cells(sdu: usize) -> usize {
     (sdu + 8).div_ceil(48)
 }
 
-/// A lab that runs, and the delay of each numbered datagram, or the round trip of each echo.
+/// A running lab, with the delay of each numbered datagram, or the round trip of each echo.
 struct Probe {
     lab: Lab,
     world: World<LabNode>,
     heard: Heard,
 }
 
-/// By flow: when each packet on the way was sent; when each that arrived was sent, and its delay in seconds.
+/// By flow: when each packet on its way was sent; for each packet that arrived, when it was sent, and its delay in
+/// seconds.
 #[derive(Default)]
 struct Heard {
     sent: Vec<VecDeque<(u64, Instant)>>,
@@ -58,7 +58,7 @@ impl Observer<LabEvent> for Heard {
 
 impl Heard {
     fn sample(&mut self, sample: &Sample) {
-        // Datagrams one way, echoes both.
+        // Datagrams in one direction, echoes in both.
         let (sequence, last) = match sample.key {
             PacketKey::Stamped { sequence } => (sequence, Side::Received),
             PacketKey::Echo { sequence, .. } => (sequence.into(), Side::Answered),
@@ -146,7 +146,7 @@ struct Row {
     unit: &'static str,
     theory: f64,
     measured: f64,
-    /// Half of the 95 % confidence interval; `None` if nothing is random.
+    /// Half of the 95 % confidence interval; `None` for a quantity that is not random.
     interval: Option<f64>,
 }
 
@@ -164,7 +164,7 @@ impl Section {
         }
     }
 
-    /// A quantity in which nothing is random.
+    /// Adds a quantity that is not random.
     fn exact(
         &mut self,
         case: impl Into<String>,
@@ -182,7 +182,7 @@ impl Section {
         });
     }
 
-    /// The mean of a random quantity.
+    /// Adds the mean of a random quantity.
     fn mean(
         &mut self,
         case: impl Into<String>,
@@ -222,7 +222,7 @@ impl Section {
         text
     }
 
-    /// Prints the table, fails where it is more than 1 % off, and holds the page to it.
+    /// Prints the table, fails if a row is more than 1 % off, and compares the table with the page.
     fn check(self) {
         let table = self.table();
         println!("{}\n{table}", self.name);
@@ -257,7 +257,7 @@ fn deviation(row: &Row) -> f64 {
     }
 }
 
-/// Six digits, as a person writes them.
+/// Six digits, in the usual notation.
 fn number(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e12 {
         return format!("{value}");

@@ -1,4 +1,4 @@
-//! Hosts of several versions of the UNI in one lab, and what only the newest can ask for.
+//! Hosts with several versions of the UNI in one lab, and requests that only the newest supports.
 
 use crate::bench::{Bench, lab_of};
 use aerostat_node::ip::apps::AppResult;

@@ -1,5 +1,5 @@
-//! What captures say of flows: which packets passed which end of which link. Reads the files that a run has written, and finds
-//! packets by their own IP headers; nothing is shared with what keeps the books.
+//! Flows according to captures: which packets passed which end of which link. This reads the files that a run has
+//! written, and finds packets by their own IP headers; it shares no code with the accounts.
 
 use aerostat_lab::model::{FlowKind, Lab};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,13 +9,13 @@ use std::path::Path;
 /// First ports of the receivers and of the senders of flows: "QoS" in docs/lab-file.md.
 const FIRST_SINK_PORT: u16 = 5001;
 const FIRST_SOURCE_PORT: u16 = 40_001;
-/// First ICMP identifier of flows: that of flow N is this and twice N.
+/// First ICMP identifier of flows; flow N adds twice N.
 const FIRST_ECHO: u16 = 0;
 
-/// What tells a packet from all others of its flow.
+/// Identifies a packet within its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
-    /// Number and time of a datagram's stamp: a sender that begins anew counts from 0 again.
+    /// Number and time of a datagram's stamp, because a restarted sender counts from 0 again.
     Datagram(u64, u64),
     /// Sequence number, octets and identification of a segment.
     Segment(u32, u32, u16),
@@ -67,7 +67,7 @@ impl Sightings {
     pub(super) fn left(&self, node: &str) -> BTreeSet<Mark> {
         of(&self.sent, node)
     }
-    /// Packets that entered a link and did not come out of its other end.
+    /// Packets that entered a link and did not leave it at its other end.
     pub(super) fn vanished_on(&self, link: &str) -> BTreeSet<Mark> {
         let mut gone = BTreeSet::new();
         for (from, sent) in self.sent.iter().filter(|(end, _)| end.link == link) {
@@ -86,14 +86,14 @@ fn of(table: &BTreeMap<End, BTreeSet<Mark>>, node: &str) -> BTreeSet<Mark> {
     ends.flat_map(|(_, marks)| marks).copied().collect()
 }
 
-/// What is looked for.
+/// A flow to look for.
 struct Wanted {
     ends: [Ipv4Addr; 2],
     protocol: u8,
     ports: [u16; 2],
 }
 
-/// Reads the capture files of all nodes of a lab: what was seen of each flow.
+/// Reads the capture files of all nodes of a lab; returns the sightings of each flow.
 pub(super) fn read(lab: &Lab, directory: &Path) -> Vec<Sightings> {
     let address = |id| lab.node(id).lecs()[0].ip;
     let wanted = lab.traffic.iter().enumerate().map(|(index, flow)| {
@@ -136,8 +136,8 @@ pub(super) fn read(lab: &Lab, directory: &Path) -> Vec<Sightings> {
     seen
 }
 
-/// Calls `each` with the interface, the direction and the SDU of each packet that was not dropped where it was captured.
-/// Sections are little-endian and link types SUNATM: as the run writes them.
+/// Calls `each` with the interface, the direction and the SDU of each packet that was not dropped at the capture.
+/// Sections are little-endian and link types SUNATM, as the run writes them.
 fn packets(mut octets: &[u8], mut each: impl FnMut(&str, bool, &[u8])) {
     let u32_at = |block: &[u8], at: usize| {
         u32::from_le_bytes(block[at..at + 4].try_into().expect("four octets"))
@@ -191,7 +191,7 @@ fn options(mut octets: &[u8], mut each: impl FnMut(u16, &[u8])) {
     }
 }
 
-/// The first IPv4 packet in an SDU, behind whatever headers: it begins where a header with a right checksum stands.
+/// The first IPv4 packet in an SDU, behind any headers: it begins at a header with a correct checksum.
 fn find(wanted: &[Wanted], sdu: &[u8]) -> Option<(usize, Mark)> {
     let starts = (0..sdu.len().saturating_sub(20).min(64)).map(|at| &sdu[at..]);
     let packet = starts.into_iter().find(|rest| is_header(rest))?;
@@ -204,7 +204,7 @@ fn find(wanted: &[Wanted], sdu: &[u8]) -> Option<(usize, Mark)> {
         return None;
     }
     let ports = match protocol {
-        // Echo requests only: answers are no packets of the flow.
+        // Echo requests only: answers do not count as packets of the flow.
         1 if body[0] == 8 => [be16(body, 4), 0],
         1 => return None,
         _ => [be16(body, 0), be16(body, 2)],

@@ -4,7 +4,7 @@ use aerostat_lab::model::{FaultKind, Lab};
 use aerostat_node::atm::CellCounters;
 use aerostat_sim::{LabNode, LinkId, NodeId, World};
 
-/// Holds the counters of ports, links, switches and adapters against each other.
+/// Compares the counters of ports, links, switches and adapters with each other.
 pub(super) fn check(lab: &Lab, world: &World<LabNode>) -> Result<(), String> {
     for id in (0..lab.nodes.len()).map(NodeId) {
         if let Some(node) = world.node(id) {
@@ -18,7 +18,7 @@ pub(super) fn check(lab: &Lab, world: &World<LabNode>) -> Result<(), String> {
     Ok(())
 }
 
-/// In = out + dropped + queued at each port; what came into a switch is what was given to its ports.
+/// In = out + dropped + queued at each port; the cells received by a switch are those given to its ports.
 fn of_node(node: &LabNode) -> Result<(), String> {
     if let Some(station) = node.as_station() {
         let output = station.nic().output();
@@ -59,8 +59,9 @@ fn of_queue(totals: CellCounters, queued: u64) -> Result<(), String> {
     Err(format!("{totals:?}, out + dropped + queued = {rest}"))
 }
 
-/// Sent = delivered + lost + discarded + down + on the way; what a port has sent is what its link got, and what the link
-/// has delivered is what the other port got, unless a node has lost its counters with its power.
+/// Sent = delivered + lost + discarded + down + on the way. The cells sent by a port are those that entered its link,
+/// and the cells delivered by the link are those received by the other port, unless a node has lost its counters with
+/// its power.
 fn of_link(lab: &Lab, world: &World<LabNode>, link: LinkId) -> Result<(), String> {
     let ways = world
         .link_counters(link)

@@ -1,11 +1,13 @@
-//! The books of flows against captures.
+//! The accounts of flows compared with captures.
 //!
-//! A packet that left its sender and did not come to its receiver vanished somewhere: on a link, if it entered the link and did
-//! not come out; in a node, if it came there and did not leave. The books say for each place how many packets were lost there:
-//! never more than vanished there. Since both sides add up to the same number of packets, no place has too few either.
+//! A packet that left its sender and did not reach its receiver vanished at some place: on a link, if it entered the
+//! link and did not leave it; in a node, if it arrived there and did not leave. For each place the accounts must not
+//! have more losses than packets that vanished there. Since both sides have the same total, no place has too few
+//! losses, either.
 //!
-//! Cells of a packet travel one behind the other: what has lost a cell at a far place first and another one nearby later counts
-//! at the far place, while captures miss it from the near place on. Where links lose cells, this is allowed for.
+//! Cells of a packet travel one behind the other. A packet that first loses a cell at a distant place and later another
+//! one nearby counts at the distant place, while captures miss it from the nearby place on. Where links lose cells, the
+//! checks allow for this.
 
 use super::captures::{End, Mark, Sightings};
 use aerostat_lab::dialogues::Dialogue;
@@ -17,7 +19,7 @@ use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::ip::flow_stats::FlowReport;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is wrong with the books, in words.
+/// The mistakes in the accounts, in words.
 pub(super) fn mistakes(lab: &Lab, report: &RunReport, seen: &[Sightings]) -> Vec<String> {
     let cells = waiting(report);
     let mut all: Vec<String> = report.dialogues.iter().filter_map(of_programs).collect();
@@ -54,7 +56,7 @@ fn waiting(report: &RunReport) -> u64 {
     queues.sum::<u64>() + links.sum::<u64>()
 }
 
-/// What is wrong with the books of two programs over a connection.
+/// The mistakes in the accounts of two programs over a connection.
 fn of_programs(books: &Dialogue) -> Option<String> {
     let begun = books.sent + books.refused + books.waiting;
     let ended = books
@@ -64,7 +66,7 @@ fn of_programs(books: &Dialogue) -> Option<String> {
     (!balanced).then(|| format!("{books:?}"))
 }
 
-/// The books balance by themselves.
+/// Checks that the accounts balance by themselves.
 fn balance(flow: &FlowReport) -> Vec<String> {
     let mut wrong = Vec::new();
     for path in &flow.paths {
@@ -110,7 +112,7 @@ struct Check<'a> {
     seen: &'a Sightings,
     from: NodeId,
     to: NodeId,
-    /// Packets that left the sender, and that came to the receiver.
+    /// Packets that left the sender, and those that reached the receiver.
     left: BTreeSet<Mark>,
     came: BTreeSet<Mark>,
     sent: u64,
@@ -136,7 +138,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A sender that began anew counts its echo requests from 0 again, and captures cannot tell them apart.
+    /// False for a restarted sender of echo requests: it counts from 0 again, and captures cannot distinguish the
+    /// requests.
     fn can_tell_apart(&self) -> bool {
         let stamped = self
             .left
@@ -150,7 +153,7 @@ impl<'a> Check<'a> {
         faults.any(|fault| matches!(fault.what, FaultKind::Crash(node, None) | FaultKind::Restart(node, None) if node == id))
     }
 
-    /// What the sending program has counted by itself.
+    /// Compares with the counts of the sending program.
     fn program(&self, report: &RunReport) -> Option<String> {
         if self.switched_off(self.from) {
             return None;
@@ -170,7 +173,7 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// Packets at the sender's and at the receiver's adapter.
+    /// Compares packets at the sender's and at the receiver's adapter.
     fn ends(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         if !self.can_tell_apart() {
@@ -195,7 +198,7 @@ impl<'a> Check<'a> {
         wrong
     }
 
-    /// No place has more losses than packets vanished there.
+    /// Checks that no place has more losses than packets that vanished there.
     fn places(&self) -> Vec<String> {
         if !self.can_tell_apart() {
             return Vec::new();
@@ -203,7 +206,7 @@ impl<'a> Check<'a> {
         let mut wrong = Vec::new();
         let mut places: BTreeSet<Place> = BTreeSet::new();
         places.extend(self.flow.paths.iter().flat_map(|path| path.lost_by.keys()));
-        // Those that came to the receiver and were not delivered may have lost a copy elsewhere before.
+        // Packets that reached the receiver and were not delivered may have lost a copy elsewhere before.
         let slack = (self.came.len() as u64).saturating_sub(self.delivered);
         let mut by_spot = BTreeMap::<_, (u64, Vec<Place>)>::new();
         for place in places {
@@ -256,7 +259,7 @@ impl<'a> Check<'a> {
         let name = |id: usize| self.lab.nodes[id].name.as_str();
         let unseen = self.sent.saturating_sub(self.left.len() as u64);
         let missing = |marks: BTreeSet<Mark>| marks.difference(&self.came).count() as u64;
-        // Its cells came with those of a packet whose last cell was lost, anywhere on the way.
+        // Its cells were mixed with those of a packet whose last cell was lost, anywhere on the way.
         if place.cause == Cause::Reassembly {
             return missing(self.seen.all());
         }
@@ -267,7 +270,7 @@ impl<'a> Check<'a> {
                 }
                 missing(self.vanished_in(id))
             }
-            // What waited before a link that went down, and what was on the way there.
+            // Packets that waited before a link that went down, and those on their way there.
             Spot::Node(id) | Spot::Port(id, _) => {
                 let mut marks = self.vanished_in(id);
                 let mut near = u64::from(id == self.from.0) * unseen;
@@ -296,7 +299,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Packets that came to a node and did not leave it; what a BUS has flooded leaves a switch by several ports.
+    /// Packets that came to a node and did not leave it. A frame that a BUS has flooded leaves a switch by several
+    /// ports.
     fn vanished_in(&self, id: usize) -> BTreeSet<Mark> {
         let name = &self.lab.nodes[id].name;
         let mut came = self.seen.came_to(name);
@@ -304,7 +308,7 @@ impl<'a> Check<'a> {
             return came;
         }
         let flooded = self.flooded();
-        // It may pass a switch on its way to a router, and again on its way from there.
+        // A packet may pass a switch on its way to a router, and again on its way from there.
         let passes = |table: &BTreeMap<End, BTreeSet<Mark>>, mark: &Mark| {
             let here = table.iter().filter(|(end, _)| end.node == *name);
             here.filter(|(_, marks)| marks.contains(mark)).count()
@@ -326,7 +330,7 @@ impl<'a> Check<'a> {
             .collect()
     }
 
-    /// Only what waits somewhere can be under way.
+    /// Only packets that wait somewhere can be under way.
     fn under_way(&self, cells: u64) -> Option<String> {
         let unseen = self.sent.saturating_sub(self.left.len() as u64);
         let stations = self

@@ -9,13 +9,13 @@ use std::fmt::Write;
 /// Octets of IP that a LANE of 1516 octets and a Classical IP subnet carry.
 const MTU: [usize; 2] = [1500, 9180];
 
-/// A lab, as its file and in the numbers that made it.
+/// A lab as its file, and the choices that made it.
 #[derive(Clone, Debug)]
 pub(super) struct RandomLab {
     shape: Shape,
     switches: usize,
     links: Vec<Line>,
-    /// True: Classical IP.
+    /// True for Classical IP.
     subnets: Vec<bool>,
     mpoa: bool,
     router_queue: Option<usize>,
@@ -28,7 +28,7 @@ pub(super) struct RandomLab {
     seed: u32,
 }
 
-/// Which lines lose cells and bits, if they say so.
+/// Which lines lose cells and invert bits, if any.
 #[derive(Clone, Copy, Debug)]
 enum Lossy {
     Nothing,
@@ -407,7 +407,7 @@ impl RandomLab {
             }
             *text += " }\n";
         }
-        // Classical IP uses those between members of one subnet; the others only take labels and bandwidth.
+        // Classical IP uses those between members of one subnet; the others only occupy labels and bandwidth.
         if !self.pvcs.is_empty() {
             *text += "pvcs:\n";
         }
@@ -425,7 +425,7 @@ impl RandomLab {
         }
     }
 
-    /// Sizes are cut to what the sender's network carries.
+    /// The traffic section. Sizes are limited to what the sender's network carries.
     fn traffic_text(&self, text: &mut String) {
         *text += "traffic:\n";
         for (number, flow) in self.flows.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! An independent checker of the books: random labs run as `aerostat run` runs them, with captures of every link end. What the
-//! results say of each flow is held against the packets in the captures, and what ports, fabrics, adapters and links have
-//! counted is held against each other.
+//! An independent check of the accounts: random labs run as in `aerostat run`, with captures of every link end. The
+//! results of each flow are compared with the packets in the captures, and the counts of ports, fabrics, adapters and
+//! links are compared with each other.
 //!
 //! `AEROSTAT_CASES` is the number of labs, `AEROSTAT_SEED` the seed of the first.
 
@@ -17,10 +17,10 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::path::PathBuf;
 
-/// Labs of a usual run.
+/// Number of labs of a usual run.
 const CASES: u64 = 24;
 
-/// Runs a lab with captures, checks its cells, and gives what it has found and what was captured.
+/// Runs a lab with captures and checks its cells; returns its results and the captured packets.
 fn run(lab: &Lab) -> Result<(RunReport, Vec<captures::Sightings>), String> {
     let directory = Directory::new();
     let mut watcher = ();
@@ -60,7 +60,7 @@ impl Drop for Directory {
     }
 }
 
-/// Everything that is wrong with the books of a lab; `Ok(false)` if it is no lab.
+/// All mistakes in the accounts of a lab; `Ok(false)` if the lab is not valid.
 fn check(text: &str) -> Result<bool, String> {
     let lab = match aerostat_lab::parse("random", text, &[]) {
         Ok(checked) => checked.lab,
@@ -110,7 +110,8 @@ fn books_of_random_labs_balance_and_agree_with_captures_and_cell_counters() {
     assert!(valid * 10 >= cases * 8, "only {valid} of {cases} are labs");
 }
 
-/// A lab of a file, for whoever looks at a failure: `AEROSTAT_LAB=FILE cargo test -p aerostat-sim --test it books::a_named_lab`.
+/// Checks a lab from a file, to examine a failure: `AEROSTAT_LAB=FILE cargo test -p aerostat-sim --test it
+/// books::a_named_lab`.
 #[test]
 fn a_named_lab() {
     let Some(file) = std::env::var_os("AEROSTAT_LAB") else {

@@ -1,14 +1,15 @@
-//! The rows of `vcs` against the counters of adapters, ports and links.
+//! The rows of `vcs` compared with the counters of adapters, ports and links.
 //!
-//! A row balances by itself, and it says neither more than its ends have counted nor more losses at a place than the place
-//! has counted. Where nothing was switched off, a row of a connection with one receiver says exactly what its ends have counted.
+//! A row balances by itself. It has neither more than its ends have counted nor more losses at a place than the place
+//! has counted. If no node was switched off, a row of a connection with one receiver has exactly what its ends have
+//! counted.
 
 use aerostat_lab::circuits::{self, Circuit, Loss, Place};
 use aerostat_lab::model::{FaultKind, Lab};
 use aerostat_node::atm::nic::NicVcView;
 use aerostat_sim::{LabNode, LinkId, NodeId, World};
 
-/// Everything that is wrong with the rows.
+/// All mistakes in the rows.
 pub(super) fn check(lab: &Lab, world: &World<LabNode>) -> Result<(), String> {
     let all = circuits::read(lab, world);
     let mut wrong = Vec::new();
@@ -57,7 +58,7 @@ impl Row<'_> {
             .collect()
     }
 
-    /// Against the adapters at both ends.
+    /// Compares with the adapters at both ends.
     fn ends(&self) -> Option<String> {
         let Circuit {
             sent, delivered, ..
@@ -78,7 +79,8 @@ impl Row<'_> {
             .then(|| format!("the adapters have sent {counted} and received {received:?}"))
     }
 
-    /// Cells lost at a place against everything that its port and its link have lost. Counters go with the power of a node.
+    /// Compares the cells lost at a place with everything that its port and its link have lost. A node loses its
+    /// counters with its power.
     fn place(&self, loss: &Loss) -> Option<String> {
         let from = NodeId(loss.node.0);
         let link = (0..self.lab.links.len()).map(LinkId).find_map(|link| {
@@ -135,7 +137,7 @@ fn is_power(fault: FaultKind) -> bool {
     )
 }
 
-/// Runs a lab; gives the rows with the names of their ends, in order.
+/// Runs a lab; returns the rows with the names of their ends, in order.
 fn rows(text: &str) -> Vec<(String, String, Circuit)> {
     let lab = aerostat_lab::parse("rows", text, &[]).expect("a lab").lab;
     let (report, _) = super::run(&lab).expect("books that balance");

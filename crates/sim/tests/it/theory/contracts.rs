@@ -6,11 +6,11 @@ use aerostat_node::ip::random;
 use aerostat_proto::{Duration, Instant};
 use aerostat_wire::{TrafficParams, Vc};
 
-/// Seconds of a cell on a link that the lab calls `25.6`: 59111 cells/s.
+/// Seconds of a cell on a link `25.6`: 59111 cells/s.
 const ATM25_CELL: f64 = 1.0 / 59_111.0;
 
-/// One host sends single cells at a constant rate under a CBR contract, another as much best effort as fits, both out of
-/// one port of 25.6 Mbit/s.
+/// One host sends single cells at a constant rate with a CBR contract, another as much best effort as possible, both
+/// out of one port of 25.6 Mbit/s.
 fn beside(best_effort: &str) -> Probe {
     let text = format!(
         "switches: {{ s1: {{}} }}\n\
@@ -30,8 +30,8 @@ fn beside(best_effort: &str) -> Probe {
     Probe::new("beside", &text).all()
 }
 
-/// A cell of constant bit rate waits for the end of the cell that is on the line, and for nothing else: half a cell time
-/// in the mean, one at most. Best effort gets what is left.
+/// A CBR cell waits only for the end of the cell that is on the line: half a cell time in the mean, one at most. Best
+/// effort gets the rest.
 #[test]
 fn cbr_beside_ubr_waits_half_a_cell_time_and_ubr_gets_the_rest() {
     let mut section = Section::new("cbr-beside-ubr");
@@ -78,8 +78,8 @@ fn cbr_beside_ubr_waits_half_a_cell_time_and_ubr_gets_the_rest() {
     section.check();
 }
 
-/// The share of cells that pass a policer of 1/`increment_us` cells/s with tolerance `cdvt_us` when the gaps before the
-/// cells are these.
+/// The share of cells that pass a policer of 1/`increment_us` cells/s with tolerance `cdvt_us`, given the gaps before
+/// the cells.
 fn passed(increment_us: u32, cdvt_us: u32, gaps: impl Iterator<Item = Duration>) -> Vec<f64> {
     let mut fabric = Fabric::new([0; 16]);
     for _ in 0..2 {
@@ -132,14 +132,14 @@ fn a_policer_passes_the_share_that_the_generic_cell_rate_algorithm_gives() {
     let mut section = Section::new("policer");
     let share = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
     let every = |us: u64| std::iter::repeat_n(Duration::from_micros(us), 30_000);
-    // More tolerance than a gap: every increment passes a cell.
+    // The tolerance exceeds a gap: every increment passes a cell.
     section.exact(
         "a cell every 7 µs, increment 10 µs, tolerance 50 µs",
         "share that passes",
         "1",
         [0.7, share(&passed(10, 50, every(7)))],
     );
-    // A tolerance of 1 µs, less than the 4 µs by which the second cell is early: every other cell passes.
+    // The tolerance is 1 µs, less than the 4 µs by which the second cell is early: every other cell passes.
     section.exact(
         "a cell every 6 µs, increment 10 µs, tolerance 1 µs",
         "share that passes",
@@ -152,8 +152,8 @@ fn a_policer_passes_the_share_that_the_generic_cell_rate_algorithm_gives() {
         "1",
         [1.0, share(&passed(10, 1, every(10)))],
     );
-    // Poisson at twice the contract's rate with hardly any tolerance: after each that passes, the next that comes when
-    // the increment (less the tolerance) is over.
+    // Poisson at twice the contract's rate with hardly any tolerance: after each cell that passes, the next to pass is
+    // the first one after the increment (minus the tolerance).
     let mut rng = random::stream(1, "theory", "policer");
     let gaps: Vec<Duration> = (0..100_000)
         .map(|_| Duration::from_micros(500).mul_f64(random::exponential(&mut rng)))
@@ -182,12 +182,12 @@ fn shaped(qos: &str, size: usize, rate: &str) -> Probe {
     Probe::new("shaped", &text).all()
 }
 
-/// A shaper lets the cells of a PDU go one peak interval after the other; bursts of variable bit rate at the peak rate as
-/// long as the burst tolerance lasts, then at the sustainable rate. All of it conforms: the switch polices it.
+/// A shaper sends the cells of a PDU one per peak interval. Bursts of variable bit rate are sent at the peak rate as
+/// long as the burst tolerance lasts, then at the sustainable rate. All cells conform: the switch polices them.
 #[test]
 fn a_shaper_spaces_cells_by_its_rates_and_what_it_sends_conforms() {
     let mut section = Section::new("shaper");
-    // One PDU of so many cells alone: from the first cell to the last, then the switch and the way.
+    // One PDU of this many cells alone: from the first cell to the last, then the switch and the way.
     let rest = 2.0 * (OC3_CELL + PROPAGATION);
     let (count, pcr) = (cells(1472 + 36), 20_000.0);
     let alone = shaped("pcr: 20000", 1472, "50pps");

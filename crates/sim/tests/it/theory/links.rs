@@ -1,12 +1,12 @@
-//! Links: what a saturated one carries, and how long packets travel over several.
+//! Links: throughput of a saturated link, and delays over several links.
 
 use super::{OC3_CELL, PROPAGATION, Probe, Section, cells};
 
 const OC3_BITS: f64 = 149.76e6;
-/// Seconds of a cell on a link that the lab calls `25.6`: 59111 cells/s.
+/// Seconds of a cell on a link `25.6`: 59111 cells/s.
 const ATM25_CELL: f64 = 1.0 / 59_111.0;
 
-/// What stands around the payload of a datagram besides IP and UDP (28 octets): name, the rest of the lab, octets.
+/// Overhead around the payload of a datagram besides IP and UDP (28 octets): name, the rest of the lab, octets.
 const OVERHEADS: [(&str, &str, usize); 3] = [
     (
         "Classical IP, LLC/SNAP",
@@ -26,7 +26,7 @@ const OVERHEADS: [(&str, &str, usize); 3] = [
     ),
 ];
 
-/// More than the link carries is offered; the far end gets a packet every so many cell times, not one more or less.
+/// More is offered than the link carries; the far end gets a packet every so many cell times, exactly.
 #[test]
 fn a_saturated_link_carries_its_rate_less_the_overhead_of_headers_padding_and_cells() {
     let mut section = Section::new("saturated");
@@ -45,7 +45,7 @@ fn a_saturated_link_carries_its_rate_less_the_overhead_of_headers_padding_and_ce
             let arrivals: Vec<f64> = probe.heard.arrived[0]
                 .iter()
                 .map(|(sent, delay)| sent.as_secs_f64() + delay)
-                // Before, the first packets wait for addresses, or go by the BUS.
+                // Earlier packets wait for addresses, or go over the BUS.
                 .filter(|at| *at > 2.05 && *at < 2.2)
                 .collect();
             let gaps = (arrivals.len() - 1) as f64;
@@ -63,9 +63,9 @@ fn a_saturated_link_carries_its_rate_less_the_overhead_of_headers_padding_and_ce
     section.check();
 }
 
-/// The way of a PDU over links one after the other, in seconds: each sender takes a cell when all of it is there.
+/// The delay of a PDU over consecutive links, in seconds: each sender takes a cell when it has arrived completely.
 fn one_way(count: usize, links: &[(f64, f64)]) -> f64 {
-    // When each cell is at hand, at the host all at once.
+    // When each cell is available; at the host all are at once.
     let mut there = vec![0.0_f64; count];
     for (cell, delay) in links {
         let mut free = 0.0_f64;
@@ -78,7 +78,7 @@ fn one_way(count: usize, links: &[(f64, f64)]) -> f64 {
 }
 
 /// Echoes over three switches and four links: serialisation once on the slowest link, one cell more for each other
-/// link, and all propagation delays, there and back. The echoes begin when no cell of signalling is on its way.
+/// link, and all propagation delays, in both directions. The echoes start when no signalling cell is on its way.
 #[test]
 fn round_trips_over_three_switches_are_the_sum_of_their_parts() {
     let mut section = Section::new("round-trip");
@@ -127,7 +127,7 @@ fn round_trips_over_three_switches_are_the_sum_of_their_parts() {
             way.reverse();
             let theory = forth + one_way(count, &way);
             for trip in &trips {
-                // Each sender rounds up to a nanosecond: less than a hundredth of a cell in all.
+                // Each sender rounds up to a nanosecond: in all less than a hundredth of a cell.
                 let error = (trip - theory).abs();
                 assert!(error < 25e-9, "{name}, {size} octets: {trip}, not {theory}");
             }

@@ -26,8 +26,7 @@ fn lab(flows: &[(usize, u32)], seconds: f64) -> String {
     text
 }
 
-/// Time on the way without any queue: the PDU's cells leave one after the other, and the last one is sent once more by
-/// the switch.
+/// Delay without queues: the PDU's cells leave one after another, and the switch sends the last one once more.
 fn unloaded(cells: usize) -> f64 {
     (cells + 1) as f64 * OC3_CELL + 2.0 * PROPAGATION
 }
@@ -39,14 +38,13 @@ fn mean_wait(classes: &[(f64, f64)]) -> f64 {
     second / (2.0 * (1.0 - load))
 }
 
-/// What a packet waits that comes `gap` seconds after one that waited `before` and takes
-/// `previous` (Lindley).
+/// The wait of a packet that comes `gap` seconds after one that waited `before` and takes `previous` (Lindley).
 fn lindley(before: f64, previous: f64, gap: f64) -> f64 {
     (before + previous - gap).max(0.0)
 }
 
-/// Every single wait is what the arrivals before make it, but for a few cells of signalling. Then the means of the next two tests can only be wrong by the
-/// arrivals, which are a Poisson process.
+/// Every single wait follows from the earlier arrivals, except for a few signalling cells. So the means of the next two
+/// tests can only be wrong because of the arrivals, which are a Poisson process.
 #[test]
 fn each_packet_waits_for_the_work_before_it_and_for_nothing_else() {
     let flows = [(24, 20_000_u32), (200, 8_000), (552, 5_000)];
@@ -66,7 +64,7 @@ fn each_packet_waits_for_the_work_before_it_and_for_nothing_else() {
         waited += usize::from(wait > 0.0);
         // Times of samples are whole nanoseconds.
         if (wait - measured).abs() > 5e-9 {
-            // A few cells of signalling and ILMI share the line; each holds packets up for its own time.
+            // A few cells of signalling and ILMI share the line; each delays packets by its own time.
             let late = measured - wait;
             assert!(
                 late > 0.0 && late < 4.0 * OC3_CELL,
@@ -84,8 +82,8 @@ fn each_packet_waits_for_the_work_before_it_and_for_nothing_else() {
     assert!(all.len() > 32_000 && waited > all.len() / 3);
 }
 
-/// Packets of one size: at the adapter waits a packet the residual work of those before it. The queue is looked at
-/// every 50 µs, too: cells that wait, and so without that on the line.
+/// Packets of one size: a packet waits at the adapter for the residual work of those before it. The queue is also
+/// sampled every 50 µs: the waiting cells, without the one on the line.
 #[test]
 #[ignore = "millions of packets: cargo test --release -p aerostat-sim --test it theory -- --ignored"]
 fn an_adapter_with_poisson_packets_of_one_size_is_an_md1_queue() {
@@ -126,7 +124,8 @@ fn an_adapter_with_poisson_packets_of_one_size_is_an_md1_queue() {
             of(second * 1e12),
             (of(measured), interval / (2.0 * of(measured))),
         );
-        // Poisson arrivals see time averages: unfinished work is the wait; half of the cell on the line is in it.
+        // Poisson arrivals see time averages: the unfinished work is the wait; it includes half of the cell on the
+        // line.
         section.mean(
             &case,
             "mean queue",
@@ -138,7 +137,7 @@ fn an_adapter_with_poisson_packets_of_one_size_is_an_md1_queue() {
     section.check();
 }
 
-/// Three sizes of packets in one queue: all wait alike, as the second moment of the cell counts says.
+/// Three sizes of packets in one queue: all have the same wait, given by the second moment of the cell counts.
 #[test]
 #[ignore = "millions of packets: cargo test --release -p aerostat-sim --test it theory -- --ignored"]
 fn an_adapter_with_poisson_packets_of_mixed_sizes_is_an_mg1_queue() {
@@ -181,8 +180,8 @@ fn an_adapter_with_poisson_packets_of_mixed_sizes_is_an_mg1_queue() {
     section.check();
 }
 
-/// Poisson sources of one host and of several: counts in windows of 1 ms have the variance of a Poisson process each
-/// and together, and no two sources have anything in common.
+/// Poisson sources of one host and of several: counts in windows of 1 ms have the variance of a Poisson process,
+/// individually and together, and no two sources are correlated.
 #[test]
 fn poisson_sources_are_independent_streams() {
     let text = "switches: { s1: {} }\n\
@@ -217,7 +216,7 @@ fn poisson_sources_are_independent_streams() {
         let products = a.iter().zip(b).map(|(a, b)| (a - x) * (b - y));
         products.sum::<f64>() / a.len() as f64
     };
-    // Four standard errors of a correlation, and of an index of dispersion, without any dependence.
+    // Four standard errors of a correlation, and of an index of dispersion, for independent sources.
     let correlation_limit = 4.0 / (windows as f64).sqrt();
     let dispersion_limit = 4.0 * (2.0 / windows as f64).sqrt();
     for (a, b) in [(0, 1), (0, 2), (1, 2)] {
