@@ -1,4 +1,4 @@
-//! What can be typed. The examples in the help texts are tests.
+//! The command line. The examples in the help texts are tests.
 
 mod groups;
 mod manage;
@@ -668,7 +668,7 @@ pub(crate) struct GraphArgs {
     pub(crate) output: Drawing,
 }
 
-/// A seed, as the lab file has it.
+/// A seed in the syntax of the lab file.
 fn seed(text: &str) -> Result<u64, String> {
     let seed = text.parse();
     seed.map_err(|_| format!("a seed is a whole number of 0 to {}", u64::MAX))
@@ -684,7 +684,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Every example in every help text is a command that can be typed; every subcommand has one.
+    /// Every example in every help text is a valid command, and every subcommand has an example.
     #[test]
     fn examples_parse() {
         let mut root = Cli::command();

@@ -7,11 +7,11 @@ use aerostat_live::runtime_dir::{self, LabState};
 use serde_json::Value;
 use std::io::ErrorKind;
 
-/// What to do about a lab whose socket is there and that says nothing.
+/// The hint for a lab whose socket exists but does not answer.
 const STUCK: &str =
     "its process may be stopped (SIGSTOP) or stuck; 'aerostat down' ends it all the same";
 
-/// Which of the running labs is meant: the named one, or the only one.
+/// Selects a running lab: the named one, or the only one.
 pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
     let mut labs = runtime_dir::running();
     let names = |labs: &[LabState]| {
@@ -41,7 +41,7 @@ pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {
     }
 }
 
-/// A connection to the lab that is meant.
+/// A connection to the selected lab.
 pub(crate) fn connect(which: &RunningLab) -> Result<Client, Failure> {
     let lab = choose(which)?;
     Client::connect(&runtime_dir::socket_of(&lab.name)).map_err(|error| {
@@ -54,12 +54,12 @@ pub(crate) fn connect(which: &RunningLab) -> Result<Client, Failure> {
     })
 }
 
-/// Asks and gives the value of a good answer.
+/// Sends a request and returns the value of a successful answer.
 pub(crate) fn ask(client: &mut Client, request: &Request) -> Result<Value, Failure> {
     ask_with_descriptors(client, request).map(|(value, _)| value)
 }
 
-/// Asks and gives the value of a good answer with the descriptors that came along.
+/// Sends a request and returns the value of a successful answer, with its descriptors.
 pub(crate) fn ask_with_descriptors(
     client: &mut Client,
     request: &Request,

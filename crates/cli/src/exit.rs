@@ -1,4 +1,4 @@
-//! How the command ends.
+//! Exit codes and failures of the command.
 
 use aerostat_lab::printable;
 use std::fmt;
@@ -10,26 +10,26 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Done.
     Ok = 0,
-    /// Something failed while it ran.
+    /// Something failed during the run.
     Failed = 1,
     /// Wrong usage, or a lab file with errors.
     Usage = 2,
     /// Done, with warnings.
     Warnings = 3,
-    /// No such lab runs.
+    /// The lab does not run.
     NotRunning = 4,
-    /// The system does not let this user do it.
+    /// The system does not give this user the right.
     Privilege = 5,
 }
 
-/// Why a subcommand did not do its work.
+/// Why a subcommand failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// How the command ends.
+    /// The exit code.
     pub(crate) exit: Exit,
-    /// What is wrong; may have several lines. Empty if it has been told already.
+    /// The error; may have several lines. Empty if it has been reported already.
     pub(crate) message: String,
-    /// What to do about it.
+    /// How to correct it.
     pub(crate) hint: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Whoever closes our pipe has seen enough: that is success.
+    /// A reader that closes the pipe has read enough: that is success.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Exit::Ok, "");
@@ -75,7 +75,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Exit {
-    /// The same, but with warnings if there were some.
+    /// The same exit code, or that for warnings.
     pub(crate) fn with_warnings(self, warnings: bool) -> Self {
         match self {
             Self::Ok if warnings => Self::Warnings,
@@ -84,10 +84,10 @@ impl Exit {
     }
 }
 
-/// What every subcommand returns.
+/// The result of every subcommand.
 pub(crate) type Outcome = Result<Exit, Failure>;
 
-/// Tells a failure and gives the exit code.
+/// Reports a failure and returns the exit code.
 pub(crate) fn report(outcome: Outcome) -> ExitCode {
     let exit = outcome.unwrap_or_else(|failure| {
         complain(&failure);
@@ -96,7 +96,7 @@ pub(crate) fn report(outcome: Outcome) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Tells a failure, and what to do about it, unless it has been told already.
+/// Reports a failure and its hint, unless it has been reported already.
 pub(crate) fn complain(failure: &Failure) {
     if failure.message.is_empty() {
         return;
@@ -123,15 +123,15 @@ pub(crate) fn complain(failure: &Failure) {
     }
 }
 
-/// Colours on standard error: only on a terminal, and never against `NO_COLOR`.
+/// True for colours on standard error: only on a terminal, and never if `NO_COLOR` is set.
 fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// One line of talk for people, on standard error. Whatever it repeats of a lab file, a terminal does not obey it.
+/// Prints a line for people on standard error. Control characters from a lab file do not reach the terminal.
 pub(crate) fn say(text: impl fmt::Display) {
     let text = text.to_string();
     let text = printable::lines(&text);
-    // Nobody may be listening any more; that is no reason to stop the work.
+    // The reader may have gone; that is no reason to stop the work.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C, and a terminal that is closed, end a measurement with what it has found so far.
+//! Ctrl-C, or closing the terminal, ends a measurement with the results so far.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -6,12 +6,13 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Notices SIGINT, SIGTERM, and SIGHUP unless it is ignored, as `nohup` has it. The second one ends the command at once, with 128 and the number of the signal.
+/// Catches SIGINT, SIGTERM, and SIGHUP unless it is ignored, as with `nohup`. A second signal ends the command at once,
+/// with exit code 128 plus the number of the signal.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on.
+    /// Starts to catch signals.
     pub(crate) fn catch() -> io::Result<Self> {
         let come = Arc::new(AtomicBool::new(false));
         let hangup = (!ignored(SIGHUP)).then_some(SIGHUP);
@@ -22,13 +23,13 @@ impl Interrupt {
         Ok(Self(come))
     }
 
-    /// The first one has come.
+    /// True once the first signal has come.
     pub(crate) fn has_come(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// True if whoever started this program has it ignore the signal.
+/// True if the parent process made this program ignore the signal.
 fn ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

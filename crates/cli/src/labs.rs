@@ -1,4 +1,4 @@
-//! Reading the lab file that a subcommand was given.
+//! Reading the lab file of a subcommand.
 
 use crate::args::LabArgs;
 use crate::exit::{Exit, Failure, say};
@@ -7,13 +7,13 @@ use aerostat_lab::{Checked, Diagnostics, ReadError};
 use std::io::Read as _;
 use std::path::Path;
 
-/// Reads and checks; findings go to standard error.
+/// Reads and checks a lab file; findings go to standard error.
 pub(crate) fn read(args: &LabArgs) -> Result<Checked, Failure> {
     let read = load(&args.lab, &args.set);
     told(&args.lab, read)
 }
 
-/// The same for a run in virtual time, with overrides that do not all come from `--set`.
+/// Like [`read`], for a run in virtual time, with overrides that need not come from `--set`.
 pub(crate) fn read_for_run(path: &Path, overrides: &[String]) -> Result<Checked, Failure> {
     let read = load(path, overrides);
     told(path, read.map(Checked::in_virtual_time))
@@ -36,7 +36,7 @@ fn told(path: &Path, read: Result<Checked, ReadError>) -> Result<Checked, Failur
 /// Longest lab on standard input, octets.
 const MAX_INPUT: u64 = 4 << 20;
 
-/// Reads and checks a lab file; `-` is standard input, and that lab is called `stdin` unless it has a name.
+/// Reads and checks a lab file; `-` is standard input, whose lab is called `stdin` unless the file gives a name.
 pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Checked, ReadError> {
     if path != Path::new("-") {
         return aerostat_lab::read(path, overrides);
@@ -51,7 +51,7 @@ pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Checked, ReadErr
     aerostat_lab::parse("stdin", &text, overrides).map_err(ReadError::Bad)
 }
 
-/// A file that cannot be read at all.
+/// The failure for a file that cannot be read.
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let failure = Failure::usage(format!("{}: {error}", path.display()));
     if error.kind() == std::io::ErrorKind::NotFound {
@@ -60,12 +60,12 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     failure
 }
 
-/// How a command ends that would end with `exit`, if there were these warnings.
+/// The exit code of a command that would end with `exit`, given these warnings.
 pub(crate) fn exit(exit: Exit, warnings: &Diagnostics) -> Exit {
     exit.with_warnings(warnings.count(Severity::Warning) > 0)
 }
 
-/// How a command ends that did all its work on this lab.
+/// The exit code of a command that has done all its work on this lab.
 pub(crate) fn done(checked: &Checked) -> Exit {
     exit(Exit::Ok, &checked.warnings)
 }

@@ -1,7 +1,7 @@
-//! The texts that linux-atm's tools print, made of the tables of a running lab.
+//! The texts of linux-atm's tools, made from the tables of a running lab.
 //!
-//! Source: `atmarp(8)`, `atmaddr(8)`, `atmdiag(8)`, `qos(7)`, and what Debian's atm-tools 2.5.1 printed in a virtual
-//! machine; the tests have pieces of that.
+//! Source: `atmarp(8)`, `atmaddr(8)`, `atmdiag(8)`, `qos(7)`, and the output of Debian's atm-tools 2.5.1 in a virtual
+//! machine, parts of which are in the tests.
 
 use crate::exit::Failure;
 use crate::output::Rows;
@@ -57,7 +57,7 @@ fn rows<T: DeserializeOwned>(tables: &[Rows], title: &str) -> Result<Vec<T>, Fai
     rows.map_err(|error| Failure::failed(format!("the lab's answer is not understood: {error}")))
 }
 
-/// What `atmarp -a` prints.
+/// The output of `atmarp -a`.
 pub(crate) fn atmarp(tables: &[Rows]) -> Result<String, Failure> {
     let interfaces: Vec<Interface> = rows(tables, "interface")?;
     let entries: Vec<Entry> = rows(tables, "entry")?;
@@ -91,7 +91,7 @@ pub(crate) fn atmarp(tables: &[Rows]) -> Result<String, Failure> {
         let usual = interfaces.iter().find(|itf| itf.itf == conn.itf);
         connection_text(&mut text, conn, usual.map_or("", |itf| &itf.qos));
     }
-    // Who cannot answer is no member of a subnet here: such callers are refused.
+    // A caller that cannot answer InATMARP is not a member of a subnet here: such callers are refused.
     text.push_str("----- Incoming unidirectional connections -----\n----- End of dump -----\n");
     Ok(text)
 }
@@ -134,7 +134,7 @@ fn connection_text(text: &mut String, conn: &Connection, usual: &str) {
     let _ = writeln!(text, "    Send buffer: {}", conn.send_buffer);
 }
 
-/// What `atmaddr -n` prints.
+/// The output of `atmaddr -n`.
 pub(crate) fn atmaddr(tables: &[Rows]) -> Result<String, Failure> {
     #[derive(Deserialize)]
     struct Local {
@@ -145,7 +145,7 @@ pub(crate) fn atmaddr(tables: &[Rows]) -> Result<String, Failure> {
     Ok(lines.collect())
 }
 
-/// What `atmdiag` prints.
+/// The output of `atmdiag`.
 pub(crate) fn atmdiag(tables: &[Rows]) -> Result<String, Failure> {
     #[derive(Deserialize)]
     struct Counts {
@@ -161,7 +161,7 @@ pub(crate) fn atmdiag(tables: &[Rows]) -> Result<String, Failure> {
     let mut text = String::from("Itf       TX_okay   TX_err    RX_okay   RX_err    RX_drop\n");
     let mut last = None;
     for row in &all {
-        // The number of an interface stands once.
+        // The number of an interface is shown once.
         let itf = if last.replace(row.itf) == Some(row.itf) {
             String::new()
         } else {
@@ -176,7 +176,7 @@ pub(crate) fn atmdiag(tables: &[Rows]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// An address as linux-atm prints it; what is none stays as it is.
+/// An address as linux-atm prints it; any other text is unchanged.
 fn address_text(address: &str) -> String {
     let Ok(AtmAddress(octets)) = address.parse::<AtmAddress>() else {
         return address.to_owned();
@@ -185,7 +185,7 @@ fn address_text(address: &str) -> String {
     if octets[0] == 0x45 {
         return e164_text(&octets);
     }
-    // ICD and DCC: authority, code, the rest of the prefix, ESI, selector. Others have no code.
+    // ICD and DCC: authority, code, the rest of the prefix, ESI, selector. Other addresses have no code.
     let first: &[usize] = match octets[0] {
         0x39 | 0x47 | 0xbd | 0xc5 => &[1, 2, 10],
         _ => &[1, 12],
@@ -199,7 +199,7 @@ fn address_text(address: &str) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// `1234567890:01234567.020304050607.08`: the number, which stands for its 8 octets, and the rest.
+/// `1234567890:01234567.020304050607.08`: the E.164 number, which has 8 octets, and the rest.
 fn e164_text(octets: &[u8; 20]) -> String {
     let hex = |octets: &[u8]| -> String { octets.iter().map(|o| format!("{o:02X}")).collect() };
     let digits = hex(&octets[1..9]);
@@ -215,8 +215,8 @@ fn e164_text(octets: &[u8; 20]) -> String {
     format!("{number}:{rest}.{esi}.{selector}")
 }
 
-/// A contract in the order in which linux-atm prints it: what both directions share stands first. What is beyond `qos(7)`
-/// stays as it is.
+/// A contract in linux-atm's order: parameters common to both directions come first. Contracts beyond `qos(7)` are
+/// unchanged.
 fn qos_text(qos: &str) -> String {
     let Ok(Qos { tx, rx }) = qos.parse() else {
         return qos.to_owned();
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// What `atm2text` of libatm 2.5.1 makes of them.
+    /// The texts that `atm2text` of libatm 2.5.1 makes of them.
     #[test]
     fn addresses() {
         for (octets, text) in [
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// What `qos2text` of libatm 2.5.1 makes of what `text2qos` read.
+    /// The texts that `qos2text` of libatm 2.5.1 makes of contracts read by `text2qos`.
     #[test]
     fn contracts() {
         for (given, text) in [
@@ -319,7 +319,7 @@ mod tests {
             ),
             ("aal5,ubr:tx:none", "ubr,aal5:tx:none"),
             ("cbr", "cbr,aal5"),
-            // Beyond qos(7).
+            // Contracts beyond qos(7).
             (
                 "cbr,aal5:tx:max_pcr=80000,rx:ubr",
                 "cbr,aal5:tx:max_pcr=80000,rx:ubr",
@@ -336,7 +336,8 @@ mod tests {
         table
     }
 
-    /// The table of a Linux host that Debian's `atmarp -a` printed, but for the order of its interfaces and entries.
+    /// The table of a Linux host as printed by Debian's `atmarp -a`, except for the order of its interfaces and
+    /// entries.
     #[test]
     fn the_table_of_a_linux_host() {
         let (usual, fast) = (
@@ -500,7 +501,7 @@ IP 10.7.0.11, state VALID, addr <none>, flags 0x0<>
         assert_eq!(atmarp(&tables).unwrap(), printed);
     }
 
-    /// What Debian's `atmdiag` and `atmaddr -n` printed.
+    /// The output of Debian's `atmdiag` and `atmaddr -n`.
     #[test]
     fn counters_and_addresses_of_a_linux_host() {
         let columns = &[

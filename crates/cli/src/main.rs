@@ -9,7 +9,7 @@
 //! words.rs   options that may stand before the verb      names.rs   what the shell completes
 //! ```
 //!
-//! Data goes to standard output, talk to standard error. A closed pipe is no failure.
+//! Data go to standard output, messages to standard error. A closed pipe is not a failure.
 
 mod args;
 mod client;
@@ -27,14 +27,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Subcommands that are named as the tools of linux-atm, and do what these do.
+/// Subcommands with the names and functions of linux-atm's tools.
 const TOOLS: [&str; 3] = ["atmarp", "atmaddr", "atmdiag"];
 
 fn main() -> ExitCode {
     if let Some(code) = hidden_roles() {
         return code;
     }
-    // A shell that completes a line calls the program so; it ends here then.
+    // A shell calls the program for completion; it ends here then.
     clap_complete::CompleteEnv::with_factory(args::Cli::command)
         .var(names::VARIABLE)
         .complete();
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     exit::report(result)
 }
 
-/// Called by a name of linux-atm's tools (a link to this program), it is the subcommand of that name.
+/// If the program is called by the name of a linux-atm tool (a link to this program), adds the subcommand of that name.
 fn with_subcommand(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let called = args.first().map(PathBuf::from);

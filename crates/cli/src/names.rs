@@ -1,6 +1,6 @@
-//! What the shell completes: names of labs, nodes and links that run now, and words that the program knows.
+//! Completion in the shell: names of running labs, their nodes and links, and words of the program.
 //!
-//! Whoever presses the key waits, and sees nothing of a mistake: a lab that does not answer at once has no names.
+//! The user waits for completion and sees no errors: a lab that does not answer at once contributes no names.
 
 use crate::args::{Cli, INSPECT};
 use crate::cmd::run::table_names;
@@ -14,12 +14,12 @@ use clap_complete::engine::{
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How long a lab may take to name its nodes.
+/// How long a lab may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 type Candidates = Vec<CompletionCandidate>;
 
-/// Variable of the environment by which a completion script calls the program.
+/// Environment variable by which a completion script calls the program.
 pub(crate) const VARIABLE: &str = "AEROSTAT_COMPLETE";
 
 /// Lab files.
@@ -44,7 +44,7 @@ pub(crate) fn nodes() -> ArgValueCandidates {
     ArgValueCandidates::new(|| candidates(machines(|_| true)))
 }
 
-/// Hosts, routers and stations: who has an IP stack.
+/// Hosts, routers and stations: nodes with an IP stack.
 pub(crate) fn hosts() -> ArgValueCandidates {
     ArgValueCandidates::new(|| candidates(machines(has_ip)))
 }
@@ -67,7 +67,7 @@ pub(crate) fn links() -> ArgValueCandidates {
     })
 }
 
-/// Nodes, and their services that can fail on their own.
+/// Nodes, and their services that can fail alone.
 pub(crate) fn victims() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let machines = pictures().into_iter().flat_map(|picture| picture.machines);
@@ -101,7 +101,7 @@ pub(crate) fn tables() -> ArgValueCandidates {
     ArgValueCandidates::new(|| candidates(table_names()))
 }
 
-/// Subcommands that have a manual page, and the lab file.
+/// Subcommands with a manual page, and the lab file.
 pub(crate) fn pages() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let root = Cli::command();
@@ -127,7 +127,7 @@ fn machines(wanted: impl Fn(Kind) -> bool) -> Vec<String> {
     machines.map(|machine| machine.name).collect()
 }
 
-/// Of all running labs, as which of them is meant is not known here.
+/// Pictures of all running labs, because the selected lab is not known here.
 fn pictures() -> Vec<Picture> {
     let ask = |lab: &runtime_dir::LabState| {
         let socket = runtime_dir::socket_of(&lab.name);

@@ -26,7 +26,7 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// How wide tables for people may be.
+/// Width of tables for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// 80 columns: the most important columns of the table.
@@ -35,7 +35,7 @@ pub(crate) enum Layout {
     Wide,
 }
 
-/// The form of output, and the layout of its tables.
+/// The form of output, and the width of its tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     pub(crate) format: Format,
@@ -49,14 +49,14 @@ impl Form {
     }
 }
 
-/// Rows under named columns, of one node or of a whole lab. This is also the shape in which a running lab
-/// answers `inspect`: a JSON list of such objects.
+/// Rows under named columns, of one node or of a whole lab. A running lab answers `inspect` in the same form: a JSON
+/// list of such objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rows {
-    /// The node; empty if the rows are not about one.
+    /// The node; empty if the rows are not about a node.
     #[serde(default)]
     pub(crate) node: String,
-    /// What the rows are; empty if there is only one kind.
+    /// The kind of the rows; empty if there is only one kind.
     #[serde(default)]
     pub(crate) title: String,
     /// Column names.
@@ -75,7 +75,7 @@ impl Rows {
     pub(crate) fn push(&mut self, row: Vec<Value>) {
         self.rows.push(row);
     }
-    /// Takes a column away that says nothing in this table.
+    /// Removes a column that has no information in this table.
     pub(crate) fn drop_column(&mut self, name: &str) {
         if let Some(at) = self.columns.iter().position(|column| column == name) {
             self.columns.remove(at);
@@ -107,7 +107,7 @@ impl Rows {
     }
 }
 
-/// Writes tables in the form asked for; `schema` names the JSON document.
+/// Writes tables in the requested form; `schema` names the JSON document.
 pub(crate) fn write(form: Form, schema: &str, tables: &[Rows]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match form.format {
@@ -150,7 +150,7 @@ fn render(rows: &Rows, layout: Layout) -> String {
     let shown = |row: &[Value]| -> Vec<String> {
         let values = choice.shown.iter().filter_map(|&at| row.get(at));
         let values = values.map(plain);
-        // Two lines in a cell are as good as one; a terminal's controls are not.
+        // Line ends in a cell are allowed, other control characters are not.
         values
             .map(|text| printable::lines(&text).into_owned())
             .collect()
@@ -209,7 +209,7 @@ fn write_csv(out: &mut impl Write, tables: &[Rows]) -> io::Result<()> {
         header.extend((!rows.node.is_empty()).then_some("node"));
         header.extend((!rows.title.is_empty()).then_some("table"));
         header.extend(rows.columns.iter().map(String::as_str));
-        // Tables of one shape (the same state of several nodes) share one header.
+        // Tables with the same columns (the same state of several nodes) share one header.
         if last.as_ref() != Some(&header) {
             if last.is_some() {
                 writeln!(out)?;

@@ -1,10 +1,10 @@
-//! `--lab NAME` may stand before the verb too: `aerostat --lab campus inspect vc`.
+//! `--lab NAME` may also come before the verb: `aerostat --lab campus inspect vc`.
 
 use crate::args::Cli;
 use clap::{Command, CommandFactory as _};
 use std::ffi::{OsStr, OsString};
 
-/// The words as typed, with a `--lab` in front of the last verb moved behind it, where its subcommand looks for it.
+/// The arguments, with a `--lab` in front of the last verb moved behind it, where its subcommand expects it.
 pub(crate) fn lab_behind_the_verb(typed: Vec<OsString>) -> Vec<OsString> {
     let mut words = typed.into_iter();
     let mut moved: Vec<OsString> = words.next().into_iter().collect();

@@ -1,11 +1,11 @@
-//! The list of subcommands in `aerostat --help`: in groups, in the order in which people need them.
+//! The list of subcommands in `aerostat --help`: in groups, in the order of their use.
 
 use super::Command as Verb;
 use clap::builder::Styles;
 use clap::{Command, Subcommand as _};
 use std::fmt::Write as _;
 
-/// Headings with their subcommands. Every subcommand that is not hidden stands here.
+/// Headings with their subcommands. Every subcommand that is not hidden is listed here.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "First steps",
@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// The help text of the root command: clap itself knows no groups of subcommands.
+/// The help text of the root command, because clap has no groups of subcommands.
 pub(super) fn template() -> String {
     let verbs = Verb::augment_subcommands(Command::new("aerostat"));
     let styles = Styles::styled();
@@ -51,7 +51,7 @@ pub(super) fn template() -> String {
 fn about(verbs: &Command, name: &str) -> String {
     match verbs.find_subcommand(name).and_then(Command::get_about) {
         Some(about) => about.to_string(),
-        // clap makes this one itself.
+        // clap adds this subcommand itself.
         None => "Print this message or the help of a subcommand".to_owned(),
     }
 }

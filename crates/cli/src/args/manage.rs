@@ -1,4 +1,4 @@
-//! What can be typed to look into a running lab as linux-atm does, and to change it.
+//! Arguments of commands that inspect a running lab as linux-atm does, and of those that change it.
 
 use super::{OutputArgs, RunningLab};
 use crate::names;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read, Write};
 use std::path::Path;
 
-/// Copies the stream until the lab ends or the reader has enough.
+/// Copies the stream until the lab ends or the reader closes it.
 pub(crate) fn run(args: CaptureArgs) -> Outcome {
     let to_stdout = args.write == Path::new("-");
     if to_stdout && io::stdout().is_terminal() {
@@ -55,12 +55,12 @@ pub(crate) fn run(args: CaptureArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// What a stream held.
+/// Contents of a stream.
 #[derive(Default)]
 struct Seen {
     octets: u64,
     packets: u64,
-    /// Packets that the lab could not get rid of.
+    /// Packets that the lab could not deliver.
     missing: u64,
 }
 
@@ -93,7 +93,7 @@ fn copy(stream: &mut impl Read, out: &mut impl Write) -> io::Result<Seen> {
         block.extend(head);
         block.resize(length, 0);
         match stream.read_exact(&mut block[8..]) {
-            // Half a block would make the file unreadable.
+            // An incomplete block would make the file unreadable.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
             other => other?,
         }

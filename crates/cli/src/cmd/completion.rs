@@ -6,7 +6,7 @@ use crate::names;
 use clap_complete::env::Shells;
 use std::io::Write as _;
 
-/// Prints the script for one shell. It calls this program while somebody types.
+/// Prints the script for one shell. The script calls this program during completion.
 pub(crate) fn run(args: &CompletionArgs) -> Outcome {
     let name = args.shell.to_string();
     let shells = Shells::builtins();

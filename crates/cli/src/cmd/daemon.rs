@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure, Outcome, say};
 use aerostat_live::daemons::{self, DaemonError, End, Role, SOCKET};
 use aerostat_live::runtime_dir;
 
-/// Serves until it is asked to end or the lab is gone.
+/// Serves until it is asked to end or the lab ends.
 pub(crate) fn run(role: Role, args: &DaemonOf) -> Outcome {
     let lab = client::choose(&args.which)?;
     let socket = runtime_dir::socket_of(&lab.name).with_file_name(SOCKET);

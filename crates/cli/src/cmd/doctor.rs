@@ -1,4 +1,4 @@
-//! `aerostat doctor`: what this system lacks for live labs, and how to get it.
+//! `aerostat doctor`: what is missing on this system for live labs, and how to get it.
 
 use crate::args::DoctorArgs;
 use crate::exit::{Exit, Outcome, say};
@@ -7,21 +7,21 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// One thing that was looked at.
+/// A check of one property.
 struct Check {
-    /// What.
+    /// The property.
     name: &'static str,
-    /// Whether it is there.
+    /// True if it is present.
     ok: bool,
-    /// Live labs cannot run without it.
+    /// True if live labs cannot run without it.
     vital: bool,
-    /// What it is for.
+    /// Its use.
     used_for: &'static str,
     /// What was found, or how to get it.
     advice: String,
 }
 
-/// Programs: name, what for, Debian package.
+/// Programs: name, use, Debian package.
 const PROGRAMS: [(&str, &str, &str); 5] = [
     ("ip", "addresses and routes of kernel hosts", "iproute2"),
     ("ping", "trying out a lab", "iputils-ping"),
@@ -35,7 +35,7 @@ const CAP_NET_ADMIN: u32 = 12;
 /// Number of CAP_SYS_ADMIN.
 const CAP_SYS_ADMIN: u32 = 21;
 
-/// Looks at everything and shows it.
+/// Runs all checks and shows the results.
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     for directory in aerostat_live::mount::sweep() {
         say(format_args!("took away a dead mount at {directory}"));
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     })
 }
 
-/// What a lab's process would give up on this system. Labs run without it.
+/// The rights that a lab's process could give up on this system. Labs also run if it cannot.
 fn confinement() -> Vec<Check> {
     let names = [
         ("capabilities", "none", "capabilities left to a running lab"),
@@ -149,7 +149,7 @@ fn fuse() -> Check {
     }
 }
 
-/// The kernel's bridges and virtual cables, tried out in a namespace that ends with the trial.
+/// The kernel's bridges and virtual cables, tested in a namespace that ends with the test.
 fn bridges() -> Check {
     let trial = "ip link add name br0 type bridge && ip link add name v0 type veth peer name v1";
     let root = ["--net"];
@@ -186,7 +186,7 @@ fn has_capability(number: u32) -> bool {
         .is_some_and(|mask| mask >> number & 1 == 1)
 }
 
-/// Whether this user may make a user namespace; if not, what stands in the way.
+/// Checks whether this user may make a user namespace; the error is the reason if not.
 fn user_namespaces() -> Result<(), String> {
     let setting = |path: &str| {
         fs::read_to_string(path)
@@ -204,7 +204,7 @@ fn user_namespaces() -> Result<(), String> {
             "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or run as root".to_owned(),
         );
     }
-    // The settings can allow what a container forbids: the proof is to do it.
+    // A container may forbid what the settings allow, so try it.
     let tried = Command::new("unshare")
         .args(["--user", "--map-root-user", "--net", "true"])
         .stdin(Stdio::null())
@@ -223,7 +223,7 @@ fn program((name, used_for, package): (&'static str, &'static str, &'static str)
     Check {
         name,
         ok: found.is_some(),
-        // Without `ip` no kernel host gets its address.
+        // Without `ip` a kernel host gets no address.
         vital: name == "ip",
         used_for,
         advice: found.map_or_else(
@@ -233,7 +233,7 @@ fn program((name, used_for, package): (&'static str, &'static str, &'static str)
     }
 }
 
-/// Looks for a program on the path, and where administrators' programs are.
+/// Looks for a program on the path, and in the directories of administrators' programs.
 fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

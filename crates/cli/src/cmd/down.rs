@@ -1,4 +1,4 @@
-//! `aerostat down`: stops running labs and shows what their traffic has measured.
+//! `aerostat down`: stops running labs and shows the results of their traffic.
 
 use super::run::write;
 use super::up::Results;
@@ -13,17 +13,17 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long a lab may take to say that it is alive.
+/// How long a lab may take to answer at all.
 const ALIVE: Duration = Duration::from_secs(3);
 /// How long a lab may take to release its calls and clean up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Stops the labs that are meant.
+/// Stops the selected labs.
 pub(crate) fn run(args: &DownArgs) -> Outcome {
     write::check(&args.results)?;
     aerostat_live::mount::sweep();
     let labs = wanted(args)?;
-    // A lab that cannot be stopped, or does not run, is no reason to leave the others running.
+    // If a lab cannot be stopped, or does not run, the others are stopped all the same.
     let mut worst = Exit::Ok;
     for lab in labs {
         let ended = lab
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
     Ok(worst)
 }
 
-/// The labs that are meant, each once, and the names of which none runs.
+/// The selected labs, each once, and an error for each name without a running lab.
 fn wanted(args: &DownArgs) -> Result<Vec<Result<LabState, Failure>>, Failure> {
     if args.all {
         let labs = runtime_dir::running();
@@ -70,7 +70,7 @@ fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
     let mut shown = Exit::Ok;
     match asked {
         Ok(answer) => shown = show(&answer, name, args)?,
-        // It may have ended before its answer was written, or it ends with this error.
+        // The lab may have ended before its answer was written; otherwise this is its error.
         Err(error) if error.kind() != io::ErrorKind::TimedOut => {}
         Err(error) => return by_force(lab, listens, &error.to_string()),
     }
@@ -86,7 +86,7 @@ fn stop(lab: &LabState, args: &DownArgs) -> Outcome {
     Ok(shown)
 }
 
-/// The answer to the question to stop. A lab whose loop hangs is found out by a shorter one.
+/// The answer to the request to stop. A lab whose loop hangs is detected by a shorter request.
 fn ask(client: &mut Client) -> io::Result<Value> {
     client.ask(&Request::Status)?;
     client.set_patience(PATIENCE)?;

@@ -25,7 +25,7 @@ fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
     let request = Request::Exec {
         node: node.to_owned(),
     };
-    // The lab's own namespaces come first, that of the host's network last.
+    // The lab's own namespaces come first, the host's network namespace last.
     let (answer, mut descriptors) = client::ask_with_descriptors(&mut client, &request)?;
     let Some(net) = descriptors.pop() else {
         return Err(Failure::failed(format!(
@@ -39,6 +39,6 @@ fn enter(which: &RunningLab, node: &str, argv: &[String]) -> Outcome {
         scratch,
     };
     let code = enter_and_run(&descriptors, &net, &identity, argv)?;
-    // The codes of a foreign command are not ours to interpret.
+    // The exit code of another command is passed on unchanged.
     std::process::exit(code);
 }

@@ -1,11 +1,11 @@
-//! `aerostat fault`: breaks and mends parts of a running lab.
+//! `aerostat fault`: causes and ends faults in a running lab.
 
 use crate::args::{FaultArgs, FaultCommand};
 use crate::client;
 use crate::exit::{Exit, Outcome, say};
 use aerostat_live::control::{FaultAction, Request};
 
-/// Does it, and says so.
+/// Sends the request, and reports the result.
 pub(crate) fn run(args: &FaultArgs) -> Outcome {
     let (action, target, which, done) = match &args.command {
         FaultCommand::Crash(of) => (FaultAction::Crash, &of.target, &of.which, "crashed"),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &GraphArgs) -> Outcome {
     Ok(exit)
 }
 
-/// A file comes first; what is no file is a running lab.
+/// The picture of a file, or else of the running lab with this name.
 fn picture(args: &GraphArgs) -> Result<(Picture, Exit), Failure> {
     let mut which = RunningLab {
         lab: args.which.lab.clone(),
@@ -62,12 +62,12 @@ fn picture(args: &GraphArgs) -> Result<(Picture, Exit), Failure> {
     Ok((super::inspect::understood(answer)?, Exit::Ok))
 }
 
-/// Anything that can be read as a lab file: there, or typed as a path.
+/// True if the argument means a lab file: the file exists, or it was written as a path.
 fn is_file(name: &Path) -> bool {
     name == Path::new("-") || (name.exists() && !name.is_dir())
 }
 
-/// The running lab of this name. Who has typed a path means a file.
+/// The running lab with this name. An argument that is a path means a file.
 fn running(name: &Path) -> Result<String, Failure> {
     let text = name.to_string_lossy();
     let is_path = text.contains('/') || text.ends_with(".yml") || text.ends_with(".yaml");

@@ -9,7 +9,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Asks the lab and shows the tables of its answers.
+/// Sends the requests and shows the tables of the answers.
 pub(crate) fn run(args: &InspectArgs) -> Outcome {
     let wanted = Wanted::new(args)?;
     let mut client = client::connect(&args.which)?;
@@ -31,17 +31,17 @@ pub(crate) fn run(args: &InspectArgs) -> Outcome {
     })
 }
 
-/// What of which nodes is wanted.
+/// The requested state and nodes.
 struct Wanted {
-    /// By name; `None`: all.
+    /// Nodes by name; `None` means all.
     nodes: Vec<Option<String>>,
-    /// Empty: everything that the nodes have.
+    /// Kinds of state; if empty, all kinds that the nodes have.
     kinds: Vec<String>,
     why: Option<IpAddr>,
 }
 
 impl Wanted {
-    /// Takes the words apart: kinds of state stand behind the nodes.
+    /// Separates the arguments: kinds of state come after the nodes.
     fn new(args: &InspectArgs) -> Result<Self, Failure> {
         let words = &args.nodes_and_kinds;
         let is_kind = |word: &String| INSPECT.contains(&word.as_str());
@@ -115,13 +115,13 @@ fn of_kind(client: &mut Client, node: Option<&String>, kind: &str) -> Result<Vec
     understood(client::ask(client, &Request::Inspect { node, what })?)
 }
 
-/// All that a node has; an error if there is nothing at all.
+/// All tables of a node; an error if there are none.
 fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, Failure> {
     let (mut tables, mut first) = (Vec::new(), None);
     for kind in INSPECT.into_iter().filter(|kind| *kind != "lab") {
         match of_kind(client, node, kind) {
             Ok(found) => tables.extend(found.into_iter().map(|rows| named(rows, kind, true))),
-            // A node that has no such state is no mistake here.
+            // A node without such state is not an error here.
             Err(failure) => drop(first.get_or_insert(failure)),
         }
     }
@@ -131,7 +131,7 @@ fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, F
     }
 }
 
-/// Among tables of several kinds the kind stands in front of the title.
+/// Puts the kind in front of the title, if there are tables of several kinds.
 fn named(mut rows: Rows, kind: &str, several: bool) -> Rows {
     if several && rows.title != kind {
         rows.title = match rows.title.as_str() {
@@ -142,7 +142,7 @@ fn named(mut rows: Rows, kind: &str, several: bool) -> Rows {
     rows
 }
 
-/// The text of a file under /proc, of one node.
+/// The text of a file under /proc for one node.
 #[derive(serde::Deserialize)]
 struct ProcText {
     node: String,
@@ -156,7 +156,7 @@ pub(super) fn understood<T: serde::de::DeserializeOwned>(
         .map_err(|error| Failure::failed(format!("the lab's answer is not understood: {error}")))
 }
 
-/// One text stands as it is; several stand under the names of their nodes.
+/// A single text is shown alone; several texts are shown under the names of their nodes.
 fn show_texts(texts: &[ProcText]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     for text in texts {
@@ -169,11 +169,11 @@ fn show_texts(texts: &[ProcText]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows once; or, to `watch`, every second, on a clear screen if it is meant for people and there is a terminal.
+/// Shows once, or every second for `watch`. On a terminal, output for people clears the screen first.
 fn repeat(watch: bool, people: bool, mut show: impl FnMut() -> Result<(), Failure>) -> Outcome {
     loop {
         if watch && people && std::io::stdout().is_terminal() {
-            // Home, and clear to the end of the screen.
+            // Move to the start of the screen, and clear it.
             std::io::stdout().lock().write_all(b"\x1b[H\x1b[2J")?;
         }
         show()?;

@@ -1,4 +1,4 @@
-//! `aerostat atmarp`, `atmaddr`, `atmdiag`: what users of linux-atm type, asked of a running lab.
+//! `aerostat atmarp`, `atmaddr`, `atmdiag`: the commands of linux-atm for a running lab.
 
 use super::inspect::understood;
 use crate::args::{AtmaddrArgs, AtmarpArgs, AtmdiagArgs, ToolArgs, ToolFormat};
@@ -17,7 +17,7 @@ pub(crate) fn atmarp(args: &AtmarpArgs) -> Outcome {
 
 /// The addresses of the ATM interface.
 pub(crate) fn atmaddr(args: &AtmaddrArgs) -> Outcome {
-    // Numbers are all that there is, with -n or without.
+    // Addresses are always numeric, with or without -n.
     let _ = args.numeric;
     show("atmaddr", &args.tool, linux_text::atmaddr)
 }
@@ -27,7 +27,7 @@ pub(crate) fn atmdiag(args: &AtmdiagArgs) -> Outcome {
     show("atmdiag", &args.tool, linux_text::atmdiag)
 }
 
-/// Text of the tables of one node.
+/// Text for the tables of one node.
 type Text = fn(&[Rows]) -> Result<String, Failure>;
 
 fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
@@ -51,7 +51,7 @@ fn show(what: &str, args: &ToolArgs, text: Text) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// One node stands as it is; several stand under their names.
+/// A single node is shown alone; several nodes are shown under their names.
 fn in_words(tables: &[Rows], text: Text) -> Outcome {
     let nodes: Vec<&[Rows]> = tables.chunk_by(|a, b| a.node == b.node).collect();
     let mut out = std::io::stdout().lock();

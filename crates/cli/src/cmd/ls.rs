@@ -7,7 +7,7 @@ use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::runtime_dir;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a lab may take to say how it is.
+/// How long a lab may take to tell its state.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Lists them.
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &LsArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// How a lab is, by its own words.
+/// The state of a lab, as it tells.
 fn state(name: &str) -> String {
     let client = Client::connect_within(&runtime_dir::socket_of(name), PATIENCE);
     let answer = client.and_then(|mut client| client.ask(&Request::Status));

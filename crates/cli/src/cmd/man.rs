@@ -8,7 +8,7 @@ use clap::{Command, CommandFactory as _};
 use std::io::Write as _;
 use std::path::Path;
 
-/// Prints one page, or writes all.
+/// Prints one page, or writes all pages.
 pub(crate) fn run(args: &ManArgs) -> Outcome {
     let mut root = Cli::command();
     root.build();
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ManArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Writes the pages of a command, and of those below it.
+/// Writes the pages of a command and of its subcommands.
 fn all(command: &Command, name: &str, dir: &Path) -> Result<(), Failure> {
     write(
         &dir.join(format!("{name}.1")),

@@ -1,4 +1,4 @@
-//! `aerostat mount`: the state of a running lab as the files of Linux.
+//! `aerostat mount`: the state of a running lab as the files that Linux had.
 
 use crate::args::MountArgs;
 use crate::client;

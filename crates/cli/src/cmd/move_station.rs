@@ -5,7 +5,7 @@ use crate::client;
 use crate::exit::{Exit, Outcome, say};
 use aerostat_live::control::Request;
 
-/// Moves it, and says how long its cable carried nothing.
+/// Moves the station, and reports how long its cable had no carrier.
 pub(crate) fn run(args: &MoveArgs) -> Outcome {
     let (station, host) = (args.station.clone(), args.host.clone());
     let mut client = client::connect(&args.which)?;

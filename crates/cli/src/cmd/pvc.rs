@@ -8,7 +8,7 @@ use crate::output::{self, Rows};
 use aerostat_live::control::Request;
 use aerostat_wire::Qos;
 
-/// Sets up, takes down or lists; what it concerns is shown in one and the same form.
+/// Sets up, removes or lists connections; the connections concerned are shown in one form.
 pub(crate) fn run(args: &PvcArgs) -> Outcome {
     let (which, output, request) = match &args.command {
         PvcCommand::Add(add) => {

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Outcome};
 use crate::output::{self, Rows};
 use aerostat_live::control::Request;
 
-/// Sets, takes away or lists; the entries of the host afterwards are shown in one and the same form.
+/// Sets, removes or lists entries; afterwards the entries of the host are shown in one form.
 pub(crate) fn run(args: &QosArgs) -> Outcome {
     let (which, output, request) = match &args.command {
         QosCommand::Add(add) => {

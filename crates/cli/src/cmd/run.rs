@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     Ok(labs::exit(end, &checked.warnings))
 }
 
-/// The options are changes of the file like any other, so that they are checked and reported alike.
+/// The options as changes of the file, so that they are checked and reported like all others.
 fn overrides(args: &RunArgs) -> Vec<String> {
     let mut overrides = args.set.clone();
     overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
@@ -53,7 +53,7 @@ fn overrides(args: &RunArgs) -> Vec<String> {
     overrides
 }
 
-/// Runs the lab: the story to standard error unless `quiet`, the results to standard output.
+/// Runs the lab: the story goes to standard error unless `quiet`, the results to standard output.
 fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     let lab = &checked.lab;
     if args.cells && args.pcap.is_none() && lab.capture.is_empty() {
@@ -109,7 +109,8 @@ fn simulate(checked: &Checked, args: &RunArgs) -> Outcome {
     })
 }
 
-/// The name of the capture of links, without its ending: that of the lab, unless a node has it, whose capture may stand beside.
+/// The name of the capture of links, without its extension: that of the lab, unless a node has the same name and its
+/// capture may be in the same directory.
 fn links_name(lab: &Lab) -> String {
     let mut name = lab.name.clone();
     while lab.nodes().any(|(_, node)| node.name == name) {
@@ -118,22 +119,22 @@ fn links_name(lab: &Lab) -> String {
     name
 }
 
-/// Tells the story as it happens, with a progress bar below it on a terminal.
+/// Prints the story as it happens, with a progress bar below it on a terminal.
 struct Teller {
     quiet: bool,
     interrupt: Interrupt,
     names: Names,
     bar: ProgressBar,
-    /// When the run is to end, seconds of virtual time.
+    /// The planned end of the run, seconds of virtual time.
     end: f64,
-    /// When the run began, for people.
+    /// Start time of the run, for people.
     began: Instant,
-    /// Without a bar: when the next line about the progress is due, if such lines are wanted.
+    /// Without a bar: when the next progress line is due, if such lines are requested.
     lines: Option<Instant>,
-    /// Room for node names in a ladder, if one is wanted.
+    /// Room for node names in a ladder, if a ladder is requested.
     ladder: Option<usize>,
-    /// With a ladder: lines with their times. A message is known when its last cell has left, so lines do not come
-    /// in order.
+    /// With a ladder: lines with their times. A message is known when its last cell has left, so lines are not in
+    /// order.
     waiting: Vec<(f64, String)>,
 }
 
@@ -162,7 +163,7 @@ impl Teller {
         })
     }
 
-    /// Says what waits and belongs to times up to `now`, in order.
+    /// Prints the waiting lines with times up to `now`, in order.
     fn say_until(&mut self, now: f64) {
         self.waiting.sort_by(|a, b| a.0.total_cmp(&b.0));
         let due = self.waiting.partition_point(|(time, _)| *time <= now);
@@ -219,11 +220,11 @@ impl Watcher for Teller {
     }
 }
 
-/// How far the run is, and how long the rest takes if it goes on as fast: `12.0 of 30.0 s of virtual time, 18 s left`.
+/// The progress of the run, and the time left at the same speed: `12.0 of 30.0 s of virtual time, 18 s left`.
 fn how_far(now: f64, end: f64, took: Duration) -> String {
     let text = format!("{now:.1} of {end:.1} s of virtual time");
     let left = took.as_secs_f64() * (end - now) / now;
-    // What the first moments take says nothing about the rest.
+    // The time taken by the first moments tells nothing about the rest.
     if took < Duration::from_millis(500) || !left.is_finite() {
         return text;
     }
@@ -235,18 +236,18 @@ fn how_far(now: f64, end: f64, took: Duration) -> String {
     }
 }
 
-/// A number with so many decimals: enough to tell runs apart, few enough to read.
+/// A number with this many decimals: enough to distinguish runs, few enough to read.
 pub(crate) fn rounded(value: f64, decimals: i32) -> Value {
     let scale = 10_f64.powi(decimals);
     ((value * scale).round() / scale).into()
 }
 
-/// Names of the tables of results, as `--table` takes them.
+/// Names of the tables of results, for `--table`.
 pub(crate) fn table_names() -> Vec<String> {
     columns::tables().map(TableInfo::flat_name).collect()
 }
 
-/// The columns of all tables that people can be shown: names of tables with names of columns.
+/// The columns of all tables for people: names of tables with names of columns.
 #[cfg(test)]
 pub(crate) fn shapes() -> Vec<(String, Vec<String>)> {
     let flat = |info: &TableInfo| {
@@ -280,7 +281,7 @@ mod tests {
             far(0.01, 6000),
             "0.0 of 30.0 s of virtual time, 4:59 h left"
         );
-        // Too early to say, or nothing done yet.
+        // It is too early for an estimate, or nothing has been done.
         assert_eq!(far(1.0, 400), "1.0 of 30.0 s of virtual time");
         assert_eq!(far(0.0, 6000), "0.0 of 30.0 s of virtual time");
     }

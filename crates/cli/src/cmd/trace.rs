@@ -8,10 +8,10 @@ use aerostat_lab::ladder::{self, Message};
 use aerostat_live::control::Request;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 
-/// Shows what is asked for.
+/// Shows the ladder or the story.
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     if args.node.is_some() {
-        // The lab knows its nodes: it refuses a name that no node has, as it does for inspect.
+        // The lab refuses a name that no node has, as for inspect.
         let known = Request::Inspect {
             node: args.node.clone(),
             what: "lab".to_owned(),
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     }
 }
 
-/// The ladder: until the lab ends, or what has been so far.
+/// The ladder: until the lab ends, or the messages so far.
 fn messages(args: &TraceArgs) -> Outcome {
     let people = args.output == LadderFormat::Table;
     let request = Request::Trace {
@@ -56,7 +56,7 @@ fn messages(args: &TraceArgs) -> Outcome {
         }
         match people.then(|| readable(&line, width)).flatten() {
             Some(rung) => writeln!(out, "{rung}")?,
-            // What is of no known shape is better shown as it is than lost.
+            // A line of unknown form is shown unchanged rather than lost.
             None => writeln!(out, "{line}")?,
         }
         out.flush()?;
@@ -73,7 +73,7 @@ fn readable(line: &str, width: usize) -> Option<String> {
     Some(ladder::between(&event))
 }
 
-/// True if a node sends or receives this message, or takes this step.
+/// True if a node sends or receives this message, or is the node of this event.
 fn is_about(line: &str, node: &str) -> bool {
     if let Ok(message) = serde_json::from_str::<Message>(line) {
         return message.from == node || message.to == node;
@@ -90,7 +90,7 @@ fn story(args: &TraceArgs) -> Outcome {
     for line in BufReader::new(client.into_stream()).lines() {
         let line = line?;
         let Ok(event) = serde_json::from_str::<Event>(&line) else {
-            // Not an event of this shape: better shown as it is than lost.
+            // A line that is not such an event is shown unchanged rather than lost.
             writeln!(out, "{line}")?;
             continue;
         };

@@ -77,7 +77,7 @@ fn detach(args: &UpArgs) -> Outcome {
         command.arg("--set").arg(change);
     }
     command.arg("--").arg(&args.lab.lab);
-    // Only a lab that comes from there needs standard input.
+    // Standard input is needed only if the lab is read from there.
     if args.lab.lab != Path::new("-") {
         command.stdin(Stdio::null());
     }
@@ -88,7 +88,7 @@ fn detach(args: &UpArgs) -> Outcome {
             ));
             Ok(Exit::Ok.with_warnings(warnings))
         }
-        // The child has told why.
+        // The child has printed the reason.
         Detached::Ended(code) => {
             let known = [
                 Exit::Ok,
@@ -106,7 +106,7 @@ fn detach(args: &UpArgs) -> Outcome {
     }
 }
 
-/// What the lab in the background needs to know of where its results go: its standard output ends when it is ready.
+/// Arguments for the lab in the background about its results: its standard output ends when the lab is ready.
 fn handed_on(results: &ResultArgs) -> Vec<OsString> {
     let Some(directory) = &results.out else {
         return Vec::new();
@@ -122,16 +122,17 @@ fn handed_on(results: &ResultArgs) -> Vec<OsString> {
     words.into()
 }
 
-/// Talk on standard error; `ready` alone on standard output, for scripts that wait for it, unless the results are for programs.
+/// Prints notices on standard error. Only `ready` goes to standard output, for scripts that wait for it, unless the
+/// results go there for programs.
 fn tell(notice: &Notice<'_>, args: &UpArgs) {
     match notice {
         Notice::Note(text) => say(format_args!("note: {text}")),
         Notice::Waiting(missing) => say(format_args!("waiting for {}", run::some_of(missing))),
-        // Standard output belongs to the results.
+        // Standard output is for the results.
         Notice::Ready { .. } if args.results.output.output != Format::Table => say("ready"),
         Notice::Ready { .. } => {
             let mut out = std::io::stdout().lock();
-            // Nobody may be listening any more; the lab goes on.
+            // The reader may have gone; the lab continues.
             let _ = writeln!(out, "ready").and_then(|()| out.flush());
         }
         Notice::Event(event) if event.milestone && !args.quiet => say(event.story()),
@@ -149,26 +150,26 @@ fn results(report: &Report, checked: &Checked, args: &UpArgs) -> Results {
     }
 }
 
-/// What was measured, and whether the end was in good order.
+/// The results, and whether the end was in order.
 fn finish(report: &Report, checked: &Checked, args: &UpArgs) -> Outcome {
     results(report, checked, args).show(&args.results)
 }
 
-/// What a lab in real time leaves: the process of the lab shows it, and hands it to `aerostat down`.
+/// Results of a lab in real time: the process of the lab shows them, and sends them to `aerostat down`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Results {
     /// Tables for people.
     short: Vec<Rows>,
-    /// Everything; `None` of a lab that has no results.
+    /// The whole document; `None` for a lab without results.
     document: Option<Document>,
     warnings: Vec<String>,
 }
 
 impl Results {
-    /// Writes them as asked for; warnings of the results make the exit code 3.
+    /// Writes them in the requested form; warnings of the results make the exit code 3.
     pub(crate) fn show(self, args: &ResultArgs) -> Outcome {
         let anything = self.short.iter().any(|table| !table.rows.is_empty());
-        // People are not shown empty tables.
+        // Empty tables are not shown to people.
         let people = write::for_people(args);
         if let Some(document) = self.document.filter(|_| anything || !people) {
             write::write(args, document, &self.short)?;
@@ -180,7 +181,7 @@ impl Results {
     }
 }
 
-/// What deserves a warning at the end.
+/// Reasons for warnings at the end.
 fn warnings(report: &Report, lab: &Lab) -> Vec<String> {
     let mut all = flows::warnings(&report.run, lab, Time::Real);
     if report.calls_left > 0 {

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         let (findings, lab) = match labs::load(path, &args.set) {
             Ok(checked) => (checked.warnings, Some(checked.lab)),
             Err(ReadError::Bad(findings)) => (findings, None),
-            // The others are still worth a look.
+            // The other files are still checked.
             Err(ReadError::Io(error)) => {
                 bad.push(labs::unreadable(path, &error));
                 continue;

@@ -1,4 +1,4 @@
-//! Tables for people fit a terminal of 80 columns: which columns are shown, and how wide columns of prose are.
+//! Tables for people on a terminal of 80 columns: which columns are shown, and how wide columns of prose are.
 
 use super::{Rows, plain};
 
@@ -6,13 +6,13 @@ use super::{Rows, plain};
 pub(crate) const NARROW: usize = 80;
 /// Blanks between two columns.
 pub(super) const GAP: usize = 2;
-/// Prose is broken into lines only where it is longer than this, and never into shorter ones.
+/// Prose is broken into lines only if it is longer than this; its lines are not made shorter than this.
 const PROSE: usize = 24;
 
-/// Columns of tables that cannot do with what the tables' own order says, the least important one first. A table is
-/// known by a column that no other one has. Columns that are not listed here are dropped last, the rightmost first.
+/// Orders of columns for tables whose own order is not suitable, the least important column first. A table is
+/// recognised by a column that no other table has. Columns that are not listed are dropped last, the rightmost first.
 pub(crate) const ORDERS: &[(&str, &[&str])] = &[
-    // Flows, for people: what was sent, what came, how fast.
+    // Flows, for people: packets sent and received, and throughput.
     (
         "out_of_sequence",
         &[
@@ -37,7 +37,7 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
             "lost_by",
         ],
     ),
-    // Connections: what came and what was lost at the far end.
+    // Connections: cells received and lost at the far end.
     (
         "pdus_bad",
         &[
@@ -100,23 +100,23 @@ pub(crate) const ORDERS: &[(&str, &[&str])] = &[
             "next_hop",
         ],
     ),
-    // Permanent connections: what is lost matters most.
+    // Permanent connections: losses matter most.
     ("cells_b", &["policed", "kind", "qos"]),
     // Frames of an interface over LANE and over shortcuts.
     ("shortcut_out_frames", &["mtu_octets", "mac", "up"]),
 ];
 
-/// Which columns of a table are shown, in the table's order, with the widths to which those of prose are limited.
+/// The columns of a table that are shown, in the table's order, with width limits for columns of prose.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     /// Numbers of the columns.
     pub(super) shown: Vec<usize>,
-    /// For each of them the most characters in a line; `None` if its values stay whole.
+    /// For each of them the largest number of characters in a line; `None` if values are not broken.
     pub(super) limits: Vec<Option<usize>>,
 }
 
 impl Choice {
-    /// All columns as wide as they are.
+    /// All columns in their natural width.
     pub(super) fn all(rows: &Rows) -> Self {
         let count = rows.columns.len();
         Self {
@@ -125,7 +125,7 @@ impl Choice {
         }
     }
 
-    /// What fits [`NARROW`]. The most important column is shown even if it does not fit.
+    /// The columns that fit [`NARROW`]. The most important column is shown even if it does not fit.
     pub(super) fn narrow(rows: &Rows) -> Self {
         let widths: Vec<Width> = (0..rows.columns.len())
             .map(|at| Width::of(rows, at))
@@ -135,7 +135,7 @@ impl Choice {
             least + GAP * shown.len().saturating_sub(1)
         };
         let mut shown = Vec::new();
-        // A column that does not fit may be followed by one that does.
+        // A narrower column may follow one that does not fit.
         for at in by_importance(rows) {
             shown.push(at);
             if shown.len() > 1 && total(&shown) > NARROW {
@@ -165,14 +165,14 @@ fn by_importance(rows: &Rows) -> Vec<usize> {
     columns.sort_by_key(|&at| {
         let rank = order.iter().position(|name| *name == rows.columns[at]);
         let detail = rank.is_some();
-        // A detail of which there is nothing to tell goes before all others; a key column never goes for that.
+        // A detail column without information is dropped before all others; a key column is never dropped for that.
         let empty = rank != Some(0) && (detail || at > 0) && is_empty(rows, at, detail);
         (empty, detail, std::cmp::Reverse(rank), at)
     });
     columns
 }
 
-/// True if no row has a value here. The zeros of a detail are no news.
+/// True if no row has a value in this column. With `zeros`, zeros count as no value.
 fn is_empty(rows: &Rows, at: usize, zeros: bool) -> bool {
     let mut values = rows.rows.iter().filter_map(|row| row.get(at));
     !rows.rows.is_empty()
@@ -182,9 +182,9 @@ fn is_empty(rows: &Rows, at: usize, zeros: bool) -> bool {
 
 /// Widths of a column in characters.
 struct Width {
-    /// Of its longest value, or its name.
+    /// Width of its longest value, or of its name.
     natural: usize,
-    /// With prose broken into lines.
+    /// Width with prose broken into lines.
     least: usize,
 }
 
@@ -203,7 +203,7 @@ impl Width {
     }
 }
 
-/// The line below a table that lacks columns, broken to fit.
+/// The line below a table with the names of the missing columns, broken to fit.
 pub(super) fn left_out(rows: &Rows, choice: &Choice) -> Option<String> {
     let all = rows.columns.iter().enumerate();
     let missing = all.filter(|(at, _)| !choice.shown.contains(at));

@@ -1,8 +1,8 @@
-//! What `run` says of flows that fail, and its exit code.
+//! Messages of `run` about flows that fail, and its exit code.
 
 use crate::{lab_file, run};
 
-/// Two hosts of an ELAN, and something more.
+/// Two hosts on an ELAN, plus `rest`.
 fn lab(name: &str, rest: &str) -> String {
     let text = format!(
         "switches: {{ s: {{}} }}\n\

@@ -1,4 +1,4 @@
-//! Bridging kernel hosts: stations behind veth cables on the kernel's bridges, and one that moves.
+//! Bridging kernel hosts: stations behind veth cables on the kernel's bridges, and a station that moves.
 //!
 //! Without the privilege for namespaces, or bridges in the kernel, these tests are skipped and say so.
 
@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 const LAB: &str = "labs/bridges.atm.yml";
 
-/// False, with the reason printed, where the kernel has no bridges.
+/// False, with the reason printed, if the kernel has no bridges.
 pub(crate) fn can_bridge() -> bool {
     if !can_run() {
         return false;
@@ -24,7 +24,7 @@ pub(crate) fn can_bridge() -> bool {
     row["state"] == "ok"
 }
 
-/// A running lab, and what is asked of it here.
+/// A running lab with the requests of these tests.
 struct Bridged(Runtime);
 
 impl std::ops::Deref for Bridged {
@@ -51,7 +51,7 @@ impl Bridged {
             row["table"] == "ingress" && row["destination"] == to && row["state"] == "resolved"
         })
     }
-    /// Times of an event with this word in its text, at one node.
+    /// Time of an event with this word in its text, at one node.
     fn event(&self, node: &str, name: &str, word: &str) -> Option<f64> {
         let events = self.ok(&["events"]);
         let events = events.lines().map(serde_json::from_str::<Value>);
@@ -89,7 +89,7 @@ fn stations_behind_kernel_bridges_reach_each_other_and_get_shortcuts() {
     let learned = lab.table("pc1", "bridge");
     let macs = learned.iter().filter(|row| row["table"] == "learned");
     assert_eq!(macs.count(), 2, "{learned:?}");
-    // A flow of each station passes the router, and arrives unharmed.
+    // A flow of each station passes the router, and arrives undamaged.
     for (from, host, to) in [
         ("aarne", "pc3", "10.1.0.21"),
         ("bertta", "pc1", "10.2.0.20"),
@@ -133,7 +133,7 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
     let lab = Bridged(Runtime::new("moves"));
     lab.ok(&["up", "-d", "-q", LAB]);
     let behind = |host: &str| lab.event(host, "bridge.learned", "01:01");
-    // All know where anna is: her bridge's neighbour, the other bridges, the router.
+    // All others reach anna: a neighbour on her bridge, the other bridges, the router.
     for from in ["bertta", "cecilia", "pc2", "aarne"] {
         let out = lab.ping(from, "10.1.0.20", "5");
         assert!(out.contains("5 received"), "{from}: {out}");
@@ -150,7 +150,7 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
         "{}",
         refused.err
     );
-    // Pings go on meanwhile, to her and from her; each is 20 ms.
+    // Pings to and from her continue meanwhile; each takes 20 ms.
     let forth = ["ping", "-q", "-i", "0.02", "-W", "1", "-c", "300"];
     let spawn = |from: &str, to: &str| {
         let mut ping = lab.command(&[&["exec", from, "--"], &forth[..], &[to]].concat());
@@ -176,7 +176,7 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
         .event("pc1", "bridge.left", "01:01")
         .expect("not behind pc1");
     println!("pc1 knew it {:.1} ms after pc2", (left - came) * 1e3);
-    // The owner that LE_ARP names is the new bridge's client.
+    // LE_ARP now names the new bridge's client as the owner.
     let owner = |of: &str| {
         let rows = lab.table(of, "lec");
         let row = rows.iter().find(|row| {
@@ -190,7 +190,7 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
         // The ESI is the MAC address of pc2.
         assert!(owner.ends_with(".02a703000200.00"), "{of}: {owner}");
     }
-    // What went to her by a shortcut past the router does so again, to the other bridge.
+    // Traffic that went to her over a shortcut does so again, to the other bridge.
     wait_for("the shortcut to her new bridge", || {
         lab.ping("aarne", "10.1.0.20", "30");
         let rows = lab.table("pc3", "mpc");
@@ -202,7 +202,7 @@ fn a_station_that_moves_is_found_behind_its_new_bridge() {
                 && egress.ends_with(".02a703000200.51")
         })
     });
-    // And back again, with nobody talking but her own word.
+    // She moves back, and only her own announcement tells where she is.
     lab.ok(&["move", "anna", "pc1"]);
     wait_for("her bridge to know her", || {
         behind("pc1").is_some_and(|at| at > left)

@@ -1,4 +1,5 @@
-//! What recordings hold: each packet once, cells with their OAM, the links of the lab file. Judged by capinfos and tshark.
+//! Contents of recordings: each packet once, cells including OAM, the links of the lab file. Checked by capinfos and
+//! tshark.
 
 use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
@@ -19,7 +20,7 @@ capture: [h1-s, h2-s]
 until: 5s
 ";
 
-/// Number of interfaces and of packets, as capinfos says; `None` without capinfos.
+/// Number of interfaces and of packets according to capinfos; `None` without capinfos.
 fn capinfos(file: &Path) -> Option<(usize, usize)> {
     let out = Command::new("capinfos")
         .args(["-T", "-M", "-I", "-c"])
@@ -55,8 +56,8 @@ fn capinfos(file: &Path) -> Option<(usize, usize)> {
     ))
 }
 
-/// Echo requests and replies by interface, direction and number: how often each is there. A frame that goes by the BUS comes
-/// back to its sender, too.
+/// How often each echo request and reply occurs, by interface, direction and number. A frame over the BUS also returns
+/// to its sender.
 fn pings(file: &Path) -> Option<BTreeMap<String, usize>> {
     let columns = [
         "frame.interface_name",
@@ -111,7 +112,7 @@ fn a_running_lab_is_recorded_by_its_file_and_by_whoever_asks_as_pdus_or_cells() 
     let endless = LAB
         .replace("duration: 3s", "duration: 600s")
         .replace("until: 5s\n", "");
-    // Operation and maintenance goes over permanent connections.
+    // OAM cells go over permanent connections.
     let lab = lab_file("filmed.atm.yml", &endless);
     let up = runtime
         .command(&["up", "-d", "-q", "--embedded", &lab])

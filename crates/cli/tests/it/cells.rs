@@ -1,4 +1,4 @@
-//! Recordings of cells: every cell that a link carried, in virtual time; cells of OAM, judged by tshark, in real time.
+//! Recordings of cells: every cell on a link, in virtual time; OAM cells, checked by tshark, in real time.
 
 use crate::captures::LAB;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
@@ -14,8 +14,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Packets of a pcapng file by the number of their interface, and the lengths that they have. Source:
-/// draft-ietf-opsawg-pcapng.
+/// Packets of a pcapng file by interface number, and by length. Source: draft-ietf-opsawg-pcapng.
 fn packets(file: &Path) -> (BTreeMap<u32, u64>, BTreeMap<u32, u64>) {
     let file = std::fs::read(file).unwrap();
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
@@ -53,7 +52,7 @@ fn a_run_records_every_cell_that_its_links_counted() {
         BTreeMap::from([(0, sent("h1-s")), (1, sent("h2-s"))])
     );
     assert_eq!(lengths.into_keys().collect::<Vec<_>>(), [68]);
-    // A node's file has what it sends and what it receives.
+    // A node's file has the cells that it sends and receives.
     let (of_host, _) = packets(&directory.join("h1.pcapng"));
     assert_eq!(of_host, BTreeMap::from([(0, sent("h1-s"))]));
     if let Some(lines) = tshark(&recorded, &["-T", "fields", "-e", "atm.vci"]) {
@@ -103,7 +102,8 @@ fn loopback_cells_of_a_peer_and_their_answers_stand_in_a_capture_of_cells() {
         .spawn()
         .unwrap();
     wait_for("the capture", || file.exists());
-    // To the far end of the connection, and to that of its first segment, which is the switch. Datagrams may be lost.
+    // To the far end of the connection, and to the end of its first segment, which is the switch. Datagrams may be
+    // lost.
     let mut answers = 0;
     for (segment, tag) in [(false, 0x11), (true, 0x22)] {
         let [request] = &loopback_request(Vc::new(0, 100), segment, tag).to_cells()[..] else {
@@ -145,7 +145,8 @@ fn loopback_cells_of_a_peer_and_their_answers_stand_in_a_capture_of_cells() {
     ]
     .concat();
     if let Some(lines) = tshark(&file, &words) {
-        // Requests and answers: between peer and switch four, of which two go on to the host and back. Fault management, loopback.
+        // Requests and answers: four between peer and switch, of which two go on to the host and back. Fault
+        // management, loopback.
         assert!(lines.len() >= 6, "{lines:#?}");
         assert!(lines.iter().all(|line| line == "100\t1\t8"), "{lines:#?}");
         let bad = tshark(

@@ -1,4 +1,4 @@
-//! Classical IP of a lab that runs: what the lab file knows beforehand, as `inspect` and the tools show it.
+//! Classical IP of a running lab: preconfigured data, as `inspect` and the tools show them.
 
 use crate::live::{Runtime, wait_for};
 use crate::{lab_file, run};

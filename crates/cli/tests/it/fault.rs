@@ -1,4 +1,4 @@
-//! `aerostat fault` with a lab that runs.
+//! `aerostat fault` with a running lab.
 
 use crate::lab_file;
 use crate::live::Runtime;
@@ -18,7 +18,7 @@ hosts:
 traffic: [{ from: x, to: y, kind: ping, rate: 20pps }]
 ";
 
-/// Waits until the state of a node has a text, or has it no longer.
+/// Waits until the state of a node contains a text, or does not.
 fn until(lab: &Runtime, inspect: &[&str], text: &str, there: bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -38,7 +38,7 @@ fn what_breaks_is_mended() {
     lab.ok(&["up", "-d", "-q", "--embedded", &file]);
     let shortcut = (&["x", "mpc"][..], "10.2.0.10    resolved");
     until(&lab, shortcut.0, shortcut.1, true);
-    // Without a sign of life its clients give up what the server told them.
+    // Without keep-alives its clients drop the server's bindings.
     lab.ok(&["fault", "crash", "r/mps"]);
     until(&lab, shortcut.0, shortcut.1, false);
     lab.ok(&["fault", "restart", "r/mps"]);

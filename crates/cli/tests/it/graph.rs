@@ -1,4 +1,4 @@
-//! Drawings of a running lab, and its names as the shell completes them.
+//! Drawings of a running lab, and completion of its names.
 
 use crate::live::{Runtime, wait_for};
 use crate::run;
@@ -33,7 +33,7 @@ fn graph_of_a_running_lab_shows_its_shortcuts_its_connections_and_what_is_cut() 
     runtime.nothing_is_left();
 }
 
-/// What bash is offered for the last of these words.
+/// The completions that bash offers for the last of these words.
 fn completed(runtime: &Runtime, words: &[&str]) -> Vec<String> {
     let mut command = runtime.command(&["--"]);
     let last = words.len().to_string();

@@ -1,4 +1,4 @@
-//! What breaks a lab from outside: processes that are killed, signals that come early, files that write to the terminal.
+//! Disturbances from outside: killed processes, early signals, files with control characters.
 
 use crate::lab_file;
 use crate::live::{Runtime, can_run, signal, wait_for, wait_for_end};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const EMBEDDED: &str = "labs/two-hosts.atm.yml";
 
-/// The child of a process whose command line has this word.
+/// The child of a process whose command line contains this word.
 fn child_with(parent: &str, word: &str) -> Option<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let mut ids = all.filter_map(|entry| entry.file_name().into_string().ok());

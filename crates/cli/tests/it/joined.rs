@@ -1,6 +1,6 @@
-//! Two labs joined by a trunk: the campus in two processes, which carry each other's calls.
+//! Two labs joined by a trunk: the campus in two processes, with calls between them.
 //!
-//! Without /dev/net/tun or the privilege for namespaces these tests are skipped and say so.
+//! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 
 use crate::live::{Runtime, can_run, wait_for, wait_for_end};
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const WEST: &str = "interop/labs/campus-west.atm.yml";
 const EAST: &str = "interop/labs/campus-east.atm.yml";
-/// Paths of the trunk's ends in the two files.
+/// Keys of the trunk's ends in the two files.
 const WEST_UDP: &str = "links.1.1.udp";
 const EAST_UDP: &str = "links.0.1.udp";
 
@@ -34,7 +34,7 @@ fn ip(step: &str) -> bool {
 }
 
 impl Namespace {
-    /// `None`, with the reason printed, where there can be none.
+    /// `None`, with the reason printed, if it cannot be made.
     fn new(number: u8) -> Option<Self> {
         let name = format!("joined{}-{}", std::process::id(), number);
         let made = Self { name: name.clone() };
@@ -70,14 +70,14 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // The cable goes with it.
+        // The cable disappears with the namespace.
         let _ = Command::new("ip")
             .args(["netns", "delete", &self.name])
             .output();
     }
 }
 
-/// Forwards datagrams of 53 octets between two sockets, and knows nothing else.
+/// Forwards datagrams of 53 octets between two sockets.
 struct Relay {
     stop: Arc<AtomicBool>,
     cells: Arc<[AtomicU64; 2]>,
@@ -110,7 +110,7 @@ impl Relay {
                     match from.recv(&mut octets) {
                         Ok(53) => {
                             cells[way].fetch_add(1, Ordering::Relaxed);
-                            // Whoever is not there yet misses it.
+                            // A peer that does not exist yet misses the datagram.
                             let _ = to.send_to(&octets[..53], &peer);
                         }
                         Ok(_) => {
@@ -131,7 +131,7 @@ impl Relay {
         }
         relay
     }
-    /// Cells each way, and datagrams that were none.
+    /// Cells in each direction, and datagrams of another length.
     fn end(self) -> ([u64; 2], u64) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads {
@@ -152,7 +152,7 @@ fn up(lab: &str, udp: &str, settings: &[(&str, &str)]) -> Vec<String> {
     args
 }
 
-/// Starts a lab, which may have to wait for the other one; it must come up.
+/// Starts a lab, which may have to wait for the other one; it must become ready.
 fn start(mut command: Command) {
     let mut child = command.stdin(Stdio::null()).spawn().unwrap();
     assert_eq!(wait_for_end(&mut child), 0);
@@ -163,7 +163,7 @@ fn command(lab: &Runtime, args: &[String]) -> Command {
     lab.command(&args)
 }
 
-/// LANE, routers and a shortcut across the trunk, and one that passes it not at all.
+/// LANE, routers and a shortcut across the trunk, and a shortcut that does not cross the trunk.
 fn calls_cross(lab: &Runtime) {
     let ping = |count: &str, to: &str| {
         let exec = ["exec", "--lab", "campus-east", "urku", "--"];
@@ -241,7 +241,7 @@ fn two_labs_joined_by_a_relay_of_cells_carry_each_others_calls() {
     lab.nothing_is_left();
 }
 
-/// The same with a trunk whose ends find out by ILMI which of them plays the network side.
+/// The same, with a trunk whose ends find out by ILMI which of them has the network side.
 fn up_finding_out(lab: &str, udp: &str, settings: &[(&str, &str)]) -> Vec<String> {
     let trunk = udp.replace("udp", "trunk=auto");
     [up(lab, udp, settings), vec!["--set".into(), trunk]].concat()
@@ -254,7 +254,7 @@ fn two_labs_joined_by_many_cells_in_a_datagram_find_out_their_sides() {
     }
     let lab = Runtime::new("joined");
     let many = [("cells", "28"), ("word", "true")];
-    // The one that needs the other begins.
+    // The lab that needs the other one starts first.
     let mut east = command(&lab, &up_finding_out(EAST, EAST_UDP, &many));
     let mut east = east.stdin(Stdio::null()).spawn().unwrap();
     start(command(&lab, &up_finding_out(WEST, WEST_UDP, &many)));
@@ -308,7 +308,7 @@ fn cable(west: &Namespace, east: &Namespace) -> bool {
     done
 }
 
-/// The lab with its trunk over the interface `cells` to `peer`; the file's place.
+/// The lab with its trunk over the interface `cells` to `peer`; returns the path of the file.
 fn over_ethernet(lab: &Runtime, file: &str, peer: &str) -> String {
     let text = std::fs::read_to_string(crate::root().join(file)).unwrap();
     let (before, rest) = text.split_once("udp: {").unwrap();
@@ -337,7 +337,7 @@ fn two_labs_joined_by_ethernet_frames_of_cells() {
     start(west.command(&command(&lab, &up(&west_lab, "", &[]))));
     start(east.command(&command(&lab, &up(&east_lab, "", &[]))));
     calls_cross(&lab);
-    // The cable goes, and another one comes.
+    // The cable is removed, and a new one takes its place.
     let state = |wanted: &str| {
         let args = [
             "inspect",
@@ -366,7 +366,7 @@ fn two_labs_joined_by_ethernet_frames_of_cells() {
     lab.nothing_is_left();
 }
 
-/// Sends noise, too long and too short datagrams, and beginnings of PDUs on ever new connections until told to stop.
+/// Sends random datagrams, some too long or too short, and incomplete PDUs on ever new connections, until told to stop.
 fn flood(from: &'static str, to: &'static str, stop: Arc<AtomicBool>) -> JoinHandle<u64> {
     std::thread::spawn(move || {
         let socket = UdpSocket::bind(from).unwrap();
@@ -431,7 +431,7 @@ fn a_peer_that_floods_or_dies_harms_nobody_else() {
     assert!(number("bad_length") > 100, "{table}");
     assert!(number("no_room") > 0, "{table}");
     assert!(number("open_pdus") <= 256, "{table}");
-    // The real peer comes, dies without a word, and comes again.
+    // The real peer starts, dies silently, and starts again.
     for life in 1..=2 {
         start(command(&lab, &up(EAST, EAST_UDP, &ends(east, west))));
         let exec = ["exec", "--lab", "campus-east", "urku", "--"];

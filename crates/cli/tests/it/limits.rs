@@ -1,4 +1,4 @@
-//! No bound is met in silence: who never joined, and what was refused, is a warning of the results and exit code 3.
+//! No bound is met silently: hosts that never joined, and refusals, cause a warning in the results and exit code 3.
 
 use crate::lab_file;
 use crate::run;

@@ -1,4 +1,4 @@
-//! `aerostat atmarp`, `atmaddr` and `atmdiag` with a lab that runs; and by their own names.
+//! `aerostat atmarp`, `atmaddr` and `atmdiag` with a running lab, and under their own names.
 
 use crate::lab_file;
 use crate::live::{Runtime, wait_for};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-/// A server, a client that talks to it, two hosts with a permanent connection, and one that is on an ELAN.
+/// A server, a client with traffic to it, two hosts with a permanent connection, and a host on an ELAN.
 const LAB: &str = "
 name: tools
 switches: { sw: {} }
@@ -51,7 +51,7 @@ fn what_users_of_linux_atm_know() {
         "47.0005.80FFE1000000F21A26D8.0020EA0000B0.00".len()
     );
 
-    // A client: its server, which it called.
+    // A client: its server, which the client has called.
     let client = lab.ok(&["atmarp", "-a", "two"]);
     let lines: Vec<&str> = client.lines().collect();
     let usual = "Default QOS: ubr,aal5:max_sdu=9188";
@@ -63,19 +63,19 @@ fn what_users_of_linux_atm_know() {
     assert_eq!(lines[2], server);
     assert_eq!(lines[3], format!("  {one} (active)"));
     assert!(client.ends_with("\n----- End of dump -----\n"));
-    // Its server: the same connection from the other end.
+    // The server: the same connection from the other end.
     let server = lab.ok(&["atmarp", "-a", "one"]);
     let client = format!("IP 10.5.0.2, state VALID, addr {two}, flags 0x8<PUBL>");
     assert!(
         server.contains(&format!("\n{client}\n  {two} (passive)\n")),
         "{server}"
     );
-    // A permanent connection, which the lab file gives this next hop, with a contract and a longer mask.
+    // A permanent connection, which the lab file assigns to this next hop, with a contract and a longer mask.
     let left = lab.ok(&["atmarp", "-a", "left"]);
     assert!(left.starts_with("----- Itf 0 (10.7.0.1, netmask 255.255.240.0) -----\n"));
     let fixed = "IP 10.7.0.2, state VALID, addr <none>, flags 0x4<PERM>\n  0.0.100\n    QOS: cbr,aal5:max_pcr=1000,max_sdu=9188\n";
     assert!(left.contains(fixed), "{left}");
-    // All nodes that have Classical IP, each under its name; and for programs.
+    // All nodes with Classical IP, each under its name; also in the form for programs.
     let all = lab.ok(&["atmarp", "-a"]);
     let heads: Vec<&str> = all.lines().filter(|line| line.starts_with("==>")).collect();
     let names = ["one", "two", "left", "right"].map(|node| format!("==> {node} <=="));
@@ -90,7 +90,7 @@ fn what_users_of_linux_atm_know() {
         (&"two".into(), &0x2004.into())
     );
 
-    // Counters: pings go on, so both directions count.
+    // Counters: pings continue, so both directions count.
     let diag = lab.ok(&["atmdiag", "two"]);
     let lines: Vec<&str> = diag.lines().collect();
     assert_eq!(
@@ -123,7 +123,7 @@ fn what_users_of_linux_atm_know() {
     lab.nothing_is_left();
 }
 
-/// `/proc/net/atm/lec`: the other host of the ELAN, to which a connection leads, and the BUS.
+/// `/proc/net/atm/lec`: the other host of the ELAN, with a connection, and the BUS.
 fn le_arp(lab: &Runtime) {
     let text = || lab.ok(&["inspect", "lan1", "lec", "-o", "proc"]);
     wait_for("a data direct connection", || {

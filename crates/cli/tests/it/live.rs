@@ -1,6 +1,6 @@
 //! Labs in real time: the real command, kernel hosts, real `ping` and `iperf3`.
 //!
-//! Without /dev/net/tun or the privilege for namespaces these tests are skipped and say so.
+//! Without /dev/net/tun or the privilege for namespaces these tests are skipped with a message.
 
 use crate::{command, root};
 use std::fs;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const LAB: &str = "labs/two-subnets.atm.yml";
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A runtime directory of one test; whatever runs there ends with it.
+/// A runtime directory of one test; everything that runs there ends with it.
 pub(crate) struct Runtime {
     pub(crate) directory: PathBuf,
 }
@@ -25,7 +25,8 @@ pub(crate) struct Ran {
 
 impl Runtime {
     pub(crate) fn new(test: &str) -> Self {
-        // Not below the target directory: another user must be able to enter it, and socket paths are short.
+        // It is not below the target directory, because another user must be able to enter it, and socket paths are
+        // short.
         let directory =
             std::env::temp_dir().join(format!("aerostat-it-{}-{test}", std::process::id()));
         let _ = fs::remove_dir_all(&directory);
@@ -46,14 +47,14 @@ impl Runtime {
             err: text(output.stderr),
         }
     }
-    /// The same, and it must succeed.
+    /// Like `run`, and the command must succeed.
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
         ran.out
     }
-    /// Stops the lab of a test that broke something, or whose embedded traffic begins at a time of the lab: on a loaded machine its hosts
-    /// may have joined later than that. So its traffic may deserve warnings.
+    /// Stops the lab of a test that has caused faults, or whose embedded traffic has a start time. On a loaded machine
+    /// its hosts may join later than that, so the traffic may cause warnings.
     pub(crate) fn down_with_warnings(&self) -> String {
         let ran = self.run(&["down"]);
         assert!([0, 3].contains(&ran.code), "{}{}", ran.out, ran.err);
@@ -62,7 +63,7 @@ impl Runtime {
     fn up(&self) {
         self.ok(&["up", "-d", "-q", LAB]);
     }
-    /// Process of the lab.
+    /// Process id of the lab.
     pub(crate) fn process(&self) -> String {
         let out = self.ok(&["ls", "-o", "csv"]);
         out.lines()
@@ -73,7 +74,7 @@ impl Runtime {
             .unwrap()
             .to_owned()
     }
-    /// Processes with this runtime directory in their environment: the lab's, and all that it started.
+    /// Processes with this runtime directory in their environment: that of the lab, and all that it started.
     fn processes(&self) -> Vec<u32> {
         let wanted = format!("XDG_RUNTIME_DIR={}", self.directory.display());
         let own = std::process::id();
@@ -98,7 +99,7 @@ impl Runtime {
         );
         let listed = Command::new("ip").args(["netns", "list"]).output().unwrap();
         assert!(!String::from_utf8_lossy(&listed.stdout).contains("aerostat"));
-        // A process lets go of its memory, and so of its environment, a moment before its locks.
+        // A process frees its memory, and so its environment, a moment before its locks.
         wait_for("the lab's lock to be free", || {
             self.run(&["ls"]).err == "no lab is running\n"
         });
@@ -147,7 +148,7 @@ pub(crate) fn wait_for_end(child: &mut Child) -> i32 {
     status.unwrap().code().unwrap_or(-1)
 }
 
-/// False, with the reason printed, where kernel hosts cannot be made.
+/// False, with the reason printed, if kernel hosts cannot be made.
 pub(crate) fn can_run() -> bool {
     let doctor = command(&["doctor"]).output().unwrap();
     let able = doctor.status.code() != Some(5);
@@ -286,7 +287,7 @@ fn tcp_moves_data_while_links_are_captured() {
             "-J",
         ];
         let ran = lab.run(&client);
-        // With -J its exit code is 0 even if nobody listens yet.
+        // With -J its exit code is 0 even if no server listens yet.
         report = serde_json::from_str(&ran.out).unwrap_or_default();
         report["end"]["sum_received"].is_object()
     });
@@ -388,7 +389,7 @@ fn embedded_hosts_need_no_privilege() {
         if !has("setpriv") {
             return;
         }
-        // As nobody, who can reach nothing but this copy of the command and of the lab.
+        // The user is nobody, who can reach nothing but this copy of the command and of the lab.
         let program = lab.directory.join("command");
         fs::copy(env!("CARGO_BIN_EXE_aerostat"), &program).unwrap();
         let file = lab.directory.join("two-subnets.atm.yml");
@@ -435,7 +436,7 @@ fn embedded_hosts_need_no_privilege() {
         "{}",
         exec.err
     );
-    // The traffic of the lab file runs: ten pings in a second make a flow, and a flow finds its shortcut.
+    // The traffic of the lab file runs: ten pings in a second make a flow, and a flow gets its shortcut.
     wait_for("the shortcut of the lab's own traffic", || {
         lab.ok(&["events"])
             .contains(r#""event":"mpc.shortcut.first""#)
@@ -444,7 +445,7 @@ fn embedded_hosts_need_no_privilege() {
     lab.nothing_is_left();
 }
 
-/// Two Linux kernels route; their MPOA servers beside them resolve neighbours and answer.
+/// Two Linux kernels forward; the MPOA servers beside them resolve neighbours and answer.
 #[test]
 fn kernel_routers_forward_and_are_passed_by_a_shortcut() {
     if !can_run() {
@@ -498,11 +499,11 @@ fn kernel_routers_forward_and_are_passed_by_a_shortcut() {
         event["time"].as_f64().expect("a time")
     };
     let took = at("mpc.resolution.answered") - at("mpc.resolution.sent");
-    // One retry of ARP takes a second: the answer must not have waited for it.
+    // One retry of ARP takes a second, so the answer did not wait for it.
     assert!(took < 0.9, "the servers took {took} s");
 }
 
-/// A route that changes in a router's kernel ends the shortcuts that were promised along it.
+/// A route that changes in a router's kernel ends the shortcuts along that route.
 #[test]
 fn routes_of_a_kernel_reach_its_mpoa_server() {
     if !can_run() {
@@ -554,14 +555,14 @@ fn routes_of_a_kernel_reach_its_mpoa_server() {
         ping("30", "0.02");
         resolved()
     });
-    // A route to one host alone, past the emulated LANs.
+    // A route to one host only, not over the emulated LANs.
     route("add blackhole 10.2.0.10/32");
     wait_for("the shortcut to be purged", || !resolved());
     lab.ok(&["down"]);
     lab.nothing_is_left();
 }
 
-/// The server beside a kernel sees what the kernel will forward, and asks the client of its source.
+/// The server beside a kernel sees the packets that the kernel will forward, and triggers the client of their source.
 #[test]
 fn a_kernel_router_triggers_its_clients() {
     if !can_run() {
@@ -575,7 +576,7 @@ fn a_kernel_router_triggers_its_clients() {
         "mpoa={trigger: true}",
     ];
     lab.ok(&[&["up", "-d", "-q", LAB], &set[..]].concat());
-    // Far too slow for a flow.
+    // The rate is far too low for a flow.
     wait_for("the shortcut", || {
         lab.ok(&["exec", "urku", "--", "ping", "-c", "1", "10.2.0.10"]);
         let events = lab.ok(&["events"]);
@@ -597,7 +598,7 @@ fn forwarded_6(lab: &Runtime, router: &str) -> u64 {
     number.expect("Ip6OutForwDatagrams")
 }
 
-/// Neighbour discovery over LANE, kernel routers on the way, then a shortcut past them; IPv4 beside it.
+/// Neighbour discovery over LANE with kernel routers on the path, then a shortcut; IPv4 at the same time.
 #[test]
 fn ipv6_finds_its_shortcut_too() {
     if !can_run() {
@@ -634,7 +635,7 @@ fn ipv6_finds_its_shortcut_too() {
                 .filter(|line| line.contains("mpc.shortcut.first"));
             lines.any(|line| line.contains(&format!("first packet to {to} over")))
         };
-        // There and back.
+        // In both directions.
         first(target) && first("2001:db8:1::a01:a") && first("10.2.0.10")
     });
     let before = forwarded_6(&lab, "r1");

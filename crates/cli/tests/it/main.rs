@@ -1,4 +1,4 @@
-//! The command as its users meet it: what it prints where, and how it ends.
+//! The command from the users' point of view: its outputs and exit codes.
 
 mod books;
 mod bridges;
@@ -44,7 +44,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A runtime directory of its own, so that no lab of this machine is seen.
+/// A separate runtime directory, in which no lab of this machine is visible.
 fn nowhere() -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runtime");
     std::fs::create_dir_all(&dir).unwrap();
@@ -197,7 +197,7 @@ fn broken_labs_say_why_and_end_with_2() {
         let (findings, last) = said.split_at(expected.len());
         assert_eq!(findings, expected);
         assert!(last.starts_with(&format!("error: {short}: ")), "{last}");
-        // The same file is refused by all that read it.
+        // All commands that read the file refuse it.
         assert_eq!(run(&["run", name]).code, 2);
         assert_eq!(run(&["graph", name]).code, 2);
     }
@@ -427,7 +427,7 @@ fn doctor_says_what_is_missing() {
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows[0]["check"], "/dev/net/tun");
-    // Without a path no program is found but those of administrators; each has its package.
+    // Without a path only administrators' programs are found; each missing program has its package.
     let poor = command(&["doctor", "-o", "json"])
         .env("PATH", "/nowhere")
         .output()

@@ -1,6 +1,6 @@
 //! The state of a lab as files: `cat` and `echo` as in the thesis.
 //!
-//! Without /dev/fuse, or the right to mount, this is skipped and says so.
+//! Without /dev/fuse, or the right to mount, this is skipped with a message.
 
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
 use std::fs;
@@ -21,7 +21,7 @@ fn mounted(directory: &str) -> bool {
     table.contains(&format!(" {directory} "))
 }
 
-/// Mounted, or `None` with the reason printed.
+/// Mounts; `None` with the reason printed if that fails.
 fn mount(lab: &Runtime, directory: &str) -> Option<Child> {
     let mut child = lab.command(&["mount", directory]);
     let mut child = child.stderr(Stdio::piped()).spawn().unwrap();
@@ -71,13 +71,13 @@ fn files_show_the_lab_and_take_qos_entries() {
     let (code, _) = shell(&format!("echo 'del 130.230.54.146' > {mpc}"));
     assert_eq!(code, Some(0));
     assert!(!lab.ok(&["qos", "show", "urku"]).contains("130.230.54.146"));
-    // Ctrl-C, although a file is open.
+    // Ctrl-C works although a file is open.
     let held = fs::File::open(&mpc).unwrap();
     signal(&files.id().to_string(), "INT");
     assert_eq!(wait_for_end(&mut files), 0);
     assert!(!mounted(at));
     drop(held);
-    // Killed: the next one takes the dead mount away.
+    // If the process is killed, the next one removes the dead mount.
     let mut killed = mount(&lab, at).expect("a second mount");
     signal(&killed.id().to_string(), "KILL");
     wait_for_end(&mut killed);
@@ -88,7 +88,7 @@ fn files_show_the_lab_and_take_qos_entries() {
     );
     lab.run(&["doctor"]);
     assert!(!mounted(at));
-    // It ends with the lab.
+    // The mount ends with the lab.
     let mut files = mount(&lab, at).expect("a third mount");
     lab.ok(&["down"]);
     assert_eq!(wait_for_end(&mut files), 0);

@@ -1,4 +1,4 @@
-//! Names inside hosts, and what hosts find out about each other: `exec`, `ping`, `pingall`, `iperf`.
+//! Names inside hosts, and measurements between hosts: `exec`, `ping`, `pingall`, `iperf`.
 
 use crate::live::{Runtime, can_run, has};
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn all_answer(runtime: &Runtime) {
     }
 }
 
-/// One that is there, one that is not, one that nobody knows.
+/// A host that exists, a host that is down, and an unknown name.
 fn words(runtime: &Runtime) {
     let good = rows(&runtime.ok(&["ping", "urku", "sello", "-o", "json"]));
     assert_eq!(good[0]["received"], 3);

@@ -1,6 +1,6 @@
-//! NHRP without MPOA in real time: kernel hosts cut through two routers, and say how.
+//! NHRP without MPOA in real time: kernel hosts get shortcuts past two routers, and `inspect` shows how.
 //!
-//! Without /dev/net/tun or the privilege for namespaces this test is skipped and says so.
+//! Without /dev/net/tun or the privilege for namespaces this test is skipped with a message.
 
 use crate::live::{Runtime, can_run, signal, wait_for, wait_for_end};
 use crate::wireshark::{malformed_filter, tshark};
@@ -48,7 +48,7 @@ fn kernel_hosts_cut_through_two_routers() {
             !rows(&lab, node, "client")[0]["registered_s"].is_null()
         });
     }
-    // Cut through two routers; the second one answered, and the first stands in the record.
+    // A shortcut past two routers; the second one answered, and the first is in the record.
     wait_for("a direct way", || {
         ping("x", "10.6.0.10");
         direct(&lab, "x", "10.6.0.10").is_some()
@@ -58,7 +58,7 @@ fn kernel_hosts_cut_through_two_routers() {
     assert_eq!(way["authoritative"], "yes");
     let out = ping("x", "10.6.0.10");
     assert!(out.contains(" 0% packet loss"), "{out}");
-    // The other host of the subnet is answered by the first server.
+    // The first server answers the other host of the subnet.
     wait_for("a direct way from what was kept", || {
         ping("z", "10.6.0.10");
         direct(&lab, "z", "10.6.0.10").is_some()
@@ -66,7 +66,7 @@ fn kernel_hosts_cut_through_two_routers() {
     let way = direct(&lab, "z", "10.6.0.10").unwrap();
     assert_eq!(way["responder"], "10.5.0.1");
     assert_eq!(way["authoritative"], "no");
-    // A network behind a router without NHRP: one answer.
+    // One answer covers a network behind a router without NHRP.
     wait_for("a way to the network behind", || {
         ping("x", "10.9.0.10");
         direct(&lab, "x", "10.9.0.10/24").is_some()

@@ -1,8 +1,8 @@
-//! The first pages for people: every command of their `sh` blocks is run, in order, as a reader would.
+//! The first pages for users: every command of their `sh` blocks is run, in order, as a reader would.
 //!
-//! A line that ends in `# fails: exit code N` must end so. What installs the command is left out: the one under test is
-//! first in the path. Runs in virtual time end after five seconds of it, because the program under test is not optimised.
-//! Pages with live labs need the privilege for kernel hosts.
+//! A line that ends in `# fails: exit code N` must have that exit code. Commands that install the program are left out:
+//! the one under test is first in the path. Runs in virtual time are limited to five seconds, because the program under
+//! test is not optimised. Pages with live labs need the privilege for kernel hosts.
 
 use crate::live::{Runtime, can_run, has};
 use crate::root;
@@ -14,7 +14,7 @@ fn commands(page: &str) -> Vec<(String, i32)> {
     let text = std::fs::read_to_string(root().join(page)).unwrap();
     let mut commands = Vec::new();
     let mut blocks = text.split("```");
-    // Blocks stand at the odd places.
+    // Blocks have odd indices.
     while let (Some(_), Some(block)) = (blocks.next(), blocks.next()) {
         let Some(block) = block.strip_prefix("sh\n") else {
             continue;
@@ -37,7 +37,7 @@ fn commands(page: &str) -> Vec<(String, i32)> {
     commands
 }
 
-/// The command with less of virtual time.
+/// The command with less virtual time.
 fn shortened(command: &str) -> String {
     const SHORT: &str = " --until 5s";
     if let Some(at) = command.find(" --until ") {
@@ -51,7 +51,7 @@ fn shortened(command: &str) -> String {
     }
 }
 
-/// Runs all commands of a page in a directory with `labs` in it.
+/// Runs all commands of a page in a directory that contains `labs`.
 fn follow(page: &str, name: &str) {
     let lab = Runtime::new(name);
     let place = lab.directory.join("reader");

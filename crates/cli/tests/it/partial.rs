@@ -1,4 +1,4 @@
-//! Ctrl-C of measurements: what has been found so far is shown, exit code 3.
+//! Ctrl-C of measurements: the results so far are shown, with exit code 3.
 
 use crate::live::{Runtime, can_run, has, signal, wait_for_end};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const LAB: &str = "labs/two-subnets.atm.yml";
 
-/// Starts a measurement that would take minutes, interrupts it after `after` and gives its row.
+/// Starts a measurement that would take minutes, interrupts it after `after` and returns its row.
 fn interrupted(runtime: &Runtime, words: &[&str], after: Duration) -> Value {
     let began = Instant::now();
     let mut child = runtime
@@ -64,7 +64,7 @@ fn an_interrupted_measurement_of_embedded_hosts_shows_what_it_has() {
     let runtime = Runtime::new("partial");
     runtime.ok(&["up", "-d", "-q", "--embedded", LAB]);
     both(&runtime);
-    // Nobody runs on behind the client's back.
+    // No program continues in the hosts after the client has ended.
     let row = runtime.ok(&["ping", "-c", "2", "sello", "urku", "-o", "csv"]);
     assert!(row.contains("sello,urku,2,2,0,"), "{row}");
     runtime.down_with_warnings();

@@ -1,4 +1,4 @@
-//! A policed contract that is kept loses nothing, and one that is exceeded loses what exceeds it, with its place in the results.
+//! Traffic within a policed contract has no losses; excess traffic is lost, with its place in the results.
 
 use crate::lab_file;
 use crate::live::{Runtime, wait_for, wait_for_end};
@@ -41,7 +41,7 @@ fn a_contract_that_is_kept_loses_nothing_in_real_time() {
         let rows = shown["rows"].as_array().unwrap();
         let policed: Vec<_> = rows.iter().filter(|row| row["policed"] == "yes").collect();
         let [first, last] = policed[..] else {
-            // Each switch polices what comes in from outside the network; both directions have one end here.
+            // Each switch polices traffic that enters the network; both directions have one end here.
             panic!("{rows:#?}");
         };
         for row in [first, last] {
@@ -59,7 +59,7 @@ fn a_contract_that_is_kept_loses_nothing_in_real_time() {
     lab.nothing_is_left();
 }
 
-/// A host and a peer outside, both with a contract that the switch polices.
+/// A host and a peer outside, both with a policed contract.
 const EXCEEDED: &str = "
 switches: { s: {} }
 links: [[s, { name: peer, rate: oc3, udp: { local: 'LAB', peer: 'PEER' } }]]
@@ -73,7 +73,8 @@ pvcs:
 traffic: [{ name: flow, from: a, to: b, kind: udp, rate: 200pps, size: 300 }]
 ";
 
-/// A PDU of one cell on VC 0.100, as a peer sends it: header with HEC, CPCS trailer with CRC-32. Source: I.432, I.363.5.
+/// A PDU of one cell on VC 0.100 in the form of the peer: header with HEC, CPCS trailer with CRC-32. Source: I.432,
+/// I.363.5.
 fn cell() -> Vec<u8> {
     use aerostat_node::atm::{CellRun, Pdu};
     use aerostat_wire::cell::HeaderForm;
@@ -103,13 +104,13 @@ fn senders_that_exceed_their_contracts_are_policed_and_the_results_say_where() {
     wait_for("the flow", || {
         lab.run(&["events"]).out.contains("traffic.started")
     });
-    // The operator gives the host's connection half of what its flow needs; its adapter goes on as before.
+    // The operator gives the host's connection half of the rate that its flow needs; its adapter continues as before.
     lab.ok(&["pvc", "del", "s", "a.0.200"]);
     let qos = "cbr:max_pcr=700";
     lab.ok(&[
         "pvc", "add", "s", "a.0.200", "b.0.200", "--qos", qos, "--police",
     ]);
-    // The peer, at 20 000 cells/s and more for a second: 1000 cells/s and a tolerance of 250 ms are its contract.
+    // The peer sends at 20 000 cells/s and more for a second; its contract is 1000 cells/s and a tolerance of 250 ms.
     let cell = cell();
     let until = Instant::now() + Duration::from_secs(1);
     while Instant::now() < until {
@@ -148,7 +149,8 @@ fn senders_that_exceed_their_contracts_are_policed_and_the_results_say_where() {
             "{row}"
         );
     }
-    // More than the contract and its tolerance did not pass, however long the lab ran after that: it sent nothing then.
+    // No more than the contract and its tolerance passed, however long the lab ran after that, because the peer sent
+    // nothing then.
     let row = policers
         .iter()
         .find(|row| row["vc"] == "0.100" && row["cells_in"] != 0);

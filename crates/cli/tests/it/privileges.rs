@@ -1,4 +1,4 @@
-//! What a lab's process may do once it runs, as the kernel tells it.
+//! The rights of a running lab's process, as the kernel reports them.
 
 use crate::live::{Runtime, can_run, signal, wait_for, wait_for_end};
 use serde_json::Value;
@@ -52,7 +52,7 @@ fn is_confined(process: &str) {
 }
 
 impl Runtime {
-    /// What `inspect lab` tells of the confinement.
+    /// The rows of `inspect lab` about the confinement.
     fn in_force(&self) -> BTreeMap<String, String> {
         let shown: Value =
             serde_json::from_str(&self.ok(&["inspect", "lab", "-o", "json"])).unwrap();
@@ -85,7 +85,7 @@ fn a_lab_of_kernel_hosts_has_no_capability_left_and_says_so() {
     assert_eq!(told["no new privileges"], "on");
     assert_eq!(told["system calls (seccomp)"], "on");
     assert_eq!(told["privileged helper"], "not needed");
-    // The two processes that keep the lab's namespaces do nothing else.
+    // The two processes that hold the lab's namespaces do nothing else.
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
     let supervisor = children.trim();
     let init =
@@ -117,7 +117,7 @@ fn without_privilege_a_lab_of_embedded_hosts_confines_itself_too() {
         .unwrap();
     assert_eq!(line, "ready\n");
     let process = up.id().to_string();
-    // The bounding set takes a privilege to change; with no_new_privs it is out of reach.
+    // Changing the bounding set needs a privilege; with no_new_privs it has no effect.
     let [inheritable, permitted, effective, _, ambient] = capabilities(&process);
     assert_eq!([inheritable, permitted, effective, ambient], [NONE; 4]);
     is_confined(&process);

@@ -1,4 +1,4 @@
-//! What the help texts promise: words in the order that people type them, exit codes, results of what was interrupted.
+//! The statements of the help texts: order of words, exit codes, results of interrupted commands.
 
 use crate::lab_file;
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
@@ -16,7 +16,7 @@ traffic:
   - { from: h1, to: h2, kind: udp, rate: 1Mbps, size: 500, start: 2s, duration: 6000s }
 ";
 
-/// The same with a flow that begins when the run is over: a warning.
+/// The same with a flow that starts after the end of the run, which causes a warning.
 fn with_a_warning() -> String {
     let text = LAB.replace("duration: 6000s", "duration: 1s");
     text + "  - { name: late, from: h2, to: h1, kind: ping, start: 9s }\nuntil: 4s\n"
@@ -90,7 +90,7 @@ fn an_interrupted_run_shows_what_it_has_and_says_so() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The story says when both have joined; then the flow has begun or is about to.
+    // The story tells when both have joined; then the flow has started or is about to.
     let mut err = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     while said.matches("joined").count() < 2 {
@@ -139,7 +139,7 @@ fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
     let behind = runtime.ok(&["inspect", "h1", "lec", "--lab", "one", "-o", "csv"]);
     assert_eq!(before, behind);
     assert!(before.starts_with("node,"), "{before}");
-    // Several nodes, several kinds, and all there is.
+    // Several nodes, several kinds, and everything.
     let several = runtime.ok(&[
         "inspect", "--lab", "one", "h1", "h2", "lec", "vc", "-o", "json",
     ]);
@@ -160,7 +160,7 @@ fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
     ] {
         assert!(all.contains(table), "{table}: {all}");
     }
-    // Without --, with options of the command's own.
+    // Without `--`, and with options of the command itself.
     let refused = runtime.run(&["--lab", "one", "exec", "h1", "ping", "-c", "1", "10.1.0.2"]);
     assert_eq!(refused.code, 1);
     assert!(
@@ -191,7 +191,7 @@ fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
     for event in ["fault.link-down", "fault.crash", "fault.restart"] {
         assert!(events.contains(event), "{event}: {events}");
     }
-    // It returns, and tells the story so far.
+    // The command returns after showing the story so far.
     let story = runtime.ok(&["trace", "--no-follow", "--lab", "one"]);
     assert!(story.contains("link h2-s to s is cut"), "{story}");
     assert!(
@@ -199,7 +199,7 @@ fn words_in_any_order_and_faults_in_the_story_of_a_running_lab() {
         "{story}"
     );
     let of_one = runtime.ok(&["trace", "--no-follow", "--node", "h1", "--lab", "one"]);
-    // The messages of the past stand between the steps: a ladder that returns at once.
+    // Earlier messages are shown between the events: a ladder that returns at once.
     for said in ["h1 ──► s ", "SETUP", "LE_JOIN", "BGN"] {
         assert!(of_one.contains(said), "{said}: {of_one}");
     }

@@ -1,10 +1,10 @@
-//! `aerostat pvc` with a lab that runs.
+//! `aerostat pvc` with a running lab.
 
 use crate::lab_file;
 use crate::live::Runtime;
 use std::time::{Duration, Instant};
 
-/// Two hosts that reach each other by their permanent connection alone.
+/// Two hosts whose only path is their permanent connection.
 const LAB: &str = "
 switches: { sw: {} }
 lane: { on: sw, elans: { unused: { subnet: 10.1.0.0/24 } } }
@@ -22,7 +22,7 @@ fn rows(text: &str) -> Vec<serde_json::Value> {
     document["rows"].as_array().unwrap().clone()
 }
 
-/// Waits until cells come in at both ends of the only connection.
+/// Waits until cells arrive at both ends of the only connection.
 fn both_ways(lab: &Runtime) {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -48,7 +48,7 @@ fn permanent_connections_come_and_go() {
         (&"x.0.100".into(), &"y.0.200".into())
     );
     assert!(rows(&lab.ok(&["pvc", "show", "sw", "-o", "json"])).is_empty());
-    // The hosts have kept their ends: what is set up anew carries their packets again.
+    // The hosts have kept their ends, so a new connection carries their packets again.
     let qos = "cbr:tx:max_pcr=5000,rx:max_pcr=6000";
     let new = ["pvc", "add", "sw", "x.0.100", "y.0.200", "--qos", qos];
     let new = rows(&lab.ok(&[&new[..], &["-o", "json"]].concat()));
@@ -65,7 +65,7 @@ fn permanent_connections_come_and_go() {
         (&"x.5".into(), &"path".into(), &"yes".into())
     );
     assert!(lab.ok(&["pvc", "show"]).contains("y.6"));
-    // A link that is cut carries nothing, whatever the switch has set up.
+    // A link that is cut carries nothing, whatever connections the switch has.
     let states = |command: &[&str]| {
         let shown: serde_json::Value = serde_json::from_str(&lab.ok(command)).unwrap();
         let rows = shown["rows"].as_array().unwrap().iter();
@@ -155,7 +155,7 @@ fn permanent_connections_come_and_go() {
         assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
         assert!(ran.err.contains(hint), "{args:?}: {}", ran.err);
     }
-    // A lab without calls may be gone before it has answered.
+    // A lab without calls may end before it has answered.
     lab.run(&["down"]);
     lab.nothing_is_left();
 }

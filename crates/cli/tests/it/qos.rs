@@ -1,10 +1,10 @@
-//! `aerostat qos` with a lab that runs.
+//! `aerostat qos` with a running lab.
 
 use crate::lab_file;
 use crate::live::Runtime;
 use std::time::{Duration, Instant};
 
-/// Two subnets and a router; the link between the switches has room for one call of 80 000 cells/s, not for two.
+/// Two subnets and a router; the link between the switches has room for one call of 80 000 cells/s, but not for two.
 const LAB: &str = "
 mpoa: { flow_detect: 3 frames per 1s }
 switches: { s1: {}, s2: {} }
@@ -60,7 +60,7 @@ fn entries_come_and_go() {
         (&one["destination"], &one["protocol"], &one["flows"]),
         (&"10.2.0.10".into(), &"icmp".into(), &1.into())
     );
-    // The answers of y have what it asks for only if the link had it twice.
+    // Answers of y would get their traffic only if the link had the rate twice.
     let new = ["qos", "add", "y", "0.0.0.0:0", "10.1.0.10:0", "icmp"];
     let new = [&new[..], &["tx=80000,0,1600", "rx=tx", "-o", "json"]].concat();
     assert_eq!(rows(&lab.ok(&new))[0]["tx"], "cbr:max_pcr=80000,sdu=1600");
@@ -74,7 +74,7 @@ fn entries_come_and_go() {
     let text = lab.ok(&["inspect", "y", "mpc", "-o", "proc"]);
     assert!(text.contains("Src IP address:port"), "{text}");
 
-    // Without the entry the flow is one of best effort.
+    // Without the entry the flow becomes best effort.
     let left = lab.ok(&["qos", "del", "x", "10.2.0.10", "icmp", "-o", "json"]);
     assert!(rows(&left).is_empty());
     flows(&lab, &[("ubr", "no")]);

@@ -1,4 +1,4 @@
-//! `run`: what its JSON says, and that it says the same twice.
+//! `run`: the contents of its JSON, and that two runs give the same.
 
 use super::run;
 use serde_json::Value;
@@ -95,7 +95,7 @@ fn without_mpoa_everything_stays_routed() {
     assert!(mbps > 1.0 && mbps < 35.0, "bound by the routers: {mbps}");
 }
 
-/// The join of a host as a ladder: each step once, in order, with the story in between.
+/// The join of a host as a ladder: each message once, in order, with events in between.
 #[test]
 fn a_run_shows_its_messages() {
     let ran = run(&["run", "labs/two-hosts.atm.yml", "--trace", "--until", "1s"]);

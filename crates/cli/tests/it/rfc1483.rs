@@ -1,5 +1,5 @@
-//! An IP station with a codec of its own (`interop/rfc1483`) at the far end of a link of cells over UDP, and the ATM
-//! switch of Dynamips between the two where it is at hand.
+//! An IP station with a codec of its own (`interop/rfc1483`) at the far end of a link of cells over UDP, and between
+//! the two the ATM switch of Dynamips where it is available.
 
 use crate::live::{Runtime, can_run, has};
 use crate::root;
@@ -12,7 +12,7 @@ const LAB: &str = "interop/labs/rfc1483.atm.yml";
 /// Longest ICMP data in one piece: MTU 4470 of the lab less the headers of IP and ICMP.
 const LONGEST: &str = "4442";
 
-/// Addresses on loopback that nobody uses at this moment, all different.
+/// Free loopback addresses, all different.
 fn free_ports<const N: usize>() -> [String; N] {
     let sockets = [(); N].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
     sockets.map(|socket| socket.local_addr().unwrap().to_string())
@@ -35,7 +35,7 @@ fn station([local, peer]: [&str; 2], vc: &str, more: &[&str]) -> Command {
     station
 }
 
-/// What it printed; each of its requests must have had an answer.
+/// The station's output; each of its requests must have been answered.
 fn all_answered(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -72,7 +72,7 @@ fn a_station_of_rfc_1483_behind_cells_over_udp_reaches_a_host() {
         assert!(said.contains("5 requests, 5 answers"), "{said}");
     }
     lab.ok(&["down"]);
-    // Packets alone on the connection.
+    // Bare packets on the connection.
     up(&lab, ours, &["--embedded", "--set", "pvcs.0.mux=true"]);
     let pings = ["--mux", "--ping", "10.20.0.10", "--size", LONGEST];
     all_answered(&station(theirs, "1.100", &pings).output().unwrap());
@@ -99,7 +99,7 @@ fn a_kernel_host_pings_a_station_of_rfc_1483() {
     lab.ok(&["down"]);
 }
 
-/// Dynamips as a hypervisor, with commands over TCP; `None`, with the reason printed, where it is not at hand.
+/// Dynamips as a hypervisor, with commands over TCP; `None`, with the reason printed, if it is not available.
 fn dynamips() -> Option<(Running, BufReader<TcpStream>)> {
     let program = std::env::var("AEROSTAT_DYNAMIPS").unwrap_or_else(|_| "dynamips".into());
     if !has(&program) {

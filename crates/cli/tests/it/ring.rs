@@ -1,10 +1,10 @@
-//! A ring of switches in real time: a link of it is cut and mended, and the lab finds the way round the other side.
+//! A ring of switches in real time: a link is cut and restored, and the lab uses the way round the other side.
 
 use crate::lab_file;
 use crate::live::{Runtime, wait_for};
 use serde_json::Value;
 
-/// The hosts stand at both ends of link `cut`. Nothing here needs a privilege.
+/// The hosts are at both ends of link `cut`. These tests need no privilege.
 const LAB: &str = "\
 switches: { north: {}, east: {}, south: {}, west: {} }
 links:
@@ -40,7 +40,7 @@ fn ways(lab: &Runtime) -> Vec<Way> {
     ways.collect()
 }
 
-/// What is shown of the ways to this prefix, but for the prefix.
+/// The ways to this prefix, without the prefix.
 fn ways_to(lab: &Runtime, prefix: &str) -> Vec<(u64, u64, Option<u64>, String)> {
     let ways = ways(lab).into_iter().filter(|way| way.0 == prefix);
     ways.map(|(_, order, port, hops, state)| (order, port, hops, state))
@@ -60,7 +60,7 @@ fn a_ring_in_real_time_goes_on_round_the_other_side_and_inspect_route_shows_it()
     lab.ok(&["up", "-d", "-q", "--embedded", &file]);
     let both = || [("anna", "berta"), ("carl", "dora")].map(|(a, b)| answers(&lab, a, b, "5"));
     wait_for("answers", || both() == [5, 5]);
-    // One link to east, three round the other side; to south it is two both ways, so calls share these.
+    // One link to east, three round the other side; to south there are two on both sides, so calls are shared.
     let all = ways(&lab);
     let direct = |way: &&Way| (way.2, way.3) == (0, Some(1));
     let (east, ..) = all.iter().find(direct).expect("a way to east").clone();

@@ -1,4 +1,4 @@
-//! The clients of a running lab, against a lab that is only a control socket.
+//! Clients of a running lab, tested with a lab that is only a control socket.
 
 use crate::command;
 use aerostat_live::control::{Answer, Reply, Request, listen, serve};
@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
-/// A runtime directory with labs in it that answer as the tests need.
+/// A runtime directory with labs that answer as the tests need.
 struct Labs {
     runtime: PathBuf,
 }
@@ -32,7 +32,7 @@ impl Labs {
                 let stop = pending.request == Request::Stop;
                 let _ = pending.reply.send(reply(&pending.request));
                 if stop {
-                    // The answer must be on its way before the lab is gone.
+                    // The answer must be sent before the lab ends.
                     std::thread::sleep(std::time::Duration::from_millis(100));
                     break;
                 }
@@ -67,7 +67,7 @@ fn reply(request: &Request) -> Reply {
             }])))
         }
         Request::Graph => Reply::Answer(Answer::error("it draws nothing", "")),
-        // What the lab is asked to know whether it has a node of that name.
+        // The request by which a client finds out whether the lab has a node of that name.
         Request::Inspect { node, what } if what == "lab" => Reply::Answer(match node.as_deref() {
             Some("nobody") => Answer::error("there is no node 'nobody'", "nodes: urku, sello"),
             _ => Answer::Ok(json!([])),
@@ -118,7 +118,7 @@ fn reply(request: &Request) -> Reply {
         }
         Request::Capture { links, .. } => {
             let (to, chunks) = sync_channel(4);
-            // A block of pcapng with a packet, as far as its length goes.
+            // A pcapng block with a packet, correct in its length only.
             let mut text = format!("blocks of {}", links.join(" ")).into_bytes();
             text.resize(text.len().next_multiple_of(4), b'.');
             let length = (text.len() as u32 + 12).to_le_bytes();
@@ -223,7 +223,7 @@ fn events_trace_and_capture() {
     let message: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(message["link"], "urku-s1");
     assert_eq!(message["text"], "SETUP cr 1 data true");
-    // Only what concerns a node: its messages and its steps.
+    // Only the messages and events of the node are shown.
     let (_, out, _) = labs.run(&["trace", "--node", "sello"]);
     assert_eq!(out, "");
     let (_, out, _) = labs.run(&["trace", "--node", "s1"]);

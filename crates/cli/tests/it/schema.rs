@@ -1,10 +1,10 @@
-//! The results of all labs against the published schema, and the books of their connections.
+//! The results of all labs against the published schema, and the accounts of their connections.
 
 use super::{root, run};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// What is wrong with `value` by the part of JSON Schema that the published schema uses; any other keyword is an error.
+/// Violations by `value` of the part of JSON Schema that the published schema uses; any other keyword is an error.
 pub(crate) fn violations(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     let empty = Map::new();
     let rules = schema.as_object().unwrap_or(&empty);
@@ -19,7 +19,7 @@ pub(crate) fn violations(schema: &Value, value: &Value, at: &str, found: &mut Ve
                 }
             }
             "pattern" => {
-                // The one pattern is that of a digest.
+                // The only pattern is that of a digest.
                 assert_eq!(wanted, "^[0-9a-f]{64}$");
                 let text = value.as_str().unwrap_or_default();
                 if text.len() != 64 || text.contains(|c: char| !c.is_ascii_hexdigit()) {
@@ -89,7 +89,7 @@ pub(crate) fn balance(lab: &str, document: &Value) {
             at(&["cells_refused", "cells_waiting", "cells_sent"]),
             "{lab}: {row}"
         );
-        // Without a receiver the rest of the way is not known.
+        // Without a receiver the rest of the way is unknown.
         if row["to"].is_null() {
             continue;
         }
@@ -117,7 +117,7 @@ pub(crate) fn balance(lab: &str, document: &Value) {
     }
 }
 
-/// Labs are short here; what takes long in them is not their start, which brings every table.
+/// Labs run for a short time here: their start, which is the fast part, produces every table.
 #[test]
 fn the_results_of_every_lab_are_as_the_published_schema_says_and_their_books_balance() {
     let schema = std::fs::read_to_string(root().join("docs/results.schema.json")).unwrap();
@@ -149,7 +149,7 @@ fn the_results_of_every_lab_are_as_the_published_schema_says_and_their_books_bal
             }
         }
     }
-    // And the other way round: nothing stands in the schema that no lab has.
+    // And conversely: the schema contains nothing that no lab has.
     let kinds = &schema["properties"]["nodes"]["additionalProperties"]["properties"];
     for (kind, tables) in kinds.as_object().unwrap() {
         for title in tables["properties"].as_object().unwrap().keys() {
@@ -161,7 +161,7 @@ fn the_results_of_every_lab_are_as_the_published_schema_says_and_their_books_bal
     }
 }
 
-/// One tidy table per file: a line of names, as many fields in every line, and what JSON says, not rounded.
+/// One table per file: a line of names, the same number of fields in every line, and the values of JSON, not rounded.
 #[test]
 fn csv_has_one_table_per_file_with_all_columns_and_all_digits() {
     let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("results-csv");

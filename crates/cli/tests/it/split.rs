@@ -1,6 +1,6 @@
-//! Daemons in processes of their own: what their deaths cost, and what they do not.
+//! Daemons as processes of their own: the effects of their deaths.
 //!
-//! Without /dev/net/tun or the privilege for namespaces the tests with kernel hosts are skipped and say so.
+//! Without /dev/net/tun or the privilege for namespaces the tests with kernel hosts are skipped with a message.
 
 mod lecd;
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Embedded hosts alone: no privilege, ready at once.
+/// Only embedded hosts: no privilege needed, ready at once.
 const LAB: &str = "\
 switches: { s: {} }
 lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
@@ -42,7 +42,7 @@ fn a_stopped_lab_is_ended_and_the_others_too() {
     start(&runtime, "works");
     let process = process_of(&runtime, "halts");
     signal(&process, "STOP");
-    // Nobody waits for ever for it.
+    // No command waits for ever for the lab.
     let listed = runtime.run(&["ls"]);
     assert!(
         listed.code == 0 && listed.out.contains("halts"),
@@ -78,14 +78,14 @@ fn a_lab_that_ignores_sigterm_is_killed() {
     let runtime = Runtime::new("killed");
     let directory = runtime.directory.join("aerostat/dead");
     std::fs::create_dir_all(&directory).unwrap();
-    // What a lab looks like from outside: it holds the lock and says nothing, not even when it is asked to end.
+    // A hanging lab as seen from outside: it holds the lock and does not answer, even when asked to end.
     let script = "trap '' TERM; exec 9>lock; flock -n 9 || exit 1; \
                   echo '{\"name\":\"dead\",\"pid\":'$$',\"file\":\"x\",\"started\":0}' >state.json; \
                   while :; do sleep 0.1; done";
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(&directory);
     let mut lab = Ended(command.spawn().unwrap());
-    // Not by 'ls' before it has the lock: that would take it for the remains of a dead one.
+    // Not by 'ls' before the lab has the lock: 'ls' would take it for the remains of a dead one.
     wait_for("the lab", || directory.join("state.json").exists());
     let down = runtime.run(&["down", "dead"]);
     assert_eq!(down.code, 3, "{}", down.err);
@@ -168,7 +168,7 @@ fn a_lab_without_descriptors_rests_says_so_and_can_be_stopped() {
         .unwrap();
     assert_eq!(&ready, b"ready\n");
     let socket = runtime.directory.join("aerostat/few/control.sock");
-    // Streams: they do not give way.
+    // Streams are not closed to make room.
     let streams: Vec<UnixStream> = (0..40)
         .map(|_| {
             use std::io::Write as _;
@@ -179,15 +179,15 @@ fn a_lab_without_descriptors_rests_says_so_and_can_be_stopped() {
         })
         .collect();
     wait_for("descriptors to be used up", || {
-        // A process that has none left may also close the client that asks.
+        // A lab without free descriptors may also close the client that asks.
         let asked = runtime.run(&["inspect", "lab", "-o", "csv"]).out;
         let line = asked
             .lines()
             .find(|line| line.contains("no descriptor for a client"));
         line.is_some_and(|line| !line.ends_with(",0"))
     });
-    // Each try that fails is counted. One that is made at once after the last would fail thousands of times a second; the lab pauses for a
-    // tenth of a second, or serves the client that asks here from its reserve.
+    // Each failed attempt is counted. If each attempt followed the previous one at once, thousands would fail in a
+    // second. The lab pauses for a tenth of a second, or serves the client that asks here from its reserve.
     let tries = || count(&runtime, "no descriptor for a client");
     let (tries_before, began, mut looks) = (tries(), seconds_up(&runtime), 2);
     wait_for("three seconds of the lab", || {
@@ -230,7 +230,7 @@ fn silent_clients_do_not_keep_the_owner_from_stopping_the_lab() {
     wait_for("the crowd to be counted", || {
         count(&runtime, "idle clients closed for others") >= 200 - 64
     });
-    // Whoever asks nothing is closed after a while.
+    // A client that sends no request is closed after a while.
     wait_for("the silent ones to be closed", || {
         count(&runtime, "clients closed that asked nothing") > 0
     });

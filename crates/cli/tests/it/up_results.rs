@@ -1,4 +1,5 @@
-//! What a lab in real time says at its end: the same books, warnings and exit codes as a run in virtual time.
+//! The results of a lab in real time at its end: the same accounts, warnings and exit codes as for a run in virtual
+//! time.
 
 use crate::live::{Runtime, signal, wait_for, wait_for_end};
 use crate::{lab_file, root, schema};
@@ -51,7 +52,7 @@ fn a_lossy_flow_ends_up_and_down_with_places_a_warning_and_exit_code_3() {
         line.starts_with("warning: traffic lossy lost ") && line.contains(place)
     };
     assert!(warned(&down.err), "{}", down.err);
-    // Neither the flow that lost nothing nor the one whose time has not come.
+    // There is no warning about the flow without losses, or about the flow whose time has not come.
     assert_eq!(down.err.matches("warning:").count(), 1, "{}", down.err);
     let json: Value = serde_json::from_str(&down.out).unwrap();
     let rows = json["flows"].as_array().unwrap();
@@ -94,7 +95,7 @@ fn a_loss_that_is_expected_is_no_warning_in_real_time_either() {
     runtime.nothing_is_left();
 }
 
-/// The document has everything that the published schema demands, nothing else, and its books balance.
+/// The document has everything that the published schema requires and nothing else, and its accounts balance.
 fn is_published(lab: &str, text: &str) -> Value {
     let published = std::fs::read_to_string(root().join("docs/results.schema.json")).unwrap();
     let published: Value = serde_json::from_str(&published).unwrap();

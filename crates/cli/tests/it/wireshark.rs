@@ -1,4 +1,4 @@
-//! What Wireshark thinks of our packets: it reads every one, finds none malformed, and names each protocol.
+//! Wireshark's view of our packets: it reads every packet, finds none malformed, and names each protocol.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// tshark's lines for the fields, or `None` if there is no tshark here.
+/// tshark's lines for the fields, or `None` if tshark is not available.
 pub(crate) fn tshark(file: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let lua = format!("lua_script:{}", root().join("wireshark/mpoa.lua").display());
     let out = Command::new("tshark")
@@ -41,7 +41,7 @@ fn count(lines: &[String]) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// The lab with a routed phase, a shortcut and all control traffic between, recorded at every node.
+/// The lab with a routed phase, a shortcut and all control traffic, recorded at every node.
 #[test]
 fn wireshark_reads_every_packet() {
     let directory = std::env::temp_dir().join(format!("aerostat-pcap-{}", std::process::id()));
@@ -124,7 +124,7 @@ fn wireshark_reads_every_packet() {
     let _ = std::fs::remove_dir_all(&directory);
 }
 
-/// NHRP between members of Classical IP and two servers, signed: what tshark calls the packets.
+/// NHRP between members of Classical IP and two servers, signed: tshark's names of the packets.
 #[test]
 fn wireshark_reads_nhrp_without_mpoa() {
     let directory = std::env::temp_dir().join(format!("aerostat-nhrp-{}", std::process::id()));

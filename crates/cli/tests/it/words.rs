@@ -1,8 +1,8 @@
-//! What a run says about itself: warnings of what had no effect, and names for what is there.
+//! Messages of a run about itself: warnings about settings without effect, and names of objects.
 
 use crate::{lab_file, run};
 
-/// Two subnets and a router. So few packets go from x to y that they are no flow for MPOA.
+/// Two subnets and a router. The packets from x to y are too few for a flow of MPOA.
 const LAB: &str = "
 mpoa: { flow_detect: 10 frames per 1s }
 switches: { s1: {} }
@@ -46,7 +46,7 @@ fn a_destination_for_which_nobody_was_asked_is_no_shortcut() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["shortcuts"], serde_json::json!([]));
-    // The client's own table has it all the same.
+    // The client's own table has the entry all the same.
     assert_eq!(
         json["nodes"]["x"]["mpc"]["ingress"][0]["destination"],
         "10.2.0.10"
@@ -66,7 +66,7 @@ fn a_server_is_named_after_what_it_serves() {
         lines.any(|line| line.contains(name) && line.ends_with(what))
     };
     assert!(says("r1", " NHRP server of 2 interfaces"), "{}", ran.err);
-    // It has an emulated LAN beside its subnets.
+    // The router has an emulated LAN beside its subnets.
     let both = " NHRP and MPOA server of 3 interfaces";
     assert!(says("r2", both), "{}", ran.err);
     let ran = run(&["run", "labs/two-subnets.atm.yml", "--until", "2s"]);

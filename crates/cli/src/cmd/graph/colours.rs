@@ -1,16 +1,16 @@
-//! Colours of networks that people tell apart whatever colours their eyes see.
+//! Colours of networks that can be distinguished with any colour vision.
 //!
-//! Source: M. Okabe, K. Ito, "Color Universal Design", 2008. Black is for lines and text. A network beyond the seventh
-//! has a colour for the second time; every drawing names the networks, too, so that colour is never the only sign.
+//! Source: M. Okabe, K. Ito, "Color Universal Design", 2008. Black is for lines and text. From the eighth network on,
+//! colours are repeated. Every drawing also names the networks, so the colour is never the only sign.
 
 /// A fill colour, each with black text on it.
 const COLOURS: [&str; 7] = [
     "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
 ];
 
-/// Colour of a machine that belongs to no network.
+/// Colour of a machine without a network.
 pub(super) const NEUTRAL: &str = "#E8E8E8";
-/// Colour of what is down.
+/// Colour of parts that are down.
 pub(super) const DOWN: &str = "#A00000";
 
 /// Colour of the network with this number.
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Brightness of a colour as a screen shows it, 0 to 1. Source: WCAG 2.2, relative luminance.
+    /// Brightness of a colour on a screen, 0 to 1. Source: WCAG 2.2, relative luminance.
     fn luminance(colour: &str) -> f64 {
         let part = |at: usize| {
             let octet = u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_line_in_any_colour_is_seen_on_the_neutral_ground_or_has_a_dark_edge() {
-        // Shapes have a black edge; it must stand out from every fill.
+        // Shapes have a black edge, which must stand out from every fill.
         for colour in (0..7).map(of) {
             let contrast = (luminance(colour) + 0.05) / 0.05;
             assert!(contrast >= 3.0, "{colour}: {contrast:.1}");

@@ -1,4 +1,4 @@
-//! A network for Graphviz.
+//! A network in Graphviz format.
 
 use super::{colours, text};
 use aerostat_lab::picture::{Kind, Machine, Picture};
@@ -34,7 +34,7 @@ pub(super) fn draw(picture: &Picture) -> String {
     out
 }
 
-/// Lines that are no links take no part in the layout.
+/// Lines other than links have no influence on the layout.
 fn connections(picture: &Picture, out: &mut String) {
     let name = |number: usize| quoted(&picture.machines[number].name);
     let mut line = |ends: [usize; 2], label: &str, style: &str| {
@@ -78,7 +78,7 @@ fn node(picture: &Picture, machine: &Machine, out: &mut String) {
     let fills: Vec<&str> = networks.map(|(_, network)| colours::of(*network)).collect();
     let fill = match fills.len() {
         0 => colours::NEUTRAL.to_owned(),
-        // A diamond shows no more than two colours.
+        // A diamond shows at most two colours.
         _ => fills[..fills.len().min(2)].join(":"),
     };
     let _ = writeln!(
@@ -88,7 +88,7 @@ fn node(picture: &Picture, machine: &Machine, out: &mut String) {
     );
 }
 
-/// Text between quotation marks.
+/// Text in quotation marks.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

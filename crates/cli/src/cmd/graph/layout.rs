@@ -1,7 +1,7 @@
-//! Where everything stands in a drawing: layers from left to right, by layout-rs.
+//! Positions in a drawing: layers from left to right, by layout-rs.
 //!
-//! Switches stand in layers by their distance from the first one. End systems stand beyond their switch; those of the
-//! first switch stand on the other side of it, those of an only switch on both sides.
+//! Switches are in layers by their distance from the first one. End systems are beyond their switch. Those of the first
+//! switch are on its other side, those of an only switch on both sides.
 
 use aerostat_lab::picture::{Kind, Picture};
 use layout::core::base::Orientation;
@@ -13,7 +13,7 @@ use layout::std_shapes::shapes::{Arrow, Element, LineEndKind, ShapeKind};
 use layout::topo::layout::VisualGraph;
 use std::collections::VecDeque;
 
-/// Most machines and links of a drawing. Its time grows by their square, and nobody can read more.
+/// Limit of machines and links in a drawing. The time grows with their square, and larger drawings are unreadable.
 pub(super) const MOST: usize = 600;
 
 /// A rectangle: centre, and whole width and height, in pixels.
@@ -26,11 +26,12 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// The same area, moved to the nearest place where it does not meet `others`; where no such place is near, it stays.
+    /// The same area, moved to the nearest place where it does not overlap `others`. If there is no such place nearby,
+    /// it stays.
     pub(super) fn moved_off(self, others: &[Self]) -> Self {
         let steps =
             |step: i32| (-step..=step).flat_map(move |dx| (-step..=step).map(move |dy| (dx, dy)));
-        // Rings of places around it, the nearest ones first.
+        // Rings of places around it, the nearest first.
         let rings = (0..24_i32).flat_map(|step| {
             let ring = steps(step).filter(move |(dx, dy)| dx.abs().max(dy.abs()) == step);
             ring.map(|(dx, dy)| (f64::from(dx) * 4.0, f64::from(dy) * 4.0))
@@ -44,7 +45,7 @@ impl Area {
         free.unwrap_or(self)
     }
 
-    /// True if they share a point, with `gap` pixels between them counted as shared.
+    /// True if they overlap or are less than `gap` pixels apart.
     pub(super) fn meets(&self, other: &Self, gap: f64) -> bool {
         (self.x - other.x).abs() * 2.0 < self.width + other.width + 2.0 * gap
             && (self.y - other.y).abs() * 2.0 < self.height + other.height + 2.0 * gap
@@ -60,10 +61,10 @@ pub(super) struct Line {
     pub(super) label: String,
 }
 
-/// What was placed.
+/// The result of the layout.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// By the numbers of the machines.
+    /// Boxes by the numbers of the machines.
     pub(super) boxes: Vec<Area>,
     /// Bézier curves as text of an SVG path, by the numbers of the lines.
     pub(super) paths: Vec<String>,
@@ -71,7 +72,7 @@ pub(super) struct Layout {
     pub(super) labels: Vec<(usize, Area)>,
 }
 
-/// Pixels of a label's character: it is written with 10 pixels, of which a character is about six wide.
+/// Pixels of a label's character: labels have 10-pixel type, whose characters are about six wide.
 const LABEL_CHARACTER: usize = 6;
 /// Room around a box, half of it on each side.
 const ROOM: Point = Point { x: 40.0, y: 24.0 };
@@ -85,7 +86,7 @@ pub(super) fn label_size(text: &str) -> (f64, f64) {
     (width as f64, text.lines().count() as f64 * LABEL_LINE)
 }
 
-/// Places machines of these sizes, and these lines between them.
+/// Computes the positions of machines of these sizes, and of these lines between them.
 pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> Layout {
     if sizes.is_empty() {
         return Layout::default();
@@ -116,7 +117,7 @@ pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> 
             LineEndKind::None,
             LineEndKind::None,
             LineStyleKind::Normal,
-            // The number of the line comes back with its label.
+            // The number of the line is returned with its label.
             &padded(&line.label),
             &look(LABEL_CHARACTER),
             number.to_string(),
@@ -145,7 +146,8 @@ pub(super) fn place(picture: &Picture, sizes: &[(f64, f64)], lines: &[Line]) -> 
     found.finish(lines)
 }
 
-/// The library counts as many pixels for the height of a line as for the width of a character: half of what is needed.
+/// A label with padding: the library uses the width of a character as the height of a line, which is half of the needed
+/// height.
 fn padded(label: &str) -> String {
     let lines = label.lines().count();
     let mut text = label.to_owned();
@@ -153,7 +155,7 @@ fn padded(label: &str) -> String {
     text
 }
 
-/// A number for each machine: lines lead from lower to higher ones.
+/// A number for each machine, such that lines lead from lower to higher numbers.
 fn order(picture: &Picture) -> Vec<(usize, usize)> {
     let count = picture.machines.len();
     let is_switch = |number: usize| picture.machines[number].kind == Kind::Switch;
@@ -194,7 +196,7 @@ fn order(picture: &Picture) -> Vec<(usize, usize)> {
         let before = depth[switch] == 1 && (!alone(switch) || seen[switch].is_multiple_of(2));
         depth[system] = if before { 0 } else { depth[switch] + 1 };
     }
-    // A station stands beyond its host, on the side away from the switch.
+    // A station is beyond its host, on the side away from the switch.
     for (number, machine) in picture.machines.iter().enumerate() {
         if let Some(host) = machine.behind {
             depth[number] = if depth[host] == 0 { 0 } else { depth[host] + 1 };
@@ -208,7 +210,7 @@ fn order(picture: &Picture) -> Vec<(usize, usize)> {
     depth.into_iter().enumerate().map(place).collect()
 }
 
-/// What the library would draw.
+/// The drawing commands of the library.
 struct Found {
     layout: Layout,
     /// Labels in the order of their lines.
@@ -230,7 +232,7 @@ impl Found {
                 width,
                 height,
             };
-            // The library hangs a label beside its line, where a box may be.
+            // The library puts a label beside its line, where a box may be.
             let area = area.moved_off(&taken);
             taken.push(area);
             layout.labels.push((number, area));

@@ -66,14 +66,14 @@ fn node(picture: &Picture, number: usize, machine: &Machine, out: &mut String) {
         Kind::Station => ("(", ")"),
     };
     let _ = write!(out, "  n{number}{open}\"{label}\"{close}");
-    // A router with several networks has no colour of one of them.
+    // A router with several networks has none of their colours.
     if let [(_, network)] = machine.addresses[..] {
         let _ = write!(out, ":::net{network}");
     }
     out.push('\n');
 }
 
-/// Text between quotation marks: Mermaid takes the entities of HTML.
+/// Text in quotation marks: Mermaid accepts HTML entities.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('"', "&quot;");
     text.replace('<', "&lt;").replace('>', "&gt;")

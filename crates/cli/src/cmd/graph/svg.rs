@@ -1,4 +1,4 @@
-//! A network as a drawing that any browser shows.
+//! A network as an SVG drawing for browsers.
 
 use super::layout::{self, Area, LABEL_LINE, Layout, Line};
 use super::{colours, text};
@@ -31,7 +31,7 @@ text { font-family: 'DejaVu Sans', Verdana, Arial, sans-serif; font-size: 12px; 
 /// The drawing as SVG.
 ///
 /// # Errors
-/// There are more machines and links than anybody could read.
+/// If there are too many machines and links for a readable drawing.
 pub(super) fn draw(picture: &Picture) -> Result<String, Failure> {
     let things = picture.machines.len() + picture.cables.len();
     if things > layout::MOST {
@@ -87,7 +87,7 @@ fn lines(picture: &Picture) -> (Vec<Line>, Vec<&'static str>) {
     cables.chain(stations).unzip()
 }
 
-/// What stands under the name of a machine; nothing for a host, which most machines are.
+/// The text under the name of a machine; no text for a host, the most frequent kind.
 fn under(machine: &Machine) -> Option<String> {
     let kind = match machine.kind {
         Kind::Host => None,
@@ -113,7 +113,7 @@ fn size(picture: &Picture, machine: &Machine) -> (f64, f64) {
     )
 }
 
-/// Draws what is no link: curves beside the links. Labels go where there is room for them.
+/// Draws connections as curves beside the links. Labels go where there is room for them.
 fn connections(
     picture: &Picture,
     layout: &Layout,
@@ -155,7 +155,7 @@ struct Curve {
 }
 
 impl Curve {
-    /// From the middle of a box to that of another; `bow` is the height of its bend as a part of the distance.
+    /// A curve from the middle of one box to that of another; `bow` is the height of its bend relative to the distance.
     fn between(a: &Area, b: &Area, bow: f64) -> Self {
         let (dx, dy) = (b.x - a.x, b.y - a.y);
         let middle = ((a.x + b.x) / 2.0 + dy * bow, (a.y + b.y) / 2.0 - dx * bow);
@@ -177,7 +177,7 @@ impl Curve {
         (mix(a.0, m.0, b.0), mix(a.1, m.1, b.1))
     }
 
-    /// The place on the curve, or beside it, that is nearest to its middle and meets nothing.
+    /// The place on the curve, or beside it, that is nearest to its middle and free.
     fn room(&self, label: &str, taken: &[Area]) -> Area {
         let (width, height) = layout::label_size(label);
         let place = |t: f64, aside: f64| {
@@ -213,7 +213,7 @@ impl Curve {
     }
 }
 
-/// What is drawn so far.
+/// The drawing so far.
 #[derive(Default)]
 struct Canvas {
     body: String,
@@ -257,7 +257,7 @@ impl Canvas {
     fn label(&mut self, label: &str, area: &Area) {
         let (left, top) = (area.x - area.width / 2.0, area.y - area.height / 2.0);
         let (width, height) = (area.width, area.height);
-        // A line that passes behind it leaves it legible.
+        // The label stays legible even if a line passes behind it.
         let _ = writeln!(
             self.body,
             "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#fff\"/>"

@@ -1,4 +1,4 @@
-//! A network as text: every switch with what is plugged into it, then networks and connections.
+//! A network as text: every switch with the machines at its ports, then networks and connections.
 
 use aerostat_lab::picture::{Cable, Kind, Machine, Picture};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The manual page of the lab file, made from its JSON Schema: whatever key the reader knows, the page explains.
+//! The manual page of the lab file, made from its JSON Schema, so that it explains every key that the reader knows.
 
 use crate::exit::Failure;
 use roff::{Roff, bold, italic, roman};
@@ -36,7 +36,7 @@ pub(super) fn page() -> Result<Vec<u8>, Failure> {
     Ok(roff.render().into_bytes())
 }
 
-/// The keys of a map, each with its explanation and the section of what stands in it.
+/// The keys of a map, each with its explanation and the section of its contents.
 fn keys(roff: &mut Roff, of: &Value) {
     for (key, value) in properties(of) {
         roff.control("TP", []);
@@ -54,7 +54,7 @@ fn keys(roff: &mut Roff, of: &Value) {
 
 fn properties(of: &Value) -> Vec<(&String, &Value)> {
     let own = of["properties"].as_object().into_iter().flatten();
-    // A value that may be of several forms has the keys of all of them.
+    // A value with several possible forms has the keys of all forms.
     let forms = ["anyOf", "oneOf"]
         .into_iter()
         .filter_map(|of_forms| of[of_forms].as_array());
@@ -64,7 +64,7 @@ fn properties(of: &Value) -> Vec<(&String, &Value)> {
     own.chain(of_forms.flatten()).collect()
 }
 
-/// What a value is, in a word.
+/// The type of a value in a word.
 fn kind(value: &Value) -> Option<String> {
     let plain = |text: &Value| {
         text.as_str()
@@ -80,7 +80,7 @@ fn kind(value: &Value) -> Option<String> {
     }
 }
 
-/// Names of the definitions in the order in which the keys lead to them, each with the key that leads there first.
+/// Names of the definitions in the order in which keys lead to them, each with the first such key.
 fn reached(schema: &Value, definitions: &Map<String, Value>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
@@ -116,7 +116,7 @@ fn reached(schema: &Value, definitions: &Map<String, Value>) -> Vec<(String, Str
     found
 }
 
-/// Definitions that a value refers to, however deep.
+/// Definitions to which a value refers, at any depth.
 fn references(value: &Value) -> Vec<String> {
     match value {
         Value::Object(map) => map

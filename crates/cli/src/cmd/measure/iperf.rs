@@ -13,12 +13,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// How often what runs is looked at.
+/// Interval for checking a running measurement.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a connection may take, and an end.
+/// How long a connection may take to open, and to close.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// What was transferred.
+/// The result of a transfer.
 struct Transfer {
     octets: u64,
     seconds: f64,
@@ -76,7 +76,7 @@ fn argv(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// By iperf3 at both ends.
+/// The measurement with iperf3 at both ends.
 fn by_kernel(
     lab: &str,
     (from, to): (&Host, &Host),
@@ -87,7 +87,7 @@ fn by_kernel(
     let time = Duration::from_secs(args.time);
     let longest = time + 2 * SLACK;
     let (port, seconds) = (args.port.to_string(), args.time.to_string());
-    // A server that nobody reaches ends by itself.
+    // A server that is never reached ends by itself.
     let end = longest.as_secs().to_string();
     let server = argv(&["timeout", &end, "iperf3", "-s", "-1", "-p", &port]);
     let mut server = Inside::start(lab, &to.name, &server, longest + SLACK)?;
@@ -109,7 +109,7 @@ fn by_kernel(
         };
         match transfer(&ended) {
             Ok(done) => return Ok(done),
-            // The server has not begun to listen yet.
+            // The server does not listen yet.
             Err(said)
                 if said.contains("refused") && Instant::now() < until && !interrupt.has_come() =>
             {
@@ -123,7 +123,7 @@ fn by_kernel(
     }
 }
 
-/// What `iperf3 -J` says, or its error.
+/// The result of `iperf3 -J`, or its error.
 fn transfer(ended: &Ended) -> Result<Transfer, String> {
     let Ok(said) = serde_json::from_str::<Value>(&ended.out) else {
         let code = ended.code.map_or("no answer in time".to_owned(), |code| {
@@ -134,7 +134,7 @@ fn transfer(ended: &Ended) -> Result<Transfer, String> {
     let sums = [&said["end"]["sum_sent"], &said["end"]["sum_received"]];
     let [sent, mut received] = sums;
     if let Some(error) = said["error"].as_str() {
-        // One that was interrupted says what it has sent; what has arrived it could not ask.
+        // An interrupted client tells what it has sent; it could not ask how much arrived.
         if !(error.starts_with("interrupt") && sent["seconds"].as_f64() > Some(0.0)) {
             return Err(error.to_owned());
         }
@@ -149,7 +149,7 @@ fn transfer(ended: &Ended) -> Result<Transfer, String> {
     })
 }
 
-/// By the embedded hosts' own programs.
+/// The measurement with the embedded hosts' own programs.
 fn by_programs(
     client: &mut Client,
     (from, to): (&Host, &Host),

@@ -1,4 +1,4 @@
-//! The system's programs inside kernel hosts, with an end to their time.
+//! The system's programs inside kernel hosts, with a time limit.
 
 use crate::exit::Failure;
 use aerostat_live::force;
@@ -32,7 +32,7 @@ pub(super) struct Inside {
     deadline: Instant,
 }
 
-/// How it ended.
+/// The result of a program.
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
     pub(super) out: String,
@@ -50,7 +50,7 @@ impl Inside {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["exec", "--lab", lab, node, "--"])
             .args(argv)
-            // Ctrl-C is for us first: see `interrupt`.
+            // Ctrl-C goes to this command first: see `interrupt`.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -79,14 +79,14 @@ impl Inside {
         })
     }
 
-    /// Asks it to end with what it has; it gets `longest` for that.
+    /// Asks the program to end with its results so far, within `longest`.
     pub(super) fn interrupt(&mut self, longest: Duration) {
-        // It may have ended already.
+        // The program may have ended.
         let _ = force::interrupt_group(self.child.id());
         self.deadline = self.deadline.min(Instant::now() + longest);
     }
 
-    /// How it ended; `None` while it runs.
+    /// The result; `None` while the program runs.
     pub(super) fn poll(&mut self) -> io::Result<Option<Ended>> {
         let code = match self.child.try_wait()? {
             Some(status) => status.code(),
@@ -94,7 +94,7 @@ impl Inside {
             None => {
                 self.child.kill()?;
                 self.child.wait()?;
-                // Whatever it started keeps the pipes: nobody waits for that.
+                // Its children may keep the pipes open, so do not wait for end of file.
                 (self.out, self.err) = (None, None);
                 None
             }

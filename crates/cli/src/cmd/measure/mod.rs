@@ -1,4 +1,4 @@
-//! `aerostat ping`, `pingall` and `iperf`: what hosts of a running lab, of either kind, find out about each other.
+//! `aerostat ping`, `pingall` and `iperf`: measurements between hosts of a running lab, embedded or kernel.
 
 mod iperf;
 mod kernel;
@@ -32,10 +32,10 @@ impl Host {
     }
 }
 
-/// How long a program that was interrupted may take to say what it has found.
+/// How long an interrupted program may take to report its results.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// How a measurement ends that Ctrl-C has ended: with what it has found so far.
+/// The exit code of a measurement that Ctrl-C has ended, with the results so far.
 fn interrupted(not_begun: usize) -> Exit {
     let rest = match not_begun {
         0 => String::new(),
@@ -47,7 +47,7 @@ fn interrupted(not_begun: usize) -> Exit {
     Exit::Warnings
 }
 
-/// What the lab answers.
+/// Parses the lab's answer.
 fn understood<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_json::from_value(value)
         .map_err(|error| Failure::failed(format!("the lab's answer makes no sense: {error}")))
@@ -63,7 +63,7 @@ fn hosts(client: &mut Client) -> Result<Vec<Host>, Failure> {
     Ok(answer.hosts)
 }
 
-/// The one of this name.
+/// The host with this name.
 fn find<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
     hosts.iter().find(|host| host.name == name).ok_or_else(|| {
         let able = hosts.iter().filter(|host| runs_programs(host));
@@ -73,12 +73,12 @@ fn find<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
     })
 }
 
-/// Embedded routers do not.
+/// Embedded routers do not run programs.
 fn runs_programs(host: &Host) -> bool {
     host.what != "router" || host.is_kernel()
 }
 
-/// One that can run programs.
+/// The host with this name, which must be able to run programs.
 fn runner<'a>(hosts: &'a [Host], name: &str) -> Result<&'a Host, Failure> {
     let host = find(hosts, name)?;
     if !runs_programs(host) {

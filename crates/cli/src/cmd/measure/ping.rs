@@ -15,34 +15,34 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Pairs that are asked at a time.
+/// Limit of pairs that are pinged at a time.
 const AT_ONCE: usize = 64;
-/// Most pairs of `pingall`.
+/// Limit of pairs of `pingall`.
 const MOST_PAIRS: usize = 10_000;
-/// How often running pings are looked at.
+/// Interval for checking running pings.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long answers are waited for after the last request, in kernel hosts.
+/// How long to wait for answers after the last request, in kernel hosts.
 const LAST_WAIT: Duration = Duration::from_secs(2);
-/// What starting a program may take.
+/// Time allowed for starting a program.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// Who asks whom.
+/// A pair of hosts.
 struct Pair {
     from: Host,
     to: String,
     address: Ipv4Addr,
 }
 
-/// What one pair has found.
+/// The result of one pair.
 struct Found {
     pair: Pair,
     sent: u64,
     received: u64,
-    /// Least, mean, most, ms.
+    /// Minimum, mean and maximum, ms.
     rtt: Option<[f64; 3]>,
 }
 
-/// One host asks another.
+/// Pings one host from another.
 pub(crate) fn ping(args: &PingArgs) -> Outcome {
     let lab = client::choose(&args.which)?.name;
     let mut client = client::connect(&args.which)?;
@@ -62,7 +62,7 @@ pub(crate) fn ping(args: &PingArgs) -> Outcome {
     )
 }
 
-/// Every host asks every other one.
+/// Pings every host from every other one.
 pub(crate) fn pingall(args: &PingallArgs) -> Outcome {
     let lab = client::choose(&args.which)?.name;
     let mut client = client::connect(&args.which)?;
@@ -105,14 +105,14 @@ fn ask_and_tell(
     })
 }
 
-/// A ping on its way.
+/// A running ping.
 enum Running {
     Kernel(Inside),
     Embedded { id: u32, deadline: Instant },
 }
 
 impl Running {
-    /// It ends with what it has.
+    /// Asks the ping to end with its results so far.
     fn interrupt(&mut self) {
         match self {
             Self::Kernel(inside) => inside.interrupt(LAST_WORDS),
@@ -211,7 +211,7 @@ fn look(client: &mut Client, pair: &Pair, ping: &mut Running) -> Result<Option<R
                 return Ok(None);
             };
             let seen = summary(&ended.out).unwrap_or_else(|| {
-                // No route, for example: the other pairs go on.
+                // For example, there is no route. The other pairs continue.
                 let (from, to) = (&pair.from.name, &pair.to);
                 say(format_args!("ping at {from} to {to}: {}", ended.err.trim()));
                 (0, 0, None)
@@ -248,7 +248,7 @@ fn look(client: &mut Client, pair: &Pair, ping: &mut Running) -> Result<Option<R
     }
 }
 
-/// What the system's ping says at its end.
+/// The summary that the system's ping prints at its end.
 fn summary(text: &str) -> Option<Result3> {
     let line = text
         .lines()

@@ -1,5 +1,5 @@
-//! All tables of the results with their columns: the one list from which come the published schema, the columns of CSV
-//! files, and the test that holds docs/results.md to it.
+//! All tables of the results with their columns. This list is the source of the published schema, of the columns of CSV
+//! files, and of the test that checks docs/results.md.
 
 mod lab;
 mod nodes;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub(super) struct TableInfo {
     /// Its name; those of nodes are `KIND.TITLE`.
     pub(super) name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub(super) what: &'static str,
     /// Its columns, in the order of CSV.
     pub(super) columns: &'static [Column],
@@ -20,11 +20,11 @@ pub(super) struct TableInfo {
 pub(super) struct Column {
     /// Its name; the unit is part of it.
     pub(super) name: &'static str,
-    /// What values it has.
+    /// The type of its values.
     pub(super) kind: Kind,
-    /// It may be empty: `null`.
+    /// True if it may be empty: `null`.
     pub(super) null: bool,
-    /// What it says.
+    /// Its meaning.
     pub(super) what: &'static str,
 }
 
@@ -76,7 +76,7 @@ const fn column(name: &'static str, kind: Kind, what: &'static str) -> Column {
 }
 
 impl Column {
-    /// The column may be empty.
+    /// The same column, which may be empty.
     pub(super) const fn or_null(self) -> Self {
         Self { null: true, ..self }
     }
@@ -107,7 +107,7 @@ impl Column {
     }
 }
 
-/// Adds the columns to the schema of an object. With `open` any of them may be missing or empty.
+/// Adds the columns to the schema of an object. With `open` any column may be missing or empty.
 fn describe(schema: &mut Value, columns: &[Column], open: bool) {
     let names: Vec<_> = columns.iter().map(|column| column.name).collect();
     let properties = columns
@@ -121,7 +121,8 @@ fn describe(schema: &mut Value, columns: &[Column], open: bool) {
 }
 
 impl TableInfo {
-    /// True for state of nodes. A kind of node may lack columns that another one has, and any value may be missing.
+    /// True for tables of the state of nodes. A kind of node may lack columns that another one has, and any value may
+    /// be missing.
     fn of_nodes(&self) -> bool {
         self.name.contains('.')
     }
@@ -161,7 +162,7 @@ pub(super) fn tables() -> impl Iterator<Item = &'static TableInfo> {
     lab::TABLES.iter().chain(nodes::TABLES)
 }
 
-/// The table that CSV shows unless another one is asked for.
+/// The table that CSV shows by default.
 pub(super) const fn flows() -> &'static TableInfo {
     &lab::TABLES[0]
 }
@@ -176,7 +177,7 @@ pub(super) fn find(name: &str) -> Option<&'static TableInfo> {
     tables().find(|table| table.flat_name() == name)
 }
 
-/// What stands before the tables, with its schema.
+/// The members before the tables, with their schema.
 pub(super) fn head() -> Map<String, Value> {
     let entries = [
         (

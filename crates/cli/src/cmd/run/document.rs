@@ -1,4 +1,4 @@
-//! Everything that a run has found, as named tables of objects under one head.
+//! All results of a run, as named tables of objects under one head.
 
 use super::columns::flat_name;
 use super::{flows, network};
@@ -8,7 +8,8 @@ use aerostat_node::inspect::{Table, Value as Cell};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Name and version of the document. Columns may be added within a version; what is renamed or removed makes the next one.
+/// Name and version of the document. Columns may be added within a version; renaming or removing a column requires a
+/// new version.
 pub(crate) const SCHEMA: &str = "aerostat.run.v1";
 
 /// Name of the table of shortcuts.
@@ -17,7 +18,7 @@ pub(super) const SHORTCUTS: &str = "shortcuts";
 /// A table: its name, and its rows as objects with the columns as keys.
 pub(super) type Named = (String, Vec<Value>);
 
-/// In which time a lab ran.
+/// The kind of time in which a lab ran.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Time {
     /// `aerostat run`.
@@ -26,10 +27,10 @@ pub(crate) enum Time {
     Real,
 }
 
-/// The results of a lab. A lab in real time hands them to `aerostat down` in this shape.
+/// The results of a lab. A lab in real time sends them to `aerostat down` in this form.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Document {
-    /// What the results are of.
+    /// Description of the run.
     pub(super) head: Map<String, Value>,
     /// Tables about the whole lab.
     pub(super) tables: Vec<Named>,
@@ -65,12 +66,13 @@ impl Document {
         }
     }
 
-    /// Notes that the run was ended before its time, or that it was not.
+    /// Records whether the run was ended early.
     pub(super) fn interrupted(&mut self, was: bool) {
         self.head.insert("interrupted".into(), was.into());
     }
 
-    /// What the tables for people are made of, and no more: of a large lab all the rest takes as much memory as the lab itself.
+    /// Only the data for the tables for people: for a large lab all other data would take as much memory as the lab
+    /// itself.
     pub(super) fn for_people(report: &RunReport) -> Self {
         Self {
             head: Map::new(),
@@ -79,7 +81,7 @@ impl Document {
         }
     }
 
-    /// All of it as one JSON value.
+    /// The whole document as one JSON value.
     pub(super) fn json(self) -> Value {
         let mut all = self.head;
         let tables = self.tables.into_iter();
@@ -88,7 +90,7 @@ impl Document {
         Value::Object(all)
     }
 
-    /// All tables, also those of nodes: these are called `KIND.TITLE` (without blanks) and have a column `node`.
+    /// All tables. Those of nodes are called `KIND.TITLE` (without blanks) and have a column `node`.
     pub(super) fn flat(&self) -> Vec<Named> {
         let mut all = self.tables.clone();
         let mut states: Vec<Named> = Vec::new();
@@ -116,7 +118,7 @@ impl Document {
     }
 }
 
-/// What the results are of.
+/// The description of the run.
 fn head(
     checked: &Checked,
     overrides: &[String],
@@ -156,7 +158,7 @@ fn nodes(report: &RunReport) -> Map<String, Value> {
     nodes.collect()
 }
 
-/// Tables of the same title (one per LANE client, say) follow each other in one list.
+/// Joins tables with the same title (for example one per LANE client) into one list.
 fn merged(tables: impl Iterator<Item = (String, Value)>) -> Map<String, Value> {
     let mut all: Map<String, Value> = Map::new();
     for (title, rows) in tables {
@@ -185,7 +187,7 @@ fn json_of(cell: &Cell) -> Value {
     }
 }
 
-/// The shortcuts that stand at the end: the ingress caches of MPOA clients, and the ways of NHRP clients.
+/// The shortcuts that exist at the end: the ingress caches of MPOA clients, and the entries of NHRP clients.
 fn shortcuts(report: &RunReport) -> Vec<Value> {
     let mut all = Vec::new();
     for (node, states) in &report.nodes {
@@ -212,10 +214,10 @@ fn shortcuts(report: &RunReport) -> Vec<Value> {
     all
 }
 
-/// State of an entry that counts packets and has asked for nothing, or not again, in the words of Linux.
+/// State of an entry that counts packets and has sent no request, or no further one, in the words of Linux.
 const COUNTING: &str = "invalid";
 
-/// False for a destination to which so few packets went that nobody was asked for a shortcut.
+/// False for a destination with so few packets that no shortcut was requested.
 fn was_asked_for(row: &Map<String, Value>) -> bool {
     let some = |name: &str| row.get(name).and_then(Value::as_u64).is_some_and(|n| n > 0);
     row.get("state").is_none_or(|state| state != COUNTING)
@@ -223,7 +225,7 @@ fn was_asked_for(row: &Map<String, Value>) -> bool {
         || some("last_cause")
 }
 
-/// What an NHRP client knows of a destination, in the columns of an MPOA client's ingress cache.
+/// An NHRP client's entry in the columns of an MPOA client's ingress cache.
 fn of_way(node: &str, way: &Map<String, Value>) -> Value {
     let field = |name: &str| way.get(name).cloned().unwrap_or(Value::Null);
     let vc = field("vc");

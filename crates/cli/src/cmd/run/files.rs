@@ -1,11 +1,12 @@
-//! Files of results, which appear whole or not at all.
+//! Files of results, which appear completely or not at all.
 
 use super::columns::{self, TableInfo};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Files that get their names when all of them are written: a disk that is full leaves those of before, and no halves.
+/// Files that get their names when all of them are written. A full disk leaves the earlier files, and no incomplete
+/// ones.
 pub(super) struct Whole<'a> {
     directory: &'a Path,
     names: Vec<String>,
@@ -19,12 +20,12 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Where a file is until all are written.
+    /// The path of a file until all files are written.
     fn unfinished(&self, name: &str) -> PathBuf {
         self.directory.join(format!(".{name}.part"))
     }
 
-    /// Writes one more.
+    /// Writes one more file.
     pub(super) fn add(
         &mut self,
         name: &str,
@@ -60,7 +61,7 @@ impl<'a> Whole<'a> {
 impl Drop for Whole<'_> {
     fn drop(&mut self) {
         for name in &self.names {
-            // It may not have been made.
+            // The file may not exist.
             let _ = std::fs::remove_file(self.unfinished(name));
         }
     }
@@ -95,7 +96,7 @@ mod tests {
         };
         std::fs::write(path.join("vcs.csv"), "mine").expect("written");
         std::fs::write(path.join("notes.csv"), "mine").expect("written");
-        // What stands there may be the user's: no results do.
+        // Files that are not results may be the user's.
         write(&["flows.csv", "queues.csv", "run.json"], "1").expect("written");
         let all = [
             "flows.csv",
@@ -105,10 +106,10 @@ mod tests {
             "vcs.csv",
         ];
         assert_eq!(names(path), all);
-        // The next run has no queues, and a table of the run before is not one of this.
+        // The next run has no queues, so a table of the previous run must not remain.
         write(&["flows.csv", "run.json"], "2").expect("written");
         assert_eq!(names(path), ["flows.csv", "notes.csv", "run.json"]);
-        // One that fails leaves those of before.
+        // A failed run leaves the earlier files.
         let mut whole = Whole::new(path);
         whole
             .add("flows.csv", |out| out.write_all(b"3"))

@@ -77,17 +77,17 @@ pub(crate) fn rows(flows: &[FlowReport], lab: &Lab) -> Rows {
     rows
 }
 
-/// Payload received per time; `None` if fewer than two packets were offered, and no time lies between them.
+/// Payload received per time; `None` if fewer than two packets were offered, or all at the same time.
 fn throughput(path: &PathReport) -> Option<f64> {
     (!path.duration.is_zero()).then_some(path.throughput_mbps)
 }
 
-/// Echo requests that were answered; `None` of a flow that is no ping.
+/// Answered echo requests; `None` for a flow that is not a ping.
 fn answered(flow: &Flow, path: &PathReport) -> Option<u64> {
     matches!(flow.kind, FlowKind::Ping { .. }).then_some(path.round_trip.count)
 }
 
-/// A number for people, with so many decimals, or more if it is so small that these would be zero.
+/// A number for people, with this many decimals, or with more if these would all be zero.
 fn significant(value: f64, decimals: i32) -> Value {
     let needed = match value > 0.0 {
         true => 1 - value.log10().floor() as i32,
@@ -138,7 +138,7 @@ pub(crate) fn losses(flows: &[FlowReport], lab: &Lab) -> Vec<Value> {
     rows
 }
 
-/// Where packets were lost or refused, in words: `link a-s1: cell lost 12, refused (socket full) 3`.
+/// Places where packets were lost or refused, in words: `link a-s1: cell lost 12, refused (socket full) 3`.
 fn places(lab: &Lab, path: &PathReport) -> Option<String> {
     let lost = lab.lost_by(path).into_iter();
     let lost = lost.map(|(place, packets)| format!("{place} {packets}"));
@@ -148,11 +148,11 @@ fn places(lab: &Lab, path: &PathReport) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// A line for each node that has not joined, or one for all of many.
+/// A line for each node that has not joined, or one line for many nodes.
 fn not_joined(nodes: &[String], end: Instant) -> Vec<String> {
-    /// More than so many are not named each.
+    /// If there are more nodes than this, they are not named individually.
     const NAMED: usize = 8;
-    /// A client whose first request is lost asks again after 5 s.
+    /// A client whose first request is lost repeats it after 5 s.
     const USUAL: Duration = Duration::from_secs(10);
     let mut lines: Vec<String> = if nodes.len() > NAMED {
         let (count, some) = (nodes.len(), some_of(nodes));
@@ -175,8 +175,7 @@ fn not_joined(nodes: &[String], end: Instant) -> Vec<String> {
     lines
 }
 
-/// What deserves a warning: flows and programs that did not do what they are there for, hosts that never joined, and bounds
-/// that refused something.
+/// Reasons for warnings: flows and programs that failed, hosts that never joined, and bounds that were met.
 pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String> {
     let joined = not_joined(&report.not_joined, report.end);
     let limits = first_of(report.limits.clone(), "bounds refused something");
@@ -189,7 +188,7 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String>
     let idle = first_of(idle_entries(report).collect(), "such entries");
     let told = report.dialogues.iter().filter_map(|dialogue| {
         let mut dialogue = dialogue.clone();
-        // In real time a PDU is late by the machine's timers, too.
+        // In real time a PDU may also be late because of the machine's timers.
         if matches!(time, Time::Real) && dialogue.expect.is_none() {
             dialogue.late = 0;
         }
@@ -200,7 +199,7 @@ pub(crate) fn warnings(report: &RunReport, lab: &Lab, time: Time) -> Vec<String>
     [joined, limits, flows, programs, idle].concat()
 }
 
-/// Of many warnings of one kind the first ones, and how many more there are: `... and 42 more {what}`.
+/// The first of many warnings of one kind, and the number of the others: `... and 42 more {what}`.
 fn first_of(mut all: Vec<String>, what: &str) -> Vec<String> {
     const SHOWN: usize = 20;
     let more = all.len().saturating_sub(SHOWN);
@@ -211,7 +210,7 @@ fn first_of(mut all: Vec<String>, what: &str) -> Vec<String> {
     all
 }
 
-/// QoS entries of MPOA clients that no packet has fitted.
+/// QoS entries of MPOA clients that no packet has matched.
 fn idle_entries(report: &RunReport) -> impl Iterator<Item = String> + '_ {
     let nodes = report.nodes.iter();
     let tables = nodes.flat_map(|(node, states)| {

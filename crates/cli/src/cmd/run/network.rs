@@ -78,7 +78,7 @@ fn ctd(circuit: &Circuit) -> Value {
     })
 }
 
-/// Delay variation is what a cell takes longer than the fastest one.
+/// Cell delay variation: the delay in excess of the fastest cell.
 fn cdv(circuit: &Circuit) -> Value {
     let summary = circuit.transfer.summary();
     if summary.count == 0 {
@@ -94,7 +94,7 @@ fn cdv(circuit: &Circuit) -> Value {
     })
 }
 
-/// Lost among known, or nothing where no cell came.
+/// Share of lost cells among the cells whose fate is known; `None` without cells.
 fn ratio(counters: &CellCounters) -> Option<f64> {
     let lost = counters.dropped.total();
     let known = counters.cells_out + lost;

@@ -1,4 +1,4 @@
-//! The results in the form asked for, to standard output or into a directory.
+//! The results in the requested form, to standard output or into a directory.
 
 use super::columns::{self, TableInfo};
 use super::document::{Document, SCHEMA, SHORTCUTS};
@@ -13,17 +13,17 @@ use serde_json::{Map, Value, json};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Refuses what makes no sense, before the lab runs.
+/// Refuses invalid combinations of options, before the lab runs.
 pub(crate) fn check(args: &ResultArgs) -> Result<(), Failure> {
     wanted(args).map(|_| ())
 }
 
-/// True if [`write()`] shows the tables for people, and nothing else.
+/// True if [`write()`] shows only the tables for people.
 pub(crate) fn for_people(args: &ResultArgs) -> bool {
     args.output.output == Format::Table && args.table.is_none() && args.out.is_none()
 }
 
-/// The table that is asked for.
+/// The requested table.
 fn wanted(args: &ResultArgs) -> Result<Option<&'static TableInfo>, Failure> {
     if args.out.is_some() && args.output.output == Format::Table {
         let text = "--out needs a form for programs";
@@ -39,8 +39,8 @@ fn wanted(args: &ResultArgs) -> Result<Option<&'static TableInfo>, Failure> {
     Ok(Some(info))
 }
 
-/// Writes the results, or one table of them. `short` are the tables for people: see [`short`]. Whoever closes our pipe has
-/// seen enough: that is no failure, and the caller goes on with its warnings.
+/// Writes the results, or one table of them. `short` are the tables for people: see [`short`]. A reader that closes the
+/// pipe is not an error, and the caller continues with its warnings.
 pub(crate) fn write(args: &ResultArgs, document: Document, short: &[Rows]) -> Result<(), Failure> {
     match put(args, document, short) {
         Err(failure) if failure.exit == Exit::Ok => Ok(()),
@@ -100,7 +100,7 @@ fn rows_of(document: &Document, info: &TableInfo) -> Vec<Value> {
 }
 
 fn into_directory(directory: &Path, format: Format, document: Document) -> io::Result<()> {
-    // A lab in real time has made it before it gave up the right to.
+    // A lab in real time has made the directory before it gave up the right to.
     if !directory.is_dir() {
         std::fs::create_dir_all(directory)?;
     }
@@ -135,13 +135,13 @@ fn jsonl(out: &mut impl Write, name: &str, rows: &[Value]) -> io::Result<()> {
     Ok(())
 }
 
-/// One table with a line of column names, and nothing else.
+/// One table with a line of column names.
 fn csv(out: &mut impl Write, info: &TableInfo, rows: &[Value]) -> io::Result<()> {
     let rows = flat_rows(info, rows);
     output::write_csv_table(out, &rows)
 }
 
-/// Objects as rows; an object inside, such as `delay_us`, becomes columns of its own, such as `delay_us_mean`.
+/// Objects as rows; an inner object, such as `delay_us`, becomes columns of its own, such as `delay_us_mean`.
 fn flat_rows(info: &TableInfo, rows: &[Value]) -> Rows {
     let columns = info.flat_columns();
     let mut flat = Rows {
@@ -160,7 +160,7 @@ fn value_at(row: &Value, path: &[&str]) -> Value {
         value = value.get(step).unwrap_or(&Value::Null);
     }
     match value {
-        // Counts by name: names may hold any separator.
+        // Counts by name stay in one cell, because names may contain any separator.
         Value::Object(counts) if counts.is_empty() => "".into(),
         Value::Object(_) => value.to_string().into(),
         _ => value.clone(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 const ADDRESS: &str = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00";
 
-/// A table with values as long as a real network has them.
+/// A table with values as long as those of a real network.
 fn filled(columns: &[String]) -> Rows {
     let mut rows = Rows {
         columns: columns.to_vec(),
@@ -44,7 +44,7 @@ fn every_table_of_the_results_fits_80_columns_and_its_first_column_stays() {
         let wide = render(&rows, Layout::Wide);
         for column in &columns {
             assert!(wide.contains(&column.to_uppercase()), "{name}: {column}");
-            // A column is there, or the line below the table names it.
+            // A column is shown, or the line below the table names it.
             let told = text.contains(&column.to_uppercase()) || text.contains(column.as_str());
             assert!(told, "{name}: nothing tells of {column}\n{text}");
         }
@@ -88,7 +88,7 @@ fn prose_is_broken_and_what_is_whole_stays_whole() {
     assert!(render(&one, Layout::Narrow).contains(&ADDRESS.repeat(2)));
 }
 
-/// What was lost and where is never left out for the sake of jitter, whatever names flows have.
+/// Columns about losses are never dropped in favour of jitter, whatever the names of the flows.
 #[test]
 fn flows_keep_what_was_lost_when_columns_must_go() {
     let (_, columns) = shapes()

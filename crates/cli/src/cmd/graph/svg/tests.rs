@@ -18,7 +18,7 @@ fn placed(picture: &Picture) -> Layout {
     layout::place(picture, &sizes, &lines(picture).0)
 }
 
-/// Everything that has text, with a name for messages.
+/// All areas with text, with names for messages.
 fn areas(picture: &Picture, layout: &Layout) -> Vec<(String, Area)> {
     let boxes = picture.machines.iter().zip(&layout.boxes);
     let boxes = boxes.map(|(machine, area)| (machine.name.clone(), *area));

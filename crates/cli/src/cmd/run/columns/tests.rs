@@ -1,4 +1,4 @@
-//! The published schema and the page are those of this program.
+//! The published schema and the page must agree with this program.
 
 use super::{Column, Kind, TableInfo, tables};
 use std::fmt::Write as _;
