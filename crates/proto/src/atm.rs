@@ -1,10 +1,10 @@
-//! The ATM service as its users see it: LANE, MPOA and NHRP entities ask for connections here.
+//! The ATM service as its users see it: LANE, MPOA and NHRP entities request connections here.
 //!
-//! A user machine emits [`AtmRequest`]s and is fed [`AtmEvent`]s. The host's signalling manager sits on the
-//! other side and turns them into UNI calls. A [`ConnId`] is an opaque id of one connection, private to one
-//! user machine: the user chooses it (below [`ConnId::INCOMING`]) for calls it makes, the manager (from
-//! [`ConnId::INCOMING`] upwards) for calls it receives. After `Released` an id is dead and may be reused.
-//! Every use of an unknown id is refused and counted, never trusted.
+//! A user machine emits [`AtmRequest`]s and is fed [`AtmEvent`]s. The host's signalling manager is on the other side
+//! and translates requests into UNI calls. A [`ConnId`] is an opaque id of one connection, private to one user machine:
+//! the user chooses it (below [`ConnId::INCOMING`]) for calls it makes, the manager (from [`ConnId::INCOMING`] upwards)
+//! for calls it receives. After `Released` an id is dead and may be reused. Every use of an unknown id is refused and
+//! counted, never trusted.
 
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use core::fmt;
@@ -41,7 +41,7 @@ impl Cause {
     pub const REJECTED: Self = Self(21);
     /// Destination out of order.
     pub const OUT_OF_ORDER: Self = Self(27);
-    /// Requested VPCI/VCI unavailable, or none free.
+    /// Requested VPCI/VCI unavailable, or no VPCI/VCI free.
     pub const VC_UNAVAILABLE: Self = Self(35);
     /// User cell rate not available.
     pub const RATE_UNAVAILABLE: Self = Self(37);
@@ -51,14 +51,15 @@ impl Cause {
     pub const TEMPORARY: Self = Self(41);
     /// Resources unavailable, unspecified.
     pub const RESOURCES: Self = Self(47);
-    /// Incompatible destination: nobody listens for this address and description.
+    /// Incompatible destination: there is no listener for this address and description.
     pub const INCOMPATIBLE: Self = Self(88);
     /// Recovery on timer expiry.
     pub const TIMER: Self = Self(102);
 
-    /// True if the same call may succeed soon without anybody changing it: the way, the other end or a resource was not there.
-    /// An address without a route (1, 3) and an end where nobody listens (88) count, as either may just be starting: a host's
-    /// address has a route only once it is registered. Source: Q.850 §2.2.7.
+    /// True if the same call may succeed soon without a change of configuration: the path, the other end or a resource
+    /// was not available. An address without a route (1, 3) and an end without a listener (88) count as temporary,
+    /// since either may just be starting: a host's address has a route only once it is registered. Source: Q.850
+    /// §2.2.7.
     #[must_use]
     pub const fn is_temporary(self) -> bool {
         matches!(
@@ -92,14 +93,14 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What a user asks of the ATM service.
+/// Requests of a user to the ATM service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AtmRequest {
-    /// Be offered incoming calls for this address and description.
+    /// Ask for incoming calls for this address and description.
     Listen {
         /// Own address, all 20 octets significant.
         address: AtmAddress,
-        /// What the caller must announce; what is left open here may be anything ([`Sap::accepts`]).
+        /// What the caller must announce; fields that are left open here may have any value ([`Sap::accepts`]).
         sap: Sap,
         /// Largest AAL5 SDU accepted from a caller, octets.
         max_sdu: u16,
@@ -121,19 +122,19 @@ pub enum AtmRequest {
         called: AtmAddress,
         /// What the connection carries.
         sap: Sap,
-        /// Traffic both ways; `rx` is none if `multipoint`.
+        /// Traffic in both directions; `rx` has no traffic if `multipoint`.
         qos: Qos,
         /// True for the root of a point-to-multipoint connection.
         multipoint: bool,
     },
-    /// Use a permanent connection, which management has set up along the way. Answered by `Connected`, or by `Released`
-    /// if the label is in use. `Release` ends the use.
+    /// Use a permanent connection, which management has set up on the whole path. Answered by `Connected`, or by
+    /// `Released` if the label is in use. `Release` ends the use.
     OpenPermanent {
         /// Chosen by the user, unused so far.
         conn: ConnId,
         /// Its label on this host's link.
         vc: Vc,
-        /// Traffic both ways.
+        /// Traffic in both directions.
         qos: Qos,
     },
     /// Add a leaf to a point-to-multipoint connection. Answered by `PartyAdded` or `PartyGone`.
@@ -145,16 +146,16 @@ pub enum AtmRequest {
         /// Address of the leaf.
         called: AtmAddress,
     },
-    /// Drop a leaf. No event follows; the id is dead. Dropping the last one releases the connection
-    /// (`Released` follows).
+    /// Drop a leaf. No event follows; the id is dead. Dropping the last leaf releases the connection (`Released`
+    /// follows).
     DropParty {
         /// The connection.
         conn: ConnId,
         /// The leaf.
         party: PartyId,
     },
-    /// Accept an offered call. `Connected` follows when it is usable. Refused if the caller has given up
-    /// meanwhile: then `Released` is on its way.
+    /// Accept an offered call. `Connected` follows when the call can be used. The request is refused if the caller has
+    /// released the call meanwhile: then `Released` is under way.
     Accept {
         /// From `Incoming`.
         conn: ConnId,
@@ -163,7 +164,7 @@ pub enum AtmRequest {
     Release {
         /// The connection.
         conn: ConnId,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
     /// Send one AAL5 SDU.
@@ -175,24 +176,23 @@ pub enum AtmRequest {
     },
 }
 
-/// What the ATM service tells a user. `O` are the octets of an SDU: borrowed (`&[u8]`) on the way to a machine, owned
-/// (`Vec<u8>`) in a message for another process.
+/// Events of the ATM service for a user. `O` is the type of an SDU's octets: borrowed (`&[u8]`) on the way to a
+/// machine, owned (`Vec<u8>`) in a message for another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtmEvent<O> {
     /// Signalling is up: requests will be served.
     Up,
-    /// Signalling is down: new calls wait some seconds for it, then fail; each connection that is lost gets
-    /// its own `Released`.
+    /// Signalling is down: new calls wait some seconds for it, then fail; each lost connection gets its own `Released`.
     Down,
     /// A call is offered. Answer with `Accept` or `Release`.
     Incoming {
         /// Chosen by the service.
         conn: ConnId,
-        /// The caller's address, if it gave one.
+        /// The caller's address, if the caller gave one.
         calling: Option<AtmAddress>,
         /// The address that was called.
         called: AtmAddress,
-        /// What the connection carries, as the listener that takes it said.
+        /// What the connection carries, as the accepting listener described it.
         sap: Sap,
         /// Traffic, seen from this end.
         qos: Qos,
@@ -210,7 +210,7 @@ pub enum AtmEvent<O> {
     Released {
         /// The connection.
         conn: ConnId,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
     /// A leaf was added.
@@ -220,13 +220,13 @@ pub enum AtmEvent<O> {
         /// The leaf.
         party: PartyId,
     },
-    /// A leaf could not be added, or left.
+    /// A leaf could not be added, or has left.
     PartyGone {
         /// The connection.
         conn: ConnId,
         /// The leaf.
         party: PartyId,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
     /// One AAL5 SDU arrived.
@@ -239,7 +239,7 @@ pub enum AtmEvent<O> {
 }
 
 impl<O> AtmEvent<O> {
-    /// The connection that it is about, if it is about a connection.
+    /// The connection that the event is about, if there is one.
     #[must_use]
     pub const fn conn(&self) -> Option<ConnId> {
         match *self {

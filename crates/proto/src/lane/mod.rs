@@ -1,8 +1,8 @@
 //! LAN Emulation over ATM, version 1 and the parts of version 2 that MPOA needs.
 //!
-//! An emulated LAN (ELAN) makes an ATM network look like an Ethernet. Each station has a client, [`Lec`]; each ELAN has a
-//! server, [`Les`], which knows which MAC address belongs to which ATM address, and a broadcast and unknown server,
-//! [`Bus`], which copies group frames to all. [`Lecs`] tells clients which ELAN is theirs.
+//! An emulated LAN (ELAN) makes an ATM network look like an Ethernet. Each station has a client, [`Lec`]; each ELAN has
+//! a server, [`Les`], which knows which MAC address belongs to which ATM address, and a broadcast and unknown server,
+//! [`Bus`], which copies group frames to all members. [`Lecs`] tells clients which ELAN they belong to.
 //!
 //! ```text
 //! LEC -- configure direct --> LECS          LEC -- multicast send ------> BUS

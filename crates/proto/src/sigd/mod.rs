@@ -1,9 +1,9 @@
-//! The signalling manager of a host in a process of its own: what it and the host in the lab's process say to each other.
+//! The signalling manager of a host in a process of its own: its messages to and from the host in the lab's process.
 //!
-//! **Purpose.** What the kernel of a real end system keeps stays in the lab's process: connections, their queues in the
-//! adapter, which user has which of them, permanent connections. What reads the network's signalling messages
-//! (SSCOP, call states, timers) is the daemon, as `atmsigd` of Linux is, and as the user-space connection manager of
-//! the Cambridge stack of 1993 was.
+//! **Purpose.** The state that the kernel of a real end system keeps stays in the lab's process: connections, their
+//! queues in the adapter, which user has which connection, permanent connections. The daemon handles the network's
+//! signalling messages (SSCOP, call states, timers), as `atmsigd` of Linux does, and as the user-space connection
+//! manager of the Cambridge stack of 1993 did.
 //!
 //! ```text
 //!   lab's process                                         sigd
@@ -11,14 +11,14 @@
 //!   VPI 0 VCI 5 of the adapter     ◄───────── FromSigd ──
 //! ```
 //!
-//! **Objects and owners.** The machines are those of the node: the seat of the daemon in the host, and the daemon. Here are
-//! their messages alone. Users and connections have numbers of their own on this boundary, which the seat gives
-//! out and does not use again while anything about a former one can be on its way: a message that crosses another one
-//! is then about nothing, and never about somebody else. Neither side trusts the other: a frame that cannot be
-//! decoded ends the connection between them, what a daemon says about something that is not its own is refused and
-//! counted.
+//! **Objects and owners.** The machines are in the node: the seat of the daemon in the host, and the daemon. This
+//! module has only their messages. Users and connections have their own numbers on this boundary. The seat assigns a
+//! number and does not use it again while a message about its former owner can be under way. So a message that crosses
+//! another one concerns nothing, and never another user or connection. Neither side trusts the other: a frame that
+//! cannot be decoded ends the connection between them, and messages of a daemon about users and connections that are
+//! not its own are refused and counted.
 //!
-//! **Bounds.** A frame is as long as the longest signalling SDU with what stands around it, or a text
+//! **Bounds.** A frame is at most as long as the longest signalling SDU with its header fields, or as a text
 //! ([`TEXT_MAX`](crate::split::codec::TEXT_MAX)) with its fields.
 //!
 //! **Standards.** None: the octets are this project's own, and both ends are of one version. The requests are those
@@ -39,37 +39,37 @@ pub const SDU_MAX: usize = 4104;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserNo(pub u16);
 
-/// How a daemon begins.
+/// The start of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Number of this beginning: the answer names it, and what was said before is about an earlier one.
+    /// Number of this start: the answer repeats it, and earlier messages belong to an earlier start.
     pub life: u32,
     /// The version of the interface.
     pub version: Version,
-    /// N(SQ) of the last BGN of the daemon before: the network tells this one's from it.
+    /// N(SQ) of the previous daemon's last BGN: the network distinguishes this daemon's BGN from it.
     pub initial_sq: u8,
     /// How long a call waits for the link.
     pub wait: Duration,
-    /// Number of the first call received: ids of the daemon before do not come again.
+    /// Number of the first received call: ids of the previous daemon are not used again.
     pub first_incoming: u32,
-    /// Users of the service at most.
+    /// Largest number of users of the service.
     pub users: usize,
-    /// Calls of one user at most.
+    /// Largest number of calls of one user.
     pub calls_per_user: usize,
-    /// Listeners of one user at most.
+    /// Largest number of listeners of one user.
     pub listeners_per_user: usize,
-    /// Leaves of one call at most.
+    /// Largest number of leaves of one call.
     pub parties_per_call: usize,
 }
 
 /// To the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToSigd {
-    /// Run. Users, listeners and the state of the line follow.
+    /// Start. Users, listeners and the state of the line follow.
     Start(Start),
-    /// The line is alive, so that the link can be brought up; or dead.
+    /// The line is up, so that the link can be established; or the line is down.
     Line {
-        /// Alive.
+        /// True if the line is up.
         up: bool,
     },
     /// The version that both ends speak.
@@ -78,11 +78,12 @@ pub enum ToSigd {
     Signalling(Vec<u8>),
     /// A new user.
     AddUser(UserNo),
-    /// A user is gone, and all that it has.
+    /// A user is gone, with all its listeners and calls.
     DropUser(UserNo),
-    /// Asks for a sign of life.
+    /// Asks the daemon for an answer.
     Ping(u32),
-    /// What a user asks of the daemon: all but data and permanent connections, which are the lab's process' alone.
+    /// A request of a user to the daemon: any request but those for data and permanent connections, which the lab's
+    /// process handles alone.
     Request {
         /// The user.
         user: UserNo,
@@ -98,9 +99,9 @@ pub struct LinkInfo {
     pub state: saal::State,
     /// Messages that the peer has not acknowledged.
     pub outstanding: u64,
-    /// How often it came up.
+    /// How often the link came up.
     pub established: u64,
-    /// How often it went down.
+    /// How often the link went down.
     pub released: u64,
     /// PDUs sent again.
     pub retransmitted: u64,
@@ -127,7 +128,7 @@ impl Default for LinkInfo {
 /// From the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromSigd {
-    /// First after a [`Start`]: what comes now is about that life.
+    /// The first message after a [`Start`]: all further messages belong to that life.
     Begun {
         /// [`Start::life`].
         life: u32,
@@ -136,26 +137,26 @@ pub enum FromSigd {
     Pong(u32),
     /// One SDU for VPI 0 VCI 5.
     Signalling(Vec<u8>),
-    /// Signalling is up: calls need not wait; or down.
+    /// Signalling is up, so calls need not wait; or it is down.
     Link {
-        /// Up.
+        /// True if signalling is up.
         up: bool,
     },
-    /// The host opens the VC of a call. This message is ahead of the signalling SDU that lets the other end send.
+    /// The host opens the VC of a call. This message precedes the signalling SDU that lets the other end send.
     OpenVc {
         /// The connection.
         conn: ConnId,
         /// Its label.
         vc: Vc,
-        /// Traffic that was agreed on, seen from this end.
+        /// Agreed traffic, seen from this end.
         qos: Qos,
     },
-    /// For a user: what happened to a call. The number of an incoming call is from [`Start::first_incoming`] upwards; `Up`, `Down`
-    /// and `Received` have messages of their own.
+    /// For a user: an event of a call. The number of an incoming call is from [`Start::first_incoming`] upwards; `Up`,
+    /// `Down` and `Received` have messages of their own.
     Event {
         /// The user.
         user: UserNo,
-        /// What happened.
+        /// The event.
         event: AtmEvent<Vec<u8>>,
     },
     /// For display: when the link comes or goes, and at most every second.
@@ -165,7 +166,7 @@ pub enum FromSigd {
     /// It was asked to end: nobody gets a connection any more, and what there is it releases. Signalling SDUs still go
     /// both ways; then the process exits.
     Ending,
-    /// It was asked to begin anew, and has forgotten everything.
+    /// The daemon was told to start anew, and has no state any more.
     Again,
 }
 

@@ -1,4 +1,4 @@
-//! Every message survives its octets; no octets do harm.
+//! Every message survives encoding and decoding; invalid octets do no harm.
 
 use super::*;
 use crate::Cause;
@@ -46,7 +46,8 @@ fn the_longest_sdu_fits_a_frame() {
     assert_eq!(FromSigd::decode(&sdu.encode()), Ok(sdu));
 }
 
-/// A trace of the daemon whose name is not in the list would lose it on the way. Those of the node are looked at there.
+/// A trace of the daemon with a name that is not in the list would lose its name. The names of the node are checked in
+/// the node.
 #[test]
 fn every_name_that_signalling_uses_is_known() {
     for prefix in ["uni.", "saal.", "sscop."] {
@@ -57,7 +58,7 @@ fn every_name_that_signalling_uses_is_known() {
         ];
         let (count, strangers) = names::strangers(&sources, prefix);
         assert!(count > 0, "{prefix}");
-        // `with` of a message is none of a trace.
+        // `with` is also the name of a message's function; its fields are not those of a trace.
         assert_eq!(strangers, [""; 0]);
     }
 }

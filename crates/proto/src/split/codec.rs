@@ -1,8 +1,7 @@
 //! Messages as octets: a type in two octets, then the fields one after the other, numbers big endian.
 //!
-//! Options are 0, or 1 and the value; lists and texts have their length in two octets before them. What a frame
-//! can hold bounds every list. Decoding takes nothing but the exact form, so that encoding it again gives the
-//! same octets.
+//! An option is 0, or 1 and the value; lists and texts are preceded by their length in two octets. The size of a frame
+//! bounds every list. Decoding accepts only the exact form, so encoding a decoded message gives the same octets.
 
 use super::names;
 use super::{Greeting, Random, Role};
@@ -24,7 +23,7 @@ pub trait Message: Sized {
     /// The message of a frame.
     ///
     /// # Errors
-    /// If it is not exactly one message.
+    /// If the frame is not exactly one message.
     fn decode(frame: &[u8]) -> Result<Self, DecodeError>;
 }
 
@@ -51,14 +50,14 @@ split_messages!(Greeting);
 
 /// A value inside a message.
 pub trait Field: Sized {
-    /// Appends it.
+    /// Appends the value to the octets.
     fn put(&self, to: &mut Vec<u8>);
-    /// Takes it.
+    /// Reads the value.
     ///
     /// # Errors
-    /// If the octets are none.
+    /// If the octets are not a valid value.
     fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
-    /// Some value: for tests of all messages, in whatever crate they are.
+    /// A random value: for tests of all messages, in any crate.
     fn sample(random: &mut Random) -> Self;
 }
 
@@ -249,7 +248,7 @@ impl Field for &'static str {
     }
 }
 
-/// At most 65 535 values; further ones are left out.
+/// At most 65 535 values; further values are left out.
 impl<T: Field> Field for Vec<T> {
     fn put(&self, to: &mut Vec<u8>) {
         let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
@@ -319,7 +318,7 @@ impl Field for String {
     }
 }
 
-/// In the order of the keys, each once; at most 65 535.
+/// In the order of the keys, each key once; at most 65 535.
 impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
     fn put(&self, to: &mut Vec<u8>) {
         let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
@@ -343,7 +342,7 @@ impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
     }
 }
 
-/// In order, each once; at most 65 535.
+/// In order, each value once; at most 65 535.
 impl<T: Field + Ord> Field for BTreeSet<T> {
     fn put(&self, to: &mut Vec<u8>) {
         let count = u16::try_from(self.len()).unwrap_or(u16::MAX);
@@ -419,7 +418,7 @@ macro_rules! split_record {
     };
 }
 
-/// A choice is its number in two octets, then the fields of what was chosen.
+/// A choice is encoded as its number in two octets, then the fields of the chosen variant.
 #[macro_export]
 macro_rules! split_choice {
     ($kind:ident { $($number:literal $variant:ident $({ $($field:ident),+ })? $(($inner:ident))?;)+ }) => {
@@ -511,7 +510,7 @@ split_choice!(Greeting {
     0x4103 Refused(why);
 });
 
-/// Names are those that [`names`] has, so that they can be compared with what the program itself says.
+/// A name becomes the equal name in [`names`], so that it can be compared with the names in the program.
 impl Field for Trace {
     fn put(&self, to: &mut Vec<u8>) {
         let name = names::known(self.name).unwrap_or(names::OTHER);

@@ -1,4 +1,4 @@
-//! Daemons in processes of their own: what they and the lab's process say to each other, and how it becomes octets.
+//! Daemons in processes of their own: their messages to and from the lab's process, and the encoding of these messages.
 //!
 //! **Purpose.** On a Linux host mpcd, zeppelin, atmsigd, lecs, les and bus are processes beside the kernel; `up --split`
 //! makes the same of this program's machines. A daemon is a machine that runs in a process of its own; its *seat* is the
@@ -29,7 +29,7 @@ mod tests;
 use core::fmt;
 pub use testing::Random;
 
-/// What a daemon is for.
+/// The purpose of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// The MPOA client's daemon: [`crate::mpoa::split`].
@@ -47,7 +47,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 6] = [
         Self::Mpcd,
         Self::Lecd,
@@ -57,7 +57,7 @@ impl Role {
         Self::Sigd,
     ];
 
-    /// The process's name, as people use it.
+    /// The name of the process for users.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,28 +82,28 @@ impl fmt::Display for Role {
     }
 }
 
-/// Version of the messages. Ends of different versions part.
+/// Version of the messages. Ends of different versions close their connection.
 pub const VERSION: u16 = 5;
-/// Octets of the longest frame: an SDU of 65 535 octets with what stands around it.
+/// Octets of the longest frame: an SDU of 65 535 octets with its header fields.
 pub const FRAME_MAX: usize = 65_535 + 64;
 
-/// First frame of a connection, each way.
+/// First frame of a connection, in each direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Greeting {
-    /// From the daemon: it would serve this node.
+    /// From the daemon: it asks to serve this node.
     Hello {
         /// [`VERSION`] of the daemon.
         version: u16,
-        /// What it would be there.
+        /// The role that it asks for.
         role: Role,
         /// Name of the node.
         node: String,
     },
-    /// From the lab: the seat is the daemon's.
+    /// From the lab: the daemon is accepted.
     Welcome {
         /// [`VERSION`] of the lab.
         version: u16,
     },
-    /// From the lab: it is not, and why.
+    /// From the lab: the daemon is refused, with the reason.
     Refused(String),
 }

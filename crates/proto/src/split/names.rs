@@ -1,10 +1,10 @@
 //! Names of traces and of their fields that daemons use: one list for each role.
 //!
-//! A trace names what it tells with words of the program, not of the peer. A name that no list has becomes [`OTHER`], a field
-//! that none has is left out: so a role's list must have all of its names, which a test of the role looks at
-//! ([`strangers`]).
+//! The name of a trace is a word of the program, not of the peer. A name that is in no list becomes [`OTHER`], and a
+//! field that is in no list is left out. So the list of a role must contain all its names; a test of the role checks
+//! this ([`strangers`]).
 
-/// The name of a trace that has one of its own no more.
+/// Replaces the name of a trace that is in no list.
 pub const OTHER: &str = "daemon.other";
 
 const ALL: [&[&str]; 5] = [&[OTHER], MPCD, LECD, LANE_SERVERS, SIGD];
@@ -112,14 +112,14 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
     ALL.into_iter().flatten().copied()
 }
 
-/// The word of the program that is this one.
+/// The equal word of the program.
 #[must_use]
 pub fn known(name: &str) -> Option<&'static str> {
     all().find(|known| *known == name)
 }
 
-/// For tests: how many names of traces the sources of a role have (text in quotes that begins with `prefix`), and which
-/// of them and of their fields no list has.
+/// For tests: the number of names of traces in the sources of a role (quoted text that begins with `prefix`), and the
+/// names and fields that are in no list.
 #[must_use]
 pub fn strangers(sources: &[&str], prefix: &str) -> (usize, Vec<String>) {
     let (mut count, mut strangers) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! Control part of a client: its connections, the request that is pending, and who may call.
+//! Control part of a client: its connections, the pending request, and the rules for accepting calls.
 
 use super::groups::Groups;
 use super::messages::{ToControl, ToData};
@@ -15,9 +15,9 @@ use aerostat_wire::llc::LlcSnap;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap, Vc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Most control distribute, and most multicast forward, connections at a time.
+/// Largest number of control distribute, and of multicast forward, connections at a time.
 const MAX_SERVER_CALLS: usize = 4;
-/// Most offered multicast forward calls that wait for LE_VERIFY.
+/// Largest number of offered multicast forward calls that wait for LE_VERIFY.
 const MAX_VERIFY: usize = 4;
 
 /// Counters of the control part.
@@ -27,23 +27,23 @@ pub struct ControlCounters {
     pub sent: u64,
     /// Control frames received.
     pub received: u64,
-    /// Control frames that did not decode, or made no sense where they came.
+    /// Control frames that did not decode, or were not allowed on their connection.
     pub bad: u64,
-    /// Responses that no request of ours asked for.
+    /// Responses to no request of this client.
     pub unasked: u64,
     /// Calls refused: unknown caller, wrong state, or too many.
     pub calls_refused: u64,
     /// LE_ARP bindings not kept because the cache was full.
     pub cache_full: u64,
-    /// Times the client joined.
+    /// How often the client joined.
     pub joins: u64,
-    /// Times it lost its place.
+    /// How often the client lost its membership.
     pub losses: u64,
-    /// What a daemon in a process of its own wanted and may not have; see [`super::split`].
+    /// Requests of a daemon in a process of its own that were refused; see [`super::split`].
     pub daemon_refused: u64,
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// With the LECS.
@@ -83,17 +83,17 @@ pub(super) struct Conn {
 pub(super) enum Timer {
     /// Repeat the pending request.
     Repeat,
-    /// C7: give the pending request up.
+    /// C7: abandon the pending request.
     Total,
     /// Leave the initial state.
     Restart,
-    /// C33: no multicast forward connection.
+    /// C33: there is no multicast forward connection.
     Forward,
     /// Unverified callers.
     Verify,
-    /// Say again what the own TLVs are.
+    /// Announce the client's TLVs again.
     Announce,
-    /// End of a topology change that nobody ended.
+    /// A topology change whose end was not reported ends.
     Topology,
 }
 const TIMERS: usize = 7;
@@ -110,7 +110,7 @@ pub(super) struct Pending {
 
 pub(super) struct Control {
     pub(super) config: LecConfig,
-    /// Variables as configured and as the LECS changed them.
+    /// Variables as configured and as changed by the LECS.
     pub(super) params: LecParams,
     pub(super) state: LecState,
     pub(super) backoff: Backoff,
@@ -124,18 +124,18 @@ pub(super) struct Control {
     pub(super) config_direct: Option<ConnId>,
     pub(super) control_direct: Option<ConnId>,
     pub(super) multicast_send: Option<ConnId>,
-    /// Which LECS address is being tried.
+    /// Index of the LECS address that is being tried.
     pub(super) lecs_index: usize,
     pub(super) bus_tries: u32,
-    /// Why the last call to the LECS or the BUS ended, since this attempt to join began.
+    /// Cause of the last released or refused call to the LECS or the BUS in this attempt to join.
     pub(super) refused: Option<Cause>,
-    /// How often the own TLVs have been announced again since they changed, or the client joined.
+    /// How often the client's TLVs have been announced again since they changed, or since the client joined.
     pub(super) announced: u32,
     /// The TLVs that the LES has of this client.
     pub(super) told: Vec<Tlv>,
-    /// The own TLVs before the last change were a server's.
+    /// True if the client's TLVs before the last change were those of a server.
     pub(super) was_server: bool,
-    /// The LES does not keep TLVs: its answers count them and have none.
+    /// The LES does not keep TLVs: its answers contain their number, but not the TLVs.
     pub(super) les_forgets: bool,
     pub(super) joined: bool,
     pub(super) les: AtmAddress,
@@ -155,7 +155,7 @@ pub(super) struct Control {
     /// Peers that refused LLC-multiplexed calls.
     pub(super) plain: BTreeSet<AtmAddress>,
     pub(super) cache: Rows,
-    /// Calls whose caller the LES is asked about: transaction to call and caller.
+    /// Calls for which the LES is asked about the caller: transaction, call and caller.
     verify: BTreeMap<u32, (ConnId, AtmAddress)>,
     deadline: Option<Instant>,
     pub(super) counters: ControlCounters,
@@ -287,7 +287,7 @@ impl Control {
                     self.begin(now);
                 }
             }
-            // Each lost connection gets its own Released. Leaves are a root's business.
+            // Each lost connection gets its own Released. Only the root handles leaves.
             AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => {}
             AtmEvent::Incoming {
                 conn, calling, sap, ..
@@ -348,7 +348,7 @@ impl Control {
                 let why = format!("control direct connection: {cause}");
                 self.fail_with(&why, Some(cause), now);
             }
-            // A client that is a member relies on control distribute; see LUNI 2.0 clause 5.4.
+            // A member relies on control distribute; see LUNI 2.0 clause 5.4.
             Role::Distribute => {
                 if self.count(Role::Distribute) == 0 {
                     self.fail("control distribute connection lost", now);
@@ -419,7 +419,7 @@ impl Control {
         if !matches!(self.state, LecState::BusConnect | LecState::Operational) {
             return Verdict::Refuse(Cause::REJECTED);
         }
-        // One more for each group, and for all of which this client is told the rest.
+        // One more connection for each registered group.
         let most = MAX_SERVER_CALLS + self.groups.registered();
         if self.count(Role::MulticastForward) >= most {
             return Verdict::Refuse(Cause::RESOURCES);
@@ -545,7 +545,7 @@ impl Control {
 
     // ---- frames ----
 
-    /// A request with the fields that all share, and a transaction id of its own.
+    /// A request with the common fields and a transaction id of its own.
     pub(super) fn frame(&mut self, op: OpCode) -> ControlFrame {
         self.transaction = self.transaction.wrapping_add(1);
         let mut frame = ControlFrame::new(op);
@@ -557,7 +557,7 @@ impl Control {
     pub(super) fn is_local(&self, mac: MacAddr) -> bool {
         self.config.macs().any(|local| local == mac)
     }
-    /// Own TLVs, if this is a v2 ELAN.
+    /// The client's TLVs, if this is a v2 ELAN.
     pub(super) fn own_tlvs(&self) -> Vec<Tlv> {
         if !self.v2 {
             return Vec::new();
@@ -566,7 +566,7 @@ impl Control {
         tlvs.extend(self.mux_tlv().filter(|_| self.elan_id != 0));
         tlvs
     }
-    /// Where LLC-multiplexed calls to this client go, if it takes any.
+    /// The TLV with the address for LLC-multiplexed calls to this client, if it accepts them.
     pub(super) fn mux_tlv(&self) -> Option<Tlv> {
         let address = self.config.address.0;
         let tlv = || Tlv::new(TlvType::LLC_MUX_ADDRESS, address);
@@ -639,7 +639,7 @@ impl Control {
         hit
     }
 
-    /// A control SDU, on whatever connection it came.
+    /// A control SDU, on any connection.
     fn sdu(&mut self, conn: ConnId, sdu: &[u8], now: Instant) {
         let Some(role) = self.conns.get(&conn).map(|known| known.role) else {
             self.counters.bad += 1;
@@ -662,7 +662,7 @@ impl Control {
             op if op == OpCode::CONFIGURE.response() && role == Role::ConfigDirect => {
                 self.configure_response(frame, now);
             }
-            // A flush comes on the path that it flushes: by the BUS, or on a data direct connection.
+            // A flush request comes on the path that it flushes: by the BUS, or on a data direct connection.
             OpCode::FLUSH if !from_les && role != Role::ConfigDirect => self.flush_request(frame),
             _ if !from_les => self.counters.bad += 1,
             op if op == OpCode::JOIN.response() => self.join_response(frame, now),
@@ -675,7 +675,7 @@ impl Control {
             OpCode::ARP => self.arp_request(frame, now),
             OpCode::NARP => self.narp(frame, now),
             OpCode::TOPOLOGY => self.topology(frame, now),
-            // Ours, copied back by the LES; or unknown, which is to be ignored.
+            // A frame of this client that the LES copied back; or an unknown frame, which is to be ignored.
             _ => {}
         }
     }

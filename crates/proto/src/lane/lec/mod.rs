@@ -16,26 +16,30 @@
 //! (C33), topology change, announcement; per cache entry LE_ARP (C20, C13), flush (C21, C22), ageing (C17, C18) and retry of a call;
 //! per data direct connection READY (C28) and idle time (C12).
 //!
-//! **LLC multiplexing** (C34, off unless asked for). The client announces where such calls go with a TLV of its MAC address,
-//! and calls peers that announce it with the B-LLI of LLC; every frame then begins with LLC/SNAP and the ELAN-ID.
-//! READY is not used there. A peer that refuses is called the plain way from then on.
+//! **LLC multiplexing** (C34, off unless configured). The client announces the address for such calls with a TLV of its
+//! MAC address, and calls peers that announce such an address with the B-LLI of LLC; every frame then begins with
+//! LLC/SNAP and the ELAN-ID. READY is not used on these connections. After a refusal, the client calls the peer without
+//! LLC multiplexing.
 //!
-//! **Groups** (`groups.rs`). A v2 client asks with LE_ARP where frames of a group go, and sends them to the BUS meanwhile. The
-//! answer is the BUS, or a selective multicast server that it then calls. With C32 it registers the groups that it wants (C15)
-//! when it joins and as they change, and takes no others. A LES that refuses a group is joined again without C32.
+//! **Groups** (`groups.rs`). A v2 client asks with LE_ARP where frames of a group go, and sends them to the BUS
+//! meanwhile. The answer names the BUS, or a selective multicast server, which the client then calls. With C32 the
+//! client registers the groups that it wants (C15) when it joins and when they change, and receives frames of no other
+//! groups. If a LES refuses a group, the client joins this LES again without C32.
 //!
 //! **Standards**: LUNI 2.0 (af-lane-0084) clauses 5 to 8, for Ethernet.
 //!
 //! **Not implemented**: see [`crate::lane`]; route descriptors; LLC-multiplexed connections that several users share.
 //!
-//! **Deviations**: an LLC-multiplexed connection has the client as its only user and so ends after C12, too; control
-//! frames on one have the LLC/SNAP header of LNNI's (PID 000F). A group's frames change from the BUS to a selective multicast server without a flush. Of two crossing
-//! data direct connections, the one set up by the numerically higher address is released by its caller when it has
-//! been idle for C21, not C12. The cache entry of an MPOA server is verified when it ages even if unused,
-//! because an MPC relies on it. New TLVs of a server are announced again after 1, 2, 4 and 8 more seconds, those of a client once
-//! after 1: a targetless LE_ARP has no answer. At its join only a server announces itself, unless the LES keeps no TLVs
-//! (`devices.rs`): who wants to know asks. A proxy that gets a new station, and does not know who
-//! had it, says so by a targetless LE_ARP too; one that hears another claim its station stands for it no more.
+//! **Deviations**: an LLC-multiplexed connection has the client as its only user and so the connection ends after C12,
+//! too; control frames on such a connection have the LLC/SNAP header of LNNI (PID 000F). A group's frames change from
+//! the BUS to a selective multicast server without a flush. Of two crossing data direct connections, the one set up by
+//! the numerically higher address is released by its caller when it has been idle for C21, not C12. The cache entry of
+//! an MPOA server is verified when it ages even if unused, because an MPC relies on it. New TLVs of a server are
+//! announced again after 1, 2, 4 and 8 more seconds, those of a client once after 1: a targetless LE_ARP is not
+//! answered. When it joins, only a server announces itself, unless the LES keeps no TLVs (`devices.rs`): other members
+//! ask for the TLVs that they need. A proxy that gets a new station, and does not know which client had it, also
+//! announces the station with a targetless LE_ARP. A proxy that hears another client claim its station no longer
+//! represents the station.
 
 mod adopt;
 mod arp;
@@ -69,12 +73,12 @@ use forward::Forwarder;
 use split::{FromLecd, ToLecd};
 use std::collections::VecDeque;
 
-/// What a client is told before it starts.
+/// What a client is told before its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LecConfig {
     /// C5: the ELAN to join; empty lets the LECS choose.
     pub elan: ElanName,
-    /// C1: own ATM address; its selector sets clients on one host apart.
+    /// C1: own ATM address; its selector distinguishes the clients of a host.
     pub address: AtmAddress,
     /// C6: own MAC address.
     pub mac: MacAddr,
@@ -88,15 +92,16 @@ pub struct LecConfig {
     pub v2: bool,
     /// C34: LLC-multiplexed data direct connections with clients that can, on an ELAN that has a number.
     pub llc_mux: bool,
-    /// C32: register the group addresses of `groups`, and get frames of no others but broadcast. Not for a proxy.
+    /// C32: register the group addresses of `groups`, and receive frames of no other groups but broadcast. Not for a
+    /// proxy.
     pub selective: bool,
-    /// C15: group addresses wanted; see [`Input::SetGroups`]. Without `selective` they mean nothing.
+    /// C15: the wanted group addresses; see [`Input::SetGroups`]. Without `selective` they have no effect.
     pub groups: Vec<MacAddr>,
-    /// C4: stand for other MAC addresses (see [`Input::SetRemote`]) and deliver all frames.
+    /// C4: represent other MAC addresses (see [`Input::SetRemote`]) and deliver all frames.
     pub proxy: bool,
-    /// Address of the LECS, by hand or from ILMI; tried before the well-known ones.
+    /// Address of the LECS, configured or from ILMI; tried before the well-known addresses.
     pub lecs: Option<AtmAddress>,
-    /// Address of the LES (C9). Without `lecs`, no LECS is asked; with it, this is the last resort.
+    /// Address of the LES (C9). Without `lecs`, no LECS is asked; with `lecs`, this address is used if no LECS answers.
     pub les: Option<AtmAddress>,
     /// TLVs that describe this client (MPOA device type); v2 only.
     pub tlvs: Vec<Tlv>,
@@ -144,9 +149,9 @@ impl LecConfig {
 /// What goes into a client.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Join.
+    /// Join the ELAN.
     Start,
-    /// Leave, and release everything.
+    /// Leave the ELAN, and release everything.
     Stop,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
@@ -154,11 +159,11 @@ pub enum Input<'a> {
     Transmit(Vec<u8>),
     /// New TLVs of this client: it registers again and announces them with a targetless LE_ARP.
     SetTlvs(Vec<Tlv>),
-    /// C27: the MAC addresses that a proxy stands for now.
+    /// C27: the MAC addresses that a proxy represents now.
     SetRemote(Vec<MacAddr>),
-    /// C15: the group addresses wanted from now on; those beyond [`LecLimits::groups`] are left out.
+    /// C15: the group addresses wanted from now on; addresses beyond [`LecLimits::groups`] are left out.
     SetGroups(Vec<MacAddr>),
-    /// A bridge saw the spanning tree change (true), or settle (false).
+    /// A bridge reports that the spanning tree is changing (true), or has settled (false).
     TopologyChange(bool),
     /// Who owns this MAC address? Answered by [`Output::Resolved`].
     Resolve {
@@ -180,33 +185,34 @@ pub enum Output {
     Atm(AtmRequest),
     /// An Ethernet frame without FCS for the user.
     Deliver(Vec<u8>),
-    /// LE_ARP taught who owns `mac`, and what the owner says of itself.
+    /// LE_ARP found the owner of `mac`, and the owner's TLVs.
     Associate {
         /// The MAC address.
         mac: MacAddr,
         /// Its owner.
         atm: AtmAddress,
-        /// The owner's TLVs; empty if it said none.
+        /// The owner's TLVs; empty if it sent none.
         tlvs: Vec<Tlv>,
     },
-    /// What was associated with `mac` holds no longer.
+    /// The association of `mac` is void.
     Dissociate {
         /// The MAC address.
         mac: MacAddr,
     },
-    /// Another proxy says that `mac`, of [`Input::SetRemote`], is behind it now. The client stands for it no more.
+    /// Another proxy claims that `mac`, of [`Input::SetRemote`], is behind it now. This client no longer represents the
+    /// address.
     RemoteMoved {
         /// The MAC address.
         mac: MacAddr,
     },
-    /// Answer to [`Input::Resolve`]; `None` if nobody knows.
+    /// Answer to [`Input::Resolve`]; `None` if the owner is unknown.
     Resolved {
         /// The MAC address.
         mac: MacAddr,
         /// Its owner and the owner's TLVs.
         owner: Option<(AtmAddress, Vec<Tlv>)>,
     },
-    /// The client is a member of its ELAN, and frames flow.
+    /// The client is a member of its ELAN and can send frames.
     Joined {
         /// Identifier within the ELAN, 0001..=FEFF.
         lecid: u16,
@@ -219,7 +225,7 @@ pub enum Output {
         /// TLVs of the LECS, such as MPC parameters.
         tlvs: Vec<Tlv>,
     },
-    /// The client is no member any more.
+    /// The client is not a member any more.
     Left,
     /// For the control part's process.
     Lecd(ToLecd),

@@ -1,4 +1,4 @@
-//! What a client is told and what it tells: configuration, inputs, outputs, counters.
+//! The interface of a client: configuration, inputs, outputs, counters.
 
 use crate::discard::Discards;
 use crate::mix::mix;
@@ -11,22 +11,23 @@ use aerostat_wire::mpoa::{FlowFilter, QosEntry};
 use aerostat_wire::{AtmAddress, MacAddr, Qos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bounds of a client's tables. Meeting one is counted.
+/// Bounds of a client's tables. The client counts how often a bound is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpcLimits {
     /// Ingress cache entries.
     pub ingress: usize,
-    /// Egress cache entries; beyond it impositions are refused with 0x81.
+    /// Egress cache entries; further impositions are refused with 0x81.
     pub egress: usize,
-    /// Shortcut connections, opened and accepted; beyond it impositions for new ingress MPCs get 0x82.
+    /// Shortcut connections, opened and accepted; beyond this bound, impositions for new ingress MPCs are refused with
+    /// 0x82.
     pub shortcuts: usize,
     /// Control connections.
     pub control: usize,
-    /// MPSs known, and MAC addresses of MPSs on one interface.
+    /// Known MPSs, and MAC addresses of MPSs on one interface.
     pub mps: usize,
     /// Packets that wait for a control connection to one MPS.
     pub queue: usize,
-    /// QoS entries; beyond it [`Input::SetQos`] is refused.
+    /// QoS entries; further calls of [`Input::SetQos`] are refused.
     pub qos: usize,
 }
 
@@ -38,7 +39,7 @@ impl Default for MpcLimits {
             shortcuts: 8192,
             control: 32,
             mps: 32,
-            // As many requests as there can be flows: what is dropped here waits for its retry, 5 s later.
+            // As many requests as there can be flows: a packet that is dropped here is sent again only 5 s later.
             queue: 8192,
             qos: 1000,
         }
@@ -48,7 +49,7 @@ impl Default for MpcLimits {
 /// An MPS that does not announce itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticMps {
-    /// On this interface.
+    /// The interface on which it is.
     pub itf: usize,
     /// Its MAC address there.
     pub mac: MacAddr,
@@ -65,7 +66,8 @@ pub struct MpcConfig {
     pub data: AtmAddress,
     /// MPC-p1 to p6.
     pub params: MpcParams,
-    /// As egress, answer every wish for a tag with a tag. If false, only where packets could not be told apart.
+    /// As egress, answer every request for a tag with a tag. If false, use a tag only where packets could not be
+    /// distinguished without it.
     pub tag: bool,
     /// Whether the client runs from [`Input::Start`] on; see [`Input::Enable`].
     pub enabled: bool,
@@ -76,12 +78,12 @@ pub struct MpcConfig {
     pub itfs: Vec<usize>,
     /// MPSs that do not announce themselves.
     pub static_mps: Vec<StaticMps>,
-    /// QoS entries from the start on, at most as many as the limit says; see [`Input::SetQos`].
+    /// QoS entries from the start, at most as many as the limit allows; see [`Input::SetQos`].
     pub qos: Vec<QosEntry>,
     /// Bounds.
     pub limits: MpcLimits,
-    /// SDU of control connections and least SDU of shortcuts, octets. A shortcut between ELANs with larger frames
-    /// is opened with what their packets need.
+    /// SDU of control connections and smallest SDU of shortcuts, octets. A shortcut between ELANs with larger frames is
+    /// opened with the SDU that their packets need.
     pub max_sdu: u16,
     /// Seed of the first request id and tag.
     pub seed: u64,
@@ -108,12 +110,12 @@ impl MpcConfig {
     }
 }
 
-/// What goes into a client.
+/// Input of a client.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// The host is up: run, if enabled.
     Start,
-    /// SIGTERM: purge what the MPSs imposed, wait shortly for their replies, end.
+    /// SIGTERM: purge the entries that MPSs imposed, wait for their replies for a short time, end.
     Stop,
     /// SIGHUP: as `Stop`, then start again after five seconds.
     Reload,
@@ -129,12 +131,12 @@ pub enum Input<'a> {
     Atm(AtmEvent<&'a [u8]>),
     /// An Ethernet frame without FCS from the IP stack.
     Outbound {
-        /// For this LANE interface.
+        /// The LANE interface to which the frame goes.
         itf: usize,
         /// The frame.
         frame: Vec<u8>,
     },
-    /// From the LEC: LE_ARP taught who owns `mac`.
+    /// From the LEC: LE_ARP found the owner of `mac`.
     Associate {
         /// The LEC's interface.
         itf: usize,
@@ -142,10 +144,10 @@ pub enum Input<'a> {
         mac: MacAddr,
         /// LANE data address of its owner.
         atm: AtmAddress,
-        /// What the owner says of itself.
+        /// The owner's TLVs.
         tlvs: Vec<Tlv>,
     },
-    /// From the LEC: what it knew of `mac` has aged out.
+    /// From the LEC: the information about `mac` has aged out.
     Dissociate {
         /// The LEC's interface.
         itf: usize,
@@ -174,10 +176,10 @@ pub enum Input<'a> {
         itf: usize,
     },
     /// A QoS entry: the packets that fit it become a flow of its own for each destination, with a resolution and a
-    /// shortcut of this traffic. A change, and the removal with `None`, ends its flows; their packets go on as those
-    /// of any other. Refused beyond the limit.
+    /// shortcut of this traffic. A change, or the removal with `None`, ends its flows; their packets then belong to
+    /// other flows. Beyond the limit the input is refused.
     SetQos {
-        /// Which packets.
+        /// The packets.
         filter: FlowFilter,
         /// The traffic.
         qos: Option<Qos>,
@@ -186,7 +188,7 @@ pub enum Input<'a> {
     ConfigTlvs(Vec<Tlv>),
 }
 
-/// What comes out of a client.
+/// Output of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For the ATM service.
@@ -212,7 +214,7 @@ pub enum Output {
         /// The TLVs.
         tlvs: Vec<Tlv>,
     },
-    /// Ask the LEC who owns a MAC address. If it is an MPS, [`Input::Associate`] will tell.
+    /// Ask the LEC for the owner of a MAC address. If the owner is an MPS, [`Input::Associate`] follows.
     Discover {
         /// The LEC's interface.
         itf: usize,
@@ -228,7 +230,7 @@ pub enum Output {
 /// Counts by code of a client information entry or of an Error Indication.
 pub type ByCode = BTreeMap<u16, u64>;
 
-/// What an operator may want to know. Source: MPOA 1.1 annex F (the MIB), groups of the MPC.
+/// Counters for operators. Source: MPOA 1.1 annex F (the MIB), groups of the MPC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpcCounters {
     /// Resolution Requests sent, with retries.
@@ -261,36 +263,37 @@ pub struct MpcCounters {
     pub errors_sent: ByCode,
     /// Control packets that could not be decoded.
     pub malformed: u64,
-    /// Control packets from someone who is no known MPS, or on the wrong kind of connection.
+    /// Control packets from an unknown MPS, or on the wrong kind of connection.
     pub unknown_sender: u64,
     /// Replies to no outstanding request.
     pub unsolicited: u64,
-    /// MPSs that fell silent or started again.
+    /// MPSs that fell silent or restarted.
     pub mps_deaths: u64,
     /// Packets received on shortcuts and delivered.
     pub packets_received: u64,
-    /// Their octets.
+    /// Octets of these packets.
     pub octets_received: u64,
     /// Packets sent on shortcuts.
     pub packets_sent: u64,
-    /// Their octets.
+    /// Octets of these packets.
     pub octets_sent: u64,
     /// Outbound frames that took the default path.
     pub frames_to_lane: u64,
     /// Packets on shortcuts with an unknown tag or no entry.
     pub egress_misses: u64,
-    /// SDUs on shortcuts that are no IPv4 packet or have an unknown LLC header.
+    /// SDUs on shortcuts that are no IPv4 packets or have an unknown LLC header.
     pub bad_packets: u64,
-    /// Flows not watched because the ingress cache was full.
+    /// Flows that were not counted because the ingress cache was full.
     pub ingress_limit: u64,
     /// Impositions refused because a table was full.
     pub egress_limit: u64,
-    /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress said
-    /// that it takes nothing else.
+    /// Flows that got best effort in place of the traffic of their QoS entry: the call was refused, or the egress takes
+    /// UBR only.
     pub qos_fallbacks: u64,
     /// Calls refused or not made because there are too many connections.
     pub connection_limit: u64,
-    /// MPSs or their MAC addresses not learned because there are too many, or because the MAC address itself says otherwise.
+    /// MPSs or their MAC addresses that were not learned because there are too many, or because the TLV of the MAC
+    /// address itself names another MPS.
     pub mps_limit: u64,
     /// Control packets dropped because no connection could be had or the queue was full.
     pub control_dropped: u64,
@@ -301,7 +304,7 @@ pub struct MpcCounters {
 }
 
 impl MpcCounters {
-    /// Adds what another part of the client counted.
+    /// Adds the counters of another part of the client.
     pub(super) fn add(&mut self, other: &Self) {
         macro_rules! add {
             ($($number:ident),+; $($codes:ident),+) => {{
@@ -310,7 +313,7 @@ impl MpcCounters {
                     let own = self.$codes.entry(*code).or_default();
                     *own = own.saturating_add(*count);
                 })+
-                // A count that is in neither list does not compile.
+                // A counter that is missing in both lists is a compile error.
                 let Self { $($number: _,)+ $($codes: _,)+ } = self;
             }};
         }
@@ -324,12 +327,12 @@ impl MpcCounters {
     }
 }
 
-/// Adds one to a count by code.
+/// Adds 1 to the counter of a code.
 pub(super) fn tally(counts: &mut ByCode, code: u16) {
     *counts.entry(code).or_default() += 1;
 }
 
-/// Numbers that must not start again when the daemon does: a late answer to the daemon before must not match.
+/// Numbers that must not start again with a new daemon: a late answer to the previous daemon must not match.
 #[derive(Debug)]
 pub(super) struct Numbers {
     next_request: u32,
@@ -340,7 +343,7 @@ pub(super) struct Numbers {
 impl Numbers {
     pub(super) fn new(seed: u64) -> Self {
         let z = mix(seed);
-        // Far from the wrap, so that a run shows growing numbers.
+        // Far from the wrap, so that the numbers of a run are increasing.
         Self {
             next_request: (z as u32) >> 8,
             next_tag: ((z >> 32) as u32) >> 8,
@@ -376,7 +379,7 @@ impl Numbers {
     }
 }
 
-/// What both halves of a client write to: the outside, and each other.
+/// Output of both halves of a client: to the outside, and to each other.
 #[derive(Debug, Default)]
 pub(super) struct Bus {
     pub(super) out: VecDeque<Output>,

@@ -1,10 +1,10 @@
 //! The MPOA client (MPC): sends IP flows over shortcuts, and receives flows over shortcuts.
 //!
-//! **Purpose.** A host on an emulated LAN sends everything for other subnets to a router's MAC address. The client
-//! sits between the host's IP stack and its LECs. It counts frames to each destination behind a router that is an
-//! MPS; a flow makes it ask the MPS where the destination leaves the ATM network, open a connection to the MPC
-//! there, and send the flow's packets on it. In the other direction an MPS imposes on it what to put before the
-//! packets that another MPC will send, and it hands them to the stack as if they had come from the ELAN.
+//! **Purpose.** A host on an emulated LAN sends everything for other subnets to a router's MAC address. The client sits
+//! between the host's IP stack and its LECs. It counts frames to each destination behind a router that is an MPS; a
+//! flow makes it ask the MPS where the destination leaves the ATM network, open a connection to the MPC there, and send
+//! the flow's packets on it. In the other direction an MPS imposes the header for the packets that another MPC will
+//! send; the client puts the header before the packets and passes them to the stack as if they had come from the ELAN.
 //!
 //! **Objects and owners.** [`Mpc`] owns two halves that talk only by the messages of
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
@@ -18,15 +18,16 @@
 //! **States.** [`IngressState`] and [`EgressState`].
 //!
 //! **Timers.** MPC-p2 windows; retries by MPC-p4, c1, p5; hold-down MPC-p6; refresh at two thirds of a holding time;
-//! holding times; keep-alive lifetimes; 20 s before a shortcut that the other side opened is closed for want of
-//! entries; 2 s for replies to the purges of an ending client.
+//! holding times; keep-alive lifetimes; 20 s until a shortcut without entries that the other side opened is closed; 2 s
+//! for replies to the purges of an ending client.
 //!
-//! **QoS.** [`Input::SetQos`] names packets by addresses, protocol and ports (`flows`). What fits an entry is a flow of
-//! its own for each destination: it is counted, resolved and held down by itself, and gets a connection that no other
-//! flow uses and that goes with the flow. The Resolution Request says which category is wanted. If the connection cannot
-//! be had, or the reply says that the egress takes UBR only, the flow uses best effort and is told of; after MPC-p6
-//! its traffic tries again. The way back may use a connection that the other end opened for a flow: with an entry of the same
-//! traffic, or without an entry for packets to where those on the connection come from. Source: Tampere thesis §6.1.
+//! **QoS.** [`Input::SetQos`] names packets by addresses, protocol and ports (`flows`). The packets that fit an entry
+//! are a flow of their own for each destination. The flow is counted, resolved and held down separately, and gets a
+//! connection that no other flow uses and that is released with the flow. The Resolution Request says which category is
+//! wanted. If the connection cannot be had, or the reply says that the egress takes UBR only, the flow uses best
+//! effort, and the client reports this; after MPC-p6 the client tries again. Packets in the reverse direction may use a
+//! connection that the other end opened for a flow. They must fit an entry with the same traffic; or they fit no entry,
+//! and their destination is the source of the packets that arrive on the connection. Source: Tampere thesis §6.1.
 //!
 //! **Standards.** MPOA 1.0/1.1 (af-mpoa-0087, af-mpoa-0114) §4 client side, appendix I.2 and I.5; RFC 2332 packet
 //! formats; RFC 2684 routed encapsulation.
@@ -34,16 +35,16 @@
 //! **Not implemented.** Protocols other than IP; token ring headers; several data addresses; bridging between an
 //! ELAN and other ports (egress state *flooding*). QoS entries ask for any traffic by `SetQos`, but their text is CBR only.
 //!
-//! **Deviations.** IPv6 takes shortcuts as IPv4 does, under protocol type 0x86DD in control packets and LLC/SNAP 86DD or
-//! a tag before data: our own addition, since the standard defines IPv4 (and leaves room for others), and a peer
+//! **Deviations.** IPv6 takes shortcuts as IPv4 does, under protocol type 0x86DD in control packets and LLC/SNAP 86DD
+//! or a tag before data: our own addition, since the standard defines IPv4 (and leaves room for others), and a peer
 //! without it refuses with code 0x84. QoS entries are for IPv4 alone. Packets with hop-by-hop, routing, fragment or
-//! destination options headers go by LANE, as do link-local addresses. The window of MPC-p2 starts with an entry's first frame, not at a common tick. A Resolution Reply
-//! that comes after the last retry has failed is ignored. LE_ARP's ageing does not end the shortcuts of an MPS,
-//! since a host whose traffic all takes shortcuts has no reason to LE_ARP: it only stops new flows until the MPS
-//! is heard of again. An imposition by an MPS that is not known is not answered, but LE_ARP is asked who has its
-//! MAC address: the standard has no other way for a host that only receives to find its MPS after a restart. A
-//! daemon that takes over does not know the sequence number of the last Keep-Alive: an MPS that has restarted
-//! meanwhile is found out by its silence, after MPC-c2.
+//! destination options headers go by LANE, as do link-local addresses. The window of MPC-p2 starts with an entry's
+//! first frame, not at a common tick. A Resolution Reply that comes after the last retry has failed is ignored. The
+//! ageing of LE_ARP does not end the shortcuts of an MPS, since a host whose traffic all takes shortcuts has no reason
+//! to send LE_ARP: ageing only stops new flows until LE_ARP finds the MPS again. An imposition by an unknown MPS is not
+//! answered, but LE_ARP looks up the owner of its MAC address: the standard has no other way for a host that only
+//! receives to find its MPS after a restart. A daemon that takes over does not know the sequence number of the last
+//! Keep-Alive: the daemon notices the restart of an MPS in the meantime by its silence, after MPC-c2.
 
 mod api;
 mod away;
@@ -114,7 +115,7 @@ impl Mpc {
             config,
         }
     }
-    /// The network prefix of both its addresses, as ILMI told; to be changed only before [`Input::Start`].
+    /// The network prefix of both addresses, as learned by ILMI; to be changed only before [`Input::Start`].
     pub fn set_prefix(&mut self, prefix: [u8; 13]) {
         for address in [&mut self.config.control, &mut self.config.data] {
             *address = address.with_prefix(prefix);
@@ -132,7 +133,7 @@ impl Mpc {
     pub const fn params(&self) -> &MpcParams {
         &self.params
     }
-    /// The next packet that was given up.
+    /// The next packet that was discarded.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.bus.discards.take()
     }

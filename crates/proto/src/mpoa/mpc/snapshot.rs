@@ -1,4 +1,5 @@
-//! What a client shows: both caches, its servers and its shortcuts, and the text of Linux' `/proc/atm/mpc`.
+//! The state of a client for display: both caches, its servers and its shortcuts, and the text of Linux'
+//! `/proc/atm/mpc`.
 
 use super::Mpc;
 use super::api::MpcCounters;
@@ -40,7 +41,7 @@ pub struct IngressRow {
     pub filter: Option<FlowFilter>,
     /// Traffic that the flow wants, if more than best effort.
     pub qos: Option<Qos>,
-    /// It makes do with best effort, as that was not to be had.
+    /// The flow uses best effort, because the wanted traffic was not available.
     pub fallback: bool,
 }
 
@@ -71,7 +72,7 @@ pub struct EgressRow {
     pub itf: usize,
     /// Data link header.
     pub header: Vec<u8>,
-    /// The shortcut of the last packet; before it, any shortcut with the ingress MPC.
+    /// The shortcut of the last packet; before the first packet, any shortcut with the ingress MPC.
     pub vc: Option<Vc>,
 }
 
@@ -84,9 +85,9 @@ pub struct MpsRow {
     pub mac: MacAddr,
     /// Control address.
     pub control: AtmAddress,
-    /// True while LE_ARP knows it.
+    /// True while LE_ARP knows the MPS.
     pub fresh: bool,
-    /// Time left before it is taken for dead, s; `None` if nothing that it said is in a cache.
+    /// Time left before the MPS counts as dead, s; `None` if no cache has information from it.
     pub keep_alive_s: Option<u64>,
 }
 
@@ -124,7 +125,7 @@ pub struct MpcSnapshot {
     pub shortcuts: Vec<ShortcutRow>,
     /// QoS entries, in the order in which packets are matched.
     pub qos: Vec<QosEntry>,
-    /// Packets that fitted each of them, in the same order.
+    /// Packets that fitted each entry, in the same order.
     pub qos_packets: Vec<u64>,
     /// Counts since the start.
     pub counters: MpcCounters,
@@ -279,10 +280,10 @@ impl Mpc {
 }
 
 impl MpcSnapshot {
-    /// The text of Linux' `/proc/atm/mpc`. Linux has one client per interface; this one serves all of them, and
-    /// shows its entries under each interface that is up: ingress entries of MPSs known there, egress entries
-    /// that deliver there. With entries of layer 4 it is the text of Figure 6.3 of the thesis, as its patched kernel
-    /// shows them; columns are as wide as those of the kernel.
+    /// The text of Linux' `/proc/atm/mpc`. Linux has one client per interface; this one serves all of them, and shows
+    /// its entries under each interface that is up: ingress entries of MPSs known there, egress entries that deliver
+    /// there. With entries of layer 4 the text has the form of Figure 6.3 of the thesis, as its patched kernel shows
+    /// them; columns have the widths of the kernel's.
     #[must_use]
     pub fn proc_text(&self) -> String {
         let layer_4 = self.qos.iter().any(|row| row.filter.is_layer_4());
@@ -335,7 +336,7 @@ impl MpcSnapshot {
         text
     }
 
-    /// Entries of IPv6, of which Linux has none: after all that it has, and only if there are any.
+    /// Entries of IPv6, which Linux does not have: they come after all others, and only if there are any.
     fn ipv6_lines(&self, text: &mut String) {
         let ingress: Vec<_> = (self.ingress.iter())
             .filter(|row| row.destination.is_ipv6())
@@ -379,7 +380,7 @@ fn qos_line(text: &mut String, traffic: &TrafficParams) {
     );
 }
 
-/// An entry as Figure 6.1 shows it, or as Figure 6.3.
+/// An entry in the form of Figure 6.1 or, with layer 4, of Figure 6.3.
 fn entry_line(filter: &FlowFilter, layer_4: bool) -> String {
     if !layer_4 {
         return filter.destination.to_string();

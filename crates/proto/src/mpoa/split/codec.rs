@@ -114,7 +114,8 @@ split_record!(MpcCounters {
 
 split_choice!(PurgeScope { 1 Mps(mps); 2 Egress(egress); });
 
-// Tables 4.1 and 4.2, with the numbers of the Linux client; 4xx are socket calls there, or not there at all.
+// Tables 4.1 and 4.2, with the numbers of the Linux client; the numbers 4xx stand for socket calls of the Linux client,
+// or for messages that it does not have.
 split_choice!(ToKernel {
     101 TriggerReceived { mps, destination };
     102 ResolutionReply(info);

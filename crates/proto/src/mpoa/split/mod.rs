@@ -40,18 +40,18 @@ pub struct ElanInfo {
 /// To the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToMpcd {
-    /// Run.
+    /// Start the daemon.
     Start {
-        /// Addresses, bounds and the like; a seed that no daemon before had.
+        /// Addresses, bounds and other settings, with a seed that no earlier daemon had.
         config: Box<MpcConfig>,
         /// Parameters in force.
         params: MpcParams,
         /// ELANs joined so far.
         elans: Vec<ElanInfo>,
     },
-    /// End in good order; with `reload`, start again after five seconds.
+    /// End regularly; with `reload`, start again after five seconds.
     Stop {
-        /// As SIGHUP.
+        /// True as after SIGHUP.
         reload: bool,
     },
     /// An ELAN was joined.

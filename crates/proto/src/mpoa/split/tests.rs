@@ -1,4 +1,4 @@
-//! Every message survives its octets; no octets do harm.
+//! Every message survives encoding and decoding; invalid octets do no harm.
 
 use super::*;
 use crate::ConnId;
@@ -86,7 +86,7 @@ fn long_texts_are_cut_and_the_largest_sdu_fits() {
     assert_eq!(FromMpcd::decode(&sent.encode()), Ok(sent));
 }
 
-/// A trace of the daemon whose name is not in the list would lose it on the way.
+/// A trace of the daemon with a name that is not in the list would lose its name.
 #[test]
 fn every_name_that_the_daemon_uses_is_known() {
     let sources = [

@@ -139,7 +139,7 @@ impl Daemon {
         self.connect(new, from, qos, numbers, bus);
     }
 
-    /// Calls the MPSs again whose time has come.
+    /// Calls the MPSs again whose wait is over.
     pub(super) fn call_again(&mut self, numbers: &mut Numbers, now: Instant, bus: &mut Bus) {
         let mut due = Vec::new();
         for (address, mps) in &mut self.mps {
@@ -152,7 +152,7 @@ impl Daemon {
         }
         for mps in due {
             let mut conns = self.conns.values();
-            // A call of the MPS may be on its way.
+            // A call from the MPS may be under way.
             let called = conns.any(|c| c.purpose == Purpose::Control && c.peer == mps);
             if !called && self.controls() < self.config.limits.control {
                 self.open_control(mps, numbers, bus);
@@ -160,8 +160,9 @@ impl Daemon {
         }
     }
 
-    /// A call to an MPS has failed: what waits for it goes on waiting if the cause may pass by itself, for as long as requests
-    /// are sent again (MPC-p5), and the next call comes soon, at last as often as requests (MPC-p4). True if so.
+    /// A call to an MPS has failed. If the cause may pass by itself, the waiting packets stay for as long as requests
+    /// are sent again (MPC-p5), and the next call is made soon, later as often as requests (MPC-p4). Returns true in
+    /// this case.
     fn calls_again(&mut self, mps: AtmAddress, cause: Cause, now: Instant) -> bool {
         let (own, params) = (self.config.control, &self.params);
         let ended = self.ending != Ending::No || !cause.is_temporary();
@@ -184,7 +185,7 @@ impl Daemon {
         true
     }
 
-    /// An event of the ATM service that is no data on an attached shortcut.
+    /// An event of the ATM service other than data on an attached shortcut.
     pub(in crate::mpoa::mpc) fn atm(
         &mut self,
         event: AtmEvent<&[u8]>,
@@ -237,7 +238,8 @@ impl Daemon {
             let hog = self.conns.values().filter(data).count() >= SHORTCUTS_PER_PEER;
             (purpose, hog || self.shortcuts() >= limits.shortcuts)
         } else if called == self.config.control {
-            // Strangers may call, as an MPS may be faster than LE_ARP; but they do not get all the room.
+            // Unknown callers are accepted, as the call of an MPS may arrive before the answer to LE_ARP; but they do
+            // not get all the room.
             let known = self.mps.contains_key(&peer);
             let room = if known {
                 limits.control
@@ -343,7 +345,7 @@ impl Daemon {
                 if !gone.up && gone.opened && self.calls_again(gone.peer, cause, now) {
                     return;
                 }
-                // The retries of whatever waited will open the next connection.
+                // The retries of the waiting requests will open the next connection.
                 if let Some(mps) = self.mps.get_mut(&gone.peer) {
                     bus.counters.control_dropped += mps.queue.len() as u64;
                     mps.queue.clear();
@@ -353,7 +355,7 @@ impl Daemon {
         }
     }
 
-    /// Closes the control connections to an MPS that is silent: the next request tries a fresh one.
+    /// Closes the control connections to a silent MPS: the next request uses a new connection.
     pub(super) fn close_control(&mut self, mps: AtmAddress, bus: &mut Bus) {
         self.conns.retain(|conn, c| {
             let close = c.purpose == Purpose::Control && c.peer == mps && c.opened;
@@ -372,7 +374,7 @@ impl Daemon {
         }
     }
 
-    /// Answers an Error Indication's worth of trouble, once.
+    /// Sends an Error Indication about a packet, once.
     pub(in crate::mpoa::mpc) fn send_error(
         &self,
         conn: ConnId,

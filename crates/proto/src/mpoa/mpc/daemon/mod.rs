@@ -1,7 +1,7 @@
-//! The daemon of a client (mpcd): signalling, request ids, tags, keep-alive; all that reads a peer's packets.
+//! The daemon of a client (mpcd): signalling, request ids, tags, Keep-Alives; it alone reads the packets of peers.
 //!
-//! It owns every connection. Control connections carry packets to and from MPSs; shortcuts it opens or accepts,
-//! then attaches them to the data plane.
+//! The daemon owns every connection. Control connections carry packets to and from MPSs. The daemon opens or accepts
+//! shortcuts, then attaches them to the data plane.
 
 mod alive;
 mod conns;
@@ -18,15 +18,15 @@ use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A request id is remembered this long.
+/// How long a request id is remembered.
 const ID_LIFETIME: Duration = Duration::from_secs(600);
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpoa::mpc) enum Purpose {
     /// Control packets to and from an MPS.
     Control,
-    /// Data to and from an MPC; the traffic if more than best effort.
+    /// Data to and from an MPC, with the traffic if more than best effort.
     Shortcut(Option<Qos>),
 }
 
@@ -37,11 +37,11 @@ pub(in crate::mpoa::mpc) struct Conn {
     pub(in crate::mpoa::mpc) peer: AtmAddress,
     pub(in crate::mpoa::mpc) opened: bool,
     pub(in crate::mpoa::mpc) up: bool,
-    /// The flow that alone may use it.
+    /// The only flow that may use the connection.
     pub(in crate::mpoa::mpc) flow: Option<FlowName>,
 }
 
-/// The keep-alive check of one MPS. Source: MPOA 1.1 annex F (MPS-p1, MPS-p2, MPC-c2).
+/// The Keep-Alive check of one MPS. Source: MPOA 1.1 annex F (MPS-p1, MPS-p2, MPC-c2).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mpoa::mpc) struct KeepAlive {
     pub(in crate::mpoa::mpc) deadline: Instant,
@@ -55,7 +55,7 @@ pub(in crate::mpoa::mpc) struct Mps {
     pub(in crate::mpoa::mpc) keep_alive: Option<KeepAlive>,
     /// Packets that wait for a control connection.
     pub(in crate::mpoa::mpc) queue: VecDeque<Packet>,
-    /// Calls for them that failed, and the next one.
+    /// Failed calls for these packets, and the next call.
     again: Option<Again>,
 }
 
@@ -76,7 +76,7 @@ pub(in crate::mpoa::mpc) struct Pending {
     pub(in crate::mpoa::mpc) packet: Packet,
 }
 
-/// What was imposed, as far as the daemon must know it to answer the next imposition.
+/// The imposed data that the daemon needs for the answer to the next imposition.
 #[derive(Clone, Debug)]
 pub(in crate::mpoa::mpc) struct Imposed {
     pub(in crate::mpoa::mpc) tag: Option<u32>,
@@ -115,7 +115,7 @@ pub(in crate::mpoa::mpc) type EgressKey = (AtmAddress, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mpoa::mpc) enum Ending {
     No,
-    /// Waiting for replies to purges; then ended, and with `reload` to be started again.
+    /// Waits for replies to purges, then ends; with `reload` the client is started again.
     Wait {
         until: Instant,
         reload: bool,
@@ -140,12 +140,12 @@ pub(in crate::mpoa::mpc) struct Daemon {
     pub(in crate::mpoa::mpc) ending: Ending,
     /// Own protocol address, learned from the flows that leave.
     pub(in crate::mpoa::mpc) own_ip: Option<Ipv4Addr>,
-    /// The same of IPv6.
+    /// The same for IPv6.
     own_ip6: Option<Ipv6Addr>,
 }
 
 impl Daemon {
-    /// A daemon starts: it listens, and makes itself known to the data plane.
+    /// A daemon starts: it listens, and announces itself to the data plane.
     pub(in crate::mpoa::mpc) fn start(
         config: &MpcConfig,
         params: &MpcParams,
@@ -175,7 +175,7 @@ impl Daemon {
         daemon
     }
 
-    /// What the operating system does when the process is gone: its sockets close.
+    /// Closes all sockets, as the operating system does when the process ends.
     pub(in crate::mpoa::mpc) fn close_all(&self, bus: &mut Bus) {
         for conn in self.conns.keys() {
             bus.atm(AtmRequest::Release {
@@ -225,15 +225,15 @@ impl Daemon {
         }
     }
 
-    /// SDU of a shortcut to an ELAN of this MTU (0: unknown). No packet on it is larger than the smaller of the
-    /// MTUs at its two ends, either way.
+    /// SDU of a shortcut to an ELAN of this MTU (0: unknown). In both directions, no packet on the shortcut is larger
+    /// than the smaller of the MTUs at its two ends.
     fn sdu_for(&self, mtu: u16) -> u16 {
         let own = self.elans.values().map(|elan| elan.mtu).max().unwrap_or(0);
         let sdu = own.min(mtu).saturating_add(ENCAPSULATION);
         self.config.max_sdu.max(sdu)
     }
 
-    /// A message of the data plane.
+    /// A message from the data plane.
     pub(in crate::mpoa::mpc) fn handle(
         &mut self,
         message: ToDaemon,
@@ -310,7 +310,7 @@ impl Daemon {
         }
     }
 
-    /// The own address for packets about `address`; unspecified if it is not known.
+    /// The client's own address for packets about `address`; unspecified if unknown.
     fn own_for(&self, address: IpAddr) -> IpAddr {
         match address {
             IpAddr::V4(_) => self.own_ip.unwrap_or(Ipv4Addr::UNSPECIFIED).into(),
@@ -360,7 +360,8 @@ impl Daemon {
         self.send(info.mps, packet, numbers, bus);
     }
 
-    /// What a daemon before accepted is this one's to answer for, to refresh and to purge.
+    /// This daemon takes over an entry that its predecessor accepted: it answers for the entry, refreshes and purges
+    /// it.
     fn take_over(&mut self, info: EgressInfo, now: Instant) {
         self.watch(info.mps, now);
         self.tags.extend(info.tag);
@@ -451,7 +452,7 @@ impl Daemon {
     }
 }
 
-/// Bits of the ATM Service Category extension for what a flow wants; none for best effort.
+/// Bits of the ATM Service Category extension for the traffic of a flow; `None` for best effort.
 pub(in crate::mpoa::mpc) fn category_bits(qos: &Qos) -> Option<u16> {
     match qos.tx.category? {
         ServiceCategory::Cbr => Some(category::CBR),

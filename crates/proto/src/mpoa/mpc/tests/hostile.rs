@@ -1,4 +1,4 @@
-//! Whatever peers send: no panic, bounded tables, the laws of a machine (checked by `settle`).
+//! Whatever peers send: no panic, bounded tables, the rules of a machine (checked by `settle`).
 
 use super::*;
 use crate::Cause;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 enum Blow {
     /// Octets on one of the connections.
     Raw(u8, Vec<u8>),
-    /// A well-formed packet with damage at some octet and a right checksum.
+    /// A well-formed packet with damage at some octet and a correct checksum.
     Damaged(u8, u8, prop::sample::Index, u8),
     /// A well-formed packet.
     Packet(u8, u8),
@@ -22,7 +22,7 @@ enum Blow {
     Flow(u8),
     /// A QoS entry for some of the flows.
     Entry(u8, bool),
-    /// The answer to what was asked, if there is anything.
+    /// The answer to an outstanding request, if there is one.
     Answer,
     Tlv(u8, Vec<u8>),
     Lec(bool),
@@ -57,7 +57,7 @@ fn blow() -> impl Strategy<Value = Blow> {
     ]
 }
 
-/// A packet that says something, chosen by `which`.
+/// A packet with contents, chosen by `which`.
 fn some_packet(which: u8, id: u32) -> Packet {
     let request = mpoa::resolution_request(id, DATA, OWN, TARGET);
     match which % 10 {
@@ -87,7 +87,7 @@ fn some_qos(which: u8) -> Qos {
     Qos::cbr(100 * (1 + u32::from(which % 2)), 1536)
 }
 
-/// What must hold between flows and their connections.
+/// Conditions that always hold between flows and their connections.
 fn check_connections(rig: &Rig) -> Result<(), TestCaseError> {
     let data = &rig.mpc.data;
     let mut alone = std::collections::BTreeSet::new();
@@ -283,7 +283,7 @@ proptest! {
             check_connections(&rig)?;
             let _ = snapshot.proc_text();
         }
-        // Ended for good, nothing is left and nothing is due.
+        // After the end, no state is left and no timer is due.
         rig.input(Input::Stop);
         let end = rig.now.as_nanos() / 1_000_000_000 + 3;
         rig.until(end);
@@ -302,7 +302,7 @@ proptest! {
     }
 }
 
-/// A client that is stopped while it ends for a reload does not come back.
+/// A client that is stopped during the end for a reload does not start again.
 #[test]
 fn stopped_during_a_reload() {
     let mut rig = Rig::ready();
@@ -317,8 +317,8 @@ fn stopped_during_a_reload() {
     assert_eq!(rig.mpc.poll_timeout(), None);
 }
 
-/// A member of the ELAN says that the MAC address of the router is its own MPS's: it gets none of the router's flows,
-/// whether the router was heard before it or after.
+/// A member of the ELAN claims that the MAC address of the router belongs to its own MPS: the member gets none of the
+/// router's flows, whether the router was heard before it or after.
 #[test]
 fn a_tlv_cannot_take_the_router_away() {
     let thief = MacAddr([2, 0, 0, 0, 0, 0x66]);
@@ -331,7 +331,7 @@ fn a_tlv_cannot_take_the_router_away() {
     rig.associate(thief, claim(vec![MPS_MAC, thief]));
     assert_eq!(rig.counters().mps_limit, 1);
     assert_eq!(sdus(&rig.send(TARGET))[0].0, data);
-    // The thief first: the router's own word wins when it comes.
+    // The false claim comes first: the router's own TLV replaces it when it comes.
     let mut rig = Rig::new(MpcConfig::new(CONTROL, DATA));
     rig.input(Input::LecUp {
         itf: 0,
@@ -343,7 +343,7 @@ fn a_tlv_cannot_take_the_router_away() {
     rig.associate(MPS_MAC, mps_tlv(MPS));
     rig.associate(thief, claim(vec![MPS_MAC]));
     rig.shortcut();
-    // A list as long as the table leaves room for those who speak for themselves.
+    // A list as long as the table leaves room for MAC addresses with TLVs of their own.
     let limits = MpcLimits {
         mps: 4,
         ..MpcLimits::default()
@@ -364,7 +364,8 @@ fn a_tlv_cannot_take_the_router_away() {
     rig.shortcut();
 }
 
-/// Replies that were good once: of the request before, of a binding that has been purged since, of another destination.
+/// Replies that were valid once: to the previous request, for a binding that has been purged since, for another
+/// destination.
 #[test]
 fn old_replies_bring_nothing_back() {
     let mut rig = Rig::ready();
@@ -380,7 +381,8 @@ fn old_replies_bring_nothing_back() {
         rig.control(control, again);
         assert!(rig.row(TARGET).is_none(), "purged is purged");
     }
-    // A new request is out: the old reply is not for it, nor is one for another destination, nor one to a stranger.
+    // A new request is outstanding: the old reply does not match it, nor does a reply for another destination, nor a
+    // reply from an unknown peer.
     let (_, request) = control_packets(&rig.flow(TARGET)).remove(0);
     rig.control(control, &reply);
     let mut other = answer(&request, PEER, 600, Some(TAG));
@@ -393,14 +395,14 @@ fn old_replies_bring_nothing_back() {
     rig.control(stranger, &answer(&request, PEER, 600, Some(TAG)));
     assert_eq!(rig.counters().unknown_sender, 1);
     assert!(rig.row(TARGET).is_some_and(|row| row.egress.is_none()));
-    // Twice the right one is once.
+    // A duplicate of a valid reply has no effect.
     let good = answer(&request, PEER, 600, Some(TAG));
     rig.control(control, &good);
     rig.control(control, &good);
     assert_eq!(rig.counters().unsolicited, before + 5);
 }
 
-/// Holding times at their ends: 0 is no binding, 65535 s is the longest that can be said, and is kept.
+/// Extreme holding times: 0 makes no binding, 65535 s is the longest value, and is kept.
 #[test]
 fn holding_times_of_nothing_and_of_the_longest() {
     let mut rig = Rig::ready();
@@ -422,7 +424,7 @@ fn holding_times_of_nothing_and_of_the_longest() {
             .find(|(_, packet)| packet.op == mpoa::op::IMPOSITION_REPLY);
         reply.and_then(|(_, packet)| Some(packet.common()?.cies.first()?.code)) == Some(0)
     };
-    // Taken back before it was given; given for the longest time; taken back.
+    // Removed before it was imposed; imposed for the longest time; removed.
     assert!(accepted(&rig.control(control, &imposition(7, 0).packet())));
     assert!(accepted(
         &rig.control(control, &imposition(7, u16::MAX).packet())
@@ -432,8 +434,8 @@ fn holding_times_of_nothing_and_of_the_longest() {
     assert_eq!(rig.mpc.snapshot(rig.now).egress.len(), 0);
 }
 
-/// What comes on a shortcut under a tag that was never given, or that another ingress was given, or for an address that
-/// the entry does not cover, goes nowhere, is counted, and is answered with few purges.
+/// Packets on a shortcut with a tag that was never assigned, or was assigned to another ingress, or for an address that
+/// the entry does not cover, are not delivered; they are counted, and few of them are answered with a purge.
 #[test]
 fn foreign_tags_deliver_nothing() {
     let mut rig = Rig::ready();

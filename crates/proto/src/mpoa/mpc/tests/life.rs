@@ -1,4 +1,4 @@
-//! Start, end, crash, keep-alive, discovery: what is not in a cache.
+//! Start, end, crash, Keep-Alives, discovery: all events outside the caches.
 
 use super::*;
 use crate::Cause;
@@ -49,7 +49,7 @@ fn start_listens_and_announces() {
     assert_eq!(listens(&out), [CONTROL, DATA]);
     assert_eq!(tlvs(&out), [(0, device_tlv())]);
     assert_eq!(tlvs(&out)[0].1[0].value.len(), 22);
-    // An interface that was not listed is told when it comes up; a listed one has been told.
+    // An interface that was not listed gets its TLVs when it comes up; a listed interface has them already.
     let up = |itf| Input::LecUp {
         itf,
         elan_id: ELAN,
@@ -78,7 +78,7 @@ fn discovery_by_le_arp() {
     );
     let rows = rig.mpc.snapshot(rig.now).mps;
     assert_eq!(rows.iter().filter(|row| row.control == MPS_2).count(), 3);
-    // Devices without the TLV, with other types or with nonsense change nothing.
+    // Devices without the TLV, with other types or with invalid TLVs change nothing.
     let mpc = vec![DeviceType::Mpc { control: PEER }.to_tlv()];
     for tlvs in [vec![], mpc, vec![Tlv::new(TlvType::DEVICE_TYPE, vec![1])]] {
         assert!(rig.associate(MacAddr([10; 6]), tlvs).is_empty());
@@ -195,7 +195,7 @@ fn death_purges_what_was_imposed_over_the_data_plane() {
 #[test]
 fn death_purges_over_every_shortcut_with_the_ingress_and_leaves_them_open_for_that() {
     let mut rig = Rig::ready();
-    // Both ends have opened one: crossing shortcuts, and the peer sends on its own.
+    // Both ends have opened a shortcut: the two cross, and the peer sends on its own.
     let (control, ours) = rig.shortcut();
     rig.control(control, &imposition(1, 1200).packet());
     let theirs = rig.call_in(1, PEER, DATA);
@@ -210,7 +210,7 @@ fn death_purges_over_every_shortcut_with_the_ingress_and_leaves_them_open_for_th
         [(ours, purge.clone()), (theirs, purge)]
     );
     assert!(rig.mpc.snapshot(rig.now).egress.is_empty() && rig.row(TARGET).is_none());
-    // The call would be cleared before the purge has left the adapter.
+    // An earlier release would clear the call before the purge has left the adapter.
     assert_eq!(releases(&at(60)), [control]);
     assert_eq!(releases(&flat(rig.until(79))), []);
     assert_eq!(releases(&flat(rig.until(80))), [ours, theirs]);
@@ -243,7 +243,7 @@ fn stop_purges_and_waits_for_the_replies() {
     assert_eq!(purge.op, op::EGRESS_PURGE_REQUEST);
     assert!(!rig.mpc.is_running());
     assert_eq!(to_lane(&rig.send(TARGET)), 1);
-    // What is on its way is still delivered, as the header is right.
+    // Packets that are under way are still delivered, as the header is valid.
     let sdu = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, OWN, 63, 10));
     assert_eq!(
         delivered(&rig.atm(AtmEvent::Received {
@@ -278,7 +278,7 @@ fn stop_does_not_wait_for_ever() {
     assert!(!story(&rig.input(Input::Stop)).contains(&"mpc.down"));
     assert_eq!(story(&flat(rig.until(2))).last(), Some(&"mpc.down"));
     assert_eq!(rig.mpc.poll_timeout(), None);
-    // With nothing to purge it ends at once.
+    // Without entries to purge the client ends at once.
     let mut idle = Rig::ready();
     assert_eq!(story(&idle.input(Input::Stop)), ["mpc.down"]);
 }
@@ -311,7 +311,7 @@ fn enable_switches_on_and_off() {
     rig.control(control, &imposition(1, 1200).packet());
     rig.input(Input::Enable(false));
     assert!(!rig.mpc.is_running());
-    // On again before the end is complete: it ends, then starts.
+    // Enabled again before the end is complete: the client ends, then starts.
     rig.input(Input::Enable(true));
     assert_eq!(listens(&flat(rig.until(2))).len(), 2);
     assert!(rig.mpc.is_running());
@@ -336,7 +336,7 @@ fn killed_daemon_takes_its_connections_but_not_lane() {
         (snapshot.egress[0].vc, snapshot.ingress[0].vc),
         (None, None)
     );
-    // Late events of dead connections, and calls, find nobody.
+    // Late events of dead connections, and calls, have no effect.
     rig.atm(AtmEvent::Received {
         conn: data,
         sdu: &[1],
@@ -381,7 +381,7 @@ fn the_next_daemon_takes_over_from_the_caches() {
     assert_eq!(to_lane(&rig.send(TARGET)), 0);
     assert_eq!(rig.counters().resolution_requests_sent, 1);
 
-    // Packets under the tag of before are delivered, over whichever connection they come.
+    // Packets with the previous tag are delivered, over any connection.
     let sdu = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, OWN, 63, 10));
     let there = rig.call_in(3, PEER, DATA);
     for conn in [data, there] {
@@ -391,7 +391,7 @@ fn the_next_daemon_takes_over_from_the_caches() {
         );
     }
 
-    // A refresh keeps the tag, another entry gets another one.
+    // A refresh keeps the tag, another entry gets another tag.
     let control = rig.call_in(4, MPS, CONTROL);
     assert_eq!(
         tag_of(&rig.control(control, &imposition(7, 1200).packet())),
@@ -402,7 +402,7 @@ fn the_next_daemon_takes_over_from_the_caches() {
         tag
     );
 
-    // What was taken over is purged at the end like everything else.
+    // Entries that were taken over are purged at the end like all others.
     let purged = control_packets(&rig.input(Input::Stop));
     let ids: Vec<u32> = purged
         .iter()
@@ -493,7 +493,7 @@ fn answers_to_the_daemon_before_do_not_match() {
     );
 }
 
-/// The call to the MPS fails with this cause again and again until `end`, s: when it was made, ms.
+/// The call to the MPS fails with this cause again and again until `end`, s; returns the times of the calls, ms.
 fn calls_in_vain(rig: &mut Rig, cause: Cause, end: u64) -> Vec<u64> {
     let mut out = rig.flow(TARGET);
     let mut calls = Vec::new();
@@ -520,7 +520,7 @@ fn an_mps_that_is_cut_off_is_called_again_soon_and_hears_the_first_request() {
         assert!((window / 2 - 1..=window + 1).contains(&waits), "{calls:?}");
     }
     assert!((5..=8).contains(&calls.len()), "{calls:?}");
-    // The way is back: the request that waited is sent, one time.
+    // Calls succeed again: the waiting request is sent, one time.
     let out = flat(rig.until(4));
     let conn = connects(&out)[0].0;
     assert_eq!(control_packets(&rig.connected(conn, 50)).len(), 1);
@@ -536,7 +536,7 @@ fn an_mps_that_is_never_reached_is_not_called_after_the_last_retry() {
     assert!((35_000..=46_000).contains(&last), "{calls:?}");
     assert!(calls.len() < 30, "{calls:?}");
     assert_eq!(rig.state(), IngressState::HoldDown);
-    // The request, and what was sent again after 5, 15 and 35 s.
+    // The request, and its retries after 5, 15 and 35 s.
     assert_eq!(rig.counters().control_dropped, 4);
 }
 
@@ -573,7 +573,7 @@ fn own_connection_or_theirs_carries_control() {
 fn strangers_are_not_heard() {
     let mut rig = Rig::ready();
     let stranger = rig.call_in(0, address(0x66, 0x52), CONTROL);
-    // Who imposes may be an MPS that is not known yet: LE_ARP is asked, nothing else happens.
+    // The sender may be an MPS that is not known yet: LE_ARP looks up its address, and nothing else happens.
     let asked = rig.control(stranger, &imposition(1, 1200).packet());
     let discover = Output::Discover {
         itf: 0,
@@ -620,7 +620,7 @@ fn errors_are_counted_and_unknown_compulsory_extensions_refused() {
     // An error is counted and not answered.
     assert!(control_packets(&rig.control(conn, &sent[0].1)).is_empty());
     assert_eq!(rig.counters().errors[&1], 1);
-    // Requests for servers are not for us.
+    // Requests that only servers handle.
     let not_ours = mpoa::resolution_request(1, PEER, TARGET, OWN);
     assert!(control_packets(&rig.control(conn, &not_ours)).is_empty());
     assert_eq!(rig.counters().unsolicited, 1);

@@ -47,7 +47,7 @@ const TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 20));
 const TAG: u32 = 0x8000_0001;
 const ELAN: u32 = 7;
 
-/// An IPv4/UDP packet with a right checksum.
+/// An IPv4/UDP packet with a correct checksum.
 fn packet(from: IpAddr, to: IpAddr, ttl: u8, payload: usize) -> Vec<u8> {
     let total = (20 + payload) as u16;
     let mut packet = vec![0x45, 0];
@@ -88,7 +88,7 @@ fn across_a_boundary(tests: &[fn()]) {
     SPLIT.set(false);
 }
 
-/// A client; if it is split, with the process of its daemon, and every message between them as octets.
+/// A client; if it is split, with the process of its daemon, and every message between them is encoded.
 struct Client {
     mpc: Mpc,
     mpcd: Option<Mpcd>,
@@ -419,7 +419,7 @@ fn delivered(out: &[Output]) -> Vec<(usize, Vec<u8>)> {
         .collect()
 }
 
-/// Names of the milestones told.
+/// Names of the milestone traces.
 fn story(out: &[Output]) -> Vec<&'static str> {
     out.iter()
         .filter_map(|output| match output {

@@ -1,5 +1,6 @@
-//! Two clients and the real server of the router between them, on a small ATM network: flows both ways, crossing
-//! calls, crashes, lost packets. LANE is a wire between the hosts here, and the router's answers are given at once.
+//! Two clients and the real server of the router between them, on a small ATM network: flows in both directions,
+//! crossing calls, crashes, lost packets. In this test, LANE is a wire between the hosts, and the router answers at
+//! once.
 
 use super::*;
 use crate::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
@@ -27,7 +28,7 @@ enum User {
     Router(Box<Mps>, Vec<mps::Output>),
 }
 
-/// What hosts told.
+/// Notes of hosts.
 enum Note {
     Lane,
     Delivered(Vec<u8>),
@@ -52,7 +53,7 @@ impl AtmUser for User {
             Self::Host(mpc) => mpc.handle_timeout(now),
             Self::Router(mps, asked) => {
                 mps.handle_timeout(now);
-                // The router answers its server's questions from tables of two rows.
+                // The router answers the questions of its server from tables with two rows.
                 loop {
                     while let Some(output) = mps.poll_output() {
                         asked.push(output);
@@ -187,7 +188,7 @@ fn world(tag: bool) -> World<User> {
     let mut world = World::new(Duration::from_micros(500));
     for user in [host(1, tag), host(2, tag), router()] {
         let who = world.add(user);
-        // Moves the outputs of the start on.
+        // Delivers the outputs of the start.
         world.with(who, |_, _| ());
     }
     world
@@ -310,7 +311,7 @@ fn keep_alives_and_refresh_hold_a_long_flow() {
         told(&notes, 0, "mpc.keepalive.dead") + told(&notes, 1, "mpc.keepalive.dead"),
         0
     );
-    // Without traffic everything ends by itself.
+    // Without traffic all entries end by themselves.
     world.run_for(Duration::from_secs(3000));
     for who in [0, 1] {
         let state = snapshot(&world, who);
@@ -347,7 +348,7 @@ fn a_crashed_peer_is_left_and_found_again() {
     world.replace(1, host(2, true));
     world.with(1, |_, _| ());
     world.take_notes();
-    // The connection is gone: LANE, then a new call; its packets find no entry, and the purge tells so.
+    // The connection is gone: packets go by LANE, then over a new call; they find no entry, and the purge says so.
     talk(&mut world, 0, 300);
     let notes = world.take_notes();
     let (lane, delivered) = paths(&notes);
@@ -398,7 +399,7 @@ fn a_silent_router_ends_the_shortcuts() {
     let mut world = world(true);
     talk(&mut world, 0, 20);
     world.replace(2, router());
-    // The new server knows nothing of the clients and sends them nothing.
+    // The new server has no state of the clients and sends them nothing.
     world.with(2, |_, _| ());
     world.take_notes();
     world.run_for(Duration::from_secs(60));
@@ -489,7 +490,7 @@ fn a_call_and_a_download_between_the_same_hosts() {
     assert_eq!(from.ingress[0].tag, from.ingress[1].tag);
     assert_ne!(from.ingress[0].vc, from.ingress[1].vc);
     assert_eq!(to.counters.egress_misses, 0);
-    // The server keeps what was asked for last.
+    // The server keeps the data of the latest request.
     talk(&mut world, 1, 20);
     let back = &snapshot(&world, 1).ingress[0];
     let plain = from.ingress.iter().find(|row| row.qos.is_none());

@@ -1,4 +1,4 @@
-//! QoS entries: which flow takes which shortcut, what happens when there is no bandwidth, and how it ends.
+//! QoS entries: which flow takes which shortcut, what happens when there is no bandwidth, and the end of such flows.
 
 use super::*;
 use crate::Cause;
@@ -48,7 +48,7 @@ impl Rig {
         assert_eq!(sdus(&out).len() + to_lane(&out), 1);
         sdus(&out).first().map(|(conn, _)| *conn)
     }
-    /// A flow is detected and resolved. Returns the calls that this makes.
+    /// A flow is detected and resolved. Returns the resulting calls.
     fn resolve(&mut self, control: Option<ConnId>, app: App) -> (ConnId, Vec<(ConnId, Qos)>) {
         let out = self.app_flow(app);
         let (control, request) = match control {
@@ -80,7 +80,7 @@ impl Rig {
 
 type App = (IpAddr, u8, u16);
 
-/// Calls made, with the traffic asked for.
+/// Calls made, with the requested traffic.
 fn calls(out: &[Output]) -> Vec<(ConnId, Qos)> {
     out.iter()
         .filter_map(|output| match output {
@@ -125,7 +125,7 @@ fn the_four_requirements_of_figure_6_3() {
             assert_eq!(rig.way(app), Some(conn));
         }
     }
-    // Another port is the same flow if the entry names none; another source port always is.
+    // Another destination port is the same flow if the entry names no port; another source port always is.
     assert_eq!(rig.line((ULTRA, UDP, 0)).packets, 12);
     rig.app((IpAddr::V4(Ipv4Addr::new(130, 230, 4, 5)), UDP, 53));
 
@@ -143,7 +143,7 @@ fn the_four_requirements_of_figure_6_3() {
     }
     let text = rig.mpc.snapshot(rig.now).proc_text();
     let peer: String = PEER.0.iter().map(|octet| format!("{octet:02x}")).collect();
-    // The lines of the figure; the kernel's are sorted as they were added, ours as they are matched.
+    // The lines of the figure; the kernel's are in the order of their addition, ours in the order of matching.
     let expected = format!(
         "QoS entries for shortcuts:\n\
          Src IP address:port  Dst IP address:port  Protocol\n  \
@@ -200,7 +200,7 @@ fn a_full_link_means_best_effort_and_says_so() {
     let why = &rig.mpc.why(TARGET, rig.now)[0].text;
     assert!(why.contains("best effort, as cbr:max_pcr=200"), "{why}");
 
-    // After p6 it asks again, keeps what it has meanwhile, and tells again if there is still no bandwidth.
+    // After p6 the flow asks again, keeps its current connection, and reports again if there is still no bandwidth.
     rig.control(control, &mpoa::keep_alive(1, MPS, 1000));
     rig.until(159);
     assert_eq!(calls(&rig.app(voice)), []);
@@ -233,7 +233,7 @@ fn best_effort_that_is_there_serves_a_flow_without_bandwidth() {
     assert_eq!(rig.way(voice), None, "the call may still succeed");
     assert_eq!(calls(&rig.refused(wanted[0].0)), []);
     assert_eq!(rig.way(voice), Some(made[0].0));
-    // If that is refused, too, LANE it is.
+    // If best effort is refused, too, packets go by LANE.
     let cause = Cause::NORMAL;
     let conn = made[0].0;
     rig.atm(AtmEvent::Released { conn, cause });
@@ -301,7 +301,7 @@ fn the_connection_of_a_flow_goes_alone() {
     rig.connected(plain, 62);
     rig.control(control, &mpoa::keep_alive(1, MPS, 3000));
 
-    // The network takes one away: its flow alone has none until it calls again.
+    // The network releases one connection: only its flow is without one until it calls again.
     let cause = Cause::TEMPORARY;
     let conn = second;
     assert_eq!(releases(&rig.atm(AtmEvent::Released { conn, cause })), []);
@@ -311,7 +311,7 @@ fn the_connection_of_a_flow_goes_alone() {
     rig.connected(third, 63);
     assert_eq!((rig.way(two), rig.way(rest)), (Some(third), Some(plain)));
 
-    // Two go on, one is silent until its holding time is over.
+    // Two flows continue, one is silent until its holding time is over.
     rig.until(900);
     let mut ends = Vec::new();
     for at in [900, 1300] {
@@ -342,7 +342,8 @@ fn entries_deleted_and_changed_while_in_use() {
     assert_eq!(made[0].1, Qos::ubr(1536), "now as any other flow");
     rig.connected(made[0].0, 61);
 
-    // An entry takes its packets out of the flow that they were part of; while its call is made it goes again.
+    // A new entry removes its packets from the flow to which they belonged; the entry is removed while its call is
+    // being made.
     rig.entry(PHONE);
     assert_eq!(rig.way(voice), None);
     let (_, wanted) = rig.resolve(Some(control), voice);
@@ -351,14 +352,14 @@ fn entries_deleted_and_changed_while_in_use() {
     let late = rig.connected(wanted[0].0, 62);
     assert_eq!(releases(&late), [wanted[0].0]);
 
-    // A late answer finds no entry either.
+    // A late answer finds no entry, either.
     rig.entry(PHONE);
     let request = control_packets(&rig.app_flow(voice))[0].1.clone();
     rig.no_entry("10.2.0.20:5004 udp");
     let out = rig.control(control, &answer(&request, PEER, 1200, Some(TAG)));
     assert_eq!((calls(&out), rig.counters().unsolicited), (vec![], 1));
 
-    // Another rate is another flow, and the call of the old one is not taken for it.
+    // Another rate is another flow, and the call of the old flow is not used for it.
     rig.entry(PHONE);
     let (_, slow) = rig.resolve(Some(control), voice);
     rig.entry("10.2.0.20:5004 udp tx=400,0,300 rx=tx");
@@ -440,7 +441,7 @@ fn the_way_back_uses_the_connection_of_the_other_end() {
     let (_, made) = rig.resolve(Some(control), (other, UDP, 9));
     assert_eq!(made[0].1, Qos::ubr(1536), "not for what goes elsewhere");
 
-    // With an entry of the same traffic it serves one flow; the next gets its own.
+    // With an entry for the same traffic the connection serves one flow; the next flow gets its own.
     rig.entry("10.2.0.0:0 udp tx=200,0,300 rx=tx");
     rig.entry("10.2.0.22 tx=200,0,300 rx=tx");
     rig.entry("10.2.0.23 tx=200,0,300 rx=tx");
@@ -452,7 +453,7 @@ fn the_way_back_uses_the_connection_of_the_other_end() {
     assert_eq!(made[0].1, Qos::cbr(200, 300));
     rig.connected(made[0].0, 70);
     assert_eq!((rig.way(a), rig.way(b)), (Some(voice), Some(made[0].0)));
-    // The other end takes it back.
+    // The other end releases the connection.
     let (cause, gone) = (Cause::NORMAL, voice);
     rig.atm(AtmEvent::Released { conn: gone, cause });
     assert_eq!((rig.way(a), rig.way(b)), (None, Some(made[0].0)));
@@ -474,7 +475,7 @@ fn packets_too_long_for_the_contract_and_fragments() {
     assert_eq!(sdus(&rig.input(Input::Outbound { itf: 0, frame })).len(), 1);
     let frame = long(300 - 12 - 20 + 1);
     assert_eq!(to_lane(&rig.input(Input::Outbound { itf: 0, frame })), 1);
-    // The first fragment has the ports of the flow, but does not go before the others.
+    // The first fragment has the ports of the flow, but must not overtake the others.
     for fragment in [0x2000_u16, 0x2005, 0x0009] {
         let mut packet = app(TARGET, UDP, 5004);
         packet[6..8].copy_from_slice(&fragment.to_be_bytes());
