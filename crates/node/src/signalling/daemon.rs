@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Pause between two reports of the link.
 const REPORT: Duration = Duration::from_secs(1);
-/// How long an end in good order waits for the network's answers.
+/// How long a regular end waits for the network's answers.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What goes into a daemon.
@@ -36,19 +36,19 @@ pub enum SigdOutput {
 pub struct Sigd {
     manager: Option<Signalling>,
     users: BTreeSet<UserId>,
-    /// What was told of the link last, and when it may be told again.
+    /// The link information that was sent last, and when the next may be sent.
     told: LinkInfo,
     up: bool,
     report_at: Option<Instant>,
     last_report: Option<Instant>,
-    /// It was asked to end: until when it waits for answers.
+    /// The daemon was told to end: it waits for answers until this time.
     exit_at: Option<Instant>,
     exited: bool,
     out: VecDeque<SigdOutput>,
 }
 
 impl Sigd {
-    /// The manager, once it was told to begin.
+    /// The manager, once the daemon was told to start.
     #[must_use]
     pub const fn manager(&self) -> Option<&Signalling> {
         self.manager.as_ref()
@@ -68,7 +68,7 @@ impl Sigd {
             listeners_per_user: start.listeners_per_user,
             parties_per_call: start.parties_per_call,
         };
-        // A new life, whatever was before.
+        // A new life, whatever the state was before.
         *self = Self {
             manager: Some(Signalling::new(config).numbered_from(start.first_incoming)),
             exit_at: self.exit_at,
@@ -100,19 +100,19 @@ impl Sigd {
             }
         };
         if let Some(manager) = &mut self.manager {
-            // Refused is what crossed another message; the manager counts it.
+            // An input is refused if it crossed another message; the manager counts it.
             let _ = manager.handle_input(input, now);
         }
     }
 
-    /// Somebody waits for the answer to some requests: a refusal is one, too.
+    /// Some requests have an answer that the user waits for: a refusal must be reported, too.
     fn request(&mut self, user: UserNo, request: AtmRequest, now: Instant) {
         let Some(manager) = &mut self.manager else {
             return;
         };
         let cause = Cause::TEMPORARY;
         let answer = match request {
-            // Data and permanent connections are the host's.
+            // Data and permanent connections are handled by the host.
             AtmRequest::Send { .. } | AtmRequest::OpenPermanent { .. } => return,
             AtmRequest::Connect { conn, .. } => Some(AtmEvent::Released { conn, cause }),
             AtmRequest::AddParty { conn, party, .. } => {
@@ -127,7 +127,8 @@ impl Sigd {
         let input = Input::Request(UserId(user.0), request);
         let refused = manager.handle_input(input, now).is_err();
         if let (true, Some(event)) = (refused, answer) {
-            // The manager may have said so itself; twice does no harm, as the number is dead then.
+            // The manager may have reported the release already; a second report does no harm, as the number is dead
+            // then.
             self.pass_on();
             self.say(FromSigd::Event { user, event });
         }
@@ -141,13 +142,13 @@ impl Sigd {
         self.say(FromSigd::Ending);
         if let Some(manager) = &mut self.manager {
             for user in core::mem::take(&mut self.users) {
-                // It is known, and its calls are.
+                // The user is known already, and so are its calls.
                 let _ = manager.handle_input(Input::DropUser(user), now);
             }
         }
     }
 
-    /// Says what there is to say; then ends if it is time.
+    /// Sends all pending messages; then ends if it is time.
     fn flush(&mut self, now: Instant) {
         self.pass_on();
         self.report(now);
@@ -172,7 +173,7 @@ impl Sigd {
                     said.push(FromSigd::Signalling(sdu));
                 }
                 Output::OpenVc { vc, tx, rx } => {
-                    // A call that is over by now needs no VC.
+                    // A call that is over already needs no VC.
                     let qos = Qos { tx, rx };
                     let owner = manager.receiver(vc);
                     said.extend(owner.map(|(_, conn)| FromSigd::OpenVc { conn, vc, qos }));
@@ -188,7 +189,7 @@ impl Sigd {
                 Output::Send { .. } | Output::CloseVc { .. } | Output::Sigd(_) => {}
             }
         }
-        // Up comes before what it makes possible, down before what it ends.
+        // Up is sent before the events that it makes possible, down before the events that it ends.
         let up = manager.is_up();
         if core::mem::replace(&mut self.up, up) != up {
             self.report_at = None;

@@ -1,34 +1,35 @@
 //! The signalling manager of a host: the ATM service for the host's users, over one UNI interface.
 //!
-//! **Purpose.** LANE, MPOA and NHRP entities (*users*) ask for connections with
-//! [`AtmRequest`] and are answered with [`AtmEvent`]; the manager turns both into calls of one
-//! [`Interface`] (user side) and hands incoming calls to whoever listens.
+//! **Purpose.** LANE, MPOA and NHRP entities (*users*) request connections with [`AtmRequest`] and get [`AtmEvent`] as
+//! answers. The manager translates both into calls of one [`Interface`] (user side) and offers incoming calls to the
+//! matching listener.
 //!
-//! **Objects and owners.** A [`Signalling`] owns the interface, the table of listeners (address, B-LLI and
-//! B-HLI, exactly one user each) and the calls. A call belongs to one user under the user's own [`ConnId`]. Data
-//! pass the manager by: outgoing ones become [`Output::Send`] with the label, for incoming ones the host
-//! asks [`Signalling::receiver`].
+//! **Objects and owners.** A [`Signalling`] owns the interface, the table of listeners (address, B-LLI and B-HLI,
+//! exactly one user each) and the calls. A call belongs to one user under the user's own [`ConnId`]. Data do not pass
+//! through the manager: an outgoing SDU becomes [`Output::Send`] with the label, and for an incoming SDU the host asks
+//! [`Signalling::receiver`].
 //!
-//! **States.** Of a call: waiting for the link, calling, offered, accepted, connected, releasing (the user
-//! is through with it, the peer has not answered yet). The last holds the label, but no user.
+//! **States.** Of a call: waiting for the link, calling, offered, accepted, connected, releasing (the user has released
+//! the call, the peer has not answered yet). A releasing call still has its label, but no user.
 //!
-//! **Permanent connections** are calls that no message set up: the user names the label, and faults of the signalling
-//! link do not touch them. A label that a call has is refused with cause 35.
+//! **Permanent connections** are calls without messages: the user names the label, and faults of the signalling link do
+//! not affect them. A label that a call uses is refused with cause 35.
 //!
-//! **In a process of its own.** [`Manager`] is what a host has: this machine, or the seat ([`Away`]) of a daemon that runs it
-//! elsewhere ([`Sigd`]). Then the host keeps what a kernel keeps: listeners, which user has which connection, VCs, permanent
-//! connections, and data never leave it. When the daemon dies, each switched connection is released with cause 41 and new
-//! ones are refused with it at once, as Linux closes every SVC socket when `atmsigd` ends; listeners stay and are
-//! told to the next daemon, which they are not in Linux. Before the first daemon has come, calls wait as for the link.
+//! **In a process of its own.** [`Manager`] is what a host has: this machine, or the seat ([`Away`]) of a daemon that
+//! runs it elsewhere ([`Sigd`]). In this case the host keeps the state that a kernel keeps: listeners, which user has
+//! which connection, VCs, and permanent connections; data never leave the host's process. When the daemon dies, each
+//! switched connection is released with cause 41 and new calls are refused with this cause at once, as Linux closes
+//! every SVC socket when `atmsigd` ends. Listeners stay, and the next daemon is told of them, which differs from Linux.
+//! Before the first daemon has started, calls wait as for the link.
 //!
-//! **Timers.** [`Config::wait`]: how long a call waits for the link. All others are the interface's.
+//! **Timers.** [`Config::wait`]: how long a call waits for the link. All other timers are those of the interface.
 //!
-//! **Standards.** The rules for matching an incoming call are those of linux-atm: called address equal in
-//! all 20 octets, one of the call's B-LLI equal to the listener's and the B-HLI equal, where the listener has
-//! one, SDUs in either direction not longer than the listener takes; otherwise cause 88 (incompatible
-//! destination). Of several listeners that fit, the one that says most takes the call, B-LLI before B-HLI.
-//! A choice among several B-LLI is told in the CONNECT. A CBR or VBR call with a `min_pcr` on an interface of 4.0 can get
-//! less than its peak rate (Q.2962); its VC is opened with what it got.
+//! **Standards.** The rules for matching an incoming call are those of linux-atm: called address equal in all 20
+//! octets, one of the call's B-LLI equal to the listener's and the B-HLI equal, where the listener has one, SDUs in
+//! either direction not longer than the listener takes; otherwise cause 88 (incompatible destination). Of several
+//! matching listeners, the most specific one takes the call, B-LLI before B-HLI. A choice among several B-LLI is
+//! reported in the CONNECT. A CBR or VBR call with a `min_pcr` on an interface of 4.0 can get less than its peak rate
+//! (Q.2962); its VC is opened with the agreed rate.
 //!
 //! **Not implemented.** A second leaf of one point-to-multipoint call behind the same interface (ADD PARTY
 //! from the network) is refused with cause 63; networks use a SETUP of its own for each leaf.
@@ -66,7 +67,7 @@ use crate::interface::{self, Interface, Phase as Link};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserId(pub u16);
 
-/// Bounds. Meeting one refuses the request, and is counted.
+/// Bounds. A request beyond a bound is refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Users of the service.
@@ -82,7 +83,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // A router with 64 LANE clients, and what else it has.
+            // A router with 64 LANE clients, and its other users.
             users: 80,
             calls_per_user: 1024,
             listeners_per_user: 64,
@@ -91,7 +92,7 @@ impl Default for Limits {
     }
 }
 
-/// How to make a [`Signalling`].
+/// Configuration of a [`Signalling`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The interface; a host plays the user side.
@@ -119,17 +120,17 @@ impl Config {
 pub enum Input<'a> {
     /// Bring the link up.
     Start,
-    /// The line is dead.
+    /// The line is down.
     LinkDown,
-    /// The version that both ends speak; another one than before ends all calls.
+    /// The version that both ends speak; a change of the version ends all calls.
     Version(uni::Version),
     /// One SDU of VPI 0 VCI 5.
     Signalling(&'a [u8]),
-    /// A new user; it is told `Up` at once if the link is.
+    /// A new user; it gets `Up` at once if the link is up.
     AddUser(UserId),
-    /// A user is gone: its listeners and calls go with it.
+    /// A user is gone: its listeners and calls end.
     DropUser(UserId),
-    /// What a user asks.
+    /// A request of a user.
     Request(UserId, AtmRequest),
 }
 
@@ -147,9 +148,9 @@ pub enum Output {
     OpenVc {
         /// The VC.
         vc: Vc,
-        /// What this host sends on it; nothing if it is a leaf.
+        /// Traffic that this host sends on it; no traffic if the host is a leaf.
         tx: TrafficParams,
-        /// What this host receives on it.
+        /// Traffic that this host receives on it.
         rx: TrafficParams,
     },
     /// A VC must not be used any more.
@@ -157,7 +158,7 @@ pub enum Output {
         /// The VC.
         vc: Vc,
     },
-    /// Tell a user. Never `Received`: see [`Signalling::receiver`].
+    /// An event for a user. Never `Received`: see [`Signalling::receiver`].
     Event(UserId, AtmEvent<&'static [u8]>),
     /// For the story.
     Trace(Trace),
@@ -165,10 +166,10 @@ pub enum Output {
     Sigd(ToSigd),
 }
 
-/// Where a call stands.
+/// State of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Made while the link is down; since when it waits.
+    /// The call was made while the link was down; it waits since then.
     Waiting,
     /// SETUP sent.
     Calling,
@@ -178,7 +179,7 @@ pub enum Phase {
     Accepted,
     /// In use.
     Connected,
-    /// Given up by the user; the peer has not confirmed yet.
+    /// Released by the user; the peer has not confirmed yet.
     Releasing,
 }
 
@@ -193,13 +194,13 @@ enum Party {
 
 #[derive(Debug)]
 struct Call {
-    /// `None` once the user is through with it.
+    /// `None` once the user has released the call.
     owner: Option<(UserId, ConnId)>,
     phase: Phase,
     /// The SETUP; traffic seen from the caller.
     info: SetupInfo,
     outgoing: bool,
-    /// Set up by management: signalling knows nothing of it.
+    /// The connection was set up by management: signalling does not know it.
     permanent: bool,
     vc: Option<Vc>,
     /// True between `OpenVc` and `CloseVc`.
@@ -221,21 +222,21 @@ impl Call {
 /// One call, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallInfo {
-    /// Whose it is.
+    /// The user that has the call.
     pub owner: Option<(UserId, ConnId)>,
-    /// Where it stands.
+    /// State of the call.
     pub phase: Phase,
     /// Its label, once known.
     pub vc: Option<Vc>,
-    /// True if it was made here.
+    /// True if the call was made here.
     pub outgoing: bool,
     /// The caller.
     pub calling: Option<AtmAddress>,
-    /// The called party; of the first leaf.
+    /// The called party; for a point-to-multipoint call, the first leaf.
     pub called: AtmAddress,
-    /// What it carries.
+    /// The B-LLI, which names the protocol on the connection.
     pub blli: Option<Blli>,
-    /// What it is for.
+    /// The B-HLI.
     pub bhli: Option<Bhli>,
     /// Traffic seen from this host.
     pub qos: Qos,
@@ -252,11 +253,11 @@ pub struct Counters {
     pub outgoing: u64,
     /// Calls offered to users.
     pub incoming: u64,
-    /// Incoming calls that nobody listens for (cause 88).
+    /// Incoming calls without a listener (cause 88).
     pub incompatible: u64,
     /// Requests refused: unknown ids, wrong state, bounds.
     pub refused: u64,
-    /// Calls that failed as the link did not come up in time.
+    /// Calls that failed because the link did not come up in time.
     pub no_link: u64,
 }
 
@@ -270,7 +271,7 @@ pub struct Signalling {
     calls: BTreeMap<CallId, Call>,
     conns: BTreeMap<(UserId, ConnId), CallId>,
     labels: BTreeMap<Vc, CallId>,
-    /// Calls that wait for the link, oldest first; all wait equally long.
+    /// Calls that wait for the link, oldest first; all wait for the same time.
     waiting: VecDeque<(Instant, CallId)>,
     next_call: u32,
     next_conn: u32,
@@ -303,8 +304,8 @@ impl Signalling {
         self.next_conn = first_incoming % ConnId::INCOMING;
         self
     }
-    /// Who receives what comes in on `vc`; nobody before the call is answered. What a called user gets before it hears that the
-    /// connection is up comes from a caller who knows that already.
+    /// The user that receives the SDUs on `vc`; `None` before the call is answered. A called user may get SDUs before
+    /// it is told that the connection is up: the caller knows it already.
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
         let call = self.calls.get(self.labels.get(&vc)?)?;
@@ -432,7 +433,7 @@ impl Signalling {
         }
     }
 
-    /// Moves on what the interface put out.
+    /// Passes on the outputs of the interface.
     fn drain(&mut self, now: Instant) {
         while let Some(output) = self.interface.poll_output() {
             match output {

@@ -32,7 +32,7 @@ fn away(net: &Net, host: usize) -> &Away {
     net.hosts[host].manager.away().expect("split")
 }
 
-/// What a host counts on: a call with data both ways, and nothing left after it.
+/// The basic function of a host: a call with data in both directions, and no state left after it.
 fn works(net: &mut Net, conn: u32) {
     for (from, to, conn) in [(0, 1, ConnId(conn)), (1, 0, ConnId(conn + 1))] {
         net.call(from, to, conn.0);
@@ -89,7 +89,7 @@ fn calls_and_data_go_as_without() {
 
 #[test]
 fn a_death_in_each_state_of_a_call_leaves_nothing() {
-    // The whole of a call takes some milliseconds: die at each 120 microseconds of it, at either end.
+    // A call takes some milliseconds: the daemon dies at each 120 microseconds of it, at either end.
     for victim in 0..2 {
         for step in 0..30 {
             let mut net = two();
@@ -103,7 +103,7 @@ fn a_death_in_each_state_of_a_call_leaves_nothing() {
             assert_eq!(net.hosts[victim].manager.calls().count(), 0);
             assert!(net.hosts[victim].open.is_empty());
             assert!(!net.hosts[victim].manager.is_up());
-            // The other end hears of it by the switch, at the latest when the next one restarts.
+            // The switch tells the other end, at the latest when the next daemon restarts the link.
             net.run_ms(100);
             net.start_daemon(victim);
             net.run_s(1);
@@ -132,7 +132,7 @@ fn without_a_daemon_calls_are_refused_at_once_and_permanent_connections_go_on() 
     assert_eq!(net.hosts[0].open.iter().collect::<Vec<_>>(), [&PVC]);
     net.send(0, ConnId(100), b"goes on").unwrap();
     assert!(net.send(0, ConnId(1), b"nowhere").is_err());
-    // A new one does not wait; a new listener and a new permanent connection need no daemon.
+    // A new call does not wait; a new listener and a new permanent connection need no daemon.
     let request = AtmRequest::Connect {
         conn: ConnId(1),
         calling: net.address(0),
@@ -145,7 +145,7 @@ fn without_a_daemon_calls_are_refused_at_once_and_permanent_connections_go_on() 
     assert_eq!(refused.to_string(), "the signalling manager does not run");
     assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
     net.listen_for(0, Sap::IP);
-    // The switch gives the link up by itself.
+    // The switch abandons the link by itself.
     net.run_s(60);
     assert_eq!(net.switches[0].calls().count(), 0);
     assert_eq!(net.hosts[1].manager.calls().count(), 0, "its end is told");
@@ -198,7 +198,7 @@ fn before_the_first_daemon_calls_wait() {
             })
         ]
     ));
-    // From now on it is asked for signs of life.
+    // From now on the daemon is pinged.
     assert_eq!(away.poll_timeout(), Some(at + Duration::from_secs(2)));
 }
 
@@ -215,7 +215,7 @@ fn data_of_a_caller_that_is_quicker_than_the_called_sides_daemon_arrive() {
     let conn = net.hosts[1].offered().expect("the call");
     assert!(!net.hosts[1].connected(conn), "it has not heard yet");
     assert_eq!(net.hosts[1].data, [(conn, b"at once".to_vec())]);
-    // It sends once it has heard.
+    // The called user can send once it has been told.
     assert!(net.send(1, conn, b"back").is_err());
     net.run_s(1);
     assert!(net.hosts[1].connected(conn));
@@ -268,7 +268,7 @@ fn one_that_hangs_loses_its_seat_until_it_answers() {
     assert_eq!(net.hosts[0].open.iter().collect::<Vec<_>>(), [&PVC]);
     net.run_s(60);
     assert_eq!(net.hosts[1].manager.calls().count(), 0, "its end is told");
-    // What it says when it wakes up is about an earlier life; then it serves again.
+    // Its messages after waking up belong to an earlier life; then it serves again.
     net.wake(0);
     net.run_s(5);
     assert_eq!(away(&net, 0).own_counters().came, 2);
@@ -277,12 +277,12 @@ fn one_that_hangs_loses_its_seat_until_it_answers() {
     assert_eq!(net.hosts[0].manager.calls().count(), 1, "the permanent one");
 }
 
-/// Ids that a user gives up and uses again while the answers about the former ones are on their way.
+/// Ids that a user releases and uses again while the answers about the former calls are under way.
 #[test]
 fn answers_about_the_former_are_not_taken_for_the_new() {
     let mut net = two();
     net.crossing = Duration::from_millis(5);
-    // A frame takes 5 ms, and a call eight of them: request, SETUP, offer, acceptance, CONNECT, event.
+    // A frame takes 5 ms, and a call eight frames: request, SETUP, offer, acceptance, CONNECT, event.
     for wait in 0..40 {
         net.call(0, 1, 1);
         net.run_ms(wait);
@@ -298,7 +298,7 @@ fn answers_about_the_former_are_not_taken_for_the_new() {
     net.call(0, 1, 1);
     net.run_s(1);
     assert_eq!(connected(&net), 1);
-    // A user that goes and comes back is another one: what was offered to the former is not offered to it.
+    // A user that leaves and comes back is another user: a call that was offered to the former is not offered to it.
     net.tell(1, Input::DropUser(USER)).unwrap();
     net.tell(1, Input::AddUser(USER)).unwrap();
     net.listen(1);
@@ -355,7 +355,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     net.lie(0, FromSigd::Signalling(Vec::new()));
     net.lie(0, FromSigd::Signalling(vec![0; SDU_MAX + 1]));
     assert_eq!(away(&net, 0).own_counters().refused, refused + 8);
-    // About nobody, and where nobody listens.
+    // About an unknown user, and to an address without a listener.
     let stale = away(&net, 0).own_counters().stale;
     for (user, event) in [
         (
@@ -380,7 +380,7 @@ fn lies_are_refused_and_hurt_nobody_else() {
     assert_eq!(net.hosts[0].manager.calls().collect::<Vec<_>>(), before);
     assert_eq!(net.hosts[0].open, open);
     assert_eq!(net.hosts[0].events.len(), events);
-    // A label that is in use is given to nobody else: the call fails, the one that has it stays.
+    // A label in use is not assigned twice: the second call fails, the first one keeps the label.
     net.call(0, 1, 2);
     let (conn, vc_of_another) = (ConnId(2), PVC);
     net.lie(
@@ -396,12 +396,12 @@ fn lies_are_refused_and_hurt_nobody_else() {
         Some(Cause::VC_UNAVAILABLE)
     );
     assert_eq!(net.hosts[0].open, open);
-    // Not more than was asked for.
+    // Not more traffic than was requested.
     net.call(0, 1, 3);
     let (conn, qos) = (ConnId(3), Qos::cbr(100_000, 1536));
     net.lie(0, FromSigd::OpenVc { conn, vc, qos });
     assert_eq!(net.hosts[0].released(conn), Some(Cause::VC_UNAVAILABLE));
-    // Not before it has a VC.
+    // Not before the call has a VC.
     net.call(0, 1, 4);
     let conn = ConnId(4);
     let event = AtmEvent::Connected { conn, vc };
@@ -465,8 +465,8 @@ fn a_flood_of_offers_ends_at_the_limit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever users do, whatever is lost, and whenever the daemons die: once all have come back and everything is
-    /// released, nothing is left, and a new call works.
+    /// Whatever users do, whatever is lost, and whenever the daemons die: once all daemons have come back and all calls
+    /// are released, no state is left, and a new call succeeds.
     #[test]
     fn deaths_at_any_time(
         losses in prop::collection::vec(0_u8..100, 97),
@@ -488,7 +488,7 @@ proptest! {
             let owned = calls.iter().filter_map(|call| Some((call, call.owner?.1)));
             match kind {
                 0 | 1 => {
-                    // Refused while there is no daemon.
+                    // The request is refused while there is no daemon.
                     let request = AtmRequest::Connect {
                         conn: ConnId(next % 6),
                         calling: net.address(from),
@@ -547,7 +547,7 @@ proptest! {
     }
 }
 
-/// A trace of the daemon whose name is not in the list would lose it on the way.
+/// A trace of the daemon with a name that is not in the list would lose its name.
 #[test]
 fn every_name_of_a_trace_is_known() {
     let sources = [

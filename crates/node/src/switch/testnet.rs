@@ -42,9 +42,9 @@ pub(crate) struct Host {
     pub(crate) data: Vec<(ConnId, Vec<u8>)>,
     /// VCs that the adapter has open.
     pub(crate) open: BTreeSet<Vc>,
-    /// Accept what is offered.
+    /// Accept offered calls.
     pub(crate) auto: bool,
-    /// Signalling SDUs that reached it.
+    /// Signalling SDUs that reached the host.
     pub(crate) signalled: Vec<Vec<u8>>,
     receivers: BTreeMap<Vc, RunReassembler>,
     switch: usize,
@@ -106,19 +106,19 @@ pub(crate) struct Net {
     pub(crate) now: Instant,
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<Switch>,
-    /// Signalling frames are lost if it says so.
+    /// Says which signalling frames are lost.
     pub(crate) lose: Fate,
     version: Version,
     links: BTreeMap<End, End>,
     wire: BTreeMap<(Instant, usize), (End, CellRun)>,
-    /// Frames between a host and a certain one of its daemons.
+    /// Frames between a host and one of its daemons, with the daemon's number.
     pipes: BTreeMap<(Instant, usize), (usize, usize, Crossing)>,
-    /// How long such a frame takes.
+    /// Delay of such a frame.
     pub(crate) crossing: Duration,
     /// A host whose frames take a hundred times as long.
     pub(crate) slow: Option<usize>,
     frames: usize,
-    /// A switch's end of a link that carries no signalling until then.
+    /// A switch's end of a link on which no signalling passes until this time.
     deaf: Option<((usize, PortNo), Instant)>,
     lives: u8,
     /// Trunks find out by ILMI which end plays the network side.
@@ -131,7 +131,7 @@ pub(crate) fn prefix(switch: usize) -> [u8; 13] {
 }
 
 impl Net {
-    /// A chain of `switches` switches; host `i` is at switch `at[i]`. All links up, signalling ready.
+    /// A chain of `switches` switches; host `i` is at switch `at[i]`. All links are up, signalling is ready.
     pub(crate) fn chain(switches: usize, at: &[usize]) -> Self {
         Self::chain_of(Version::Uni31, switches, at)
     }
@@ -198,7 +198,7 @@ impl Net {
         }
         net
     }
-    /// A switch and its links: port 0 to the one before, port 1 to the next, then the hosts.
+    /// A switch and its links: port 0 to the previous switch, port 1 to the next, then the hosts.
     fn new_switch(&mut self, k: usize, count: usize) -> Switch {
         let rate = CellRate::OC3;
         let mut switch = Switch::new([k as u8; 16], super::StaticRoutes::new());
@@ -250,7 +250,7 @@ impl Net {
         self.switches[k].handle_input(Input::Start, now).unwrap();
         self.drain_switch(k);
     }
-    /// The switch loses its memory.
+    /// The switch loses its state.
     pub(crate) fn restart_switch(&mut self, k: usize) {
         self.lives += 1;
         self.switches[k] = self.new_switch(k, self.switches.len());
@@ -267,7 +267,7 @@ impl Net {
         self.hosts[i].manager.hear(Seat::Came, now).unwrap();
         self.drain_host(i);
     }
-    /// The daemon dies; what it had said last may get lost.
+    /// The daemon dies; its last messages may be lost.
     pub(crate) fn kill_daemon(&mut self, i: usize) {
         self.hosts[i].daemon = None;
         self.hosts[i].daemons += 1;
@@ -289,7 +289,7 @@ impl Net {
         }
         self.drain_daemon(i);
     }
-    /// One that hung goes on.
+    /// A daemon that hung continues.
     pub(crate) fn wake(&mut self, i: usize) {
         self.hosts[i].hangs = false;
         for frame in core::mem::take(&mut self.hosts[i].unread) {
@@ -336,7 +336,7 @@ impl Net {
             }
         }
     }
-    /// The host loses its memory.
+    /// The host loses its state.
     pub(crate) fn restart_host(&mut self, i: usize) {
         self.lives += 1;
         self.hosts[i] = Host::new(self.hosts[i].switch, self.version);
@@ -345,12 +345,12 @@ impl Net {
         self.hosts[i].manager = Signalling::new(config).into();
         self.start_host(i);
     }
-    /// The same, and it listens.
+    /// The same, and the host listens.
     pub(crate) fn restart_host_and_listen(&mut self, i: usize) {
         self.restart_host(i);
         self.listen(i);
     }
-    /// An SDU on VPI 0 VCI 5 that nobody sent, for host `i` or for its port of the switch.
+    /// An SDU on VPI 0 VCI 5 that no sender sent, for host `i` or for its port of the switch.
     pub(crate) fn inject(&mut self, i: usize, to_host: bool, sdu: Vec<u8>) {
         let host = End::Host(i);
         let to = if to_host { host } else { self.links[&host] };
@@ -426,7 +426,7 @@ impl Net {
         self.ask(root, request).unwrap();
     }
 
-    /// Signalling on the link of a port of a switch is lost until then.
+    /// Signalling on the link of a port of a switch is lost until `until`.
     pub(crate) fn cut_signalling(&mut self, end: (usize, PortNo), until: Instant) {
         self.deaf = Some((end, until));
     }
@@ -464,7 +464,7 @@ impl Net {
                     };
                     self.hosts[i].events.push(event);
                     if let Some(conn) = offered.filter(|_| self.hosts[i].auto) {
-                        // Refused if the caller has given up meanwhile: its release follows.
+                        // The request is refused if the caller has released the call meanwhile: its release follows.
                         let _ = self.ask(i, AtmRequest::Accept { conn });
                     }
                 }
