@@ -1,6 +1,7 @@
 //! Mutants of the labs of the repository: checked, and run for a second if they pass.
 //!
-//! The octets of the input are the choices of the mutator, so that libFuzzer's small changes are small changes of a mutant.
+//! The octets of the input are the choices of the mutator, so that libFuzzer's small changes are small changes of a
+//! mutant.
 
 #[path = "../../crates/sim/examples/mutants/driver.rs"]
 mod driver;

@@ -1,9 +1,10 @@
-//! Stations of Classical IP subnets that register with next hop servers and ask them: packets, forged NHRP, failures, time.
+//! Stations of Classical IP subnets that register with next hop servers and ask them: packets, forged NHRP, failures,
+//! time.
 //!
 //! Two servers in a row, a station at each end, a sink behind each station's data address, and a stranger. The first
-//! octet of an input says whether events of the ATM service may be forged (bit 0), whether stations and servers share keys
-//! (bit 1), and whether all is left alone for a day before it stops (bits 2 and 3): then the stations must have forgotten everything but
-//! their registration. In the end no connection and no timer is left.
+//! octet of an input says whether events of the ATM service may be forged (bit 0), whether stations and servers share
+//! keys (bit 1), and whether all is left alone for a day before it stops (bits 2 and 3): then the stations must have
+//! forgotten everything but their registration. In the end no connection and no timer is left.
 
 use crate::feed::Feed;
 use crate::testing::{AtmUser, Polled, Refusal, World};

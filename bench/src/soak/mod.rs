@@ -1,9 +1,9 @@
 //! Many calls a second for a long time, in real time: set up, one PDU each way, released.
 //!
 //! A caller and a called host, each with the signalling manager of a host on a thread of its own, at two ports of one
-//! switch. The switch is either here, on a third thread, and the links are queues in memory; or it is in a lab that runs
-//! elsewhere, and the links are ATM over TCP. Calls come at a fixed rate whether or not earlier ones are through, and the
-//! time of a call counts from when it should have been made, so that a stall is not hidden.
+//! switch. The switch is either here, on a third thread, and the links are queues in memory; or it is in a lab that
+//! runs elsewhere, and the links are ATM over TCP. Calls come at a fixed rate whether or not earlier ones are through,
+//! and the time of a call counts from when it should have been made, so that a stall is not hidden.
 
 mod host;
 mod line;

@@ -491,8 +491,8 @@ pub(crate) struct TraceArgs {
     /// Only the steps of this node, and the messages that it sends or receives
     #[arg(long, value_name = "NODE", add = names::nodes())]
     pub(crate) node: Option<String>,
-    /// Show what has happened so far and return: the last 20000 messages of protocols (8 MiB; of SSCOP polls and ILMI the last
-    /// 4096), not what users sent
+    /// Show what has happened so far and return: the last 20000 messages of protocols (8 MiB; of SSCOP polls and ILMI
+    /// the last 4096), not what users sent
     #[arg(long, conflicts_with = "data")]
     pub(crate) no_follow: bool,
     #[command(flatten)]

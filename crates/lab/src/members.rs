@@ -1,10 +1,12 @@
-//! The interfaces that all other members of their networks can reach. Traffic without a start, and `ready`, wait for them.
+//! The interfaces that all other members of their networks can reach. Traffic without a start, and `ready`, wait for
+//! them.
 //!
-//! A LANE client has joined when it has answered the call of its BUS. The switches add its leaf to the multicast tree while
-//! this answer travels to the BUS. A broadcast frame, for example an ARP request, misses the client until then. An interface
-//! is therefore ready when its client has joined and the BUS has received the answer
-//! ([`StationEvent::Reaches`](aerostat_node::host::StationEvent::Reaches)). An interface on a Classical IP subnet is ready
-//! when the server has confirmed its registration. A BUS outside the lab reports nothing: then the client alone decides.
+//! A LANE client has joined when it has answered the call of its BUS. The switches add its leaf to the multicast tree
+//! while this answer travels to the BUS. A broadcast frame, for example an ARP request, misses the client until then.
+//! An interface is therefore ready when its client has joined and the BUS has received the answer
+//! ([`StationEvent::Reaches`](aerostat_node::host::StationEvent::Reaches)). An interface on a Classical IP subnet is
+//! ready when the server has confirmed its registration. A BUS outside the lab reports nothing: then the client alone
+//! decides.
 
 use crate::model::{Lab, NodeId};
 use aerostat_wire::AtmAddress;
@@ -78,8 +80,8 @@ impl Members {
         self.change((node, itf), |interface| interface.joined = joined)
     }
 
-    /// Records that a BUS of node `server` reaches the LANE client `address`, or no longer reaches it. Returns the node of
-    /// which an interface has become ready.
+    /// Records that a BUS of node `server` reaches the LANE client `address`, or no longer reaches it. Returns the node
+    /// of which an interface has become ready.
     pub fn reaches(
         &mut self,
         server: NodeId,

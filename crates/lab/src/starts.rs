@@ -119,7 +119,8 @@ impl Starts {
         }
     }
 
-    /// The senders that start now, in the order of the flows: host, its place on an Ethernet segment behind it, program.
+    /// The senders that start now, in the order of the flows: host, its place on an Ethernet segment behind it,
+    /// program.
     pub fn ready(&mut self, lab: &Lab, now: Instant) -> Vec<(NodeId, Option<usize>, AppSpec)> {
         let fresh = std::mem::take(&mut self.fresh);
         let waiting = fresh.iter().filter_map(|node| self.of.get(node));

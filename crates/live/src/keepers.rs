@@ -1,4 +1,5 @@
-//! Death of the processes that a running lab depends on, besides daemons: see [`crate::supervisor`] and [`crate::helper`].
+//! Death of the processes that a running lab depends on, besides daemons: see [`crate::supervisor`] and
+//! [`crate::helper`].
 //!
 //! The network continues without them, but their function is lost, and the lab has no right to start others. So the
 //! loss is reported once, and shown as long as the lab runs.

@@ -55,8 +55,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     world.run_until(Instant::from_millis(100))?;
 
-    // The first frame goes by way of the BUS. Meanwhile LE_ARP finds Bert; once the flush has come back, frames go straight
-    // to him, and none overtakes another.
+    // The first frame goes by way of the BUS. Meanwhile LE_ARP finds Bert; once the flush has come back, frames go
+    // straight to him, and none overtakes another.
     for (time, text) in [(100, "Hello, Bert"), (200, "Hello again")] {
         let (to, from) = (addresses(BERT).0.0, addresses(ANNA).0.0);
         let frame = [&to, &from, &ETHERTYPE[..], text.as_bytes()].concat();
@@ -166,7 +166,8 @@ type End = (usize, ConnId);
 struct Net {
     now: Instant,
     listeners: Vec<(usize, AtmAddress, Sap)>,
-    /// What each caller asked for, once more for the leaves that it adds: caller's address, contents, traffic, multipoint.
+    /// What each caller asked for, once more for the leaves that it adds: caller's address, contents, traffic,
+    /// multipoint.
     calls: BTreeMap<End, (AtmAddress, Sap, Qos, bool)>,
     /// Calls that are offered and not accepted yet: their caller, and the leaf that it adds.
     offered: BTreeMap<End, (End, Option<PartyId>)>,

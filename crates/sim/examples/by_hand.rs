@@ -1,7 +1,7 @@
 //! A lab built in code: a switch, a host with the servers of an emulated LAN, and two hosts that ping each other.
 //!
-//! Everything is as in a lab but the text: signalling (Q.2931 over SSCOP), LAN emulation, ARP and IP, cells on OC-3 links.
-//! `aerostat_lab::parse` makes such a lab from a file, `aerostat_sim::run` runs it.
+//! Everything is as in a lab but the text: signalling (Q.2931 over SSCOP), LAN emulation, ARP and IP, cells on OC-3
+//! links. `aerostat_lab::parse` makes such a lab from a file, `aerostat_sim::run` runs it.
 //!
 //! `cargo run -p aerostat-sim --example by_hand`
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// The longest line of prose, in characters. The target of a link does not count, as it cannot be broken.
 const WIDTH: usize = 120;
 
-/// Phrases that leave out their noun or that no standard uses, each with its remedy. Words are compared without case and
-/// punctuation; `.` at the end of a phrase means that punctuation or the end of the paragraph follows.
+/// Phrases that leave out their noun or that no standard uses, each with its remedy. Words are compared without case
+/// and punctuation; `.` at the end of a phrase means that punctuation or the end of the paragraph follows.
 const BANNED: &[(&str, &str)] = &[
     ("is none", "write 'there is no ...' with the noun"),
     ("are none", "write 'there are no ...' with the noun"),

@@ -35,7 +35,8 @@ impl Runtime {
         });
         pid
     }
-    /// Connections by where, whose, with whom and for what they are, and how many: all of `inspect vc` but labels and counters.
+    /// Connections by where, whose, with whom and for what they are, and how many: all of `inspect vc` but labels and
+    /// counters.
     fn kinds_of_connections(&self) -> BTreeMap<String, usize> {
         let mut kinds = BTreeMap::<String, usize>::new();
         for row in self.rows(&["vc"]) {
@@ -437,7 +438,8 @@ fn a_daemon_that_hangs_stops_nobody() {
     lab.nothing_is_left();
 }
 
-/// The signalling manager of a host dies: its switched connections end, a permanent one does not notice, and all comes back.
+/// The signalling manager of a host dies: its switched connections end, a permanent one does not notice, and all comes
+/// back.
 #[test]
 fn a_signalling_manager_that_is_killed_takes_its_calls_along_and_nothing_else() {
     let lab = Runtime::new("split-sigd");

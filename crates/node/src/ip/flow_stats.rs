@@ -7,7 +7,8 @@
 //! - *refused*: offered packets that the sender's stack did not accept, by reason; `offered = sent + refused`;
 //! - *sent*: packets that the sender's stack accepted, including those that wait there for ARP or are dropped there;
 //!   `sent = delivered + lost + under way`;
-//! - *delivered*: packets that reached the receiver's IP stack; datagrams only if a program listens there, as far as is known;
+//! - *delivered*: packets that reached the receiver's IP stack; datagrams only if a program listens there, as far as is
+//!   known;
 //! - *lost*: by the place where the first cell, or the whole packet, was discarded. A packet is not lost if another
 //!   copy of it arrives. A packet is *unexplained* if it has disappeared without a report of its loss: in virtual time
 //!   their number is always 0;

@@ -20,11 +20,10 @@
 //! again while it is in use.
 //!
 //! **Registration.** A client calls its server, requests its own address there (RFC 2225) and answers the server's
-//! InATMARP request (RFC 1577): either of these registers it. The server's answer to the request is the confirmation.
-//! A server of RFC 1577 may not answer such a request: then the client assumes that it is registered when the request is
-//! to be repeated. Several servers are tried in turn until one answers.
-//! Registration is repeated within [`Params::refresh`]. A server learns from both, and sends an InATMARP request to
-//! each caller.
+//! InATMARP request (RFC 1577): either of these registers it. The server's answer to the request is the confirmation. A
+//! server of RFC 1577 may not answer such a request: then the client assumes that it is registered when the request is
+//! to be repeated. Several servers are tried in turn until one answers. Registration is repeated within
+//! [`Params::refresh`]. A server learns from both, and sends an InATMARP request to each caller.
 //!
 //! **Timers** ([`Params`]): repetition of requests, life of entries, refresh, idle connections, pause after a failed
 //! call.

@@ -10,14 +10,14 @@
 //! LEC <- control distribute - LES  (p2mp)   LEC -- data direct ---------- LEC
 //! ```
 //!
-//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]). The servers can
-//! be in processes of their own ([`split`]).
+//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]). The
+//! servers can be in processes of their own ([`split`]).
 //!
 //! **Standards**: ATM Forum af-lane-0021.000 (LUNI 1.0), af-lane-0084.000 (LUNI 2.0).
 //!
-//! **Not implemented**: token ring, sharing of LLC-multiplexed data direct connections, selective multicast servers apart from the BUS, several
-//! servers per ELAN (LNNI), the LECS connection on VPI 0 VCI 17, discovery of the LECS through ILMI (the address may be
-//! handed in), QoS of data direct connections.
+//! **Not implemented**: token ring, sharing of LLC-multiplexed data direct connections, selective multicast servers
+//! apart from the BUS, several servers per ELAN (LNNI), the LECS connection on VPI 0 VCI 17, discovery of the LECS
+//! through ILMI (the address may be handed in), QoS of data direct connections.
 
 pub mod bus;
 pub mod lec;

@@ -34,8 +34,8 @@ pub struct LecParams {
     pub connection_completion: Duration,
     /// C33, forward disconnect time-out, 10..=300 s.
     pub forward_disconnect: Duration,
-    /// C37, least reconfigure delay, 1..=10000 ms. The delay after a failure that may pass by itself is short at first and
-    /// doubles up to C38.
+    /// C37, least reconfigure delay, 1..=10000 ms. The delay after a failure that may pass by itself is short at first
+    /// and doubles up to C38.
     pub min_reconfigure_delay: Duration,
     /// C38, greatest reconfigure delay, 1..=10000 ms.
     pub max_reconfigure_delay: Duration,

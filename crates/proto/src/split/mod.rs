@@ -1,20 +1,23 @@
 //! Daemons in processes of their own: their messages to and from the lab's process, and the encoding of these messages.
 //!
-//! **Purpose.** On a Linux host mpcd, zeppelin, atmsigd, lecs, les and bus are processes beside the kernel; `up --split`
-//! makes the same of this program's machines. A daemon is a machine that runs in a process of its own; its *seat* is the
-//! machine in the lab's process that stands where the whole one would stand. Here is what all daemons have in common.
+//! **Purpose.** On a Linux host mpcd, zeppelin, atmsigd, lecs, les and bus are processes beside the kernel; `up
+//! --split` makes the same of this program's machines. A daemon is a machine that runs in a process of its own; its
+//! *seat* is the machine in the lab's process that stands where the whole one would stand. Here is what all daemons
+//! have in common.
 //!
-//! **Objects and owners.** A connection begins with a [`Greeting`] each way, which names the node and the [`Role`]; then a
-//! frame is one message of the role, in the form of [`codec`]. Each role has two enums of messages, to and from its
-//! daemon; the daemon's machine and its seat own what they mean. The socket and the processes are the live driver's.
+//! **Objects and owners.** A connection begins with a [`Greeting`] each way, which names the node and the [`Role`];
+//! then a frame is one message of the role, in the form of [`codec`]. Each role has two enums of messages, to and from
+//! its daemon; the daemon's machine and its seat own what they mean. The socket and the processes are the live
+//! driver's.
 //!
-//! **What all roles share.** Calls belong to a daemon as its sockets would: the seat releases them when it is
-//! gone. Neither side trusts the other: a frame that cannot be decoded ends the connection, a request about something that is
+//! **What all roles share.** Calls belong to a daemon as its sockets would: the seat releases them when it is gone.
+//! Neither side trusts the other: a frame that cannot be decoded ends the connection, a request about something that is
 //! not the daemon's is refused and counted. Traces keep the words of the program ([`names`]).
 //!
-//! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two enums with [`split_messages!`](crate::split_messages),
-//! [`split_choice!`](crate::split_choice) and [`split_record!`](crate::split_record) (in whatever crate the types are), its list in
-//! [`names`], and a test that calls [`testing::survives`] for both. The rest is in the essay of `aerostat_live::daemons`.
+//! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two enums with
+//! [`split_messages!`](crate::split_messages), [`split_choice!`](crate::split_choice) and
+//! [`split_record!`](crate::split_record) (in whatever crate the types are), its list in [`names`], and a test that
+//! calls [`testing::survives`] for both. The rest is in the essay of `aerostat_live::daemons`.
 //!
 //! **Bounds.** A frame has at most [`FRAME_MAX`] octets.
 //!

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 const NOW: Instant = Instant::ZERO;
 
 /// What each event leaves with BR = no: `y` if the message behind a gap is delivered, `=n` the state, then what
-/// `RETRIEVE.req` with "Total" brings, `0` for nothing; `x`: it is refused in that state. An entity that is back in state 10 is
-/// released first, with `+`. Source: Q.2110 §8.2, its macros.
+/// `RETRIEVE.req` with "Total" brings, `0` for nothing; `x`: it is refused in that state. An entity that is back in
+/// state 10 is released first, with `+`. Source: Q.2110 §8.2, its macros.
 const KEPT: &str = "
 event        | 6          | 7          | 8         | 9         | 10
 nothing      | abc        | x          | abc       | abc       | x
@@ -327,8 +327,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// With BR = no and users that retrieve what they may, each message that was handed in is delivered, or came back,
-    /// or both, whatever was lost and however often the link was released, lost and recovered; and messages are delivered
-    /// in order, once each.
+    /// or both, whatever was lost and however often the link was released, lost and recovered; and messages are
+    /// delivered in order, once each.
     #[test]
     fn none_is_lost(
         steps in prop::collection::vec((0_u8..12, 0_usize..2, 0_u64..2500), 1..60),

@@ -2,8 +2,8 @@
 //!
 //! A cell has, in order, the errors (`!` and the letter), PDUs and indications that come out, and `=n` if the state
 //! changes; `-`: nothing happens; `x`: the request is refused; `.`: the timer does not run in this state. `END+` is an
-//! END with S = 1, `RETRIEVED` AA-RETRIEVE COMPLETE. Of BGN, RS and ER, `r` is one with N(SQ) = VR(SQ), a retransmission, and `n` a new one.
-//! Source: Q.2110 §8.2, its SDL diagrams.
+//! END with S = 1, `RETRIEVED` AA-RETRIEVE COMPLETE. Of BGN, RS and ER, `r` is one with N(SQ) = VR(SQ), a
+//! retransmission, and `n` a new one. Source: Q.2110 §8.2, its SDL diagrams.
 
 use super::*;
 use crate::machine::settle;

@@ -169,8 +169,8 @@ pub enum Request {
         /// Endpoint reference of the first party of a point-to-multipoint call (0 by convention).
         party: Option<PartyId>,
     },
-    /// Tell the caller that its offer is being processed. The network side must give the label in its first answer, which
-    /// may be this one.
+    /// Tell the caller that its offer is being processed. The network side must give the label in its first answer,
+    /// which may be this one.
     Proceeding {
         /// From `Indication::Setup`.
         call: CallId,

@@ -1,4 +1,5 @@
-//! Ethernet segments behind bridging hosts, and shortcuts with guaranteed traffic, over switches with admission control.
+//! Ethernet segments behind bridging hosts, and shortcuts with guaranteed traffic, over switches with admission
+//! control.
 
 use crate::bench::{Bench, lab_of};
 use aerostat_node::ip::meter::{Path, Side};

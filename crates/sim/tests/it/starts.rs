@@ -1,5 +1,5 @@
-//! Start of traffic without `start:`: when all nodes on its path can be reached. A frame that is sent earlier misses the
-//! members that the BUS does not reach yet, and a host repeats an ARP request only after a second.
+//! Start of traffic without `start:`: when all nodes on its path can be reached. A frame that is sent earlier misses
+//! the members that the BUS does not reach yet, and a host repeats an ARP request only after a second.
 
 use crate::bench::lab_of;
 use aerostat_lab::event::Event;
@@ -16,7 +16,8 @@ const DELAYS: [(&str, f64); 4] = [
 /// The server beside the first host, beside the second, and beside none of them.
 const SERVERS: [&str; 3] = ["s1", "s2", "s3"];
 
-/// Seconds that an ARP request of a host at `from`, and its answer, take through the BUS at `server` to a node at `to` and back.
+/// Seconds that an ARP request of a host at `from`, and its answer, take through the BUS at `server` to a node at `to`
+/// and back.
 fn round_trip(from: &str, server: &str, to: &str, trunk: f64) -> f64 {
     let place = |switch: &str| f64::from(switch.as_bytes()[1]);
     let trunks = (place(from) - place(server)).abs() + (place(server) - place(to)).abs();

@@ -1,4 +1,5 @@
-//! LAN emulation: control frames built by hand and dissected by Wireshark, frames of recorded Linux clients and servers, and properties.
+//! LAN emulation: control frames built by hand and dissected by Wireshark, frames of recorded Linux clients and
+//! servers, and properties.
 
 use crate::recording::{sdus, unhex};
 use aerostat_wire::lane::{

@@ -1,8 +1,8 @@
 //! LAN emulation client: an Ethernet interface on top of ATM connections.
 //!
 //! **Objects and owners.** [`Lec`] owns two halves that exchange typed messages (`messages.rs`): the data plane
-//! (`forward.rs`: which connection carries a frame, the quota of unknown frames) and the control part (`control.rs`: the
-//! connections and requests; `join.rs`: the way into the ELAN; `arp.rs`: the LE_ARP cache; `direct.rs`: data direct
+//! (`forward.rs`: which connection carries a frame, the quota of unknown frames) and the control part (`control.rs`:
+//! the connections and requests; `join.rs`: the way into the ELAN; `arp.rs`: the LE_ARP cache; `direct.rs`: data direct
 //! connections, READY and flush). The data plane never reads a control frame: it goes on forwarding on the paths it has
 //! whatever the control part does.
 //!
@@ -13,8 +13,8 @@
 //! between C37 and C38 the client starts over.
 //!
 //! **Timers**: repetition of the pending request (C7i, C7x) and its total time (C7), restart, missing multicast forward
-//! (C33), topology change, announcement; per cache entry LE_ARP (C20, C13), flush (C21, C22), ageing (C17, C18) and retry of a call;
-//! per data direct connection READY (C28) and idle time (C12).
+//! (C33), topology change, announcement; per cache entry LE_ARP (C20, C13), flush (C21, C22), ageing (C17, C18) and
+//! retry of a call; per data direct connection READY (C28) and idle time (C12).
 //!
 //! **LLC multiplexing** (C34, off unless configured). The client announces the address for such calls with a TLV of its
 //! MAC address, and calls peers that announce such an address with the B-LLI of LLC; every frame then begins with

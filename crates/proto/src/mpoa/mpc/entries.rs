@@ -1,7 +1,7 @@
 //! The entries of the ingress cache as a table that finds them by egress, and knows when they are due.
 //!
-//! A client may have thousands of entries, and each step concerns a few of them: a walk over all entries for each answer and each
-//! connection would make the work grow with the square of the flows.
+//! A client may have thousands of entries, and each step concerns a few of them: a walk over all entries for each
+//! answer and each connection would make the work grow with the square of the flows.
 
 use super::ingress::{Entry, Key};
 use crate::{Deadlines, Instant};

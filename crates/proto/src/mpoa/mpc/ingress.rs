@@ -1,7 +1,8 @@
 //! The ingress cache: flows that enter the ATM network here, and the shortcuts they take.
 //!
-//! Source: MPOA 1.1 appendix I.2. An entry is named by the MPS that would route the flow, by its
-//! destination, and by the QoS entry that its packets fit. *Query* while a binding is held is the refresh of appendix I.2: the shortcut stays in use.
+//! Source: MPOA 1.1 appendix I.2. An entry is named by the MPS that would route the flow, by its destination, and by
+//! the QoS entry that its packets fit. *Query* while a binding is held is the refresh of appendix I.2: the shortcut
+//! stays in use.
 
 use super::api::{Bus, MpcLimits};
 use super::daemon::category_bits;

@@ -10,10 +10,10 @@
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
 //! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
 //! request ids and tags, and the keep-alive check of each MPS. It lives in [`Mpc`], or in a process of its own as an
-//! [`Mpcd`] ([`split`](crate::mpoa::split)); then `away` keeps its seat. The daemon can die ([`Input::KillDaemon`]): its
-//! connections close and frames go on over LANE. What the caches hold waits for the next daemon, 60 s at most
-//! (MPC-c2, as long as an MPS is trusted without a sign of life). The next one takes it over: it watches the MPSs, keeps
-//! the tags, finishes purges, and opens shortcuts again when their flows go on.
+//! [`Mpcd`] ([`split`](crate::mpoa::split)); then `away` keeps its seat. The daemon can die ([`Input::KillDaemon`]):
+//! its connections close and frames go on over LANE. What the caches hold waits for the next daemon, 60 s at most
+//! (MPC-c2, as long as an MPS is trusted without a sign of life). The next one takes it over: it watches the MPSs,
+//! keeps the tags, finishes purges, and opens shortcuts again when their flows go on.
 //!
 //! **States.** [`IngressState`] and [`EgressState`].
 //!
@@ -32,8 +32,8 @@
 //! **Standards.** MPOA 1.0/1.1 (af-mpoa-0087, af-mpoa-0114) §4 client side, appendix I.2 and I.5; RFC 2332 packet
 //! formats; RFC 2684 routed encapsulation.
 //!
-//! **Not implemented.** Protocols other than IP; token ring headers; several data addresses; bridging between an
-//! ELAN and other ports (egress state *flooding*). QoS entries ask for any traffic by `SetQos`, but their text is CBR only.
+//! **Not implemented.** Protocols other than IP; token ring headers; several data addresses; bridging between an ELAN
+//! and other ports (egress state *flooding*). QoS entries ask for any traffic by `SetQos`, but their text is CBR only.
 //!
 //! **Deviations.** IPv6 takes shortcuts as IPv4 does, under protocol type 0x86DD in control packets and LLC/SNAP 86DD
 //! or a tag before data: our own addition, since the standard defines IPv4 (and leaves room for others), and a peer

@@ -49,8 +49,8 @@
 //! **Standards.** MPOA 1.1 (af-mpoa-0114; appendices I.3 and I.4 for the states, annex F for parameters); RFC 2332.
 //! `docs/protocols/mpoa.md` says where each fact comes from.
 //!
-//! **Not implemented.** Protocols other than IP (code 0x84); token-ring headers; bindings for prefixes
-//! on clients (every imposed binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
+//! **Not implemented.** Protocols other than IP (code 0x84); token-ring headers; bindings for prefixes on clients
+//! (every imposed binding is for one address); MPS parameters from the LECS; Hop Count and Original Error Code
 //! extensions are passed on but not made.
 //!
 //! **Deviations.** IPv6 is resolved like IPv4 on interfaces with an IPv6 address. This is our own addition, with

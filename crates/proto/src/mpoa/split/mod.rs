@@ -9,9 +9,10 @@
 //!   signalling manager             ◄───────── FromMpcd ──
 //! ```
 //!
-//! **Objects and owners.** [`Mpc`](crate::mpoa::Mpc) with [`split`](crate::mpoa::MpcConfig::split) keeps the seat of the
-//! daemon; [`Mpcd`](crate::mpoa::mpc::Mpcd) is the daemon with its timers. How messages become octets, and what all
-//! daemons have in common, is [`crate::split`]'s. A request about something that is not the daemon's is refused and counted.
+//! **Objects and owners.** [`Mpc`](crate::mpoa::Mpc) with [`split`](crate::mpoa::MpcConfig::split) keeps the seat of
+//! the daemon; [`Mpcd`](crate::mpoa::mpc::Mpcd) is the daemon with its timers. How messages become octets, and what all
+//! daemons have in common, is [`crate::split`]'s. A request about something that is not the daemon's is refused and
+//! counted.
 //!
 //! **Standards.** None. The messages of Tables 4.1 and 4.2 of the thesis keep the numbers of the Linux client; the
 //! octets are this project's own, and both ends are of one version.

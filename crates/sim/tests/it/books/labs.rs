@@ -1,5 +1,5 @@
-//! Random labs: switches, subnets of LANE and Classical IP, permanent connections, programs, traffic of all kinds, links that
-//! lose cells, small queues, policers, faults.
+//! Random labs: switches, subnets of LANE and Classical IP, permanent connections, programs, traffic of all kinds,
+//! links that lose cells, small queues, policers, faults.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -68,8 +68,8 @@ pub(super) struct World {
 }
 
 impl World {
-    /// `count` routers in a row: router N is host 1 of subnet N and host 2 of subnet N + 1. Client 0 is host 10 of the first
-    /// subnet, client 1 host 10 of the last, client 2 host 11 of the first.
+    /// `count` routers in a row: router N is host 1 of subnet N and host 2 of subnet N + 1. Client 0 is host 10 of the
+    /// first subnet, client 1 host 10 of the last, client 2 host 11 of the first.
     pub(super) fn row(
         count: u8,
         servers: impl Fn(usize, &mut MpsConfig),
