@@ -97,7 +97,7 @@ impl Starts {
         self.members.off(node);
     }
 
-    /// True if [`Self::ready`] may find something.
+    /// True if [`Self::ready`] may find a sender to start.
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.fresh.is_empty()
@@ -180,7 +180,8 @@ impl Starts {
     }
 }
 
-/// The interfaces that the packets of a flow and their answers pass; of a way that the lab does not know only its ends.
+/// The interfaces that the packets of a flow and their answers pass; if the lab does not know the path, only the
+/// interfaces at its ends.
 fn passes(
     lab: &Lab,
     owner: impl Fn(Ipv4Addr) -> Option<(NodeId, usize)> + Copy,

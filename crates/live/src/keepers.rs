@@ -1,4 +1,4 @@
-//! Death of the processes that a running lab depends on, besides daemons: see [`crate::supervisor`] and
+//! Processes that a running lab depends on besides daemons, and their deaths: see [`crate::supervisor`] and
 //! [`crate::helper`].
 //!
 //! The network continues without them, but their function is lost, and the lab has no right to start others. So the

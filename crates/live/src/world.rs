@@ -445,7 +445,8 @@ impl World {
         !self.cut.contains(&link) && ends.into_iter().all(on)
     }
 
-    /// A node starts again: its links come up, and then its peers see it. A node that starts takes its links for up.
+    /// A node starts again: its links come up, and then its peers notice it. A starting node assumes that its links are
+    /// up.
     fn start_again(&mut self, node: usize, now: Instant) {
         let lines = self.nodes[node].lines.clone();
         let whole: Vec<usize> = lines
@@ -517,7 +518,7 @@ impl World {
         }
     }
 
-    /// The two directions of a link work, or lose what is on them.
+    /// The two directions of a link work, or lose their cells.
     fn set_lines(&mut self, link: usize, up: bool, now: Instant) {
         for line in [2 * link, 2 * link + 1] {
             self.lines[line].up = up;

@@ -1,8 +1,8 @@
 //! An emulated LAN in memory: two LANE clients, a LES and a BUS. The clients join, then one sends a frame to the other.
 //!
 //! Protocol machines have no input, output or clock of their own. A driver, here [`World`], gives them events and the
-//! time, moves what they ask for to where it belongs, and calls them when their next deadline is due. The network of
-//! this driver connects whoever calls with whoever listens, a millisecond later, without signalling.
+//! time, carries out their requests, and calls them when their next deadline is due. The network of this driver
+//! connects every caller with the listener at the called address, a millisecond later, without signalling.
 //!
 //! `cargo run -p aerostat-proto --example elan`
 
@@ -55,8 +55,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     world.run_until(Instant::from_millis(100))?;
 
-    // The first frame goes by way of the BUS. Meanwhile LE_ARP finds Bert; once the flush has come back, frames go
-    // straight to him, and none overtakes another.
+    // The first frame goes over the BUS. Meanwhile LE_ARP finds Bert; once the answer to the flush has come back,
+    // frames go to him directly, in order.
     for (time, text) in [(100, "Hello, Bert"), (200, "Hello again")] {
         let (to, from) = (addresses(BERT).0.0, addresses(ANNA).0.0);
         let frame = [&to, &from, &ETHERTYPE[..], text.as_bytes()].concat();
@@ -75,7 +75,7 @@ struct World {
 }
 
 impl World {
-    /// Until nothing is due before `end`.
+    /// Runs until nothing is due before `end`.
     fn run_until(&mut self, end: Instant) -> Result<(), Refused> {
         loop {
             self.move_outputs(self.net.now)?;
@@ -109,13 +109,13 @@ impl World {
         Ok(())
     }
 
-    /// Fires the timers that are due and takes everything that the machines give out.
+    /// Handles the timers that are due and takes all outputs of the machines.
     fn move_outputs(&mut self, now: Instant) -> Result<(), Refused> {
         self.les.handle_timeout(now);
         while let Some(output) = self.les.poll_output() {
             match output {
                 les::Output::Atm(request) => self.net.request(LES, request),
-                // The BUS serves those whom the LES has let in.
+                // The BUS serves only members of the LES.
                 les::Output::Member {
                     address,
                     lecid,
@@ -161,17 +161,17 @@ type Event = AtmEvent<Vec<u8>>;
 /// One end of a connection: a machine, and its id of the connection.
 type End = (usize, ConnId);
 
-/// An ATM network without switches: a call goes to whoever listens for it, and everything takes a millisecond.
+/// An ATM network without switches: a call goes to the listener at its address, and every step takes a millisecond.
 #[derive(Default)]
 struct Net {
     now: Instant,
     listeners: Vec<(usize, AtmAddress, Sap)>,
-    /// What each caller asked for, once more for the leaves that it adds: caller's address, contents, traffic,
-    /// multipoint.
+    /// The request of each caller, kept for the leaves that it adds: caller's address, contents, traffic, multipoint.
     calls: BTreeMap<End, (AtmAddress, Sap, Qos, bool)>,
     /// Calls that are offered and not accepted yet: their caller, and the leaf that it adds.
     offered: BTreeMap<End, (End, Option<PartyId>)>,
-    /// Where the SDUs of an end go. A point-to-multipoint connection leads from its root to many leaves, and not back.
+    /// The ends that receive the SDUs of an end. A point-to-multipoint connection leads from its root to many leaves,
+    /// and not back.
     peers: BTreeMap<End, Vec<End>>,
     /// Events under way, by time and then in the order of requests.
     queue: BTreeMap<(Instant, u64), (usize, Event)>,
@@ -179,7 +179,7 @@ struct Net {
 }
 
 impl Net {
-    /// Does what machine `who` asks of the ATM service.
+    /// Carries out a request of machine `who` to the ATM service.
     fn request(&mut self, who: usize, request: AtmRequest) {
         match request {
             AtmRequest::Listen { address, sap, .. } => self.listeners.push((who, address, sap)),
@@ -217,14 +217,14 @@ impl Net {
                     self.tell(to, AtmEvent::Received { conn, sdu });
                 }
             }
-            // Nobody here leaves or has permanent connections.
+            // This example drops no leaves and has no permanent connections.
             AtmRequest::Unlisten { .. }
             | AtmRequest::DropParty { .. }
             | AtmRequest::OpenPermanent { .. } => {}
         }
     }
 
-    /// Offers a call, or a further leaf of one, to whoever listens.
+    /// Offers a call, or a further leaf of a call, to the listener at its address.
     fn offer(&mut self, root: End, party: Option<PartyId>, called: AtmAddress) {
         let Some(&(calling, sap, qos, multipoint)) = self.calls.get(&root) else {
             return;

@@ -25,8 +25,8 @@
 //!
 //! # Example
 //!
-//! Two ends of a signalling link. What one sends is handed to the other at once; neither loses anything, so only the
-//! timers that poll a quiet link stay.
+//! Two ends of a signalling link. The output of one end is given to the other at once; no SDU is lost, so only the
+//! timers that poll a quiet link remain.
 //!
 //! ```
 //! use aerostat_proto::saal::{Indication, Input, Output, Request, Saal};

@@ -1,6 +1,6 @@
 //! A lab built in code: a switch, a host with the servers of an emulated LAN, and two hosts that ping each other.
 //!
-//! Everything is as in a lab but the text: signalling (Q.2931 over SSCOP), LAN emulation, ARP and IP, cells on OC-3
+//! Everything except the text is as in a lab: signalling (Q.2931 over SSCOP), LAN emulation, ARP and IP, cells on OC-3
 //! links. `aerostat_lab::parse` makes such a lab from a file, `aerostat_sim::run` runs it.
 //!
 //! `cargo run -p aerostat-sim --example by_hand`
@@ -59,7 +59,7 @@ fn signalling() -> Signalling {
 fn servers(elan: ElanName) -> LabNode {
     let (les, bus) = (address(0, 1), address(0, 2));
     let mut host = Host::new(HOSTS[0], signalling(), Ip::None);
-    // A service is given as what makes it, so that it can crash and start again.
+    // A service is given as a function that makes it, so that it can crash and start again.
     host.add_elan(
         Box::new(move |_| Service::Les(Les::new(LesConfig::new(elan, les, bus)))),
         Box::new(move |_| Service::Bus(Bus::new(BusConfig::new(elan, bus)))),
@@ -92,7 +92,7 @@ fn end_host(number: usize, elan: ElanName) -> Result<LabNode, Refused> {
     Ok(LabNode::station(Station::new(host, CellRate::OC3)))
 }
 
-/// Prints the main steps of the story, and what programs have found.
+/// Prints the main steps of the run, and the results of programs.
 struct Story;
 
 impl Observer<LabEvent> for Story {

@@ -143,8 +143,8 @@ impl StationNode {
     fn poll_output(&mut self) -> Option<NodeOutput<LabEvent, Usable>> {
         loop {
             let Some(event) = self.station.poll_event() else {
-                // Last: a packet is in the books before its first cell, which leaves at once if the line is free, can
-                // be lost.
+                // This comes last: the first cell of a packet leaves at once if the line is free and can be lost, so
+                // the packet must be in the books before.
                 let touched = std::mem::take(&mut self.touched);
                 return touched.then_some(NodeOutput::Touched(0));
             };

@@ -120,7 +120,7 @@ pub struct World<N: Node> {
     plant: N::Plant,
     /// True to report losses.
     books: bool,
-    /// PDUs that lost cells on links, and are not told of yet: their senders tell first that there are such.
+    /// PDUs that lost cells on links and are not reported yet: their senders report them as sent first.
     harmed: Vec<(Place, Pdu, Instant)>,
 }
 

@@ -1,4 +1,4 @@
-//! Prints what passed a link: reads a pcapng capture of `aerostat run --pcap`, puts AAL5 SDUs together, decodes them.
+//! Prints the traffic of a link: reads a pcapng capture of `aerostat run --pcap`, reassembles AAL5 SDUs, decodes them.
 //!
 //! ```text
 //! aerostat run labs/two-hosts.atm.yml --pcap captures            whole SDUs; with --cells, single cells
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const SUNATM: u16 = 123;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// Record type of a single cell; else a record has a whole AAL5 PDU behind one cell header.
+/// Record type of a single cell; other records have a whole AAL5 PDU behind one cell header.
 const ERF_CELL: u8 = 3;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 #[derive(Default)]
 struct Capture {
     link_types: Vec<u16>,
-    /// What has come of each connection's present PDU, by interface, direction and label.
+    /// The received part of each connection's present PDU, by interface, direction and label.
     reassemblers: BTreeMap<(u32, u8, Vc), Reassembler>,
 }
 

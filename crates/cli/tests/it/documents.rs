@@ -1,4 +1,4 @@
-//! What no compiler checks about the documents: the width of a line, words that make a reader stop, and links.
+//! Rules for the documents that no compiler checks: the width of a line, words that make a reader stop, and links.
 //!
 //! Prose means everything but code blocks, tables and parts that a program generates.
 

@@ -1,4 +1,4 @@
-//! `bench/record`: two binaries that do the same give the same records, and a difference is found and named.
+//! `bench/record`: two binaries with the same behaviour give the same records; a difference is found and named.
 
 use super::root;
 use std::path::{Path, PathBuf};

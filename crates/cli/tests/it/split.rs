@@ -35,8 +35,7 @@ impl Runtime {
         });
         pid
     }
-    /// Connections by where, whose, with whom and for what they are, and how many: all of `inspect vc` but labels and
-    /// counters.
+    /// The connections of `inspect vc` without labels and counters: node, owner, peer and purpose, and their number.
     fn kinds_of_connections(&self) -> BTreeMap<String, usize> {
         let mut kinds = BTreeMap::<String, usize>::new();
         for row in self.rows(&["vc"]) {
@@ -438,8 +437,8 @@ fn a_daemon_that_hangs_stops_nobody() {
     lab.nothing_is_left();
 }
 
-/// The signalling manager of a host dies: its switched connections end, a permanent one does not notice, and all comes
-/// back.
+/// The signalling manager of a host dies: its switched connections end, a permanent connection is not affected, and all
+/// connections are set up again.
 #[test]
 fn a_signalling_manager_that_is_killed_takes_its_calls_along_and_nothing_else() {
     let lab = Runtime::new("split-sigd");

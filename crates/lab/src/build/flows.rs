@@ -11,8 +11,8 @@ const FIRST_SINK_PORT: u16 = 5001;
 /// First port of a flow's sender.
 const FIRST_SOURCE_PORT: u16 = 40_001;
 
-/// What is measured: each flow of the lab, told from others by its ports, and a flow of pings by its ICMP identifier. A
-/// user's ping between the same hosts, from a kernel or not, has another identifier and is not the flow's.
+/// The measured flows of the lab. Flows are distinguished by their ports, pings by their ICMP identifier. A user's ping
+/// between the same hosts, from a kernel or not, has another identifier and does not belong to the flow.
 pub(super) fn flow_specs(lab: &Lab) -> Vec<FlowSpec> {
     let flows = lab.traffic.iter().enumerate().map(|(index, flow)| {
         let protocol = match flow.kind {

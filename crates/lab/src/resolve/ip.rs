@@ -187,7 +187,7 @@ pub(crate) fn owner_of(lab: &Lab, ip: Ipv4Addr) -> Option<(NodeId, usize)> {
     })
 }
 
-/// The way of a packet from `from` to the address `to` of a node, or where it ends; `owner` is [`owner_of`].
+/// The path of a packet from `from` to the address `to` of a node, or where the path ends; `owner` is [`owner_of`].
 ///
 /// # Errors
 /// The name of the node that has no route, or of the node where the packet enters a loop.

@@ -1,4 +1,4 @@
-//! Traffic that waits for its hosts: it starts at the moment when they can be reached.
+//! Traffic that waits for its hosts: it starts when they can be reached.
 
 use super::{Output, World};
 use aerostat_lab::model::NodeId;

@@ -43,8 +43,8 @@ impl Host {
         }
     }
 
-    /// Tells that a packet left by `path`, at place `before` among the outputs: which way it goes is known only after
-    /// it went, but in the books a packet must be there before somebody loses it.
+    /// Reports that a packet left by `path`, before the output at index `before`. The path is known only after the
+    /// packet left, but the books must have a packet before anything reports its loss.
     pub(super) fn tell_sent(&mut self, before: usize, sample: Option<Sample>, path: Path) {
         if let Some(sample) = sample {
             let sample = HostOutput::Sample(Sample { path, ..sample });

@@ -263,7 +263,7 @@ impl Host {
                 Some((n, Moved::Frame(frame))) => {
                     let sample = segment.hosts[n].meter.sent(&frame, Path::Lane, now);
                     let full = segment.send(From::Host(n, sample), frame, now);
-                    // It leaves its host, and dies on the way.
+                    // The packet leaves its host, and is lost on the way.
                     let sample = sample.filter(|_| full.is_some());
                     self.out.extend(sample.map(HostOutput::Sample));
                     self.no_room(full);

@@ -433,7 +433,7 @@ fn a_recorded_linux_server() {
             conn,
             sdu: wanted.clone()
         })));
-    // Whether the server has got that, it does not say.
+    // The server does not say whether it has received the request.
     assert!(!client.is_ready());
     client.handle_timeout(now + client.config.params.reply);
     assert!(client.is_ready());

@@ -90,7 +90,7 @@ impl<N: Node> World<N> {
         dead.map_or(link(way, Cause::Cut), off)
     }
 
-    /// Tells which PDUs have lost cells on links.
+    /// Reports the PDUs that have lost cells on links.
     pub(super) fn tell_harmed(&mut self, observer: &mut impl Observer<N::Event>) {
         for (place, pdu, at) in self.harmed.drain(..) {
             observer.lost(place, pdu.sdu(), at);

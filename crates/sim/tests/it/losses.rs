@@ -648,7 +648,8 @@ fn a_program_whose_calls_all_fail_is_a_warning_with_the_cause_unless_that_is_exp
     assert!(fine.is_empty(), "{fine:?}");
 }
 
-/// A packet of one cell is on the line at the instant at which its sender makes it: its loss is told after it.
+/// A packet of one cell is on the line at the instant at which its sender makes it: its loss is reported after the
+/// packet.
 #[test]
 fn a_packet_of_one_cell_that_the_first_link_loses_or_that_is_cut_has_its_place() {
     let pvc = |link: &str, rest: &str| {
@@ -662,7 +663,7 @@ fn a_packet_of_one_cell_that_the_first_link_loses_or_that_is_cut_has_its_place()
     let lossy = books(&pvc("loss: 0.2", ""), 0);
     let lost = only_at(&lossy, "link a-s: cell lost");
     assert!((60..140).contains(&lost), "{lost} of 500");
-    // The adapter of a host whose link is cut sends into the void, as the books have it.
+    // The adapter of a host whose link is cut goes on sending, and the books have this place.
     let cut = books(
         &pvc("rate: oc3", "faults: [{ at: 2995ms, link_down: a-s }]\n"),
         0,

@@ -1,10 +1,10 @@
-//! No packet vanishes without a place: what is lost at the very moment at which it leaves, and what was lost on
-//! purpose.
+//! Every lost packet has its place in the books: packets that are lost at the instant at which they leave, and packets
+//! that are lost on purpose.
 
 use crate::losses::{books, only_at, run};
 
-/// The cell of a packet of one cell leaves an idle adapter at once, and a link decides over a cell when it leaves. The
-/// first link's loss comes before anything else that happens to the packet, and yet the packet must be in the books.
+/// The cell of a packet of one cell leaves an idle adapter at once, and a link decides about a cell when it leaves. The
+/// first link's loss precedes every other event of the packet, and yet the packet must be in the books.
 #[test]
 fn a_packet_of_one_cell_that_its_own_link_loses_at_once_is_lost_there() {
     let text = "switches: { s: {} }\n\
@@ -22,8 +22,8 @@ fn a_packet_of_one_cell_that_its_own_link_loses_at_once_is_lost_there() {
     }
 }
 
-/// A segment of TCP is in the books when it leaves its host: the bridge that cannot pass it on is the place. Of other
-/// packets it is known before that they were offered.
+/// A TCP segment is in the books when it leaves its host: the bridge that cannot forward it is its place. For other
+/// packets, the books know the offered packets before.
 #[test]
 fn what_a_station_sends_while_its_bridge_is_no_member_is_lost_at_the_bridge() {
     let text = "switches: { s: {} }\n\
@@ -40,8 +40,9 @@ fn what_a_station_sends_while_its_bridge_is_no_member_is_lost_at_the_bridge() {
     assert!(books.lost["h: not joined"] > 0, "{:?}", books.lost);
 }
 
-/// After the crash of an MPS the ingress of a shortcut that its own MPS resolved hears of it from the egress alone, by
-/// a purge over the shortcut. The answers here go over such a shortcut, and both hosts have opened one to the other.
+/// After the crash of an MPS, the ingress of a shortcut that its own MPS resolved is told by the egress alone, by a
+/// purge over the shortcut. In this test the answers use such a shortcut, and both hosts have opened a shortcut to the
+/// other.
 #[test]
 fn the_crash_of_an_mps_costs_no_packet() {
     let text = "mpoa: true\nswitches: { s1: {}, s2: {} }\nlinks: [[s1, s2, { rate: oc3 }]]\n\

@@ -29,7 +29,7 @@ fn requests(round_trip: f64) -> u64 {
     1 + round_trip as u64
 }
 
-/// Three switches in a row with trunks of this delay, and what is on them.
+/// Three switches in a row with trunks of this delay, and the lab on them.
 fn lab(delay: &str, rest: &str) -> String {
     format!(
         "switches: {{ s1: {{}}, s2: {{}}, s3: {{}} }}\n\
@@ -68,7 +68,7 @@ fn classical(delay: &str, server: &str) -> String {
     lab(delay, &rest)
 }
 
-/// What `start:` was good for, and what nobody had to be told twice.
+/// The events of a run.
 #[derive(Default)]
 struct Told(Vec<Event>);
 
@@ -94,7 +94,7 @@ fn run(text: &str) -> (RunReport, Vec<Event>) {
     (report, told.0)
 }
 
-/// Frames to groups that the BUSs copied: ARP requests alone, as nobody here has anything else to tell all.
+/// Frames to groups that the BUSs copied: only ARP requests, since no other frames of this test go to all.
 fn arp_requests(report: &RunReport) -> u64 {
     let nodes = report.nodes.iter().flat_map(|(_, states)| states);
     let tables = nodes.filter(|(what, _)| *what == "bus");

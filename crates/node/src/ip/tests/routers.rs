@@ -451,7 +451,7 @@ fn what_is_not_forwarded_is_counted_and_explained() {
     ] {
         assert_eq!(bench.dropped(0, why), count, "{why:?}");
     }
-    // Each of them can be found in the books: its head says whose it was.
+    // The books have each of these packets: its header tells its flow.
     let mut told: BTreeMap<DropReason, Vec<Ipv4Addr>> = BTreeMap::new();
     while let Some((why, head)) = bench.router.take_discard() {
         let destination: [u8; 4] = head[16..20].try_into().expect("an IP header");

@@ -235,8 +235,8 @@ impl<'a> Check<'a> {
 
     /// Packets of which only some cells may have come to a place with this cause of loss.
     fn torn(&self, cause: Cause) -> u64 {
-        // What is released or breaks tears the packet that is just passing, on each link. Its first cells may have been
-        // dropped before that, further on the way.
+        // A release or a fault cuts the packet that is passing at that moment, on each link. Its first cells may have
+        // been dropped before, further on the path.
         let cut = self.lab.links.len() as u64 * self.lab.faults.len() as u64;
         let broken = self.lab.links.len() as u64 + cut;
         let links = self.lab.links.iter();
