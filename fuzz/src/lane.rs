@@ -7,7 +7,7 @@ use crate::feed::Feed;
 use crate::testing::{AtmUser, Polled, Refusal, World};
 use aerostat_proto::lane::lecs::Elan;
 use aerostat_proto::lane::{
-    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, bus, lec, lecs, les,
+    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, Member, bus, lec, lecs, les,
 };
 use aerostat_proto::{AtmEvent, Cause, ConnId, Duration, Instant, Machine, PartyId};
 use aerostat_wire::lane::{
@@ -23,10 +23,10 @@ enum Node {
 }
 
 /// What the BUS, the user behind the LES, must hear.
-struct Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>);
+type Note = (AtmAddress, Option<Member>);
 
 impl AtmUser for Node {
-    type Note = Member;
+    type Note = Note;
     fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Lec(m) => m.handle_input(lec::Input::Atm(event), now),
@@ -52,7 +52,7 @@ impl AtmUser for Node {
             Self::Lecs(m) => m.poll_timeout(),
         }
     }
-    fn poll(&mut self) -> Option<Polled<Member>> {
+    fn poll(&mut self) -> Option<Polled<Note>> {
         loop {
             return Some(Polled::Atm(match self {
                 Self::Lec(m) => match m.poll_output()? {
@@ -61,13 +61,8 @@ impl AtmUser for Node {
                 },
                 Self::Les(m) => match m.poll_output()? {
                     les::Output::Atm(request) => request,
-                    les::Output::Member {
-                        address,
-                        lecid,
-                        joined,
-                        groups,
-                    } => {
-                        return Some(Polled::Note(Member(address, lecid, joined, groups)));
+                    les::Output::Member { address, member } => {
+                        return Some(Polled::Note((address, member)));
                     }
                     les::Output::Trace(_) => continue,
                 },
@@ -84,15 +79,10 @@ impl AtmUser for Node {
     }
 }
 
-fn relay(who: usize, note: &Member, users: &mut [Node], now: Instant) -> Option<usize> {
-    let Member(address, lecid, joined, ref groups) = *note;
+fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<usize> {
+    let (address, member) = note.clone();
     if let Node::Bus(bus) = &mut users[who + 1] {
-        let input = bus::Input::Member {
-            address,
-            lecid,
-            joined,
-            groups: groups.clone(),
-        };
+        let input = bus::Input::Member { address, member };
         bus.handle_input(input, now)
             .expect("members are never refused");
     }

@@ -116,18 +116,8 @@ impl World {
             match output {
                 les::Output::Atm(request) => self.net.request(LES, request),
                 // The BUS serves only members of the LES.
-                les::Output::Member {
-                    address,
-                    lecid,
-                    joined,
-                    groups,
-                } => {
-                    let input = bus::Input::Member {
-                        address,
-                        lecid,
-                        joined,
-                        groups,
-                    };
+                les::Output::Member { address, member } => {
+                    let input = bus::Input::Member { address, member };
                     self.bus.handle_input(input, now)?;
                 }
                 les::Output::Trace(_) => {}

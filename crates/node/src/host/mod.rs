@@ -55,6 +55,7 @@ use crate::ip::books::Cause;
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
 use crate::signalling::{self, Manager, Seat};
+use aerostat_proto::lane::Member;
 use aerostat_proto::lane::lec::split::News as LecdNews;
 use aerostat_proto::lane::split::News;
 use aerostat_proto::mpoa::mpc;
@@ -95,9 +96,6 @@ pub enum HostInput<'a> {
     /// A message from the process that runs the signalling manager, or an event of that process.
     Sigd(Seat),
 }
-
-/// LECID of a member of an ELAN, and the groups that it receives; `None` means all groups.
-type Wants = (u16, Option<Vec<MacAddr>>);
 
 /// Commands of an experimenter to a host.
 #[derive(Debug)]
@@ -292,8 +290,8 @@ pub struct Host {
     owner_queries: BTreeMap<(usize, MacAddr), Vec<u32>>,
     /// The BUS of each LES, by slot.
     bus_of: BTreeMap<usize, usize>,
-    /// Members of each ELAN: slot of the LES and ATM address → LECID, and the groups if the member selected groups.
-    members: BTreeMap<(usize, AtmAddress), Wants>,
+    /// Members of each ELAN, by slot of the LES and ATM address.
+    members: BTreeMap<(usize, AtmAddress), Member>,
     /// SDUs that arrived on a label that no connection has.
     unknown_vc: u64,
     /// True if losses in this host are to be reported.

@@ -1,6 +1,6 @@
 //! The routing of outputs: from the machine that made an output to the machine that it concerns.
 
-use super::{Host, HostOutput, Part, Path, Service, ServiceKind, Wants, sockets};
+use super::{Host, HostOutput, Part, Path, Service, ServiceKind, sockets};
 use crate::ip::books::Cause;
 use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
@@ -8,7 +8,7 @@ use aerostat_proto::clip;
 use aerostat_proto::discard::Discard;
 use aerostat_proto::lane::lec::split::{ForLec, News as LecdNews};
 use aerostat_proto::lane::split::{AwayInput, AwayOutput, FromServer, News};
-use aerostat_proto::lane::{bus, lec, lecs, les};
+use aerostat_proto::lane::{Member, bus, lec, lecs, les};
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::nhrp::client;
@@ -168,20 +168,9 @@ impl Host {
                     self.out
                         .push_back(HostOutput::Daemon(role, message.encode()));
                 }
-                Some(Moved::Les(les::Output::Member {
-                    address,
-                    lecid,
-                    joined,
-                    groups,
-                }))
-                | Some(Moved::Away(AwayOutput::Member {
-                    address,
-                    lecid,
-                    joined,
-                    groups,
-                })) => {
-                    let wants = (lecid, groups);
-                    self.member(slot, address, wants, joined, now);
+                Some(Moved::Les(les::Output::Member { address, member }))
+                | Some(Moved::Away(AwayOutput::Member { address, member })) => {
+                    self.member(slot, address, member, now);
                 }
                 Some(Moved::Bus(bus::Output::Reaches { address, reached }))
                 | Some(Moved::Away(AwayOutput::Reaches { address, reached })) => {
@@ -254,52 +243,21 @@ impl Host {
         }
     }
 
-    /// Records that the LES in slot `les` has gained or lost a member, with the groups that the member wants. The BUS
-    /// of the LES must know this, even after a restart.
-    fn member(
-        &mut self,
-        les: usize,
-        address: AtmAddress,
-        wants: Wants,
-        joined: bool,
-        now: Instant,
-    ) {
-        if joined {
-            self.members.insert((les, address), wants.clone());
-        } else {
-            self.members.remove(&(les, address));
-        }
-        self.tell_bus(les, address, wants, joined, now);
+    /// Records that a member of the LES in slot `les` is new, has changed, or has left (`None`). The BUS of the LES must
+    /// know this, even after a restart.
+    fn member(&mut self, les: usize, address: AtmAddress, member: Option<Member>, now: Instant) {
+        match &member {
+            Some(member) => self.members.insert((les, address), member.clone()),
+            None => self.members.remove(&(les, address)),
+        };
+        self.tell_bus(les, address, member, now);
     }
 
-    fn tell_bus(
-        &mut self,
-        les: usize,
-        address: AtmAddress,
-        (lecid, groups): Wants,
-        joined: bool,
-        now: Instant,
-    ) {
+    fn tell_bus(&mut self, les: usize, address: AtmAddress, member: Option<Member>, now: Instant) {
         if let Some(&bus) = self.bus_of.get(&les) {
             self.feed(bus, |service| match service {
-                Service::Bus(m) => m.handle_input(
-                    bus::Input::Member {
-                        address,
-                        lecid,
-                        joined,
-                        groups,
-                    },
-                    now,
-                ),
-                Service::Away(m) => m.handle_input(
-                    AwayInput::Member {
-                        address,
-                        lecid,
-                        joined,
-                        groups,
-                    },
-                    now,
-                ),
+                Service::Bus(m) => m.handle_input(bus::Input::Member { address, member }, now),
+                Service::Away(m) => m.handle_input(AwayInput::Member { address, member }, now),
                 _ => Ok(()),
             });
         }
@@ -312,10 +270,10 @@ impl Host {
             .iter()
             .filter(|((les, _), _)| self.bus_of.get(les) == Some(&bus));
         let known: Vec<_> = known
-            .map(|(&(les, address), wants)| (les, address, wants.clone()))
+            .map(|(&(les, address), member)| (les, address, member.clone()))
             .collect();
-        for (les, address, wants) in known {
-            self.tell_bus(les, address, wants, true, now);
+        for (les, address, member) in known {
+            self.tell_bus(les, address, Some(member), now);
         }
     }
 
@@ -346,11 +304,9 @@ impl Host {
     /// Removes the members of a LES that has stopped.
     pub(super) fn forget_members(&mut self, les: usize, now: Instant) {
         let gone = self.members.iter().filter(|((of, _), _)| *of == les);
-        let gone: Vec<_> = gone
-            .map(|(&(_, address), &(lecid, _))| (address, lecid))
-            .collect();
-        for (address, lecid) in gone {
-            self.member(les, address, (lecid, None), false, now);
+        let gone: Vec<_> = gone.map(|(&(_, address), _)| address).collect();
+        for address in gone {
+            self.member(les, address, None, now);
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! An emulated LAN (ELAN) makes an ATM network look like an Ethernet. Each station has a client, [`Lec`]; each ELAN has
 //! a server, [`Les`], which knows which MAC address belongs to which ATM address, and a broadcast and unknown server,
-//! [`Bus`], which copies group frames to all members. [`Lecs`] tells clients which ELAN they belong to.
+//! [`Bus`], which copies group frames to all members and sends unicast frames to the owner of their destination.
+//! [`Lecs`] tells clients which ELAN they belong to.
 //!
 //! ```text
 //! LEC -- configure direct --> LECS          LEC -- multicast send ------> BUS
@@ -23,6 +24,7 @@ pub mod bus;
 pub mod lec;
 pub mod lecs;
 pub mod les;
+mod member;
 pub mod params;
 mod quota;
 #[cfg(test)]
@@ -34,4 +36,5 @@ pub use bus::{Bus, BusConfig};
 pub use lec::{Lec, LecConfig};
 pub use lecs::{Lecs, LecsConfig};
 pub use les::{Les, LesConfig};
+pub use member::Member;
 pub use params::{LecLimits, LecParams, ServerParams};

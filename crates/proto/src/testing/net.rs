@@ -52,6 +52,8 @@ pub(crate) struct AtmNet {
     open: BTreeMap<(usize, Vc), u32>,
     /// True for an SDU that is to be lost.
     pub loss: Option<Loss>,
+    /// What an SDU takes longer on a point-to-multipoint connection.
+    pub multipoint_delay: Duration,
     /// Calls to refuse.
     pub refuse: Vec<Refusal>,
     /// Requests that named an unknown or unusable connection.
@@ -72,6 +74,7 @@ impl AtmNet {
             patches: Vec::new(),
             open: BTreeMap::new(),
             loss: None,
+            multipoint_delay: Duration::ZERO,
             refuse: Vec::new(),
             misuse: 0,
             sdus: 0,
@@ -337,19 +340,18 @@ impl AtmNet {
             }
             Some(_) => vec![call.root],
         };
+        let late = if call.multipoint {
+            self.multipoint_delay
+        } else {
+            Duration::ZERO
+        };
         self.sdus += 1;
         for (who, conn) in to {
             if self.loss.as_mut().is_some_and(|lose| lose(sdu)) {
                 continue;
             }
-            self.put(
-                who,
-                AtmEvent::Received {
-                    conn,
-                    sdu: sdu.to_vec(),
-                },
-                now,
-            );
+            let sdu = sdu.to_vec();
+            self.put(who, AtmEvent::Received { conn, sdu }, now + late);
         }
     }
 

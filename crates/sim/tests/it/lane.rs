@@ -275,3 +275,54 @@ fn servers_that_stand_by_take_over() {
     bench.run(Duration::from_secs(30));
     served_by(&bench, "third").unwrap_or_else(|why| bench.fail(&why));
 }
+
+/// A counter of the BUS of the first ELAN.
+fn of_bus(bench: &Bench, name: &str) -> u64 {
+    let station = bench.station(bench.node("lane")).expect("a station");
+    let tables = station.inspect("bus", bench.now()).expect("a BUS");
+    let table = tables.iter().find(|table| table.title == "counters");
+    let mut rows = table.expect("counters").rows.iter();
+    let row = rows.find(|row| row[0].to_string() == name);
+    row.map_or(0, |row| row[1].to_string().parse().expect("a number"))
+}
+
+/// Frames that go over the BUS find their owner alone, whether it registered or stands behind a bridge: over lines that lose cells, after the
+/// BUS, the client or the LES began anew. A bystander hears of no frame for one who registered.
+#[test]
+fn frames_over_the_bus_find_their_owner_after_every_fault() {
+    let text = "
+switches: { s1: {}, s2: {} }
+links: [[s1, s2, { loss: 0.001 }]]
+lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }
+hosts:
+  x: { on: s1, elan: a, ip: 10.1.0.10 }
+  y: { on: s2, elan: a, ip: 10.1.0.11 }
+  z: { on: s2, elan: a, ip: 10.1.0.12 }
+  b: { on: s2, elan: a, ip: 10.1.0.13, bridge: { anna: 10.1.0.20 } }
+traffic:
+  - { from: x, to: y, kind: ping, rate: 10pps, start: 1s }
+  - { from: x, to: anna, kind: ping, rate: 10pps, start: 1s }
+";
+    let mut bench = Bench::new(lab_of("owners", text, &[]), 3);
+    passes(&mut bench, "the beginning", 8.0);
+    let directed = of_bus(&bench, "directed");
+    let to_all = of_bus(&bench, "unicast") + of_bus(&bench, "flushes") - directed;
+    assert!(directed > 0 && to_all > 0, "{directed} {to_all}");
+    assert!(counter(&bench, "z", "not_for_us") <= to_all);
+    let (lane, y, b) = (bench.node("lane"), bench.node("y"), bench.node("b"));
+    for (what, node, kind) in [
+        ("the BUS", lane, ServiceKind::Bus),
+        ("a client", y, ServiceKind::Lec),
+        ("the bridge's client", b, ServiceKind::Lec),
+        ("the LES", lane, ServiceKind::Les),
+    ] {
+        bench.crash(node, kind);
+        bench.run(Duration::from_secs(2));
+        bench.restart(node, kind);
+        let all = |bench: &Bench| bench.all_pass(&[0, 1]);
+        bench.run(Duration::from_secs(1));
+        bench.until(what, 30.0, all);
+    }
+    assert!(of_bus(&bench, "directed") > 0);
+    stop_lane(&mut bench);
+}

@@ -130,7 +130,7 @@ pub(super) fn bus_tables(bus: &bus::BusSnapshot) -> Vec<Table> {
             row.dropped.into(),
         ]);
     }
-    let counters = counts!(bus.counters; group, selective, unicast, flushes, octets, forged, bad_length, calls_refused,
+    let counters = counts!(bus.counters; group, selective, unicast, flushes, directed, octets, forged, bad_length, calls_refused,
         over_broadcast, over_unknown, over_multicast);
     let mut groups = Table::new("groups", &["group", "clients"]);
     for (mac, clients) in &bus.groups {

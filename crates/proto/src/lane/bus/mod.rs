@@ -1,4 +1,5 @@
-//! Broadcast and unknown server: copies frames to all members of the ELAN.
+//! Broadcast and unknown server: copies group frames to all members of the ELAN, and sends unicast frames to their
+//! owner.
 //!
 //! **Objects and owners.** [`Bus`] owns a multicast send connection per client and the multicast forward connection.
 //! The owner of the LES tells it who is a member ([`Input::Member`]); other callers cannot connect.
@@ -7,9 +8,15 @@
 //!
 //! **Timers**: retry of a refused leaf.
 //!
-//! A frame keeps its LECID and goes to all members, the sender included: clients drop their own echo. LE_FLUSH_REQUEST
-//! goes the same way, so that it cannot overtake data. Frames wait in the host's queues, not in the BUS; the driver
-//! enforces the maximum frame age S5 ([`super::ServerParams::max_frame_age`]).
+//! **Paths of a frame.** A frame keeps its LECID. Group frames go to all members, the sender included: clients drop their
+//! own echo. A unicast frame for an address that a client registered goes to that client alone, on its multicast send
+//! connection (`owners.rs`): the standard lets a BUS use either connection, and a client accepts frames on both. The path
+//! depends on the receiving client alone. A client that must register all its unicast addresses gets unicast frames
+//! directly. A proxy, and a client that joined without an address, gets them as all members do, because the BUS does not
+//! know all their addresses. An LE_FLUSH_REQUEST names an ATM address and no LAN destination, so it takes the path of
+//! the data frames for that client and cannot overtake them. Frames for clients without a connection go to all members.
+//! Frames wait in the host's queues, not in the BUS; the driver enforces the maximum frame age S5
+//! ([`super::ServerParams::max_frame_age`]).
 //!
 //! **Quota**. The BUS accepts from one end system [`super::ServerParams::broadcast_rate`] broadcast frames a second,
 //! [`super::ServerParams::unknown_rate`] unknown and flush frames, and [`super::ServerParams::multicast_rate`]
@@ -24,20 +31,24 @@
 //! groups, and one for each group that a client registered. A frame of a group goes on these two connections; while one
 //! of the two does not reach all its clients, the frame goes to all.
 //!
-//! **Not implemented**: direct delivery of registered unicast ("intelligent BUS"), LNNI.
+//! **Not implemented**: a multicast forward connection to proxies alone, LNNI.
 //!
-//! **Deviations**: a data frame whose LECID is neither 0 nor the sender's own is dropped and counted.
+//! **Deviations**: a data frame whose LECID is neither 0 nor the sender's own is dropped and counted. A frame for an
+//! address that a client registers while the address is already in use can overtake a frame that went to all members
+//! just before.
 
 mod groups;
+mod owners;
 
-use super::ServerParams;
 use super::quota::{Quota, Verdict};
 use super::tree::{Tree, TreeEvent};
+use super::{Member, ServerParams};
 use crate::discard::{Discard, Discards};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
 use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
 use groups::Groups;
+use owners::Owners;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a BUS is told before its start.
@@ -79,12 +90,8 @@ pub enum Input<'a> {
     Member {
         /// ATM address of the client.
         address: AtmAddress,
-        /// Its LECID.
-        lecid: u16,
-        /// True if it joined, or if `groups` changed.
-        joined: bool,
-        /// The group addresses of which it wants frames, besides broadcast; `None`: all.
-        groups: Option<Vec<MacAddr>>,
+        /// What is known of it, if it joined or something changed; `None`: it left.
+        member: Option<Member>,
     },
 }
 
@@ -111,10 +118,12 @@ pub struct BusCounters {
     pub group: u64,
     /// Of these, the frames that went only to the clients that want them.
     pub selective: u64,
-    /// Unicast frames copied to all.
+    /// Unicast frames.
     pub unicast: u64,
-    /// Flush requests copied to all.
+    /// Flush requests.
     pub flushes: u64,
+    /// Of the unicast frames and flush requests, those that went to one client alone: the destination's owner.
+    pub directed: u64,
     /// Octets of data frames received.
     pub octets: u64,
     /// Frames with another client's LECID, and control frames that do not belong here.
@@ -131,12 +140,6 @@ pub struct BusCounters {
     pub over_multicast: u64,
 }
 
-struct Member {
-    lecid: u16,
-    /// `None`: the client wants frames of all groups.
-    groups: Option<Vec<MacAddr>>,
-}
-
 struct Client {
     address: AtmAddress,
     lecid: u16,
@@ -148,6 +151,7 @@ pub struct Bus {
     config: BusConfig,
     running: bool,
     members: BTreeMap<AtmAddress, Member>,
+    owners: Owners,
     clients: BTreeMap<ConnId, Client>,
     /// Connections of the clients, by address.
     by_address: BTreeMap<AtmAddress, ConnId>,
@@ -214,9 +218,9 @@ impl Bus {
             tree: Tree::new(config.address, sap, sdu, &config.params),
             groups: Groups::new(config.address, sdu, &config.params),
             deadline: None,
-            config,
             running: false,
             members: BTreeMap::new(),
+            owners: Owners::new(config.params.registrations),
             clients: BTreeMap::new(),
             by_address: BTreeMap::new(),
             selective: 0,
@@ -226,6 +230,7 @@ impl Bus {
             counters: BusCounters::default(),
             discards: Discards::default(),
             out: VecDeque::new(),
+            config,
         }
     }
     /// The next frame that was discarded.
@@ -289,6 +294,7 @@ impl Bus {
         }
         self.tree.clear(now);
         self.members.clear();
+        self.owners.clear();
         self.selective = 0;
         self.plan(now);
         self.request(AtmRequest::Unlisten {
@@ -297,29 +303,26 @@ impl Bus {
         });
     }
 
-    fn member(
-        &mut self,
-        address: AtmAddress,
-        lecid: u16,
-        joined: bool,
-        groups: Option<Vec<MacAddr>>,
-        now: Instant,
-    ) {
-        if joined {
-            let known = self.members.contains_key(&address);
-            if known || self.members.len() < self.config.params.clients {
-                self.selective += usize::from(groups.is_some());
-                let before = self.members.insert(address, Member { lecid, groups });
-                self.forget_choice(before.as_ref());
-                let conn = self.by_address.get(&address);
-                if let Some(client) = conn.and_then(|conn| self.clients.get_mut(conn)) {
-                    client.lecid = lecid;
-                }
+    fn joined(&mut self, address: AtmAddress, member: Member, now: Instant) {
+        let known = self.members.contains_key(&address);
+        if known || self.members.len() < self.config.params.clients {
+            if let Some(conn) = self.conn_of(address)
+                && let Some(client) = self.clients.get_mut(&conn)
+            {
+                client.lecid = member.lecid;
             }
-            self.plan(now);
-            return;
+            self.selective += usize::from(member.groups.is_some());
+            let before = self.members.get(&address);
+            self.owners.change(address, before, Some(&member));
+            let before = self.members.insert(address, member);
+            self.forget_choice(before.as_ref());
         }
+        self.plan(now);
+    }
+
+    fn left(&mut self, address: AtmAddress, now: Instant) {
         let before = self.members.remove(&address);
+        self.owners.change(address, before.as_ref(), None);
         self.forget_choice(before.as_ref());
         if let Some(conn) = self.conn_of(address) {
             self.drop_client(conn, true, now);
@@ -444,18 +447,18 @@ impl Bus {
             (client.address, client.lecid)
         });
         if is_control(sdu) {
-            let flush = match Control::decode(sdu) {
-                Ok(Control::Frame(frame)) => frame.op == OpCode::FLUSH && frame.lecid == lecid,
-                Ok(_) | Err(_) => false,
+            let flushed = match Control::decode(sdu) {
+                Ok(Control::Frame(frame)) if frame.op == OpCode::FLUSH && frame.lecid == lecid => {
+                    frame.target_atm
+                }
+                Ok(_) | Err(_) => {
+                    self.counters.forged += 1;
+                    return;
+                }
             };
-            if flush && !self.may_send(sender, None, now) {
-                return;
-            }
-            if flush {
+            if self.may_send(sender, None, now) {
                 self.counters.flushes += 1;
-                self.tree.send(sdu);
-            } else {
-                self.counters.forged += 1;
+                self.pass_on(self.way_to(flushed), sdu);
             }
             return;
         }
@@ -482,10 +485,32 @@ impl Bus {
                     self.counters.selective += 1;
                     return;
                 }
+                self.tree.send(sdu);
             } else {
                 self.counters.unicast += 1;
+                let owner = self.owners.of(data.destination);
+                self.pass_on(owner.and_then(|owner| self.way_to(owner)), sdu);
             }
-            self.tree.send(sdu);
+        }
+    }
+
+    /// The connection on which a client gets all its unicast frames and flush requests, if it gets them apart from others.
+    fn way_to(&self, client: AtmAddress) -> Option<ConnId> {
+        self.members.get(&client)?.macs.as_ref()?;
+        let conn = self.conn_of(client)?;
+        let up = self.clients.get(&conn)?.vc.is_some();
+        up.then_some(conn)
+    }
+
+    /// Sends to one client, or to all.
+    fn pass_on(&mut self, conn: Option<ConnId>, sdu: &[u8]) {
+        match conn {
+            Some(conn) => {
+                self.counters.directed += 1;
+                let sdu = sdu.to_vec();
+                self.request(AtmRequest::Send { conn, sdu });
+            }
+            None => self.tree.send(sdu),
         }
     }
 
@@ -535,12 +560,10 @@ impl Machine for Bus {
             Input::Start => self.start(),
             Input::Stop => self.stop(now),
             Input::Atm(event) => self.atm(event, now),
-            Input::Member {
-                address,
-                lecid,
-                joined,
-                groups,
-            } => self.member(address, lecid, joined, groups, now),
+            Input::Member { address, member } => match member {
+                Some(member) => self.joined(address, member, now),
+                None => self.left(address, now),
+            },
         }
         self.settle(now);
         Ok(())

@@ -1,7 +1,8 @@
 //! LAN emulation server: the members of an ELAN, and the owners of MAC addresses.
 //!
 //! **Objects and owners.** [`Les`] owns its clients (one per control direct connection), the registrations, and the
-//! control distribute connection. It reports members to the BUS's owner ([`Output::Member`]).
+//! control distribute connection. It reports members and their registered unicast addresses to the BUS's owner
+//! ([`Output::Member`]).
 //!
 //! **States of a client**: connected (S4 runs), joining (its leaf of control distribute is being added), joined. The
 //! leaf is added after LE_JOIN_REQUEST and before the response: before the request, a Linux client does not listen yet.
@@ -36,9 +37,9 @@
 
 mod requests;
 mod standby;
-use super::ServerParams;
 use super::quota::Quota;
 use super::tree::{Tree, TreeEvent};
+use super::{Member, ServerParams};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
@@ -111,12 +112,8 @@ pub enum Output {
     Member {
         /// Its ATM address.
         address: AtmAddress,
-        /// Its LECID.
-        lecid: u16,
-        /// True if it joined, or if `groups` changed.
-        joined: bool,
-        /// The group addresses of which it wants frames, besides broadcast; `None`: all.
-        groups: Option<Vec<MacAddr>>,
+        /// What the BUS needs to know: sent again when it changes. `None`: it left.
+        member: Option<Member>,
     },
     /// An observation.
     Trace(Trace),
@@ -179,6 +176,10 @@ impl Client {
     fn wanted(&self) -> Option<Vec<MacAddr>> {
         self.selective
             .then(|| self.groups.iter().copied().collect())
+    }
+    /// All its unicast addresses are registered: a client that is no proxy must do so.
+    const fn registers_all(&self) -> bool {
+        !self.proxy && !self.silent
     }
 }
 
@@ -451,25 +452,30 @@ impl Les {
         self.members.remove(&client.address);
         self.tree.remove(client.address, now);
         if matches!(client.state, State::Joined) {
-            self.tell_member(client.address, client.lecid, false, None);
+            self.trace_member(client.address, client.lecid, "les.leave", "left");
+            let (address, member) = (client.address, None);
+            self.out.push_back(Output::Member { address, member });
         }
     }
 
-    fn tell_member(
-        &mut self,
-        address: AtmAddress,
-        lecid: u16,
-        joined: bool,
-        groups: Option<Vec<MacAddr>>,
-    ) {
-        self.out.push_back(Output::Member {
-            address,
-            lecid,
-            joined,
-            groups,
+    /// Tells the BUS what it needs to know of a member.
+    fn tell_member(&mut self, conn: ConnId) {
+        let joined = |client: &&Client| matches!(client.state, State::Joined);
+        let Some(client) = self.clients.get(&conn).filter(joined) else {
+            return;
+        };
+        let address = client.address;
+        let here = |mac: &&MacAddr| self.macs.get(mac).is_some_and(|known| known.atm == address);
+        let macs = client.macs.iter().filter(here).copied();
+        let member = Some(Member {
+            lecid: client.lecid,
+            groups: client.wanted(),
+            macs: client.registers_all().then(|| macs.collect()),
         });
-        let name = if joined { "les.join" } else { "les.leave" };
-        let verb = if joined { "joined" } else { "left" };
+        self.out.push_back(Output::Member { address, member });
+    }
+
+    fn trace_member(&mut self, address: AtmAddress, lecid: u16, name: &'static str, verb: &str) {
         let text = format!("LECID {lecid} {verb} ELAN {}", self.config.elan);
         let trace = Trace::detail(name, text).with("lecid", lecid);
         self.out
@@ -524,10 +530,11 @@ impl Les {
         if !self.tree.reaches(client.address) {
             self.apart.insert(conn);
         }
-        let (address, lecid, groups) = (client.address, client.lecid, client.wanted());
+        let (address, lecid) = (client.address, client.lecid);
         self.counters.joins += 1;
         // The BUS must know the member before the client can call.
-        self.tell_member(address, lecid, true, groups);
+        self.tell_member(conn);
+        self.trace_member(address, lecid, "les.join", "joined");
         self.send(conn, &response);
     }
 

@@ -189,8 +189,8 @@ impl Les {
 
     fn try_register(&mut self, conn: ConnId, frame: &ControlFrame) -> Result<(), Status> {
         let mac = frame.source.as_mac().ok_or(Status::LAN_DESTINATION)?;
-        let mut others = self.clients.iter();
-        if others.any(|(other, client)| *other != conn && client.address == frame.source_atm) {
+        let owner = self.members.get(&frame.source_atm);
+        if owner.is_some_and(|owner| *owner != conn) {
             return Err(Status::DUPLICATE_ATM);
         }
         let client = self.clients.get_mut(&conn).ok_or(Status::REQUESTER)?;
@@ -208,7 +208,10 @@ impl Les {
             }
             btree_map::Entry::Occupied(mut entry) => {
                 entry.get_mut().tlvs = tlvs;
-                entry.get_mut().atm = frame.source_atm;
+                let before = core::mem::replace(&mut entry.get_mut().atm, frame.source_atm);
+                if before != frame.source_atm {
+                    self.tell_macs(conn);
+                }
                 Ok(())
             }
             btree_map::Entry::Vacant(entry) => {
@@ -218,6 +221,7 @@ impl Les {
                 let atm = frame.source_atm;
                 entry.insert(Registration { conn, atm, tlvs });
                 client.macs.insert(mac);
+                self.tell_macs(conn);
                 Ok(())
             }
         }
@@ -242,15 +246,20 @@ impl Les {
     }
 
     fn tell_groups(&mut self, conn: ConnId) {
-        let Some(client) = self.clients.get(&conn).filter(|client| client.selective) else {
-            return;
-        };
-        self.out.push_back(Output::Member {
-            address: client.address,
-            lecid: client.lecid,
-            joined: true,
-            groups: client.wanted(),
-        });
+        if self
+            .clients
+            .get(&conn)
+            .is_some_and(|client| client.selective)
+        {
+            self.tell_member(conn);
+        }
+    }
+
+    /// The unicast addresses of a client have changed.
+    fn tell_macs(&mut self, conn: ConnId) {
+        if self.clients.get(&conn).is_some_and(Client::registers_all) {
+            self.tell_member(conn);
+        }
     }
 
     fn unregister(&mut self, conn: ConnId, frame: &ControlFrame) {
@@ -266,6 +275,7 @@ impl Les {
             if let Some(client) = self.clients.get_mut(&conn) {
                 client.macs.remove(&mac);
             }
+            self.tell_macs(conn);
         }
         self.send(conn, &frame.response(Status::SUCCESS));
     }

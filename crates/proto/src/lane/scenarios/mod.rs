@@ -6,6 +6,7 @@ mod groups;
 mod hostile;
 mod joining;
 mod mux;
+mod owners;
 mod process;
 mod recorded;
 mod scale;
@@ -15,7 +16,7 @@ mod traffic;
 
 use super::lecs::Elan;
 use super::{
-    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, bus, lec, lecs, les,
+    Bus, BusConfig, Lec, LecConfig, Lecs, LecsConfig, Les, LesConfig, Member, bus, lec, lecs, les,
 };
 use crate::testing::{AtmUser, Polled, World};
 use crate::{AtmEvent, Duration, Instant, Machine, Trace};
@@ -35,7 +36,7 @@ pub(super) enum Node {
 #[derive(Debug)]
 pub(super) enum Note {
     Lec(lec::Output),
-    Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>),
+    Member(AtmAddress, Option<Member>),
     Reaches(AtmAddress, bool),
     Trace(Trace),
 }
@@ -77,12 +78,9 @@ impl AtmUser for Node {
             Self::Les(m) => match m.poll_output()? {
                 les::Output::Atm(request) => Polled::Atm(request),
                 les::Output::Trace(trace) => Polled::Note(Note::Trace(trace)),
-                les::Output::Member {
-                    address,
-                    lecid,
-                    joined,
-                    groups,
-                } => Polled::Note(Note::Member(address, lecid, joined, groups)),
+                les::Output::Member { address, member } => {
+                    Polled::Note(Note::Member(address, member))
+                }
             },
             Self::Bus(m) => match m.poll_output()? {
                 bus::Output::Atm(request) => Polled::Atm(request),
@@ -101,18 +99,14 @@ impl AtmUser for Node {
 
 /// The LES tells the BUS (the user behind it) who is a member.
 fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<usize> {
-    let Note::Member(address, lecid, joined, ref groups) = *note else {
+    let Note::Member(address, ref member) = *note else {
         return None;
     };
     let Node::Bus(bus) = &mut users[who + 1] else {
         panic!("no BUS behind the LES");
     };
-    let input = bus::Input::Member {
-        address,
-        lecid,
-        joined,
-        groups: groups.clone(),
-    };
+    let member = member.clone();
+    let input = bus::Input::Member { address, member };
     bus.handle_input(input, now).unwrap();
     Some(who + 1)
 }

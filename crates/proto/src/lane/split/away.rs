@@ -1,10 +1,11 @@
 //! The seat of a server whose process is another.
 
 use super::{FromServer, News, ServerConfig, ServerSnapshot, ToServer};
+use crate::lane::Member;
 use crate::split::Role;
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
-use aerostat_wire::{AtmAddress, MacAddr, Sap};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use aerostat_wire::{AtmAddress, Sap};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Connections beside those of clients: with the LECS, the roots of trees, calls that come and go.
 const SPARE: usize = 192;
@@ -24,12 +25,8 @@ pub enum AwayInput<'a> {
     Member {
         /// See [`crate::lane::bus::Input::Member`].
         address: AtmAddress,
-        /// Its LECID.
-        lecid: u16,
-        /// True if it joined.
-        joined: bool,
-        /// The groups that it wants, if not all.
-        groups: Option<Vec<MacAddr>>,
+        /// The same.
+        member: Option<Member>,
     },
     /// From or about the process.
     News(News),
@@ -44,12 +41,8 @@ pub enum AwayOutput {
     Member {
         /// See [`crate::lane::les::Output::Member`].
         address: AtmAddress,
-        /// Its LECID.
-        lecid: u16,
-        /// True if it joined.
-        joined: bool,
-        /// The groups that it wants, if not all.
-        groups: Option<Vec<MacAddr>>,
+        /// The same.
+        member: Option<Member>,
     },
     /// A client that a BUS reaches, or no longer reaches.
     Reaches {
@@ -75,7 +68,7 @@ pub struct Away {
     listens: BTreeSet<(AtmAddress, Sap)>,
     conns: BTreeSet<ConnId>,
     /// Whom the LES named.
-    members: BTreeMap<AtmAddress, u16>,
+    members: BTreeSet<AtmAddress>,
     /// Clients that the BUS reaches.
     reached: BTreeSet<AtmAddress>,
     seen: Option<Box<ServerSnapshot>>,
@@ -94,7 +87,7 @@ impl Away {
             present: false,
             listens: BTreeSet::new(),
             conns: BTreeSet::new(),
-            members: BTreeMap::new(),
+            members: BTreeSet::new(),
             reached: BTreeSet::new(),
             seen: None,
             refused: 0,
@@ -156,13 +149,9 @@ impl Away {
             let request = AtmRequest::Unlisten { address, sap };
             self.out.push_back(AwayOutput::Atm(request));
         }
-        for (address, lecid) in core::mem::take(&mut self.members) {
-            self.out.push_back(AwayOutput::Member {
-                address,
-                lecid,
-                joined: false,
-                groups: None,
-            });
+        for address in core::mem::take(&mut self.members) {
+            let member = None;
+            self.out.push_back(AwayOutput::Member { address, member });
         }
         for address in core::mem::take(&mut self.reached) {
             let reached = false;
@@ -189,10 +178,8 @@ impl Away {
             FromServer::Member {
                 server,
                 address,
-                lecid,
-                joined,
-                groups,
-            } if server == self.server => self.member(address, lecid, joined, groups),
+                member,
+            } if server == self.server => self.member(address, member),
             FromServer::Reaches {
                 server,
                 address,
@@ -221,36 +208,25 @@ impl Away {
         }
     }
 
-    fn member(
-        &mut self,
-        address: AtmAddress,
-        lecid: u16,
-        joined: bool,
-        groups: Option<Vec<MacAddr>>,
-    ) {
-        let some = groups.as_ref().map_or(0, Vec::len);
+    fn member(&mut self, address: AtmAddress, member: Option<Member>) {
+        let most = member.as_ref().map_or(0, Member::most);
         let room = self.members.len() < self.config.clients();
         let proper = match &self.config {
-            ServerConfig::Les(les) if some > les.params.registrations => false,
-            ServerConfig::Les(_) if joined => room || self.members.contains_key(&address),
-            ServerConfig::Les(_) => self.members.contains_key(&address),
+            ServerConfig::Les(les) if most > les.params.registrations => false,
+            ServerConfig::Les(_) if member.is_some() => room || self.members.contains(&address),
+            ServerConfig::Les(_) => self.members.contains(&address),
             ServerConfig::Lecs(_) | ServerConfig::Bus(_) => false,
         };
         if !proper {
             self.refused += 1;
             return;
         }
-        if joined {
-            self.members.insert(address, lecid);
+        if member.is_some() {
+            self.members.insert(address);
         } else {
             self.members.remove(&address);
         }
-        self.out.push_back(AwayOutput::Member {
-            address,
-            lecid,
-            joined,
-            groups,
-        });
+        self.out.push_back(AwayOutput::Member { address, member });
     }
 
     fn reaches(&mut self, address: AtmAddress, reached: bool) {
@@ -368,20 +344,13 @@ impl Machine for Away {
                 self.started = false;
             }
             AwayInput::Atm(event) => self.atm(event),
-            AwayInput::Member {
-                address,
-                lecid,
-                joined,
-                groups,
-            } => {
+            AwayInput::Member { address, member } => {
                 if self.runs() {
                     let server = self.server;
                     self.say(ToServer::Member {
                         server,
                         address,
-                        lecid,
-                        joined,
-                        groups,
+                        member,
                     });
                 }
             }

@@ -4,7 +4,7 @@ use super::{FromServer, ServerConfig, ServerSnapshot, ToServer};
 use crate::lane::bus::{BusCounters, BusRow, BusSnapshot};
 use crate::lane::lecs::{AddressPattern, Criterion, Elan};
 use crate::lane::les::{LesCounters, LesRow, LesSnapshot};
-use crate::lane::{BusConfig, LecsConfig, LesConfig, ServerParams};
+use crate::lane::{BusConfig, LecsConfig, LesConfig, Member, ServerParams};
 use crate::{split_choice, split_messages, split_record};
 
 split_messages!(ToServer, FromServer);
@@ -24,6 +24,11 @@ split_record!(ServerParams {
     unregistered_rate,
 });
 split_record!(AddressPattern { value, mask });
+split_record!(Member {
+    lecid,
+    groups,
+    macs,
+});
 split_record!(Elan {
     name,
     les,
@@ -107,6 +112,7 @@ split_record!(BusCounters {
     selective,
     unicast,
     flushes,
+    directed,
     octets,
     forged,
     bad_length,
@@ -128,12 +134,12 @@ split_choice!(ToServer {
     1 Start { server, config };
     2 Stop { server };
     3 Atm { server, event };
-    4 Member { server, address, lecid, joined, groups };
+    4 Member { server, address, member };
     5 Elan { server, elan };
 });
 split_choice!(FromServer {
     1 Atm { server, request };
-    2 Member { server, address, lecid, joined, groups };
+    2 Member { server, address, member };
     3 Trace { server, trace };
     4 Shown { server, seen };
     5 Ended { exits };

@@ -35,10 +35,10 @@ mod process;
 mod tests;
 
 use super::lecs::Elan;
-use super::{BusConfig, LecsConfig, LesConfig, bus, les};
+use super::{BusConfig, LecsConfig, LesConfig, Member, bus, les};
 use crate::split::Role;
 use crate::{AtmEvent, AtmRequest, Duration, Trace};
-use aerostat_wire::{AtmAddress, MacAddr};
+use aerostat_wire::AtmAddress;
 pub use away::{Away, AwayInput, AwayOutput};
 pub use process::{Servers, ServersInput, ServersOutput};
 
@@ -130,12 +130,8 @@ pub enum ToServer {
         server: u16,
         /// See [`bus::Input::Member`].
         address: AtmAddress,
-        /// Its LECID.
-        lecid: u16,
-        /// True if it joined.
-        joined: bool,
-        /// The groups that it wants, if not all.
-        groups: Option<Vec<MacAddr>>,
+        /// The same.
+        member: Option<Member>,
     },
 }
 
@@ -163,12 +159,8 @@ pub enum FromServer {
         server: u16,
         /// See [`les::Output::Member`].
         address: AtmAddress,
-        /// Its LECID.
-        lecid: u16,
-        /// True if it joined.
-        joined: bool,
-        /// The groups that it wants, if not all.
-        groups: Option<Vec<MacAddr>>,
+        /// The same.
+        member: Option<Member>,
     },
     /// A client that a BUS reaches, or no longer reaches.
     Reaches {

@@ -2,11 +2,11 @@
 
 use super::{FromServer, SHOW, ServerConfig, ServerSnapshot, ToServer};
 use crate::lane::lecs::Elan;
-use crate::lane::{Bus, Lecs, Les, bus, lecs, les};
+use crate::lane::{Bus, Lecs, Les, Member, bus, lecs, les};
 use crate::split::FRAME_MAX;
 use crate::split::codec::Message as _;
 use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
-use aerostat_wire::{AtmAddress, MacAddr};
+use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What goes into the process.
@@ -38,7 +38,7 @@ enum Server {
 /// One output of a server.
 enum Said {
     Atm(AtmRequest),
-    Member(AtmAddress, u16, bool, Option<Vec<MacAddr>>),
+    Member(AtmAddress, Option<Member>),
     Reaches(AtmAddress, bool),
     Trace(Trace),
 }
@@ -79,23 +79,16 @@ impl Servers {
             ToServer::Member {
                 server,
                 address,
-                lecid,
-                joined,
-                groups,
+                member,
             } => {
                 if let Some(Hosted {
                     server: Server::Bus(bus),
                     ..
                 }) = self.all.get_mut(&server)
                 {
-                    let member = bus::Input::Member {
-                        address,
-                        lecid,
-                        joined,
-                        groups,
-                    };
+                    let input = bus::Input::Member { address, member };
                     // Servers refuse nothing.
-                    let _ = bus.handle_input(member, now);
+                    let _ = bus.handle_input(input, now);
                 }
                 return self.drain(server, now);
             }
@@ -157,12 +150,10 @@ impl Servers {
         while let Some(said) = hosted.server.poll() {
             let message = match said {
                 Said::Atm(request) => FromServer::Atm { server, request },
-                Said::Member(address, lecid, joined, groups) => FromServer::Member {
+                Said::Member(address, member) => FromServer::Member {
                     server,
                     address,
-                    lecid,
-                    joined,
-                    groups,
+                    member,
                 },
                 Said::Reaches(address, reached) => FromServer::Reaches {
                     server,
@@ -256,12 +247,7 @@ impl Server {
             },
             Self::Les(m) => match m.poll_output()? {
                 les::Output::Atm(request) => Said::Atm(request),
-                les::Output::Member {
-                    address,
-                    lecid,
-                    joined,
-                    groups,
-                } => Said::Member(address, lecid, joined, groups),
+                les::Output::Member { address, member } => Said::Member(address, member),
                 les::Output::Trace(trace) => Said::Trace(trace),
             },
             Self::Bus(m) => match m.poll_output()? {

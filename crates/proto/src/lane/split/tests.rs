@@ -2,11 +2,12 @@
 //! their deaths.
 
 use super::*;
+use crate::lane::ServerParams;
 use crate::split::names;
 use crate::split::testing::{canonical, damaged, survives};
 use crate::{AtmEvent, Cause, ConnId, Instant, Machine as _, PartyId};
 use aerostat_wire::lane::{CONTROL_SDU, ElanName};
-use aerostat_wire::{Qos, Sap, Vc};
+use aerostat_wire::{MacAddr, Qos, Sap, Vc};
 use proptest::prelude::*;
 
 const NOW: Instant = Instant::ZERO;
@@ -273,17 +274,39 @@ fn a_process_may_not_do_what_is_not_its_servers() {
     let other = rig.said(FromServer::Atm { server: 8, request });
     assert!(other.is_empty(), "another seat's");
     // Only a LES may name members, and each member may leave only once.
-    let member = |joined| FromServer::Member {
+    let member = |joined: bool| FromServer::Member {
         server: 7,
         address: address(9),
-        lecid: 1,
-        joined,
-        groups: None,
+        member: joined.then(Member::default),
     };
     assert!(rig.said(member(false)).is_empty());
     assert_eq!(rig.said(member(true)).len(), 1);
     assert_eq!(rig.seat.refused(), refused + 2);
+    // Nor may a client have more addresses, or groups, than it may register.
+    let most = ServerParams::default().registrations;
+    let some = |count: usize| Some(vec![MacAddr::default(); count]);
+    for (groups, macs, passes) in [
+        (None, some(most), 1),
+        (some(most), some(most), 1),
+        (None, some(most + 1), 0),
+        (some(most + 1), None, 0),
+    ] {
+        let lecid = 1;
+        let member = Some(Member {
+            lecid,
+            groups,
+            macs,
+        });
+        let (server, address) = (7, address(9));
+        let said = rig.said(FromServer::Member {
+            server,
+            address,
+            member,
+        });
+        assert_eq!(said.len(), passes);
+    }
+    assert_eq!(rig.seat.refused(), refused + 4);
     let out = rig.killed();
-    let left = |output: &&AwayOutput| matches!(output, AwayOutput::Member { joined: false, .. });
+    let left = |output: &&AwayOutput| matches!(output, AwayOutput::Member { member: None, .. });
     assert_eq!(out.iter().filter(left).count(), 1, "{out:?}");
 }

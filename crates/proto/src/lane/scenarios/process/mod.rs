@@ -189,18 +189,14 @@ impl AtmUser for User {
 }
 
 fn relay(who: usize, note: &Note, users: &mut [User], now: Instant) -> Option<usize> {
-    let Note::Member(address, lecid, joined, ref groups) = *note else {
+    let Note::Member(address, ref member) = *note else {
         return None;
     };
     let User::Server(Node::Bus(bus)) = &mut users[who + 1] else {
         panic!("no BUS behind the LES");
     };
-    let input = bus::Input::Member {
-        address,
-        lecid,
-        joined,
-        groups: groups.clone(),
-    };
+    let member = member.clone();
+    let input = bus::Input::Member { address, member };
     bus.handle_input(input, now).unwrap();
     Some(who + 1)
 }

@@ -3,6 +3,7 @@
 //! The names of the tests say the state first and the event then; `docs/protocols/lane.md` has the tables.
 
 mod bounds;
+mod broadcast;
 mod cache;
 mod direct;
 mod groups;
@@ -353,6 +354,7 @@ fn bus_address(b: &Bench) -> ControlFrame {
 fn the_tables_name_these_tests() {
     let page = include_str!("../../../../../../docs/protocols/lane.md");
     let sources = [
+        include_str!("broadcast.rs"),
         include_str!("cache.rs"),
         include_str!("direct.rs"),
         include_str!("groups.rs"),

@@ -1,4 +1,4 @@
-//! Clients as the servers see them: at the LES, the BUS and the LECS.
+//! Clients as the servers see them: at the LES and the LECS. The BUS is in `broadcast.rs`.
 
 use super::*;
 
@@ -12,40 +12,10 @@ pub(super) fn les() -> Bench {
     b.requests.clear();
     b
 }
-fn bus() -> Bench {
-    let mut b = Bench::new(new_bus());
-    let Node::Bus(bus) = &mut b.node else {
-        unreachable!()
-    };
-    bus.handle_input(bus::Input::Start, b.now).unwrap();
-    b.drain();
-    b.requests.clear();
-    b
-}
-fn member(b: &mut Bench, who: u8, joined: bool) {
-    let Node::Bus(bus) = &mut b.node else {
-        panic!("no BUS");
-    };
-    let (address, lecid) = (address(who), who.into());
-    let input = bus::Input::Member {
-        address,
-        lecid,
-        joined,
-        groups: None,
-    };
-    bus.handle_input(input, b.now).unwrap();
-    b.drain();
-}
 pub(super) fn of_les(b: &Bench) -> les::LesSnapshot {
     match &b.node {
         Node::Les(les) => les.snapshot(),
         _ => panic!("no LES"),
-    }
-}
-fn of_bus(b: &Bench) -> bus::BusSnapshot {
-    match &b.node {
-        Node::Bus(bus) => bus.snapshot(),
-        _ => panic!("no BUS"),
     }
 }
 pub(super) fn request(op: OpCode, who: u8, lecid: u16) -> ControlFrame {
@@ -55,9 +25,12 @@ pub(super) fn request(op: OpCode, who: u8, lecid: u16) -> ControlFrame {
     frame.source_atm = address(who);
     frame
 }
-fn members(b: &Bench) -> Vec<(u16, bool)> {
+/// Joins and leaves that the BUS is told of: last octet of the client's MAC address, LECID.
+fn members(b: &Bench) -> Vec<(u8, Option<u16>)> {
     let told = b.notes.iter().filter_map(|note| match note {
-        Note::Member(_, lecid, joined, _) => Some((*lecid, *joined)),
+        Note::Member(address, member) => {
+            Some((address.0[18], member.as_ref().map(|member| member.lecid)))
+        }
         _ => None,
     });
     told.collect()
@@ -99,7 +72,7 @@ fn les_connected_join_granted_adds_the_leaf_first() {
         (to, answer.status, answer.lecid),
         (conn, Status::SUCCESS, 1)
     );
-    assert_eq!(members(&b), [(1, true)]);
+    assert_eq!(members(&b), [(1, Some(1))]);
 }
 
 #[test]
@@ -270,7 +243,7 @@ fn les_joined_repeated_join_gets_the_same_answer() {
             ..first
         }
     );
-    assert_eq!(members(&b), [(1, true)]);
+    assert_eq!(members(&b), [(1, Some(1))]);
 }
 
 #[test]
@@ -432,7 +405,7 @@ fn les_joined_control_direct_lost_forgets_all_of_it() {
     let conn = client(&mut b, 1, "joined");
     client(&mut b, 2, "joined");
     b.released(conn);
-    assert_eq!(members(&b), [(1, true), (2, true), (1, false)]);
+    assert_eq!(members(&b), [(1, Some(1)), (2, Some(2)), (1, None)]);
     let rows = of_les(&b).clients;
     assert_eq!((rows.len(), rows[0].lecid), (1, 2));
     let dropped = |request: &AtmRequest| matches!(request, AtmRequest::DropParty { .. });
@@ -451,7 +424,7 @@ fn les_joined_leaf_lost_lets_the_client_go() {
         cause: Cause::OUT_OF_ORDER,
     });
     assert_eq!(b.hung_up(), [conn], "it will join again");
-    assert_eq!(members(&b).last(), Some(&(2, false)));
+    assert_eq!(members(&b).last(), Some(&(2, None)));
 }
 
 #[test]
@@ -493,7 +466,7 @@ fn les_joined_group_is_registered_by_many() {
     let told = |b: &mut Bench| -> Vec<_> {
         let notes = core::mem::take(&mut b.notes).into_iter();
         let told = notes.filter_map(|note| match note {
-            Note::Member(_, lecid, true, groups) => Some((lecid, groups)),
+            Note::Member(_, Some(member)) => Some((member.lecid, member.groups)),
             _ => None,
         });
         told.collect()
@@ -512,129 +485,6 @@ fn les_joined_group_is_registered_by_many() {
     arp.target = LanDestination::mac(group);
     b.receive(clients[0], &arp);
     assert_eq!(b.frame().1.target_atm, address(BUS_ADDRESS));
-}
-
-// ---- BUS ----
-
-#[test]
-fn bus_no_member_is_refused() {
-    let mut b = bus();
-    assert!(!b.offer(address(1), Sap::LANE_MULTICAST_ETHERNET).1);
-    member(&mut b, 1, true);
-    assert!(!b.offer(address(1), Sap::LANE_DATA_ETHERNET).1);
-    assert!(!b.offer(AtmAddress::ZERO, Sap::LANE_MULTICAST_ETHERNET).1);
-    assert_eq!(of_bus(&b).counters.calls_refused, 3);
-}
-
-#[test]
-fn bus_member_connected_becomes_a_leaf() {
-    let mut b = bus();
-    member(&mut b, 1, true);
-    b.caller(address(1), Sap::LANE_MULTICAST_ETHERNET);
-    let (forward, called) = b.call(Sap::LANE_MULTICAST_ETHERNET);
-    assert_eq!(called, address(1));
-    b.connected(forward);
-    assert!(of_bus(&b).clients[0].forward);
-}
-
-#[test]
-fn bus_member_gone_before_it_called_is_refused() {
-    let mut b = bus();
-    member(&mut b, 1, true);
-    member(&mut b, 1, false);
-    assert!(!b.offer(address(1), Sap::LANE_MULTICAST_ETHERNET).1);
-}
-
-/// A connected member with its leaf.
-fn connected(b: &mut Bench, who: u8) -> ConnId {
-    member(b, who, true);
-    let conn = b.caller(address(who), Sap::LANE_MULTICAST_ETHERNET);
-    for (forward, _) in b.calls(Sap::LANE_MULTICAST_ETHERNET) {
-        b.forward = forward;
-        b.connected(forward);
-    }
-    for (conn, party, _) in b.parties() {
-        b.event(AtmEvent::PartyAdded { conn, party });
-    }
-    conn
-}
-
-#[test]
-fn bus_connected_second_call_is_refused() {
-    let mut b = bus();
-    connected(&mut b, 1);
-    assert!(!b.offer(address(1), Sap::LANE_MULTICAST_ETHERNET).1);
-}
-
-#[test]
-fn bus_connected_frames_and_flushes_go_to_all_in_order() {
-    let mut b = bus();
-    let conn = connected(&mut b, 1);
-    connected(&mut b, 2);
-    let data = aerostat_wire::lane::DataFrame::encode(1, &frame(LEC0, MacAddr::BROADCAST, 1));
-    let flush = request(OpCode::FLUSH, 1, 1).encode();
-    for sdu in [&data, &flush, &data] {
-        b.receive_sdu(conn, sdu);
-    }
-    let sent: Vec<_> = (b.requests.drain(..))
-        .filter_map(|request| match request {
-            AtmRequest::Send { conn, sdu } => Some((conn, sdu)),
-            _ => None,
-        })
-        .collect();
-    let forward = b.forward;
-    assert_eq!(
-        sent,
-        [&data, &flush, &data].map(|sdu| (forward, sdu.clone()))
-    );
-}
-
-#[test]
-fn bus_connected_forged_or_ill_sized_frames_go_nowhere() {
-    let mut b = bus();
-    let conn = connected(&mut b, 1);
-    let encode = |lecid| {
-        let octets = frame(LEC0, mac(2), 1);
-        aerostat_wire::lane::DataFrame::encode(lecid, &octets)
-    };
-    b.receive_sdu(conn, &encode(2));
-    b.receive(conn, &request(OpCode::FLUSH, 1, 2));
-    b.receive(conn, &request(OpCode::ARP, 1, 1));
-    b.receive_sdu(conn, &[0, 1, 2]);
-    b.receive_sdu(conn, &vec![0; 1517]);
-    let counters = of_bus(&b).counters;
-    assert_eq!((counters.forged, counters.bad_length), (3, 2));
-    assert!(b.sent(true).is_empty() && b.data().is_empty());
-}
-
-#[test]
-fn bus_connected_leaf_lost_lets_the_client_go() {
-    let mut b = bus();
-    let conn = connected(&mut b, 1);
-    b.released(b.forward);
-    assert_eq!(b.hung_up(), [conn]);
-    // The client is still a member and may call again.
-    assert!(b.offer(address(1), Sap::LANE_MULTICAST_ETHERNET).1);
-}
-
-#[test]
-fn bus_connected_multicast_send_lost_takes_its_leaf() {
-    let mut b = bus();
-    let conn = connected(&mut b, 1);
-    b.released(conn);
-    assert_eq!(b.hung_up(), [b.forward]);
-    assert!(b.offer(address(1), Sap::LANE_MULTICAST_ETHERNET).1);
-}
-
-#[test]
-fn bus_connected_membership_ends_releases_both() {
-    let mut b = bus();
-    let conn = connected(&mut b, 1);
-    member(&mut b, 1, false);
-    let mut gone = b.hung_up();
-    gone.sort_unstable();
-    assert_eq!(gone, [b.forward, conn]);
-    assert_eq!(of_bus(&b).members, 0);
 }
 
 // ---- LECS ----
