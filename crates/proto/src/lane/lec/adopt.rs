@@ -46,7 +46,6 @@ impl KnownConn {
             vc: self.vc,
             mux: self.mux,
             ready: self.ready,
-            query_at: None,
         }
     }
 }
@@ -128,7 +127,7 @@ impl Told {
             }
             stays
         });
-        for (conn, known) in &control.conns {
+        for (conn, known) in control.conns.iter() {
             let row = KnownConn::of(*conn, known);
             if self.conns.insert(*conn, row) != Some(row) {
                 say(FromLecd::Conn(row));
@@ -230,16 +229,16 @@ impl Control {
         self.state = LecState::Operational;
         self.joined = true;
         for row in conns {
-            let mut known = row.known();
+            self.conns.insert(row.conn, row.known());
             match row.role {
                 Role::ControlDirect => self.control_direct = Some(row.conn),
                 Role::MulticastSend => self.multicast_send = Some(row.conn),
                 Role::DataDirect if !row.ready => {
-                    known.query_at = Some(now + self.params.connection_completion);
+                    let at = now + self.params.connection_completion;
+                    self.conns.query_at(row.conn, Some(at));
                 }
                 _ => {}
             }
-            self.conns.insert(row.conn, known);
         }
         let room = self.config.limits.cache;
         for row in entries.into_iter().take(room) {

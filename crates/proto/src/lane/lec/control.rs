@@ -1,5 +1,6 @@
 //! Control part of a client: its connections, the pending request, and the rules for accepting calls.
 
+use super::conns::Conns;
 use super::groups::Groups;
 use super::messages::{ToControl, ToData};
 use super::rows::Rows;
@@ -74,8 +75,6 @@ pub(super) struct Conn {
     pub(super) mux: bool,
     /// Data direct: frames may be sent.
     pub(super) ready: bool,
-    /// Data direct, called side: when READY_QUERY is due.
-    pub(super) query_at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +118,7 @@ pub(super) struct Control {
     pub(super) timers: TimerTable<TIMERS>,
     pub(super) next_conn: u32,
     pub(super) transaction: u32,
-    pub(super) conns: BTreeMap<ConnId, Conn>,
+    pub(super) conns: Conns,
     pub(super) pending: Option<Pending>,
     pub(super) config_direct: Option<ConnId>,
     pub(super) control_direct: Option<ConnId>,
@@ -173,7 +172,7 @@ impl Control {
             timers: TimerTable::default(),
             next_conn: 0,
             transaction: 0,
-            conns: BTreeMap::new(),
+            conns: Conns::default(),
             pending: None,
             config_direct: None,
             control_direct: None,
@@ -271,7 +270,7 @@ impl Control {
     /// Recomputes the next deadline; called after every step, so that asking for it is cheap.
     pub(super) fn reckon(&mut self) {
         let fixed = self.timers.next();
-        let ready = self.conns.values().filter_map(|conn| conn.query_at).min();
+        let ready = self.conns.next_query();
         self.cache_reckon();
         let cache = self.cache.next();
         self.deadline = [fixed, ready, cache].into_iter().flatten().min();
@@ -399,7 +398,6 @@ impl Control {
             vc: None,
             mux: false,
             ready: false,
-            query_at: None,
         };
         self.conns.insert(conn, known);
         self.request(AtmRequest::Accept { conn });
@@ -493,7 +491,6 @@ impl Control {
             vc: None,
             mux,
             ready: false,
-            query_at: None,
         };
         self.conns.insert(conn, known);
         self.request(AtmRequest::Connect {
@@ -537,7 +534,7 @@ impl Control {
         self.multicast_send = None;
     }
     pub(super) fn count(&self, role: Role) -> usize {
-        self.conns.values().filter(|conn| conn.role == role).count()
+        self.conns.count(role)
     }
     pub(super) fn max_sdu(&self) -> u16 {
         self.max_frame.octets().unwrap_or(1516)

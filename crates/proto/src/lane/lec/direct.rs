@@ -43,7 +43,7 @@ impl Control {
             mux: mux.then_some(elan_id),
         });
         if !outgoing && !mux {
-            known.query_at = Some(now + wait);
+            self.conns.query_at(conn, Some(now + wait));
         }
         let text = format!("data direct connection with {peer}");
         let trace = Trace::detail("lane.direct-up", text).with("peer", peer);
@@ -66,13 +66,9 @@ impl Control {
             return;
         }
         known.ready = true;
-        known.query_at = None;
         let peer = known.peer;
-        let macs: Vec<MacAddr> = (self.cache.iter())
-            .filter(|(_, entry)| entry.atm == Some(peer))
-            .map(|(mac, _)| *mac)
-            .collect();
-        for mac in macs {
+        self.conns.query_at(conn, None);
+        for mac in self.cache.of(peer) {
             self.connect_path(mac, now);
         }
         self.retire_crossing(peer);
@@ -82,11 +78,11 @@ impl Control {
     /// the oldest of these.
     pub(super) fn best(&self, peer: AtmAddress) -> Option<ConnId> {
         let own = self.config.address;
-        let usable = |conn: &Conn| conn.role == Role::DataDirect && conn.ready && conn.peer == peer;
-        let candidates = self.conns.iter().filter(|(_, conn)| usable(conn));
+        let usable = |conn: &Conn| conn.role == Role::DataDirect && conn.ready;
+        let candidates = self.conns.with(peer).filter(|(_, conn)| usable(conn));
         candidates
-            .min_by_key(|(id, conn)| (if conn.outgoing { own } else { peer }, **id))
-            .map(|(id, _)| *id)
+            .min_by_key(|(id, conn)| (if conn.outgoing { own } else { peer }, *id))
+            .map(|(id, _)| id)
     }
 
     /// Releases own calls that lost against a crossing call, as soon as no more frames arrive on them.
@@ -94,15 +90,11 @@ impl Control {
         let best = self.best(peer);
         let idle = Some(self.params.flush_timeout);
         let lost = |id: ConnId, conn: &Conn| {
-            conn.role == Role::DataDirect
-                && conn.ready
-                && conn.peer == peer
-                && conn.outgoing
-                && Some(id) != best
+            conn.role == Role::DataDirect && conn.ready && conn.outgoing && Some(id) != best
         };
-        for (id, conn) in &self.conns {
-            if lost(*id, conn) {
-                let (conn, mux) = (*id, conn.mux.then_some(self.elan_id));
+        for (id, conn) in self.conns.with(peer) {
+            if lost(id, conn) {
+                let (conn, mux) = (id, conn.mux.then_some(self.elan_id));
                 self.to_data.push_back(ToData::Open { conn, idle, mux });
             }
         }
@@ -131,10 +123,7 @@ impl Control {
     ) {
         let refused = gone.outgoing && gone.vc.is_none();
         let until = now + self.wait_to_call(gone.peer, cause);
-        let macs: Vec<MacAddr> = (self.cache.iter())
-            .filter(|(_, entry)| entry.atm == Some(gone.peer))
-            .map(|(mac, _)| *mac)
-            .collect();
+        let macs = self.cache.of(gone.peer);
         if refused {
             if gone.mux && self.plain.len() < self.config.limits.cache {
                 self.plain.insert(gone.peer);
@@ -188,16 +177,10 @@ impl Control {
     }
 
     pub(super) fn direct_timeout(&mut self, now: Instant) {
-        let due: Vec<ConnId> = (self.conns.iter())
-            .filter(|(_, conn)| conn.query_at.is_some_and(|at| at <= now))
-            .map(|(id, _)| *id)
-            .collect();
-        for conn in due {
+        for conn in self.conns.queries_due(now) {
             self.send_on(conn, Pdu::ReadyQuery.encode());
             let next = now + self.params.connection_completion;
-            if let Some(known) = self.conns.get_mut(&conn) {
-                known.query_at = Some(next);
-            }
+            self.conns.query_at(conn, Some(next));
         }
     }
 
@@ -253,8 +236,8 @@ impl Control {
 
     /// True if a connection with `peer` is under way.
     fn calls(&self, peer: AtmAddress) -> bool {
-        let mut conns = self.conns.values();
-        conns.any(|conn| conn.role == Role::DataDirect && conn.peer == peer)
+        let mut conns = self.conns.with(peer);
+        conns.any(|(_, conn)| conn.role == Role::DataDirect)
     }
 
     /// The path is gone; frames use the BUS, and the next frame asks for a path again.
@@ -318,13 +301,19 @@ impl Control {
         if frame.lecid != self.lecid {
             return;
         }
-        let mut entries = self.cache.iter();
-        let hit = entries.find_map(|(mac, entry)| match entry.path {
-            Path::Flushing {
-                transaction, to, ..
-            } if transaction == frame.transaction => Some((*mac, to)),
-            _ => None,
-        });
+        // The answer names who was asked, if all is well.
+        let likely = self.cache.of(frame.target_atm);
+        let likely = likely
+            .iter()
+            .filter_map(|mac| self.cache.get_key_value(mac));
+        let hit = likely
+            .chain(self.cache.iter())
+            .find_map(|(mac, entry)| match entry.path {
+                Path::Flushing {
+                    transaction, to, ..
+                } if transaction == frame.transaction => Some((*mac, to)),
+                _ => None,
+            });
         match hit {
             Some((mac, to)) => self.proceed(mac, to, now),
             None => self.counters.unasked += 1,

@@ -148,10 +148,12 @@ impl Control {
             Path::Refused(until) if until > now => return,
             Path::None | Path::Calling | Path::Refused(_) => {}
         }
-        let mut conns = self.conns.iter();
-        let found = conns.find(|(_, conn)| conn.role == Role::SelectiveSend && conn.peer == server);
+        let mut conns = self.conns.with(server);
+        let found = conns.find(|(_, conn)| conn.role == Role::SelectiveSend);
+        let found = found.map(|(to, conn)| (to, conn.vc.is_some()));
+        drop(conns);
         let next = match found {
-            Some((&to, conn)) if conn.vc.is_some() => {
+            Some((to, true)) => {
                 let fresh = self.params.path_switching_delay;
                 self.to_data.push_back(ToData::Switch { mac, to, fresh });
                 Path::Switching
@@ -194,9 +196,9 @@ impl Control {
         }
     }
 
-    fn groups_of(&self, server: aerostat_wire::AtmAddress) -> Vec<MacAddr> {
-        let entries = self.cache.iter();
-        let hit = entries.filter(|(mac, entry)| mac.is_group() && entry.atm == Some(server));
-        hit.map(|(mac, _)| *mac).collect()
+    fn groups_of(&mut self, server: aerostat_wire::AtmAddress) -> Vec<MacAddr> {
+        let mut all = self.cache.of(server);
+        all.retain(|mac| mac.is_group());
+        all
     }
 }

@@ -44,6 +44,7 @@
 mod adopt;
 mod arp;
 mod away;
+mod conns;
 mod control;
 mod devices;
 mod direct;

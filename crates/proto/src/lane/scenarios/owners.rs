@@ -34,9 +34,11 @@ fn mixed() -> World<Node> {
     w
 }
 
-/// Who delivered which numbers, by receiver and destination; in order.
-fn arrivals(w: &mut World<Node>) -> BTreeMap<(usize, [u8; 12]), Vec<u32>> {
-    let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+/// Numbers in the order in which they were delivered, by receiver, and destination and source.
+type Arrivals = BTreeMap<(usize, [u8; 12]), Vec<u32>>;
+
+fn arrivals(w: &mut World<Node>) -> Arrivals {
+    let mut all = Arrivals::new();
     for (_, who, note) in w.take_notes() {
         if let Note::Lec(lec::Output::Deliver(frame)) = note {
             let pair = frame[..12].try_into().unwrap();
@@ -233,7 +235,7 @@ fn relay_without(who: usize, note: &Note, users: &mut [Node], now: Instant) -> O
 }
 
 /// What arrives, and how many frames reached somebody whom they did not concern.
-fn play(steps: &[Step], owners: bool, loss: u32) -> (BTreeMap<(usize, [u8; 12]), Vec<u32>>, u64) {
+fn play(steps: &[Step], owners: bool, loss: u32) -> (Arrivals, u64) {
     let mut w = world((0..CLIENTS).map(proxied).collect());
     if !owners {
         w.relay = Some(relay_without);

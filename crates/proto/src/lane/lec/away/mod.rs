@@ -314,7 +314,7 @@ impl Lec {
             }
             stays
         });
-        conns.retain(|conn, _| away.calls.contains_key(conn));
+        conns.retain(|conn| away.calls.contains_key(conn));
         let closed = data.connections();
         let closed = closed.filter(|conn| !away.calls.contains_key(conn));
         for conn in closed.collect::<Vec<_>>() {
