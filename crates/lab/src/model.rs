@@ -259,8 +259,8 @@ pub struct Host {
     pub nhrp: Option<Nhc>,
     /// TCP settings of the embedded stack.
     pub tcp: Tcp,
-    /// True if it knows only its ESI, and registers its addresses by ILMI. The addresses given here are those that it
-    /// will get.
+    /// True if the node knows only its ESI, and registers its addresses by ILMI. The addresses given here are those
+    /// that it will get.
     pub ilmi: bool,
     /// Version of the UNI.
     pub uni: Version,

@@ -338,8 +338,8 @@ impl<W: Write> PcapNg<W> {
 
 /// The traffic type of a SUNATM packet, as far as label and contents show it. Wireshark's own guess is less reliable.
 ///
-/// Nothing in an SDU says that it is a LANE data frame. It is taken for one if an Ethernet frame with a plausible type
-/// or length follows a valid LECID. An IP packet on a VC-multiplexed connection begins with a version and a header
+/// No field of an SDU tells that it is a LANE data frame. An SDU counts as one if an Ethernet frame with a plausible
+/// type or length follows a valid LECID. An IP packet on a VC-multiplexed connection begins with a version and a header
 /// length that agree with its length; this test comes first.
 fn traffic_type(vc: Vc, sdu: &[u8]) -> u8 {
     // Source: Wireshark's and libpcap's values for the pseudo header.

@@ -17,7 +17,7 @@ struct Check {
     vital: bool,
     /// Its use.
     used_for: &'static str,
-    /// What was found, or how to get it.
+    /// The result of the check, or how to get the missing part.
     advice: String,
 }
 

@@ -24,7 +24,7 @@ impl Runtime {
         let mut rows = rows.iter();
         rows.find(|row| row["process"] == "mpcd").unwrap().clone()
     }
-    /// Waits until the process of this role runs, as another than `before`. Returns it.
+    /// Waits until a process of this role other than `before` runs. Returns its process id.
     fn process_runs(&self, node: &str, role: &str, before: &str) -> String {
         let mut pid = String::new();
         wait_for("the process to run", || {
@@ -40,7 +40,7 @@ impl Runtime {
         let mut kinds = BTreeMap::<String, usize>::new();
         for row in self.rows(&["vc"]) {
             let mut names = vec!["node", "user", "role", "blli", "qos"];
-            // A tree is called by the leaf that came first, which is another each time.
+            // A tree has the name of its first leaf, which differs from run to run.
             if row["role"] != "multipoint" {
                 names.push("peer");
             }
@@ -48,8 +48,8 @@ impl Runtime {
             let words: Vec<&str> = words.collect();
             *kinds.entry(words.join(" ")).or_default() += 1;
         }
-        // Where both ends call at once there are two for a while, or for good: no leak, as a third would be one. What
-        // passes the switches has its ends elsewhere, and comes and goes with them.
+        // Where both ends call at once there are two connections for a while, or permanently; a third connection would
+        // be a leak. Connections through the switches have their ends elsewhere, and are not counted.
         kinds.retain(|kind: &String, _| !kind.starts_with("s1 ") && !kind.starts_with("s2 "));
         let twins = kinds
             .iter_mut()
@@ -57,7 +57,7 @@ impl Runtime {
         twins.for_each(|(_, count)| *count = 1);
         kinds
     }
-    /// Waits until the connections are those of before.
+    /// Waits until the connections are the same as in `before`.
     fn has_again(&self, before: &BTreeMap<String, usize>) {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
@@ -80,7 +80,7 @@ impl Runtime {
             self.ping("10");
         }
     }
-    /// Waits until the daemon of a host runs, as another process than `before`. Returns it.
+    /// Waits until a daemon of a host other than `before` runs. Returns its process id.
     fn daemon_runs(&self, node: &str, before: &str) -> String {
         let mut pid = String::new();
         wait_for("the daemon to run", || {
@@ -116,7 +116,7 @@ impl Runtime {
         }
         count
     }
-    /// How often a node told of something.
+    /// How often a node reported an event.
     fn told(&self, node: &str, event: &str) -> usize {
         let (node, event) = (
             format!(r#""node":"{node}""#),
@@ -144,7 +144,7 @@ fn a_daemon_that_is_killed_stops_no_traffic_and_the_next_takes_over() {
         lab.ping("30");
         lab.resolved("urku", "10.2.0.10")
     });
-    // Both ends opened one; after the first death there is one for both ways, and the server calls.
+    // Both ends opened a shortcut; after the first death there is one for both directions, and the server calls.
     let first = lab.kill("urku", "KILL");
     let second = lab.daemon_runs("urku", &first);
     wait_for("the shortcut and the server's connection", || {
@@ -174,7 +174,7 @@ fn a_daemon_that_is_killed_stops_no_traffic_and_the_next_takes_over() {
     wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
     let out = pinging.wait_with_output().unwrap().stdout;
     let out = String::from_utf8(out).unwrap();
-    // What was on the shortcut at that moment is lost, and what did not fit into a queue beside TCP.
+    // Packets on the shortcut at that moment are lost, and packets that did not fit into a queue beside TCP.
     let received = out.split(" transmitted, ").nth(1);
     let received = received.and_then(|rest| rest.split(' ').next()?.parse().ok());
     assert!(received.is_some_and(|n: u32| n >= 140), "{out}");
@@ -185,7 +185,7 @@ fn a_daemon_that_is_killed_stops_no_traffic_and_the_next_takes_over() {
         assert!(received.is_some_and(|n| n > 500_000), "{report}");
         assert_eq!(wait_for_end(&mut server), 0);
     }
-    // The answer of long ago was enough.
+    // The answer from before the death was sufficient: no second request was sent.
     assert_eq!(lab.told("urku", "mpc.resolution.sent"), 1);
     let mut now = BTreeMap::new();
     wait_for("as many connections as before", || {
@@ -199,11 +199,11 @@ fn a_daemon_that_is_killed_stops_no_traffic_and_the_next_takes_over() {
     lab.nothing_is_left();
 }
 
-/// How long traffic may stop when a daemon of this role dies, other than for the network's own few packets.
+/// How long traffic may stop when a daemon of this role dies, apart from a few packets under way.
 ///
-/// Without LES or BUS a LANE client starts over after a random time of at most C38, 5 s; who tries before the next
-/// process is there, 0.1 s after the death, once more. So it does without its own signalling manager, whose death takes
-/// its connections along. A role that is not named here is one whose death stops nothing.
+/// Without LES or BUS a LANE client starts over after a random time of at most C38, 5 s. A client that tries before the
+/// next process runs, 0.1 s after the death, has to wait once more. The same applies to a client without its own
+/// signalling manager, whose death ends its connections. The death of a role that is not named here stops no traffic.
 fn longest_gap(role: &str) -> Duration {
     match role {
         "les" | "bus" | "sigd" => Duration::from_secs(11),
@@ -211,7 +211,7 @@ fn longest_gap(role: &str) -> Duration {
     }
 }
 
-/// What a run of pings with time stamps says of the longest time without an answer; the run took `lasted`.
+/// The longest time without an answer in a run of pings with time stamps; the run took `lasted`.
 fn silence(pings: &str, lasted: Duration) -> Duration {
     let answers = pings.lines().filter(|line| line.contains("bytes from"));
     let times = answers.filter_map(|line| {
@@ -226,7 +226,7 @@ fn silence(pings: &str, lasted: Duration) -> Duration {
     Duration::from_secs_f64(gaps.fold(0.0, f64::max))
 }
 
-/// How often iperf3 said that data moved, and how long it did not.
+/// In how many intervals of iperf3 data moved, and for how long no data moved.
 fn stalled(report: &Value) -> (u64, f64) {
     let (mut longest, mut now) = (0.0_f64, 0.0_f64);
     for interval in report["intervals"].as_array().into_iter().flatten() {
@@ -242,7 +242,7 @@ fn stalled(report: &Value) -> (u64, f64) {
     (received.unwrap_or(0), longest)
 }
 
-/// All processes of LANE servers, hosts and a router: kill -9 of each under iperf3. A new role has a line in
+/// All processes of LANE servers, hosts and a router: `kill -9` of each under iperf3. A new role needs a line in
 /// [`longest_gap`] if its death costs more than some packets.
 #[test]
 fn every_daemon_in_turn_is_killed_under_load_and_nothing_is_lost_for_good() {
@@ -299,7 +299,7 @@ fn every_daemon_in_turn_is_killed_under_load_and_nothing_is_lost_for_good() {
             "-J",
         ];
         let load = lab.start(&[&["exec", "urku", "--"], &load[..]].concat());
-        // Not -w: with it ping ends at the first "host unreachable".
+        // Not with -w: with this option ping ends at the first "host unreachable".
         let pings = ["ping", "-D", "-i", "0.02", "-c", &count, "10.2.0.10"];
         let pings = lab.start(&[&["exec", "urku", "--"], &pings[..]].concat());
         std::thread::sleep(Duration::from_secs(1));
@@ -315,7 +315,7 @@ fn every_daemon_in_turn_is_killed_under_load_and_nothing_is_lost_for_good() {
             "{role} of {node}: silent for {silence:?}; TCP for {stalled:.1} s, {received} octets"
         );
         assert!(silence <= gap, "{role} of {node}: {silence:?}");
-        // After silence TCP waits up to as long again before it tries.
+        // After a gap TCP waits up to the same time again before its next try.
         assert!(
             stalled <= 2.0 * gap.as_secs_f64(),
             "{role} of {node}: {stalled}"
@@ -333,7 +333,7 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
     let lab = Runtime::new("split-term");
     let embedded = ["up", "-d", "-q", "--split", "--embedded", LAB];
     lab.ok(&embedded);
-    // The lab's own traffic makes the flows; from the fourth second on all the time.
+    // The lab's own traffic makes the flows, continuously from the fourth second on.
     wait_for("the shortcut", || lab.resolved("urku", "10.2.0.10"));
     let egress = || {
         let rows = lab.rows(&["urku", "mpc"]);
@@ -347,12 +347,12 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
     assert_eq!(lab.daemon("urku")["last_end"], "asked");
     assert_eq!(lab.told("urku", "mpc.purge.sent"), 1);
     assert_eq!(egress(), 0);
-    // The server that had imposed the entry has answered, so it has forgotten it.
+    // The server that had imposed the entry has answered the purge, so it has removed the entry.
     let rows = lab.rows(&["urku", "mpc"]);
     let answered = |row: &&Value| row["counter"] == "egress_purge_replies";
     assert_eq!(rows.iter().find(answered).unwrap()["value"], 1);
 
-    // Started by hand, it serves; another one finds the seat taken.
+    // A daemon that the user starts serves; a second one is refused.
     let mut hand = lab.start(&["mpcd", "urku"]);
     let pid = lab.daemon_runs("urku", "");
     assert_eq!(pid, hand.id().to_string());
@@ -385,7 +385,7 @@ fn a_daemon_that_is_asked_to_end_tells_the_servers_and_stays_away() {
         "the other one did not notice"
     );
 
-    // One that was started by hand ends with the lab, too.
+    // A daemon that the user started ends with the lab, too.
     let mut hand = lab.start(&["mpcd", "urku"]);
     lab.daemon_runs("urku", "");
     lab.down_with_warnings();
@@ -411,7 +411,7 @@ fn a_lab_that_is_not_split_has_no_place_for_daemons() {
     lab.nothing_is_left();
 }
 
-/// A lab that runs away from its daemon's silence: SIGSTOP. LANE goes on, and the lab ends in good order.
+/// A daemon hangs (SIGSTOP): LANE continues, and the lab ends regularly.
 #[test]
 fn a_daemon_that_hangs_stops_nobody() {
     let lab = Runtime::new("split-stop");
@@ -502,13 +502,13 @@ fn a_signalling_manager_that_is_killed_takes_its_calls_along_and_nothing_else() 
         began.elapsed()
     );
     assert_eq!(sigd()["last_end"], "died (signal 9)");
-    // 50 PDUs each second, all the time; half of them would be a gap.
+    // 50 PDUs each second without interruption; fewer than half of them would show a gap.
     let (seconds, received) = (began.elapsed().as_secs_f64(), permanent() - before);
     assert!(
         received as f64 >= seconds * 25.0,
         "{received} in {seconds} s"
     );
-    // Asked to end, it releases its calls and stays away.
+    // After SIGTERM it releases its calls and is not started again.
     signal(&sigd()["pid"].to_string(), "TERM");
     wait_for("its end", || sigd()["state"] == "ended");
     assert!(!up());

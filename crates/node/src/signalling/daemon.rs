@@ -18,7 +18,7 @@ pub enum SigdInput {
     Message(ToSigd),
     /// SIGTERM and its like: release all calls, wait shortly for the network's answers, exit.
     Terminate,
-    /// SIGHUP: forget everything and begin anew. The network is told so by RESTART.
+    /// SIGHUP: drop all state and start anew. RESTART tells the network.
     Reload,
 }
 
@@ -27,11 +27,11 @@ pub enum SigdInput {
 pub enum SigdOutput {
     /// For the lab's process.
     Message(FromSigd),
-    /// Everything is released and told: the process may end.
+    /// All calls are released and all messages sent: the process may end.
     Exit,
 }
 
-/// The signalling manager of a host, for a process of its own. It does nothing until it is told to.
+/// The signalling manager of a host, for a process of its own. It is idle until it gets a `Start`.
 #[derive(Debug, Default)]
 pub struct Sigd {
     manager: Option<Signalling>,
@@ -178,7 +178,7 @@ impl Sigd {
                     let owner = manager.receiver(vc);
                     said.extend(owner.map(|(_, conn)| FromSigd::OpenVc { conn, vc, qos }));
                 }
-                // The host hears of the link by a message of its own.
+                // The state of the link is sent in a message of its own.
                 Output::Event(_, AtmEvent::Up | AtmEvent::Down) => {}
                 Output::Event(user, event) => {
                     let (user, event) = (UserNo(user.0), event.into_owned());

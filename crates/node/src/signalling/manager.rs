@@ -29,7 +29,7 @@ impl From<Away> for Manager {
 }
 
 impl Manager {
-    /// Who receives what comes in on `vc`; nobody before the connection is up.
+    /// The user that receives the SDUs on `vc`; `None` before the connection is up.
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
         match self {
@@ -37,7 +37,7 @@ impl Manager {
             Self::Away(away) => away.receiver(vc),
         }
     }
-    /// True while calls can be made without waiting.
+    /// True while calls need not wait for the link.
     #[must_use]
     pub fn is_up(&self) -> bool {
         match self {
@@ -53,7 +53,7 @@ impl Manager {
             Self::Away(away) => away.version(),
         }
     }
-    /// All calls, for display. What only the daemon knows, calls that are being released, is not among them.
+    /// All calls, for display. Calls that are being released are known only to the daemon and are not included.
     #[must_use]
     pub fn calls(&self) -> std::vec::IntoIter<CallInfo> {
         let all: Vec<CallInfo> = match self {
@@ -71,7 +71,7 @@ impl Manager {
         };
         all.into_iter()
     }
-    /// The manager, if it is here.
+    /// The manager, if it runs in this process.
     #[must_use]
     pub fn here(&self) -> Option<&Signalling> {
         match self {
@@ -79,7 +79,7 @@ impl Manager {
             Self::Away(_) => None,
         }
     }
-    /// The seat of the daemon, if it is elsewhere.
+    /// The seat of the daemon, if the manager runs in another process.
     #[must_use]
     pub fn away(&self) -> Option<&Away> {
         match self {
@@ -87,10 +87,10 @@ impl Manager {
             Self::Away(away) => Some(away),
         }
     }
-    /// From or about the daemon.
+    /// A message from the daemon, or an event of its process.
     ///
     /// # Errors
-    /// If the manager is none elsewhere.
+    /// If signalling runs in this process.
     pub fn hear(&mut self, seat: Seat, now: Instant) -> Result<(), Refused> {
         match self {
             Self::Here(_) => Err(Refused("the signalling manager is no process of its own")),

@@ -234,7 +234,7 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     net.run_s(1);
     net.signal(0, SigdInput::Terminate);
     net.run_ms(20);
-    // Nobody needed to restart anything for that.
+    // This did not need a restart.
     assert!(net.hosts[0].daemon.is_none(), "it has exited");
     assert_eq!(net.hosts[0].released(ConnId(1)), Some(Cause::TEMPORARY));
     assert_eq!(net.hosts[1].manager.calls().count(), 0);

@@ -34,7 +34,7 @@ pub(crate) struct Host {
     pub(crate) manager: Manager,
     /// The manager in a process of its own, and how many there were before.
     pub(crate) daemon: Option<Sigd>,
-    /// It neither reads nor says anything now (SIGSTOP); what it has not read.
+    /// True while the daemon hangs (SIGSTOP): it neither reads nor sends. `unread` has the frames for it.
     pub(crate) hangs: bool,
     unread: Vec<Vec<u8>>,
     daemons: usize,

@@ -8,14 +8,14 @@ use aerostat_wire::AtmAddress;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// Where an entry stands.
+/// State of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Asked for; the next repetition.
+    /// A request is outstanding; the next repetition is due `at`.
     Resolving { tries: u32, at: Instant },
-    /// Known, until then; asked for again from `renew` on.
+    /// The address is known until then; a new request is sent from `renew` on.
     Known { renew: Instant, until: Instant },
-    /// Nobody has it, until then.
+    /// The address is unused; this information is valid until then.
     Unknown { until: Instant },
     /// Known for ever.
     Static,

@@ -21,8 +21,8 @@
 //! **Bounds.** A frame is at most as long as the longest signalling SDU with its header fields, or as a text
 //! ([`TEXT_MAX`](crate::split::codec::TEXT_MAX)) with its fields.
 //!
-//! **Standards.** None: the octets are this project's own, and both ends are of one version. The requests are those
-//! that Linux' `PF_ATMSVC` sockets make of `atmsigd`: bind and listen, connect, accept, close.
+//! **Standards.** None: the encoding is this project's own, and both ends have the same version. The requests are those
+//! of Linux' `PF_ATMSVC` sockets to `atmsigd`: bind and listen, connect, accept, close.
 
 mod codec;
 #[cfg(test)]
@@ -163,8 +163,8 @@ pub enum FromSigd {
     Status(LinkInfo),
     /// An observation.
     Trace(Trace),
-    /// It was asked to end: nobody gets a connection any more, and what there is it releases. Signalling SDUs still go
-    /// both ways; then the process exits.
+    /// The daemon was told to end: it accepts no new connections and releases the existing ones. Signalling SDUs still
+    /// pass in both directions; then the process exits.
     Ending,
     /// The daemon was told to start anew, and has no state any more.
     Again,

@@ -21,7 +21,7 @@
 //!
 //! **Bounds.** A frame has at most [`FRAME_MAX`] octets.
 //!
-//! **Standards.** None: the octets are this project's own, and both ends are of one version.
+//! **Standards.** None: the encoding is this project's own, and both ends have the same version.
 
 pub mod codec;
 pub mod names;

@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// A message survives its octets; nothing shorter and nothing longer is one.
+/// A message survives encoding and decoding; shorter and longer octets are refused.
 ///
 /// # Panics
 /// If that is not so.

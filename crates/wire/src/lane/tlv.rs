@@ -94,7 +94,7 @@ impl fmt::Debug for TlvType {
     }
 }
 
-/// One TLV. The value is kept as it came, known or not.
+/// One TLV. The value is kept unchanged, whether its type is known or not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tlv {
     /// Type.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 const ADDRESS: &str = "47.0005.80.ffe100.0000.f21a.0102.0020480a1b2c.00";
 
-/// A table with values as long as those of a real network.
+/// A table with values as long as in a real network.
 fn filled(columns: &[String]) -> Rows {
     let mut rows = Rows {
         columns: columns.to_vec(),

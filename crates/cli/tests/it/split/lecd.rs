@@ -11,7 +11,7 @@ impl Runtime {
         let lecd = rows.iter().find(|row| row["process"] == "lecd");
         lecd.unwrap().clone()
     }
-    /// Waits until it runs, as another process than `before`. Returns it.
+    /// Waits until a daemon other than `before` runs. Returns its process id.
     fn lecd_runs(&self, node: &str, before: &str) -> String {
         let mut pid = String::new();
         wait_for("the LANE daemon to run", || {
@@ -21,7 +21,7 @@ impl Runtime {
         });
         pid
     }
-    /// Ends it with this signal, when it has lived long enough to have a successor that goes on.
+    /// Ends the daemon with this signal, once it has lived long enough for its successor to take over.
     fn end_lecd(&self, node: &str, how: &str) -> String {
         wait_for("the LANE daemon to have lived", || {
             self.lecd(node)["up_s"].as_u64().is_some_and(|up| up >= 6)
@@ -38,7 +38,7 @@ impl Runtime {
         let direct = rows.iter().filter(|row| row["role"] == "data direct");
         direct.count()
     }
-    /// What `inspect vc` shows, without what is counted.
+    /// The rows of `inspect vc` without counters.
     fn switched(&self) -> Vec<String> {
         let rows = self.rows(&["vc"]);
         let rows = rows.iter().map(|row| {
@@ -68,7 +68,7 @@ fn a_lane_daemon_that_is_killed_stops_no_frame_and_the_next_goes_on() {
     let lab = Runtime::new("lecd-kill");
     lab.ok(&["up", "-d", "-q", "--split", ONE_ELAN]);
     let exec = ["exec", "urku", "--"];
-    // Both ends call; the call that lost goes when it was idle for four seconds.
+    // Both ends call; the losing call is released when it has been idle for four seconds.
     wait_for("one data direct connection", || {
         lab.ok(&[&exec[..], &["ping", "-q", "-c", "1", "10.1.0.20"]].concat());
         lab.data_directs("urku") == 1 && lab.data_directs("sello") == 1
@@ -119,7 +119,7 @@ fn a_lane_daemon_that_is_killed_stops_no_frame_and_the_next_goes_on() {
     }
     assert_eq!(lab.lecd("urku")["last_end"], "died (signal 9)");
     assert_eq!(lab.switched(), before, "the same connections as before");
-    // Nobody else has noticed, nor has the client been anything but a member.
+    // No other node has noticed, and the client was a member all the time.
     assert_eq!(lab.told("urku", "lane.joined"), 1);
     assert_eq!(lab.told("urku", "lane.lost"), 0);
     let leaves = lab.ok(&["events"]);
@@ -145,13 +145,13 @@ fn lane_daemons_of_a_host_and_a_router_die_and_mpoa_hears_nothing() {
     assert!(lab.resolved("urku", "10.2.0.10"));
     assert_eq!(lab.told("urku", "mpc.resolution.sent"), 1);
 
-    // Asked to end, it leaves the ELAN and stays away.
+    // After SIGTERM it leaves the ELAN and is not started again.
     lab.end_lecd("urku", "TERM");
     wait_for("the daemon to end", || lab.lecd("urku")["state"] == "ended");
     assert_eq!(lab.lecd("urku")["last_end"], "asked");
     assert_eq!(lab.lec_state("urku"), "stopped");
     assert_eq!(lab.told("urku", "lane.lost"), 0);
-    // Started by hand, it joins; another one finds the seat taken.
+    // A daemon that the user starts joins; a second one is refused.
     let mut hand = lab.start(&["lecd", "urku"]);
     let pid = lab.lecd_runs("urku", "");
     assert_eq!(pid, hand.id().to_string());

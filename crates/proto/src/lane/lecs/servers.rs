@@ -5,7 +5,7 @@ use crate::ConnId;
 use aerostat_wire::AtmAddress;
 use std::collections::BTreeMap;
 
-/// What is known of the LESs of all ELANs, by number of the ELAN.
+/// State of the LESs of all ELANs, by number of the ELAN.
 ///
 /// Bounded: only LESs of the table of ELANs get in.
 #[derive(Debug, Default)]

@@ -201,7 +201,7 @@ pub struct Les {
     members: BTreeMap<AtmAddress, ConnId>,
     /// Clients that joined and are not reached by control distribute.
     apart: BTreeSet<ConnId>,
-    /// S4 of those that have not joined.
+    /// S4 of the connections without a join.
     late: Deadlines<ConnId>,
     /// Number of connections without a join, for each end system.
     waiting: BTreeMap<AtmAddress, usize>,

@@ -119,7 +119,7 @@ pub enum Input<'a> {
     Stop,
     /// SIGHUP: as `Stop`, then start again after five seconds.
     Reload,
-    /// The daemon dies on the spot; LANE goes on, and the caches wait for the next daemon.
+    /// The daemon dies at once; LANE continues, and the caches wait for the next daemon.
     KillDaemon,
     /// The daemon is back. One in a process of its own is told what to do.
     StartDaemon,
@@ -197,7 +197,7 @@ pub enum Output {
     ToLec {
         /// Its interface.
         itf: usize,
-        /// The frame as it came.
+        /// The unchanged frame.
         frame: Vec<u8>,
     },
     /// A packet from a shortcut, as the frame that would have arrived from the ELAN.

@@ -6,11 +6,11 @@
 //! Imposition), and answers with that client's data ATM address. Both roles are one machine; a router between two ELANs
 //! plays both for one question.
 //!
-//! **Objects and owners.** The machine owns its control connections, an *ingress cache* by (client,
-//! destination), an *egress cache* by Cache ID, and the NHRP tables of [`crate::nhrp`]: outstanding
-//! requests, and bindings with those who must be purged. Routes, ARP and LE_ARP belong to the router:
-//! [`Output::LookupRoute`] and [`Output::ResolveL2`] ask it, [`Input::Route`] and [`Input::L2`] answer.
-//! Clients and other servers are found through the Device Type TLV in LE_ARP answers; nothing is configured.
+//! **Objects and owners.** The machine owns its control connections, an *ingress cache* by (client, destination), an
+//! *egress cache* by Cache ID, and the NHRP tables of [`crate::nhrp`]: outstanding requests, and bindings with the
+//! stations that must be purged. Routes, ARP and LE_ARP belong to the router: [`Output::LookupRoute`] and
+//! [`Output::ResolveL2`] ask the router, [`Input::Route`] and [`Input::L2`] answer. Clients and other servers are found
+//! through the Device Type TLV in LE_ARP answers; nothing is configured.
 //!
 //! ```text
 //!  ingress client    ingress server              egress server     egress client

@@ -1,4 +1,4 @@
-//! An MPOA daemon in a process of its own: what it and the client in the lab's process say to each other.
+//! An MPOA daemon in a process of its own: its messages to and from the client in the lab's process.
 //!
 //! **Purpose.** The two halves of a client ([`mpc`](crate::mpoa::mpc)) talk by typed messages. Here they get a form
 //! for a socket between two processes, together with what else a daemon needs from the operating system: calls.
@@ -15,7 +15,7 @@
 //! counted.
 //!
 //! **Standards.** None. The messages of Tables 4.1 and 4.2 of the thesis keep the numbers of the Linux client; the
-//! octets are this project's own, and both ends are of one version.
+//! encoding is this project's own, and both ends have the same version.
 
 mod codec;
 #[cfg(test)]
@@ -86,7 +86,7 @@ pub enum FromMpcd {
     },
     /// An observation.
     Trace(Trace),
-    /// What was counted since the last message of this kind.
+    /// The counters since the last message of this kind.
     Counted(Box<MpcCounters>),
     /// The MPSs that are watched, and how long each is still trusted.
     Watched(Vec<(AtmAddress, Duration)>),

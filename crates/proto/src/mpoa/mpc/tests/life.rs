@@ -374,7 +374,7 @@ fn the_next_daemon_takes_over_from_the_caches() {
     rig.until(9);
     rig.input(Input::StartDaemon);
 
-    // The binding still holds: the next packet opens the shortcut, and nobody is asked.
+    // The binding is still valid: the next packet opens the shortcut, and no request is sent.
     let (data, called) = connects(&rig.send(TARGET))[0];
     assert_eq!(called, PEER);
     rig.connected(data, 61);
