@@ -118,10 +118,14 @@ pub enum Output {
     Trace(Trace),
 }
 
-#[derive(Clone, Copy)]
-enum Timer {
-    Restart,
-    Reestablish,
+aerostat_proto::timer_kinds! {
+    /// The timers of the interface itself. SAAL and UNI have their own.
+    enum Timer {
+        /// The wait for the answer to RESTART is over.
+        Restart,
+        /// Establish the signalling link again.
+        Reestablish,
+    }
 }
 
 /// One signalling interface.
@@ -133,7 +137,7 @@ pub struct Interface {
     phase: Phase,
     started: bool,
     calls: BTreeSet<CallId>,
-    timers: TimerTable<2>,
+    timers: TimerTable<Timer>,
     outputs: VecDeque<Output>,
     lost: u64,
 }
@@ -269,7 +273,7 @@ impl Interface {
                 self.tell_uni(uni::Input::SaalData(&message), now);
             }
             saal::Output::Upper(saal::Indication::Established) => {
-                self.timers.stop(Timer::Reestablish as usize);
+                self.timers.stop(Timer::Reestablish);
                 self.tell_uni(uni::Input::SaalUp, now);
             }
             saal::Output::Upper(saal::Indication::Released) => {
@@ -283,7 +287,7 @@ impl Interface {
     fn reestablish_later(&mut self, now: Instant) {
         if self.started {
             let after = self.params.reestablish;
-            self.timers.start(Timer::Reestablish as usize, now, after);
+            self.timers.start(Timer::Reestablish, now, after);
         }
     }
 
@@ -303,7 +307,7 @@ impl Interface {
             uni::Output::SaalEstablish => {
                 if self.started
                     && self.saal.state() == saal::State::Released
-                    && !self.timers.runs(Timer::Reestablish as usize)
+                    && !self.timers.runs(Timer::Reestablish)
                 {
                     self.establish(now);
                 }
@@ -326,7 +330,7 @@ impl Interface {
             }
             Indication::Down => {
                 let was = core::mem::replace(&mut self.phase, Phase::Down);
-                self.timers.stop(Timer::Restart as usize);
+                self.timers.stop(Timer::Restart);
                 if was != Phase::Ready {
                     return;
                 }
@@ -354,12 +358,12 @@ impl Interface {
         }
         self.phase = Phase::Restarting;
         let wait = self.params.restart_wait;
-        self.timers.start(Timer::Restart as usize, now, wait);
+        self.timers.start(Timer::Restart, now, wait);
         true
     }
 
     fn ready(&mut self) {
-        self.timers.stop(Timer::Restart as usize);
+        self.timers.stop(Timer::Restart);
         if self.phase == Phase::Restarting {
             self.phase = Phase::Ready;
             self.outputs.push_back(Output::Indication(Indication::Up));
@@ -455,10 +459,9 @@ impl Machine for Interface {
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.timers.expire(now) {
-            if timer == Timer::Restart as usize {
-                self.ready();
-            } else {
-                self.establish(now);
+            match timer {
+                Timer::Restart => self.ready(),
+                Timer::Reestablish => self.establish(now),
             }
         }
         self.saal.handle_timeout(now);

@@ -98,5 +98,5 @@ pub use deadlines::Deadlines;
 pub use machine::{Machine, Refused};
 pub use retry::Backoff;
 pub use time::{Duration, Instant};
-pub use timers::TimerTable;
+pub use timers::{TimerKind, TimerTable};
 pub use trace::Trace;

@@ -98,23 +98,16 @@ pub enum Output {
     Management(MaaError),
 }
 
-/// Timers; the discriminant is the index in the timer table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timer {
-    Cc,
-    Poll,
-    KeepAlive,
-    NoResponse,
-    Idle,
+crate::timer_kinds! {
+    /// The timers of an SSCOP entity.
+    enum Timer {
+        Cc,
+        Poll,
+        KeepAlive,
+        NoResponse,
+        Idle,
+    }
 }
-
-const TIMERS: [Timer; 5] = [
-    Timer::Cc,
-    Timer::Poll,
-    Timer::KeepAlive,
-    Timer::NoResponse,
-    Timer::Idle,
-];
 
 /// An event for a state function.
 enum Event {
@@ -135,7 +128,7 @@ pub struct Sscop {
     /// The edition in use; never `Auto` after the first BGN.
     mode: Mode,
     state: State,
-    timers: TimerTable<5>,
+    timers: TimerTable<Timer>,
     outputs: VecDeque<Output>,
     /// VT(SQ).
     vt_sq: Seq8,
@@ -249,10 +242,10 @@ impl Sscop {
             Timer::NoResponse => self.params.timer_no_response,
             Timer::Idle => self.params.timer_idle,
         };
-        self.timers.start(timer as usize, now, after);
+        self.timers.start(timer, now, after);
     }
     fn stop(&mut self, timer: Timer) {
-        self.timers.stop(timer as usize);
+        self.timers.stop(timer);
     }
     /// Restarts NO-RESPONSE if it runs.
     fn restart_no_response(&mut self, now: Instant) {
@@ -261,7 +254,7 @@ impl Sscop {
         }
     }
     fn runs(&self, timer: Timer) -> bool {
-        self.timers.runs(timer as usize)
+        self.timers.runs(timer)
     }
 
     /// Checks N(SQ) of a BGN, RS or ER: false if the PDU is a retransmission. Source: Q.2110 §8.2 "detect
@@ -527,8 +520,8 @@ impl Machine for Sscop {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(index) = self.timers.expire(now) {
-            match TIMERS[index] {
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
                 Timer::Cc => {
                     let done = self.dispatch(Event::CcExpiry, now);
                     debug_assert!(done.is_ok(), "only requests are refused");

@@ -7,6 +7,7 @@
 
 use super::*;
 use crate::machine::settle;
+use crate::timers::TimerKind;
 use aerostat_wire::SscopPdu as Pdu;
 
 /// States 1 to 5.
@@ -252,7 +253,7 @@ pub(super) fn expire(end: &mut Sscop, event: &str, now: Instant) -> Option<Insta
         end.vt_cc = end.params.max_cc;
     }
     // Of the running timers, only this one expires.
-    for other in TIMERS.into_iter().filter(|t| *t != timer) {
+    for &other in Timer::ALL.iter().filter(|t| **t != timer) {
         end.stop(other);
     }
     let at = end.poll_timeout()?;

@@ -416,14 +416,14 @@ impl Control {
         if self.topology_change {
             self.start_topology_timer(now);
         } else {
-            self.timers.stop(Timer::Topology as usize);
+            self.timers.stop(Timer::Topology);
         }
     }
 
     /// The frame that ends a topology change may be lost; no change lasts longer than C17.
     pub(super) fn start_topology_timer(&mut self, now: Instant) {
         let longest = self.params.aging_time;
-        self.timers.start(Timer::Topology as usize, now, longest);
+        self.timers.start(Timer::Topology, now, longest);
     }
 
     pub(super) fn send_topology(&mut self, on: bool) {

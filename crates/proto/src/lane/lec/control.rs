@@ -77,25 +77,25 @@ pub(super) struct Conn {
     pub(super) ready: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(super) enum Timer {
-    /// Repeat the pending request.
-    Repeat,
-    /// C7: abandon the pending request.
-    Total,
-    /// Leave the initial state.
-    Restart,
-    /// C33: there is no multicast forward connection.
-    Forward,
-    /// Unverified callers.
-    Verify,
-    /// Announce the client's TLVs again.
-    Announce,
-    /// A topology change whose end was not reported ends.
-    Topology,
+crate::timer_kinds! {
+    /// The timers of the control part.
+    pub(super) enum Timer {
+        /// Repeat the pending request.
+        Repeat,
+        /// C7: abandon the pending request.
+        Total,
+        /// Leave the initial state.
+        Restart,
+        /// C33: there is no multicast forward connection.
+        Forward,
+        /// Unverified callers.
+        Verify,
+        /// Announce the client's TLVs again.
+        Announce,
+        /// A topology change whose end was not reported ends.
+        Topology,
+    }
 }
-const TIMERS: usize = 7;
 
 /// Octets in front of an LLC-multiplexed data frame: LLC/SNAP and ELAN-ID.
 pub(super) const MUX_HEADER: u16 = 12;
@@ -115,7 +115,7 @@ pub(super) struct Control {
     pub(super) backoff: Backoff,
     /// Peers whose data direct calls were refused.
     pub(super) refusals: BTreeMap<AtmAddress, Backoff>,
-    pub(super) timers: TimerTable<TIMERS>,
+    pub(super) timers: TimerTable<Timer>,
     pub(super) next_conn: u32,
     pub(super) transaction: u32,
     pub(super) conns: Conns,
@@ -253,13 +253,13 @@ impl Control {
         }
         while let Some(timer) = self.timers.expire(now) {
             match timer {
-                t if t == Timer::Repeat as usize => self.repeat(now),
-                t if t == Timer::Total as usize => self.request_failed("no answer", now),
-                t if t == Timer::Restart as usize => self.begin(now),
-                t if t == Timer::Forward as usize => self.bus_lost(now),
-                t if t == Timer::Verify as usize => self.drop_unverified(),
-                t if t == Timer::Announce as usize => self.announce_again(now),
-                _ => self.set_topology(false),
+                Timer::Repeat => self.repeat(now),
+                Timer::Total => self.request_failed("no answer", now),
+                Timer::Restart => self.begin(now),
+                Timer::Forward => self.bus_lost(now),
+                Timer::Verify => self.drop_unverified(),
+                Timer::Announce => self.announce_again(now),
+                Timer::Topology => self.set_topology(false),
             }
         }
         self.direct_timeout(now);
@@ -281,8 +281,8 @@ impl Control {
     fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match event {
             AtmEvent::Up => {
-                if self.timers.runs(Timer::Restart as usize) {
-                    self.timers.stop(Timer::Restart as usize);
+                if self.timers.runs(Timer::Restart) {
+                    self.timers.stop(Timer::Restart);
                     self.begin(now);
                 }
             }
@@ -436,7 +436,7 @@ impl Control {
         frame.target_atm = caller;
         self.verify.insert(frame.transaction, (conn, caller));
         let wait = self.params.initial_control_timeout;
-        self.timers.start(Timer::Verify as usize, now, wait);
+        self.timers.start(Timer::Verify, now, wait);
         self.send_control(&frame);
     }
 
@@ -600,9 +600,9 @@ impl Control {
     pub(super) fn ask(&mut self, conn: ConnId, frame: ControlFrame, now: Instant) {
         self.send_on(conn, frame.encode());
         let interval = self.params.initial_control_timeout;
-        self.timers.start(Timer::Repeat as usize, now, interval);
+        self.timers.start(Timer::Repeat, now, interval);
         let total = self.params.control_timeout;
-        self.timers.start(Timer::Total as usize, now, total);
+        self.timers.start(Timer::Total, now, total);
         self.pending = Some(Pending {
             conn,
             frame,
@@ -615,14 +615,13 @@ impl Control {
         };
         self.send_on(pending.conn, pending.frame.encode());
         pending.interval *= self.params.control_backoff.clamp(2, 5);
-        self.timers
-            .start(Timer::Repeat as usize, now, pending.interval);
+        self.timers.start(Timer::Repeat, now, pending.interval);
         self.pending = Some(pending);
     }
     pub(super) fn forget_request(&mut self) {
         self.pending = None;
-        self.timers.stop(Timer::Repeat as usize);
-        self.timers.stop(Timer::Total as usize);
+        self.timers.stop(Timer::Repeat);
+        self.timers.stop(Timer::Total);
     }
     /// Takes the pending request if `frame` answers it.
     pub(super) fn answers(&mut self, frame: &ControlFrame) -> bool {

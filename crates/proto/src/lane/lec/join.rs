@@ -300,7 +300,7 @@ impl Control {
         };
         if self.announced < most {
             let wait = Duration::from_secs(1 << self.announced);
-            self.timers.start(Timer::Announce as usize, now, wait);
+            self.timers.start(Timer::Announce, now, wait);
         }
     }
 
@@ -383,7 +383,7 @@ impl Control {
         self.bus = frame.target_atm;
         self.multicast_send = Some(self.call(self.bus, Role::MulticastSend));
         let wait = self.params.control_timeout;
-        self.timers.start(Timer::Forward as usize, now, wait);
+        self.timers.start(Timer::Forward, now, wait);
     }
 
     /// A multicast connection came up.
@@ -395,7 +395,7 @@ impl Control {
         if !up(Role::MulticastSend) || !up(Role::MulticastForward) {
             return;
         }
-        self.timers.stop(Timer::Forward as usize);
+        self.timers.stop(Timer::Forward);
         self.bus_tries = 0;
         self.state = LecState::Operational;
         if self.joined {
@@ -426,7 +426,7 @@ impl Control {
         if !matches!(self.state, LecState::BusConnect | LecState::Operational) {
             return;
         }
-        self.timers.stop(Timer::Forward as usize);
+        self.timers.stop(Timer::Forward);
         if let Some(conn) = self.multicast_send.take() {
             self.hang_up(conn);
         }
@@ -443,7 +443,7 @@ impl Control {
         let rest = self.count(Role::MulticastForward);
         if self.state == LecState::Operational && rest == 0 {
             let wait = self.params.forward_disconnect;
-            self.timers.start(Timer::Forward as usize, now, wait);
+            self.timers.start(Timer::Forward, now, wait);
         }
     }
 
@@ -494,7 +494,7 @@ impl Control {
             self.params.max_reconfigure_delay,
         );
         let delay = self.backoff.wait(cause, least, most.max(least));
-        self.timers.start(Timer::Restart as usize, now, delay);
+        self.timers.start(Timer::Restart, now, delay);
         let trace = Trace::detail(name, text).with("why", why);
         let trace = trace.with("delay_ms", delay.as_millis());
         self.trace(Trace { milestone, ..trace });
