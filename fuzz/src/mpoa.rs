@@ -6,6 +6,7 @@
 
 use crate::feed::Feed;
 use crate::testing::{AtmUser, Polled, Refusal, World};
+use aerostat_proto::split::ProcessEvent;
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, mpc};
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
@@ -453,8 +454,8 @@ fn manage_host(feed: &mut Feed<'_>, mpc: &mut Mpc, n: u8, now: Instant) {
         0 => mpc::Input::Stop,
         1 => mpc::Input::Start,
         2 => mpc::Input::Reload,
-        3 => mpc::Input::KillDaemon,
-        4 => mpc::Input::StartDaemon,
+        3 => mpc::Input::Mpcd(ProcessEvent::Gone),
+        4 => mpc::Input::Mpcd(ProcessEvent::Came),
         5 => mpc::Input::Enable(feed.coin()),
         6 => mpc::Input::LecUp {
             itf,

@@ -5,11 +5,14 @@
 //! other: no panic, bounded tables, and when the daemon's process has gone and the client has stopped, nothing is left.
 
 use crate::feed::Feed;
-use aerostat_proto::mpoa::mpc::{self, MpcLimits, Mpcd, MpcdInput, MpcdOutput};
+use aerostat_proto::mpoa::mpc::{self, MpcLimits, Mpcd};
 use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};
 use aerostat_proto::mpoa::{Mpc, MpcConfig};
 use aerostat_proto::split::codec::Message;
-use aerostat_proto::split::{FRAME_MAX, Greeting};
+use aerostat_proto::split::{
+    FRAME_MAX, FromDaemon, Greeting, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal,
+    ToDaemon,
+};
 use aerostat_proto::{AtmEvent, ConnId, Duration, Instant, Machine};
 use aerostat_wire::mpoa::DeviceType;
 use aerostat_wire::nhrp::internet_checksum;
@@ -24,6 +27,9 @@ const LIMITS: MpcLimits = MpcLimits {
     queue: 4,
     qos: 4,
 };
+type To = Numbered<ToDaemon<ToMpcd>>;
+type From = Numbered<FromDaemon<FromMpcd>>;
+
 const ROUTER: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x21]);
 
 const fn address(id: u8, selector: u8) -> AtmAddress {
@@ -45,7 +51,7 @@ fn canonical<T: Message + PartialEq + core::fmt::Debug>(octets: &[u8]) {
 struct Pair {
     mpc: Mpc,
     /// `None` while there is no process.
-    mpcd: Option<Mpcd>,
+    mpcd: Option<Process<Mpcd>>,
     now: Instant,
     /// Frames that were seen, to be sent again, and damaged.
     seen: Vec<Vec<u8>>,
@@ -57,9 +63,9 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         let mut config = MpcConfig::new(address(0x11, 0x50), address(0x11, 0x51));
-        (config.split, config.limits) = (true, LIMITS);
+        config.limits = LIMITS;
         Self {
-            mpc: Mpc::new(config),
+            mpc: Mpc::split(config),
             mpcd: None,
             now: Instant::ZERO,
             seen: Vec::new(),
@@ -72,7 +78,7 @@ impl Pair {
         let _ = self.mpc.handle_input(input, self.now);
         self.drain();
     }
-    fn daemon(&mut self, input: MpcdInput) {
+    fn daemon(&mut self, input: ProcessInput<ToMpcd>) {
         if let Some(mpcd) = &mut self.mpcd {
             let _ = mpcd.handle_input(input, self.now);
         }
@@ -80,20 +86,24 @@ impl Pair {
     }
     /// A frame from the daemon's process, or from whoever says so.
     fn from_daemon(&mut self, frame: &[u8]) {
-        canonical::<FromMpcd>(frame);
-        match FromMpcd::decode(frame) {
-            Ok(message) => self.client(mpc::Input::Mpcd(message)),
+        canonical::<From>(frame);
+        match From::decode(frame) {
+            // A host has one MPOA client; its daemon is number 0.
+            Ok(frame) if frame.number == 0 => {
+                self.client(mpc::Input::Mpcd(ProcessEvent::Said(frame.message)));
+            }
+            Ok(_) => {}
             // As the driver does: the connection ends, and with it the daemon.
             Err(_) => {
                 self.mpcd = None;
-                self.client(mpc::Input::KillDaemon);
+                self.client(mpc::Input::Mpcd(ProcessEvent::Gone));
             }
         }
     }
     fn to_daemon(&mut self, frame: &[u8]) {
-        canonical::<ToMpcd>(frame);
-        match ToMpcd::decode(frame) {
-            Ok(message) => self.daemon(MpcdInput::Message(message)),
+        canonical::<To>(frame);
+        match To::decode(frame) {
+            Ok(frame) => self.daemon(ProcessInput::Frame(frame)),
             Err(_) => self.mpcd = None,
         }
     }
@@ -109,11 +119,11 @@ impl Pair {
             if let Some(output) = self.mpc.poll_output() {
                 match output {
                     mpc::Output::Mpcd(message) => {
-                        let frame = message.encode();
-                        let message = ToMpcd::decode(&frame).expect("own frames decode");
-                        self.note(frame);
+                        let octets = Numbered { number: 0, message }.encode();
+                        let frame = To::decode(&octets).expect("own frames decode");
+                        self.note(octets);
                         if let Some(mpcd) = &mut self.mpcd {
-                            let _ = mpcd.handle_input(MpcdInput::Message(message), self.now);
+                            let _ = mpcd.handle_input(ProcessInput::Frame(frame), self.now);
                         }
                     }
                     mpc::Output::Atm(request) => self.request(&request),
@@ -121,21 +131,25 @@ impl Pair {
                 }
                 continue;
             }
-            let Some(output) = self.mpcd.as_mut().and_then(Mpcd::poll_output) else {
+            let Some(output) = self.mpcd.as_mut().and_then(Process::poll_output) else {
                 return;
             };
             match output {
-                MpcdOutput::Message(message) => {
-                    let frame = message.encode();
-                    let message = FromMpcd::decode(&frame).expect("own frames decode");
-                    self.back.push(frame.clone());
+                ProcessOutput::Frame(frame) => {
+                    let octets = frame.encode();
+                    let frame = From::decode(&octets).expect("own frames decode");
+                    self.back.push(octets.clone());
                     self.back.truncate(64);
-                    self.note(frame);
-                    let _ = self.mpc.handle_input(mpc::Input::Mpcd(message), self.now);
+                    self.note(octets);
+                    if frame.number != 0 {
+                        continue;
+                    }
+                    let said = ProcessEvent::Said(frame.message);
+                    let _ = self.mpc.handle_input(mpc::Input::Mpcd(said), self.now);
                 }
-                MpcdOutput::Exit => {
+                ProcessOutput::Exit => {
                     self.mpcd = None;
-                    let _ = self.mpc.handle_input(mpc::Input::KillDaemon, self.now);
+                    let _ = self.mpc.handle_input(mpc::Input::Mpcd(ProcessEvent::Gone), self.now);
                 }
             }
         }
@@ -262,17 +276,17 @@ fn step(feed: &mut Feed<'_>, pair: &mut Pair) {
         }
         9 => {
             pair.mpcd = None;
-            pair.client(mpc::Input::KillDaemon);
+            pair.client(mpc::Input::Mpcd(ProcessEvent::Gone));
         }
         10 => {
             if pair.mpcd.is_none() {
-                pair.mpcd = Some(Mpcd::default());
-                pair.client(mpc::Input::StartDaemon);
+                pair.mpcd = Some(Process::default());
+                pair.client(mpc::Input::Mpcd(ProcessEvent::Came));
             }
         }
         11 => {
-            let signal = feed.pick(&[MpcdInput::Terminate, MpcdInput::Reload]);
-            pair.daemon(signal);
+            let signal = feed.pick(&[Signal::Terminate, Signal::Reload]);
+            pair.daemon(ProcessInput::Signal(signal));
         }
         12 => {
             let (itf, elan_id, mtu) = (feed.below(2), feed.u8().into(), 1500);
@@ -293,9 +307,9 @@ fn step(feed: &mut Feed<'_>, pair: &mut Pair) {
 /// A client that has joined, and a daemon that runs.
 fn script(feed: &mut Feed<'_>) {
     let mut pair = Pair::new();
-    pair.mpcd = Some(Mpcd::default());
+    pair.mpcd = Some(Process::default());
     pair.client(mpc::Input::Start);
-    pair.client(mpc::Input::StartDaemon);
+    pair.client(mpc::Input::Mpcd(ProcessEvent::Came));
     pair.client(mpc::Input::LecUp {
         itf: 0,
         elan_id: 1,
@@ -319,7 +333,7 @@ fn script(feed: &mut Feed<'_>) {
         step(feed, &mut pair);
     }
     pair.mpcd = None;
-    pair.client(mpc::Input::KillDaemon);
+    pair.client(mpc::Input::Mpcd(ProcessEvent::Gone));
     pair.client(mpc::Input::Stop);
     pair.wait(Duration::from_secs(120));
     assert_eq!(pair.mpc.poll_timeout(), None, "it stopped, but has a timer");
@@ -334,8 +348,8 @@ pub fn run(input: &[u8]) {
     if feed.u8() & 1 == 1 {
         let frame = feed.rest();
         canonical::<Greeting>(frame);
-        canonical::<ToMpcd>(frame);
-        canonical::<FromMpcd>(frame);
+        canonical::<To>(frame);
+        canonical::<From>(frame);
         return;
     }
     script(&mut feed);

@@ -17,8 +17,8 @@ use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Manager, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
 use aerostat_proto::clip::{self, Clip};
-use aerostat_proto::lane::split::{Away, ServerConfig};
-use aerostat_proto::lane::{Bus, Lec, LecConfig, LecParams, Lecs, Les};
+use aerostat_proto::lane::server;
+use aerostat_proto::lane::{Lec, LecConfig, LecParams, ServerConfig};
 use aerostat_proto::mpoa::mpc::StaticMps;
 use aerostat_proto::mpoa::{Mpc, MpcConfig, Mps, MpsConfig, mps};
 use aerostat_proto::nhrp::client::{self, Nhc};
@@ -593,13 +593,13 @@ impl<'a> Builder<'a> {
         });
         config.static_mps = known.collect();
         config.tag = model.tag;
-        config.split = self.split;
         config.qos.clone_from(&model.qos);
         config.itfs = vec![0];
         let seed = self.seed_of(name, "mpc", life);
+        let new = if self.split { Mpc::split } else { Mpc::new };
         host.add_service(Box::new(move |start| {
             let seed = seed.wrapping_add(start.into());
-            Service::Mpc(Mpc::new(MpcConfig {
+            Service::Mpc(new(MpcConfig {
                 seed,
                 ..config.clone()
             }))
@@ -696,11 +696,7 @@ impl<'a> Builder<'a> {
         }
         if model.rank == 0 {
             let config = lecs_config(self.lab, model, &self.scale);
-            if self.split {
-                host.add_service(away(host.next_slot(), ServerConfig::Lecs(config)));
-            } else {
-                host.add_service(Box::new(move |_| Service::Lecs(Lecs::new(config.clone()))));
-            }
+            host.add_service(self.server(ServerConfig::Lecs(config)));
         }
         for elan in self.lab.elans.iter().filter(|elan| elan.is_own()) {
             let (les, bus) = pair(elan, model);
@@ -709,25 +705,21 @@ impl<'a> Builder<'a> {
             if let Some(control) = self.lab.timers.les_control {
                 les_config.params.control_timeout = control;
             }
-            let (les, bus) = (les_config, bus_config);
-            if self.split {
-                let les = away(host.next_slot(), ServerConfig::Les(les));
-                let bus = away(host.next_slot() + 1, ServerConfig::Bus(bus));
-                host.add_elan(les, bus);
-                continue;
-            }
-            host.add_elan(
-                Box::new(move |_| Service::Les(Les::new(les.clone()))),
-                Box::new(move |_| Service::Bus(Bus::new(bus.clone()))),
-            );
+            let les = self.server(ServerConfig::Les(les_config));
+            let bus = self.server(ServerConfig::Bus(bus_config));
+            host.add_elan(les, bus);
         }
         host
     }
-}
 
-/// The seat of a LANE server that runs in a process of its own; its number is its slot.
-fn away(slot: usize, config: ServerConfig) -> Factory {
-    Box::new(move |_| Service::Away(Away::new(slot as u16, config.clone())))
+    fn server(&self, config: ServerConfig) -> Factory {
+        let new = if self.split {
+            server::LaneServer::split
+        } else {
+            server::LaneServer::new
+        };
+        Box::new(move |_| Service::LaneServer(new(config.clone())))
+    }
 }
 
 fn whole_seconds(time: Duration) -> u16 {

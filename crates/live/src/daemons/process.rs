@@ -1,10 +1,10 @@
 //! A daemon's process: a socket, a clock, signals, and the machine.
 
 use super::frames::{Frames, Got, buffer};
-use super::{Does, Signal as Sent, Work};
+use super::{Action, Program};
 use crate::clock::Clock;
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::split::{Greeting, Role, VERSION};
+use aerostat_proto::split::{Greeting, Role, Signal as Sent, VERSION};
 use aerostat_proto::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
@@ -33,8 +33,6 @@ pub enum End {
 pub enum DaemonError {
     /// Nobody is at the socket: the lab does not run, or not with `--split`.
     NoLab(io::Error),
-    /// This program has no such daemon.
-    NoRole(Role),
     /// The lab has no seat for it; its reason.
     Refused(String),
     /// What the operating system said.
@@ -47,7 +45,6 @@ impl std::fmt::Display for DaemonError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NoLab(error) => write!(f, "the lab has no place for daemons: {error}"),
-            Self::NoRole(role) => write!(f, "there is no daemon {role}"),
             Self::Refused(why) => f.write_str(why),
             Self::Io(error) => write!(f, "{error}"),
             Self::Nonsense(error) => write!(f, "the lab is not understood: {error}"),
@@ -74,8 +71,7 @@ pub fn serve(role: Role, socket: &Path, node: &str, child: bool) -> Result<End, 
         frames,
         signals: [terminate, reload],
         clock: Clock::start(),
-        work: super::glue(role)
-            .map_or_else(|| Err(DaemonError::NoRole(role)), |glue| Ok((glue.work)()))?,
+        program: super::program(role),
         buffer: buffer(),
     };
     process.greet(role, node)?;
@@ -97,7 +93,7 @@ struct Process {
     frames: Frames,
     signals: [UnixStream; 2],
     clock: Clock,
-    work: Box<dyn Work>,
+    program: Box<dyn Program>,
     buffer: Vec<u8>,
 }
 
@@ -143,24 +139,24 @@ impl Process {
             };
             for (which, signal) in [Sent::Terminate, Sent::Reload].into_iter().enumerate() {
                 if matches!(self.signals[which].read(&mut [0; 16]), Ok(1..)) {
-                    self.work.signal(signal, now);
+                    self.program.signal(signal, now);
                 }
             }
-            if self.work.poll_timeout().is_some_and(|at| at <= now) {
-                self.work.handle_timeout(now);
+            if self.program.poll_timeout().is_some_and(|at| at <= now) {
+                self.program.handle_timeout(now);
             }
-            while let Some(does) = self.work.poll(now) {
-                match does {
-                    Does::Say(frame) => {
+            while let Some(action) = self.program.poll() {
+                match action {
+                    Action::Send(frame) => {
                         if self.say(&frame).is_err() {
                             return Ok(End::LabGone);
                         }
                     }
-                    Does::Exit => return Ok(End::Asked),
+                    Action::Exit => return Ok(End::Asked),
                 }
             }
             if !more {
-                self.wait(self.work.poll_timeout(), PollFlags::IN)?;
+                self.wait(self.program.poll_timeout(), PollFlags::IN)?;
             }
         }
     }
@@ -171,7 +167,7 @@ impl Process {
             match self.frames.receive(&mut self.buffer) {
                 Got::Nothing => return Ok(Some(false)),
                 Got::End => return Ok(None),
-                Got::Frame(frame) => (self.work.hear(frame, now))
+                Got::Frame(frame) => (self.program.frame(frame, now))
                     .map_err(|error| DaemonError::Nonsense(error.to_string()))?,
             }
         }

@@ -1,14 +1,13 @@
 //! The lab's side: who has which role at which node, and the processes that were started for it.
 
 use super::frames::{Door, Frames, Got, buffer};
-use super::{Glue, SOCKET, Said};
+use super::{RoleInfo, SOCKET};
 use crate::helper::{Ended, Helper};
 use aerostat_lab::model::{Lab, NodeId, Service};
-use aerostat_node::host::HostInput;
+use aerostat_node::host::{DaemonMessage, HostInput};
 use aerostat_node::inspect::{Table, Value, text};
-use aerostat_proto::lane::split::ToServer;
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::split::{Greeting, Role, VERSION};
+use aerostat_proto::split::{Greeting, ProcessEvent, Role, ToDaemon, VERSION};
 use aerostat_proto::{Duration, Instant, Trace};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -94,7 +93,7 @@ struct Seat {
     /// Its place among all, which is its number for the helper.
     number: u32,
     node: NodeId,
-    glue: &'static Glue,
+    info: &'static RoleInfo,
     name: String,
     conn: Option<Conn>,
     started: Option<Started>,
@@ -130,17 +129,21 @@ impl Daemons {
     }
 
     /// With seats for these roles alone.
-    pub(super) fn with(roles: &'static [Glue], lab: &Lab, directory: &Path) -> io::Result<Self> {
+    pub(super) fn with(
+        roles: &'static [RoleInfo],
+        lab: &Lab,
+        directory: &Path,
+    ) -> io::Result<Self> {
         let socket = directory.join(SOCKET);
         let _ = std::fs::remove_file(&socket);
         let all = lab
             .nodes()
-            .flat_map(|node| roles.iter().map(move |glue| (node, glue)));
-        let seats = all.filter(|((_, model), glue)| (glue.has_seat)(model));
-        let seats = seats.zip(0..).map(|(((node, model), glue), number)| Seat {
+            .flat_map(|node| roles.iter().map(move |info| (node, info)));
+        let seats = all.filter(|((_, model), info)| (info.has_seat)(model));
+        let seats = seats.zip(0..).map(|(((node, model), info), number)| Seat {
             number,
             node,
-            glue,
+            info,
             name: model.name.clone(),
             conn: None,
             started: None,
@@ -171,7 +174,7 @@ impl Daemons {
     /// All seats, for a helper: their numbers are their places.
     pub(crate) fn seats(&self) -> Vec<(Role, &str)> {
         let all = self.seats.iter();
-        all.map(|seat| (seat.glue.role, seat.name.as_str()))
+        all.map(|seat| (seat.info.role, seat.name.as_str()))
             .collect()
     }
 
@@ -206,7 +209,7 @@ impl Daemons {
     pub(crate) fn missing(&self) -> impl Iterator<Item = String> {
         let without = |seat: &&Seat| seat.conn.is_none() && seat.plan != Plan::Leave;
         let missing = self.seats.iter().filter(without);
-        missing.map(|seat| format!("{} of {} to start", seat.glue.role, seat.name))
+        missing.map(|seat| format!("{} of {} to start", seat.info.role, seat.name))
     }
 
     /// Does what can be done; true if more may be left.
@@ -312,16 +315,17 @@ impl Daemons {
 
     fn find(&mut self, role: Role, node: &str) -> Option<&mut Seat> {
         let mut seats = self.seats.iter_mut();
-        seats.find(|seat| seat.name == node && seat.glue.role == role)
+        seats.find(|seat| seat.name == node && seat.info.role == role)
     }
 
     /// A frame for a daemon of a node; lost if there is none.
     pub(crate) fn send(&mut self, (node, role): (NodeId, Role), frame: Vec<u8>) {
         let mut seats = self.seats.iter_mut();
-        let seat = seats.find(|seat| seat.node == node && seat.glue.role == role);
+        let seat = seats.find(|seat| seat.node == node && seat.info.role == role);
         if let Some(conn) = seat.and_then(|seat| seat.conn.as_mut()) {
             // A BUS that cannot keep up loses frames, as on a line, not its process.
-            if role == Role::Bus && conn.queue.len() >= QUEUE / 2 && ToServer::is_data(&frame) {
+            if role == Role::Bus && conn.queue.len() >= QUEUE / 2 && ToDaemon::<()>::is_data(&frame)
+            {
                 return;
             }
             conn.lost |= conn.queue.len() >= QUEUE;
@@ -381,7 +385,7 @@ impl Daemons {
         service: Option<Service>,
     ) -> impl Iterator<Item = &mut Seat> {
         let of = move |seat: &&mut Seat| {
-            seat.node == node && (service.is_none() || seat.glue.service == service)
+            seat.node == node && (service.is_none() || seat.info.service == service)
         };
         self.seats.iter_mut().filter(of)
     }
@@ -424,7 +428,7 @@ impl Seat {
         };
         let up = self.conn.as_ref().map(|conn| now.since(conn.since));
         vec![
-            text(self.glue.role.name()),
+            text(self.info.role.name()),
             pid.into(),
             state.into(),
             up.map(|up| up.as_secs()).into(),
@@ -439,10 +443,11 @@ impl Seat {
 
     /// What everybody should know of this daemon.
     fn story(&self, name: &'static str, text: String) -> Trace {
-        Trace::milestone(name, text).with("daemon", self.glue.role)
+        Trace::milestone(name, text).with("daemon", self.info.role)
     }
 
-    fn input(&self, input: HostInput<'static>, told: &mut Vec<Event>) {
+    fn input(&self, event: ProcessEvent<DaemonMessage>, told: &mut Vec<Event>) {
+        let input = HostInput::Daemon(self.info.role, event);
         told.push(Event::Input(self.node, Box::new(input)));
     }
 
@@ -500,12 +505,12 @@ impl Seat {
             true => "",
             false => ", started by hand",
         };
-        let text = format!("{} is process {pid}{whose}", self.glue.role);
+        let text = format!("{} is process {pid}{whose}", self.info.role);
         self.tell(self.story("daemon.up", text).with("pid", pid), told);
         if self.plan != Plan::Watch && self.started.is_none() {
             self.plan = Plan::Watch;
         }
-        self.input((self.glue.came)(), told);
+        self.input(ProcessEvent::Came, told);
     }
 
     /// Takes what the daemon said; true if more may be left.
@@ -530,12 +535,12 @@ impl Seat {
                     self.gone(now, told);
                     return false;
                 }
-                Got::Frame(frame) => (self.glue.said)(frame),
+                Got::Frame(frame) => DaemonMessage::decode(self.info.role, frame),
             };
             match message {
-                Ok(Said { input, farewell }) => {
-                    conn.farewell |= farewell;
-                    self.input(input, told);
+                Ok(message) => {
+                    conn.farewell |= message.exits();
+                    self.input(ProcessEvent::Said(message), told);
                 }
                 Err(error) => {
                     self.misbehaved(&format!("is not understood: {error}"), told);
@@ -548,7 +553,7 @@ impl Seat {
     }
 
     fn misbehaved(&self, how: &str, told: &mut Vec<Event>) {
-        let text = format!("{} {how}; it loses its seat", self.glue.role);
+        let text = format!("{} {how}; it loses its seat", self.info.role);
         self.tell(self.story("daemon.misbehaved", text), told);
     }
 
@@ -557,13 +562,13 @@ impl Seat {
         let Some(conn) = self.conn.take() else {
             return;
         };
-        self.input((self.glue.gone)(), told);
+        self.input(ProcessEvent::Gone, told);
         let mine = |s: &Started| s.pid == conn.pid;
         if self.started.as_ref().is_some_and(mine) {
             // Its exit code tells the rest.
             return;
         }
-        let text = format!("{}, process {}, is gone", self.glue.role, conn.pid);
+        let text = format!("{}, process {}, is gone", self.info.role, conn.pid);
         self.tell(self.story("daemon.down", text).with("pid", conn.pid), told);
         self.last_end = Some(if conn.farewell { "asked" } else { "gone" }.into());
         if self.plan == Plan::Watch {
@@ -609,7 +614,7 @@ impl Seat {
         }
         if status.success() {
             self.last_end = Some("asked".into());
-            let role = self.glue.role;
+            let role = self.info.role;
             let text =
                 format!("{role}, process {pid}, has ended; 'aerostat {role}' starts another");
             self.tell(self.story("daemon.down", text).with("pid", pid), told);
@@ -624,7 +629,7 @@ impl Seat {
     /// It has died or could not be started: again, a little later.
     fn failed(&mut self, what: &str, now: Instant, told: &mut Vec<Event>) {
         self.last_end = Some(what.to_owned());
-        let mut text = format!("{} {what}", self.glue.role);
+        let mut text = format!("{} {what}", self.info.role);
         if self.plan == Plan::Watch && self.conn.is_none() {
             self.plan = Plan::Start(now + self.wait);
             text += &format!("; started again in {:.1} s", self.wait.as_secs_f64());

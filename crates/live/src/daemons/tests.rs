@@ -4,18 +4,21 @@ use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
 use crate::helper::{Helper, Owned};
 use aerostat_lab::model::{Lab, NodeId, Service};
-use aerostat_node::host::HostInput;
-use aerostat_proto::mpoa::mpc;
+use aerostat_node::host::{DaemonMessage, HostInput};
 use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};
 use aerostat_proto::split::codec::Message as _;
-use aerostat_proto::split::{Greeting, Role, VERSION};
+use aerostat_proto::split::{
+    Ended, FromDaemon, Greeting, Numbered, ProcessEvent, Role, ToDaemon, VERSION,
+};
 use aerostat_proto::{Duration, Instant};
 use mio::{Poll, Token};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// One role is enough.
-const ONE: &[super::Glue] = &[super::mpcd::MPCD];
+fn one() -> &'static [super::RoleInfo] {
+    &super::ROLES[..1]
+}
 
 struct Rig {
     lab: Lab,
@@ -33,7 +36,7 @@ impl Rig {
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
         let poll = Poll::new().unwrap();
-        let mut daemons = Daemons::with(ONE, &lab, &directory).unwrap();
+        let mut daemons = Daemons::with(one(), &lab, &directory).unwrap();
         let owned = Owned {
             daemons: Some((program.as_ref(), daemons.socket())),
             seats: daemons.seats(),
@@ -89,8 +92,7 @@ impl Rig {
     fn welcome(&mut self) -> Frames {
         let (frames, answer, told) = self.greet(VERSION, "urku");
         assert_eq!(answer, Some(Greeting::Welcome { version: VERSION }));
-        assert_eq!(inputs(&told).len(), 1);
-        assert!(matches!(inputs(&told)[0], mpc::Input::StartDaemon));
+        assert!(matches!(inputs(&told)[..], [ProcessEvent::Came]));
         frames
     }
 }
@@ -101,10 +103,10 @@ impl Drop for Rig {
     }
 }
 
-fn inputs(told: &[Event]) -> Vec<&mpc::Input<'static>> {
+fn inputs(told: &[Event]) -> Vec<&ProcessEvent<DaemonMessage>> {
     let inputs = told.iter().filter_map(|event| match event {
         Event::Input(_, input) => match &**input {
-            HostInput::Mpc(input) => Some(input),
+            HostInput::Daemon(Role::Mpcd, event) => Some(event),
             other => panic!("{other:?}"),
         },
         Event::Trace(..) => None,
@@ -134,28 +136,31 @@ fn one_seat_for_each_client() {
     assert!(refused(&mut rig, VERSION, "r1").contains("no seat for mpcd"));
     assert!(refused(&mut rig, VERSION + 1, "sello").contains("version"));
     // Messages go both ways, in order.
-    let reload = |reload| ToMpcd::Stop { reload };
+    let number = 0;
+    let reload = |reload| Numbered {
+        number,
+        message: ToDaemon::Message(ToMpcd::Stop { reload }),
+    };
     let seat = (rig.urku(), Role::Mpcd);
     rig.daemons.send(seat, reload(true).encode());
     rig.daemons.send(seat, reload(false).encode());
-    let ended = FromMpcd::Ended {
-        restarts: false,
-        exits: true,
-    };
+    let message = FromDaemon::Ended(Ended::Exits);
+    let ended = Numbered::<FromDaemon<FromMpcd>> { number, message };
     frames.send(&ended.encode()).unwrap();
     let told = rig.turn();
-    assert!(matches!(inputs(&told)[..], [mpc::Input::Mpcd(said)] if *said == ended));
+    let said = ProcessEvent::Said(DaemonMessage::Mpcd(ended));
+    assert_eq!(inputs(&told), [&said]);
     let mut buffer = buffer();
     for expected in [true, false] {
         let Got::Frame(frame) = frames.receive(&mut buffer) else {
             panic!("nothing")
         };
-        assert_eq!(ToMpcd::decode(frame), Ok(reload(expected)));
+        assert_eq!(Numbered::decode(frame), Ok(reload(expected)));
     }
     // It goes, and the seat is free.
     drop(frames);
     let told = rig.turn();
-    assert!(matches!(inputs(&told)[..], [mpc::Input::KillDaemon]));
+    assert!(matches!(inputs(&told)[..], [ProcessEvent::Gone]));
     rig.welcome();
 }
 
@@ -166,7 +171,7 @@ fn nonsense_costs_the_seat() {
         let frames = rig.welcome();
         frames.send(nonsense).unwrap();
         let told = rig.turn();
-        assert!(matches!(inputs(&told)[..], [mpc::Input::KillDaemon]));
+        assert!(matches!(inputs(&told)[..], [ProcessEvent::Gone]));
         assert_eq!(frames.receive(&mut buffer()), Got::End);
     }
     // One who greets with nonsense gets no answer.
@@ -202,13 +207,14 @@ fn who_is_silent_or_does_not_read_has_to_go() {
 
     let sleeper = rig.welcome();
     for _ in 0..20_000 {
-        let stop = ToMpcd::Stop { reload: true };
+        let message = ToDaemon::Message(ToMpcd::Stop { reload: true });
+        let stop = Numbered { number: 0, message };
         rig.daemons.send((rig.urku(), Role::Mpcd), stop.encode());
         rig.daemons.flush();
     }
     let told = rig.turn();
     assert_eq!(names(&told), ["daemon.misbehaved", "daemon.down"]);
-    assert!(matches!(inputs(&told)[..], [mpc::Input::KillDaemon]));
+    assert!(matches!(inputs(&told)[..], [ProcessEvent::Gone]));
     drop(sleeper);
 }
 

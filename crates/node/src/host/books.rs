@@ -71,7 +71,7 @@ impl Host {
         loop {
             let discard = match &mut self.slots[slot].service {
                 Some(Service::Lec(machine)) => machine.take_discard(),
-                Some(Service::Bus(machine)) => machine.take_discard(),
+                Some(Service::LaneServer(machine)) => machine.take_discard(),
                 Some(Service::Clip(machine)) => machine.take_discard(),
                 Some(Service::Mpc(machine)) => machine.take_discard(),
                 Some(Service::Mps(machine)) => machine.take_discard(),
@@ -144,8 +144,7 @@ impl Host {
     /// Reports that a BUS that crashes no longer reaches its clients.
     pub(super) fn lose_reached(&mut self, slot: usize) {
         let gone: Vec<AtmAddress> = match &self.slots[slot].service {
-            Some(Service::Bus(machine)) => machine.reached().collect(),
-            Some(Service::Away(seat)) => seat.reached().collect(),
+            Some(Service::LaneServer(machine)) => machine.reached().collect(),
             _ => return,
         };
         for address in gone {

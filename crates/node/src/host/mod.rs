@@ -30,6 +30,7 @@
 
 mod books;
 mod clip;
+mod daemons;
 mod ip;
 mod management;
 mod moves;
@@ -44,6 +45,7 @@ mod tests;
 mod writers;
 mod writes;
 
+pub use daemons::DaemonMessage;
 pub use ip::Ip;
 pub use segment::{Segment, SegmentHost};
 pub use service::{Factory, Service, ServiceKind};
@@ -54,12 +56,10 @@ use crate::ip::apps::{AppCommand, AppId, AppResult};
 use crate::ip::books::Cause;
 use crate::ip::meter::{Meter, Path, Sample};
 use crate::ip::router::{RouterInput, StaticRoute};
-use crate::signalling::{self, Manager, Seat};
+use crate::signalling::{self, Manager};
 use aerostat_proto::lane::Member;
-use aerostat_proto::lane::lec::split::News as LecdNews;
-use aerostat_proto::lane::split::News;
 use aerostat_proto::mpoa::mpc;
-use aerostat_proto::split::Role;
+use aerostat_proto::split::{ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::FlowFilter;
@@ -87,14 +87,8 @@ pub enum HostInput<'a> {
     },
     /// A command of the experimenter.
     Command(HostCommand),
-    /// For the MPOA client: a message from its daemon process, or an event of that process.
-    Mpc(mpc::Input<'a>),
-    /// For the LANE clients: a message from their daemon process, or an event of that process.
-    Lecd(LecdNews),
-    /// A message from the process that runs the LANE servers of this role, or an event of that process.
-    Servers(Role, News),
-    /// A message from the process that runs the signalling manager, or an event of that process.
-    Sigd(Seat),
+    /// From or about the process of the daemons of this role.
+    Daemon(Role, ProcessEvent<DaemonMessage>),
 }
 
 /// Commands of an experimenter to a host.
@@ -461,10 +455,7 @@ impl Host {
             HostInput::Sdu { vc, sdu } => self.receive_sdu(vc, sdu, now),
             HostInput::Frame { itf, frame } => self.send_own(itf, frame, now),
             HostInput::Command(command) => self.command(command, now),
-            HostInput::Mpc(input) => self.tell_mpc(input, now),
-            HostInput::Lecd(news) => self.hear_lecd(news, now),
-            HostInput::Servers(role, news) => self.tell_servers(role, &news, now),
-            HostInput::Sigd(seat) => self.hear_sigd(seat, now),
+            HostInput::Daemon(role, event) => self.tell_seats(role, event, now),
         }
         self.settle(now);
     }

@@ -6,14 +6,12 @@ use crate::ip::router::RouterInput;
 use crate::signalling::{self, UserId};
 use aerostat_proto::clip;
 use aerostat_proto::discard::Discard;
-use aerostat_proto::lane::lec::split::{ForLec, News as LecdNews};
-use aerostat_proto::lane::split::{AwayInput, AwayOutput, FromServer, News};
-use aerostat_proto::lane::{Member, bus, lec, lecs, les};
+use aerostat_proto::lane::{Member, lec, server};
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::nhrp::client;
-use aerostat_proto::split::Role;
-use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::split::codec::{Field, Message as _};
+use aerostat_proto::split::{Numbered, Role, ToDaemon};
 use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
@@ -25,10 +23,7 @@ type Owner = (AtmAddress, Vec<Tlv>);
 #[allow(clippy::large_enum_variant, reason = "lives on the stack for one move")]
 enum Moved {
     Lec(lec::Output),
-    Les(les::Output),
-    Bus(bus::Output),
-    Lecs(lecs::Output),
-    Away(AwayOutput),
+    LaneServer(server::Output),
     Mpc(mpc::Output),
     Mps(mps::Output),
     Clip(clip::Output),
@@ -78,10 +73,7 @@ impl Host {
         }
         self.feed(slot, |service| match service {
             Service::Lec(machine) => machine.handle_input(lec::Input::Start, now),
-            Service::Les(machine) => machine.handle_input(les::Input::Start, now),
-            Service::Bus(machine) => machine.handle_input(bus::Input::Start, now),
-            Service::Lecs(machine) => machine.handle_input(lecs::Input::Start, now),
-            Service::Away(machine) => machine.handle_input(AwayInput::Start, now),
+            Service::LaneServer(machine) => machine.handle_input(server::Input::Start, now),
             Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
             Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
             Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
@@ -126,10 +118,9 @@ impl Host {
             let event = *event;
             match service {
                 Service::Lec(machine) => machine.handle_input(lec::Input::Atm(event), now),
-                Service::Les(machine) => machine.handle_input(les::Input::Atm(event), now),
-                Service::Bus(machine) => machine.handle_input(bus::Input::Atm(event), now),
-                Service::Lecs(machine) => machine.handle_input(lecs::Input::Atm(event), now),
-                Service::Away(machine) => machine.handle_input(AwayInput::Atm(event), now),
+                Service::LaneServer(machine) => {
+                    machine.handle_input(server::Input::Atm(event), now)
+                }
                 Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
                 Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
                 Service::Clip(machine) => machine.handle_input(clip::Input::Atm(event), now),
@@ -144,10 +135,7 @@ impl Host {
         while let Some(service) = &mut self.slots[slot].service {
             let moved = match service {
                 Service::Lec(machine) => machine.poll_output().map(Moved::Lec),
-                Service::Les(machine) => machine.poll_output().map(Moved::Les),
-                Service::Bus(machine) => machine.poll_output().map(Moved::Bus),
-                Service::Lecs(machine) => machine.poll_output().map(Moved::Lecs),
-                Service::Away(machine) => machine.poll_output().map(Moved::Away),
+                Service::LaneServer(machine) => machine.poll_output().map(Moved::LaneServer),
                 Service::Mpc(machine) => machine.poll_output().map(Moved::Mpc),
                 Service::Mps(machine) => machine.poll_output().map(Moved::Mps),
                 Service::Clip(machine) => machine.poll_output().map(Moved::Clip),
@@ -160,37 +148,30 @@ impl Host {
                 Some(Moved::Mps(output)) => self.mps_output(slot, output, now),
                 Some(Moved::Clip(output)) => self.clip_output(slot, output, now),
                 Some(Moved::Nhc(output)) => self.nhc_output(slot, output, now),
-                Some(Moved::Away(AwayOutput::Say(message))) => {
-                    let Service::Away(seat) = service else {
-                        return;
-                    };
-                    let role = seat.role();
-                    self.out
-                        .push_back(HostOutput::Daemon(role, message.encode()));
-                }
-                Some(Moved::Les(les::Output::Member { address, member }))
-                | Some(Moved::Away(AwayOutput::Member { address, member })) => {
-                    self.member(slot, address, member, now);
-                }
-                Some(Moved::Bus(bus::Output::Reaches { address, reached }))
-                | Some(Moved::Away(AwayOutput::Reaches { address, reached })) => {
-                    self.out.push_back(HostOutput::Reaches { address, reached });
-                }
-                Some(Moved::Les(les::Output::Atm(request)))
-                | Some(Moved::Bus(bus::Output::Atm(request)))
-                | Some(Moved::Lecs(lecs::Output::Atm(request)))
-                | Some(Moved::Away(AwayOutput::Atm(request))) => self.request(slot, request, now),
+                Some(Moved::LaneServer(output)) => match output {
+                    server::Output::Atm(request) => self.request(slot, request, now),
+                    server::Output::Trace(trace) => self.trace(trace),
+                    server::Output::Member { address, member } => {
+                        self.member(slot, address, member, now);
+                    }
+                    server::Output::Reaches { address, reached } => {
+                        self.out.push_back(HostOutput::Reaches { address, reached });
+                    }
+                    server::Output::Process(message) => {
+                        let Service::LaneServer(server) = service else {
+                            return;
+                        };
+                        let role = server.role();
+                        self.tell_process(role, slot, message);
+                    }
+                },
                 Some(Moved::Sockets(sockets::Output::Atm(request))) => {
                     self.request_of_program(slot, request, now);
                 }
                 Some(Moved::Sockets(sockets::Output::Flush(vc))) => {
                     self.out.push_back(HostOutput::Flush { vc });
                 }
-                Some(Moved::Les(les::Output::Trace(trace)))
-                | Some(Moved::Bus(bus::Output::Trace(trace)))
-                | Some(Moved::Lecs(lecs::Output::Trace(trace)))
-                | Some(Moved::Away(AwayOutput::Trace(trace)))
-                | Some(Moved::Sockets(sockets::Output::Trace(trace))) => self.trace(trace),
+                Some(Moved::Sockets(sockets::Output::Trace(trace))) => self.trace(trace),
                 None => {
                     self.slots[slot].deadline = service.poll_timeout();
                     return self.collect_discards(slot);
@@ -223,12 +204,11 @@ impl Host {
         refused.is_none()
     }
 
-    /// Handles a message from, or an event of, the signalling manager's own process.
-    pub(super) fn hear_sigd(&mut self, seat: signalling::Seat, now: Instant) {
-        if let Err(refused) = self.signalling.hear(seat, now) {
-            self.trace(Trace::detail("host.refused", refused.to_string()));
-        }
-        self.touch(Part::Signalling);
+    /// A message for a daemon in a process of its own, by its number there.
+    fn tell_process<M: Field>(&mut self, role: Role, number: usize, message: ToDaemon<M>) {
+        let number = number as u16;
+        let frame = Numbered { number, message }.encode();
+        self.out.push_back(HostOutput::Daemon(role, frame));
     }
 
     /// An SDU from the link: signalling, or data of a connection.
@@ -255,11 +235,7 @@ impl Host {
 
     fn tell_bus(&mut self, les: usize, address: AtmAddress, member: Option<Member>, now: Instant) {
         if let Some(&bus) = self.bus_of.get(&les) {
-            self.feed(bus, |service| match service {
-                Service::Bus(m) => m.handle_input(bus::Input::Member { address, member }, now),
-                Service::Away(m) => m.handle_input(AwayInput::Member { address, member }, now),
-                _ => Ok(()),
-            });
+            self.feed_server(bus, server::Input::Member { address, member }, now);
         }
     }
 
@@ -274,30 +250,6 @@ impl Host {
             .collect();
         for (les, address, member) in known {
             self.tell_bus(les, address, Some(member), now);
-        }
-    }
-
-    /// Handles a message from, or an event of, the process that runs the servers of this role.
-    pub(super) fn tell_servers(&mut self, role: Role, news: &News, now: Instant) {
-        for slot in 0..self.slots.len() {
-            let Some(Service::Away(seat)) = &self.slots[slot].service else {
-                continue;
-            };
-            if seat.role() != role || !concerns(news, slot) {
-                continue;
-            }
-            let news = news.clone();
-            let serves = matches!(
-                news,
-                News::Came | News::Said(FromServer::Ended { exits: false })
-            );
-            self.feed(slot, |service| match service {
-                Service::Away(m) => m.handle_input(AwayInput::News(news), now),
-                _ => Ok(()),
-            });
-            if serves && role == Role::Bus {
-                self.recall_members(slot, now);
-            }
         }
     }
 
@@ -370,34 +322,7 @@ impl Host {
             lec::Output::Resolved { mac, owner } => {
                 self.answer_owner(itf, mac, owner, now);
             }
-            lec::Output::Lecd(message) => {
-                let itf = itf as u16;
-                let frame = ForLec { itf, message }.encode();
-                self.out.push_back(HostOutput::Daemon(Role::Lecd, frame));
-            }
-        }
-    }
-
-    /// Handles a message from, or an event of, the daemon of the LANE clients.
-    pub(super) fn hear_lecd(&mut self, news: LecdNews, now: Instant) {
-        let make: fn() -> lec::Input<'static> = match news {
-            LecdNews::Said(ForLec { itf, message }) => {
-                return self.tell_lec(itf.into(), lec::Input::Lecd(message), now);
-            }
-            LecdNews::Came => || lec::Input::LecdCame,
-            LecdNews::Gone => || lec::Input::LecdGone,
-        };
-        for itf in 0..self.interfaces.len() {
-            self.tell_lec(itf, make(), now);
-        }
-    }
-
-    fn tell_lec(&mut self, itf: usize, input: lec::Input<'static>, now: Instant) {
-        if let Some(interface) = self.interfaces.get(itf) {
-            self.feed(interface.slot, |service| match service {
-                Service::Lec(machine) => machine.handle_input(input, now),
-                _ => Ok(()),
-            });
+            lec::Output::Lecd(message) => self.tell_process(Role::Lecd, itf, message),
         }
     }
 
@@ -409,10 +334,7 @@ impl Host {
             mpc::Output::Deliver { itf, frame } => self.deliver(itf, frame, Path::Shortcut, now),
             mpc::Output::SetTlvs { itf, tlvs } => self.set_tlvs(itf, tlvs, now),
             mpc::Output::Discover { itf, mac } => self.discover(itf, mac, now),
-            mpc::Output::Mpcd(message) => {
-                self.out
-                    .push_back(HostOutput::Daemon(Role::Mpcd, message.encode()));
-            }
+            mpc::Output::Mpcd(message) => self.tell_process(Role::Mpcd, 0, message),
         }
     }
 
@@ -618,8 +540,7 @@ impl Host {
                 Out::CloseVc { vc } => self.out.push_back(HostOutput::CloseVc { vc }),
                 Out::Trace(trace) => self.trace(trace),
                 Out::Sigd(message) => {
-                    self.out
-                        .push_back(HostOutput::Daemon(Role::Sigd, message.encode()));
+                    self.tell_process(Role::Sigd, 0, ToDaemon::Message(message));
                 }
                 Out::Event(user, event) => self.event(user.0.into(), &event, now),
             }
@@ -640,18 +561,4 @@ impl Host {
 /// A service's number as a user of the ATM service.
 pub(super) const fn user_of(slot: usize) -> UserId {
     UserId(slot as u16)
-}
-
-/// True if the event concerns the server in this slot, or all servers.
-fn concerns(news: &News, slot: usize) -> bool {
-    match news {
-        News::Came | News::Gone | News::Said(FromServer::Ended { .. }) => true,
-        News::Said(
-            FromServer::Atm { server, .. }
-            | FromServer::Member { server, .. }
-            | FromServer::Reaches { server, .. }
-            | FromServer::Trace { server, .. }
-            | FromServer::Shown { server, .. },
-        ) => usize::from(*server) == slot,
-    }
 }

@@ -2,8 +2,7 @@
 
 use super::sockets::Sockets;
 use aerostat_proto::clip::Clip;
-use aerostat_proto::lane::split::Away;
-use aerostat_proto::lane::{Bus, Lec, Lecs, Les};
+use aerostat_proto::lane::{LaneServer, Lec};
 use aerostat_proto::mpoa::{Mpc, Mps};
 use aerostat_proto::nhrp::client::Nhc;
 use aerostat_proto::split::Role;
@@ -58,14 +57,8 @@ impl fmt::Display for ServiceKind {
 pub enum Service {
     /// LANE client.
     Lec(Lec),
-    /// LANE server.
-    Les(Les),
-    /// Broadcast and unknown server.
-    Bus(Bus),
-    /// LANE configuration server.
-    Lecs(Lecs),
-    /// A LANE server that runs in another process.
-    Away(Away),
+    /// LANE server, LANE configuration server, or broadcast and unknown server.
+    LaneServer(LaneServer),
     /// MPOA client.
     Mpc(Mpc),
     /// MPOA server.
@@ -87,10 +80,7 @@ impl Service {
     pub const fn kind(&self) -> ServiceKind {
         match self {
             Self::Lec(_) => ServiceKind::Lec,
-            Self::Les(_) => ServiceKind::Les,
-            Self::Bus(_) => ServiceKind::Bus,
-            Self::Lecs(_) => ServiceKind::Lecs,
-            Self::Away(seat) => server_of(seat),
+            Self::LaneServer(server) => kind_of(server),
             Self::Mpc(_) => ServiceKind::Mpc,
             Self::Mps(_) => ServiceKind::Mps,
             Self::Clip(_) => ServiceKind::Clip,
@@ -106,7 +96,7 @@ impl Service {
             Self::Clip(machine) => machine.set_prefix(prefix),
             Self::Nhc(machine) => machine.set_prefix(prefix),
             // Servers and routers have addresses of their own, which others must know in advance.
-            Self::Les(_) | Self::Bus(_) | Self::Lecs(_) | Self::Away(_) | Self::Mps(_) => {}
+            Self::LaneServer(_) | Self::Mps(_) => {}
             // Programs use the addresses of the lab file, which are those that ILMI assigns.
             Self::Sockets(_) => {}
         }
@@ -114,10 +104,7 @@ impl Service {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::Lec(machine) => machine.handle_timeout(now),
-            Self::Les(machine) => machine.handle_timeout(now),
-            Self::Bus(machine) => machine.handle_timeout(now),
-            Self::Lecs(machine) => machine.handle_timeout(now),
-            Self::Away(machine) => machine.handle_timeout(now),
+            Self::LaneServer(machine) => machine.handle_timeout(now),
             Self::Mpc(machine) => machine.handle_timeout(now),
             Self::Mps(machine) => machine.handle_timeout(now),
             Self::Clip(machine) => machine.handle_timeout(now),
@@ -128,10 +115,7 @@ impl Service {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Lec(machine) => machine.poll_timeout(),
-            Self::Les(machine) => machine.poll_timeout(),
-            Self::Bus(machine) => machine.poll_timeout(),
-            Self::Lecs(machine) => machine.poll_timeout(),
-            Self::Away(machine) => machine.poll_timeout(),
+            Self::LaneServer(machine) => machine.poll_timeout(),
             Self::Mpc(machine) => machine.poll_timeout(),
             Self::Mps(machine) => machine.poll_timeout(),
             Self::Clip(machine) => machine.poll_timeout(),
@@ -141,9 +125,8 @@ impl Service {
     }
 }
 
-/// The kind of server that this seat stands for.
-const fn server_of(seat: &Away) -> ServiceKind {
-    match seat.role() {
+const fn kind_of(server: &LaneServer) -> ServiceKind {
+    match server.role() {
         Role::Lecs => ServiceKind::Lecs,
         Role::Les => ServiceKind::Les,
         // A LANE server has no other role.

@@ -1,8 +1,9 @@
-//! The daemon: the manager as a machine for a process that has nothing else.
+//! The manager as a daemon.
 
 use super::{Config, Input, Limits, Output, Signalling, UserId};
 use aerostat_proto::sigd::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
-use aerostat_proto::{AtmEvent, AtmRequest, Cause, Duration, Instant, Machine, Refused};
+use aerostat_proto::split::{Daemon, Ended, FromDaemon, Signal};
+use aerostat_proto::{AtmEvent, AtmRequest, Cause, Duration, Instant, Machine};
 use aerostat_wire::{Qos, Vc};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,27 +12,7 @@ const REPORT: Duration = Duration::from_secs(1);
 /// How long a regular end waits for the network's answers.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What goes into a daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SigdInput {
-    /// From the lab's process.
-    Message(ToSigd),
-    /// SIGTERM and its like: release all calls, wait shortly for the network's answers, exit.
-    Terminate,
-    /// SIGHUP: drop all state and start anew. RESTART tells the network.
-    Reload,
-}
-
-/// What comes out of a daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SigdOutput {
-    /// For the lab's process.
-    Message(FromSigd),
-    /// All calls are released and all messages sent: the process may end.
-    Exit,
-}
-
-/// The signalling manager of a host, for a process of its own. It is idle until it gets a `Start`.
+/// The signalling manager of a host, for a process of its own. It does nothing until it is told to.
 #[derive(Debug, Default)]
 pub struct Sigd {
     manager: Option<Signalling>,
@@ -44,7 +25,7 @@ pub struct Sigd {
     /// The daemon was told to end: it waits for answers until this time.
     exit_at: Option<Instant>,
     exited: bool,
-    out: VecDeque<SigdOutput>,
+    out: VecDeque<FromDaemon<FromSigd>>,
 }
 
 impl Sigd {
@@ -55,7 +36,7 @@ impl Sigd {
     }
 
     fn say(&mut self, message: FromSigd) {
-        self.out.push_back(SigdOutput::Message(message));
+        self.out.push_back(FromDaemon::Message(message));
     }
 
     fn start(&mut self, start: &Start) {
@@ -79,7 +60,7 @@ impl Sigd {
         self.say(FromSigd::Begun { life: start.life });
     }
 
-    fn message(&mut self, message: ToSigd, now: Instant) {
+    fn told(&mut self, message: ToSigd, now: Instant) {
         let input = match &message {
             ToSigd::Start(start) => return self.start(start),
             ToSigd::Line { up: true } => Input::Start,
@@ -158,7 +139,7 @@ impl Sigd {
         let idle = (self.manager.as_ref()).is_none_or(|m| m.calls().next().is_none() || !m.is_up());
         if idle || at <= now {
             self.exited = true;
-            self.out.push_back(SigdOutput::Exit);
+            self.out.push_back(FromDaemon::Ended(Ended::Exits));
         }
     }
 
@@ -170,21 +151,22 @@ impl Sigd {
         while let Some(output) = manager.poll_output() {
             match output {
                 Output::Send { vc, sdu } if vc == Vc::SIGNALLING => {
-                    said.push(FromSigd::Signalling(sdu));
+                    said.push(FromDaemon::Message(FromSigd::Signalling(sdu)));
                 }
                 Output::OpenVc { vc, tx, rx } => {
                     // A call that is over already needs no VC.
                     let qos = Qos { tx, rx };
                     let owner = manager.receiver(vc);
-                    said.extend(owner.map(|(_, conn)| FromSigd::OpenVc { conn, vc, qos }));
+                    let open = |(_, conn)| FromDaemon::Message(FromSigd::OpenVc { conn, vc, qos });
+                    said.extend(owner.map(open));
                 }
                 // The state of the link is sent in a message of its own.
                 Output::Event(_, AtmEvent::Up | AtmEvent::Down) => {}
                 Output::Event(user, event) => {
                     let (user, event) = (UserNo(user.0), event.into_owned());
-                    said.push(FromSigd::Event { user, event });
+                    said.push(FromDaemon::Message(FromSigd::Event { user, event }));
                 }
-                Output::Trace(trace) => said.push(FromSigd::Trace(trace)),
+                Output::Trace(trace) => said.push(FromDaemon::Trace(trace)),
                 // Data and permanent connections are the lab's process'; it closes VCs with what uses them.
                 Output::Send { .. } | Output::CloseVc { .. } | Output::Sigd(_) => {}
             }
@@ -196,9 +178,7 @@ impl Sigd {
             self.last_report = None;
             self.say(FromSigd::Link { up });
         }
-        for message in said {
-            self.say(message);
-        }
+        self.out.extend(said);
     }
 
     fn report(&mut self, now: Instant) {
@@ -221,15 +201,24 @@ impl Sigd {
     }
 }
 
-impl Machine for Sigd {
-    type Input<'a> = SigdInput;
-    type Output = SigdOutput;
+impl Daemon for Sigd {
+    type To = ToSigd;
+    type From = FromSigd;
 
-    fn handle_input(&mut self, input: SigdInput, now: Instant) -> Result<(), Refused> {
-        match input {
-            SigdInput::Message(message) => self.message(message, now),
-            SigdInput::Terminate => self.terminate(now),
-            SigdInput::Reload => {
+    fn message(&mut self, message: ToSigd, now: Instant) {
+        self.told(message, now);
+        self.flush(now);
+    }
+
+    /// It is the ATM service, and uses nobody's.
+    fn atm(&mut self, _: AtmEvent<&[u8]>, _: Instant) {}
+
+    /// SIGTERM: releases all calls, waits shortly for the network's answers. SIGHUP: forgets everything and begins anew; the network is
+    /// told so by RESTART.
+    fn signal(&mut self, signal: Signal, now: Instant) {
+        match signal {
+            Signal::Terminate => self.terminate(now),
+            Signal::Reload => {
                 if self.exit_at.is_none() && self.manager.is_some() {
                     *self = Self {
                         out: core::mem::take(&mut self.out),
@@ -240,7 +229,6 @@ impl Machine for Sigd {
             }
         }
         self.flush(now);
-        Ok(())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -250,7 +238,7 @@ impl Machine for Sigd {
         self.flush(now);
     }
 
-    fn poll_output(&mut self) -> Option<SigdOutput> {
+    fn poll_output(&mut self) -> Option<FromDaemon<FromSigd>> {
         self.out.pop_front()
     }
 

@@ -1,6 +1,6 @@
 //! What a host has: the manager itself, or the seat of one in a process of its own.
 
-use super::{Away, CallInfo, Input, Output, Seat, Signalling, UserId};
+use super::{Away, CallInfo, Input, Output, SigdEvent, Signalling, UserId};
 use crate::inspect::Table;
 use crate::interface::Interface;
 use aerostat_proto::uni::Version;
@@ -90,12 +90,12 @@ impl Manager {
     /// A message from the daemon, or an event of its process.
     ///
     /// # Errors
-    /// If signalling runs in this process.
-    pub fn hear(&mut self, seat: Seat, now: Instant) -> Result<(), Refused> {
+    /// If the manager runs in this process.
+    pub fn hear(&mut self, event: SigdEvent, now: Instant) -> Result<(), Refused> {
         match self {
             Self::Here(_) => Err(Refused("the signalling manager is no process of its own")),
             Self::Away(away) => {
-                away.hear(seat, now);
+                away.hear(event, now);
                 Ok(())
             }
         }

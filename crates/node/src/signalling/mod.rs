@@ -46,8 +46,8 @@ mod split_tests;
 #[cfg(test)]
 mod tests;
 
-pub use away::{Away, AwayCounters, Seat};
-pub use daemon::{Sigd, SigdInput, SigdOutput};
+pub use away::{Away, AwayCounters, SigdEvent};
+pub use daemon::Sigd;
 pub use manager::Manager;
 
 use listeners::Listeners;

@@ -1,10 +1,10 @@
 //! The manager in a process of its own: whenever it dies, nothing is left of it, and the next one serves.
 
-use super::{Away, Config, Input, Limits, Manager, Output, Phase, Seat, SigdInput, UserId};
+use super::{Away, Config, Input, Limits, Manager, Output, Phase, UserId};
 use crate::switch::testnet::{Net, USER};
 use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, SDU_MAX, ToSigd, UserNo};
-use aerostat_proto::split::names;
+use aerostat_proto::split::{FromDaemon, ProcessEvent, Signal, names};
 use aerostat_proto::uni::Version;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
@@ -185,7 +185,7 @@ fn before_the_first_daemon_calls_wait() {
     assert_eq!(settle(&mut away, end), [Output::Event(USER, released)]);
     // One that is there in time gets it.
     ask(&mut away).unwrap();
-    away.hear(Seat::Came, at);
+    away.hear(ProcessEvent::Came, at);
     let said = settle(&mut away, at);
     assert!(matches!(
         said[..],
@@ -232,7 +232,7 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     let mut net = two();
     net.call(0, 1, 1);
     net.run_s(1);
-    net.signal(0, SigdInput::Terminate);
+    net.signal(0, Signal::Terminate);
     net.run_ms(20);
     // This did not need a restart.
     assert!(net.hosts[0].daemon.is_none(), "it has exited");
@@ -246,7 +246,7 @@ fn one_that_is_asked_to_end_releases_everything_and_one_that_reloads_begins_anew
     net.call(0, 1, 1);
     net.run_s(1);
     let came = away(&net, 0).own_counters().came;
-    net.signal(0, SigdInput::Reload);
+    net.signal(0, Signal::Reload);
     net.run_s(1);
     assert_eq!(away(&net, 0).own_counters().came, came + 1);
     net.assert_clean();
@@ -430,9 +430,11 @@ fn a_flood_of_offers_ends_at_the_limit() {
     manager
         .handle_input(Input::Request(USER, listen), now)
         .unwrap();
-    manager.hear(Seat::Came, now).unwrap();
+    manager.hear(ProcessEvent::Came, now).unwrap();
     let begun = FromSigd::Begun { life: 1 };
-    manager.hear(Seat::Said(begun), now).unwrap();
+    manager
+        .hear(ProcessEvent::Said(FromDaemon::Message(begun)), now)
+        .unwrap();
     settle(&mut manager, now);
     for n in 0..1000 {
         let event = AtmEvent::Incoming {
@@ -445,7 +447,10 @@ fn a_flood_of_offers_ends_at_the_limit() {
         };
         let user = UserNo(0);
         manager
-            .hear(Seat::Said(FromSigd::Event { user, event }), now)
+            .hear(
+                ProcessEvent::Said(FromDaemon::Message(FromSigd::Event { user, event })),
+                now,
+            )
             .unwrap();
         let said = settle(&mut manager, now);
         let offered = matches!(
@@ -457,7 +462,7 @@ fn a_flood_of_offers_ends_at_the_limit() {
     assert_eq!(manager.calls().count(), 5);
     let waits = |call: super::CallInfo| call.phase == Phase::Offered;
     assert!(manager.calls().all(waits));
-    manager.hear(Seat::Gone, now).unwrap();
+    manager.hear(ProcessEvent::Gone, now).unwrap();
     settle(&mut manager, now);
     assert_eq!(manager.calls().count(), 0);
 }
@@ -517,7 +522,7 @@ proptest! {
                 },
                 5 | 6 => net.kill_daemon(from),
                 7 => net.start_daemon(from),
-                _ => net.signal(from, [SigdInput::Reload, SigdInput::Terminate][next as usize % 2].clone()),
+                _ => net.signal(from, [Signal::Reload, Signal::Terminate][next as usize % 2]),
             }
             net.run_ms(wait);
         }

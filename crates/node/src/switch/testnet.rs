@@ -6,6 +6,9 @@ use aerostat_proto::ilmi;
 use aerostat_proto::machine::settle;
 use aerostat_proto::sigd::{FromSigd, ToSigd};
 use aerostat_proto::split::codec::Message as _;
+use aerostat_proto::split::{
+    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal, ToDaemon,
+};
 use aerostat_proto::uni::{Side, Version};
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused,
@@ -16,9 +19,7 @@ use super::{Input, Output, PortConfig, PortKind, PortNo, Switch};
 use crate::atm::{CellRate, CellRun, Pdu, RunReassembler};
 use crate::interface::Interface;
 use crate::interface::Params;
-use crate::signalling::{
-    self, Away, Config, Manager, Seat, Sigd, SigdInput, SigdOutput, Signalling, UserId,
-};
+use crate::signalling::{self, Away, Config, Manager, Sigd, SigdEvent, Signalling, UserId};
 
 pub(crate) const USER: UserId = UserId(1);
 const DELAY: Duration = Duration::from_micros(50);
@@ -33,8 +34,8 @@ enum End {
 pub(crate) struct Host {
     pub(crate) manager: Manager,
     /// The manager in a process of its own, and how many there were before.
-    pub(crate) daemon: Option<Sigd>,
-    /// True while the daemon hangs (SIGSTOP): it neither reads nor sends. `unread` has the frames for it.
+    pub(crate) daemon: Option<Process<Sigd>>,
+    /// It neither reads nor says anything now (SIGSTOP); what it has not read.
     pub(crate) hangs: bool,
     unread: Vec<Vec<u8>>,
     daemons: usize,
@@ -69,7 +70,7 @@ impl Host {
     }
     /// Its signalling interface, wherever that is; none while there is no daemon.
     pub(crate) fn interface(&self) -> Option<&Interface> {
-        let away = || self.daemon.as_ref().and_then(Sigd::manager);
+        let away = || self.daemon.as_ref()?.daemon(0)?.manager();
         let manager = self.manager.here().or_else(away);
         manager.map(Signalling::interface)
     }
@@ -262,9 +263,9 @@ impl Net {
     }
     /// A daemon comes.
     pub(crate) fn start_daemon(&mut self, i: usize) {
-        self.hosts[i].daemon = Some(Sigd::default());
+        self.hosts[i].daemon = Some(Process::default());
         let now = self.now;
-        self.hosts[i].manager.hear(Seat::Came, now).unwrap();
+        self.hosts[i].manager.hear(ProcessEvent::Came, now).unwrap();
         self.drain_host(i);
     }
     /// The daemon dies; its last messages may be lost.
@@ -272,18 +273,23 @@ impl Net {
         self.hosts[i].daemon = None;
         self.hosts[i].daemons += 1;
         let now = self.now;
-        self.hosts[i].manager.hear(Seat::Gone, now).unwrap();
+        self.hosts[i].manager.hear(ProcessEvent::Gone, now).unwrap();
         self.drain_host(i);
     }
     /// What a daemon that tells lies says.
     pub(crate) fn lie(&mut self, i: usize, message: FromSigd) {
+        self.hear(i, ProcessEvent::Said(FromDaemon::Message(message)));
+    }
+    fn hear(&mut self, i: usize, event: SigdEvent) {
         let now = self.now;
-        let manager = &mut self.hosts[i].manager;
-        manager.hear(Seat::Said(message), now).unwrap();
+        self.hosts[i].manager.hear(event, now).unwrap();
         self.drain_host(i);
     }
     /// A signal to the daemon.
-    pub(crate) fn signal(&mut self, i: usize, input: SigdInput) {
+    pub(crate) fn signal(&mut self, i: usize, signal: Signal) {
+        self.tell_daemon(i, ProcessInput::Signal(signal));
+    }
+    fn tell_daemon(&mut self, i: usize, input: ProcessInput<ToSigd>) {
         if let Some(daemon) = &mut self.hosts[i].daemon {
             daemon.handle_input(input, self.now).unwrap();
         }
@@ -293,8 +299,8 @@ impl Net {
     pub(crate) fn wake(&mut self, i: usize) {
         self.hosts[i].hangs = false;
         for frame in core::mem::take(&mut self.hosts[i].unread) {
-            let message = ToSigd::decode(&frame).expect("own message");
-            self.signal(i, SigdInput::Message(message));
+            let frame = Numbered::decode(&frame).expect("own message");
+            self.tell_daemon(i, ProcessInput::Frame(frame));
         }
     }
     fn cross(&mut self, i: usize, crossing: Crossing) {
@@ -313,8 +319,8 @@ impl Net {
         };
         for output in settle(daemon, self.now) {
             match output {
-                SigdOutput::Message(message) => self.cross(i, Crossing::ToHost(message.encode())),
-                SigdOutput::Exit => {
+                ProcessOutput::Frame(frame) => self.cross(i, Crossing::ToHost(frame.encode())),
+                ProcessOutput::Exit => {
                     self.kill_daemon(i);
                     return;
                 }
@@ -328,11 +334,12 @@ impl Net {
         match crossing {
             Crossing::ToDaemon(frame) if self.hosts[i].hangs => self.hosts[i].unread.push(frame),
             Crossing::ToDaemon(frame) => {
-                let message = ToSigd::decode(&frame).expect("own message");
-                self.signal(i, SigdInput::Message(message));
+                let frame = Numbered::decode(&frame).expect("own message");
+                self.tell_daemon(i, ProcessInput::Frame(frame));
             }
             Crossing::ToHost(frame) => {
-                self.lie(i, FromSigd::decode(&frame).expect("own message"));
+                let frame = Numbered::decode(&frame).expect("own message");
+                self.hear(i, ProcessEvent::Said(frame.message));
             }
         }
     }
@@ -470,7 +477,9 @@ impl Net {
                 }
                 signalling::Output::Trace(_) => {}
                 signalling::Output::Sigd(message) => {
-                    self.cross(i, Crossing::ToDaemon(message.encode()));
+                    let (number, message) = (0, ToDaemon::Message(message));
+                    let frame = Numbered { number, message };
+                    self.cross(i, Crossing::ToDaemon(frame.encode()));
                 }
             }
         }

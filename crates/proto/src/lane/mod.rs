@@ -11,8 +11,8 @@
 //! LEC <- control distribute - LES  (p2mp)   LEC -- data direct ---------- LEC
 //! ```
 //!
-//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]). The
-//! servers can be in processes of their own ([`split`]).
+//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]). The servers can
+//! be in processes of their own ([`server`]).
 //!
 //! **Standards**: ATM Forum af-lane-0021.000 (LUNI 1.0), af-lane-0084.000 (LUNI 2.0).
 //!
@@ -29,7 +29,7 @@ pub mod params;
 mod quota;
 #[cfg(test)]
 mod scenarios;
-pub mod split;
+pub mod server;
 mod tree;
 
 pub use bus::{Bus, BusConfig};
@@ -38,3 +38,4 @@ pub use lecs::{Lecs, LecsConfig};
 pub use les::{Les, LesConfig};
 pub use member::Member;
 pub use params::{LecLimits, LecParams, ServerParams};
+pub use server::{LaneServer, ServerConfig};

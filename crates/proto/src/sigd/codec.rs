@@ -4,9 +4,7 @@ use super::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
 use crate::split::Random;
 use crate::split::codec::{DecodeError, Field, Reader};
 use crate::{saal, uni::Version};
-use crate::{split_choice, split_messages, split_record};
-
-split_messages!(ToSigd, FromSigd);
+use crate::{split_choice, split_record};
 
 impl Field for UserNo {
     fn put(&self, to: &mut Vec<u8>) {
@@ -62,7 +60,6 @@ split_choice!(FromSigd {
     2 Link { up };
     3 Event { user, event };
     4 Status(link);
-    5 Trace(trace);
     6 Ending;
     7 Again;
     8 Begun { life };

@@ -29,7 +29,7 @@ mod codec;
 mod tests;
 
 use crate::uni::Version;
-use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace, saal};
+use crate::{AtmEvent, AtmRequest, ConnId, Duration, saal};
 use aerostat_wire::{Qos, Vc};
 
 /// Octets of the longest SDU of VPI 0 VCI 5: 4096 octets, pad and trailer of SSCOP.
@@ -161,10 +161,8 @@ pub enum FromSigd {
     },
     /// For display: when the link comes or goes, and at most every second.
     Status(LinkInfo),
-    /// An observation.
-    Trace(Trace),
-    /// The daemon was told to end: it accepts no new connections and releases the existing ones. Signalling SDUs still
-    /// pass in both directions; then the process exits.
+    /// It was asked to end: nobody gets a connection any more, and what there is it releases. Signalling SDUs still go
+    /// both ways; then the process exits.
     Ending,
     /// The daemon was told to start anew, and has no state any more.
     Again,

@@ -3,26 +3,36 @@
 use super::*;
 use crate::Cause;
 use crate::split::codec::Message as _;
-use crate::split::{FRAME_MAX, names, testing};
+use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names, testing};
 use proptest::prelude::*;
+
+type To = Numbered<ToDaemon<ToSigd>>;
+type From = Numbered<FromDaemon<FromSigd>>;
+
+const fn frame(message: FromSigd) -> From {
+    Numbered {
+        number: 0,
+        message: FromDaemon::Message(message),
+    }
+}
 
 proptest! {
     #[test]
     fn messages_survive(seed: u64) {
-        testing::survives::<ToSigd>(seed);
-        testing::survives::<FromSigd>(seed);
+        testing::survives::<To>(seed);
+        testing::survives::<From>(seed);
     }
 
     #[test]
     fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        testing::canonical::<ToSigd>(&octets);
-        testing::canonical::<FromSigd>(&octets);
+        testing::canonical::<To>(&octets);
+        testing::canonical::<From>(&octets);
     }
 
     #[test]
     fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: u16, to: u8) {
-        testing::damaged::<ToSigd>(seed, at.into(), to);
-        testing::damaged::<FromSigd>(seed, at.into(), to);
+        testing::damaged::<To>(seed, at.into(), to);
+        testing::damaged::<From>(seed, at.into(), to);
     }
 }
 
@@ -34,16 +44,16 @@ fn one_form_for_ever() {
         cause: Cause::TEMPORARY,
     };
     let user = UserNo(3);
-    let message = FromSigd::Event { user, event };
-    let expected = [0, 3, 0, 3, 0, 5, 0x80, 0, 0, 7, 41];
+    let message = frame(FromSigd::Event { user, event });
+    let expected = [0, 0, 0, 2, 0, 3, 0, 3, 0, 5, 0x80, 0, 0, 7, 41];
     assert_eq!(message.encode(), expected);
 }
 
 #[test]
 fn the_longest_sdu_fits_a_frame() {
-    let sdu = FromSigd::Signalling(vec![1; SDU_MAX]);
+    let sdu = frame(FromSigd::Signalling(vec![1; SDU_MAX]));
     assert!(sdu.encode().len() <= FRAME_MAX);
-    assert_eq!(FromSigd::decode(&sdu.encode()), Ok(sdu));
+    assert_eq!(From::decode(&sdu.encode()), Ok(sdu));
 }
 
 /// A trace of the daemon with a name that is not in the list would lose its name. The names of the node are checked in

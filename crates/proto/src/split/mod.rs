@@ -5,31 +5,38 @@
 //! *seat* is the machine in the lab's process that stands where the whole one would stand. Here is what all daemons
 //! have in common.
 //!
-//! **Objects and owners.** A connection begins with a [`Greeting`] each way, which names the node and the [`Role`];
-//! then a frame is one message of the role, in the form of [`codec`]. Each role has two enums of messages, to and from
-//! its daemon; the daemon's machine and its seat own what they mean. The socket and the processes are the live
-//! driver's.
+//! **Objects and owners.** A [`Daemon`] is the control half of a client, of a server or of a host's signalling; [`Seat`] is what its
+//! data half has of it, and [`Process`] is several of them in a process of their own. A connection begins with a [`Greeting`] each way,
+//! which names the node and the [`Role`]; then a frame is one message, [`ToDaemon`] or [`FromDaemon`] with the number of its daemon,
+//! in the form of [`codec`]. The socket and the processes are the live driver's.
 //!
 //! **What all roles share.** Calls belong to a daemon as its sockets would: the seat releases them when it is gone.
 //! Neither side trusts the other: a frame that cannot be decoded ends the connection, a request about something that is
 //! not the daemon's is refused and counted. Traces keep the words of the program ([`names`]).
 //!
-//! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two enums with
-//! [`split_messages!`](crate::split_messages), [`split_choice!`](crate::split_choice) and
-//! [`split_record!`](crate::split_record) (in whatever crate the types are), its list in [`names`], and a test that
-//! calls [`testing::survives`] for both. The rest is in the essay of `aerostat_live::daemons`.
+//! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two types of messages with
+//! [`split_choice!`](crate::split_choice) and [`split_record!`](crate::split_record) (in whatever crate the types are), its list in
+//! [`names`], a [`Daemon`], a data half with a [`Seat`], and a test that calls [`testing::survives`] for both types. The rest is in the
+//! essay of `aerostat_live::daemons`.
 //!
 //! **Bounds.** A frame has at most [`FRAME_MAX`] octets.
 //!
 //! **Standards.** None: the encoding is this project's own, and both ends have the same version.
 
 pub mod codec;
+mod daemon;
 pub mod names;
+mod seat;
 pub mod testing;
 #[cfg(test)]
 mod tests;
 
 use core::fmt;
+pub use daemon::{
+    Daemon, Ended, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
+    Signal, ToDaemon,
+};
+pub use seat::{Handle, Rights, Seat, SeatCounters};
 pub use testing::Random;
 
 /// The purpose of a daemon.
@@ -39,7 +46,7 @@ pub enum Role {
     Mpcd,
     /// The control parts of LANE clients: [`crate::lane::lec::split`].
     Lecd,
-    /// LANE configuration servers: [`crate::lane::split`].
+    /// LANE configuration servers: [`crate::lane::server`].
     Lecs,
     /// LAN emulation servers.
     Les,

@@ -3,7 +3,7 @@
 use super::{Host, Ip, Service, ServiceKind, Station};
 use crate::inspect::{Table, Value, text};
 use aerostat_proto::Instant;
-use aerostat_proto::lane::split::ServerSnapshot;
+use aerostat_proto::lane::server::ServerSnapshot;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, Vc};
 use std::collections::BTreeMap;
@@ -230,11 +230,13 @@ impl Host {
                 ("lec", Service::Lec(m)) => {
                     tables.extend(lane::lec_tables(self.interface_of(slot), &m.snapshot()));
                 }
-                ("les", Service::Les(m)) => tables.extend(lane::les_tables(&m.snapshot())),
-                ("bus", Service::Bus(m)) => tables.extend(lane::bus_tables(&m.snapshot())),
-                ("les" | "bus", Service::Away(seat)) => match (what, seat.seen()) {
-                    ("les", Some(ServerSnapshot::Les(les))) => tables.extend(lane::les_tables(les)),
-                    ("bus", Some(ServerSnapshot::Bus(bus))) => tables.extend(lane::bus_tables(bus)),
+                ("les" | "bus", Service::LaneServer(m)) => match (what, m.snapshot()) {
+                    ("les", Some(ServerSnapshot::Les(les))) => {
+                        tables.extend(lane::les_tables(&les))
+                    }
+                    ("bus", Some(ServerSnapshot::Bus(bus))) => {
+                        tables.extend(lane::bus_tables(&bus))
+                    }
                     _ => {}
                 },
                 ("mpc", Service::Mpc(m)) => tables.extend(mpoa::mpc_tables(&m.snapshot(now))),

@@ -1,23 +1,29 @@
 //! The daemon comes, goes, and speaks.
 
 use super::{
-    AtmEvent, AtmRequest, Away, BTreeSet, Cause, Conn, ConnId, FromSigd, Instant, NOBODY, Output,
-    PATIENCE, PING, Phase, Presence, Seat, Start, ToSigd, Trace, UserId, UserNo, Vc,
+    AtmEvent, AtmRequest, Away, BTreeSet, Cause, Conn, ConnId, FromDaemon, FromSigd, Instant,
+    NOBODY, Output, PATIENCE, PING, Phase, Presence, ProcessEvent, SigdEvent, Start, ToSigd, Trace,
+    UserId, UserNo, Vc,
 };
 use aerostat_proto::sigd::{LinkInfo, SDU_MAX};
 use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams};
 
 impl Away {
     /// From or about the daemon.
-    pub fn hear(&mut self, seat: Seat, now: Instant) {
-        match seat {
-            Seat::Came => self.came(now),
-            Seat::Gone => {
+    pub fn hear(&mut self, event: SigdEvent, now: Instant) {
+        match event {
+            ProcessEvent::Came => self.came(now),
+            ProcessEvent::Gone => {
                 self.left("died");
                 self.presence = Presence::Gone;
                 (self.asked, self.ask_at) = (None, None);
             }
-            Seat::Said(message) => self.said(message, now),
+            ProcessEvent::Said(FromDaemon::Message(message)) => self.said(message, now),
+            ProcessEvent::Said(FromDaemon::Trace(trace)) => self.trace(trace),
+            // Its process says so too.
+            ProcessEvent::Said(FromDaemon::Ended(_)) => {}
+            // It is the ATM service, and has none to ask.
+            ProcessEvent::Said(FromDaemon::Atm(_)) => self.own.refused += 1,
         }
     }
 
@@ -142,7 +148,6 @@ impl Away {
                     self.outputs.push_back(Output::Send { vc, sdu });
                 }
             }
-            FromSigd::Trace(trace) => self.trace(trace),
             FromSigd::Status(link) if serves => self.link = link,
             FromSigd::Link { up } if serves => self.link_is(up),
             FromSigd::OpenVc { conn, vc, qos } if serves => self.opened(conn, vc, &qos),

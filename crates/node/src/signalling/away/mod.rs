@@ -20,6 +20,7 @@ use super::{CallInfo, Config, Counters, Input, Output, Phase, UserId};
 use crate::inspect::{Table, text};
 use crate::interface;
 use aerostat_proto::sigd::{FromSigd, LinkInfo, Start, ToSigd, UserNo};
+use aerostat_proto::split::{FromDaemon, ProcessEvent};
 use aerostat_proto::uni::Version;
 use aerostat_proto::{
     AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, PartyId, Refused, Trace, saal,
@@ -37,15 +38,7 @@ const WRONG_STATE: Refused = Refused("the connection is not in a state for this"
 const ABSENT: Refused = Refused("the signalling manager does not run");
 
 /// From or about the daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seat {
-    /// Its process is there.
-    Came,
-    /// Its process is gone.
-    Gone,
-    /// What it says.
-    Said(FromSigd),
-}
+pub type SigdEvent = ProcessEvent<FromDaemon<FromSigd>>;
 
 /// Whether there is a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use super::arp::{Asking, Entry, Path};
 use super::control::{Conn, Control, Role};
 use super::split::{FromLecd, KnownConn, KnownEntry, Standing};
 use super::{ArpStatus, ControlCounters, LecState};
+use crate::split::FromDaemon;
 use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// An entry is told again when it was verified this long after what was told.
 const VERIFIED_AGAIN: Duration = Duration::from_secs(30);
@@ -304,38 +305,39 @@ impl Control {
 
 /// Messages of one step, in the order in which they must be heard: requests and what the user hears first, as what the
 /// data plane makes of its messages comes after.
-pub(super) fn drain(control: &mut Control, say: &mut impl FnMut(FromLecd)) {
+pub(super) fn drain(control: &mut Control, out: &mut VecDeque<FromDaemon<FromLecd>>) {
     use super::Output;
     while let Some(output) = control.out.pop_front() {
-        let message = match output {
-            Output::Atm(request) => Some(FromLecd::Atm(request)),
-            Output::Associate { mac, atm, tlvs } => Some(FromLecd::Associate { mac, atm, tlvs }),
-            Output::Dissociate { mac } => Some(FromLecd::Dissociate { mac }),
-            Output::RemoteMoved { mac } => Some(FromLecd::RemoteMoved { mac }),
-            Output::Resolved { mac, owner } => Some(FromLecd::Resolved { mac, owner }),
+        out.push_back(match output {
+            Output::Atm(request) => FromDaemon::Atm(request),
+            Output::Trace(trace) => FromDaemon::Trace(trace),
+            Output::Associate { mac, atm, tlvs } => {
+                FromDaemon::Message(FromLecd::Associate { mac, atm, tlvs })
+            }
+            Output::Dissociate { mac } => FromDaemon::Message(FromLecd::Dissociate { mac }),
+            Output::RemoteMoved { mac } => FromDaemon::Message(FromLecd::RemoteMoved { mac }),
+            Output::Resolved { mac, owner } => {
+                FromDaemon::Message(FromLecd::Resolved { mac, owner })
+            }
             Output::Joined {
                 lecid,
                 elan,
                 max_frame,
                 elan_id,
                 tlvs,
-            } => Some(FromLecd::Joined {
+            } => FromDaemon::Message(FromLecd::Joined {
                 lecid,
                 elan,
                 max_frame,
                 elan_id,
                 tlvs,
             }),
-            Output::Left => Some(FromLecd::Left),
-            Output::Trace(trace) => Some(FromLecd::Trace(trace)),
+            Output::Left => FromDaemon::Message(FromLecd::Left),
             // These are the other half's.
-            Output::Deliver(_) | Output::Lecd(_) => None,
-        };
-        if let Some(message) = message {
-            say(message);
-        }
+            Output::Deliver(_) | Output::Lecd(_) => continue,
+        });
     }
     while let Some(message) = control.to_data.pop_front() {
-        say(FromLecd::Data(message));
+        out.push_back(FromDaemon::Message(FromLecd::Data(message)));
     }
 }

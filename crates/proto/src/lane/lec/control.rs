@@ -226,7 +226,7 @@ impl Control {
             Input::TopologyChange(on) => self.send_topology(on),
             Input::Resolve { mac } => self.resolve_for_user(mac, now),
             // These go to the data plane, and to the seat of another process.
-            Input::Transmit(_) | Input::LecdCame | Input::LecdGone | Input::Lecd(_) => {}
+            Input::Transmit(_) | Input::Lecd(_) => {}
         }
         self.reckon();
     }

@@ -6,7 +6,7 @@
 //! connections, READY and flush). The data plane never reads a control frame: it goes on forwarding on the paths it has
 //! whatever the control part does.
 //!
-//! The control part may be in a process of its own ([`split`]): [`Lec::away`], [`Lecd`].
+//! The control part may be in a process of its own ([`split`]): [`Lec::away`], [`LecDaemon`].
 //!
 //! **States** (names of the LEC MIB): initial, lecsConnect, configure, join, initialRegistration, busConnect,
 //! operational; plus stopped. Loss of a control connection, or any failure, leads to initial, and after a random time
@@ -46,6 +46,7 @@ mod arp;
 mod away;
 mod conns;
 mod control;
+mod daemon;
 mod devices;
 mod direct;
 mod forward;
@@ -53,18 +54,18 @@ mod groups;
 mod join;
 mod messages;
 mod proc_text;
-mod process;
 mod rows;
 mod snapshot;
 pub mod split;
 pub use away::GRACE;
 pub use control::ControlCounters;
+pub use daemon::LecDaemon;
 pub use forward::DataCounters;
-pub use process::{Lecd, LecdInput, LecdOutput};
 pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
 
 use super::{LecLimits, LecParams};
 use crate::discard::Discard;
+use crate::split::{FromDaemon, ProcessEvent, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
@@ -171,12 +172,8 @@ pub enum Input<'a> {
         /// The MAC address.
         mac: MacAddr,
     },
-    /// The control part's process is there ([`Lec::away`] only, as the next two).
-    LecdCame,
-    /// It is gone, without a word.
-    LecdGone,
-    /// From it.
-    Lecd(FromLecd),
+    /// From or about the control part in a process of its own ([`Lec::away`] only).
+    Lecd(ProcessEvent<FromDaemon<FromLecd>>),
 }
 
 /// What comes out of a client.
@@ -229,7 +226,7 @@ pub enum Output {
     /// The client is not a member any more.
     Left,
     /// For the control part's process.
-    Lecd(ToLecd),
+    Lecd(ToDaemon<ToLecd>),
     /// An observation.
     Trace(Trace),
 }

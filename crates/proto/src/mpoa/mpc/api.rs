@@ -2,9 +2,10 @@
 
 use crate::discard::Discards;
 use crate::mix::mix;
-use crate::mpoa::messages::{ToDaemon, ToKernel};
+use crate::mpoa::messages::{self, ToKernel};
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{FromMpcd, ToMpcd};
+use crate::split::{FromDaemon, ProcessEvent, ToDaemon};
 use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
@@ -71,9 +72,6 @@ pub struct MpcConfig {
     pub tag: bool,
     /// Whether the client runs from [`Input::Start`] on; see [`Input::Enable`].
     pub enabled: bool,
-    /// Whether the daemon is a process of its own: then it is there from [`Input::StartDaemon`] to
-    /// [`Input::KillDaemon`], and talks by [`Input::Mpcd`] and [`Output::Mpcd`].
-    pub split: bool,
     /// LANE interfaces that get the Device Type TLV at the start, before they are up. Others get it at `LecUp`.
     pub itfs: Vec<usize>,
     /// MPSs that do not announce themselves.
@@ -99,7 +97,6 @@ impl MpcConfig {
             params: MpcParams::default(),
             tag: true,
             enabled: true,
-            split: false,
             itfs: Vec::new(),
             static_mps: Vec::new(),
             qos: Vec::new(),
@@ -119,12 +116,9 @@ pub enum Input<'a> {
     Stop,
     /// SIGHUP: as `Stop`, then start again after five seconds.
     Reload,
-    /// The daemon dies at once; LANE continues, and the caches wait for the next daemon.
-    KillDaemon,
-    /// The daemon is back. One in a process of its own is told what to do.
-    StartDaemon,
-    /// From the daemon in a process of its own.
-    Mpcd(FromMpcd),
+    /// The daemon is back ([`ProcessEvent::Came`]); it dies on the spot ([`ProcessEvent::Gone`]): LANE goes on, and the caches wait
+    /// for the next daemon; or, from one in a process of its own, it says something.
+    Mpcd(ProcessEvent<FromDaemon<FromMpcd>>),
     /// Turns the client on, or off as `Stop` does.
     Enable(bool),
     /// From the ATM service.
@@ -222,7 +216,7 @@ pub enum Output {
         mac: MacAddr,
     },
     /// For the daemon in a process of its own.
-    Mpcd(ToMpcd),
+    Mpcd(ToDaemon<ToMpcd>),
     /// An observation.
     Trace(Trace),
 }
@@ -384,7 +378,7 @@ impl Numbers {
 pub(super) struct Bus {
     pub(super) out: VecDeque<Output>,
     pub(super) to_kernel: VecDeque<ToKernel>,
-    pub(super) to_daemon: VecDeque<ToDaemon>,
+    pub(super) to_daemon: VecDeque<messages::ToDaemon>,
     pub(super) counters: MpcCounters,
     pub(super) discards: Discards,
 }
@@ -399,10 +393,7 @@ impl Bus {
     pub(super) fn kernel(&mut self, message: ToKernel) {
         self.to_kernel.push_back(message);
     }
-    pub(super) fn mpcd(&mut self, message: ToMpcd) {
-        self.out.push_back(Output::Mpcd(message));
-    }
-    pub(super) fn daemon(&mut self, message: ToDaemon) {
+    pub(super) fn daemon(&mut self, message: messages::ToDaemon) {
         self.to_daemon.push_back(message);
     }
 }

@@ -9,11 +9,11 @@
 //! **Objects and owners.** [`Mpc`] owns two halves that talk only by the messages of
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
 //! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
-//! request ids and tags, and the keep-alive check of each MPS. It lives in [`Mpc`], or in a process of its own as an
-//! [`Mpcd`] ([`split`](crate::mpoa::split)); then `away` keeps its seat. The daemon can die ([`Input::KillDaemon`]):
-//! its connections close and frames go on over LANE. What the caches hold waits for the next daemon, 60 s at most
-//! (MPC-c2, as long as an MPS is trusted without a sign of life). The next one takes it over: it watches the MPSs,
-//! keeps the tags, finishes purges, and opens shortcuts again when their flows go on.
+//! request ids and tags, and the keep-alive check of each MPS. As an [`Mpcd`] it has a [`Seat`](crate::split::Seat) in [`Mpc`]
+//! (`seat`), and lives there or in a process of its own ([`split`](crate::mpoa::split)). The daemon can die ([`ProcessEvent::Gone`]): its
+//! connections close and frames go on over LANE. What the caches hold waits for the next daemon, 60 s at most
+//! (MPC-c2, as long as an MPS is trusted without a sign of life). The next one takes it over: it watches the MPSs, keeps
+//! the tags, finishes purges, and opens shortcuts again when their flows go on.
 //!
 //! **States.** [`IngressState`] and [`EgressState`].
 //!
@@ -47,7 +47,6 @@
 //! Keep-Alive: the daemon notices the restart of an MPS in the meantime by its silence, after MPC-c2.
 
 mod api;
-mod away;
 mod control;
 mod daemon;
 mod data;
@@ -57,6 +56,7 @@ mod flows;
 mod ingress;
 mod packet;
 mod process;
+mod seat;
 mod shortcuts;
 mod snapshot;
 #[cfg(test)]
@@ -66,19 +66,20 @@ mod why;
 pub use api::{ByCode, Input, MpcConfig, MpcCounters, MpcLimits, Output, StaticMps};
 pub use egress::EgressState;
 pub use ingress::IngressState;
-pub use process::{Mpcd, MpcdInput, MpcdOutput};
+pub use process::Mpcd;
 pub use snapshot::{EgressRow, IngressRow, MpcSnapshot, MpsRow, ShortcutRow};
 pub use why::{Why, WhyReason};
 
 use crate::discard::Discard;
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::ToMpcd;
-use crate::{AtmEvent, AtmRequest, Cause, Instant, Machine, Refused, Trace};
+use crate::split::{ProcessEvent, Seat};
+use crate::{Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::Tlv;
-use api::{Bus, Numbers, RELOAD_PAUSE};
-use away::Away;
-use daemon::{Daemon, Elan, Ending};
+use api::Bus;
+use daemon::Elan;
 use data::DataPlane;
+use seat::DaemonSeat;
 use std::collections::BTreeMap;
 
 /// An MPOA client.
@@ -88,30 +89,31 @@ pub struct Mpc {
     params: MpcParams,
     elans: BTreeMap<usize, Elan>,
     data: DataPlane,
-    daemon: Option<Daemon>,
-    /// The seat of a daemon in a process of its own.
-    away: Option<Away>,
-    numbers: Numbers,
+    daemon: DaemonSeat,
     bus: Bus,
     started: bool,
-    restart_at: Option<Instant>,
 }
 
 impl Mpc {
     /// A client that does nothing but pass frames on until [`Input::Start`].
     #[must_use]
     pub fn new(config: MpcConfig) -> Self {
+        Self::with(config, Seat::here())
+    }
+    /// The same with its daemon in a process of its own, which has not come yet.
+    #[must_use]
+    pub fn split(config: MpcConfig) -> Self {
+        Self::with(config, Seat::elsewhere())
+    }
+    fn with(config: MpcConfig, seat: Seat<Mpcd, seat::Conn>) -> Self {
         let params = config.params.clone().clamped();
         Self {
             data: DataPlane::new(params.clone(), &config),
             params,
             elans: BTreeMap::new(),
-            daemon: None,
-            away: config.split.then(Away::default),
-            numbers: Numbers::new(config.seed),
+            daemon: DaemonSeat::new(seat),
             bus: Bus::default(),
             started: false,
-            restart_at: None,
             config,
         }
     }
@@ -124,9 +126,7 @@ impl Mpc {
     /// True while the daemon runs and is not ending.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        let here = self.daemon.as_ref();
-        here.is_some_and(|daemon| daemon.ending == Ending::No)
-            || self.away.as_ref().is_some_and(Away::is_running)
+        self.daemon.is_running()
     }
     /// Parameters in force: as configured, and as the LECS changed them.
     #[must_use]
@@ -143,166 +143,59 @@ impl Mpc {
         &self.bus.counters
     }
 
-    fn start_daemon(&mut self) {
-        self.restart_at = None;
-        if self.away.is_some() {
-            return self.start_away();
-        }
-        if self.daemon.is_none() && self.started && self.config.enabled {
-            self.bus
-                .trace(Trace::detail("mpc.up", "the MPOA client runs"));
-            let elans = self.elans.clone();
-            let daemon = Daemon::start(&self.config, &self.params, elans, &mut self.bus);
-            self.daemon = Some(daemon);
-        }
-    }
-
-    /// SIGTERM or SIGHUP.
-    fn end_daemon(&mut self, reload: bool, now: Instant) {
-        self.restart_at = None;
-        if let Some(away) = &mut self.away
-            && away.is_told()
-        {
-            return self.bus.mpcd(ToMpcd::Stop { reload });
-        }
-        match &mut self.daemon {
-            Some(daemon) => daemon.end(reload, now, &mut self.bus),
-            // Nobody will take over from one that died.
-            None if !reload => self.data.reset(&mut self.bus),
-            None => {}
-        }
-    }
-
-    /// The daemon has ended in good order: what it owned goes with it.
-    fn daemon_ended(&mut self) {
-        let Some(daemon) = self.daemon.take() else {
-            return;
-        };
-        daemon.close_all(&mut self.bus);
-        self.data.reset(&mut self.bus);
-        self.nobody_listens("the MPOA client has ended");
-    }
-
-    /// The daemon died: its connections close, the caches wait for the next one.
-    fn daemon_died(&mut self, now: Instant) {
-        let Some(daemon) = self.daemon.take() else {
-            return;
-        };
-        daemon.close_all(&mut self.bus);
-        match daemon.ending {
-            Ending::No => self.data.orphan(now, &mut self.bus),
-            // It was about to forget everything.
-            Ending::Wait { .. } | Ending::Done { .. } => self.data.reset(&mut self.bus),
-        }
-        self.nobody_listens("the MPOA daemon died; LANE goes on");
-    }
-
     /// Whoever spoke to the daemon speaks to nobody.
     fn nobody_listens(&mut self, text: &str) {
-        self.bus.to_kernel.clear();
         self.bus.to_daemon.clear();
         self.bus.trace(Trace::milestone("mpc.down", text));
     }
 
-    fn set_params(&mut self, tlvs: &[Tlv]) {
+    fn set_params(&mut self, tlvs: &[Tlv], now: Instant) {
         let mut params = self.params.clone();
         let used = tlvs.iter().filter(|tlv| params.apply_tlv(tlv)).count();
         if used == 0 {
             return;
         }
-        self.params = params;
-        if let Some(away) = &mut self.away {
-            if away.is_told() {
-                self.bus.mpcd(ToMpcd::Params(self.params.clone()));
-            }
-            self.data.params = self.params.clone();
-            return;
-        }
-        match &mut self.daemon {
-            Some(daemon) => daemon.set_params(self.params.clone(), &mut self.bus),
-            None => self.data.params = self.params.clone(),
+        self.params = params.clone();
+        match self.daemon.is_told() {
+            true => self.daemon.seat.tell(ToMpcd::Params(params), now),
+            false => self.data.params = params,
         }
     }
 
-    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        if self.away.is_some() {
-            return self.atm_away(event, now);
-        }
-        let Some(daemon) = &mut self.daemon else {
-            self.bus.counters.stray_events += 1;
-            if let AtmEvent::Incoming { conn, .. } = event {
-                self.bus.atm(AtmRequest::Release {
-                    conn,
-                    cause: Cause::INCOMPATIBLE,
-                });
-            }
-            return;
-        };
-        if let AtmEvent::Received { conn, sdu } = event {
-            if !self.data.shortcuts.contains_key(&conn) {
-                daemon.attach_early(conn, &mut self.bus);
-                self.pump(now);
-            }
-            if self.data.shortcuts.contains_key(&conn) {
-                return self.data.received(conn, sdu, now, &mut self.bus);
-            }
-        }
-        if let Some(daemon) = &mut self.daemon {
-            daemon.atm(event, &mut self.numbers, now, &mut self.bus);
-        }
-    }
-
-    fn lec_up(&mut self, itf: usize, elan: Elan) {
+    fn lec_up(&mut self, itf: usize, elan: Elan, now: Instant) {
         self.elans.insert(itf, elan);
         self.data.lec_up(itf, &mut self.bus);
-        if let Some(daemon) = &mut self.daemon {
-            daemon.elans.insert(itf, elan);
-        }
-        if self.away.as_ref().is_some_and(Away::is_told) {
-            self.bus.mpcd(ToMpcd::ElanUp(elan.info(itf)));
+        if self.daemon.is_told() {
+            self.daemon.seat.tell(ToMpcd::ElanUp(elan.info(itf)), now);
         }
     }
 
     fn lec_down(&mut self, itf: usize, now: Instant) {
         self.elans.remove(&itf);
         self.data.lec_down(itf, now, &mut self.bus);
-        if let Some(daemon) = &mut self.daemon {
-            daemon.elans.remove(&itf);
-        }
-        if self.away.as_ref().is_some_and(Away::is_told) {
-            self.bus.mpcd(ToMpcd::ElanDown { itf });
+        if self.daemon.is_told() {
+            self.daemon.seat.tell(ToMpcd::ElanDown { itf }, now);
         }
     }
 
-    /// Carries messages between the halves until both are silent, then ends a daemon that is done.
+    /// Carries messages between the halves until both are silent.
     fn pump(&mut self, now: Instant) {
         loop {
-            if let Some(message) = self.bus.to_kernel.pop_front() {
-                self.data.handle(message, now, &mut self.bus);
+            if let Some(message) = self.daemon.seat.poll() {
+                self.said(message, now);
             } else if let Some(message) = self.bus.to_daemon.pop_front() {
-                // Without a daemon nobody listens.
-                if let Some(daemon) = &mut self.daemon {
-                    daemon.handle(message, &mut self.numbers, now, &mut self.bus);
-                } else if self.away.as_ref().is_some_and(Away::is_told) {
-                    self.bus.mpcd(ToMpcd::Message(message));
+                if self.daemon.is_told() {
+                    self.daemon.seat.tell(ToMpcd::Message(message), now);
                 }
             } else {
                 break;
             }
         }
-        let ending = self.daemon.as_ref().map(|daemon| daemon.ending);
-        if let Some(Ending::Done { reload }) = ending {
-            self.daemon_ended();
-            let wanted = self.started && self.config.enabled;
-            // It may have been stopped or turned off while it ended for a reload.
-            if wanted && reload {
-                self.restart_at = Some(now + RELOAD_PAUSE);
-            } else if wanted {
-                // It was turned on again while it was ending.
-                self.start_daemon();
-                self.pump(now);
-            }
+        while let Some(message) = self.daemon.seat.poll_message() {
+            self.bus.out.push_back(Output::Mpcd(message));
         }
+        let counters = self.daemon.seat.counters();
+        self.bus.counters.daemon_refused = counters.refused + counters.stale;
     }
 }
 
@@ -314,30 +207,23 @@ impl Machine for Mpc {
         match input {
             Input::Start => {
                 self.started = true;
-                self.start_daemon();
+                self.start_daemon(now);
             }
             Input::Stop => {
                 self.started = false;
                 self.end_daemon(false, now);
             }
             Input::Reload => self.end_daemon(true, now),
-            Input::KillDaemon => {
-                self.restart_at = None;
-                match &self.away {
-                    Some(_) => self.away_gone(now),
-                    None => self.daemon_died(now),
-                }
+            Input::Mpcd(ProcessEvent::Gone) => self.daemon_gone(now),
+            Input::Mpcd(ProcessEvent::Came) => self.daemon_came(now),
+            Input::Mpcd(ProcessEvent::Said(_)) if self.daemon.seat.daemon().is_some() => {
+                return Err(Refused("the daemon runs in this process"));
             }
-            Input::StartDaemon if self.away.is_some() => self.away_came(),
-            Input::Mpcd(message) => self.hear_mpcd(message, now)?,
-            Input::StartDaemon if !(self.started && self.config.enabled) => {
-                return Err(Refused("the client is not started or not enabled"));
-            }
-            Input::StartDaemon => self.start_daemon(),
+            Input::Mpcd(ProcessEvent::Said(message)) => self.said(message, now),
             Input::Enable(enabled) => {
                 self.config.enabled = enabled;
                 match enabled {
-                    true => self.start_daemon(),
+                    true => self.start_daemon(now),
                     false => self.end_daemon(false, now),
                 }
             }
@@ -348,25 +234,20 @@ impl Machine for Mpc {
             }
             Input::Dissociate { itf, mac } => self.data.dissociate(itf, mac),
             Input::StationLeft { itf, mac } => self.data.station_left(itf, mac, &mut self.bus),
-            Input::LecUp { itf, elan_id, mtu } => self.lec_up(itf, Elan { elan_id, mtu }),
+            Input::LecUp { itf, elan_id, mtu } => self.lec_up(itf, Elan { elan_id, mtu }, now),
             Input::LecDown { itf } => self.lec_down(itf, now),
             Input::SetQos { filter, qos } => {
                 self.data.set_qos(filter, qos, now, &mut self.bus)?;
             }
-            Input::ConfigTlvs(tlvs) => self.set_params(&tlvs),
+            Input::ConfigTlvs(tlvs) => self.set_params(&tlvs, now),
         }
         self.pump(now);
         Ok(())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if self.restart_at.is_some_and(|at| at <= now) {
-            self.start_daemon();
-        }
         self.data.handle_timeout(now, &mut self.bus);
-        if let Some(daemon) = &mut self.daemon {
-            daemon.handle_timeout(&mut self.numbers, now, &mut self.bus);
-        }
+        self.daemon.seat.handle_timeout(now);
         self.pump(now);
     }
 
@@ -375,8 +256,8 @@ impl Machine for Mpc {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let daemon = self.daemon.as_ref().and_then(Daemon::next_timeout);
-        [self.data.next_timeout(), daemon, self.restart_at]
+        let daemon = self.daemon.seat.poll_timeout();
+        [self.data.next_timeout(), daemon]
             .into_iter()
             .flatten()
             .min()

@@ -1,33 +1,14 @@
-//! The daemon of a client as a machine of its own, for a process that has nothing else.
+//! The daemon of a client with its timers, and what it was told.
 
 use super::MpcConfig;
 use super::api::{Bus, MpcCounters, Numbers, Output, RELOAD_PAUSE};
 use super::daemon::{Daemon, Elan, Ending};
 use crate::mpoa::params::MpcParams;
 use crate::mpoa::split::{ElanInfo, FromMpcd, ToMpcd};
-use crate::{Instant, Machine, Refused, Trace};
+use crate::split::{self, Ended, FromDaemon, Signal};
+use crate::{AtmEvent, Instant, Trace};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, VecDeque};
-
-/// What goes into a daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MpcdInput {
-    /// From the lab's process.
-    Message(ToMpcd),
-    /// SIGTERM and its like: purge what the MPSs imposed, wait shortly for their replies, exit.
-    Terminate,
-    /// SIGHUP: the same, but start again after five seconds.
-    Reload,
-}
-
-/// What comes out of a daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MpcdOutput {
-    /// For the lab's process.
-    Message(FromMpcd),
-    /// Everything is purged and told: the process may end.
-    Exit,
-}
 
 /// What [`ToMpcd::Start`] told, kept up to date.
 #[derive(Debug)]
@@ -37,11 +18,11 @@ struct Orders {
     elans: BTreeMap<usize, Elan>,
 }
 
-/// The daemon of an MPOA client, for a process of its own. It does nothing until it is told to.
+/// The daemon of an MPOA client. It does nothing until it is told to.
 #[derive(Debug)]
 pub struct Mpcd {
     orders: Option<Orders>,
-    daemon: Option<Daemon>,
+    pub(super) daemon: Option<Daemon>,
     pub(super) numbers: Numbers,
     bus: Bus,
     restart_at: Option<Instant>,
@@ -49,7 +30,7 @@ pub struct Mpcd {
     exiting: bool,
     /// What [`FromMpcd::Watched`] told last.
     watched: Vec<(AtmAddress, Instant)>,
-    out: VecDeque<MpcdOutput>,
+    out: VecDeque<FromDaemon<FromMpcd>>,
 }
 
 impl Default for Mpcd {
@@ -69,7 +50,15 @@ impl Default for Mpcd {
 
 impl Mpcd {
     fn say(&mut self, message: FromMpcd) {
-        self.out.push_back(MpcdOutput::Message(message));
+        self.out.push_back(FromDaemon::Message(message));
+    }
+    /// Says that it has ended in good order.
+    fn ended(&mut self, restarts: bool) {
+        self.out.push_back(FromDaemon::Ended(match restarts {
+            _ if self.exiting => Ended::Exits,
+            true => Ended::Restarts,
+            false => Ended::Stops,
+        }));
     }
 
     fn start(&mut self) {
@@ -94,24 +83,21 @@ impl Mpcd {
         }
         if !reload {
             self.restart_at = None;
-            if self.orders.is_some() {
-                let (restarts, exits) = (false, self.exiting);
-                self.say(FromMpcd::Ended { restarts, exits });
-            }
-            if self.exiting {
-                self.out.push_back(MpcdOutput::Exit);
-            }
+            self.ended(false);
         }
     }
 
-    fn message(&mut self, message: ToMpcd, now: Instant) {
+    fn told(&mut self, message: ToMpcd, now: Instant) {
         match message {
             ToMpcd::Start {
                 config,
                 params,
                 elans,
             } => {
-                self.numbers = Numbers::new(config.seed);
+                // One that starts again goes on with its numbers: a late answer must not match.
+                if self.orders.is_none() {
+                    self.numbers = Numbers::new(config.seed);
+                }
                 self.orders = Some(Orders {
                     config: *config,
                     params,
@@ -150,11 +136,6 @@ impl Mpcd {
                     daemon.handle(message, &mut self.numbers, now, &mut self.bus);
                 }
             }
-            ToMpcd::Atm(event) => {
-                if let Some(daemon) = &mut self.daemon {
-                    daemon.atm(event.borrow(), &mut self.numbers, now, &mut self.bus);
-                }
-            }
         }
     }
 
@@ -169,12 +150,8 @@ impl Mpcd {
             self.pass_on();
         }
         self.tell_watched(now);
-        let exits = self.exiting;
-        let restarts = reload && !exits;
-        self.say(FromMpcd::Ended { restarts, exits });
-        if exits {
-            self.out.push_back(MpcdOutput::Exit);
-        } else if restarts {
+        self.ended(reload);
+        if reload && !self.exiting {
             self.restart_at = Some(now + RELOAD_PAUSE);
         }
     }
@@ -182,18 +159,15 @@ impl Mpcd {
     /// Requests and the story first, as what the data plane makes of the messages comes after.
     fn pass_on(&mut self) {
         while let Some(output) = self.bus.out.pop_front() {
-            let message = match output {
-                Output::Atm(request) => Some(FromMpcd::Atm(request)),
-                Output::Discover { itf, mac } => Some(FromMpcd::Discover { itf, mac }),
-                Output::Trace(trace) => Some(FromMpcd::Trace(trace)),
+            match output {
+                Output::Atm(request) => self.out.push_back(FromDaemon::Atm(request)),
+                Output::Discover { itf, mac } => self.say(FromMpcd::Discover { itf, mac }),
+                Output::Trace(trace) => self.out.push_back(FromDaemon::Trace(trace)),
                 // These are the data plane's.
                 Output::ToLec { .. }
                 | Output::Deliver { .. }
                 | Output::SetTlvs { .. }
-                | Output::Mpcd(_) => None,
-            };
-            if let Some(message) = message {
-                self.say(message);
+                | Output::Mpcd(_) => {}
             }
         }
         while let Some(message) = self.bus.to_kernel.pop_front() {
@@ -218,21 +192,27 @@ impl Mpcd {
     }
 }
 
-impl Machine for Mpcd {
-    type Input<'a> = MpcdInput;
-    type Output = MpcdOutput;
+impl split::Daemon for Mpcd {
+    type To = ToMpcd;
+    type From = FromMpcd;
 
-    fn handle_input(&mut self, input: MpcdInput, now: Instant) -> Result<(), Refused> {
-        match input {
-            MpcdInput::Message(message) => self.message(message, now),
-            MpcdInput::Terminate => {
-                self.exiting = true;
-                self.end(false, now);
-            }
-            MpcdInput::Reload => self.end(true, now),
+    fn message(&mut self, message: ToMpcd, now: Instant) {
+        self.told(message, now);
+        self.flush(now);
+    }
+
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
+        if let Some(daemon) = &mut self.daemon {
+            daemon.atm(event, &mut self.numbers, now, &mut self.bus);
         }
         self.flush(now);
-        Ok(())
+    }
+
+    /// SIGTERM: purges what the MPSs imposed, waits shortly for their replies. SIGHUP: the same, but starts again after five seconds.
+    fn signal(&mut self, signal: Signal, now: Instant) {
+        self.exiting |= signal == Signal::Terminate;
+        self.end(signal == Signal::Reload, now);
+        self.flush(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -245,7 +225,7 @@ impl Machine for Mpcd {
         self.flush(now);
     }
 
-    fn poll_output(&mut self) -> Option<MpcdOutput> {
+    fn poll_output(&mut self) -> Option<FromDaemon<FromMpcd>> {
         self.out.pop_front()
     }
 

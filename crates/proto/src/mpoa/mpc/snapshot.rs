@@ -3,7 +3,6 @@
 
 use super::Mpc;
 use super::api::MpcCounters;
-use super::daemon::Purpose;
 use super::egress::EgressState;
 use super::ingress::{Binding, IngressState};
 use crate::{Cause, Instant};
@@ -100,7 +99,7 @@ pub struct ShortcutRow {
     pub vc: Option<Vc>,
     /// True if this end opened it.
     pub opened: bool,
-    /// Its traffic, if more than best effort; with a daemon in a process of its own, once it is up.
+    /// Its traffic, if more than best effort.
     pub qos: Option<Qos>,
 }
 
@@ -168,15 +167,8 @@ impl Mpc {
 
     fn mps_rows(&self, now: Instant) -> Vec<MpsRow> {
         let left = |control: &AtmAddress| {
-            if let Some(away) = &self.away {
-                return away
-                    .trusted_until(*control)
-                    .map(|at| at.since(now).as_secs());
-            }
-            let known = self.daemon.as_ref()?.mps.get(control)?;
-            known
-                .keep_alive
-                .map(|check| check.deadline.since(now).as_secs())
+            let until = self.daemon.trusted_until(*control);
+            until.map(|at| at.since(now).as_secs())
         };
         let macs = |(itf, lec): (&usize, &super::data::Lec)| {
             let itf = *itf;
@@ -254,28 +246,17 @@ impl Mpc {
     }
 
     fn shortcut_rows(&self) -> Vec<ShortcutRow> {
-        if let Some(away) = &self.away {
-            let row = |(id, peer, opened)| ShortcutRow {
-                peer,
-                vc: self.data.shortcuts.get(&id).and_then(|s| s.vc),
-                opened,
-                qos: self.data.shortcuts.get(&id).and_then(|s| s.qos),
-            };
-            return away.shortcuts().map(row).collect();
-        }
-        let conns = self.daemon.iter().flat_map(|daemon| daemon.conns.iter());
-        conns
-            .filter(|(_, conn)| conn.purpose != Purpose::Control)
-            .map(|(id, conn)| ShortcutRow {
-                peer: conn.peer,
-                vc: self.data.shortcuts.get(id).and_then(|s| s.vc),
-                opened: conn.opened,
-                qos: match conn.purpose {
-                    Purpose::Shortcut(qos) => qos,
-                    Purpose::Control => None,
-                },
-            })
-            .collect()
+        let shortcuts = self.daemon.shortcuts();
+        let rows = shortcuts.map(|(conn, handle)| {
+            let attached = self.data.shortcuts.get(&conn);
+            ShortcutRow {
+                peer: handle.own.peer,
+                vc: attached.and_then(|shortcut| shortcut.vc),
+                opened: handle.outgoing,
+                qos: attached.map_or(handle.own.qos, |shortcut| shortcut.qos),
+            }
+        });
+        rows.collect()
     }
 }
 

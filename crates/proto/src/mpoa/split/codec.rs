@@ -4,10 +4,8 @@ use super::{ElanInfo, FromMpcd, ToMpcd};
 use crate::mpoa::messages::{EgressInfo, IngressInfo, PurgeScope, ToDaemon, ToKernel};
 use crate::mpoa::mpc::{MpcConfig, MpcCounters, MpcLimits, StaticMps};
 use crate::mpoa::params::MpcParams;
-use crate::{split_choice, split_messages, split_record};
+use crate::{split_choice, split_record};
 use aerostat_wire::mpoa::{FlowFilter, QosEntry};
-
-split_messages!(ToMpcd, FromMpcd);
 
 split_record!(FlowFilter {
     destination,
@@ -67,7 +65,6 @@ split_record!(MpcConfig {
     params,
     tag,
     enabled,
-    split,
     itfs,
     static_mps,
     qos,
@@ -155,14 +152,10 @@ split_choice!(ToMpcd {
     4 ElanDown { itf };
     5 Params(params);
     6 Message(message);
-    7 Atm(event);
 });
 split_choice!(FromMpcd {
     1 Message(message);
-    2 Atm(request);
-    3 Discover { itf, mac };
-    4 Trace(trace);
-    5 Counted(counters);
-    6 Watched(servers);
-    7 Ended { restarts, exits };
+    2 Discover { itf, mac };
+    3 Counted(counters);
+    4 Watched(servers);
 });

@@ -1,18 +1,17 @@
-//! An MPOA daemon in a process of its own: its messages to and from the client in the lab's process.
+//! What an MPOA client and its daemon say to each other.
 //!
-//! **Purpose.** The two halves of a client ([`mpc`](crate::mpoa::mpc)) talk by typed messages. Here they get a form
-//! for a socket between two processes, together with what else a daemon needs from the operating system: calls.
+//! **Purpose.** The two halves of a client ([`mpc`](crate::mpoa::mpc)) talk by typed messages: those of
+//! [`messages`](crate::mpoa::messages), and the few that start and end a daemon. They are the same in one process and over a socket
+//! between two.
 //!
 //! ```text
-//!   lab's process                                        mpcd
-//!   Mpc: data plane, both caches   ── ToMpcd ──────────► Mpcd: all that reads a peer's packets
-//!   signalling manager             ◄───────── FromMpcd ──
+//!   Mpc: data plane, both caches   ── ToMpcd, AtmEvent ────► Mpcd: all that reads a peer's packets
+//!   signalling manager             ◄── FromMpcd, AtmRequest ──
 //! ```
 //!
-//! **Objects and owners.** [`Mpc`](crate::mpoa::Mpc) with [`split`](crate::mpoa::MpcConfig::split) keeps the seat of
-//! the daemon; [`Mpcd`](crate::mpoa::mpc::Mpcd) is the daemon with its timers. How messages become octets, and what all
-//! daemons have in common, is [`crate::split`]'s. A request about something that is not the daemon's is refused and
-//! counted.
+//! **Objects and owners.** [`Mpc`](crate::mpoa::Mpc) has the [`Seat`](crate::split::Seat) of the daemon;
+//! [`Mpcd`](crate::mpoa::mpc::Mpcd) is the daemon with its timers. How messages become octets, and what all
+//! daemons have in common, is [`crate::split`]'s. A request about something that is not the daemon's is refused and counted.
 //!
 //! **Standards.** None. The messages of Tables 4.1 and 4.2 of the thesis keep the numbers of the Linux client; the
 //! encoding is this project's own, and both ends have the same version.
@@ -21,10 +20,10 @@ mod codec;
 #[cfg(test)]
 mod tests;
 
+use crate::Duration;
 use crate::mpoa::messages::{ToDaemon, ToKernel};
 use crate::mpoa::mpc::{MpcConfig, MpcCounters};
 use crate::mpoa::params::MpcParams;
-use crate::{AtmEvent, AtmRequest, Duration, Trace};
 use aerostat_wire::{AtmAddress, MacAddr};
 
 /// An ELAN of which the host is a member.
@@ -66,8 +65,6 @@ pub enum ToMpcd {
     Params(MpcParams),
     /// A message of the data plane.
     Message(ToDaemon),
-    /// From the ATM service.
-    Atm(AtmEvent<Vec<u8>>),
 }
 
 /// From the daemon.
@@ -75,8 +72,6 @@ pub enum ToMpcd {
 pub enum FromMpcd {
     /// A message for the data plane.
     Message(ToKernel),
-    /// To the ATM service.
-    Atm(AtmRequest),
     /// LE_ARP may know who owns this address.
     Discover {
         /// The LANE interface.
@@ -84,17 +79,8 @@ pub enum FromMpcd {
         /// The MAC address.
         mac: MacAddr,
     },
-    /// An observation.
-    Trace(Trace),
-    /// The counters since the last message of this kind.
+    /// What was counted since the last message of this kind.
     Counted(Box<MpcCounters>),
     /// The MPSs that are watched, and how long each is still trusted.
     Watched(Vec<(AtmAddress, Duration)>),
-    /// Everything is purged and released.
-    Ended {
-        /// It will start again by itself.
-        restarts: bool,
-        /// Its process ends.
-        exits: bool,
-    },
 }

@@ -3,28 +3,36 @@
 use super::*;
 use crate::ConnId;
 use crate::mpoa::messages::EgressInfo;
-use crate::split::codec::{Field, Message, TEXT_MAX};
+use crate::split::codec::{Field, Message as _, TEXT_MAX};
 use crate::split::testing::{Random, canonical, damaged, survives};
-use crate::split::{FRAME_MAX, names};
+use crate::split::{FRAME_MAX, FromDaemon, Numbered, names};
+use crate::{AtmRequest, Trace};
 use proptest::prelude::*;
+
+type To = Numbered<crate::split::ToDaemon<ToMpcd>>;
+type From = Numbered<FromDaemon<FromMpcd>>;
+
+const fn frame(message: FromDaemon<FromMpcd>) -> From {
+    Numbered { number: 0, message }
+}
 
 proptest! {
     #[test]
     fn messages_survive(seed: u64) {
-        survives::<ToMpcd>(seed);
-        survives::<FromMpcd>(seed);
+        survives::<To>(seed);
+        survives::<From>(seed);
     }
 
     #[test]
     fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        canonical::<ToMpcd>(&octets);
-        canonical::<FromMpcd>(&octets);
+        canonical::<To>(&octets);
+        canonical::<From>(&octets);
     }
 
     #[test]
     fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
-        damaged::<ToMpcd>(seed, at, to);
-        damaged::<FromMpcd>(seed, at, to);
+        damaged::<To>(seed, at, to);
+        damaged::<From>(seed, at, to);
     }
 }
 
@@ -45,7 +53,7 @@ fn one_form_for_ever() {
         holding_s: 1200,
     };
     let expected = [
-        &[0, 1, 0, 106][..],
+        &[0, 0, 0, 2, 0, 1, 0, 106][..],
         &[0x47; 20],
         &[
             4, 10, 1, 0, 1, 0, 0, 0, 13, 1, 0x80, 0, 0, 1, 4, 10, 1, 0, 10, 32,
@@ -55,19 +63,23 @@ fn one_form_for_ever() {
     ]
     .concat();
     let message = FromMpcd::Message(ToKernel::CacheImposition(info));
-    assert_eq!(message.encode(), expected);
+    assert_eq!(frame(FromDaemon::Message(message)).encode(), expected);
 }
 
 #[test]
 fn numbers_are_those_of_the_linux_client() {
     let mut random = Random::new(1);
     for _ in 0..1000 {
-        let number = |frame: Vec<u8>| u16::from_be_bytes([frame[2], frame[3]]);
+        fn number<M: Field>(message: &M) -> u16 {
+            let mut octets = Vec::new();
+            message.put(&mut octets);
+            u16::from_be_bytes([octets[0], octets[1]])
+        }
         let message = ToKernel::sample(&mut random);
-        let own = number(FromMpcd::Message(message.clone()).encode());
+        let own = number(&message);
         assert_eq!(message.number().unwrap_or(own.max(400)), own);
         let message = ToDaemon::sample(&mut random);
-        let own = number(ToMpcd::Message(message.clone()).encode());
+        let own = number(&message);
         assert_eq!(message.number().unwrap_or(own.max(400)), own);
     }
 }
@@ -75,15 +87,16 @@ fn numbers_are_those_of_the_linux_client() {
 #[test]
 fn long_texts_are_cut_and_the_largest_sdu_fits() {
     let text = "é".repeat(TEXT_MAX);
-    let trace = FromMpcd::Trace(Trace::detail("mpc.up", text));
-    let Ok(FromMpcd::Trace(cut)) = FromMpcd::decode(&trace.encode()) else {
+    let trace = frame(FromDaemon::Trace(Trace::detail("mpc.up", text)));
+    let Ok(FromDaemon::Trace(cut)) = From::decode(&trace.encode()).map(|frame| frame.message)
+    else {
         panic!("no trace")
     };
     assert_eq!(cut.text.len(), TEXT_MAX);
     let (conn, sdu) = (ConnId(1), vec![1; 65_535]);
-    let sent = FromMpcd::Atm(AtmRequest::Send { conn, sdu });
+    let sent = frame(FromDaemon::Atm(AtmRequest::Send { conn, sdu }));
     assert!(sent.encode().len() <= FRAME_MAX);
-    assert_eq!(FromMpcd::decode(&sent.encode()), Ok(sent));
+    assert_eq!(From::decode(&sent.encode()), Ok(sent));
 }
 
 /// A trace of the daemon with a name that is not in the list would lose its name.

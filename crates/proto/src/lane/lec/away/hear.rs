@@ -3,6 +3,7 @@
 use super::{Call, SERVER_CALLS, SHORTEST};
 use crate::lane::lec::split::{FromLecd, ToData};
 use crate::lane::lec::{Lec, Output};
+use crate::split::{Ended, FromDaemon};
 use crate::{AtmRequest, ConnId, Instant};
 use aerostat_wire::{Qos, Sap};
 use std::collections::VecDeque;
@@ -13,10 +14,25 @@ impl Lec {
         *refused = refused.saturating_add(1);
     }
 
-    pub(super) fn hear(&mut self, message: FromLecd, now: Instant) {
+    pub(super) fn hear(&mut self, message: FromDaemon<FromLecd>, now: Instant) {
         let Some(away) = self.away.as_mut().filter(|away| away.told) else {
-            // On its way when it was all over.
-            return self.refuse();
+            // It was on its way when all was over.
+            return match message {
+                FromDaemon::Ended(_) => {}
+                _ => self.refuse(),
+            };
+        };
+        let message = match message {
+            FromDaemon::Atm(request) => return self.hear_request(request, now),
+            FromDaemon::Trace(trace) => return self.out.push_back(Output::Trace(trace)),
+            FromDaemon::Ended(ended) => {
+                (away.told, away.stopping) = (false, false);
+                away.present &= ended != Ended::Exits;
+                self.drop_all(now);
+                // It may have been wanted again meanwhile.
+                return self.start_away(now);
+            }
+            FromDaemon::Message(message) => message,
         };
         let limit = self.control.config.limits.cache;
         match message {
@@ -60,7 +76,6 @@ impl Lec {
             }
             FromLecd::Left if away.joined => self.leave_user(),
             FromLecd::Dissociate { .. } | FromLecd::Joined { .. } | FromLecd::Left => self.refuse(),
-            FromLecd::Trace(trace) => self.out.push_back(Output::Trace(trace)),
             FromLecd::Counted(counted) => self.control.counters.add(&counted),
             FromLecd::Standing(standing) => self.control.stand(*standing),
             // One that it has not heard to be gone is no mistake of its.
@@ -81,14 +96,6 @@ impl Lec {
             FromLecd::EntryGone(mac) => {
                 self.control.cache.remove(&mac);
             }
-            FromLecd::Ended { exits } => {
-                (away.told, away.stopping) = (false, false);
-                away.present &= !exits;
-                self.drop_all(now);
-                // It may have been wanted again meanwhile.
-                self.start_away(now);
-            }
-            FromLecd::Atm(request) => self.hear_request(request, now),
         }
     }
 

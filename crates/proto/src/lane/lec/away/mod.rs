@@ -10,6 +10,7 @@ use super::control::Role;
 use super::split::{MACS, ToControl, ToData, ToLecd};
 use super::{Control, Input, Lec, LecState, Output};
 use crate::mix::{STEP, mix};
+use crate::split::{ProcessEvent, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Refused, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Sap};
@@ -41,7 +42,7 @@ struct Call {
 #[derive(Debug)]
 struct Absence {
     until: Instant,
-    waiting: VecDeque<ToLecd>,
+    waiting: VecDeque<ToDaemon<ToLecd>>,
 }
 
 /// The seat.
@@ -73,7 +74,7 @@ impl Away {
         self.absence.as_ref().map(|absence| absence.until)
     }
     /// Keeps a message for the next daemon; false if there will be none, or no room.
-    fn keep(&mut self, message: ToLecd) -> bool {
+    fn keep(&mut self, message: ToDaemon<ToLecd>) -> bool {
         let absence = self.absence.as_mut();
         let absence = absence.filter(|absence| absence.waiting.len() < WAITING);
         absence.is_some_and(|absence| {
@@ -85,6 +86,10 @@ impl Away {
 
 impl Lec {
     fn tell(&mut self, message: ToLecd) {
+        self.pass(ToDaemon::Message(message));
+    }
+
+    fn pass(&mut self, message: ToDaemon<ToLecd>) {
         self.out.push_back(Output::Lecd(message));
     }
 
@@ -93,7 +98,7 @@ impl Lec {
         match &mut self.away {
             Some(away) if away.told => self.tell(message),
             Some(away) => {
-                away.keep(message);
+                away.keep(ToDaemon::Message(message));
             }
             None => {}
         }
@@ -145,12 +150,12 @@ impl Lec {
                     self.out.push_back(Output::Resolved { mac, owner });
                 }
             }
-            Input::LecdCame => {
+            Input::Lecd(ProcessEvent::Came) => {
                 away.present = true;
                 self.start_away(now);
             }
-            Input::LecdGone => self.away_gone(now),
-            Input::Lecd(message) => self.hear(message, now),
+            Input::Lecd(ProcessEvent::Gone) => self.away_gone(now),
+            Input::Lecd(ProcessEvent::Said(message)) => self.hear(message, now),
             Input::Transmit(_) => {} // Goes to the data plane.
         }
     }
@@ -171,7 +176,7 @@ impl Lec {
             self.tell(ToLecd::Data(message));
         } else if matches!(message, ToControl::Control { .. }) {
             // Everything else is asked again.
-            away.keep(ToLecd::Data(message));
+            away.keep(ToDaemon::Message(ToLecd::Data(message)));
         }
     }
 
@@ -231,7 +236,7 @@ impl Lec {
         let standing = Box::new(self.control.standing());
         self.tell(ToLecd::Go(Some(standing)));
         for message in absence.waiting {
-            self.tell(message);
+            self.pass(message);
         }
         for mac in asked {
             self.tell(ToLecd::Resolve(mac));
@@ -400,11 +405,11 @@ impl Lec {
             },
             AtmEvent::Incoming { conn, sap, .. } => {
                 let room = away.calls.len() < self.control.config.limits.vccs + SERVER_CALLS;
-                let message = ToLecd::Atm(event.into_owned());
+                let message = ToDaemon::Atm(event.into_owned());
                 if room && (away.told || away.keep(message.clone())) {
                     away.calls.insert(conn, Call::new(false, sap));
                     if away.told {
-                        self.tell(message);
+                        self.pass(message);
                     }
                 } else {
                     let refused = &mut self.control.counters.calls_refused;
@@ -428,9 +433,9 @@ impl Lec {
             AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => return,
         }
         if away.told {
-            self.tell(ToLecd::Atm(event.into_owned()));
+            self.pass(ToDaemon::Atm(event.into_owned()));
         } else if !matches!(event, AtmEvent::Up) {
-            away.keep(ToLecd::Atm(event.into_owned()));
+            away.keep(ToDaemon::Atm(event.into_owned()));
         }
     }
 
@@ -443,7 +448,7 @@ impl Lec {
             return;
         };
         if away.told {
-            return self.tell(ToLecd::Atm(AtmEvent::Released { conn, cause }));
+            return self.pass(ToDaemon::Atm(AtmEvent::Released { conn, cause }));
         }
         if let Some(absence) = &mut away.absence {
             absence
@@ -457,11 +462,11 @@ impl Lec {
 }
 
 /// The connection that a waiting message is about.
-const fn about(message: &ToLecd) -> Option<ConnId> {
+const fn about(message: &ToDaemon<ToLecd>) -> Option<ConnId> {
     match message {
-        ToLecd::Atm(event) => event.conn(),
-        ToLecd::Data(ToControl::Control { conn, .. }) => Some(*conn),
-        _ => None,
+        ToDaemon::Atm(event) => event.conn(),
+        ToDaemon::Message(ToLecd::Data(ToControl::Control { conn, .. })) => Some(*conn),
+        ToDaemon::Message(_) => None,
     }
 }
 
@@ -479,7 +484,7 @@ impl Call {
 
 /// For the machine: whether this input makes sense for a client that is, or is not, split.
 pub(super) const fn concerns_daemon(input: &Input<'_>) -> bool {
-    matches!(input, Input::LecdCame | Input::LecdGone | Input::Lecd(_))
+    matches!(input, Input::Lecd(_))
 }
 
 /// See [`Lec::handle_input`](crate::Machine::handle_input).

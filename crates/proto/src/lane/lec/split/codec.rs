@@ -1,44 +1,13 @@
 //! Messages as octets: see [`crate::split::codec`].
 
-use super::{ForLec, FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
+use super::{FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
 use super::{ToControl, ToData};
 use crate::lane::lec::{ArpStatus, ControlCounters, LecConfig, LecState};
 use crate::lane::{LecLimits, LecParams};
 use crate::split::Random;
-use crate::split::codec::{DecodeError, Field, Message, Reader};
+use crate::split::codec::{DecodeError, Field, Reader};
 use crate::{split_choice, split_record};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv, TlvType};
-
-impl<M: Field> Field for ForLec<M> {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.itf.put(to);
-        self.message.put(to);
-    }
-    fn take(from: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
-        let itf = u16::take(from, "interface")?;
-        let message = M::take(from, "message")?;
-        Ok(Self { itf, message })
-    }
-    fn sample(random: &mut Random) -> Self {
-        let itf = u16::sample(random);
-        let message = M::sample(random);
-        Self { itf, message }
-    }
-}
-
-impl<M: Field> Message for ForLec<M> {
-    fn encode(&self) -> Vec<u8> {
-        let mut frame = Vec::new();
-        self.put(&mut frame);
-        frame
-    }
-    fn decode(frame: &[u8]) -> Result<Self, DecodeError> {
-        let mut from = Reader::new(frame);
-        let message = Self::take(&mut from, "message")?;
-        from.finish("message")?;
-        Ok(message)
-    }
-}
 
 /// Its octets, with their number before them.
 impl Field for ElanName {
@@ -221,7 +190,6 @@ split_choice!(ToLecd {
     4 Go(standing);
     5 Stop;
     6 Data(message);
-    7 Atm(event);
     8 SetTlvs(tlvs);
     9 SetRemote(macs);
     10 TopologyChange(on);
@@ -230,19 +198,16 @@ split_choice!(ToLecd {
 });
 split_choice!(FromLecd {
     1 Data(message);
-    2 Atm(request);
     8 Associate { mac, atm, tlvs };
     9 Dissociate { mac };
     10 Resolved { mac, owner };
     11 Joined { lecid, elan, max_frame, elan_id, tlvs };
     12 Left;
-    13 Trace(trace);
     14 Counted(counters);
     15 Standing(standing);
     16 Conn(conn);
     17 ConnGone(conn);
     18 Entry(entry);
     19 EntryGone(mac);
-    20 Ended { exits };
     21 RemoteMoved { mac };
 });

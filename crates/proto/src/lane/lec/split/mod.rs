@@ -5,13 +5,13 @@
 //!
 //! ```text
 //!   lab's process                                     lecd, for all clients of a host
-//!   Lec: data plane, mirror     ── ToLecd ──────────► Lecd: the control part of each client: all that
-//!   signalling manager          ◄───────── FromLecd ─       reads a server's or peer's control frame
+//!   Lec: data plane, mirror     ── ToLecd ──────────► LecDaemon: the control part of each client: all
+//!   signalling manager          ◄───────── FromLecd ─       that reads a server's or peer's control frame
 //! ```
 //!
-//! **Objects and owners.** [`Lec::away`](super::Lec::away) keeps the seat of the daemon; [`Lecd`](super::Lecd) is the daemon. A
-//! frame is one message for or from one client ([`ForLec`], [`codec`]). Neither side trusts the other: a frame that
-//! cannot be decoded ends the connection; what is not the daemon's to ask is refused and counted.
+//! **Objects and owners.** [`Lec::away`](super::Lec::away) keeps the seat of the daemon; [`LecDaemon`](super::LecDaemon) is the
+//! daemon. A frame is one message for or from one client ([`codec`]); its number is N of the interface `lecN`. Neither side
+//! trusts the other: a frame that cannot be decoded ends the connection; what is not the daemon's to ask is refused and counted.
 //!
 //! **One process for all clients of a host**, as they share its signalling manager and its MPOA client: what a process for
 //! each would keep apart is one client's servers from the other clients of the same host, and a death costs no
@@ -49,32 +49,12 @@ pub use super::messages::{ToControl, ToData};
 
 use super::{ArpStatus, ControlCounters, LecConfig, LecState};
 use crate::lane::LecParams;
-use crate::{AtmEvent, AtmRequest, ConnId, Duration, Trace};
+use crate::{ConnId, Duration};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
 /// Most MAC addresses in one message.
 pub const MACS: usize = 8192;
-
-/// News of the process in which the control parts of a host's clients are, for the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
-    /// It is there.
-    Came,
-    /// It is gone.
-    Gone,
-    /// What it says.
-    Said(ForLec<FromLecd>),
-}
-
-/// A message for, or from, one of the clients of a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForLec<M> {
-    /// N of its interface `lecN`.
-    pub itf: u16,
-    /// The message.
-    pub message: M,
-}
 
 /// Where a client stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,8 +149,6 @@ pub enum ToLecd {
     Stop,
     /// A message of the data plane.
     Data(ToControl),
-    /// From the ATM service.
-    Atm(AtmEvent<Vec<u8>>),
     /// See [`Input::SetTlvs`](super::Input::SetTlvs).
     SetTlvs(Vec<Tlv>),
     /// See [`Input::SetRemote`](super::Input::SetRemote).
@@ -188,8 +166,6 @@ pub enum ToLecd {
 pub enum FromLecd {
     /// A message for the data plane.
     Data(ToData),
-    /// To the ATM service.
-    Atm(AtmRequest),
     /// See [`Output::Associate`](super::Output::Associate).
     Associate {
         /// The MAC address.
@@ -231,8 +207,6 @@ pub enum FromLecd {
     },
     /// See [`Output::Left`](super::Output::Left).
     Left,
-    /// An observation.
-    Trace(Trace),
     /// What was counted since the last message of this kind.
     Counted(ControlCounters),
     /// Where it stands now.
@@ -245,9 +219,4 @@ pub enum FromLecd {
     Entry(KnownEntry),
     /// The entry is gone.
     EntryGone(MacAddr),
-    /// It has left, and released everything.
-    Ended {
-        /// Its process ends.
-        exits: bool,
-    },
 }

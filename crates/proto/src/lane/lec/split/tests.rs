@@ -1,13 +1,14 @@
 //! Every message survives its octets; no octets do harm.
 
 use super::*;
+use crate::AtmRequest;
 use crate::split::codec::Message as _;
 use crate::split::testing::{canonical, damaged, survives};
-use crate::split::{FRAME_MAX, names};
+use crate::split::{FRAME_MAX, FromDaemon, Numbered, ToDaemon, names};
 use proptest::prelude::*;
 
-type To = ForLec<ToLecd>;
-type From = ForLec<FromLecd>;
+type To = Numbered<ToDaemon<ToLecd>>;
+type From = Numbered<FromDaemon<FromLecd>>;
 
 proptest! {
     #[test]
@@ -22,13 +23,13 @@ proptest! {
         canonical::<From>(&octets);
     }
 
-    /// The first octets are an interface and a type that exists.
+    /// The first octets are a number, and types that exist.
     #[test]
     fn any_fields_are_a_message_or_an_error(
         kind in 0u16..22,
         octets in prop::collection::vec(any::<u8>(), 0..100),
     ) {
-        let frame = [&[0, 1][..], &kind.to_be_bytes(), &octets].concat();
+        let frame = [&[0, 1, 0, 2][..], &kind.to_be_bytes(), &octets].concat();
         canonical::<To>(&frame);
         canonical::<From>(&frame);
     }
@@ -43,16 +44,16 @@ proptest! {
 /// A path for a destination, octet by octet.
 #[test]
 fn one_form_for_ever() {
-    let message = ForLec {
-        itf: 3,
-        message: FromLecd::Data(ToData::Switch {
+    let message = Numbered {
+        number: 3,
+        message: FromDaemon::Message(FromLecd::Data(ToData::Switch {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             to: ConnId(0x8000_0002),
             fresh: Duration::from_secs(6),
-        }),
+        })),
     };
     let expected = [
-        &[0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0x80, 0, 0, 2][..],
+        &[0, 3, 0, 2, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0x80, 0, 0, 2][..],
         &6_000_000_000_u64.to_be_bytes(),
     ];
     assert_eq!(message.encode(), expected.concat());
@@ -61,11 +62,13 @@ fn one_form_for_ever() {
 #[test]
 fn the_largest_sdu_fits_and_so_do_as_many_macs_as_are_told() {
     let (conn, sdu) = (ConnId(1), vec![1; 65_535]);
-    let largest = FromLecd::Atm(AtmRequest::Send { conn, sdu });
-    let (itf, message) = (1, largest);
-    assert!(ForLec { itf, message }.encode().len() <= FRAME_MAX);
-    let message = ToLecd::SetRemote(vec![MacAddr::BROADCAST; MACS]);
-    assert!(ForLec { itf, message }.encode().len() <= FRAME_MAX);
+    let number = 1;
+    let message = FromDaemon::Atm(AtmRequest::Send { conn, sdu });
+    let largest: From = Numbered { number, message };
+    assert!(largest.encode().len() <= FRAME_MAX);
+    let macs = vec![MacAddr::BROADCAST; MACS];
+    let message = ToDaemon::Message(ToLecd::SetRemote(macs));
+    assert!(Numbered { number, message }.encode().len() <= FRAME_MAX);
 }
 
 /// A trace of the daemon whose name is not in the list would lose it on the way.
@@ -77,7 +80,7 @@ fn every_name_that_the_control_part_uses_is_known() {
         include_str!("../control.rs"),
         include_str!("../direct.rs"),
         include_str!("../join.rs"),
-        include_str!("../process.rs"),
+        include_str!("../daemon.rs"),
     ];
     let (count, strangers) = names::strangers(&sources, "lane.");
     assert!(strangers.is_empty(), "{strangers:?}");

@@ -19,7 +19,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     let second = Duration::from_secs(1);
     let own = lec_config(0).address;
     let connect = |conn, calling, called| {
-        FromLecd::Atm(AtmRequest::Connect {
+        FromDaemon::Atm(AtmRequest::Connect {
             conn,
             calling,
             called: address(called),
@@ -29,60 +29,60 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         })
     };
     let lies = [
-        FromLecd::Atm(AtmRequest::Listen {
+        FromDaemon::Atm(AtmRequest::Listen {
             address: address(9),
             sap,
             max_sdu: 1500,
         }),
-        FromLecd::Atm(AtmRequest::Unlisten {
+        FromDaemon::Atm(AtmRequest::Unlisten {
             address: address(9),
             sap,
         }),
         connect(control, own, 2),
         connect(ConnId(ConnId::INCOMING + 500), own, 2),
         connect(ConnId(500), address(9), 2),
-        FromLecd::Atm(AtmRequest::DropParty {
+        FromDaemon::Atm(AtmRequest::DropParty {
             conn: control,
             party: crate::PartyId(1),
         }),
-        FromLecd::Atm(AtmRequest::Accept { conn: control }),
-        FromLecd::Atm(AtmRequest::Send {
+        FromDaemon::Atm(AtmRequest::Accept { conn: control }),
+        FromDaemon::Atm(AtmRequest::Send {
             conn: control,
             sdu: Vec::new(),
         }),
-        FromLecd::Data(ToData::Bus(Some(control))),
-        FromLecd::Data(ToData::Open {
+        FromDaemon::Message(FromLecd::Data(ToData::Bus(Some(control)))),
+        FromDaemon::Message(FromLecd::Data(ToData::Open {
             conn: control,
             idle: None,
             mux: None,
-        }),
-        FromLecd::Data(ToData::Open {
+        })),
+        FromDaemon::Message(FromLecd::Data(ToData::Open {
             conn: ConnId(3),
             idle: Some(zero),
             mux: None,
-        }),
-        FromLecd::Data(ToData::Switch {
+        })),
+        FromDaemon::Message(FromLecd::Data(ToData::Switch {
             mac: mac(2),
             to: control,
             fresh: second,
-        }),
-        FromLecd::Data(ToData::Quota {
+        })),
+        FromDaemon::Message(FromLecd::Data(ToData::Quota {
             count: 0,
             time: second,
-        }),
-        FromLecd::Data(ToData::Quota {
+        })),
+        FromDaemon::Message(FromLecd::Data(ToData::Quota {
             count: 1,
             time: zero,
-        }),
-        FromLecd::Data(ToData::Joined {
+        })),
+        FromDaemon::Message(FromLecd::Data(ToData::Joined {
             lecid: 0xff00,
             max_sdu: 1516,
-        }),
-        FromLecd::Dissociate { mac: mac(0x77) },
+        })),
+        FromDaemon::Message(FromLecd::Dissociate { mac: mac(0x77) }),
     ];
     for (n, lie) in lies.into_iter().enumerate() {
         with(&mut w, LEC0, |m, now| {
-            m.input(lec::Input::Lecd(lie.clone()), now);
+            m.input(event(ProcessEvent::Said(lie.clone())), now);
             let refused = m.lec.snapshot().control.daemon_refused;
             assert_eq!(refused, n as u64 + 1, "{lie:?}");
         });
@@ -97,7 +97,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
                 let mac = MacAddr([2, 9, octets[0], octets[1], octets[2], octets[3]]);
                 let (atm, tlvs) = (address(9), Vec::new());
                 let told = FromLecd::Associate { mac, atm, tlvs };
-                m.input(lec::Input::Lecd(told), now);
+                m.input(said(told), now);
             }
             macs = m.associated.len();
         });
@@ -108,7 +108,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
                 let conn = ConnId(10_000 + n);
                 let request = connect(conn, own, 0x70);
                 let before = m.out.len();
-                m.input(lec::Input::Lecd(request), now);
+                m.input(event(ProcessEvent::Said(request)), now);
                 calls += m.out.len() - before;
             }
         });
@@ -118,7 +118,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     with(&mut w, LEC0, Split::kill);
     with(&mut w, LEC0, |m, now| {
         let before = m.lec.snapshot().control.daemon_refused;
-        m.input(lec::Input::Lecd(FromLecd::Left), now);
+        m.input(said(FromLecd::Left), now);
         assert_eq!(m.lec.snapshot().control.daemon_refused, before + 1);
     });
     with(&mut w, LEC0, Split::come);
@@ -134,24 +134,31 @@ fn a_daemon_that_lies_harms_its_own_client_alone() {
         let mut w = split_world(2, Duration::ZERO);
         let mut random = Random::new(seed);
         for round in 0..80 {
-            let mut lie = FromLecd::sample(&mut random);
+            let mut lie = FromDaemon::<FromLecd>::sample(&mut random);
             // Ids that exist are the interesting ones.
             let known = match random.below(8) {
                 n @ 0..=4 => ConnId(n as u32),
                 n => ConnId(ConnId::INCOMING + n as u32 - 5),
             };
             match &mut lie {
-                FromLecd::Data(ToData::Open { conn, .. } | ToData::Bus(Some(conn)))
-                | FromLecd::Data(ToData::Close(conn) | ToData::Switch { to: conn, .. })
-                | FromLecd::Atm(AtmRequest::Release { conn, .. })
-                | FromLecd::Atm(AtmRequest::Send { conn, .. })
-                | FromLecd::Atm(AtmRequest::Accept { conn })
-                | FromLecd::ConnGone(conn) => *conn = known,
-                FromLecd::Conn(row) => row.conn = known,
-                FromLecd::Ended { exits } => *exits = false,
+                FromDaemon::Message(message) => match message {
+                    FromLecd::Data(ToData::Open { conn, .. } | ToData::Bus(Some(conn)))
+                    | FromLecd::Data(ToData::Close(conn) | ToData::Switch { to: conn, .. })
+                    | FromLecd::ConnGone(conn) => *conn = known,
+                    FromLecd::Conn(row) => row.conn = known,
+                    _ => {}
+                },
+                FromDaemon::Atm(
+                    AtmRequest::Release { conn, .. }
+                    | AtmRequest::Send { conn, .. }
+                    | AtmRequest::Accept { conn },
+                ) => *conn = known,
+                FromDaemon::Ended(ended) => *ended = Ended::Stops,
                 _ => {}
             }
-            with(&mut w, LEC0, |m, now| m.input(lec::Input::Lecd(lie), now));
+            with(&mut w, LEC0, |m, now| {
+                m.input(event(ProcessEvent::Said(lie)), now);
+            });
             transmit(&mut w, LEC0, LEC0 + 1, round);
             w.run_for(Duration::from_millis(5));
         }
@@ -175,8 +182,8 @@ fn a_daemon_that_lies_harms_its_own_client_alone() {
 fn only_a_split_client_has_a_process() {
     let mut lec = Lec::new(lec_config(0));
     let now = Instant::ZERO;
-    assert!(lec.handle_input(lec::Input::LecdCame, now).is_err());
-    let left = lec::Input::Lecd(FromLecd::Left);
-    assert!(lec.handle_input(left, now).is_err());
-    assert!(lec.handle_input(lec::Input::LecdGone, now).is_err());
+    for event_of_process in [ProcessEvent::Came, ProcessEvent::Gone] {
+        assert!(lec.handle_input(event(event_of_process), now).is_err());
+    }
+    assert!(lec.handle_input(said(FromLecd::Left), now).is_err());
 }

@@ -4,13 +4,28 @@ mod lies;
 
 use super::*;
 use crate::AtmRequest;
-use crate::lane::lec::split::{ForLec, FromLecd, ToLecd};
-use crate::lane::lec::{GRACE, LecState, Lecd, LecdInput, LecdOutput};
-use crate::split::Random;
+use crate::lane::lec::split::{FromLecd, ToLecd};
+use crate::lane::lec::{GRACE, LecDaemon, LecState};
 use crate::split::codec::Message as _;
+use crate::split::{
+    Ended, FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Random,
+    Signal, ToDaemon,
+};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{Qos, Sap};
 use std::collections::{BTreeSet, VecDeque};
+
+type Lecd = Process<LecDaemon>;
+type To = Numbered<ToDaemon<ToLecd>>;
+type From = Numbered<FromDaemon<FromLecd>>;
+
+/// The lab's end of the socket.
+const fn event(event: ProcessEvent<FromDaemon<FromLecd>>) -> lec::Input<'static> {
+    lec::Input::Lecd(event)
+}
+fn said(message: FromLecd) -> lec::Input<'static> {
+    event(ProcessEvent::Said(FromDaemon::Message(message)))
+}
 
 /// A client and its daemon's process. Their socket takes `delay`.
 struct Split {
@@ -30,7 +45,7 @@ struct Split {
 impl Split {
     fn new(config: LecConfig, delay: Duration) -> Self {
         let mut lec = Lec::away(config);
-        lec.handle_input(lec::Input::LecdCame, Instant::ZERO)
+        lec.handle_input(event(ProcessEvent::Came), Instant::ZERO)
             .unwrap();
         Self {
             lec,
@@ -56,25 +71,23 @@ impl Split {
         for (_, frame) in core::mem::take(&mut self.from_lecd) {
             self.hear(&frame, now);
         }
-        self.input(lec::Input::LecdGone, now);
+        self.input(event(ProcessEvent::Gone), now);
     }
     fn come(&mut self, now: Instant) {
         self.lecd = Some(Lecd::default());
         self.said = 0;
-        self.input(lec::Input::LecdCame, now);
+        self.input(event(ProcessEvent::Came), now);
     }
-    fn signal(&mut self, input: LecdInput, now: Instant) {
-        self.lecd
-            .as_mut()
-            .unwrap()
-            .handle_input(input, now)
+    fn signal(&mut self, signal: Signal, now: Instant) {
+        let lecd = self.lecd.as_mut().unwrap();
+        lecd.handle_input(ProcessInput::Signal(signal), now)
             .unwrap();
         self.exchange(now);
     }
     fn hear(&mut self, frame: &[u8], now: Instant) {
-        let frame = ForLec::<FromLecd>::decode(frame).unwrap();
-        assert_eq!(frame.itf, 4);
-        let input = lec::Input::Lecd(frame.message);
+        let frame = From::decode(frame).unwrap();
+        assert_eq!(frame.number, 4);
+        let input = event(ProcessEvent::Said(frame.message));
         self.lec.handle_input(input, now).unwrap();
     }
     /// Moves everything on that is due.
@@ -93,11 +106,11 @@ impl Split {
                 }
                 self.said += 1;
                 match output {
-                    LecdOutput::Message(message) => {
+                    ProcessOutput::Frame(message) => {
                         let at = now + self.delay;
                         self.from_lecd.push_back((at, message.encode()));
                     }
-                    LecdOutput::Exit => self.kill(now),
+                    ProcessOutput::Exit => self.kill(now),
                 }
             }
             while self.from_lecd.front().is_some_and(|(at, _)| *at <= now) {
@@ -108,10 +121,9 @@ impl Split {
             while self.to_lecd.front().is_some_and(|(at, _)| *at <= now) {
                 moved = true;
                 let (_, frame) = self.to_lecd.pop_front().unwrap();
-                let message = ForLec::<ToLecd>::decode(&frame).unwrap();
+                let frame = To::decode(&frame).unwrap();
                 if let Some(lecd) = &mut self.lecd {
-                    let input = LecdInput::Message(message);
-                    lecd.handle_input(input, now).unwrap();
+                    lecd.handle_input(ProcessInput::Frame(frame), now).unwrap();
                 }
             }
             if !moved {
@@ -122,8 +134,8 @@ impl Split {
     fn sort(&mut self, output: lec::Output, now: Instant) {
         match &output {
             lec::Output::Lecd(message) => {
-                let (itf, message) = (4, message.clone());
-                let frame = ForLec { itf, message }.encode();
+                let (number, message) = (4, message.clone());
+                let frame = Numbered { number, message }.encode();
                 return self.to_lecd.push_back((now + self.delay, frame));
             }
             lec::Output::Associate { mac, .. } => {
@@ -603,7 +615,7 @@ fn a_daemon_may_die_after_any_word() {
 #[test]
 fn signals_leave_the_elan_in_good_order() {
     let mut w = split_world(2, SLOW);
-    with(&mut w, LEC0, |m, now| m.signal(LecdInput::Reload, now));
+    with(&mut w, LEC0, |m, now| m.signal(Signal::Reload, now));
     w.run_for(Duration::from_secs(1));
     assert_eq!(members(&w), 2);
     let notes = w.take_notes();
@@ -611,7 +623,7 @@ fn signals_leave_the_elan_in_good_order() {
         .iter()
         .filter(|(_, _, note)| matches!(note, Note::Lec(lec::Output::Left)));
     assert_eq!(lefts.count(), 1);
-    with(&mut w, LEC0, |m, now| m.signal(LecdInput::Terminate, now));
+    with(&mut w, LEC0, |m, now| m.signal(Signal::Terminate, now));
     w.run_for(Duration::from_secs(1));
     assert!(client(&w, LEC0).lecd.is_none());
     assert_eq!(members(&w), 1);

@@ -267,27 +267,6 @@ impl Daemon {
         bus.atm(AtmRequest::Accept { conn });
     }
 
-    /// Data on an accepted shortcut may overtake the news that it is up.
-    pub(in crate::mpoa::mpc) fn attach_early(&self, conn: ConnId, bus: &mut Bus) {
-        if let Some(Conn {
-            purpose: Purpose::Shortcut(qos),
-            peer,
-            opened: false,
-            ..
-        }) = self.conns.get(&conn)
-        {
-            let (peer, qos, vc) = (*peer, *qos, None);
-            bus.kernel(ToKernel::Attach {
-                conn,
-                peer,
-                vc,
-                qos,
-                opened: false,
-                flow: None,
-            });
-        }
-    }
-
     fn connected(&mut self, conn: ConnId, vc: Vc, bus: &mut Bus) {
         let Some(known) = self.conns.get_mut(&conn) else {
             bus.counters.stray_events += 1;

@@ -138,6 +138,8 @@ pub(in crate::mpoa::mpc) struct Daemon {
     pub(in crate::mpoa::mpc) tags: BTreeSet<u32>,
     pub(in crate::mpoa::mpc) purges: BTreeMap<EgressKey, Purge>,
     pub(in crate::mpoa::mpc) ending: Ending,
+    /// The data plane has said all that an end needs.
+    cleaned: bool,
     /// Own protocol address, learned from the flows that leave.
     pub(in crate::mpoa::mpc) own_ip: Option<Ipv4Addr>,
     /// The same for IPv6.
@@ -163,6 +165,7 @@ impl Daemon {
             tags: BTreeSet::new(),
             purges: BTreeMap::new(),
             ending: Ending::No,
+            cleaned: false,
             own_ip: None,
             own_ip6: None,
         };
@@ -276,7 +279,10 @@ impl Daemon {
                 self.settle_end();
             }
             ToDaemon::SendEgressPurge(info) => self.purge_egress(&info, numbers, now, bus),
-            ToDaemon::Die | ToDaemon::Reload => self.settle_end(),
+            ToDaemon::Die | ToDaemon::Reload => {
+                self.cleaned = true;
+                self.settle_end();
+            }
             ToDaemon::DataPlanePurge {
                 conn,
                 destination,
@@ -442,9 +448,10 @@ impl Daemon {
         });
     }
 
-    /// Ends once the purges are answered.
+    /// Ends once the data plane is clean and the purges are answered.
     fn settle_end(&mut self) {
         if let Ending::Wait { reload, .. } = self.ending
+            && self.cleaned
             && self.purges.is_empty()
         {
             self.ending = Ending::Done { reload };

@@ -154,11 +154,7 @@ fn strike(rig: &mut Rig, blow: &Blow) {
             let called = if *data { DATA } else { CONTROL };
             let conn = ConnId(ConnId::INCOMING + id);
             // The service never offers an id that is in use.
-            let known = rig
-                .mpc
-                .daemon
-                .as_ref()
-                .is_some_and(|d| d.conns.contains_key(&conn));
+            let known = rig.mpc.daemon.seat.conns().contains_key(&conn);
             if !known {
                 let calling = (*peer < 5).then_some(calling);
                 let (sap, multipoint) = (Sap::LLC, false);
@@ -204,7 +200,7 @@ fn strike(rig: &mut Rig, blow: &Blow) {
             settle(&mut rig.mpc, rig.now);
         }
         Blow::Answer => {
-            let Some(daemon) = &rig.mpc.daemon else {
+            let Some(daemon) = rig.mpc.daemon() else {
                 return;
             };
             let asked = daemon.pending.iter().next();
@@ -234,7 +230,7 @@ fn strike(rig: &mut Rig, blow: &Blow) {
         }
         Blow::Daemon(what) => {
             let input = match what % 8 {
-                0 => Input::KillDaemon,
+                0 => Input::Mpcd(ProcessEvent::Gone),
                 1 => Input::Stop,
                 2 => Input::Reload,
                 3 => Input::Enable(false),
@@ -268,7 +264,7 @@ proptest! {
             prop_assert!(snapshot.egress.len() <= limits.egress);
             prop_assert!(snapshot.shortcuts.len() <= limits.shortcuts);
             prop_assert!(snapshot.mps.len() <= limits.mps);
-            if let Some(daemon) = &rig.mpc.daemon {
+            if let Some(daemon) = rig.mpc.daemon() {
                 prop_assert!(daemon.conns.len() <= limits.control + limits.shortcuts);
                 // The two halves agree about the egress cache.
                 prop_assert_eq!(daemon.imposed.len(), snapshot.egress.len());
@@ -287,7 +283,7 @@ proptest! {
         rig.input(Input::Stop);
         let end = rig.now.as_nanos() / 1_000_000_000 + 3;
         rig.until(end);
-        prop_assert!(rig.mpc.daemon.is_none());
+        prop_assert!(rig.mpc.idle());
         prop_assert_eq!(rig.mpc.poll_timeout(), None);
     }
 
@@ -309,11 +305,11 @@ fn stopped_during_a_reload() {
     strike(&mut rig, &Blow::Flow(0));
     strike(&mut rig, &Blow::Packet(0, 70));
     rig.input(Input::Reload);
-    assert!(rig.mpc.daemon.is_some(), "purges are not answered yet");
+    assert!(!rig.mpc.idle(), "purges are not answered yet");
     rig.input(Input::Stop);
     let end = rig.now.as_nanos() / 1_000_000_000 + 3;
     rig.until(end);
-    assert!(rig.mpc.daemon.is_none());
+    assert!(rig.mpc.idle());
     assert_eq!(rig.mpc.poll_timeout(), None);
 }
 

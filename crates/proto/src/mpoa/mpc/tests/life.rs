@@ -299,9 +299,8 @@ fn enable_switches_on_and_off() {
     config.enabled = false;
     let mut rig = Rig::ready_with(config);
     assert_eq!(to_lane(&rig.flow(TARGET)), 10);
-    // A process may be there before it is needed.
-    let early = rig.mpc.handle_input(Input::StartDaemon, rig.now);
-    assert_eq!(early.is_err(), !SPLIT.get());
+    // A daemon may be there before it is needed.
+    rig.input(Input::Mpcd(ProcessEvent::Came));
     let out = rig.input(Input::Enable(true));
     assert_eq!(
         (listens(&out).len(), tlvs(&out)),
@@ -323,7 +322,7 @@ fn killed_daemon_takes_its_connections_but_not_lane() {
     let mut rig = Rig::ready();
     let (control, data) = rig.shortcut();
     rig.control(control, &imposition(1, 1200).packet());
-    let out = rig.input(Input::KillDaemon);
+    let out = rig.input(Input::Mpcd(ProcessEvent::Gone));
     assert!(control_packets(&out).is_empty(), "no farewell");
     let mut gone = releases(&out);
     gone.sort_unstable();
@@ -355,7 +354,7 @@ fn killed_daemon_takes_its_connections_but_not_lane() {
         })]
     );
 
-    let out = rig.input(Input::StartDaemon);
+    let out = rig.input(Input::Mpcd(ProcessEvent::Came));
     assert_eq!(listens(&out).len(), 2);
     assert_eq!(tlvs(&out), [(0, device_tlv())]);
     assert!(
@@ -370,9 +369,9 @@ fn the_next_daemon_takes_over_from_the_caches() {
     let (control, _) = rig.shortcut();
     let accepted = rig.control(control, &imposition(7, 1200).packet());
     let tag = tag_of(&accepted);
-    rig.input(Input::KillDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
     rig.until(9);
-    rig.input(Input::StartDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Came));
 
     // The binding is still valid: the next packet opens the shortcut, and no request is sent.
     let (data, called) = connects(&rig.send(TARGET))[0];
@@ -418,14 +417,14 @@ fn a_purge_that_a_dead_daemon_left_is_finished_by_the_next() {
     rig.control(control, &imposition(7, 1200).packet());
     // The ELAN is gone, so the entry's header is not right any more.
     rig.input(Input::LecDown { itf: 0 });
-    rig.input(Input::KillDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
     rig.input(Input::LecUp {
         itf: 0,
         elan_id: ELAN,
         mtu: 1500,
     });
     rig.associate(MPS_MAC, mps_tlv(MPS));
-    let out = rig.input(Input::StartDaemon);
+    let out = rig.input(Input::Mpcd(ProcessEvent::Came));
     let control = connects(&out)[0].0;
     let sent = control_packets(&rig.connected(control, 51));
     assert_eq!(sent[0].1.op, op::EGRESS_PURGE_REQUEST);
@@ -439,7 +438,7 @@ fn caches_do_not_wait_for_ever_for_a_daemon() {
     let mut rig = Rig::ready();
     let (control, _) = rig.shortcut();
     rig.control(control, &imposition(7, 1200).packet());
-    rig.input(Input::KillDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
     let holds = |rig: &Rig| {
         let state = rig.mpc.snapshot(rig.now);
         (state.ingress.len(), state.egress.len())
@@ -450,7 +449,7 @@ fn caches_do_not_wait_for_ever_for_a_daemon() {
     assert_eq!(holds(&rig), (0, 0));
     assert_eq!(rig.mpc.poll_timeout(), None);
     // The data plane still knows the MPS, so a flow is enough.
-    rig.input(Input::StartDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Came));
     let (_, request) = rig.asked(TARGET);
     assert_eq!(request.op, op::RESOLUTION_REQUEST);
 }
@@ -459,9 +458,9 @@ fn caches_do_not_wait_for_ever_for_a_daemon() {
 fn an_mps_that_is_silent_after_a_take_over_is_dead() {
     let mut rig = Rig::ready();
     rig.shortcut();
-    rig.input(Input::KillDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
     rig.until(10);
-    rig.input(Input::StartDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Came));
     assert!(story(&flat(rig.until(69))).is_empty());
     assert!(story(&flat(rig.until(70))).contains(&"mpc.keepalive.dead"));
     assert!(rig.row(TARGET).is_none());
@@ -479,8 +478,8 @@ fn tag_of(out: &[Output]) -> u32 {
 fn answers_to_the_daemon_before_do_not_match() {
     let mut rig = Rig::ready();
     let (_, old) = rig.asked(TARGET);
-    rig.input(Input::KillDaemon);
-    rig.input(Input::StartDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
+    rig.input(Input::Mpcd(ProcessEvent::Came));
     let (control, new) = rig.asked(TARGET);
     assert_ne!(
         old.common().unwrap().request_id,

@@ -14,9 +14,10 @@ mod why;
 
 use super::*;
 use crate::machine::settle;
-use crate::mpoa::split::{FromMpcd, ToMpcd};
-use crate::split::codec::Message;
-use crate::{ConnId, Duration};
+use crate::mpoa::split::FromMpcd;
+use crate::split::codec::Message as _;
+use crate::split::{FromDaemon, Numbered, Process, ProcessInput, ProcessOutput, Signal};
+use crate::{AtmEvent, AtmRequest, ConnId, Duration};
 use aerostat_wire::lane::TlvType;
 use aerostat_wire::mpoa::{self, DeviceType, DllHeader, Imposition};
 use aerostat_wire::nhrp::{Cie, Packet, ProtocolAddress};
@@ -91,35 +92,49 @@ fn across_a_boundary(tests: &[fn()]) {
 /// A client; if it is split, with the process of its daemon, and every message between them is encoded.
 struct Client {
     mpc: Mpc,
-    mpcd: Option<Mpcd>,
+    split: bool,
+    mpcd: Option<Process<Mpcd>>,
     out: VecDeque<Output>,
 }
 
 impl Client {
     fn new(config: MpcConfig) -> Self {
         let split = SPLIT.get();
+        let new = if split { Mpc::split } else { Mpc::new };
         let mut client = Self {
-            mpc: Mpc::new(MpcConfig { split, ..config }),
+            mpc: new(config),
+            split,
             mpcd: None,
             out: VecDeque::new(),
         };
         if split {
-            let ready = client.handle_input(Input::StartDaemon, Instant::ZERO);
+            let ready = client.handle_input(Input::Mpcd(ProcessEvent::Came), Instant::ZERO);
             ready.expect("a process is welcome");
         }
         client
     }
 
+    /// The daemon beside the data plane, while it runs.
+    fn daemon(&self) -> Option<&daemon::Daemon> {
+        self.mpc.daemon.seat.daemon()?.daemon.as_ref()
+    }
+    /// True if no daemon runs, not even one that ends.
+    fn idle(&self) -> bool {
+        self.daemon().is_none()
+    }
+
     fn set_next_tag(&mut self, tag: u32) {
-        match &mut self.mpcd {
-            Some(mpcd) => mpcd.numbers.set_next_tag(tag),
-            None => self.mpc.numbers.set_next_tag(tag),
-        }
+        let mpcd = match &mut self.mpcd {
+            Some(process) => process.daemon_mut(0),
+            None => self.mpc.daemon.seat.daemon_mut(),
+        };
+        mpcd.expect("a daemon").numbers.set_next_tag(tag);
     }
 
     /// A signal for the daemon.
-    fn signal(&mut self, input: MpcdInput, now: Instant) {
+    fn signal(&mut self, signal: Signal, now: Instant) {
         let mpcd = self.mpcd.as_mut().expect("a process");
+        let input = ProcessInput::Signal(signal);
         mpcd.handle_input(input, now).expect("signals are taken");
         self.carry(now);
     }
@@ -131,25 +146,28 @@ impl Client {
                     self.out.push_back(output);
                     continue;
                 };
-                let message = ToMpcd::decode(&message.encode()).expect("a message");
+                let frame = Numbered { number: 0, message }.encode();
+                let frame = Numbered::decode(&frame).expect("a message");
                 if let Some(mpcd) = &mut self.mpcd {
-                    let input = MpcdInput::Message(message);
+                    let input = ProcessInput::Frame(frame);
                     mpcd.handle_input(input, now).expect("messages are taken");
                 }
             }
             let Some(said) = self.mpcd.as_mut().and_then(Machine::poll_output) else {
                 break;
             };
-            let input = match said {
-                MpcdOutput::Message(message) => {
-                    let message = FromMpcd::decode(&message.encode()).expect("a message");
-                    Input::Mpcd(message)
+            let event = match said {
+                ProcessOutput::Frame(frame) => {
+                    let frame: Numbered<FromDaemon<FromMpcd>> =
+                        Numbered::decode(&frame.encode()).expect("a message");
+                    ProcessEvent::Said(frame.message)
                 }
-                MpcdOutput::Exit => {
+                ProcessOutput::Exit => {
                     self.mpcd = None;
-                    Input::KillDaemon
+                    ProcessEvent::Gone
                 }
             };
+            let input = Input::Mpcd(event);
             self.mpc.handle_input(input, now).expect("accepted");
         }
     }
@@ -159,10 +177,10 @@ impl Machine for Client {
     type Input<'a> = Input<'a>;
     type Output = Output;
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
-        if self.mpc.config.split {
+        if self.split {
             match input {
-                Input::KillDaemon => self.mpcd = None,
-                Input::StartDaemon => self.mpcd = Some(Mpcd::default()),
+                Input::Mpcd(ProcessEvent::Gone) => self.mpcd = None,
+                Input::Mpcd(ProcessEvent::Came) => self.mpcd = Some(Process::default()),
                 _ => {}
             }
         }

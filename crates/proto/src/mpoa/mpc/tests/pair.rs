@@ -375,11 +375,11 @@ fn the_daemon_of_one_end_dies_and_returns() {
             mpc.handle_input(input(), now).expect("accepted");
         });
     };
-    tell(&mut world, || Input::KillDaemon);
+    tell(&mut world, || Input::Mpcd(ProcessEvent::Gone));
     world.take_notes();
     talk(&mut world, 0, 20);
     assert_eq!(paths(&world.take_notes()), (20, 0));
-    tell(&mut world, || Input::StartDaemon);
+    tell(&mut world, || Input::Mpcd(ProcessEvent::Came));
     talk(&mut world, 0, 20);
     let notes = world.take_notes();
     let (lane, delivered) = paths(&notes);

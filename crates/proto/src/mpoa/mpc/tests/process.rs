@@ -13,13 +13,16 @@ fn split() -> Rig {
 }
 
 impl Rig {
-    fn signal(&mut self, input: MpcdInput) -> Vec<Output> {
-        self.mpc.signal(input, self.now);
+    fn signal(&mut self, signal: Signal) -> Vec<Output> {
+        self.mpc.signal(signal, self.now);
         settle(&mut self.mpc, self.now)
     }
-    fn lie(&mut self, message: FromMpcd) -> Vec<Output> {
+    fn say(&mut self, message: FromDaemon<FromMpcd>) -> Vec<Output> {
+        self.input(Input::Mpcd(ProcessEvent::Said(message)))
+    }
+    fn lie(&mut self, message: FromDaemon<FromMpcd>) -> Vec<Output> {
         let before = self.counters().daemon_refused;
-        let out = self.input(Input::Mpcd(message));
+        let out = self.say(message);
         assert_eq!(self.counters().daemon_refused, before + 1);
         out
     }
@@ -30,7 +33,7 @@ fn sigterm_clears_the_egress_cache_at_the_servers_first() {
     let mut rig = split();
     let (control, data) = rig.shortcut();
     rig.control(control, &imposition(7, 1200).packet());
-    let out = rig.signal(MpcdInput::Terminate);
+    let out = rig.signal(Signal::Terminate);
     let purge = control_packets(&out)[0].1.clone();
     assert_eq!(purge.op, op::EGRESS_PURGE_REQUEST);
     assert!(rig.mpc.mpcd.is_some(), "it waits for the reply");
@@ -50,7 +53,7 @@ fn sigterm_clears_the_egress_cache_at_the_servers_first() {
     assert_eq!(to_lane(&rig.flow(TARGET)), 10);
     assert_eq!(rig.mpc.poll_timeout(), None);
     // Started by hand, it goes on.
-    rig.input(Input::StartDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Came));
     rig.asked(TARGET);
 }
 
@@ -59,9 +62,9 @@ fn sigterm_waits_two_seconds_at_most() {
     let mut rig = split();
     let (control, _) = rig.shortcut();
     rig.control(control, &imposition(7, 1200).packet());
-    rig.signal(MpcdInput::Terminate);
+    rig.signal(Signal::Terminate);
     // A second signal changes nothing.
-    rig.signal(MpcdInput::Terminate);
+    rig.signal(Signal::Terminate);
     rig.until(1);
     assert!(rig.mpc.mpcd.is_some());
     rig.until(2);
@@ -72,7 +75,7 @@ fn sigterm_waits_two_seconds_at_most() {
 fn sighup_starts_again_in_the_same_process() {
     let mut rig = split();
     rig.shortcut();
-    assert!(story(&rig.signal(MpcdInput::Reload)).contains(&"mpc.down"));
+    assert!(story(&rig.signal(Signal::Reload)).contains(&"mpc.down"));
     assert!(!rig.mpc.is_running() && rig.mpc.mpcd.is_some());
     rig.until(4);
     assert!(!rig.mpc.is_running());
@@ -80,8 +83,8 @@ fn sighup_starts_again_in_the_same_process() {
     assert!(rig.mpc.is_running());
     rig.shortcut();
     // And an end during the pause is an end.
-    rig.signal(MpcdInput::Reload);
-    rig.signal(MpcdInput::Terminate);
+    rig.signal(Signal::Reload);
+    rig.signal(Signal::Terminate);
     assert!(rig.mpc.mpcd.is_none());
     rig.until(20);
     assert!(!rig.mpc.is_running());
@@ -90,9 +93,9 @@ fn sighup_starts_again_in_the_same_process() {
 #[test]
 fn the_client_waits_for_its_process() {
     let mut rig = split();
-    rig.input(Input::KillDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
     rig.input(Input::Stop);
-    rig.input(Input::StartDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Came));
     assert!(!rig.mpc.is_running(), "it is there, but MPOA is off");
     rig.input(Input::Start);
     assert!(rig.mpc.is_running());
@@ -100,7 +103,7 @@ fn the_client_waits_for_its_process() {
 }
 
 #[test]
-fn packets_that_are_faster_than_the_daemon_wait() {
+fn packets_that_are_faster_than_the_daemon_wait_or_go_at_once() {
     let mut rig = split();
     let (control, _) = rig.shortcut();
     let tag = match mpoa::Tag::of(
@@ -109,17 +112,39 @@ fn packets_that_are_faster_than_the_daemon_wait() {
         Ok(Some(mpoa::Tag::Value(tag))) => tag,
         other => panic!("no tag: {other:?}"),
     };
+    let sdu = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, OWN, 63, 10));
+    // A call that the daemon has accepted: nothing more is needed of it.
     let conn = ConnId(ConnId::INCOMING + 9);
     rig.offer(conn, Some(PEER), DATA);
-    let sdu = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, OWN, 63, 10));
+    let out = rig.atm(AtmEvent::Received { conn, sdu: &sdu });
+    assert_eq!(delivered(&out).len(), 1);
+    rig.connected(conn, 70);
+    // A call that it has made: the daemon attaches it.
+    let conn = ConnId(500);
+    let (calling, sap, qos, multipoint) = (DATA, Sap::LLC, Qos::ubr(1536), false);
+    rig.say(FromDaemon::Atm(AtmRequest::Connect {
+        conn,
+        calling,
+        called: PEER,
+        sap,
+        qos,
+        multipoint,
+    }));
     for n in 0..70 {
         let out = rig.atm(AtmEvent::Received { conn, sdu: &sdu });
         assert!(delivered(&out).is_empty(), "{n}");
     }
-    assert_eq!(delivered(&rig.connected(conn, 70)).len(), 64);
     assert_eq!(rig.counters().stray_events, 6);
-    let out = rig.atm(AtmEvent::Received { conn, sdu: &sdu });
-    assert_eq!(delivered(&out).len(), 1);
+    let attach = ToKernel::Attach {
+        conn,
+        peer: PEER,
+        vc: None,
+        qos: None,
+        opened: true,
+        flow: None,
+    };
+    let out = rig.say(FromDaemon::Message(FromMpcd::Message(attach)));
+    assert_eq!(delivered(&out).len(), 64);
 }
 
 #[test]
@@ -162,7 +187,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
             cause: Cause::NORMAL,
         },
     ] {
-        assert!(rig.lie(FromMpcd::Atm(request)).is_empty());
+        assert!(rig.lie(FromDaemon::Atm(request)).is_empty());
     }
     let attach = |conn, peer| ToKernel::Attach {
         conn,
@@ -184,23 +209,29 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
             mps: MPS,
         },
     ] {
-        assert!(rig.lie(FromMpcd::Message(message)).is_empty());
+        let message = FromDaemon::Message(FromMpcd::Message(message));
+        assert!(rig.lie(message).is_empty());
     }
-    // It has as many connections as the limits allow, and no more.
+    // It has as many connections of each kind as the limits allow, and no more.
     let limits = MpcLimits::default();
-    for n in 0..limits.control + limits.shortcuts - 2 {
-        let conn = ConnId(1000 + n as u32);
-        rig.input(Input::Mpcd(FromMpcd::Atm(connect(conn, CONTROL))));
+    for (calling, most) in [(CONTROL, limits.control), (DATA, limits.shortcuts)] {
+        let first = if calling == DATA { 100_000 } else { 1000 };
+        for n in 0..most - 1 {
+            let conn = ConnId(first + n as u32);
+            rig.say(FromDaemon::Atm(connect(conn, calling)));
+        }
+        rig.lie(FromDaemon::Atm(connect(ConnId(first - 1), calling)));
     }
-    rig.lie(FromMpcd::Atm(connect(ConnId(999), CONTROL)));
     // One that is gone says nothing any more.
-    rig.input(Input::KillDaemon);
-    rig.lie(FromMpcd::Message(ToKernel::CleanUpAndExit));
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
+    let message = FromMpcd::Message(ToKernel::CleanUpAndExit);
+    rig.lie(FromDaemon::Message(message));
 }
 
 #[test]
 fn only_a_split_client_has_a_process() {
     let mut rig = Rig::ready();
-    let message = FromMpcd::Message(ToKernel::Reload);
-    assert!(rig.mpc.handle_input(Input::Mpcd(message), rig.now).is_err());
+    let message = FromDaemon::Message(FromMpcd::Message(ToKernel::Reload));
+    let said = Input::Mpcd(ProcessEvent::Said(message));
+    assert!(rig.mpc.handle_input(said, rig.now).is_err());
 }

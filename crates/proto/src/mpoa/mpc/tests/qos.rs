@@ -400,8 +400,8 @@ fn configured_entries_hold_from_the_start_and_survive_the_daemon() {
     let mut rig = Rig::ready_with(config);
     let voice = (TARGET, UDP, 5004);
     assert_eq!(rig.resolve(None, voice).1[0].1, Qos::cbr(200, 300));
-    rig.input(Input::KillDaemon);
-    rig.input(Input::StartDaemon);
+    rig.input(Input::Mpcd(ProcessEvent::Gone));
+    rig.input(Input::Mpcd(ProcessEvent::Came));
     // The next daemon finds the binding, and calls again for what the entry wants.
     assert_eq!(calls(&rig.app(voice))[0].1, Qos::cbr(200, 300));
 }

@@ -2,50 +2,49 @@
 //! their deaths.
 
 use super::*;
-use crate::lane::ServerParams;
-use crate::split::names;
+use crate::lane::{LesConfig, ServerParams};
+use crate::split::codec::Message as _;
 use crate::split::testing::{canonical, damaged, survives};
-use crate::{AtmEvent, Cause, ConnId, Instant, Machine as _, PartyId};
+use crate::split::{
+    FromDaemon, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal, ToDaemon,
+    names,
+};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine as _, PartyId};
 use aerostat_wire::lane::{CONTROL_SDU, ElanName};
 use aerostat_wire::{MacAddr, Qos, Sap, Vc};
 use proptest::prelude::*;
 
 const NOW: Instant = Instant::ZERO;
 
+type To = Numbered<ToDaemon<ToServer>>;
+type From = Numbered<FromDaemon<FromServer>>;
+
 proptest! {
     #[test]
     fn messages_survive(seed: u64) {
-        survives::<ToServer>(seed);
-        survives::<FromServer>(seed);
+        survives::<To>(seed);
+        survives::<From>(seed);
     }
 
     #[test]
     fn any_octets_are_a_message_or_an_error(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        canonical::<ToServer>(&octets);
-        canonical::<FromServer>(&octets);
+        canonical::<To>(&octets);
+        canonical::<From>(&octets);
     }
 
     #[test]
     fn a_damaged_message_is_a_message_or_an_error(seed: u64, at: usize, to: u8) {
-        damaged::<ToServer>(seed, at, to);
-        damaged::<FromServer>(seed, at, to);
+        damaged::<To>(seed, at, to);
+        damaged::<From>(seed, at, to);
     }
 }
 
 #[test]
 fn data_is_told_apart_by_its_first_octets() {
-    use crate::split::codec::Message as _;
     for seed in 0..2000 {
-        let message: ToServer =
-            crate::split::codec::Field::sample(&mut crate::split::Random::new(seed));
-        let data = matches!(
-            message,
-            ToServer::Atm {
-                event: AtmEvent::Received { .. },
-                ..
-            }
-        );
-        assert_eq!(ToServer::is_data(&message.encode()), data);
+        let frame: To = crate::split::codec::Field::sample(&mut crate::split::Random::new(seed));
+        let data = matches!(frame.message, ToDaemon::Atm(AtmEvent::Received { .. }));
+        assert_eq!(ToDaemon::<ToServer>::is_data(&frame.encode()), data);
     }
 }
 
@@ -80,67 +79,81 @@ fn les() -> ServerConfig {
 
 /// A seat and its process, which exchange octets.
 struct Rig {
-    seat: Away,
-    process: Option<Servers>,
+    seat: LaneServer,
+    process: Option<Process<ServerDaemon>>,
 }
 
 impl Rig {
     fn new(config: ServerConfig) -> Self {
         let mut rig = Self {
-            seat: Away::new(7, config),
+            seat: LaneServer::split(config),
             process: None,
         };
-        assert!(rig.tell(AwayInput::Start).is_empty(), "nobody is there");
+        assert!(rig.tell(Input::Start).is_empty(), "nobody is there");
         rig
     }
-    fn came(&mut self) -> Vec<AwayOutput> {
-        self.process = Some(Servers::default());
-        self.tell(AwayInput::News(News::Came))
+    fn came(&mut self) -> Vec<Output> {
+        self.process = Some(Process::default());
+        self.tell(Input::Process(ProcessEvent::Came))
     }
-    fn killed(&mut self) -> Vec<AwayOutput> {
+    fn killed(&mut self) -> Vec<Output> {
         self.process = None;
-        self.tell(AwayInput::News(News::Gone))
+        self.tell(Input::Process(ProcessEvent::Gone))
     }
-    fn event(&mut self, event: AtmEvent<&[u8]>) -> Vec<AwayOutput> {
-        self.tell(AwayInput::Atm(event))
+    fn event(&mut self, event: AtmEvent<&[u8]>) -> Vec<Output> {
+        self.tell(Input::Atm(event))
     }
-    fn said(&mut self, message: FromServer) -> Vec<AwayOutput> {
-        self.tell(AwayInput::News(News::Said(message)))
+    fn said(&mut self, message: FromDaemon<FromServer>) -> Vec<Output> {
+        self.tell(Input::Process(ProcessEvent::Said(message)))
+    }
+    fn signal(&mut self, signal: Signal) -> Vec<Output> {
+        let process = self.process.as_mut().unwrap();
+        let input = ProcessInput::Signal(signal);
+        process.handle_input(input, NOW).unwrap();
+        self.carry()
+    }
+    /// What the daemon may not do.
+    fn not_its_own(&self) -> u64 {
+        let counters = self.seat.seat_counters();
+        counters.refused + counters.stale
     }
     fn lie(&mut self, request: AtmRequest) {
-        let (server, before) = (7, self.seat.refused());
-        assert!(self.said(FromServer::Atm { server, request }).is_empty());
-        assert_eq!(self.seat.refused(), before + 1);
+        let before = self.not_its_own();
+        assert!(self.said(FromDaemon::Atm(request)).is_empty());
+        assert_eq!(self.not_its_own(), before + 1);
     }
-    /// Passes an input on; returns the outputs that are not for the other half.
-    fn tell(&mut self, input: AwayInput<'_>) -> Vec<AwayOutput> {
-        use crate::split::codec::Message as _;
+    fn tell(&mut self, input: Input<'_>) -> Vec<Output> {
         self.seat.handle_input(input, NOW).unwrap();
+        self.carry()
+    }
+    /// Passes messages on between the halves; returns the outputs that are not for the other half.
+    fn carry(&mut self) -> Vec<Output> {
         let mut out = Vec::new();
         loop {
             while let Some(output) = self.seat.poll_output() {
                 match (output, &mut self.process) {
-                    (AwayOutput::Say(message), Some(process)) => {
-                        let message = ToServer::decode(&message.encode()).unwrap();
-                        let message = ServersInput::Message(message);
-                        process.handle_input(message, NOW).unwrap();
+                    (Output::Process(message), Some(process)) => {
+                        let frame = Numbered { number: 7, message }.encode();
+                        let input = ProcessInput::Frame(To::decode(&frame).unwrap());
+                        process.handle_input(input, NOW).unwrap();
                     }
-                    (AwayOutput::Say(_), None) => {}
+                    (Output::Process(_), None) => {}
                     (output, _) => out.push(output),
                 }
             }
-            match self.process.as_mut().and_then(Servers::poll_output) {
-                Some(ServersOutput::Message(message)) => {
-                    let message = FromServer::decode(&message.encode()).unwrap();
-                    let news = AwayInput::News(News::Said(message));
-                    self.seat.handle_input(news, NOW).unwrap();
+            match self.process.as_mut().and_then(Process::poll_output) {
+                Some(ProcessOutput::Frame(frame)) => {
+                    let frame = From::decode(&frame.encode()).unwrap();
+                    assert_eq!(frame.number, 7);
+                    let said = Input::Process(ProcessEvent::Said(frame.message));
+                    self.seat.handle_input(said, NOW).unwrap();
                 }
-                Some(ServersOutput::Exit) => self.process = None,
+                Some(ProcessOutput::Exit) => self.process = None,
                 None => return out,
             }
         }
     }
-    fn offer(&mut self, conn: ConnId) -> Vec<AwayOutput> {
+    fn offer(&mut self, conn: ConnId) -> Vec<Output> {
         self.event(AtmEvent::Incoming {
             conn,
             calling: Some(address(9)),
@@ -152,9 +165,9 @@ impl Rig {
     }
 }
 
-fn requests(out: &[AwayOutput]) -> Vec<&AtmRequest> {
+fn requests(out: &[Output]) -> Vec<&AtmRequest> {
     let requests = out.iter().filter_map(|output| match output {
-        AwayOutput::Atm(request) => Some(request),
+        Output::Atm(request) => Some(request),
         _ => None,
     });
     requests.collect()
@@ -177,8 +190,8 @@ fn calls_end_with_the_process_and_the_next_one_serves() {
         rig.event(AtmEvent::Connected { conn: CONN, vc });
         let process = rig.process.as_mut().unwrap();
         process.handle_timeout(NOW + SHOW);
-        rig.tell(AwayInput::Atm(AtmEvent::Up));
-        let Some(ServerSnapshot::Les(seen)) = rig.seat.seen() else {
+        rig.tell(Input::Atm(AtmEvent::Up));
+        let Some(ServerSnapshot::Les(seen)) = rig.seat.snapshot() else {
             panic!("nothing shown")
         };
         assert_eq!(seen.clients[0].state, "connected");
@@ -194,13 +207,13 @@ fn calls_end_with_the_process_and_the_next_one_serves() {
             ),
             "{out:?}"
         );
-        assert!(rig.seat.seen().is_none());
-        // There is no listener; a call that was on its way to a listener is refused.
+        assert!(rig.seat.snapshot().is_none());
+        // Nobody listens; what was on its way to a listener is refused.
         let cause = Cause::INCOMPATIBLE;
         let out = rig.offer(CONN);
         assert_eq!(requests(&out), [&AtmRequest::Release { conn: CONN, cause }]);
         let request = AtmRequest::Accept { conn: CONN };
-        let late = rig.said(FromServer::Atm { server: 7, request });
+        let late = rig.said(FromDaemon::Atm(request));
         assert!(late.is_empty(), "{late:?}");
     }
 }
@@ -210,9 +223,7 @@ fn signals_stop_and_start_in_good_order() {
     let mut rig = Rig::new(les());
     rig.came();
     rig.offer(CONN);
-    let process = rig.process.as_mut().unwrap();
-    process.handle_input(ServersInput::Reload, NOW).unwrap();
-    let out = rig.tell(AwayInput::Atm(AtmEvent::Up));
+    let out = rig.signal(Signal::Reload);
     assert!(
         matches!(
             requests(&out)[..],
@@ -224,9 +235,7 @@ fn signals_stop_and_start_in_good_order() {
         ),
         "{out:?}"
     );
-    let process = rig.process.as_mut().unwrap();
-    process.handle_input(ServersInput::Terminate, NOW).unwrap();
-    let out = rig.tell(AwayInput::Atm(AtmEvent::Up));
+    let out = rig.signal(Signal::Terminate);
     assert!(matches!(requests(&out)[..], [AtmRequest::Unlisten { .. }]));
     assert!(rig.process.is_none(), "it has ended");
     assert!(rig.killed().is_empty(), "and all is tidy");
@@ -267,21 +276,17 @@ fn a_process_may_not_do_what_is_not_its_servers() {
         rig.lie(request);
     }
     let request = connect(conn, address(1));
-    assert_eq!(rig.said(FromServer::Atm { server: 7, request }).len(), 1);
+    assert_eq!(rig.said(FromDaemon::Atm(request)).len(), 1);
     rig.lie(connect(conn, address(1)));
-    let refused = rig.seat.refused();
-    let request = connect(ConnId(6), address(1));
-    let other = rig.said(FromServer::Atm { server: 8, request });
-    assert!(other.is_empty(), "another seat's");
-    // Only a LES may name members, and each member may leave only once.
-    let member = |joined: bool| FromServer::Member {
-        server: 7,
-        address: address(9),
-        member: joined.then(Member::default),
+    let before = rig.not_its_own();
+    // Only a LES names members, and each member leaves once.
+    let said = |member| {
+        let address = address(9);
+        FromDaemon::Message(FromServer::Member { address, member })
     };
-    assert!(rig.said(member(false)).is_empty());
-    assert_eq!(rig.said(member(true)).len(), 1);
-    assert_eq!(rig.seat.refused(), refused + 2);
+    assert!(rig.said(said(None)).is_empty());
+    assert_eq!(rig.said(said(Some(Member::default()))).len(), 1);
+    assert_eq!(rig.not_its_own(), before + 1);
     // Nor may a client have more addresses, or groups, than it may register.
     let most = ServerParams::default().registrations;
     let some = |count: usize| Some(vec![MacAddr::default(); count]);
@@ -291,22 +296,54 @@ fn a_process_may_not_do_what_is_not_its_servers() {
         (None, some(most + 1), 0),
         (some(most + 1), None, 0),
     ] {
-        let lecid = 1;
-        let member = Some(Member {
-            lecid,
+        let member = Member {
+            lecid: 1,
             groups,
             macs,
-        });
-        let (server, address) = (7, address(9));
-        let said = rig.said(FromServer::Member {
-            server,
-            address,
-            member,
-        });
-        assert_eq!(said.len(), passes);
+        };
+        assert_eq!(rig.said(said(Some(member))).len(), passes);
     }
-    assert_eq!(rig.seat.refused(), refused + 4);
+    assert_eq!(rig.not_its_own(), before + 3);
     let out = rig.killed();
-    let left = |output: &&AwayOutput| matches!(output, AwayOutput::Member { member: None, .. });
+    let left = |output: &&Output| matches!(output, Output::Member { member: None, .. });
     assert_eq!(out.iter().filter(left).count(), 1, "{out:?}");
+}
+
+/// The same seat with the server beside it: what leaves is the same, and in the same order.
+#[test]
+fn one_process_and_two_do_the_same() {
+    let mut apart = Rig::new(les());
+    let mut here = LaneServer::new(les());
+    let mut tell = |input: Input<'static>| {
+        here.handle_input(input, NOW).unwrap();
+        core::iter::from_fn(|| here.poll_output()).collect::<Vec<_>>()
+    };
+    assert_eq!(tell(Input::Start), apart.came());
+    let vc = Vc::new(0, 40);
+    let incoming = AtmEvent::Incoming {
+        conn: CONN,
+        calling: Some(address(9)),
+        called: address(1),
+        sap: Sap::LANE_CONTROL,
+        qos: Qos::ubr(CONTROL_SDU),
+        multipoint: false,
+    };
+    let cause = Cause::NORMAL;
+    for event in [
+        AtmEvent::Up,
+        incoming,
+        AtmEvent::Connected { conn: CONN, vc },
+        AtmEvent::Received {
+            conn: CONN,
+            sdu: &[0xff, 0, 1, 1][..],
+        },
+        AtmEvent::Released { conn: CONN, cause },
+        incoming,
+    ] {
+        assert_eq!(tell(Input::Atm(event)), apart.event(event), "{event:?}");
+    }
+    assert_eq!(tell(Input::Stop), apart.tell(Input::Stop));
+    assert_eq!(tell(Input::Start), apart.tell(Input::Start));
+    let kill = Input::Process(ProcessEvent::Gone);
+    assert_eq!(tell(kill), apart.killed());
 }

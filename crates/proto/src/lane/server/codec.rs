@@ -5,9 +5,7 @@ use crate::lane::bus::{BusCounters, BusRow, BusSnapshot};
 use crate::lane::lecs::{AddressPattern, Criterion, Elan};
 use crate::lane::les::{LesCounters, LesRow, LesSnapshot};
 use crate::lane::{BusConfig, LecsConfig, LesConfig, Member, ServerParams};
-use crate::{split_choice, split_messages, split_record};
-
-split_messages!(ToServer, FromServer);
+use crate::{split_choice, split_record};
 
 split_record!(ServerParams {
     control_timeout,
@@ -131,17 +129,13 @@ split_record!(BusSnapshot {
 });
 split_choice!(ServerSnapshot { 1 Les(les); 2 Bus(bus); });
 split_choice!(ToServer {
-    1 Start { server, config };
-    2 Stop { server };
-    3 Atm { server, event };
-    4 Member { server, address, member };
-    5 Elan { server, elan };
+    1 Start(config);
+    2 Stop;
+    3 Member { address, member };
+    4 Elan(elan);
 });
 split_choice!(FromServer {
-    1 Atm { server, request };
-    2 Member { server, address, member };
-    3 Trace { server, trace };
-    4 Shown { server, seen };
-    5 Ended { exits };
-    6 Reaches { server, address, reached };
+    1 Member { address, member };
+    2 Shown(seen);
+    3 Reaches { address, reached };
 });

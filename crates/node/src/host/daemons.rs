@@ -1,0 +1,164 @@
+//! Daemons of a host in processes of their own: what their frames are, and whose seats they concern.
+
+use super::{Host, Part, Service, ServiceKind};
+use crate::signalling;
+use aerostat_proto::lane::lec::split::FromLecd;
+use aerostat_proto::lane::server::FromServer;
+use aerostat_proto::lane::{lec, server};
+use aerostat_proto::mpoa::mpc;
+use aerostat_proto::mpoa::split::FromMpcd;
+use aerostat_proto::sigd::FromSigd;
+use aerostat_proto::split::codec::{DecodeError, Message as _};
+use aerostat_proto::split::{Ended, FromDaemon, Numbered, ProcessEvent, Role};
+use aerostat_proto::{Instant, Machine as _, Refused, Trace};
+
+/// What a daemon in a process of its own says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DaemonMessage {
+    /// The daemon of the MPOA client; its number is 0.
+    Mpcd(Numbered<FromDaemon<FromMpcd>>),
+    /// The daemon of a LANE client; its number is that of the interface.
+    Lecd(Numbered<FromDaemon<FromLecd>>),
+    /// A LANE server; its number is its slot.
+    LaneServer(Numbered<FromDaemon<FromServer>>),
+    /// The signalling manager; its number is 0.
+    Sigd(Numbered<FromDaemon<FromSigd>>),
+}
+
+impl DaemonMessage {
+    /// The message of a frame from a daemon of this role.
+    ///
+    /// # Errors
+    /// If the frame is not exactly one message.
+    pub fn decode(role: Role, frame: &[u8]) -> Result<Self, DecodeError> {
+        Ok(match role {
+            Role::Mpcd => Self::Mpcd(Numbered::decode(frame)?),
+            Role::Lecd => Self::Lecd(Numbered::decode(frame)?),
+            Role::Lecs | Role::Les | Role::Bus => Self::LaneServer(Numbered::decode(frame)?),
+            Role::Sigd => Self::Sigd(Numbered::decode(frame)?),
+        })
+    }
+    /// True if the daemon says that its process ends in good order.
+    #[must_use]
+    pub const fn exits(&self) -> bool {
+        match self {
+            Self::Mpcd(frame) => exits(&frame.message),
+            Self::Lecd(frame) => exits(&frame.message),
+            Self::LaneServer(frame) => exits(&frame.message),
+            Self::Sigd(frame) => exits(&frame.message),
+        }
+    }
+}
+
+const fn exits<M>(message: &FromDaemon<M>) -> bool {
+    matches!(message, FromDaemon::Ended(Ended::Exits))
+}
+
+impl Host {
+    /// From or about a process: for all seats of its role, or for the one that the message is for.
+    pub(super) fn tell_seats(
+        &mut self,
+        role: Role,
+        event: ProcessEvent<DaemonMessage>,
+        now: Instant,
+    ) {
+        let there = match event {
+            ProcessEvent::Said(message) => return self.tell_seat(role, message, now),
+            ProcessEvent::Came => true,
+            ProcessEvent::Gone => false,
+        };
+        match role {
+            Role::Mpcd => self.tell_mpc(mpc::Input::Mpcd(is(there)), now),
+            Role::Sigd => self.tell_manager(is(there), now),
+            Role::Lecd => {
+                for itf in 0..self.interfaces.len() {
+                    self.tell_lec(itf, lec::Input::Lecd(is(there)), now);
+                }
+            }
+            Role::Lecs | Role::Les | Role::Bus => {
+                for slot in 0..self.slots.len() {
+                    self.tell_server((slot, role), is(there), now);
+                }
+            }
+        }
+    }
+
+    fn tell_seat(&mut self, role: Role, message: DaemonMessage, now: Instant) {
+        match message {
+            DaemonMessage::Mpcd(Numbered { number: 0, message }) => {
+                self.tell_mpc(mpc::Input::Mpcd(ProcessEvent::Said(message)), now);
+            }
+            DaemonMessage::Sigd(Numbered { number: 0, message }) => {
+                self.tell_manager(ProcessEvent::Said(message), now);
+            }
+            DaemonMessage::Lecd(Numbered { number, message }) => {
+                let input = lec::Input::Lecd(ProcessEvent::Said(message));
+                self.tell_lec(number.into(), input, now);
+            }
+            DaemonMessage::LaneServer(Numbered { number, message }) => {
+                let said = ProcessEvent::Said(message);
+                self.tell_server((number.into(), role), said, now);
+            }
+            DaemonMessage::Mpcd(Numbered { number, .. })
+            | DaemonMessage::Sigd(Numbered { number, .. }) => {
+                let text = format!("this host has no {role} of number {number}");
+                self.trace(Trace::detail("host.refused", text));
+            }
+        }
+    }
+
+    fn tell_manager(&mut self, event: signalling::SigdEvent, now: Instant) {
+        if let Err(refused) = self.signalling.hear(event, now) {
+            self.trace(Trace::detail("host.refused", refused.to_string()));
+        }
+        self.touch(Part::Signalling);
+    }
+
+    fn tell_lec(&mut self, itf: usize, input: lec::Input<'static>, now: Instant) {
+        if let Some(interface) = self.interfaces.get(itf) {
+            self.feed(interface.slot, |service| match service {
+                Service::Lec(machine) => machine.handle_input(input, now),
+                _ => Ok(()),
+            });
+        }
+    }
+
+    /// For the LANE server in a slot, if it has this role.
+    fn tell_server(
+        &mut self,
+        (slot, role): (usize, Role),
+        event: ProcessEvent<FromDaemon<FromServer>>,
+        now: Instant,
+    ) {
+        let service = self.slots.get(slot).and_then(|slot| slot.service.as_ref());
+        let Some(Service::LaneServer(server)) = service else {
+            return;
+        };
+        if server.role() != role {
+            return;
+        }
+        let starts = matches!(
+            event,
+            ProcessEvent::Came | ProcessEvent::Said(FromDaemon::Ended(_))
+        );
+        self.feed_server(slot, server::Input::Process(event), now);
+        if starts && self.slots[slot].kind == ServiceKind::Bus {
+            self.recall_members(slot, now);
+        }
+    }
+
+    pub(super) fn feed_server(&mut self, slot: usize, input: server::Input<'_>, now: Instant) {
+        self.feed(slot, |service| match service {
+            Service::LaneServer(machine) => machine.handle_input(input, now),
+            _ => Ok::<(), Refused>(()),
+        });
+    }
+}
+
+/// The process is there, or gone, for one of its seats.
+const fn is<M>(there: bool) -> ProcessEvent<M> {
+    match there {
+        true => ProcessEvent::Came,
+        false => ProcessEvent::Gone,
+    }
+}

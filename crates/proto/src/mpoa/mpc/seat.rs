@@ -1,0 +1,382 @@
+//! The seat of the daemon beside its data plane.
+//!
+//! Nothing that the daemon says is believed beyond what is its own: its two addresses, its connections, as many of each kind as the
+//! limits allow. What a shortcut's data plane must not wait for it does itself: it takes packets on a call that the daemon has
+//! accepted before the daemon hears that it is up, and forgets a shortcut that is released.
+
+use super::api::{Bus, Output};
+use super::egress::header_supported;
+use super::process::Mpcd;
+use super::{Mpc, MpcConfig};
+use crate::mix::{STEP, mix};
+use crate::mpoa::messages::ToKernel;
+use crate::mpoa::split::{FromMpcd, ToMpcd};
+use crate::split::{Ended, FromDaemon, Handle, Rights, Seat};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant};
+use aerostat_wire::prefix::width;
+use aerostat_wire::{AtmAddress, Qos, Sap, ServiceCategory};
+use std::collections::{BTreeMap, VecDeque};
+
+/// SDUs that wait for their connection to be attached, on each connection.
+const WAITING: usize = 64;
+
+/// What the client knows of a connection of the daemon.
+#[derive(Debug)]
+pub(super) struct Conn {
+    /// With the data address; else with the control address.
+    pub(super) shortcut: bool,
+    pub(super) peer: AtmAddress,
+    /// Its traffic, if more than best effort.
+    pub(super) qos: Option<Qos>,
+    /// What arrived before the daemon attached it.
+    waiting: VecDeque<Vec<u8>>,
+}
+
+/// The seat, and where its daemon stands.
+#[derive(Debug)]
+pub(super) struct DaemonSeat {
+    pub(super) seat: Seat<Mpcd, Conn>,
+    /// The daemon was told to run and has not ended for good.
+    told: bool,
+    /// It runs and is not ending.
+    running: bool,
+    /// It has ended, and starts again by itself.
+    restarting: bool,
+    /// The next daemon that is told to run is another one than the last.
+    fresh: bool,
+    /// Daemons that were told to run: each gets numbers of its own.
+    lives: u64,
+    watched: Vec<(AtmAddress, Instant)>,
+}
+
+impl DaemonSeat {
+    pub(super) const fn new(seat: Seat<Mpcd, Conn>) -> Self {
+        Self {
+            seat,
+            told: false,
+            running: false,
+            restarting: false,
+            fresh: true,
+            lives: 0,
+            watched: Vec::new(),
+        }
+    }
+    pub(super) const fn is_running(&self) -> bool {
+        self.running
+    }
+    /// True if what concerns a daemon goes to it.
+    pub(super) const fn is_told(&self) -> bool {
+        self.told
+    }
+    /// Until when an MPS is trusted without a sign of life.
+    pub(super) fn trusted_until(&self, mps: AtmAddress) -> Option<Instant> {
+        let mut all = self.watched.iter();
+        all.find(|(known, _)| *known == mps).map(|(_, at)| *at)
+    }
+    /// Its shortcuts, up or not.
+    pub(super) fn shortcuts(&self) -> impl Iterator<Item = (ConnId, &Handle<Conn>)> {
+        let all = self.seat.conns().iter();
+        let shortcuts = all.filter(|(_, handle)| handle.own.shortcut);
+        shortcuts.map(|(conn, handle)| (*conn, handle))
+    }
+    /// What the operating system does when a process is gone: its sockets close.
+    fn close_all(&mut self, bus: &mut Bus) {
+        for request in self.seat.close_all() {
+            bus.atm(request);
+        }
+        self.watched.clear();
+        self.running = false;
+    }
+}
+
+impl Rights<Conn> for MpcConfig {
+    fn owns(&self, address: AtmAddress, sap: Sap) -> bool {
+        sap == Sap::LLC && (address == self.control || address == self.data)
+    }
+    fn open(&self, connect: &AtmRequest, conns: &BTreeMap<ConnId, Handle<Conn>>) -> Option<Conn> {
+        let AtmRequest::Connect {
+            calling,
+            called,
+            qos,
+            ..
+        } = connect
+        else {
+            return None;
+        };
+        let new = Conn::new(*calling == self.data, *called, qos);
+        self.has_room(new.shortcut, conns).then_some(new)
+    }
+}
+
+impl MpcConfig {
+    /// True if the daemon may have one more connection of this kind.
+    fn has_room(&self, shortcut: bool, conns: &BTreeMap<ConnId, Handle<Conn>>) -> bool {
+        let limit = match shortcut {
+            true => self.limits.shortcuts,
+            false => self.limits.control,
+        };
+        let same = conns
+            .values()
+            .filter(|known| known.own.shortcut == shortcut);
+        same.count() < limit
+    }
+}
+
+impl Mpc {
+    /// The daemon is there.
+    pub(super) fn daemon_came(&mut self, now: Instant) {
+        self.daemon.seat.came();
+        self.start_daemon(now);
+    }
+
+    /// Tells the daemon to run, if it should and was not told.
+    pub(super) fn start_daemon(&mut self, now: Instant) {
+        let daemon = &mut self.daemon;
+        let wanted = self.started && self.config.enabled;
+        if !daemon.seat.is_present() || daemon.told || !wanted {
+            return;
+        }
+        (daemon.told, daemon.restarting) = (true, false);
+        daemon.lives += u64::from(core::mem::take(&mut daemon.fresh));
+        let seed = match daemon.lives {
+            1 => self.config.seed,
+            // A late answer to the daemon before must not match.
+            lives => mix(self.config.seed ^ lives.wrapping_mul(STEP)),
+        };
+        let elans = self.elans.iter().map(|(itf, elan)| elan.info(*itf));
+        let start = ToMpcd::Start {
+            config: Box::new(MpcConfig {
+                seed,
+                // The data plane's alone; a long list would not fit a frame.
+                qos: Vec::new(),
+                ..self.config.clone()
+            }),
+            params: self.params.clone(),
+            elans: elans.collect(),
+        };
+        daemon.seat.tell(start, now);
+    }
+
+    /// SIGTERM or SIGHUP.
+    pub(super) fn end_daemon(&mut self, reload: bool, now: Instant) {
+        if self.daemon.told {
+            self.daemon.seat.tell(ToMpcd::Stop { reload }, now);
+        } else if !reload {
+            // Nobody will take over from one that died.
+            self.data.reset(&mut self.bus);
+        }
+    }
+
+    /// The daemon is gone without a word: its connections close, the caches wait for the next one.
+    pub(super) fn daemon_gone(&mut self, now: Instant) {
+        let daemon = &mut self.daemon;
+        let ran = daemon.running;
+        daemon.seat.gone();
+        daemon.close_all(&mut self.bus);
+        (daemon.fresh, daemon.restarting) = (true, false);
+        match (ran, core::mem::take(&mut daemon.told)) {
+            (true, _) => self.data.orphan(now, &mut self.bus),
+            // It was about to forget everything.
+            (false, true) => self.data.reset(&mut self.bus),
+            (false, false) => return,
+        }
+        self.nobody_listens("the MPOA daemon died; LANE goes on");
+    }
+
+    /// The daemon has purged and released everything.
+    fn daemon_ended(&mut self, ended: Ended, now: Instant) {
+        let daemon = &mut self.daemon;
+        daemon.close_all(&mut self.bus);
+        daemon.told = ended == Ended::Restarts;
+        let again = core::mem::replace(&mut daemon.restarting, daemon.told);
+        if ended == Ended::Exits {
+            daemon.seat.leaves();
+            daemon.fresh = true;
+        }
+        self.data.reset(&mut self.bus);
+        if !again {
+            self.nobody_listens("the MPOA client has ended");
+        }
+        // It may have been turned on again while it was ending.
+        self.start_daemon(now);
+    }
+
+    /// What the daemon says.
+    pub(super) fn said(&mut self, message: FromDaemon<FromMpcd>, now: Instant) {
+        let daemon = &mut self.daemon;
+        if !daemon.told {
+            // It was on its way when all was over.
+            return match message {
+                FromDaemon::Ended(_) => {}
+                _ => daemon.seat.stale(),
+            };
+        }
+        match message {
+            FromDaemon::Atm(request) => self.requested(request, now),
+            FromDaemon::Trace(trace) => self.bus.trace(trace),
+            FromDaemon::Ended(ended) => self.daemon_ended(ended, now),
+            FromDaemon::Message(FromMpcd::Message(message)) => self.kernel_message(message, now),
+            FromDaemon::Message(FromMpcd::Discover { itf, mac }) => {
+                self.bus.out.push_back(Output::Discover { itf, mac });
+            }
+            FromDaemon::Message(FromMpcd::Counted(counted)) => self.bus.counters.add(&counted),
+            FromDaemon::Message(FromMpcd::Watched(all)) => {
+                let all = all.into_iter().take(self.config.limits.mps);
+                daemon.watched = all.map(|(mps, left)| (mps, now + left)).collect();
+            }
+        }
+    }
+
+    /// A message of Table 4.2, as far as the daemon may say it.
+    fn kernel_message(&mut self, message: ToKernel, now: Instant) {
+        let daemon = &mut self.daemon;
+        let limits = &self.config.limits;
+        let egress = &self.data.egress.entries;
+        let proper = match &message {
+            ToKernel::SetMpcControlAddress(address) => *address == self.config.control,
+            ToKernel::CacheImposition(info) if info.holding_s > 0 => {
+                let room =
+                    egress.contains_key(&(info.mps, info.cache_id)) || egress.len() < limits.egress;
+                room && header_supported(&info.header, info.destination)
+                    && (1..=width(info.destination)).contains(&info.prefix)
+            }
+            ToKernel::SetMpsMacAddress { itf, .. } => self.data.has_interface(*itf),
+            ToKernel::Attach {
+                conn, peer, opened, ..
+            } => (daemon.seat.conns().get(conn)).is_some_and(|known| {
+                known.own.shortcut && known.own.peer == *peer && known.outgoing == *opened
+            }),
+            ToKernel::TriggerReceived { .. }
+            | ToKernel::ResolutionReply(_)
+            | ToKernel::IngressPurge { .. }
+            | ToKernel::EgressPurged { .. }
+            | ToKernel::MpsDeath { .. }
+            | ToKernel::CacheImposition(_)
+            | ToKernel::CleanUpAndExit
+            | ToKernel::SetParams(_)
+            | ToKernel::Reload
+            | ToKernel::Detach { .. }
+            | ToKernel::OpenFailed { .. } => true,
+        };
+        if !proper {
+            return daemon.seat.refuse();
+        }
+        let mut waiting = None;
+        match &message {
+            ToKernel::SetMpcControlAddress(_) => {
+                (daemon.running, daemon.restarting) = (true, false);
+            }
+            ToKernel::CleanUpAndExit | ToKernel::Reload => daemon.running = false,
+            ToKernel::Attach { conn, .. } => {
+                let known = daemon.seat.conn_mut(*conn);
+                waiting = known.map(|known| (*conn, core::mem::take(&mut known.own.waiting)));
+            }
+            _ => {}
+        }
+        self.data.handle(message, now, &mut self.bus);
+        let (conn, sdus) = waiting.unwrap_or((ConnId(0), VecDeque::new()));
+        for sdu in sdus {
+            self.data.received(conn, &sdu, now, &mut self.bus);
+        }
+    }
+
+    /// A request to the ATM service, as far as the daemon may make it.
+    fn requested(&mut self, request: AtmRequest, now: Instant) {
+        if !self.daemon.seat.grants(&request, &self.config) {
+            return;
+        }
+        // One that ends has told the data plane already.
+        if let (AtmRequest::Release { conn, cause }, true) = (&request, self.daemon.running) {
+            let (conn, cause) = (*conn, *cause);
+            let detach = ToKernel::Detach { conn, cause };
+            self.data.handle(detach, now, &mut self.bus);
+        }
+        self.bus.atm(request);
+    }
+
+    /// An event of the ATM service.
+    pub(super) fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
+        let daemon = &mut self.daemon;
+        match event {
+            AtmEvent::Up | AtmEvent::Down => return,
+            AtmEvent::Received { conn, sdu } if self.data.shortcuts.contains_key(&conn) => {
+                return self.data.received(conn, sdu, now, &mut self.bus);
+            }
+            AtmEvent::Received { conn, sdu } => match daemon.seat.conn_mut(conn) {
+                Some(known) if !known.own.shortcut => {}
+                Some(known) if known.accepted && !known.outgoing => {
+                    let attach = ToKernel::Attach {
+                        conn,
+                        peer: known.own.peer,
+                        vc: None,
+                        qos: known.own.qos,
+                        opened: false,
+                        flow: None,
+                    };
+                    self.data.handle(attach, now, &mut self.bus);
+                    self.pump(now);
+                    return self.data.received(conn, sdu, now, &mut self.bus);
+                }
+                Some(known) if known.outgoing && known.own.waiting.len() < WAITING => {
+                    return known.own.waiting.push_back(sdu.to_vec());
+                }
+                Some(_) | None => return self.stray(),
+            },
+            AtmEvent::Incoming {
+                conn,
+                calling,
+                called,
+                qos,
+                ..
+            } => {
+                if !daemon.told || daemon.restarting {
+                    let cause = Cause::INCOMPATIBLE;
+                    self.bus.atm(AtmRequest::Release { conn, cause });
+                    return self.stray();
+                }
+                let offered = Conn::new(
+                    called == self.config.data,
+                    calling.unwrap_or_default(),
+                    &qos,
+                );
+                if !self.config.has_room(offered.shortcut, daemon.seat.conns()) {
+                    self.bus.counters.connection_limit += 1;
+                    let cause = Cause::RESOURCES;
+                    return self.bus.atm(AtmRequest::Release { conn, cause });
+                }
+                daemon.seat.offered(conn, offered);
+            }
+            AtmEvent::Connected { conn, .. } => {
+                if !daemon.seat.connected(conn) {
+                    return self.stray();
+                }
+            }
+            AtmEvent::Released { conn, cause } => {
+                if daemon.seat.released(conn).is_none() {
+                    return self.stray();
+                }
+                // The daemon will say so too; packets need not wait for it.
+                let detach = ToKernel::Detach { conn, cause };
+                self.data.handle(detach, now, &mut self.bus);
+            }
+            AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => return self.stray(),
+        }
+        self.daemon.seat.tell_atm(event, now);
+    }
+
+    const fn stray(&mut self) {
+        self.bus.counters.stray_events += 1;
+    }
+}
+
+impl Conn {
+    fn new(shortcut: bool, peer: AtmAddress, qos: &Qos) -> Self {
+        let best_effort = (qos.tx.category).is_none_or(|category| category == ServiceCategory::Ubr);
+        Self {
+            shortcut,
+            peer,
+            qos: (!best_effort).then_some(*qos),
+            waiting: VecDeque::new(),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Daemons: the control halves of clients and servers, and the process in which they run with `--split`.
+//!
+//! **Purpose.** Every client and every server is a data half and a control half that talk only by typed messages. The control half
+//! is a [`Daemon`]: it reads what peers say, and owns no more than what it was told and what it has asked for. It runs beside its
+//! data half, in the same process, or in a process of its own; the [`Seat`](super::Seat) of the data half knows which.
+//!
+//! ```text
+//!   one process:   data half ── Seat ── Daemon
+//!   --split:       data half ── Seat ══ socket ══ Process ── Daemon, one for each number
+//! ```
+//!
+//! **Objects and owners.** A frame of the socket is [`ToDaemon`] or [`FromDaemon`] with the number of the daemon that it is for or
+//! from: a process serves all daemons of its role at a node, and the node chose the numbers.
+
+use super::Random;
+use super::codec::{DecodeError, Field, Message, Reader};
+use crate::{AtmEvent, AtmRequest, Duration, Instant, Machine, Refused, Trace};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A signal to a process, as people send it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM and its like: release everything in good order, exit.
+    Terminate,
+    /// SIGHUP: release everything in good order, start again.
+    Reload,
+}
+
+/// How a daemon has ended in good order: it has released everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It does nothing until it is told to.
+    Stops,
+    /// It starts again by itself.
+    Restarts,
+    /// Its process ends.
+    Exits,
+}
+
+/// To a daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToDaemon<M> {
+    /// From the ATM service.
+    Atm(AtmEvent<Vec<u8>>),
+    /// From its data half.
+    Message(M),
+}
+
+/// From a daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FromDaemon<M> {
+    /// To the ATM service.
+    Atm(AtmRequest),
+    /// To its data half.
+    Message(M),
+    /// An observation.
+    Trace(Trace),
+    /// It has ended.
+    Ended(Ended),
+}
+
+/// A control half: all of a client or server that reads what its peers say.
+///
+/// It does nothing until a message tells it to. Nothing that its peers say makes it panic.
+pub trait Daemon: Default {
+    /// What its data half says to it.
+    type To;
+    /// What it says to its data half.
+    type From;
+    /// In a process of its own: how long after a change [`Self::report`] is called. `None`: it has nothing to report.
+    const REPORT: Option<Duration> = None;
+
+    /// A message of the data half.
+    fn message(&mut self, message: Self::To, now: Instant);
+    /// An event of the ATM service.
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant);
+    /// A signal to its process.
+    fn signal(&mut self, signal: Signal, now: Instant);
+    /// Says what the data half of another process needs to know of its state. One beside it can look.
+    fn report(&mut self, _now: Instant) {}
+    /// See [`Machine::handle_timeout`].
+    fn handle_timeout(&mut self, now: Instant);
+    /// See [`Machine::poll_timeout`].
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// See [`Machine::poll_output`].
+    fn poll_output(&mut self) -> Option<FromDaemon<Self::From>>;
+}
+
+/// A message to or from one of the daemons of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbered<M> {
+    /// Which of them.
+    pub number: u16,
+    /// The message.
+    pub message: M,
+}
+
+/// What goes into a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessInput<M> {
+    /// A frame of the lab's process.
+    Frame(Numbered<ToDaemon<M>>),
+    /// A signal.
+    Signal(Signal),
+}
+
+/// What comes out of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessOutput<M> {
+    /// A frame for the lab's process.
+    Frame(Numbered<FromDaemon<M>>),
+    /// All its daemons have ended in good order, and have said so: the process may end.
+    Exit,
+}
+
+/// One daemon of a process.
+#[derive(Debug)]
+struct Hosted<D> {
+    daemon: D,
+    /// When it reports next.
+    report_at: Option<Instant>,
+}
+
+/// The daemons of one role at a node, as the whole of a process.
+#[derive(Debug)]
+pub struct Process<D: Daemon> {
+    all: BTreeMap<u16, Hosted<D>>,
+    exiting: bool,
+    out: VecDeque<ProcessOutput<D::From>>,
+}
+
+impl<D: Daemon> Default for Process<D> {
+    fn default() -> Self {
+        Self {
+            all: BTreeMap::new(),
+            exiting: false,
+            out: VecDeque::new(),
+        }
+    }
+}
+
+impl<D: Daemon> Process<D> {
+    /// One of its daemons.
+    #[must_use]
+    pub fn daemon(&self, number: u16) -> Option<&D> {
+        self.all.get(&number).map(|hosted| &hosted.daemon)
+    }
+    /// The same, for tests that set a number of it.
+    #[cfg(test)]
+    pub(crate) fn daemon_mut(&mut self, number: u16) -> Option<&mut D> {
+        self.all.get_mut(&number).map(|hosted| &mut hosted.daemon)
+    }
+
+    /// Passes on what one daemon says after something has happened to it. One that has ended with the process is forgotten.
+    fn drain(&mut self, number: u16, happened: bool, now: Instant) {
+        let Some(hosted) = self.all.get_mut(&number) else {
+            return;
+        };
+        if let Some(after) = D::REPORT.filter(|_| happened) {
+            hosted.report_at.get_or_insert(now + after);
+        }
+        if hosted.report_at.is_some_and(|at| at <= now) {
+            hosted.report_at = None;
+            hosted.daemon.report(now);
+        }
+        let mut ended = false;
+        while let Some(message) = hosted.daemon.poll_output() {
+            ended |= matches!(message, FromDaemon::Ended(Ended::Exits));
+            let frame = Numbered { number, message };
+            self.out.push_back(ProcessOutput::Frame(frame));
+        }
+        if ended {
+            self.all.remove(&number);
+            self.exit();
+        }
+    }
+
+    /// Ends if it is to end and nothing is left.
+    fn exit(&mut self) {
+        if self.exiting && self.all.is_empty() {
+            self.out.push_back(ProcessOutput::Exit);
+        }
+    }
+
+    fn signal(&mut self, signal: Signal, now: Instant) {
+        if signal == Signal::Terminate && !core::mem::replace(&mut self.exiting, true) {
+            // One without daemons has nothing to wait for.
+            self.exit();
+        }
+        for number in self.all.keys().copied().collect::<Vec<_>>() {
+            if let Some(hosted) = self.all.get_mut(&number) {
+                hosted.daemon.signal(signal, now);
+            }
+            self.drain(number, true, now);
+        }
+    }
+}
+
+impl<D: Daemon> Machine for Process<D> {
+    type Input<'a> = ProcessInput<D::To>;
+    type Output = ProcessOutput<D::From>;
+
+    fn handle_input(&mut self, input: ProcessInput<D::To>, now: Instant) -> Result<(), Refused> {
+        let Numbered { number, message } = match input {
+            ProcessInput::Frame(frame) => frame,
+            ProcessInput::Signal(signal) => {
+                self.signal(signal, now);
+                return Ok(());
+            }
+        };
+        if self.exiting && !self.all.contains_key(&number) {
+            // It crossed the end of that daemon.
+            return Ok(());
+        }
+        let hosted = self.all.entry(number).or_insert_with(|| Hosted {
+            daemon: D::default(),
+            report_at: None,
+        });
+        match message {
+            ToDaemon::Atm(event) => hosted.daemon.atm(event.borrow(), now),
+            ToDaemon::Message(message) => hosted.daemon.message(message, now),
+        }
+        self.drain(number, true, now);
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for number in self.all.keys().copied().collect::<Vec<_>>() {
+            if let Some(hosted) = self.all.get_mut(&number)
+                && hosted.poll_timeout().is_some_and(|at| at <= now)
+            {
+                let due = hosted.daemon.poll_timeout().is_some_and(|at| at <= now);
+                if due {
+                    hosted.daemon.handle_timeout(now);
+                }
+                self.drain(number, due, now);
+            }
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<ProcessOutput<D::From>> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.all.values().filter_map(Hosted::poll_timeout).min()
+    }
+}
+
+impl<D: Daemon> Hosted<D> {
+    fn poll_timeout(&self) -> Option<Instant> {
+        let daemon = self.daemon.poll_timeout();
+        daemon.into_iter().chain(self.report_at).min()
+    }
+}
+
+/// From or about a process, for the data halves that have seats for its daemons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessEvent<M> {
+    /// The process is there.
+    Came,
+    /// The process is gone.
+    Gone,
+    /// It says this.
+    Said(M),
+}
+
+impl<M: Field> Field for Numbered<M> {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.number.put(to);
+        self.message.put(to);
+    }
+    fn take(from: &mut Reader<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        let number = Field::take(from, "number")?;
+        let message = Field::take(from, "message")?;
+        Ok(Self { number, message })
+    }
+    fn sample(random: &mut Random) -> Self {
+        let number = Field::sample(random);
+        let message = Field::sample(random);
+        Self { number, message }
+    }
+}
+
+impl<M: Field> Message for Numbered<M> {
+    fn encode(&self) -> Vec<u8> {
+        let mut frame = Vec::new();
+        self.put(&mut frame);
+        frame
+    }
+    fn decode(frame: &[u8]) -> Result<Self, DecodeError> {
+        let mut from = Reader::new(frame);
+        let message = Self::take(&mut from, "message")?;
+        from.finish("message")?;
+        Ok(message)
+    }
+}
+
+impl<M> ToDaemon<M> {
+    /// True for the frame of an SDU: what a daemon that cannot keep up may lose.
+    #[must_use]
+    pub fn is_data(frame: &[u8]) -> bool {
+        matches!(frame, [_, _, 0, 1, 0, 8, ..])
+    }
+}
+
+impl<M: Field> Field for ToDaemon<M> {
+    fn put(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Atm(event) => {
+                1_u16.put(to);
+                event.put(to);
+            }
+            Self::Message(message) => {
+                2_u16.put(to);
+                message.put(to);
+            }
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        Ok(match from.u16(name)? {
+            1 => Self::Atm(Field::take(from, "event")?),
+            2 => Self::Message(Field::take(from, "message")?),
+            other => return Err(DecodeError::value(name, at, other.into())),
+        })
+    }
+    fn sample(random: &mut Random) -> Self {
+        match random.below(2) {
+            0 => Self::Atm(Field::sample(random)),
+            _ => Self::Message(Field::sample(random)),
+        }
+    }
+}
+
+impl<M: Field> Field for FromDaemon<M> {
+    fn put(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Atm(request) => {
+                1_u16.put(to);
+                request.put(to);
+            }
+            Self::Message(message) => {
+                2_u16.put(to);
+                message.put(to);
+            }
+            Self::Trace(trace) => {
+                3_u16.put(to);
+                trace.put(to);
+            }
+            Self::Ended(ended) => {
+                4_u16.put(to);
+                ended.put(to);
+            }
+        }
+    }
+    fn take(from: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError> {
+        let at = from.offset();
+        Ok(match from.u16(name)? {
+            1 => Self::Atm(Field::take(from, "request")?),
+            2 => Self::Message(Field::take(from, "message")?),
+            3 => Self::Trace(Field::take(from, "trace")?),
+            4 => Self::Ended(Field::take(from, "ended")?),
+            other => return Err(DecodeError::value(name, at, other.into())),
+        })
+    }
+    fn sample(random: &mut Random) -> Self {
+        match random.below(8) {
+            0 => Self::Trace(Field::sample(random)),
+            1 => Self::Ended(Field::sample(random)),
+            2 | 3 => Self::Atm(Field::sample(random)),
+            _ => Self::Message(Field::sample(random)),
+        }
+    }
+}
+
+crate::split_choice!(Ended { 1 Stops; 2 Restarts; 3 Exits; });
