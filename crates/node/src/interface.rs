@@ -121,7 +121,7 @@ pub enum Output {
 aerostat_proto::timer_kinds! {
     /// The timers of the interface itself. SAAL and UNI have their own.
     enum Timer {
-        /// The wait for the answer to RESTART is over.
+        /// The wait for the answer to RESTART has ended.
         Restart,
         /// Establish the signalling link again.
         Reestablish,

@@ -223,8 +223,8 @@ impl Host {
         }
     }
 
-    /// Records that a member of the LES in slot `les` is new, has changed, or has left (`None`). The BUS of the LES must
-    /// know this, even after a restart.
+    /// Records that a member of the LES in slot `les` is new, has changed, or has left (`None`). The BUS of the LES
+    /// must know this, even after a restart.
     fn member(&mut self, les: usize, address: AtmAddress, member: Option<Member>, now: Instant) {
         match &member {
             Some(member) => self.members.insert((les, address), member.clone()),

@@ -1,4 +1,4 @@
-//! What a LES tells its BUS of each client.
+//! The data of each client that a LES sends to its BUS.
 
 use aerostat_wire::MacAddr;
 
@@ -7,15 +7,16 @@ use aerostat_wire::MacAddr;
 pub struct Member {
     /// Its LECID.
     pub lecid: u16,
-    /// The group addresses of which it wants frames, besides broadcast; `None`: all.
+    /// The group addresses whose frames the client wants, besides broadcast; `None`: all groups.
     pub groups: Option<Vec<MacAddr>>,
-    /// The unicast addresses that it registered at the ATM address with which it joined, if it must register all that it
-    /// has. `None`: it may have others too, because it is a proxy or joined without an address.
+    /// The unicast addresses that the client registered at the ATM address with which it joined, if it must register
+    /// all its addresses. `None`: the client may have other addresses, too, because it is a proxy or joined without an
+    /// address.
     pub macs: Option<Vec<MacAddr>>,
 }
 
 impl Member {
-    /// Addresses of the longer list: what a bound on registrations is compared with.
+    /// Length of the longer list, for the comparison with the bound on registrations.
     #[must_use]
     pub fn most(&self) -> usize {
         let lists = [&self.groups, &self.macs];

@@ -52,7 +52,7 @@ pub(crate) struct AtmNet {
     open: BTreeMap<(usize, Vc), u32>,
     /// True for an SDU that is to be lost.
     pub loss: Option<Loss>,
-    /// What an SDU takes longer on a point-to-multipoint connection.
+    /// Additional delay of an SDU on a point-to-multipoint connection.
     pub multipoint_delay: Duration,
     /// Calls to refuse.
     pub refuse: Vec<Refusal>,

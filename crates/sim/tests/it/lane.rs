@@ -286,8 +286,9 @@ fn of_bus(bench: &Bench, name: &str) -> u64 {
     row.map_or(0, |row| row[1].to_string().parse().expect("a number"))
 }
 
-/// Frames that go over the BUS find their owner alone, whether it registered or stands behind a bridge: over lines that lose cells, after the
-/// BUS, the client or the LES began anew. A bystander hears of no frame for one who registered.
+/// Frames over the BUS reach the owner of their destination, whether the owner registered the address or is behind a
+/// bridge. This holds over lines that lose cells, and after a restart of the BUS, the client or the LES. Another client
+/// receives no frame for a registered address.
 #[test]
 fn frames_over_the_bus_find_their_owner_after_every_fault() {
     let text = "

@@ -8,14 +8,14 @@
 //!
 //! **Timers**: retry of a refused leaf.
 //!
-//! **Paths of a frame.** A frame keeps its LECID. Group frames go to all members, the sender included: clients drop their
-//! own echo. A unicast frame for an address that a client registered goes to that client alone, on its multicast send
-//! connection (`owners.rs`): the standard lets a BUS use either connection, and a client accepts frames on both. The path
-//! depends on the receiving client alone. A client that must register all its unicast addresses gets unicast frames
-//! directly. A proxy, and a client that joined without an address, gets them as all members do, because the BUS does not
-//! know all their addresses. An LE_FLUSH_REQUEST names an ATM address and no LAN destination, so it takes the path of
-//! the data frames for that client and cannot overtake them. Frames for clients without a connection go to all members.
-//! Frames wait in the host's queues, not in the BUS; the driver enforces the maximum frame age S5
+//! **Paths of a frame.** A frame keeps its LECID. Group frames go to all members, the sender included: clients drop
+//! their own echo. A unicast frame for an address that a client registered goes to that client alone, on its multicast
+//! send connection (`owners.rs`): the standard lets a BUS use either connection, and a client accepts frames on both.
+//! The path depends on the receiving client alone. A client that must register all its unicast addresses gets unicast
+//! frames directly. A proxy, and a client that joined without an address, gets them as all members do, because the BUS
+//! does not know all their addresses. An LE_FLUSH_REQUEST names an ATM address and no LAN destination, so it takes the
+//! path of the data frames for that client and cannot overtake them. Frames for clients without a connection go to all
+//! members. Frames wait in the host's queues, not in the BUS; the driver enforces the maximum frame age S5
 //! ([`super::ServerParams::max_frame_age`]).
 //!
 //! **Quota**. The BUS accepts from one end system [`super::ServerParams::broadcast_rate`] broadcast frames a second,
@@ -90,7 +90,7 @@ pub enum Input<'a> {
     Member {
         /// ATM address of the client.
         address: AtmAddress,
-        /// What is known of it, if it joined or something changed; `None`: it left.
+        /// The client's data if it joined or its data changed; `None` if it left.
         member: Option<Member>,
     },
 }
@@ -122,7 +122,7 @@ pub struct BusCounters {
     pub unicast: u64,
     /// Flush requests.
     pub flushes: u64,
-    /// Of the unicast frames and flush requests, those that went to one client alone: the destination's owner.
+    /// Of the unicast frames and flush requests, those that went only to the destination's owner.
     pub directed: u64,
     /// Octets of data frames received.
     pub octets: u64,
@@ -494,7 +494,7 @@ impl Bus {
         }
     }
 
-    /// The connection on which a client gets all its unicast frames and flush requests, if it gets them apart from others.
+    /// The connection on which a client gets all its unicast frames and flush requests, if they are sent to it alone.
     fn way_to(&self, client: AtmAddress) -> Option<ConnId> {
         self.members.get(&client)?.macs.as_ref()?;
         let conn = self.conn_of(client)?;

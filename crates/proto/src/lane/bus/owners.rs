@@ -1,13 +1,13 @@
-//! Who registered which unicast address.
+//! The clients that registered unicast addresses.
 
 use crate::lane::Member;
 use aerostat_wire::{AtmAddress, MacAddr};
 use std::collections::BTreeMap;
 
-/// Owners of unicast addresses, as the LES names them.
+/// Owners of unicast addresses, as named by the LES.
 pub(super) struct Owners {
     by_mac: BTreeMap<MacAddr, AtmAddress>,
-    /// Most addresses of one client.
+    /// Largest number of addresses of one client.
     limit: usize,
 }
 
@@ -21,7 +21,7 @@ impl Owners {
     pub(super) fn of(&self, mac: MacAddr) -> Option<AtmAddress> {
         self.by_mac.get(&mac).copied()
     }
-    /// What a client has registered has changed.
+    /// The registered addresses of a client have changed.
     pub(super) fn change(
         &mut self,
         client: AtmAddress,
@@ -29,7 +29,7 @@ impl Owners {
         after: Option<&Member>,
     ) {
         for mac in macs(before) {
-            // Unless another client has registered it since.
+            // The address is removed unless another client has registered it since.
             if self.by_mac.get(mac) == Some(&client) {
                 self.by_mac.remove(mac);
             }

@@ -1,7 +1,8 @@
-//! The connections of a client as a table that finds them by the other end, counts them, and knows when READY_QUERY is due.
+//! The connections of a client as a table that finds them by the other end, counts them, and knows when READY_QUERY is
+//! due.
 //!
-//! A router in a large ELAN has a connection with each of thousands of clients. A walk over all of them in each step would make the work of
-//! the ELAN grow with the square of its clients.
+//! A router in a large ELAN has a connection with each of thousands of clients. A walk over all connections in each
+//! step would make the work of the ELAN grow with the square of its clients.
 
 use super::control::{Conn, Role};
 use crate::{ConnId, Deadlines, Instant};
@@ -9,7 +10,7 @@ use aerostat_wire::AtmAddress;
 use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Connections by id. It reads as a map. Role and peer of a connection never change.
+/// Connections by id. The table can be read as a map. Role and peer of a connection never change.
 #[derive(Default)]
 pub(super) struct Conns {
     map: BTreeMap<ConnId, Conn>,
@@ -27,7 +28,7 @@ impl Deref for Conns {
 }
 
 impl Conns {
-    /// For its state; not for role and peer.
+    /// The connection, for changes of its state; role and peer must not change.
     pub(super) fn get_mut(&mut self, conn: &ConnId) -> Option<&mut Conn> {
         self.map.get_mut(conn)
     }
@@ -46,7 +47,7 @@ impl Conns {
         self.queries.set(*conn, None);
         Some(gone)
     }
-    /// Removes the connections that `keep` does not want.
+    /// Removes the connections for which `keep` is false.
     pub(super) fn retain(&mut self, keep: impl Fn(&ConnId) -> bool) {
         let gone: Vec<_> = self
             .map
@@ -68,7 +69,7 @@ impl Conns {
             .range((peer, ConnId(0))..=(peer, ConnId(u32::MAX)));
         all.filter_map(|(_, conn)| Some((*conn, self.map.get(conn)?)))
     }
-    /// When READY_QUERY is to be sent on this connection, if it is there.
+    /// Sets when READY_QUERY is to be sent on this connection, if the connection exists.
     pub(super) fn query_at(&mut self, conn: ConnId, at: Option<Instant>) {
         self.queries
             .set(conn, at.filter(|_| self.map.contains_key(&conn)));
@@ -77,7 +78,7 @@ impl Conns {
     pub(super) fn next_query(&self) -> Option<Instant> {
         self.queries.next()
     }
-    /// Where READY_QUERY is due.
+    /// The connections on which READY_QUERY is due.
     pub(super) fn queries_due(&self, now: Instant) -> Vec<ConnId> {
         self.queries.due(now)
     }
@@ -93,7 +94,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against plain walks over all connections.
+        /// Compares the table with plain walks over all connections.
         #[test]
         fn agrees_with_a_walk(
             moves in proptest::collection::vec((0_u32..12, 0_u8..4, 0_usize..4, 0_u64..40), 1..200),

@@ -301,7 +301,7 @@ impl Control {
         if frame.lecid != self.lecid {
             return;
         }
-        // The answer names who was asked, if all is well.
+        // A correct answer names the client that was asked.
         let likely = self.cache.of(frame.target_atm);
         let likely = likely
             .iter()

@@ -14,9 +14,9 @@ pub(super) struct Rows {
     /// Rows that may have changed since their deadlines were computed.
     touched: BTreeSet<MacAddr>,
     deadlines: Deadlines<MacAddr>,
-    /// Rows whose owner may have changed since they were filed.
+    /// Rows whose owner may have changed since they were indexed.
     unfiled: BTreeSet<MacAddr>,
-    /// The owner under which a row is filed.
+    /// The owner under which a row is indexed.
     filed: BTreeMap<MacAddr, AtmAddress>,
     by_owner: BTreeSet<(AtmAddress, MacAddr)>,
 }
@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain walk over all rows.
+        /// Compares the table with a plain walk over all rows.
         #[test]
         fn rows_of_an_owner_agree_with_a_walk(
             moves in proptest::collection::vec((0_u8..10, proptest::option::weighted(0.8, 0_u8..4), 0_u8..4), 1..200),

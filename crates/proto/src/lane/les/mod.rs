@@ -112,7 +112,7 @@ pub enum Output {
     Member {
         /// Its ATM address.
         address: AtmAddress,
-        /// What the BUS needs to know: sent again when it changes. `None`: it left.
+        /// The data of the client for the BUS, sent again when they change; `None` if the client left.
         member: Option<Member>,
     },
     /// An observation.
@@ -177,7 +177,7 @@ impl Client {
         self.selective
             .then(|| self.groups.iter().copied().collect())
     }
-    /// All its unicast addresses are registered: a client that is no proxy must do so.
+    /// True if the client must register all its unicast addresses, because it is no proxy.
     const fn registers_all(&self) -> bool {
         !self.proxy && !self.silent
     }
@@ -458,7 +458,7 @@ impl Les {
         }
     }
 
-    /// Tells the BUS what it needs to know of a member.
+    /// Sends the data of a member to the BUS.
     fn tell_member(&mut self, conn: ConnId) {
         let joined = |client: &&Client| matches!(client.state, State::Joined);
         let Some(client) = self.clients.get(&conn).filter(joined) else {

@@ -1,4 +1,4 @@
-//! Unicast frames and flush requests that the BUS gives to the destination's owner alone.
+//! Unicast frames and flush requests that the BUS sends only to the destination's owner.
 
 use super::*;
 use crate::lane::lec::LecState;
@@ -6,7 +6,7 @@ use aerostat_wire::Sap;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Clients 0 to 2 register what they have; client 3 is a proxy, with two stations behind it.
+/// Clients 0 to 2 register all their addresses; client 3 is a proxy, with two stations behind it.
 const CLIENTS: u8 = 4;
 const PROXY: usize = LEC0 + 3;
 const STATIONS: [u8; 2] = [0x51, 0x52];
@@ -49,7 +49,7 @@ fn arrivals(w: &mut World<Node>) -> Arrivals {
     all
 }
 
-/// Frames that reached somebody whom they did not concern.
+/// Frames that reached a client which they did not concern.
 fn strays(w: &World<Node>) -> u64 {
     let clients = (LEC0..LEC0 + usize::from(CLIENTS)).map(|who| lec_of(w, who).snapshot().data);
     clients.map(|data| data.not_for_us + data.echoes).sum()
@@ -59,7 +59,7 @@ fn send(w: &mut World<Node>, from: usize, to: MacAddr, number: u32) {
     tell(w, from, lec::Input::Transmit(frame(from, to, number)));
 }
 
-/// Broadcast to multicast forward takes 20 ms longer than multicast send: whoever goes a way of its own is seen by its order.
+/// Multicast forward takes up to 20 ms longer than multicast send, so the order of frames shows their path.
 #[test]
 fn no_frame_overtakes_another_on_either_way() {
     for multipoint_delay in [0, 2, 20] {
@@ -116,7 +116,7 @@ fn who_is_not_concerned_hears_nothing_and_a_proxys_stations_are_found() {
     finish(w);
 }
 
-/// The address comes back at another ATM address: after good order, and after a crash.
+/// The address comes back at another ATM address: after a regular end, and after a crash.
 #[test]
 fn a_station_that_moves_to_another_client_is_found_again() {
     for crash in [false, true] {
@@ -148,7 +148,7 @@ fn a_station_that_moves_to_another_client_is_found_again() {
         let (way, numbers) = arrived.first_key_value().expect("it is found");
         assert_eq!((way.0, numbers.as_slice()), (there, &[2, 3, 4][..]));
         assert!(bus_of(&w).snapshot().counters.directed > directed);
-        // The one that knew it at its old place finds it, too.
+        // The client that knew its old ATM address finds it, too.
         for number in 5..40 {
             send(&mut w, LEC0, mac(2), number);
             w.run_for(Duration::from_secs(10));
@@ -160,7 +160,7 @@ fn a_station_that_moves_to_another_client_is_found_again() {
     }
 }
 
-/// A client that registers one more address, and takes it back.
+/// A client that registers one more address, and unregisters it.
 #[test]
 fn registrations_after_the_join_change_the_way() {
     let mut w = mixed();
@@ -222,7 +222,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same LES, whose BUS is not told who registered what.
+/// The same LES, whose BUS is not told the registered addresses.
 fn relay_without(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<usize> {
     let Note::Member(address, member) = note else {
         return None;
@@ -234,7 +234,7 @@ fn relay_without(who: usize, note: &Note, users: &mut [Node], now: Instant) -> O
     relay(who, &Note::Member(*address, member), users, now)
 }
 
-/// What arrives, and how many frames reached somebody whom they did not concern.
+/// The delivered frames, and how many frames reached a client which they did not concern.
 fn play(steps: &[Step], owners: bool, loss: u32) -> (Arrivals, u64) {
     let mut w = world((0..CLIENTS).map(proxied).collect());
     if !owners {
@@ -283,7 +283,7 @@ fn play(steps: &[Step], owners: bool, loss: u32) -> (Arrivals, u64) {
     w.run_for(Duration::from_secs(20));
     let strays = strays(&w);
     let mut arrived = arrivals(&mut w);
-    // A proxy takes all that it hears; what others registered is not for it.
+    // A proxy delivers all frames that it receives; frames for registered addresses of others are not for it.
     let others = |to: &[u8]| (1..CLIENTS).any(|n| mac(n).0 == to);
     arrived.retain(|(who, pair), _| *who != PROXY || !others(&pair[..6]));
     (arrived, strays)
@@ -291,9 +291,10 @@ fn play(steps: &[Step], owners: bool, loss: u32) -> (Arrivals, u64) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Over joins, leaves, crashes and losses, each client delivers the same frames in the same order whether its BUS knows the
-    /// owners or not, and if it knows them, nobody hears more of what does not concern him. Only if multicast forward breaks, which takes
-    /// along what is under way to all, may more arrive on the other way.
+    /// Over joins, leaves, crashes and losses, each client delivers the same frames in the same order whether its BUS
+    /// knows the owners or not. If the BUS knows them, no client receives more frames that do not concern it. There is
+    /// one exception: if multicast forward breaks, frames under way to all are lost, and more frames may arrive on the
+    /// other path.
     #[test]
     fn the_same_frames_arrive_as_if_all_went_to_all(
         steps in proptest::collection::vec(step(), 1..120),

@@ -53,7 +53,7 @@ fn unicast_moves_from_the_bus_to_data_direct_in_order() {
     let data = lec_of(&w, LEC0).snapshot().data;
     assert!(data.sent_bus <= 10, "C10 frames at most: {data:?}");
     assert!(bus_of(&w).snapshot().counters.flushes >= 1);
-    // The third client saw nothing of it.
+    // The third client did not receive these frames.
     let third = lec_of(&w, LEC0 + 2).snapshot();
     assert_eq!((third.data.not_for_us, third.control.bad), (0, 0));
     finish(w);

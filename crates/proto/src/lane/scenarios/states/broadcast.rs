@@ -1,4 +1,4 @@
-//! Clients as their BUS sees them.
+//! Clients as the BUS sees them.
 
 use super::servers::request;
 use super::*;
@@ -73,7 +73,7 @@ fn connected(b: &mut Bench, who: u8) -> ConnId {
     join_bus(b, who)
 }
 
-/// The same, of a client that registered these addresses and has no others.
+/// The same, for a client that registered these addresses and has no others.
 fn owner(b: &mut Bench, who: u8, macs: &[MacAddr]) -> ConnId {
     registered(b, who, macs);
     join_bus(b, who)
@@ -142,7 +142,7 @@ fn flush_of(whom: u8) -> Vec<u8> {
     flush.encode()
 }
 
-/// Client 2 registers all that it has; client 3 is a proxy; client 4 has not called the BUS.
+/// Client 2 registers all its addresses; client 3 is a proxy; client 4 has not called the BUS.
 #[test]
 fn bus_connected_unicast_and_flush_go_to_who_registered_all() {
     let mut b = bus();
@@ -186,7 +186,7 @@ fn bus_connected_owner_changes_with_what_the_les_says() {
         sent.iter().map(|(conn, _)| *conn).collect::<Vec<_>>()
     };
     assert_eq!(way(&mut b), [second]);
-    // The address moves: in whatever order that is said.
+    // The address moves: the LES may report this in any order.
     registered(&mut b, 3, &[mac(3), mac(9)]);
     assert_eq!(way(&mut b), [third]);
     registered(&mut b, 2, &[mac(2)]);
@@ -204,7 +204,7 @@ fn bus_connected_owner_changes_with_what_the_les_says() {
     assert_eq!(way(&mut b), [third]);
 }
 
-/// What one client can make the BUS remember is bounded, whatever the LES says.
+/// The state that one client can make the BUS keep is bounded, whatever the LES says.
 #[test]
 fn bus_connected_owner_of_more_than_it_may_register_gets_the_rest_with_all() {
     let mut b = bus();
@@ -245,7 +245,7 @@ fn bus_connected_leaf_lost_lets_the_client_go() {
     let conn = connected(&mut b, 1);
     b.released(b.forward);
     assert_eq!(b.hung_up(), [conn]);
-    // It is a member still, and may call again.
+    // The client is still a member, and may call again.
     assert!(b.offer(address(1), Sap::LANE_MULTICAST_ETHERNET).1);
 }
 
