@@ -1,4 +1,4 @@
-//! Frames over a Unix socket that keeps their bounds.
+//! Frames over a Unix socket that preserves frame boundaries.
 
 use aerostat_proto::split::FRAME_MAX;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// Room for the longest frame; one that needs more is none.
+/// Room for the longest frame; a longer one is invalid.
 pub(super) fn buffer() -> Vec<u8> {
     vec![0; FRAME_MAX]
 }
@@ -28,29 +28,29 @@ fn socket() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Where daemons come to. It never blocks.
+/// The socket to which daemons connect. It never blocks.
 #[derive(Debug)]
 pub(super) struct Door(OwnedFd);
 
 impl Door {
-    /// Opens it at `path`, where nothing is.
+    /// Opens the socket at `path`, which must not exist.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let door = socket()?;
         bind(&door, &SocketAddrUnix::new(path)?)?;
         listen(&door, BACKLOG)?;
         Ok(Self(door))
     }
-    /// The next who came.
+    /// The next connection.
     ///
     /// # Errors
-    /// If the operating system has no descriptor or memory for them: they still wait.
+    /// If the operating system has no descriptor or memory for the connection: it still waits.
     pub(super) fn accept(&self) -> io::Result<Option<Frames>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
             return match accept_with(&self.0, flags) {
                 Ok(socket) => Ok(Some(Frames(socket))),
                 Err(Errno::AGAIN) => Ok(None),
-                // Gone again; the next may be good.
+                // The connection is gone already; the next one may be good.
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(error) => Err(error.into()),
             };
@@ -64,14 +64,14 @@ impl AsFd for Door {
     }
 }
 
-/// What was there to receive.
+/// The result of receiving.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Got<'a> {
     /// A frame.
     Frame(&'a [u8]),
-    /// Nothing yet.
+    /// No frame has arrived yet.
     Nothing,
-    /// The other end is gone, or sent what is no frame.
+    /// The other end is gone, or sent an invalid frame.
     End,
 }
 
@@ -80,13 +80,13 @@ pub(super) enum Got<'a> {
 pub(super) struct Frames(OwnedFd);
 
 impl Frames {
-    /// Connects to a door.
+    /// Connects to the socket of a lab.
     pub(super) fn connect(path: &Path) -> io::Result<Self> {
         let frames = socket()?;
         connect(&frames, &SocketAddrUnix::new(path)?)?;
         Ok(Self(frames))
     }
-    /// False if it does not fit now.
+    /// Sends a frame; false if there is no room for it now.
     ///
     /// # Errors
     /// If the other end is gone.
@@ -103,7 +103,7 @@ impl Frames {
     /// The next frame, in `buffer`.
     pub(super) fn receive<'a>(&self, buffer: &'a mut [u8]) -> Got<'a> {
         let length = loop {
-            // With TRUNC the length is that of the frame, not of what fitted.
+            // With TRUNC the length is that of the frame, not of the part that fitted.
             match recv(&self.0, &mut *buffer, RecvFlags::TRUNC) {
                 Ok((_, length)) => break length,
                 Err(Errno::AGAIN) => return Got::Nothing,
@@ -112,15 +112,15 @@ impl Frames {
             }
         };
         match buffer.get(..length) {
-            // No message is empty: that is the end.
+            // No message is empty: an empty one means the end.
             None | Some([]) => Got::End,
             Some(frame) => Got::Frame(frame),
         }
     }
-    /// The process at the other end, if it is of the same user.
+    /// The process at the other end, if it belongs to the same user.
     pub(super) fn peer(&self) -> Option<u32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.0).ok()?;
-        // Inside a user namespace the peer's uid is seen through the same map as our own.
+        // In a user namespace, the peer's uid is seen through the same map as our own.
         let same = peer.uid == rustix::process::geteuid();
         same.then(|| peer.pid.as_raw_pid().unsigned_abs())
     }

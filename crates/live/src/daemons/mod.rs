@@ -6,26 +6,26 @@
 //!        └── seats: the data planes, the calls             └── or started by hand: aerostat mpcd urku
 //! ```
 //!
-//! **Objects and owners.** `Daemons` belongs to the lab's loop: the socket, one seat per node and [`Role`] that the
-//! node has, the processes that were started. [`serve`] is the whole of such a process: a socket, a clock, signals and the
-//! role's machine. What they say is [`aerostat_proto::split`]'s and the role's; to a seat here, frames are octets: a
-//! queue in, a queue out, and the end.
+//! **Objects and owners.** `Daemons` belongs to the lab's loop: it has the socket, one seat per node and [`Role`] of
+//! the node, and the processes that were started. [`serve`] is the whole of such a process: a socket, a clock, signals
+//! and the role's machine. [`aerostat_proto::split`] and the role define the messages. For a seat in this module,
+//! frames are octets: it has a queue in, a queue out, and the end.
 //!
-//! **A role is added** by: its messages and its daemon (see [`aerostat_proto::split`]); the seat of its data half, which a host
-//! tells [`HostInput::Daemon`](aerostat_node::host::HostInput::Daemon) and which says
-//! [`HostOutput::Daemon`](aerostat_node::host::HostOutput::Daemon); here a line in `ROLES` and one in `program`; and a subcommand
-//! that starts one by hand (`cmd/daemon.rs` of the command).
+//! **A role is added** by: its messages and its daemon (see [`aerostat_proto::split`]); the seat of its data half, with
+//! the input [`HostInput::Daemon`](aerostat_node::host::HostInput::Daemon) and the output
+//! [`HostOutput::Daemon`](aerostat_node::host::HostOutput::Daemon); in this module a line in `ROLES` and a line in
+//! `program`; and a subcommand by which a user starts such a daemon (`cmd/daemon.rs` of the command).
 //!
-//! **Life.** A daemon that dies is started again: after 0.1 s, then twice as long each time up to 10 s, until one
-//! has lived for 10 s. One that ends in good order (SIGTERM) stays away until somebody starts it by hand. SIGHUP
-//! starts what it does again inside its process. Without mpcd a host forwards over LANE; without lecd it goes on as the
-//! member that it is, for ten seconds; without a LES or a BUS its clients join again when it is back; without sigd a node
-//! has its permanent connections and no others. When the lab ends, however it
-//! ends, the kernel ends the processes that it started, and the others see their socket close.
+//! **Life.** A daemon that dies is started again: after 0.1 s, then after doubled waits up to 10 s, until a daemon has
+//! lived for 10 s. A daemon that ends regularly (SIGTERM) is not started again until a user starts it. SIGHUP restarts
+//! its work inside its process. Without mpcd a host forwards over LANE. Without lecd it remains a member for ten
+//! seconds. Without a LES or a BUS its clients join again when the server is back. Without sigd a node has only its
+//! permanent connections. When the lab ends, for whatever reason, the kernel ends the processes that the lab started,
+//! and the others see that their socket closes.
 //!
-//! **Trust.** The socket is open to this user only. A daemon gives up its privileges once it is connected. One
-//! that says what cannot be decoded, or that does not read, loses its seat and its process. The lab's loop never
-//! waits for a daemon.
+//! **Trust.** Only this user can open the socket. A daemon drops its privileges once it is connected. A daemon that
+//! sends an invalid frame, or that does not read, loses its seat and its process. The lab's loop never waits for a
+//! daemon.
 
 mod frames;
 mod process;
@@ -45,16 +45,17 @@ use aerostat_proto::{Instant, Machine};
 pub use process::{DaemonError, End, serve};
 pub(crate) use seats::{Daemons, Event};
 
-/// Hidden first argument under which the command becomes a daemon; then come its role, the socket and the node's name.
+/// Hidden first argument with which the command becomes a daemon; its role, the socket and the node's name follow.
 pub const DAEMON_ARGUMENT: &str = "__daemon";
 /// Name of the socket in the directory of a lab.
 pub const SOCKET: &str = "daemons.sock";
 
-/// What the lab knows of a role.
+/// The properties of a role.
 #[derive(Debug)]
 struct RoleInfo {
     role: Role,
-    /// The service of the lab file whose crash is that of this process; without one, only the whole node crashes.
+    /// The service of the lab file whose crash is the crash of this process; without a service, only the whole node
+    /// crashes.
     service: Option<Service>,
     /// Whether a node has seats for its daemons.
     has_seat: fn(&Node) -> bool,
@@ -70,13 +71,13 @@ const ROLES: &[RoleInfo] = &[
     RoleInfo {
         role: Role::Lecd,
         service: None,
-        // Where all interfaces are on Classical IP subnets, it has nothing to do.
+        // If all interfaces are on Classical IP subnets, the daemon has no work.
         has_seat: |node| !node.lecs().is_empty(),
     },
     RoleInfo {
         role: Role::Lecs,
         service: Some(Service::Lecs),
-        // Hosts of standby servers have none.
+        // Hosts of standby servers have no LECS.
         has_seat: |node| server(node).is_some_and(|server| server.rank == 0),
     },
     RoleInfo {
@@ -106,8 +107,8 @@ const fn server(node: &Node) -> Option<&LaneServer> {
     }
 }
 
-/// What a process of this role runs. LES and BUS are two processes, as in linux-atm, though the LES tells the BUS who is a member:
-/// their host keeps that.
+/// The program of a process with this role. LES and BUS are two processes, as in linux-atm, although the LES tells the
+/// BUS who is a member: their host keeps the members.
 fn program(role: Role) -> Box<dyn Program> {
     match role {
         Role::Mpcd => Box::<split::Process<Mpcd>>::default(),
@@ -117,26 +118,26 @@ fn program(role: Role) -> Box<dyn Program> {
     }
 }
 
-/// What a program does next.
+/// The next action of a program.
 #[derive(Debug)]
 enum Action {
     /// Sends a frame to the lab.
     Send(Vec<u8>),
-    /// Ends its process, in good order.
+    /// Ends its process regularly.
     Exit,
 }
 
-/// The daemons of a process, whatever their messages.
+/// The daemons of a process, with any messages.
 trait Program {
-    /// A frame of the lab.
+    /// A frame from the lab.
     fn frame(&mut self, frame: &[u8], now: Instant) -> Result<(), DecodeError>;
     /// A signal.
     fn signal(&mut self, signal: Signal, now: Instant);
-    /// Fires whatever is due.
+    /// Handles what is due.
     fn handle_timeout(&mut self, now: Instant);
     /// When [`Self::handle_timeout`] is next needed.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// What it does next.
+    /// The next action.
     fn poll(&mut self) -> Option<Action>;
 }
 

@@ -19,25 +19,25 @@ const GREETING: Duration = Duration::from_secs(5);
 /// Frames taken in one turn.
 const TURN: usize = 64;
 
-/// How a daemon's work ended.
+/// How the work of a daemon ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was asked to, and has told the servers.
+    /// A signal ended it, and the servers have been told.
     Asked,
     /// The lab is gone.
     LabGone,
 }
 
-/// Why a daemon does not work.
+/// Why a daemon cannot work.
 #[derive(Debug)]
 pub enum DaemonError {
-    /// Nobody is at the socket: the lab does not run, or not with `--split`.
+    /// There is no listener at the socket: the lab does not run, or not with `--split`.
     NoLab(io::Error),
-    /// The lab has no seat for it; its reason.
+    /// The lab has no seat for the daemon; the lab's reason.
     Refused(String),
-    /// What the operating system said.
+    /// An error of the operating system.
     Io(io::Error),
-    /// The lab said something that is no message.
+    /// The lab sent an invalid message.
     Nonsense(String),
 }
 
@@ -59,8 +59,8 @@ impl From<io::Error> for DaemonError {
     }
 }
 
-/// Is this daemon of `node` until it is asked to end or the lab is gone. Call it while the process has one
-/// thread: it gives up the process's privileges. `child`: the lab started it, and it ends with the lab.
+/// Runs this daemon of `node` until a signal ends it or the lab is gone. Call this function while the process has one
+/// thread: it drops the privileges of the process. `child`: the lab started the process, which ends with the lab.
 ///
 /// # Errors
 /// See [`DaemonError`].
@@ -161,7 +161,7 @@ impl Process {
         }
     }
 
-    /// Takes what the lab said: whether there may be more, or nothing if it is gone.
+    /// Takes the lab's frames: true if there may be more, `None` if the lab is gone.
     fn listen(&mut self, now: Instant) -> Result<Option<bool>, DaemonError> {
         for _ in 0..TURN {
             match self.frames.receive(&mut self.buffer) {
@@ -174,7 +174,7 @@ impl Process {
         Ok(Some(true))
     }
 
-    /// Sends a frame; waits while it does not fit.
+    /// Sends a frame; waits while there is no room for it.
     fn say(&self, frame: &[u8]) -> io::Result<()> {
         while !self.frames.send(frame)? {
             self.wait(None, PollFlags::OUT)?;
@@ -182,7 +182,7 @@ impl Process {
         Ok(())
     }
 
-    /// Waits for the socket, for signals (if it is not for room that it waits), or for `until`.
+    /// Waits for the socket, for signals (unless it waits for room), or for `until`.
     fn wait(&self, until: Option<Instant>, what: PollFlags) -> io::Result<()> {
         let left = until.map(|at| at.since(self.clock.now()));
         let left = left.map(|left| Timespec {
@@ -203,8 +203,8 @@ impl Process {
     }
 }
 
-/// Gives up all that a daemon does not need: it has its socket. What cannot be given up, as a user namespace of
-/// one user has no other, was not much.
+/// Drops all rights that a daemon with an open socket does not need. Some rights cannot be dropped, since a user
+/// namespace of one user has no other user; these rights allow little.
 fn restrict(child: bool) {
     use rustix::thread as own;
     let _ = own::set_no_new_privs(true);
@@ -220,7 +220,7 @@ fn restrict(child: bool) {
         inheritable: CapabilitySet::empty(),
     };
     let _ = own::set_capabilities(None, nothing);
-    // No processes, no cores; descriptors for what is open already.
+    // No new processes, no core files; only the descriptors that are open already.
     for (resource, most) in [
         (Resource::Nproc, 0),
         (Resource::Core, 0),
@@ -233,7 +233,7 @@ fn restrict(child: bool) {
         let _ = setrlimit(resource, limit);
     }
     if child {
-        // A change of user clears it.
+        // A change of user clears this setting.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
     }
 }

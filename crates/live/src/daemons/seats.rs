@@ -1,4 +1,4 @@
-//! The lab's side: who has which role at which node, and the processes that were started for it.
+//! The lab's side: which daemon has which role at which node, and the processes that were started for the roles.
 
 use super::frames::{Door, Frames, Got, buffer};
 use super::{RoleInfo, SOCKET};
@@ -25,36 +25,37 @@ use std::sync::Arc;
 const TURN: usize = 64;
 /// Frames that may wait for one daemon to read.
 const QUEUE: usize = 4096;
-/// Who has not greeted may stay so long, and so many of them.
+/// How long a connection may stay without a greeting, and how many of them there may be.
 const PATIENCE: Duration = Duration::from_secs(2);
 const NEWCOMERS: usize = 16;
 /// Connections taken in one turn.
 const TAKEN: usize = 64;
-/// When the door is looked at again after the operating system had no descriptor for a connection.
+/// When the socket is checked again after the operating system had no descriptor for a connection.
 const BREATH: Duration = Duration::from_millis(250);
-/// Wait before the first new start, and the longest; one that lived for as long as the latter starts over.
+/// Wait before the first restart, and the longest wait; a daemon that lived for the longest wait starts over with the
+/// first one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// What the daemons did.
+/// Events of the daemons.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// From or about a daemon of a node.
+    /// A message from a daemon of a node, or an event of its process.
     Input(NodeId, Box<HostInput<'static>>),
-    /// Something to tell.
+    /// A trace.
     Trace(NodeId, Trace),
 }
 
-/// The daemon that has the seat.
+/// The connection of the daemon that has the seat.
 #[derive(Debug)]
 struct Conn {
     frames: Frames,
     pid: u32,
     since: Instant,
     queue: VecDeque<Vec<u8>>,
-    /// It does not read, or its socket is broken.
+    /// The daemon does not read, or its socket is broken.
     lost: bool,
-    /// It has said that it ends.
+    /// The daemon has announced its end.
     farewell: bool,
 }
 
@@ -63,12 +64,12 @@ struct Conn {
 struct Started {
     pid: u32,
     at: Instant,
-    /// Readable when it has ended.
+    /// Readable when the process has ended.
     pidfd: Option<OwnedFd>,
 }
 
 impl Started {
-    /// True if it may have ended.
+    /// True if the process may have ended.
     fn may_have_ended(&self) -> bool {
         let now = Timespec::default();
         let running = |fd| poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)) == Ok(0);
@@ -79,18 +80,18 @@ impl Started {
 /// Whether and when a daemon is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
-    /// At this time, if there is none.
+    /// Start a daemon at this time, if there is none.
     Start(Instant),
-    /// It is there, or on its way.
+    /// A daemon is connected, or has been started.
     Watch,
-    /// Not by this lab: it ended in good order, or the experimenter made it crash.
+    /// The lab does not start a daemon: it ended regularly, or the experimenter made it crash.
     Leave,
 }
 
 /// A daemon's place at one node.
 #[derive(Debug)]
 struct Seat {
-    /// Its place among all, which is its number for the helper.
+    /// Its index among all seats, which is its number for the helper.
     number: u32,
     node: NodeId,
     info: &'static RoleInfo,
@@ -106,29 +107,29 @@ struct Seat {
 /// All daemons of a lab.
 #[derive(Debug)]
 pub(crate) struct Daemons {
-    /// Who starts them.
+    /// The helper that starts the processes.
     helper: Option<Arc<Helper>>,
     socket: PathBuf,
     door: Door,
     token: Token,
     newcomers: Vec<(Frames, u32, Instant)>,
-    /// Somebody waits at the door for whom there was no descriptor: look again at this time.
+    /// A connection waits for which there was no descriptor: check again at this time.
     again_at: Option<Instant>,
     /// How often no descriptor was free.
     exhausted: u64,
     seats: Vec<Seat>,
-    /// The poller spoke of any of them.
+    /// The poller has reported one of them.
     ready: bool,
     buffer: Vec<u8>,
 }
 
 impl Daemons {
-    /// Opens the socket in the lab's directory; nobody is started before [`Self::helped_by`].
+    /// Opens the socket in the lab's directory; no process is started before [`Self::helped_by`].
     pub(crate) fn new(lab: &Lab, directory: &Path) -> io::Result<Self> {
         Self::with(super::ROLES, lab, directory)
     }
 
-    /// With seats for these roles alone.
+    /// With seats only for these roles.
     pub(super) fn with(
         roles: &'static [RoleInfo],
         lab: &Lab,
@@ -166,31 +167,31 @@ impl Daemons {
         })
     }
 
-    /// Where daemons come to.
+    /// The path of the socket to which daemons connect.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// All seats, for a helper: their numbers are their places.
+    /// All seats, for a helper: their numbers are their indices.
     pub(crate) fn seats(&self) -> Vec<(Role, &str)> {
         let all = self.seats.iter();
         all.map(|seat| (seat.info.role, seat.name.as_str()))
             .collect()
     }
 
-    /// Who starts them from now on.
+    /// The helper that starts the processes from now on.
     pub(crate) fn helped_by(&mut self, helper: &Arc<Helper>) {
         self.helper = Some(Arc::clone(helper));
     }
 
-    /// Makes the poller speak of them under `token`.
+    /// Registers the descriptors with the poller under `token`.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         self.token = token;
         let door = self.door.as_fd().as_raw_fd();
         registry.register(&mut SourceFd(&door), token, Interest::READABLE)
     }
 
-    /// The poller spoke of them.
+    /// The poller has reported a descriptor.
     pub(crate) fn ready(&mut self) {
         self.ready = true;
     }
@@ -212,7 +213,7 @@ impl Daemons {
         missing.map(|seat| format!("{} of {} to start", seat.info.role, seat.name))
     }
 
-    /// Does what can be done; true if more may be left.
+    /// Does the work that is possible now; true if more may be left.
     pub(crate) fn turn(
         &mut self,
         registry: &Registry,
@@ -237,7 +238,7 @@ impl Daemons {
         more
     }
 
-    /// Takes who waits at the door; true if more may wait.
+    /// Accepts waiting connections; true if more may wait.
     fn take_newcomers(&mut self, registry: &Registry, now: Instant) -> bool {
         if self.again_at.is_some_and(|at| now < at) {
             return false;
@@ -257,7 +258,7 @@ impl Daemons {
         true
     }
 
-    /// How often a daemon could not be taken for want of descriptors.
+    /// How often a connection could not be accepted for lack of descriptors.
     pub(crate) fn exhausted(&self) -> u64 {
         self.exhausted
     }
@@ -270,7 +271,7 @@ impl Daemons {
         let both = Interest::READABLE | Interest::WRITABLE;
         let known = registry.register(&mut SourceFd(&fd), self.token, both);
         if known.is_ok() {
-            // Who has been silent for longest gives way: a daemon that greets must not wait for others.
+            // The connection that has been silent for longest is closed: a daemon that greets must not wait for others.
             if self.newcomers.len() >= NEWCOMERS {
                 self.newcomers.remove(0);
             }
@@ -278,7 +279,7 @@ impl Daemons {
         }
     }
 
-    /// Gives seats to those who greet.
+    /// Gives seats to daemons that greet.
     fn greet(&mut self, now: Instant, told: &mut Vec<Event>) {
         for (frames, pid, since) in core::mem::take(&mut self.newcomers) {
             let refused = match frames.receive(&mut self.buffer) {
@@ -308,7 +309,7 @@ impl Daemons {
                     Ok(_) | Err(_) => continue,
                 },
             };
-            // Whoever does not take it does not need it.
+            // If the refusal cannot be sent, the daemon does not need it.
             let _ = frames.send(&Greeting::Refused(refused).encode());
         }
     }
@@ -318,12 +319,12 @@ impl Daemons {
         seats.find(|seat| seat.name == node && seat.info.role == role)
     }
 
-    /// A frame for a daemon of a node; lost if there is none.
+    /// A frame for a daemon of a node; dropped if there is no daemon.
     pub(crate) fn send(&mut self, (node, role): (NodeId, Role), frame: Vec<u8>) {
         let mut seats = self.seats.iter_mut();
         let seat = seats.find(|seat| seat.node == node && seat.info.role == role);
         if let Some(conn) = seat.and_then(|seat| seat.conn.as_mut()) {
-            // A BUS that cannot keep up loses frames, as on a line, not its process.
+            // A BUS that cannot keep up loses data frames, as on a line, but not its process.
             if role == Role::Bus && conn.queue.len() >= QUEUE / 2 && ToDaemon::<()>::is_data(&frame)
             {
                 return;
@@ -337,7 +338,7 @@ impl Daemons {
         }
     }
 
-    /// Sends what has gathered.
+    /// Sends the queued frames.
     pub(crate) fn flush(&mut self) {
         for conn in self.seats.iter_mut().filter_map(|seat| seat.conn.as_mut()) {
             while let Some(frame) = conn.queue.front().filter(|_| !conn.lost) {
@@ -346,15 +347,15 @@ impl Daemons {
                         conn.queue.pop_front();
                     }
                     Ok(false) => break,
-                    // What it said last is still to be read; then comes the end.
+                    // Its last frames must still be read; then the end follows.
                     Err(_) => conn.queue.clear(),
                 }
             }
         }
     }
 
-    /// The experimenter's `kill -9` of what is this service, or of all daemons of a node; nobody starts them again
-    /// before [`Self::resume`]. False if none is this service.
+    /// The experimenter's `kill -9` of the daemon of this service, or of all daemons of a node; no daemon is started
+    /// again before [`Self::resume`]. False if no daemon belongs to this service.
     pub(crate) fn crash(
         &mut self,
         node: NodeId,
@@ -372,7 +373,7 @@ impl Daemons {
         any
     }
 
-    /// They are wanted again.
+    /// The daemons are to be started again.
     pub(crate) fn resume(&mut self, node: NodeId, service: Option<Service>, now: Instant) {
         for seat in self.serving(node, service) {
             seat.plan = Plan::Start(now);
@@ -390,14 +391,14 @@ impl Daemons {
         self.seats.iter_mut().filter(of)
     }
 
-    /// Nobody is started any more.
+    /// No process is started any more.
     pub(crate) fn leave(&mut self) {
         for seat in &mut self.seats {
             seat.plan = Plan::Leave;
         }
     }
 
-    /// The processes of one node; `None` if it has no seat for any.
+    /// The processes of one node; `None` if the node has no seats.
     pub(crate) fn table(&self, node: NodeId, now: Instant) -> Option<Table> {
         let mut seats = self
             .seats
@@ -441,7 +442,7 @@ impl Seat {
         told.push(Event::Trace(self.node, trace));
     }
 
-    /// What everybody should know of this daemon.
+    /// A trace about this daemon for all users.
     fn story(&self, name: &'static str, text: String) -> Trace {
         Trace::milestone(name, text).with("daemon", self.info.role)
     }
@@ -473,8 +474,8 @@ impl Seat {
             }
         };
         self.starts += 1;
-        // The helper waits for it when it is asked to, so this is no other process. Without the descriptor (Linux
-        // before 5.3) the end is noticed when the next thing happens.
+        // The helper reaps the process only on request, so the id belongs to no other process. Without the descriptor
+        // (Linux before 5.3) the end is noticed at the next event.
         let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pidfd = process.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
         if let Some(fd) = &pidfd {
@@ -488,7 +489,7 @@ impl Seat {
         });
     }
 
-    /// A daemon sits down.
+    /// A daemon gets the seat.
     fn take(&mut self, frames: Frames, pid: u32, now: Instant, told: &mut Vec<Event>) {
         let welcome = Greeting::Welcome { version: VERSION };
         let conn = Conn {
@@ -513,7 +514,7 @@ impl Seat {
         self.input(ProcessEvent::Came, told);
     }
 
-    /// Takes what the daemon said; true if more may be left.
+    /// Takes the daemon's frames; true if more may be left.
     fn hear(
         &mut self,
         (helper, buffer): (Option<&Helper>, &mut [u8]),
@@ -557,7 +558,7 @@ impl Seat {
         self.tell(self.story("daemon.misbehaved", text), told);
     }
 
-    /// The connection is over, from the daemon's side.
+    /// The daemon has closed the connection.
     fn gone(&mut self, now: Instant, told: &mut Vec<Event>) {
         let Some(conn) = self.conn.take() else {
             return;
@@ -565,7 +566,7 @@ impl Seat {
         self.input(ProcessEvent::Gone, told);
         let mine = |s: &Started| s.pid == conn.pid;
         if self.started.as_ref().is_some_and(mine) {
-            // Its exit code tells the rest.
+            // The exit code tells the reason.
             return;
         }
         let text = format!("{}, process {}, is gone", self.info.role, conn.pid);
@@ -587,21 +588,21 @@ impl Seat {
         }
     }
 
-    /// Looks whether the process has ended.
+    /// Checks whether the process has ended.
     fn look_after(&mut self, helper: Option<&Helper>, now: Instant, told: &mut Vec<Event>) {
         let Some(started) = self.started.as_ref() else {
             return;
         };
         let (pid, at) = (started.pid, started.at);
         if self.conn.as_ref().is_some_and(|conn| conn.pid == pid) || !started.may_have_ended() {
-            // What it said last comes first; then its socket tells.
+            // Its last frames come first; then the socket reports the end.
             return;
         }
         let looked = helper.map(|helper| helper.look_at_daemon(self.number));
         let Ended { status, words } = match looked {
             Some(Ok(Some(ended))) => ended,
             Some(Ok(None)) => return,
-            // It ended with the helper, or soon will.
+            // The process ended with the helper, or will soon.
             Some(Err(error)) => {
                 (self.started, self.plan) = (None, Plan::Leave);
                 return self.failed(&format!("is gone: {error}"), now, told);
@@ -626,7 +627,7 @@ impl Seat {
         self.failed(&format!("died ({}{words})", how(status)), now, told);
     }
 
-    /// It has died or could not be started: again, a little later.
+    /// The process has died or could not be started: it is started again a little later.
     fn failed(&mut self, what: &str, now: Instant, told: &mut Vec<Event>) {
         self.last_end = Some(what.to_owned());
         let mut text = format!("{} {what}", self.info.role);

@@ -1,4 +1,4 @@
-//! Seats and who gets them: daemons of the wrong version, liars, sleepers, and those that die at once.
+//! Seats and their daemons: wrong versions, false messages, silent connections, and daemons that die at once.
 
 use super::frames::{Frames, Got, buffer};
 use super::seats::{Daemons, Event};
@@ -15,7 +15,7 @@ use mio::{Poll, Token};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One role is enough.
+/// One role is sufficient.
 fn one() -> &'static [super::RoleInfo] {
     &super::ROLES[..1]
 }
@@ -53,7 +53,7 @@ impl Rig {
             now: Instant::from_secs(1),
         }
     }
-    /// One where nobody is started.
+    /// A rig that starts no processes.
     fn quiet(test: &str) -> Self {
         let mut rig = Self::new(test, "/nonexistent");
         rig.daemons.leave();
@@ -135,7 +135,7 @@ fn one_seat_for_each_client() {
     assert_eq!(taken, format!("mpcd of urku is process {own}"));
     assert!(refused(&mut rig, VERSION, "r1").contains("no seat for mpcd"));
     assert!(refused(&mut rig, VERSION + 1, "sello").contains("version"));
-    // Messages go both ways, in order.
+    // Messages pass in both directions, in order.
     let number = 0;
     let reload = |reload| Numbered {
         number,
@@ -157,7 +157,7 @@ fn one_seat_for_each_client() {
         };
         assert_eq!(Numbered::decode(frame), Ok(reload(expected)));
     }
-    // It goes, and the seat is free.
+    // The daemon leaves, and the seat is free.
     drop(frames);
     let told = rig.turn();
     assert!(matches!(inputs(&told)[..], [ProcessEvent::Gone]));
@@ -174,7 +174,7 @@ fn nonsense_costs_the_seat() {
         assert!(matches!(inputs(&told)[..], [ProcessEvent::Gone]));
         assert_eq!(frames.receive(&mut buffer()), Got::End);
     }
-    // One who greets with nonsense gets no answer.
+    // An invalid greeting gets no answer.
     let frames = rig.connect();
     frames.send(b"hello").unwrap();
     assert!(rig.turn().is_empty());
@@ -192,7 +192,7 @@ fn who_is_silent_or_does_not_read_has_to_go() {
     rig.now = at;
     rig.turn();
     assert_eq!(silent.receive(&mut buffer()), Got::End);
-    // Only so many may be silent at a time.
+    // The number of silent connections is limited.
     let crowd: Vec<Frames> = (0..20)
         .map(|_| {
             let frames = rig.connect();
@@ -248,7 +248,7 @@ fn those_that_die_at_once_are_started_less_and_less_often() {
     let table = rig.daemons.table(rig.urku(), rig.now).expect("a seat");
     assert_eq!(table.rows[0][4].to_string(), "8");
     assert_eq!(table.rows[0][5].to_string(), "died (exit code 1)");
-    // The experimenter's crash holds until the experimenter's restart.
+    // The experimenter's crash lasts until the experimenter's restart.
     let mut told = Vec::new();
     assert!(rig.daemons.crash(rig.urku(), None, rig.now, &mut told));
     let sello = rig.lab.find("sello").unwrap();

@@ -1,4 +1,4 @@
-//! Daemons of a host in processes of their own: what their frames are, and whose seats they concern.
+//! Daemons of a host in processes of their own: the types of their frames, and the seats that the frames concern.
 
 use super::{Host, Part, Service, ServiceKind};
 use crate::signalling;
@@ -12,7 +12,7 @@ use aerostat_proto::split::codec::{DecodeError, Message as _};
 use aerostat_proto::split::{Ended, FromDaemon, Numbered, ProcessEvent, Role};
 use aerostat_proto::{Instant, Machine as _, Refused, Trace};
 
-/// What a daemon in a process of its own says.
+/// A message from a daemon in a process of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DaemonMessage {
     /// The daemon of the MPOA client; its number is 0.
@@ -38,7 +38,7 @@ impl DaemonMessage {
             Role::Sigd => Self::Sigd(Numbered::decode(frame)?),
         })
     }
-    /// True if the daemon says that its process ends in good order.
+    /// True if the daemon says that its process ends regularly.
     #[must_use]
     pub const fn exits(&self) -> bool {
         match self {
@@ -55,7 +55,8 @@ const fn exits<M>(message: &FromDaemon<M>) -> bool {
 }
 
 impl Host {
-    /// From or about a process: for all seats of its role, or for the one that the message is for.
+    /// A message from a process, or an event of it: for all seats of its role, or for the seat with the number of the
+    /// message.
     pub(super) fn tell_seats(
         &mut self,
         role: Role,
@@ -123,7 +124,7 @@ impl Host {
         }
     }
 
-    /// For the LANE server in a slot, if it has this role.
+    /// For the LANE server in a slot, if the server has this role.
     fn tell_server(
         &mut self,
         (slot, role): (usize, Role),
@@ -155,7 +156,7 @@ impl Host {
     }
 }
 
-/// The process is there, or gone, for one of its seats.
+/// The process has started, or is gone, for one of its seats.
 const fn is<M>(there: bool) -> ProcessEvent<M> {
     match there {
         true => ProcessEvent::Came,

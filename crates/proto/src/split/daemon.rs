@@ -1,39 +1,40 @@
 //! Daemons: the control halves of clients and servers, and the process in which they run with `--split`.
 //!
-//! **Purpose.** Every client and every server is a data half and a control half that talk only by typed messages. The control half
-//! is a [`Daemon`]: it reads what peers say, and owns no more than what it was told and what it has asked for. It runs beside its
-//! data half, in the same process, or in a process of its own; the [`Seat`](super::Seat) of the data half knows which.
+//! **Purpose.** Every client and every server has a data half and a control half that exchange only typed messages. The
+//! control half is a [`Daemon`]: it reads the frames of peers, and owns only what it was told and what it has asked
+//! for. The daemon runs beside its data half, in the same process, or in a process of its own; the
+//! [`Seat`](super::Seat) of the data half knows which.
 //!
 //! ```text
 //!   one process:   data half ── Seat ── Daemon
 //!   --split:       data half ── Seat ══ socket ══ Process ── Daemon, one for each number
 //! ```
 //!
-//! **Objects and owners.** A frame of the socket is [`ToDaemon`] or [`FromDaemon`] with the number of the daemon that it is for or
-//! from: a process serves all daemons of its role at a node, and the node chose the numbers.
+//! **Objects and owners.** A frame of the socket is [`ToDaemon`] or [`FromDaemon`] with the number of the daemon that
+//! receives or sent it: a process serves all daemons of its role at a node, and the node assigned the numbers.
 
 use super::Random;
 use super::codec::{DecodeError, Field, Message, Reader};
 use crate::{AtmEvent, AtmRequest, Duration, Instant, Machine, Refused, Trace};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A signal to a process, as people send it.
+/// A signal from a user to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGTERM and its like: release everything in good order, exit.
+    /// SIGTERM and similar signals: release everything regularly, then exit.
     Terminate,
-    /// SIGHUP: release everything in good order, start again.
+    /// SIGHUP: release everything regularly, then start again.
     Reload,
 }
 
-/// How a daemon has ended in good order: it has released everything.
+/// How a daemon has ended regularly, with everything released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It does nothing until it is told to.
+    /// The daemon is idle until it is told to start.
     Stops,
-    /// It starts again by itself.
+    /// The daemon starts again by itself.
     Restarts,
-    /// Its process ends.
+    /// The daemon's process ends.
     Exits,
 }
 
@@ -55,19 +56,20 @@ pub enum FromDaemon<M> {
     Message(M),
     /// An observation.
     Trace(Trace),
-    /// It has ended.
+    /// The daemon has ended.
     Ended(Ended),
 }
 
-/// A control half: all of a client or server that reads what its peers say.
+/// A control half: the part of a client or server that reads the frames of peers.
 ///
-/// It does nothing until a message tells it to. Nothing that its peers say makes it panic.
+/// It is idle until a message starts it. No frame of a peer makes it panic.
 pub trait Daemon: Default {
-    /// What its data half says to it.
+    /// Messages from its data half.
     type To;
-    /// What it says to its data half.
+    /// Messages to its data half.
     type From;
-    /// In a process of its own: how long after a change [`Self::report`] is called. `None`: it has nothing to report.
+    /// In a process of its own: how long after a change [`Self::report`] is called. `None`: the daemon has nothing to
+    /// report.
     const REPORT: Option<Duration> = None;
 
     /// A message of the data half.
@@ -76,7 +78,8 @@ pub trait Daemon: Default {
     fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant);
     /// A signal to its process.
     fn signal(&mut self, signal: Signal, now: Instant);
-    /// Says what the data half of another process needs to know of its state. One beside it can look.
+    /// Reports the state that the data half needs if it is in another process. A data half in the same process can read
+    /// the state directly.
     fn report(&mut self, _now: Instant) {}
     /// See [`Machine::handle_timeout`].
     fn handle_timeout(&mut self, now: Instant);
@@ -89,13 +92,13 @@ pub trait Daemon: Default {
 /// A message to or from one of the daemons of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbered<M> {
-    /// Which of them.
+    /// The number of the daemon.
     pub number: u16,
     /// The message.
     pub message: M,
 }
 
-/// What goes into a process.
+/// Input of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessInput<M> {
     /// A frame of the lab's process.
@@ -104,12 +107,12 @@ pub enum ProcessInput<M> {
     Signal(Signal),
 }
 
-/// What comes out of a process.
+/// Output of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessOutput<M> {
     /// A frame for the lab's process.
     Frame(Numbered<FromDaemon<M>>),
-    /// All its daemons have ended in good order, and have said so: the process may end.
+    /// All its daemons have ended regularly, and have reported this: the process may end.
     Exit,
 }
 
@@ -117,7 +120,7 @@ pub enum ProcessOutput<M> {
 #[derive(Debug)]
 struct Hosted<D> {
     daemon: D,
-    /// When it reports next.
+    /// Time of the next report.
     report_at: Option<Instant>,
 }
 
@@ -140,18 +143,18 @@ impl<D: Daemon> Default for Process<D> {
 }
 
 impl<D: Daemon> Process<D> {
-    /// One of its daemons.
+    /// The daemon with this number.
     #[must_use]
     pub fn daemon(&self, number: u16) -> Option<&D> {
         self.all.get(&number).map(|hosted| &hosted.daemon)
     }
-    /// The same, for tests that set a number of it.
+    /// The same, for tests that change its state.
     #[cfg(test)]
     pub(crate) fn daemon_mut(&mut self, number: u16) -> Option<&mut D> {
         self.all.get_mut(&number).map(|hosted| &mut hosted.daemon)
     }
 
-    /// Passes on what one daemon says after something has happened to it. One that has ended with the process is forgotten.
+    /// Passes on the outputs of one daemon after an event. A daemon that has ended with the process is removed.
     fn drain(&mut self, number: u16, happened: bool, now: Instant) {
         let Some(hosted) = self.all.get_mut(&number) else {
             return;
@@ -175,7 +178,7 @@ impl<D: Daemon> Process<D> {
         }
     }
 
-    /// Ends if it is to end and nothing is left.
+    /// Ends the process if it is to end and no daemon is left.
     fn exit(&mut self) {
         if self.exiting && self.all.is_empty() {
             self.out.push_back(ProcessOutput::Exit);
@@ -184,7 +187,7 @@ impl<D: Daemon> Process<D> {
 
     fn signal(&mut self, signal: Signal, now: Instant) {
         if signal == Signal::Terminate && !core::mem::replace(&mut self.exiting, true) {
-            // One without daemons has nothing to wait for.
+            // A process without daemons has nothing to wait for.
             self.exit();
         }
         for number in self.all.keys().copied().collect::<Vec<_>>() {
@@ -209,7 +212,7 @@ impl<D: Daemon> Machine for Process<D> {
             }
         };
         if self.exiting && !self.all.contains_key(&number) {
-            // It crossed the end of that daemon.
+            // The frame crossed the end of that daemon.
             return Ok(());
         }
         let hosted = self.all.entry(number).or_insert_with(|| Hosted {
@@ -254,14 +257,14 @@ impl<D: Daemon> Hosted<D> {
     }
 }
 
-/// From or about a process, for the data halves that have seats for its daemons.
+/// A message from a process, or an event of it, for the data halves that have seats for its daemons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessEvent<M> {
     /// The process is there.
     Came,
     /// The process is gone.
     Gone,
-    /// It says this.
+    /// A message from the process.
     Said(M),
 }
 
@@ -297,7 +300,7 @@ impl<M: Field> Message for Numbered<M> {
 }
 
 impl<M> ToDaemon<M> {
-    /// True for the frame of an SDU: what a daemon that cannot keep up may lose.
+    /// True for the frame of an SDU: a daemon that cannot keep up may lose such frames.
     #[must_use]
     pub fn is_data(frame: &[u8]) -> bool {
         matches!(frame, [_, _, 0, 1, 0, 8, ..])

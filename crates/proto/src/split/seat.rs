@@ -1,10 +1,13 @@
-//! The seat of a daemon beside its data half: what an operating system does for a process that uses the ATM service.
+//! The seat of a daemon beside its data half: it has the duties of an operating system for a process that uses the ATM
+//! service.
 //!
-//! **Purpose.** A daemon runs here or in a process of its own, and its data half need not care: it tells the seat, and polls it. The
-//! seat knows the listeners and connections of the daemon, so that they end with it, and lets it ask for nothing that is not its own.
+//! **Purpose.** A daemon runs in the same process or in a process of its own, and its data half uses both in the same
+//! way: it sends messages to the seat, and polls the seat. The seat knows the listeners and connections of the daemon,
+//! so that they end with it. The seat refuses requests about anything that is not the daemon's own.
 //!
-//! **Trust.** What a daemon asks for is granted if the connection is its own, the addresses are, and the data half has room for
-//! it ([`Rights`]). A request about a connection that is gone may have crossed the news of that: it is dropped, and counted apart.
+//! **Trust.** A request is granted if the connection and the addresses are the daemon's own, and the data half has room
+//! for it ([`Rights`]). A request about a connection that is gone may have crossed the report of its release: it is
+//! dropped, and counted separately.
 
 use super::daemon::{Daemon, FromDaemon, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant};
@@ -14,37 +17,37 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// A connection of a daemon.
 #[derive(Clone, Debug)]
 pub struct Handle<C> {
-    /// The daemon called; else it was called.
+    /// True if the daemon called; false if it was called.
     pub outgoing: bool,
-    /// The daemon may use it once it is up: it called, or has accepted the call.
+    /// The daemon may use the connection once it is up: it called, or has accepted the call.
     pub accepted: bool,
     /// The connection can be used.
     pub up: bool,
-    /// What the data half knows of it.
+    /// The data half's own state of the connection.
     pub own: C,
 }
 
-/// What a daemon may ask of the ATM service.
+/// The requests that a daemon may make to the ATM service.
 pub trait Rights<C> {
-    /// True if it is the daemon's own address.
+    /// True if the address is the daemon's own.
     fn owns(&self, address: AtmAddress, sap: Sap) -> bool;
-    /// What the data half knows of a connection that the daemon opens with this [`AtmRequest::Connect`], from an address of its own;
-    /// `None` if the daemon may not, or if there is no room.
+    /// The data half's state of a connection that the daemon opens with this [`AtmRequest::Connect`], from an address
+    /// of its own; `None` if the daemon may not open it, or if there is no room.
     fn open(&self, connect: &AtmRequest, conns: &BTreeMap<ConnId, Handle<C>>) -> Option<C>;
-    /// True if it may be the root of point-to-multipoint connections.
+    /// True if the daemon may be the root of point-to-multipoint connections.
     const ROOT: bool = false;
 }
 
-/// What happened at a seat.
+/// Counters of a seat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeatCounters {
-    /// What the daemon said and may not.
+    /// Requests and messages that the daemon may not send.
     pub refused: u64,
-    /// What it said of a connection that is gone.
+    /// Requests and messages about a connection that is gone.
     pub stale: u64,
 }
 
-/// Where the daemon is.
+/// Where the daemon runs.
 #[derive(Debug)]
 enum Place<D> {
     /// Beside its data half.
@@ -53,7 +56,7 @@ enum Place<D> {
     Elsewhere,
 }
 
-/// The seat of a daemon `D`, whose data half knows a `C` of each connection.
+/// The seat of a daemon `D`, whose data half keeps a `C` for each connection.
 #[derive(Debug)]
 pub struct Seat<D: Daemon, C> {
     place: Place<D>,
@@ -71,7 +74,7 @@ impl<D: Daemon, C> Seat<D, C> {
     pub fn here() -> Self {
         Self::new(Place::Here(D::default()), true)
     }
-    /// A seat whose daemon is in a process of its own, which has not come yet.
+    /// A seat whose daemon is in a process of its own, which has not started yet.
     #[must_use]
     pub fn elsewhere() -> Self {
         Self::new(Place::Elsewhere, false)
@@ -89,12 +92,12 @@ impl<D: Daemon, C> Seat<D, C> {
 
     // ---- the daemon ----
 
-    /// True if there is a daemon to talk to.
+    /// True if there is a daemon.
     #[must_use]
     pub const fn is_present(&self) -> bool {
         self.present
     }
-    /// The daemon, to look at, if it is beside its data half.
+    /// The daemon, for reading, if it is beside its data half.
     #[must_use]
     pub const fn daemon(&self) -> Option<&D> {
         match &self.place {
@@ -102,18 +105,18 @@ impl<D: Daemon, C> Seat<D, C> {
             Place::Elsewhere => None,
         }
     }
-    /// The same, to take something from it.
+    /// The same, for taking something from it.
     pub const fn daemon_mut(&mut self) -> Option<&mut D> {
         match &mut self.place {
             Place::Here(daemon) => Some(daemon),
             Place::Elsewhere => None,
         }
     }
-    /// The daemon is there, or back; false if it was.
+    /// The daemon has started; false if it was present already.
     pub const fn came(&mut self) -> bool {
         !core::mem::replace(&mut self.present, true)
     }
-    /// The daemon is gone, and has forgotten everything; one beside its data half can be told to start at once. Its connections
+    /// The daemon is gone, and its state is lost; a daemon beside its data half can be started at once. Its connections
     /// wait for [`Self::close_all`].
     pub fn gone(&mut self) {
         self.out.clear();
@@ -122,11 +125,11 @@ impl<D: Daemon, C> Seat<D, C> {
             Place::Elsewhere => self.present = false,
         }
     }
-    /// The process is about to end, and hears nothing any more.
+    /// The process is about to end, and receives no more messages.
     pub const fn leaves(&mut self) {
         self.present = false;
     }
-    /// Tells the daemon, if there is one.
+    /// Sends a message to the daemon, if there is one.
     pub fn tell(&mut self, message: D::To, now: Instant) {
         match &mut self.place {
             _ if !self.present => {}
@@ -134,7 +137,7 @@ impl<D: Daemon, C> Seat<D, C> {
             Place::Elsewhere => self.out.push_back(ToDaemon::Message(message)),
         }
     }
-    /// Tells the daemon of an event of the ATM service, if there is one.
+    /// Passes an event of the ATM service to the daemon, if there is one.
     pub fn tell_atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match &mut self.place {
             _ if !self.present => {}
@@ -142,7 +145,7 @@ impl<D: Daemon, C> Seat<D, C> {
             Place::Elsewhere => self.out.push_back(ToDaemon::Atm(event.into_owned())),
         }
     }
-    /// What a daemon here says next. What one elsewhere says comes from its process.
+    /// The next output of a daemon in this process. The outputs of a daemon in another process come from that process.
     #[must_use]
     pub fn poll(&mut self) -> Option<FromDaemon<D::From>> {
         match &mut self.place {
@@ -150,12 +153,12 @@ impl<D: Daemon, C> Seat<D, C> {
             Place::Elsewhere => None,
         }
     }
-    /// The next message for the process elsewhere.
+    /// The next message for the daemon's process.
     #[must_use]
     pub fn poll_message(&mut self) -> Option<ToDaemon<D::To>> {
         self.out.pop_front()
     }
-    /// Fires whatever is due in a daemon here.
+    /// Handles what is due in a daemon of this process.
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Place::Here(daemon) = &mut self.place {
             daemon.handle_timeout(now);
@@ -174,11 +177,11 @@ impl<D: Daemon, C> Seat<D, C> {
     pub const fn conns(&self) -> &BTreeMap<ConnId, Handle<C>> {
         &self.conns
     }
-    /// One of them.
+    /// One of its connections.
     pub fn conn_mut(&mut self, conn: ConnId) -> Option<&mut Handle<C>> {
         self.conns.get_mut(&conn)
     }
-    /// A call is offered to it.
+    /// A call is offered to the daemon.
     pub fn offered(&mut self, conn: ConnId, own: C) {
         let (outgoing, accepted, up) = (false, false, false);
         let handle = Handle {
@@ -189,7 +192,7 @@ impl<D: Daemon, C> Seat<D, C> {
         };
         self.conns.insert(conn, handle);
     }
-    /// A connection can be used; false if it has no such connection.
+    /// A connection can be used; false if the daemon has no such connection.
     pub fn connected(&mut self, conn: ConnId) -> bool {
         self.conns
             .get_mut(&conn)
@@ -201,7 +204,7 @@ impl<D: Daemon, C> Seat<D, C> {
         self.conns.remove(&conn)
     }
 
-    /// Whether the daemon may ask for this. What it opens or gives up is known from then on.
+    /// True if the daemon may make this request. Connections that it opens or releases are recorded from then on.
     #[must_use]
     pub fn grants<R: Rights<C>>(&mut self, request: &AtmRequest, rights: &R) -> bool {
         let known = |conn: &ConnId| self.conns.contains_key(conn);
@@ -262,7 +265,7 @@ impl<D: Daemon, C> Seat<D, C> {
         granted
     }
 
-    /// What the operating system does when a process is gone: its sockets close.
+    /// Closes all sockets, as the operating system does when a process ends.
     #[must_use]
     pub fn close_all(&mut self) -> Vec<AtmRequest> {
         let cause = Cause::NORMAL;
@@ -273,15 +276,15 @@ impl<D: Daemon, C> Seat<D, C> {
         releases.chain(unlistens).collect()
     }
 
-    /// The daemon said what it may not.
+    /// The daemon sent a message that it may not send.
     pub const fn refuse(&mut self) {
         self.counters.refused += 1;
     }
-    /// The daemon said something that is over.
+    /// The daemon sent a message about something that is over.
     pub const fn stale(&mut self) {
         self.counters.stale += 1;
     }
-    /// What happened here.
+    /// Counters of this seat.
     #[must_use]
     pub const fn counters(&self) -> SeatCounters {
         self.counters

@@ -9,22 +9,22 @@ use crate::{AtmEvent, ConnId, Duration, Instant};
 use aerostat_wire::MacAddr;
 use std::collections::VecDeque;
 
-/// Its own clock begins here, so that what was some time ago has a time even if the process is young.
+/// The daemon's own clock starts at this time, so that earlier times exist even in a young process.
 const EPOCH: Duration = Duration::from_secs(86_400);
 
 /// One client.
 struct Client {
     control: Control,
-    /// It was told to go on or to join, and not to stop.
+    /// The client was told to continue or to join, and not to stop.
     runs: bool,
     remote: Vec<MacAddr>,
-    /// What it takes over, until it is told to go.
+    /// State that it takes over, until it is told to go.
     conns: Vec<KnownConn>,
     entries: Vec<KnownEntry>,
     told: Told,
 }
 
-/// The control part of a LANE client. It does nothing until it is told to.
+/// The control part of a LANE client. It is idle until it is started.
 #[derive(Default)]
 pub struct LecDaemon {
     client: Option<Client>,
@@ -66,7 +66,7 @@ impl Client {
         self.runs = true;
         let conns = core::mem::take(&mut self.conns);
         let entries = core::mem::take(&mut self.entries);
-        // Before there is anybody to tell: these are known.
+        // Set before there is a server to tell: these addresses are known already.
         self.control.remote = core::mem::take(&mut self.remote).into_iter().collect();
         match standing {
             Some(standing) => self.control.adopt(standing, conns, entries, now),
@@ -93,7 +93,7 @@ impl LecDaemon {
             ToLecd::Start { .. } => {}
             ToLecd::Conn(row) if !client.runs => client.conns.push(row),
             ToLecd::Entry(row) if !client.runs => client.entries.push(row),
-            // It has its own by now.
+            // The client has its own state by now.
             ToLecd::Conn(_) | ToLecd::Entry(_) => {}
             ToLecd::Go(standing) => client.go(standing.map(|standing| *standing), now),
             ToLecd::Stop => self.stop(Ended::Stops, now),
@@ -121,14 +121,14 @@ impl LecDaemon {
         self.out.push_back(FromDaemon::Ended(ended));
     }
 
-    /// Says what there is to say.
+    /// Passes on all outputs.
     fn pass_on(&mut self) {
         if let Some(client) = &mut self.client {
             drain(&mut client.control, &mut self.out);
         }
     }
 
-    /// Says what is new of its state.
+    /// Reports the changes of its state.
     fn tell(&mut self, now: Instant) {
         if let Some(client) = &mut self.client {
             let out = &mut self.out;
@@ -155,7 +155,7 @@ impl Daemon for LecDaemon {
         self.pass_on();
     }
 
-    /// SIGTERM: leaves the ELAN. SIGHUP: leaves it and joins it again.
+    /// SIGTERM: leaves the ELAN. SIGHUP: leaves the ELAN and joins again.
     fn signal(&mut self, signal: Signal, now: Instant) {
         let now = now + EPOCH;
         match (signal, &mut self.client) {

@@ -1,4 +1,4 @@
-//! The messages as octets: see [`crate::split::codec`]. Names, sizes and TLVs are in `lec/split`.
+//! The encoding of the messages: see [`crate::split::codec`]. Names, sizes and TLVs are in `lec/split`.
 
 use super::{FromServer, ServerConfig, ServerSnapshot, ToServer};
 use crate::lane::bus::{BusCounters, BusRow, BusSnapshot};

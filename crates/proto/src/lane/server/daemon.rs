@@ -19,13 +19,13 @@ enum Server {
     Bus(Bus),
 }
 
-/// A LECS, a LES or a BUS. It does nothing until it is told to.
+/// A LECS, a LES or a BUS. It is idle until it is started.
 #[derive(Default)]
 pub struct ServerDaemon {
     /// For a LECS that is about to start.
     elans: Vec<Elan>,
     server: Option<Server>,
-    /// What was shown last.
+    /// The state that was reported last.
     shown: Option<ServerSnapshot>,
     out: VecDeque<FromDaemon<FromServer>>,
 }
@@ -38,12 +38,12 @@ impl core::fmt::Debug for ServerDaemon {
 }
 
 impl ServerDaemon {
-    /// What there is to see of it; nothing of a LECS.
+    /// The state of the server for display; `None` for a LECS.
     #[must_use]
     pub fn snapshot(&self) -> Option<ServerSnapshot> {
         self.server.as_ref().and_then(Server::snapshot)
     }
-    /// The next packet that was given up.
+    /// The next packet that was discarded.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         match &mut self.server {
             Some(Server::Bus(bus)) => bus.take_discard(),
@@ -65,7 +65,7 @@ impl ServerDaemon {
         (self.server, self.shown) = (Some(server), None);
     }
 
-    /// Releases everything in good order.
+    /// Releases everything regularly.
     fn stop(&mut self, ended: Ended, now: Instant) {
         if let Some(mut server) = self.server.take() {
             server.stop(now);
@@ -87,7 +87,7 @@ impl Daemon for ServerDaemon {
             ToServer::Stop => self.stop(Ended::Stops, now),
             ToServer::Member { address, member } => {
                 if let Some(Server::Bus(bus)) = &mut self.server {
-                    // Servers refuse nothing.
+                    // Servers refuse no input.
                     let _ = bus.handle_input(bus::Input::Member { address, member }, now);
                 }
             }
@@ -103,7 +103,7 @@ impl Daemon for ServerDaemon {
     fn signal(&mut self, signal: Signal, now: Instant) {
         match signal {
             Signal::Terminate => self.stop(Ended::Exits, now),
-            // Its seat starts it again, empty.
+            // Its seat starts it again, without state.
             Signal::Reload => self.stop(Ended::Stops, now),
         }
     }
@@ -139,7 +139,7 @@ impl Daemon for ServerDaemon {
     }
 }
 
-/// A frame has an end: what does not fit is not shown.
+/// A frame has a limited size: rows that do not fit are left out.
 fn fitting(mut seen: ServerSnapshot) -> FromDaemon<FromServer> {
     loop {
         let message = FromDaemon::Message(FromServer::Shown(Box::new(seen)));

@@ -1,7 +1,7 @@
-//! LANE servers as a host has them: a LECS, a LES or a BUS behind its seat.
+//! LANE servers in a host: a LECS, a LES or a BUS behind its seat.
 //!
-//! **Purpose.** A LECS, a LES or a BUS is a machine that uses the ATM service and nothing else, so it can run wherever its
-//! requests and events are carried to: beside its seat, or with `--split` in a process of its own, as linux-atm's programs are.
+//! **Purpose.** A LECS, a LES or a BUS is a machine that uses only the ATM service, so it can run wherever its requests
+//! and events are carried to: beside its seat, or with `--split` in a process of its own, as linux-atm's programs do.
 //!
 //! ```text
 //!   host                                                       lecs, les, bus: one process each per host of servers
@@ -9,19 +9,21 @@
 //!   signalling manager              ◄── FromServer, AtmRequest ──
 //! ```
 //!
-//! **Objects and owners.** [`LaneServer`] is what a host has: it owns, as an operating system does for a process, the server's
-//! listeners and connections ([`Seat`]). [`ServerDaemon`] owns the server. Who is a member of an ELAN travels from the LES to its
-//! seat, is kept there, and goes on to the seat of the BUS: so a BUS that starts again alone learns it, without the LES.
+//! **Objects and owners.** [`LaneServer`] is what a host has: it owns, as an operating system does for a process, the
+//! server's listeners and connections ([`Seat`]). [`ServerDaemon`] owns the server. The LES reports the members of an
+//! ELAN to its seat, which stores them and passes them to the seat of the BUS. So a BUS that restarts alone learns the
+//! members without the LES.
 //!
-//! **Life.** Without its process a server's calls are released and new ones are refused, as at a host where nobody listens;
-//! LANE clients go back to initial, and join again when the process is back. SIGTERM stops the servers in good order; SIGHUP
-//! starts them again, empty.
+//! **Life.** Without its process a server's calls are released and new ones are refused, as at a host without a
+//! listener. LANE clients go back to the initial state, and join again when the process is back. SIGTERM stops the
+//! servers regularly; SIGHUP starts them again, without state.
 //!
-//! **Timers**: in a process of its own, what `inspect` shows is told [`SHOW`] after it changed, at most that often.
+//! **Timers**: in a process of its own, the state for `inspect` is reported [`SHOW`] after a change, at most that
+//! often.
 //!
-//! **Trust.** The seat lets a server listen and call with the server's own addresses alone, and use its own connections,
-//! as many as the server's bounds allow; what goes beyond is refused and counted. Only a LES names members, only a BUS those that
-//! it reaches.
+//! **Trust.** The seat lets a server listen and call only with the server's own addresses, and use only its own
+//! connections, within the server's bounds; other requests are refused and counted. Only a LES may name members; only a
+//! BUS may report which clients it reaches.
 //!
 //! **Standards.** None: the octets are this project's own ([`crate::split`]).
 //!
@@ -41,13 +43,13 @@ use aerostat_wire::AtmAddress;
 pub use daemon::ServerDaemon;
 pub use seat::{Input, LaneServer, Output};
 
-/// How old what `inspect` shows of a server in a process may be.
+/// Largest age of the state that `inspect` shows of a server in a process.
 pub const SHOW: Duration = Duration::from_millis(200);
 
-/// What a server is told before it starts.
+/// What a server is told before its start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerConfig {
-    /// LANE configuration server; its ELANs travel one by one ([`ToServer::Elan`]).
+    /// LANE configuration server; its ELANs are sent one by one ([`ToServer::Elan`]).
     Lecs(LecsConfig),
     /// LAN emulation server.
     Les(LesConfig),
@@ -56,7 +58,7 @@ pub enum ServerConfig {
 }
 
 impl ServerConfig {
-    /// Whose process runs it.
+    /// The role whose process runs the server.
     #[must_use]
     pub const fn role(&self) -> Role {
         match self {
@@ -75,7 +77,7 @@ impl ServerConfig {
             Self::Bus(bus) => address == bus.address,
         }
     }
-    /// Most clients.
+    /// Largest number of clients.
     const fn clients(&self) -> usize {
         match self {
             Self::Lecs(lecs) => lecs.params.clients,
@@ -99,7 +101,7 @@ pub enum ServerSnapshot {
 pub enum ToServer {
     /// One more ELAN for the LECS that is about to start.
     Elan(Box<Elan>),
-    /// Serve as this.
+    /// Start as this server.
     Start(Box<ServerConfig>),
     /// Release everything and stop.
     Stop,
@@ -122,7 +124,7 @@ pub enum FromServer {
         /// What the BUS needs to know of it; `None` if it is no longer a member.
         member: Option<Member>,
     },
-    /// What there is to see of it.
+    /// The state of the server for display.
     Shown(Box<ServerSnapshot>),
     /// A client that a BUS reaches, or no longer reaches.
     Reaches {

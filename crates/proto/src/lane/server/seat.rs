@@ -1,4 +1,4 @@
-//! What a host has of a LANE server: its seat.
+//! A host's part of a LANE server: its seat.
 
 use super::{FromServer, ServerConfig, ServerDaemon, ServerSnapshot, ToServer};
 use crate::discard::Discard;
@@ -10,32 +10,32 @@ use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trac
 use aerostat_wire::{AtmAddress, Sap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Connections beside those of clients: with the LECS, the roots of trees, calls that come and go.
+/// Connections other than those of clients: with the LECS, the roots of trees, calls that are being set up or released.
 const SPARE: usize = 192;
-/// Connections of one client: its own, and a copy of what all get.
+/// Connections of one client: its own, and a point-to-multipoint copy.
 const PER_CLIENT: usize = 2;
 
-/// What goes into a server.
+/// Input of a server.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Serve, as soon as the daemon is there.
+    /// Start to serve, as soon as the daemon is present.
     Start,
-    /// Stop in good order.
+    /// Stop regularly.
     Stop,
     /// From the ATM service.
     Atm(AtmEvent<&'a [u8]>),
-    /// Who is a member, for a BUS.
+    /// A member, for a BUS.
     Member {
         /// ATM address of the client.
         address: AtmAddress,
         /// What the BUS needs to know of it; `None` if it is no longer a member.
         member: Option<Member>,
     },
-    /// From or about the daemon in a process of its own.
+    /// A message from the daemon in a process of its own, or an event of the process.
     Process(ProcessEvent<FromDaemon<FromServer>>),
 }
 
-/// What comes out of a server.
+/// Output of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// For the ATM service.
@@ -84,11 +84,11 @@ pub struct LaneServer {
     /// The daemon was told to serve, and has not ended.
     told: bool,
     seat: Seat<ServerDaemon, ()>,
-    /// Whom the LES named.
+    /// The members that the LES named.
     members: BTreeSet<AtmAddress>,
     /// Clients that the BUS reaches.
     reached: BTreeSet<AtmAddress>,
-    /// What the process showed last.
+    /// The state that the process reported last.
     seen: Option<Box<ServerSnapshot>>,
     out: VecDeque<Output>,
 }
@@ -99,7 +99,7 @@ impl LaneServer {
     pub fn new(config: ServerConfig) -> Self {
         Self::with(config, Seat::here())
     }
-    /// A server in a process of its own, which has not come yet.
+    /// A server in a process of its own, which has not started yet.
     #[must_use]
     pub fn split(config: ServerConfig) -> Self {
         Self::with(config, Seat::elsewhere())
@@ -116,12 +116,13 @@ impl LaneServer {
             out: VecDeque::new(),
         }
     }
-    /// What it is.
+    /// The role of the server.
     #[must_use]
     pub const fn role(&self) -> Role {
         self.config.role()
     }
-    /// What there is to see of it; of one in a process of its own what that showed last, and nothing while there is none.
+    /// The state of the server for display. For a server in a process of its own: the state that was reported last, or
+    /// `None` while there is no process.
     #[must_use]
     pub fn snapshot(&self) -> Option<ServerSnapshot> {
         match self.seat.daemon() {
@@ -133,17 +134,17 @@ impl LaneServer {
     pub fn reached(&self) -> impl Iterator<Item = AtmAddress> + '_ {
         self.reached.iter().copied()
     }
-    /// What happened at its seat.
+    /// Counters of its seat.
     #[must_use]
     pub const fn seat_counters(&self) -> SeatCounters {
         self.seat.counters()
     }
-    /// The next packet that was given up.
+    /// The next packet that was discarded.
     pub fn take_discard(&mut self) -> Option<(Discard, Vec<u8>)> {
         self.seat.daemon_mut()?.take_discard()
     }
 
-    /// Tells the daemon to serve, if it should and is there.
+    /// Tells the daemon to serve, if it should and is present.
     fn begin(&mut self, now: Instant) {
         if !self.started || self.told || !self.seat.is_present() {
             return;
@@ -158,7 +159,7 @@ impl LaneServer {
         self.seat.tell(ToServer::Start(config), now);
     }
 
-    /// Its listeners and connections close, and its members are gone.
+    /// Closes its listeners and connections, and removes its members.
     fn close_all(&mut self) {
         self.told = false;
         let requests = self.seat.close_all().into_iter();
@@ -176,7 +177,7 @@ impl LaneServer {
 
     fn said(&mut self, message: FromDaemon<FromServer>, now: Instant) {
         if !self.told {
-            // It was on its way when all was over.
+            // The message was under way when the daemon ended.
             return match message {
                 FromDaemon::Ended(_) => {}
                 _ => self.seat.stale(),
@@ -279,7 +280,7 @@ impl LaneServer {
         }
     }
 
-    /// Hears what the daemon says, and passes on what it is told.
+    /// Takes the outputs of the daemon, and passes them on.
     fn drain(&mut self, now: Instant) {
         while let Some(message) = self.seat.poll() {
             self.said(message, now);

@@ -112,7 +112,7 @@ impl Rig {
         process.handle_input(input, NOW).unwrap();
         self.carry()
     }
-    /// What the daemon may not do.
+    /// The number of refused messages of the daemon.
     fn not_its_own(&self) -> u64 {
         let counters = self.seat.seat_counters();
         counters.refused + counters.stale
@@ -208,7 +208,7 @@ fn calls_end_with_the_process_and_the_next_one_serves() {
             "{out:?}"
         );
         assert!(rig.seat.snapshot().is_none());
-        // Nobody listens; what was on its way to a listener is refused.
+        // There is no listener; a call that was on its way to a listener is refused.
         let cause = Cause::INCOMPATIBLE;
         let out = rig.offer(CONN);
         assert_eq!(requests(&out), [&AtmRequest::Release { conn: CONN, cause }]);
@@ -309,7 +309,7 @@ fn a_process_may_not_do_what_is_not_its_servers() {
     assert_eq!(out.iter().filter(left).count(), 1, "{out:?}");
 }
 
-/// The same seat with the server beside it: what leaves is the same, and in the same order.
+/// The same seat with the server beside it: the outputs are the same, and in the same order.
 #[test]
 fn one_process_and_two_do_the_same() {
     let mut apart = Rig::new(les());

@@ -9,11 +9,11 @@
 //! **Objects and owners.** [`Mpc`] owns two halves that talk only by the messages of
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
 //! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
-//! request ids and tags, and the keep-alive check of each MPS. As an [`Mpcd`] it has a [`Seat`](crate::split::Seat) in [`Mpc`]
-//! (`seat`), and lives there or in a process of its own ([`split`](crate::mpoa::split)). The daemon can die ([`ProcessEvent::Gone`]): its
-//! connections close and frames go on over LANE. What the caches hold waits for the next daemon, 60 s at most
-//! (MPC-c2, as long as an MPS is trusted without a sign of life). The next one takes it over: it watches the MPSs, keeps
-//! the tags, finishes purges, and opens shortcuts again when their flows go on.
+//! request ids and tags, and the keep-alive check of each MPS. As an [`Mpcd`] it has a [`Seat`](crate::split::Seat) in
+//! [`Mpc`] (`seat`), and lives there or in a process of its own ([`split`](crate::mpoa::split)). The daemon can die
+//! ([`ProcessEvent::Gone`]): its connections close and frames go by LANE. The caches are kept for the next daemon, 60 s
+//! at most (MPC-c2, as long as an MPS is trusted without a Keep-Alive). The next daemon takes the entries over: it
+//! watches the MPSs, keeps the tags, finishes purges, and opens shortcuts again when their flows continue.
 //!
 //! **States.** [`IngressState`] and [`EgressState`].
 //!
@@ -95,12 +95,12 @@ pub struct Mpc {
 }
 
 impl Mpc {
-    /// A client that does nothing but pass frames on until [`Input::Start`].
+    /// A client that only passes frames on until [`Input::Start`].
     #[must_use]
     pub fn new(config: MpcConfig) -> Self {
         Self::with(config, Seat::here())
     }
-    /// The same with its daemon in a process of its own, which has not come yet.
+    /// The same with its daemon in a process of its own, which has not started yet.
     #[must_use]
     pub fn split(config: MpcConfig) -> Self {
         Self::with(config, Seat::elsewhere())
@@ -143,7 +143,7 @@ impl Mpc {
         &self.bus.counters
     }
 
-    /// Whoever spoke to the daemon speaks to nobody.
+    /// Drops the messages for a daemon that is gone.
     fn nobody_listens(&mut self, text: &str) {
         self.bus.to_daemon.clear();
         self.bus.trace(Trace::milestone("mpc.down", text));
@@ -178,7 +178,7 @@ impl Mpc {
         }
     }
 
-    /// Carries messages between the halves until both are silent.
+    /// Carries messages between the halves until there are no more.
     fn pump(&mut self, now: Instant) {
         loop {
             if let Some(message) = self.daemon.seat.poll() {

@@ -1,4 +1,4 @@
-//! The daemon of a client with its timers, and what it was told.
+//! The daemon of a client with its timers and its settings.
 
 use super::MpcConfig;
 use super::api::{Bus, MpcCounters, Numbers, Output, RELOAD_PAUSE};
@@ -10,7 +10,7 @@ use crate::{AtmEvent, Instant, Trace};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What [`ToMpcd::Start`] told, kept up to date.
+/// The settings from [`ToMpcd::Start`], kept up to date.
 #[derive(Debug)]
 struct Orders {
     config: MpcConfig,
@@ -18,7 +18,7 @@ struct Orders {
     elans: BTreeMap<usize, Elan>,
 }
 
-/// The daemon of an MPOA client. It does nothing until it is told to.
+/// The daemon of an MPOA client. It is idle until it is started.
 #[derive(Debug)]
 pub struct Mpcd {
     orders: Option<Orders>,
@@ -28,7 +28,7 @@ pub struct Mpcd {
     restart_at: Option<Instant>,
     /// The process is to end.
     exiting: bool,
-    /// What [`FromMpcd::Watched`] told last.
+    /// The contents of the last [`FromMpcd::Watched`].
     watched: Vec<(AtmAddress, Instant)>,
     out: VecDeque<FromDaemon<FromMpcd>>,
 }
@@ -52,7 +52,7 @@ impl Mpcd {
     fn say(&mut self, message: FromMpcd) {
         self.out.push_back(FromDaemon::Message(message));
     }
-    /// Says that it has ended in good order.
+    /// Reports that the daemon has ended regularly.
     fn ended(&mut self, restarts: bool) {
         self.out.push_back(FromDaemon::Ended(match restarts {
             _ if self.exiting => Ended::Exits,
@@ -72,10 +72,10 @@ impl Mpcd {
         }
     }
 
-    /// Ends in good order; at once if there is nothing to end.
+    /// Ends regularly; at once if there is nothing to purge.
     fn end(&mut self, reload: bool, now: Instant) {
         if let Some(daemon) = &mut self.daemon {
-            // One that ends already for a reload ends for good.
+            // A daemon that is ending for a reload now ends permanently.
             if let (Ending::Wait { reload, .. }, false) = (&mut daemon.ending, reload) {
                 *reload = false;
             }
@@ -94,7 +94,7 @@ impl Mpcd {
                 params,
                 elans,
             } => {
-                // One that starts again goes on with its numbers: a late answer must not match.
+                // A daemon that starts again continues its numbers: a late answer must not match.
                 if self.orders.is_none() {
                     self.numbers = Numbers::new(config.seed);
                 }
@@ -139,7 +139,7 @@ impl Mpcd {
         }
     }
 
-    /// Says what there is to say; then ends a daemon that is done.
+    /// Sends all pending messages; then ends a daemon that is done.
     fn flush(&mut self, now: Instant) {
         self.pass_on();
         let Some(Ending::Done { reload }) = self.daemon.as_ref().map(|d| d.ending) else {
@@ -156,14 +156,14 @@ impl Mpcd {
         }
     }
 
-    /// Requests and the story first, as what the data plane makes of the messages comes after.
+    /// Requests and traces come first, since the data plane's reaction to the messages comes after them.
     fn pass_on(&mut self) {
         while let Some(output) = self.bus.out.pop_front() {
             match output {
                 Output::Atm(request) => self.out.push_back(FromDaemon::Atm(request)),
                 Output::Discover { itf, mac } => self.say(FromMpcd::Discover { itf, mac }),
                 Output::Trace(trace) => self.out.push_back(FromDaemon::Trace(trace)),
-                // These are the data plane's.
+                // These outputs belong to the data plane.
                 Output::ToLec { .. }
                 | Output::Deliver { .. }
                 | Output::SetTlvs { .. }
@@ -208,7 +208,8 @@ impl split::Daemon for Mpcd {
         self.flush(now);
     }
 
-    /// SIGTERM: purges what the MPSs imposed, waits shortly for their replies. SIGHUP: the same, but starts again after five seconds.
+    /// SIGTERM: purges the entries that MPSs imposed, waits for their replies for a short time. SIGHUP: the same, but
+    /// the daemon starts again after five seconds.
     fn signal(&mut self, signal: Signal, now: Instant) {
         self.exiting |= signal == Signal::Terminate;
         self.end(signal == Signal::Reload, now);

@@ -1,8 +1,9 @@
 //! The seat of the daemon beside its data plane.
 //!
-//! Nothing that the daemon says is believed beyond what is its own: its two addresses, its connections, as many of each kind as the
-//! limits allow. What a shortcut's data plane must not wait for it does itself: it takes packets on a call that the daemon has
-//! accepted before the daemon hears that it is up, and forgets a shortcut that is released.
+//! The client accepts from the daemon only messages about the daemon's own objects: its two addresses, and its
+//! connections, as many of each kind as the limits allow. The client does not wait for the daemon in two cases: it
+//! takes packets on an accepted call before the daemon learns that the call is up, and it forgets a shortcut that is
+//! released.
 
 use super::api::{Bus, Output};
 use super::egress::header_supported;
@@ -20,31 +21,31 @@ use std::collections::{BTreeMap, VecDeque};
 /// SDUs that wait for their connection to be attached, on each connection.
 const WAITING: usize = 64;
 
-/// What the client knows of a connection of the daemon.
+/// The client's state of a connection of the daemon.
 #[derive(Debug)]
 pub(super) struct Conn {
-    /// With the data address; else with the control address.
+    /// True if the connection uses the data address; else the control address.
     pub(super) shortcut: bool,
     pub(super) peer: AtmAddress,
     /// Its traffic, if more than best effort.
     pub(super) qos: Option<Qos>,
-    /// What arrived before the daemon attached it.
+    /// SDUs that arrived before the daemon attached the connection.
     waiting: VecDeque<Vec<u8>>,
 }
 
-/// The seat, and where its daemon stands.
+/// The seat, and the state of its daemon.
 #[derive(Debug)]
 pub(super) struct DaemonSeat {
     pub(super) seat: Seat<Mpcd, Conn>,
-    /// The daemon was told to run and has not ended for good.
+    /// The daemon was told to run and has not ended permanently.
     told: bool,
-    /// It runs and is not ending.
+    /// The daemon runs and is not ending.
     running: bool,
-    /// It has ended, and starts again by itself.
+    /// The daemon has ended, and starts again by itself.
     restarting: bool,
-    /// The next daemon that is told to run is another one than the last.
+    /// The next daemon that is told to run differs from the last one.
     fresh: bool,
-    /// Daemons that were told to run: each gets numbers of its own.
+    /// Number of daemons that were told to run: each gets request numbers of its own.
     lives: u64,
     watched: Vec<(AtmAddress, Instant)>,
 }
@@ -64,22 +65,22 @@ impl DaemonSeat {
     pub(super) const fn is_running(&self) -> bool {
         self.running
     }
-    /// True if what concerns a daemon goes to it.
+    /// True if messages are sent to a daemon.
     pub(super) const fn is_told(&self) -> bool {
         self.told
     }
-    /// Until when an MPS is trusted without a sign of life.
+    /// Until when an MPS is trusted without a Keep-Alive.
     pub(super) fn trusted_until(&self, mps: AtmAddress) -> Option<Instant> {
         let mut all = self.watched.iter();
         all.find(|(known, _)| *known == mps).map(|(_, at)| *at)
     }
-    /// Its shortcuts, up or not.
+    /// The daemon's shortcuts, up or not.
     pub(super) fn shortcuts(&self) -> impl Iterator<Item = (ConnId, &Handle<Conn>)> {
         let all = self.seat.conns().iter();
         let shortcuts = all.filter(|(_, handle)| handle.own.shortcut);
         shortcuts.map(|(conn, handle)| (*conn, handle))
     }
-    /// What the operating system does when a process is gone: its sockets close.
+    /// Closes all sockets, as the operating system does when the process ends.
     fn close_all(&mut self, bus: &mut Bus) {
         for request in self.seat.close_all() {
             bus.atm(request);
@@ -123,13 +124,13 @@ impl MpcConfig {
 }
 
 impl Mpc {
-    /// The daemon is there.
+    /// The daemon is present.
     pub(super) fn daemon_came(&mut self, now: Instant) {
         self.daemon.seat.came();
         self.start_daemon(now);
     }
 
-    /// Tells the daemon to run, if it should and was not told.
+    /// Tells the daemon to run, if it should and has not been told.
     pub(super) fn start_daemon(&mut self, now: Instant) {
         let daemon = &mut self.daemon;
         let wanted = self.started && self.config.enabled;
@@ -140,14 +141,14 @@ impl Mpc {
         daemon.lives += u64::from(core::mem::take(&mut daemon.fresh));
         let seed = match daemon.lives {
             1 => self.config.seed,
-            // A late answer to the daemon before must not match.
+            // A late answer to the previous daemon must not match.
             lives => mix(self.config.seed ^ lives.wrapping_mul(STEP)),
         };
         let elans = self.elans.iter().map(|(itf, elan)| elan.info(*itf));
         let start = ToMpcd::Start {
             config: Box::new(MpcConfig {
                 seed,
-                // The data plane's alone; a long list would not fit a frame.
+                // Only the data plane uses the list; a long list would not fit a frame.
                 qos: Vec::new(),
                 ..self.config.clone()
             }),
@@ -162,12 +163,12 @@ impl Mpc {
         if self.daemon.told {
             self.daemon.seat.tell(ToMpcd::Stop { reload }, now);
         } else if !reload {
-            // Nobody will take over from one that died.
+            // The daemon died, and no other one will take over its caches.
             self.data.reset(&mut self.bus);
         }
     }
 
-    /// The daemon is gone without a word: its connections close, the caches wait for the next one.
+    /// The daemon died without a message: its connections close, the caches wait for the next daemon.
     pub(super) fn daemon_gone(&mut self, now: Instant) {
         let daemon = &mut self.daemon;
         let ran = daemon.running;
@@ -176,7 +177,7 @@ impl Mpc {
         (daemon.fresh, daemon.restarting) = (true, false);
         match (ran, core::mem::take(&mut daemon.told)) {
             (true, _) => self.data.orphan(now, &mut self.bus),
-            // It was about to forget everything.
+            // The daemon was about to forget everything.
             (false, true) => self.data.reset(&mut self.bus),
             (false, false) => return,
         }
@@ -197,15 +198,15 @@ impl Mpc {
         if !again {
             self.nobody_listens("the MPOA client has ended");
         }
-        // It may have been turned on again while it was ending.
+        // The client may have been enabled again while it was ending.
         self.start_daemon(now);
     }
 
-    /// What the daemon says.
+    /// A message from the daemon.
     pub(super) fn said(&mut self, message: FromDaemon<FromMpcd>, now: Instant) {
         let daemon = &mut self.daemon;
         if !daemon.told {
-            // It was on its way when all was over.
+            // The message was under way when the daemon ended.
             return match message {
                 FromDaemon::Ended(_) => {}
                 _ => daemon.seat.stale(),
@@ -227,7 +228,7 @@ impl Mpc {
         }
     }
 
-    /// A message of Table 4.2, as far as the daemon may say it.
+    /// A message of Table 4.2, if the daemon may send it.
     fn kernel_message(&mut self, message: ToKernel, now: Instant) {
         let daemon = &mut self.daemon;
         let limits = &self.config.limits;
@@ -280,12 +281,12 @@ impl Mpc {
         }
     }
 
-    /// A request to the ATM service, as far as the daemon may make it.
+    /// A request to the ATM service, if the daemon may make it.
     fn requested(&mut self, request: AtmRequest, now: Instant) {
         if !self.daemon.seat.grants(&request, &self.config) {
             return;
         }
-        // One that ends has told the data plane already.
+        // A daemon that is ending has told the data plane already.
         if let (AtmRequest::Release { conn, cause }, true) = (&request, self.daemon.running) {
             let (conn, cause) = (*conn, *cause);
             let detach = ToKernel::Detach { conn, cause };
@@ -355,7 +356,7 @@ impl Mpc {
                 if daemon.seat.released(conn).is_none() {
                     return self.stray();
                 }
-                // The daemon will say so too; packets need not wait for it.
+                // The daemon will report this, too; packets need not wait for the report.
                 let detach = ToKernel::Detach { conn, cause };
                 self.data.handle(detach, now, &mut self.bus);
             }

@@ -1,4 +1,4 @@
-//! A daemon in a process of its own: signals, a process that lies, one that comes late.
+//! A daemon in a process of its own: signals, false messages, a late start.
 
 use super::*;
 use crate::Cause;
@@ -52,7 +52,7 @@ fn sigterm_clears_the_egress_cache_at_the_servers_first() {
     assert_eq!((state.ingress.len(), state.egress.len()), (0, 0));
     assert_eq!(to_lane(&rig.flow(TARGET)), 10);
     assert_eq!(rig.mpc.poll_timeout(), None);
-    // Started by hand, it goes on.
+    // A daemon that the user starts takes over.
     rig.input(Input::Mpcd(ProcessEvent::Came));
     rig.asked(TARGET);
 }
@@ -82,7 +82,7 @@ fn sighup_starts_again_in_the_same_process() {
     rig.until(5);
     assert!(rig.mpc.is_running());
     rig.shortcut();
-    // And an end during the pause is an end.
+    // An end during the pause is final.
     rig.signal(Signal::Reload);
     rig.signal(Signal::Terminate);
     assert!(rig.mpc.mpcd.is_none());
@@ -113,13 +113,13 @@ fn packets_that_are_faster_than_the_daemon_wait_or_go_at_once() {
         other => panic!("no tag: {other:?}"),
     };
     let sdu = mpoa::shortcut_sdu(Some(tag), &packet(TARGET, OWN, 63, 10));
-    // A call that the daemon has accepted: nothing more is needed of it.
+    // An accepted call needs no more of the daemon.
     let conn = ConnId(ConnId::INCOMING + 9);
     rig.offer(conn, Some(PEER), DATA);
     let out = rig.atm(AtmEvent::Received { conn, sdu: &sdu });
     assert_eq!(delivered(&out).len(), 1);
     rig.connected(conn, 70);
-    // A call that it has made: the daemon attaches it.
+    // A call that the daemon has made must be attached by the daemon.
     let conn = ConnId(500);
     let (calling, sap, qos, multipoint) = (DATA, Sap::LLC, Qos::ubr(1536), false);
     rig.say(FromDaemon::Atm(AtmRequest::Connect {
@@ -202,7 +202,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         attach(control, MPS),
         attach(data, MPS),
         attach(conn, PEER),
-        // An interface that this host has not: each would be an entry.
+        // An interface that this host does not have: each would make an entry.
         ToKernel::SetMpsMacAddress {
             itf: 77,
             mac: MPS_MAC,
@@ -212,7 +212,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         let message = FromDaemon::Message(FromMpcd::Message(message));
         assert!(rig.lie(message).is_empty());
     }
-    // It has as many connections of each kind as the limits allow, and no more.
+    // The daemon has as many connections of each kind as the limits allow, and no more.
     let limits = MpcLimits::default();
     for (calling, most) in [(CONTROL, limits.control), (DATA, limits.shortcuts)] {
         let first = if calling == DATA { 100_000 } else { 1000 };
@@ -222,7 +222,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
         }
         rig.lie(FromDaemon::Atm(connect(ConnId(first - 1), calling)));
     }
-    // One that is gone says nothing any more.
+    // A message of a daemon that is gone is ignored.
     rig.input(Input::Mpcd(ProcessEvent::Gone));
     let message = FromMpcd::Message(ToKernel::CleanUpAndExit);
     rig.lie(FromDaemon::Message(message));
