@@ -12,7 +12,7 @@ use aerostat_node::host::{Factory, Host, Ip, Segment, SegmentHost, Service};
 use aerostat_node::interface;
 use aerostat_node::ip::meter::{FlowSpec, Meter};
 use aerostat_node::ip::random::derived_seed;
-use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface, StaticRoute};
+use aerostat_node::ip::router::{self, Router, RouterConfig, RouterInterface};
 use aerostat_node::ip::stack::{self, Stack, StackConfig, TcpOptions};
 use aerostat_node::signalling::{self, Manager, Signalling};
 use aerostat_node::switch::{Permanent, PortConfig, PortKind, PortNo, StaticRoutes, Switch};
@@ -36,7 +36,7 @@ mod scale;
 use flows::flow_specs;
 pub use flows::programs;
 pub(crate) use flows::{flow_ports, programs_of};
-use ip::{host_routes, static_neighbours};
+use ip::{static_neighbours, static_routes};
 use lane::{bus_config, elan_name, lecs_config, les_config, pair};
 
 /// Selector of the address at which an MPOA server itself ends shortcuts; its control address has 0x52.
@@ -303,7 +303,7 @@ impl<'a> Builder<'a> {
                 mac: model.lec.mac.0,
                 address: model.lec.ip,
                 prefix: elan.subnet.length,
-                routes: host_routes(model),
+                routes: static_routes(&model.routes),
                 neighbours: static_neighbours(model),
                 mtu: elan.ip_mtu().into(),
                 tcp: TcpOptions {
@@ -396,14 +396,9 @@ impl<'a> Builder<'a> {
                 mtu: elan.ip_mtu().into(),
             }
         });
-        let routes = model.routes.iter().map(|route| StaticRoute {
-            destination: route.to.network,
-            prefix: route.to.length,
-            next_hop: route.via,
-        });
         let config = RouterConfig {
             interfaces: interfaces.collect(),
-            routes: routes.collect(),
+            routes: static_routes(&model.routes),
             forwarding: match model.forwarding {
                 Forwarding::Wire => router::Forwarding::Wire,
                 Forwarding::Rate { bits } => router::Forwarding::BitsPerSecond(bits),
@@ -457,7 +452,7 @@ impl<'a> Builder<'a> {
                 mac: host.mac.0,
                 address: host.ip,
                 prefix: elan.subnet.length,
-                routes: host_routes(model),
+                routes: static_routes(&model.routes),
                 neighbours: Vec::new(),
                 mtu: usize::from(elan.ip_mtu()).min(1500),
                 tcp: TcpOptions::default(),

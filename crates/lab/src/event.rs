@@ -66,18 +66,13 @@ impl Event {
 /// The story's text about a fault: the node (for a link, that of its first end) and the words.
 #[must_use]
 pub fn of_fault(lab: &Lab, what: FaultKind) -> (NodeId, Trace) {
-    let service = |service: Service| match service {
-        Service::Mpc => "mpc",
-        Service::Mps => "mps",
-        Service::Lecs => "lecs",
-        Service::Les => "les",
-        Service::Bus => "bus",
-    };
     let victim = |name, node, of: Option<Service>, whole: &str, part: &str| {
         let trace = match of {
             None => Trace::milestone(name, whole),
-            Some(of) => Trace::milestone(name, format!("its {} {part}", service(of)))
-                .with("service", service(of)),
+            Some(of) => {
+                let of = of.name();
+                Trace::milestone(name, format!("its {of} {part}")).with("service", of)
+            }
         };
         (node, trace)
     };

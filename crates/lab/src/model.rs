@@ -125,8 +125,6 @@ pub struct Switch {
     pub prefix: [u8; 13],
     /// Its ports, by number.
     pub ports: Vec<Port>,
-    /// Static call routes for the whole lab; the longest matching prefix is used.
-    pub routes: Vec<CallRoute>,
     /// True if it polices the contracts of CBR and VBR calls that come in from end systems.
     pub police: bool,
 }
@@ -152,17 +150,6 @@ pub enum Side {
     Network,
     /// The user side (only towards another switch, or on an end system).
     User,
-}
-
-/// A static call route of a switch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallRoute {
-    /// Leading octets of the called address: 13 for a switch's prefix, 19 for one end system.
-    pub prefix: Vec<u8>,
-    /// Number of the port that leads there.
-    pub port: usize,
-    /// Links on the way to the end system or to the switch that owns the prefix.
-    pub hops: usize,
 }
 
 /// The attachment of an end system, and its ATM address.
@@ -572,21 +559,15 @@ impl Lab {
 }
 
 impl NodeKind {
-    /// The services that can fail on their own, with their names.
+    /// The services that can fail on their own.
     #[must_use]
-    pub const fn services(&self) -> &'static [(&'static str, Service)] {
+    pub const fn services(&self) -> &'static [Service] {
         match self {
             Self::Switch(_) | Self::Outside(_) => &[],
-            Self::LaneServer(server) if server.rank > 0 => {
-                &[("les", Service::Les), ("bus", Service::Bus)]
-            }
-            Self::LaneServer(_) => &[
-                ("lecs", Service::Lecs),
-                ("les", Service::Les),
-                ("bus", Service::Bus),
-            ],
-            Self::Router(_) => &[("mps", Service::Mps)],
-            Self::Host(_) => &[("mpc", Service::Mpc)],
+            Self::LaneServer(server) if server.rank > 0 => &[Service::Les, Service::Bus],
+            Self::LaneServer(_) => &[Service::Lecs, Service::Les, Service::Bus],
+            Self::Router(_) => &[Service::Mps],
+            Self::Host(_) => &[Service::Mpc],
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::outside;
 use crate::programs;
 use crate::pvc;
 use crate::qos;
-use crate::world::{Machine, kind_of};
+use crate::world::Machine;
 use aerostat_lab::ladder;
 use aerostat_lab::model::{FaultKind, Lab, LinkId, NodeId};
 use aerostat_node::host::Station;
@@ -213,9 +213,9 @@ fn fault(driver: &Driver<'_>, action: FaultAction, target: &str) -> Result<Fault
             return Ok((id, None));
         };
         let known = driver.lab.node(id).kind.services();
-        let found = known.iter().find(|(name, _)| *name == service);
-        found.map(|(_, found)| (id, Some(*found))).ok_or_else(|| {
-            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+        let found = known.iter().find(|known| known.name() == service);
+        found.map(|found| (id, Some(*found))).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|known| known.name()).collect();
             let hint = match &names[..] {
                 [] => "it fails as a whole only".to_owned(),
                 _ => format!("services of {node}: {}", names.join(", ")),
@@ -253,7 +253,7 @@ fn already(driver: &Driver<'_>, what: FaultKind) -> Option<Answer> {
             let Some(Machine::Station(station)) = machine else {
                 return None;
             };
-            if station.host().runs(kind_of(service)) {
+            if station.host().runs(service.into()) {
                 return None;
             }
             let text = format!("the service is down already, or {name} has none");

@@ -24,11 +24,11 @@ mod traffic;
 use crate::agenda::Agenda;
 use crate::capture::{Captures, End};
 use aerostat_lab::build::Builder;
-use aerostat_lab::model::{self, FaultKind, Lab, LinkId, NodeId, NodeKind, Service};
+use aerostat_lab::model::{self, FaultKind, Lab, LinkId, NodeId, NodeKind};
 use aerostat_lab::routing::Routing;
 use aerostat_lab::starts::Starts;
 use aerostat_node::atm::{CellRun, Departure, DropReason, OutputPort};
-use aerostat_node::host::{HostCommand, HostInput, ServiceKind, Station, StationEvent, Waits};
+use aerostat_node::host::{HostCommand, HostInput, Station, StationEvent, Waits};
 use aerostat_node::interface::Phase;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppResult, AppSpec};
 use aerostat_node::ip::books::{Cause, Place, Spot};
@@ -404,10 +404,10 @@ impl World {
                 self.reroute();
             }
             FaultKind::Crash(node, Some(service)) => {
-                self.command(node, HostCommand::Crash(kind_of(service)), now);
+                self.command(node, HostCommand::Crash(service.into()), now);
             }
             FaultKind::Restart(node, Some(service)) => {
-                self.command(node, HostCommand::Restart(kind_of(service)), now);
+                self.command(node, HostCommand::Restart(service.into()), now);
             }
             FaultKind::LinkDown(link) => self.cut(link, true, now),
             FaultKind::LinkUp(link) => self.cut(link, false, now),
@@ -747,15 +747,4 @@ fn make(lab: &Lab, builder: &Builder<'_>, id: NodeId, life: u32, now: Instant) -
     let link = lab.link(lab.node(id).attachment()?.link);
     let station = Station::new(host, link.rate);
     Some(Machine::Station(Box::new(station)))
-}
-
-/// The node's service kind for a service of the lab file.
-pub(crate) const fn kind_of(service: Service) -> ServiceKind {
-    match service {
-        Service::Mpc => ServiceKind::Mpc,
-        Service::Mps => ServiceKind::Mps,
-        Service::Lecs => ServiceKind::Lecs,
-        Service::Les => ServiceKind::Les,
-        Service::Bus => ServiceKind::Bus,
-    }
 }

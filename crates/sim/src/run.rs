@@ -11,10 +11,10 @@ use aerostat_lab::circuits;
 use aerostat_lab::dialogues;
 use aerostat_lab::event::{self, Event, Names};
 use aerostat_lab::ladder::Message;
-use aerostat_lab::model::{self, FaultKind, Service};
+use aerostat_lab::model::{self, FaultKind};
 use aerostat_lab::report::{self, Met, RunReport};
 use aerostat_lab::starts::{self, Starts};
-use aerostat_node::host::{HostCommand, ServiceKind};
+use aerostat_node::host::HostCommand;
 use aerostat_node::ip::apps::{AppCommand, AppResult};
 use aerostat_node::ip::books::{Cause, Place, Spot};
 use aerostat_node::ip::flow_stats::{Census, FlowStats};
@@ -405,10 +405,10 @@ impl<'a> LabRun<'a> {
                 self.start_programs(Some(node));
             }
             FaultKind::Crash(node, Some(service)) => {
-                self.command(node, HostCommand::Crash(service_kind(service)));
+                self.command(node, HostCommand::Crash(service.into()));
             }
             FaultKind::Restart(node, Some(service)) => {
-                self.command(node, HostCommand::Restart(service_kind(service)));
+                self.command(node, HostCommand::Restart(service.into()));
             }
             FaultKind::LinkDown(link) => self.world.set_cut(LinkId(link.0), true, &mut self.seen),
             FaultKind::LinkUp(link) => self.world.set_cut(LinkId(link.0), false, &mut self.seen),
@@ -454,16 +454,6 @@ impl<'a> LabRun<'a> {
             programs: self.seen.finished,
         };
         (report, captured)
-    }
-}
-
-fn service_kind(service: Service) -> ServiceKind {
-    match service {
-        Service::Mpc => ServiceKind::Mpc,
-        Service::Mps => ServiceKind::Mps,
-        Service::Lecs => ServiceKind::Lecs,
-        Service::Les => ServiceKind::Les,
-        Service::Bus => ServiceKind::Bus,
     }
 }
 

@@ -1,12 +1,12 @@
 //! The configuration of an embedded host's IP stack.
 
-use crate::model::Host as HostModel;
+use crate::model::{Host as HostModel, IpRoute};
 use aerostat_node::ip::router::StaticRoute;
 use std::net::Ipv4Addr;
 
-/// The routes of a host and of the embedded hosts behind it.
-pub(super) fn host_routes(model: &HostModel) -> Vec<StaticRoute> {
-    let routes = model.routes.iter().map(|route| StaticRoute {
+/// The routes of a router, or of a host and of the embedded hosts behind it.
+pub(super) fn static_routes(routes: &[IpRoute]) -> Vec<StaticRoute> {
+    let routes = routes.iter().map(|route| StaticRoute {
         destination: route.to.network,
         prefix: route.to.length,
         next_hop: route.via,

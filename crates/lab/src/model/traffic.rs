@@ -1,6 +1,7 @@
 //! Events in a lab: flows and faults.
 
 use super::{LinkId, NodeId};
+use aerostat_node::host::ServiceKind;
 use aerostat_node::host::sockets::Role;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::{Duration, Instant};
@@ -149,6 +150,26 @@ pub enum Service {
     Les,
     /// All broadcast and unknown servers.
     Bus,
+}
+
+impl From<Service> for ServiceKind {
+    fn from(service: Service) -> Self {
+        match service {
+            Service::Mpc => Self::Mpc,
+            Service::Mps => Self::Mps,
+            Service::Lecs => Self::Lecs,
+            Service::Les => Self::Les,
+            Service::Bus => Self::Bus,
+        }
+    }
+}
+
+impl Service {
+    /// Its name in a lab file and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ServiceKind::from(self).name()
+    }
 }
 
 /// When the call of a socket program is released, counted from the start, if the call is set up at once. For a

@@ -1,36 +1,22 @@
-//! Static call routes: from every switch, the shortest way to every other switch, to the far ends outside, and to the
-//! LECS.
+//! Whether the switches of a lab can reach each other, and which are of no use. [`routing`] makes the routes themselves.
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;
-use crate::model::{CallRoute, Lab, NodeId, NodeKind};
-use crate::routing::{self, Route, Routing};
+use crate::model::{Lab, NodeId, NodeKind};
+use crate::routing;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Fills the routes of every switch; reports switches that cannot reach each other.
-pub(super) fn route(file: &LabFile, lab: &mut Lab, d: &mut Diagnostics) {
+/// Reports switches that cannot reach each other.
+pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
     let ids: Vec<NodeId> = lab.switches().map(|(id, _, _)| id).collect();
     let lane = routing::lane(lab);
     let Some(middle) = lane.map(|(switch, _)| switch).or(ids.first().copied()) else {
         return;
     };
     let mut cut_off = Vec::new();
-    let routing = Routing::new(lab);
     for &from in &ids {
         if from != middle && !ways(lab, from).contains_key(&middle) {
             cut_off.push(from);
-        }
-        let best = |(prefix, ways): Route| {
-            let way = ways.first()?;
-            Some(CallRoute {
-                prefix,
-                port: way.port.0.into(),
-                hops: way.hops?.into(),
-            })
-        };
-        let routes = routing.routes(from).into_iter().filter_map(best).collect();
-        if let NodeKind::Switch(switch) = &mut lab.nodes[from.0].kind {
-            switch.routes = routes;
         }
     }
     if cut_off.is_empty() {
@@ -104,7 +90,7 @@ pub(super) fn ways(lab: &Lab, from: NodeId) -> BTreeMap<NodeId, (usize, usize)> 
 #[cfg(test)]
 mod tests {
     use crate::model::{Lab, NodeId, NodeKind};
-    use crate::resolve::tests::{SMALL, lab};
+    use crate::resolve::tests::{SMALL, lab, next_hop};
     use aerostat_wire::AtmAddress;
 
     /// Follows the routes from `from` like a call.
@@ -113,16 +99,10 @@ mod tests {
         let mut path = vec![lab.node(from).name.clone()];
         for _ in 0..20 {
             path.push(lab.node(at).name.clone());
-            let NodeKind::Switch(switch) = &lab.node(at).kind else {
+            if !matches!(lab.node(at).kind, NodeKind::Switch(_)) {
                 return path;
-            };
-            let route = switch
-                .routes
-                .iter()
-                .filter(|route| to.0.starts_with(&route.prefix))
-                .max_by_key(|route| route.prefix.len())
-                .expect("a route");
-            at = switch.ports[route.port].peer;
+            }
+            at = next_hop(lab, at, &to.0).expect("a route");
         }
         panic!("a loop: {path:?}");
     }

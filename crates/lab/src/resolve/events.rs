@@ -341,12 +341,12 @@ fn victim(
         return Some((id, None));
     };
     let known = lab.node(id).kind.services();
-    let found = known.iter().find(|(text, _)| *text == service);
+    let found = known.iter().find(|known| known.name() == service);
     if found.is_none() {
         d.error(name.at, format!("{node} has no service '{service}'"))
-            .suggest(service, known.iter().map(|(text, _)| *text));
+            .suggest(service, known.iter().map(|known| known.name()));
     }
-    found.map(|(_, service)| (id, Some(*service)))
+    found.map(|service| (id, Some(*service)))
 }
 
 fn link(name: &At<String>, lab: &Lab, d: &mut Diagnostics) -> Option<LinkId> {

@@ -359,8 +359,9 @@ fn check_server(address: AtmAddress, at: Span, lab: &Lab, d: &mut Diagnostics) {
 #[cfg(test)]
 mod tests {
     use crate::build::{Builder, Flavour};
-    use crate::model::{Lab, NodeKind};
-    use crate::resolve::tests::lab;
+    use crate::model::Lab;
+    use crate::resolve::tests::{lab, next_hop};
+    use crate::routing::Routing;
     use aerostat_proto::Instant;
     use aerostat_wire::AtmAddress;
 
@@ -387,12 +388,8 @@ traffic: [{ from: x, to: y, kind: ping }]
     }
 
     fn peer(lab: &Lab, switch: &str, to: AtmAddress) -> Option<String> {
-        let NodeKind::Switch(switch) = &lab.node(lab.find(switch)?).kind else {
-            return None;
-        };
-        let mut routes = switch.routes.iter();
-        let route = routes.find(|route| to.0.starts_with(&route.prefix))?;
-        Some(lab.node(switch.ports[route.port].peer).name.clone())
+        let id = lab.find(switch)?;
+        Some(lab.node(next_hop(lab, id, &to.0)?).name.clone())
     }
 
     #[test]
@@ -430,7 +427,8 @@ hosts: { x: { on: s1, elan: c, ip: 10.5.0.1 }, y: { on: s1, elan: c, ip: 10.5.0.
 ";
         let lab = lab(text);
         assert_eq!(lab.nodes.len(), 3);
-        let known = lab.switches().next().unwrap().2.routes.len();
+        let (id, _, _) = lab.switches().next().unwrap();
+        let known = Routing::new(&lab).routes(id).len();
         assert_eq!(known, 2, "the two hosts");
         let wrong = crate::parse(
             "t.atm.yml",

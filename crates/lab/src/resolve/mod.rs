@@ -204,7 +204,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         return None;
     }
     sockets::build(file, &names, &mut lab, d);
-    atm::route(file, &mut lab, d);
+    atm::route(file, &lab, d);
     ip::route(file, &mut lab, d);
     neighbours::neighbours(file, &mut lab, d);
     nhrp::build(file, &names, &mut lab, d);
@@ -237,7 +237,8 @@ fn name(file: &LabFile, default: &str, d: &mut Diagnostics) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::model::Lab;
+    use crate::model::{Lab, NodeId, NodeKind};
+    use crate::routing::Routing;
 
     /// Two switches, two ELANs, a router between them.
     pub(crate) const SMALL: &str = "
@@ -254,6 +255,18 @@ hosts:
         crate::parse("t.atm.yml", text, &[])
             .unwrap_or_else(|d| panic!("{d}"))
             .lab
+    }
+
+    /// Where a call to `to` goes from a switch: the node behind the port.
+    pub(crate) fn next_hop(lab: &Lab, switch: NodeId, to: &[u8]) -> Option<NodeId> {
+        let routes = Routing::new(lab).routes(switch).into_iter();
+        let fits = routes.filter(|(prefix, _)| to.starts_with(prefix));
+        let (_, ways) = fits.max_by_key(|(prefix, _)| prefix.len())?;
+        let port = ways.first()?.port.0;
+        match &lab.node(switch).kind {
+            NodeKind::Switch(model) => Some(model.ports.get(usize::from(port))?.peer),
+            _ => None,
+        }
     }
 
     fn error(text: &str) -> String {

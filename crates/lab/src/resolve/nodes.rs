@@ -82,7 +82,6 @@ fn switches(file: &LabFile, site: u8, lab: &mut Lab, d: &mut Diagnostics) {
             kind: NodeKind::Switch(Switch {
                 prefix,
                 ports: Vec::new(),
-                routes: Vec::new(),
                 police: switch.police.as_ref().is_some_and(At::get),
             }),
         });

@@ -350,7 +350,8 @@ fn owns(node: &Node, address: &AtmAddress) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::model::{Lab, NodeKind, OutsideWay, Packing, Side};
-    use crate::resolve::tests::{SMALL, lab};
+    use crate::resolve::tests::{SMALL, lab, next_hop};
+    use crate::routing::{Route, Routing};
     use aerostat_wire::AtmAddress;
 
     fn with(link: &str) -> String {
@@ -401,10 +402,11 @@ mod tests {
             (outside.version, outside.addresses.len()),
             (Some(aerostat_wire::q2931::Version::Uni30), 2)
         );
-        for (_, _, switch) in lab.switches() {
+        let routing = Routing::new(&lab);
+        for (id, _, _) in lab.switches() {
             for address in &outside.addresses {
-                let known = |route: &&crate::model::CallRoute| address.0.starts_with(&route.prefix);
-                assert_eq!(switch.routes.iter().filter(known).count(), 1);
+                let known = |(prefix, _): &&Route| address.0.starts_with(prefix);
+                assert_eq!(routing.routes(id).iter().filter(known).count(), 1);
             }
         }
     }
@@ -517,12 +519,7 @@ hosts: { y: { on: s4, elan: b, ip: 10.2.0.10, gateway: 10.2.0.1 } }
     /// The next hop of a call to `to` from `switch`: the peer behind the port.
     fn next(lab: &Lab, switch: &str, to: &[u8]) -> Option<String> {
         let id = lab.find(switch).unwrap();
-        let NodeKind::Switch(switch) = &lab.node(id).kind else {
-            panic!("no switch");
-        };
-        let fits = switch.routes.iter().filter(|r| to.starts_with(&r.prefix));
-        let best = fits.max_by_key(|route| route.prefix.len())?;
-        Some(lab.node(switch.ports[best.port].peer).name.clone())
+        Some(lab.node(next_hop(lab, id, to)?).name.clone())
     }
 
     #[test]

@@ -33,9 +33,11 @@ pub enum ServiceKind {
     Sockets,
 }
 
-impl fmt::Display for ServiceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl ServiceKind {
+    /// The name that people use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::Lec => "lec",
             Self::Les => "les",
             Self::Bus => "bus",
@@ -45,7 +47,13 @@ impl fmt::Display for ServiceKind {
             Self::Clip => "clip",
             Self::Nhc => "nhc",
             Self::Sockets => "sockets",
-        })
+        }
+    }
+}
+
+impl fmt::Display for ServiceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
