@@ -231,7 +231,20 @@ pub(super) fn head() -> Map<String, Value> {
             "settings",
             json!({
                 "type": "object",
-                "description": "Effective parameters: what the lab file says, and what it leaves to defaults.",
+                "description": "Effective parameters: what the lab file says, and what it leaves to defaults; see 'Settings' in docs/results.md.",
+                "properties": {
+                    "seed": { "type": "integer" },
+                    "until_s": { "type": "number" },
+                    "nodes": { "type": "object" },
+                    "links": { "type": "object" },
+                    "subnets": { "type": "object" },
+                    "pvcs": { "type": "array" },
+                    "traffic": { "type": "object" },
+                    "faults": { "type": "array" },
+                    "timers": { "type": "object" },
+                    "capture": { "type": "array" },
+                },
+                "required": ["seed", "until_s", "nodes", "links", "subnets", "pvcs", "traffic", "faults", "timers", "capture"],
             }),
         ),
     ];

@@ -1,0 +1,413 @@
+//! Nodes and what runs on them.
+
+use super::{debug, expected, hex, named, seconds, text, texts, word};
+use crate::model::{
+    Attachment, BusQuota, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc,
+    Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, Router,
+    SegmentHost, Side, Switch, Tcp,
+};
+use aerostat_node::host::sockets::{Program, Role, Sending};
+use aerostat_proto::lane::ServerParams;
+use aerostat_proto::lane::lecs::Criterion;
+use aerostat_wire::{AtmAddress, MacAddr};
+use serde_json::{Map, Value, json};
+
+pub(super) fn of(lab: &Lab, id: NodeId, node: &Node) -> Value {
+    let mut all = match &node.kind {
+        NodeKind::Switch(switch) => of_switch(switch),
+        NodeKind::LaneServer(server) => of_lane_server(lab, server),
+        NodeKind::Router(router) => of_router(lab, router),
+        NodeKind::Host(host) => of_host(lab, id, host),
+        NodeKind::Outside(outside) => of_outside(outside),
+    };
+    if let (Some(attachment), Some(all)) = (node.attachment(), all.as_object_mut()) {
+        let Attachment {
+            switch,
+            // What the order of the file makes.
+            port: _,
+            link: _,
+            address,
+        } = attachment;
+        all.insert("address".into(), text(address).into());
+        let switch = &lab.node(*switch).name;
+        all.insert("on".into(), switch.clone().into());
+    }
+    all
+}
+
+fn of_switch(switch: &Switch) -> Value {
+    let Switch {
+        prefix,
+        ports,
+        police,
+    } = switch;
+    json!({ "kind": "switch", "prefix": hex(prefix), "ports": ports.len(), "police": police })
+}
+
+fn of_lane_server(lab: &Lab, server: &LaneServer) -> Value {
+    let LaneServer {
+        attachment: _,
+        rank,
+        policies,
+        default,
+        lecs,
+        ilmi,
+        uni,
+        quota,
+    } = server;
+    let criterion = |criterion: &Criterion| match criterion {
+        Criterion::Name => "name",
+        Criterion::Address => "address",
+        Criterion::Mac => "mac",
+        Criterion::LanType => "type",
+        Criterion::FrameSize => "size",
+    };
+    let level = |level: &Vec<Criterion>| level.iter().map(criterion).collect::<Vec<_>>();
+    let BusQuota {
+        broadcast,
+        unknown,
+        multicast,
+        announcements,
+        unregistered,
+    } = *quota;
+    let usual = ServerParams::default();
+    json!({
+        "kind": "lane server",
+        "rank": rank,
+        "ilmi": ilmi,
+        "uni": debug(uni),
+        "lecs": text(lecs),
+        "policies": policies.iter().map(level).collect::<Vec<_>>(),
+        "default": default.map(|elan| &lab.elan(elan).name),
+        "quota": {
+            "broadcast_pps": broadcast.unwrap_or(usual.broadcast_rate),
+            "unknown_pps": unknown.unwrap_or(usual.unknown_rate),
+            "multicast_pps": multicast.unwrap_or(usual.multicast_rate),
+            "announcements_pps": announcements.unwrap_or(usual.announcement_rate),
+            "unregistered_pps": unregistered.unwrap_or(usual.unregistered_rate),
+        },
+    })
+}
+
+fn of_lec(lab: &Lab, lec: &Lec) -> Value {
+    let Lec {
+        // Part of the interface's name.
+        index: _,
+        elan,
+        mac,
+        address,
+        ip,
+        v2,
+        named,
+        llc,
+        groups,
+    } = lec;
+    json!({
+        "interface": lab.interface_name(lec),
+        "elan": lab.elan(*elan).name,
+        "mac": text(mac),
+        "address": text(address),
+        "ip": text(ip),
+        "version": if *v2 { 2 } else { 1 },
+        "named": named,
+        "llc": llc,
+        "groups": groups.as_ref().map(texts),
+    })
+}
+
+fn routes(routes: &[IpRoute]) -> Map<String, Value> {
+    let route = |IpRoute { to, via, lec: _ }: &IpRoute| (text(to), text(via).into());
+    named(routes.iter().map(route))
+}
+
+fn of_router(lab: &Lab, router: &Router) -> Value {
+    let Router {
+        attachment: _,
+        lecs,
+        routes: ways,
+        forwarding,
+        queue,
+        mpoa,
+        ilmi,
+        uni,
+        kernel,
+    } = router;
+    json!({
+        "kind": "router",
+        "interfaces": lecs.iter().map(|lec| of_lec(lab, lec)).collect::<Vec<_>>(),
+        "routes": routes(ways),
+        "forwarding_bps": match forwarding {
+            Forwarding::Wire => None,
+            Forwarding::Rate { bits } => Some(bits),
+        },
+        "queue_frames": queue,
+        "mpoa": mpoa.as_ref().map(of_mps),
+        "ilmi": ilmi,
+        "uni": debug(uni),
+        "kernel": kernel,
+    })
+}
+
+fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
+    let Host {
+        attachment: _,
+        lec,
+        routes: ways,
+        neighbours,
+        mpoa,
+        nhrp,
+        tcp: Tcp { congestion, buffer },
+        ilmi,
+        uni,
+        kernel,
+        sockets,
+        bridge,
+    } = host;
+    let program = |(index, program): (usize, &Program)| {
+        let expect = lab.sockets_expect.get(&(id, index)).copied();
+        (program.name.clone(), of_program(program, expect))
+    };
+    // The MAC addresses follow from the order of the file.
+    let station = |SegmentHost { name, mac: _, ip }: &SegmentHost| (name.clone(), text(ip).into());
+    json!({
+        "kind": "host",
+        "interfaces": [of_lec(lab, lec)],
+        "routes": routes(ways),
+        "neighbours": named(neighbours.iter().map(|(ip, mac)| (text(ip), text(mac).into()))),
+        "mpoa": mpoa.as_ref().map(of_mpc),
+        "nhrp": nhrp.as_ref().map(of_nhc),
+        "tcp": {
+            "congestion": match congestion {
+                Congestion::Cubic => "cubic",
+                Congestion::Reno => "reno",
+            },
+            "buffer_octets": buffer,
+        },
+        "ilmi": ilmi,
+        "uni": debug(uni),
+        "kernel": kernel,
+        "sockets": named(sockets.iter().enumerate().map(program)),
+        "bridge": named(bridge.iter().map(station)),
+    })
+}
+
+fn of_mpc(mpc: &Mpc) -> Value {
+    let Mpc {
+        start,
+        control,
+        data,
+        flow_frames,
+        flow_time,
+        initial_retry,
+        retry_max,
+        hold_down,
+        tag,
+        qos,
+        protocols: [ipv4, ipv6],
+        static_mps,
+    } = mpc;
+    let protocols = [(ipv4, "ipv4"), (ipv6, "ipv6")];
+    let protocols = protocols.iter().filter_map(|(on, name)| on.then_some(name));
+    let known = |(mac, address): &(MacAddr, AtmAddress)| json!({ "mac": text(mac), "address": text(address) });
+    json!({
+        "start_s": seconds(*start),
+        "control": text(control),
+        "data": text(data),
+        "flow_frames": flow_frames,
+        "flow_time_s": seconds(*flow_time),
+        "initial_retry_s": seconds(*initial_retry),
+        "retry_max_s": seconds(*retry_max),
+        "hold_down_s": seconds(*hold_down),
+        "tag": tag,
+        "qos": texts(qos),
+        "protocols": protocols.collect::<Vec<_>>(),
+        "static_mps": static_mps.iter().map(known).collect::<Vec<_>>(),
+    })
+}
+
+fn of_mps(mps: &Mps) -> Value {
+    let Mps {
+        start,
+        control,
+        keepalive_time,
+        keepalive_lifetime,
+        initial_retry,
+        retry_max,
+        give_up,
+        holding,
+        trigger,
+        register,
+        servers,
+        keys,
+    } = mps;
+    json!({
+        "start_s": seconds(*start),
+        "control": text(control),
+        "keepalive_time_s": seconds(*keepalive_time),
+        "keepalive_lifetime_s": seconds(*keepalive_lifetime),
+        "initial_retry_s": seconds(*initial_retry),
+        "retry_max_s": seconds(*retry_max),
+        "give_up_s": seconds(*give_up),
+        "holding_s": seconds(*holding),
+        "trigger": trigger,
+        "register": register,
+        "servers": named(servers.iter().map(|(ip, address)| (text(ip), text(address).into()))),
+        "signed": !keys.is_empty(),
+        // The secrets are nobody's business.
+        "keys": named(keys.iter().map(|(address, key)| (text(address), key.spi.into()))),
+    })
+}
+
+fn of_nhc(nhc: &Nhc) -> Value {
+    let Nhc {
+        address,
+        server: (server, server_address),
+        holding,
+        key,
+        widest,
+        authoritative,
+    } = nhc;
+    json!({
+        "address": text(address),
+        "server": text(server),
+        "server_address": text(server_address),
+        "holding_s": seconds(*holding),
+        "signed": key.is_some(),
+        "key": key.as_ref().map(|key| key.spi),
+        "prefix": widest,
+        "authoritative": authoritative,
+    })
+}
+
+fn of_program(program: &Program, expect: Option<Expect>) -> Value {
+    let Program {
+        name: _,
+        local,
+        sap,
+        role,
+    } = program;
+    let role = match role {
+        Role::Listen {
+            answer,
+            max_sdu,
+            calls,
+        } => json!({
+            "listen": word(answer),
+            "address": text(local),
+            "sap": debug(sap),
+            "max_sdu_octets": max_sdu,
+            "calls": calls,
+        }),
+        Role::Call {
+            to,
+            qos,
+            send,
+            hold,
+            every,
+        } => json!({
+            "call": text(to),
+            "address": text(local),
+            "sap": debug(sap),
+            "qos": text(qos),
+            "send": of_sending(send),
+            "hold_s": seconds(*hold),
+            "every_s": every.map(seconds),
+        }),
+        Role::Permanent {
+            vc,
+            qos,
+            answer,
+            send,
+        } => json!({
+            "vc": text(vc),
+            "qos": text(qos),
+            "listen": word(answer),
+            "send": of_sending(send),
+        }),
+    };
+    let mut all = role;
+    if let Some(all) = all.as_object_mut() {
+        all.insert("expect".into(), expected(expect).into());
+    }
+    all
+}
+
+fn of_sending(send: &Sending) -> Value {
+    let Sending {
+        start,
+        pdus,
+        size,
+        rate,
+    } = send;
+    json!({
+        "start_s": start.as_secs_f64(),
+        "pdus": pdus,
+        "size_octets": size,
+        "gap_s": seconds(rate.after(1)),
+    })
+}
+
+fn of_outside(outside: &Outside) -> Value {
+    let Outside {
+        attachment: _,
+        way,
+        addresses,
+        ilmi,
+        version,
+        trunk,
+    } = outside;
+    let trunk_of = |trunk: &OutsideTrunk| {
+        let OutsideTrunk {
+            side,
+            prefixes,
+            lane,
+        } = trunk;
+        let side = match side {
+            Some(Side::Network) => "network",
+            Some(Side::User) => "user",
+            None => "auto",
+        };
+        let prefixes: Vec<_> = prefixes.iter().map(|octets| hex(octets)).collect();
+        json!({ "side": side, "routes": prefixes, "lane": lane })
+    };
+    json!({
+        "kind": "outside",
+        "way": of_way(way),
+        "addresses": texts(addresses),
+        "ilmi": ilmi,
+        "uni": version.map(debug),
+        "trunk": trunk.as_ref().map(trunk_of),
+    })
+}
+
+fn of_way(way: &OutsideWay) -> Value {
+    match way {
+        OutsideWay::AtmTcpListen { at, from } => {
+            json!({ "atmtcp": { "listen": text(at), "from": from.map(text) } })
+        }
+        OutsideWay::AtmTcpConnect { to } => json!({ "atmtcp": { "connect": to } }),
+        OutsideWay::Udp {
+            local,
+            peer,
+            packing,
+        } => {
+            json!({ "udp": { "local": text(local), "peer": text(peer), "packing": of_packing(packing) } })
+        }
+        OutsideWay::Ethernet {
+            interface,
+            peer,
+            packing,
+        } => {
+            json!({ "ethernet": { "interface": interface, "peer": text(peer), "packing": of_packing(packing) } })
+        }
+    }
+}
+
+fn of_packing(packing: &Packing) -> Value {
+    match packing {
+        Packing::One => json!({ "cells": 1 }),
+        Packing::Many { cells, wait, word } => {
+            json!({ "cells": cells, "wait_s": seconds(*wait), "word": word })
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Emulated LANs and Classical IP subnets.
+
+use super::{hex, seconds, text, texts};
+use crate::model::{Elan, ForeignServers, Lab, Lis, NextHop};
+use serde_json::{Value, json};
+
+pub(super) fn of(lab: &Lab, elan: &Elan) -> Value {
+    let Elan {
+        name: _,
+        id,
+        subnet,
+        ip6,
+        max_frame,
+        les,
+        bus,
+        standby,
+        v2,
+        members,
+        macs,
+        foreign,
+        clip,
+    } = elan;
+    let mut all = json!({
+        "kind": if clip.is_some() { "clip" } else { "lane" },
+        "subnet": text(subnet),
+        "mtu_octets": elan.ip_mtu(),
+        "version": clip.is_none().then_some(if *v2 { 2 } else { 1 }),
+        "ip6": ip6.map(text),
+        "idle_s": null,
+        "mux": null,
+        "nhrp": null,
+        "next_hops": [],
+    });
+    let more = match clip {
+        Some(lis) => of_lis(lab, lis),
+        None => json!({
+            "elan_id": id,
+            "max_frame_octets": max_frame.octets(),
+            "les": elan.is_own().then(|| text(les)),
+            "bus": elan.is_own().then(|| text(bus)),
+            "standby": standby.iter().map(|(les, bus)| json!({ "les": text(les), "bus": text(bus) })).collect::<Vec<_>>(),
+            "members": members.iter().map(|octets| hex(octets)).collect::<Vec<_>>(),
+            "macs": texts(macs),
+            "servers_outside": foreign.as_ref().map(of_foreign),
+        }),
+    };
+    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
+        all.extend(more);
+    }
+    all
+}
+
+fn of_foreign(servers: &ForeignServers) -> Value {
+    let ForeignServers {
+        name,
+        well_known,
+        lecs,
+        les,
+        max_frame,
+    } = servers;
+    json!({
+        "name": name,
+        "well_known": well_known,
+        "lecs": lecs.map(text),
+        "les": les.map(text),
+        "max_frame_octets": max_frame.octets(),
+    })
+}
+
+fn of_lis(lab: &Lab, lis: &Lis) -> Value {
+    let Lis {
+        // That of the subnet.
+        mtu: _,
+        server,
+        servers,
+        idle,
+        mux,
+        nhrp,
+        next_hops,
+    } = lis;
+    let hop = |hop: &NextHop| {
+        let NextHop { ip, address, qos } = hop;
+        json!({ "ip": text(ip), "address": address.map(text), "qos": qos.map(text) })
+    };
+    json!({
+        "idle_s": seconds(*idle),
+        "mux": mux,
+        "nhrp": nhrp,
+        "next_hops": next_hops.iter().map(hop).collect::<Vec<_>>(),
+        "server": server.map(|id| &lab.node(id).name),
+        "servers": texts(servers),
+    })
+}

@@ -1,0 +1,407 @@
+//! No key of a lab file is forgotten: each one is changed, and the settings change.
+
+use super::settings;
+use crate::diag::Severity;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A lab with all sections.
+const ALL: &str = "
+switches: { s1: {}, s2: {} }
+links:
+  - [s1, s2, {}]
+  - [s1, { name: tcp, atmtcp: { listen: 127.0.0.1:2812 }, address: 47.0005.80FFE1000000F21A26D8.0020EA0000B0.00 }]
+  - [s1, { name: away, udp: { local: 127.0.0.1:7001, peer: 127.0.0.1:7002, cells: 28 } }]
+  - [s2, { name: card, ethernet: { interface: eth7, peer: 02:00:00:00:00:01 } }]
+  - [s2, { name: trunk, trunk: network, routes: [47.0091.81.000000.02a7.10], udp: { local: 127.0.0.1:7003, peer: 127.0.0.1:7004 } }]
+  - [s1, s2, { name: other }]
+lane:
+  on: s1
+  link: {}
+  quota: {}
+  policies: [[name], [address]]
+  standby: [{ on: s2, link: {} }]
+  elans:
+    a: { subnet: 10.1.0.0/24 }
+    b: { subnet: 10.2.0.0/24 }
+    f: { subnet: 10.6.0.0/24, lecs: 47.0005.80FFE1000000F21A26D8.0020EA0000D7.00 }
+clip:
+  c: { subnet: 10.3.0.0/24, server: p, nhrp: true, next_hops: { 10.3.0.77: { address: 47.0005.80FFE1000000F21A26D8.0020EA0000C0.00 } } }
+  d: { subnet: 10.4.0.0/24, server: q }
+pvcs:
+  - { from: x, vc: 0.100, to: y }
+  - { from: p, vc: 0.101, to: tcp }
+mpoa: { start: 0s }
+nhrp: { register: true }
+timers: {}
+routers:
+  r: { on: s2, elans: { a: 10.1.0.1, b: 10.2.0.1 }, link: {}, lec: {} }
+  k: { on: s2, elans: { a: 10.1.0.3 } }
+  h: { on: s2, elans: { c: 10.3.0.1 }, nhrp: { key: { spi: 1, secret: k }, keys: { p: { spi: 4, secret: k } } } }
+hosts:
+  x:
+    on: s1
+    elan: a
+    ip: 10.1.0.10
+    link: {}
+    lec: {}
+    tcp: {}
+    mpoa: { static_mps: [{ mac: 02:00:00:00:00:09, address: 47.0005.80FFE1000000F21A26D8.0020EA0000C0.00 }] }
+    sockets: [{ vc: 0.100, listen: sink }, { name: ear, listen: sink, selector: e1 }]
+  y:
+    on: s2
+    elan: b
+    ip: 10.2.0.10
+    sockets: [{ name: mouth, call: x/e1 }]
+  z: { on: s2, elan: f, ip: 10.6.0.10 }
+  p: { on: s1, elan: c, ip: 10.3.0.10, nhrp: { key: { spi: 4, secret: k } } }
+  q: { on: s1, elan: d, ip: 10.4.0.10 }
+traffic:
+  - { name: u, from: x, to: y, kind: udp, rate: 10pps }
+faults:
+  - { at: 5s, crash: x }
+  - { at: 5s, link_down: s1-s2 }
+";
+
+/// Each key with what is set before (several by blanks), and then. A key stands under the section that the schema has for it.
+const CHANGES: &str = "
+lab.seed || seed=7
+lab.until || until=9s
+lab.mpoa || mpoa=false
+lab.nhrp || nhrp={register: false}
+lab.timers || timers={arp: {retry: 2s}}
+lab.site || site=3
+lab.switches || switches.s2.police=true
+lab.links || links.s1-s2.delay=9ms
+lab.lane || lane.uni=3.0
+lab.clip || clip.d.mtu=1500
+lab.pvcs || pvcs.0.pcr=99
+lab.routers || routers.r.queue=7
+lab.hosts || hosts.q.ip=10.4.0.11
+lab.traffic || traffic=[]
+lab.faults || faults=[]
+lab.capture || capture=[s1-s2]
+SwitchFile.prefix || switches.s1.prefix=47.0091.8100.0000.0000.0000.0077
+SwitchFile.police || switches.s1.police=true
+LinkOptions.name || links.other.name=middle
+LinkOptions.rate || hosts.x.link.rate=ds3
+LinkOptions.delay || lane.link.delay=7ms
+LinkOptions.loss || routers.r.link.loss=0.5
+LinkOptions.bit_errors || links.s1-s2.bit_errors=1e-6
+OutsideOptions.atmtcp || links.1.atmtcp={connect: 10.0.0.1:2812}
+OutsideOptions.udp || links.2.udp={local: 127.0.0.1:7009, peer: 127.0.0.1:7002}
+OutsideOptions.ethernet || links.3.ethernet={interface: eth8, peer: 02:00:00:00:00:01}
+OutsideOptions.name || links.2.name=afar
+OutsideOptions.trunk || links.4.trunk=user
+OutsideOptions.routes || links.4.routes=[47.0091.81.000000.02a7.20]
+OutsideOptions.address || links.2.address=47.0005.80FFE1000000F21A26D8.0020EA0000D0.00
+OutsideOptions.ilmi || links.1.ilmi=true
+OutsideOptions.rate || links.2.rate=25.6
+OutsideOptions.uni || links.1.uni=3.0
+AtmTcpFile.listen || links.1.atmtcp.listen=127.0.0.1:2813
+AtmTcpFile.connect | links.1.atmtcp={connect: a:1} | links.1.atmtcp={connect: b:1}
+AtmTcpFile.from || links.1.atmtcp.from=10.0.0.7
+UdpFile.local || links.2.udp.local=127.0.0.1:7009
+UdpFile.peer || links.2.udp.peer=127.0.0.1:7009
+UdpFile.cells || links.2.udp.cells=5
+UdpFile.wait || links.2.udp.wait=1ms
+UdpFile.word || links.2.udp.word=true
+EthernetFile.interface || links.3.ethernet.interface=eth9
+EthernetFile.peer || links.3.ethernet.peer=02:00:00:00:00:02
+EthernetFile.cells || links.3.ethernet.cells=5
+EthernetFile.wait || links.3.ethernet.wait=1ms
+EthernetFile.word || links.3.ethernet.word=true
+LaneFile.on || lane.on=s2
+LaneFile.name || lane.name=services
+LaneFile.ilmi || lane.ilmi=true
+LaneFile.uni || lane.uni=3.0
+LaneFile.link || lane.link.rate=ds3
+LaneFile.standby || lane.standby=[]
+LaneFile.policies || lane.policies=[[address], [name]]
+LaneFile.default || lane.default=b
+LaneFile.quota || lane.quota={broadcast: 7pps}
+LaneFile.elans || lane.elans.e={subnet: 10.7.0.0/24}
+QuotaFile.broadcast || lane.quota.broadcast=7pps
+QuotaFile.unknown || lane.quota.unknown=7pps
+QuotaFile.multicast || lane.quota.multicast=7pps
+QuotaFile.announcements || lane.quota.announcements=7pps
+QuotaFile.unregistered || lane.quota.unregistered=7pps
+StandbyFile.on || lane.standby.0.on=s1
+StandbyFile.name || lane.standby.0.name=second
+StandbyFile.link || lane.standby.0.link.rate=ds3
+LecFile.version || hosts.x.lec.version=1
+LecFile.llc || hosts.x.lec.llc=true
+LecFile.groups || hosts.x.lec.groups=[239.1.1.1]
+LecFile.named || routers.r.lec.named=false
+ElanFile.subnet || lane.elans.f.subnet=10.6.0.0/25
+ElanFile.ip6 || lane.elans.a.ip6=2001:db8:1::/64
+ElanFile.mtu || lane.elans.a.mtu=4544
+ElanFile.version || lane.elans.b.version=1
+ElanFile.members || lane.elans.b.members=[47]
+ElanFile.macs || lane.elans.b.macs=[02:00:00:00:00:05]
+ElanFile.lecs || lane.elans.f.lecs=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
+ElanFile.les || lane.elans.f.les=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
+ElanFile.name || lane.elans.f.name=elsewhere
+RouterFile.on || routers.r.on=s1
+RouterFile.elans || routers.r.elans.a=10.1.0.2
+RouterFile.forwarding || routers.r.forwarding=35Mbps
+RouterFile.queue || routers.r.queue=7
+RouterFile.routes || routers.r.routes={10.9.0.0/16: 10.1.0.3}
+RouterFile.mpoa || routers.r.mpoa={give_up: 9s}
+RouterFile.lec || routers.r.lec.version=1
+RouterFile.nhrp || routers.r.nhrp={register: false}
+RouterFile.ilmi || routers.r.ilmi=true
+RouterFile.uni || routers.r.uni=3.0
+RouterFile.kernel || routers.r.kernel=false
+RouterFile.link || routers.r.link.rate=ds3
+HostFile.on || hosts.z.on=s1
+HostFile.elan || hosts.z={on: s2, elan: b, ip: 10.2.0.33}
+HostFile.ip || hosts.x.ip=10.1.0.11
+HostFile.gateway || hosts.x.gateway=10.1.0.3
+HostFile.routes || hosts.x.routes={10.9.0.0/16: 10.1.0.1}
+HostFile.neighbours || hosts.x.neighbours={10.1.0.1: 02:00:00:00:00:07}
+HostFile.mpoa || hosts.y.mpoa=false
+HostFile.nhrp || hosts.p.nhrp={prefix: 24}
+HostFile.lec || hosts.x.lec.version=1
+HostFile.link || hosts.x.link.rate=ds3
+HostFile.tcp || hosts.x.tcp.congestion=reno
+HostFile.ilmi || hosts.x.ilmi=true
+HostFile.uni || hosts.x.uni=4.0
+HostFile.kernel || hosts.x.kernel=false
+HostFile.sockets || hosts.y.sockets=[]
+HostFile.bridge || hosts.y.bridge={st: 10.2.0.20}
+SocketFile.name || hosts.y.sockets.0.name=lips
+SocketFile.listen || hosts.x.sockets.1.listen=echo
+SocketFile.call || hosts.y.sockets.0.call=x/e2
+SocketFile.vc | pvcs.0.vc=0.105 hosts.x.sockets.0.vc=0.105 | pvcs.0.vc=0.106 hosts.x.sockets.0.vc=0.106
+SocketFile.selector || hosts.x.sockets.1.selector=e3
+SocketFile.sap || hosts.x.sockets.1.sap=ttcp
+SocketFile.max_sdu || hosts.x.sockets.1.max_sdu=500
+SocketFile.calls || hosts.x.sockets.1.calls=3
+SocketFile.qos || hosts.y.sockets.0.qos=ubr,aal5:sdu=5000
+SocketFile.start || hosts.y.sockets.0.start=3s
+SocketFile.pdus || hosts.y.sockets.0.pdus=9
+SocketFile.size || hosts.y.sockets.0.size=99
+SocketFile.rate || hosts.y.sockets.0.rate=9pps
+SocketFile.hold || hosts.y.sockets.0.hold=9s
+SocketFile.every || hosts.y.sockets.0.every=9s
+SocketFile.expect || hosts.y.sockets.0.expect=loss
+TcpFile.congestion || hosts.x.tcp.congestion=reno
+TcpFile.buffer || hosts.x.tcp.buffer=32KiB
+TrafficFile.name || traffic.u.name=v
+TrafficFile.from || traffic.u.from=z
+TrafficFile.to || traffic.u.to=z
+TrafficFile.kind || traffic.u.kind=ping
+TrafficFile.rate || traffic.u.rate=11pps
+TrafficFile.poisson || traffic.u.poisson=true
+TrafficFile.port || traffic.u.port=99
+TrafficFile.tick || traffic.u.tick=10ms
+TrafficFile.spacing | traffic.u.tick=200ms | traffic.u.tick=200ms traffic.u.spacing=1ms
+TrafficFile.size || traffic.u.size=99
+TrafficFile.start || traffic.u.start=0s
+TrafficFile.duration || traffic.u.duration=9s
+TrafficFile.expect || traffic.u.expect=loss
+FaultFile.at || faults.0.at=6s
+FaultFile.crash || faults.0.crash=x/mpc
+FaultFile.restart | faults=[{at: 5s, crash: x},{at: 6s, restart: x}] | faults=[{at: 5s, crash: x/mpc},{at: 6s, restart: x/mpc}]
+FaultFile.link_down || faults.1.link_down=x-s1
+FaultFile.link_up | faults=[{at: 5s, link_down: x-s1},{at: 6s, link_up: x-s1}] | faults=[{at: 5s, link_down: y-s2},{at: 6s, link_up: y-s2}]
+LisFile.subnet || clip.d.subnet=10.4.0.0/25
+LisFile.mtu || clip.d.mtu=1500
+LisFile.server || clip.c.server=h
+LisFile.servers || clip.d.servers=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
+LisFile.idle || clip.c.idle=9s
+LisFile.mux || clip.c.mux=true
+LisFile.nhrp || clip.d.nhrp=true
+LisFile.next_hops || clip.c.next_hops={}
+NextHopFile.address || clip.c.next_hops={10.3.0.1: {address: h}}
+NextHopFile.qos || clip.c.next_hops={10.3.0.1: {address: h, qos: 'cbr,aal5:pcr=1000'}}
+PvcFile.from || pvcs.1.from=q
+PvcFile.vc || pvcs.1.vc=0.111
+PvcFile.to || pvcs.1.to=card
+PvcFile.to_vc || pvcs.1.to_vc=0.112
+PvcFile.pcr || pvcs.1.pcr=99
+PvcFile.qos || pvcs.1.qos=cbr,aal5:pcr=99
+PvcFile.police || pvcs.1.police=true
+PvcFile.vp | pvcs.1={from: tcp, vc: 5.0, to: card, to_vc: 5.0, vp: true} | pvcs.1={from: tcp, vc: 6.0, to: card, to_vc: 6.0, vp: true}
+PvcFile.mux || pvcs.1.mux=true
+PvcFile.peer || pvcs.1.peer=10.3.0.88
+MpoaParams.start || mpoa.start=1s
+MpoaParams.flow_detect || hosts.x.mpoa.flow_detect=9 frames per 1s
+MpoaParams.qos || mpoa.qos=['10.2.0.10 tx=80000,1600 rx=tx']
+MpoaParams.protocols || mpoa.protocols=[ipv4]
+MpoaParams.static_mps || hosts.x.mpoa.static_mps=[]
+MpoaParams.tag || mpoa.tag=true
+MpoaParams.initial_retry || mpoa.initial_retry=6s
+MpoaParams.retry_max || mpoa.retry_max=50s
+MpoaParams.hold_down || mpoa.hold_down=50s
+MpoaParams.trigger || mpoa.trigger=true
+MpoaParams.holding || mpoa.holding=50s
+MpoaParams.keepalive_time || mpoa.keepalive_time=5s
+MpoaParams.keepalive_lifetime || mpoa.keepalive_lifetime=50s
+MpoaParams.give_up || mpoa.give_up=50s
+StaticMpsFile.mac || hosts.x.mpoa.static_mps.0.mac=02:00:00:00:00:08
+StaticMpsFile.address || hosts.x.mpoa.static_mps.0.address=47.0005.80FFE1000000F21A26D8.0020EA0000E0.00
+NhrpFile.key || hosts.p.nhrp={}
+NhrpFile.keys || routers.h.nhrp={key: {spi: 1, secret: k}}
+NhrpFile.register || nhrp.register=false
+NhrpFile.holding || nhrp.holding=9s
+NhrpFile.authoritative || nhrp.authoritative=false
+NhrpFile.prefix || nhrp.prefix=24
+NhrpKeyFile.spi || hosts.p.nhrp.key.spi=5
+LecTimersFile.control_timeout || timers.lec.control_timeout=11s
+LecTimersFile.initial_control_timeout || timers.lec.initial_control_timeout=6s
+LecTimersFile.max_unknown_count || timers.lec.max_unknown_count=9
+LecTimersFile.max_unknown_time || timers.lec.max_unknown_time=9s
+LecTimersFile.vcc_timeout || timers.lec.vcc_timeout=9s
+LecTimersFile.max_retry_count || timers.lec.max_retry_count=2
+LecTimersFile.aging_time || timers.lec.aging_time=11s
+LecTimersFile.forward_delay || timers.lec.forward_delay=9s
+LecTimersFile.expected_arp_time || timers.lec.expected_arp_time=9s
+LecTimersFile.flush_timeout || timers.lec.flush_timeout=3s
+LecTimersFile.path_switching_delay || timers.lec.path_switching_delay=3s
+LecTimersFile.connection_completion || timers.lec.connection_completion=3s
+LecTimersFile.forward_disconnect || timers.lec.forward_disconnect=11s
+LesTimersFile.control_timeout || timers.les.control_timeout=11s
+ArpTimersFile.retry || timers.arp.retry=9s
+ArpTimersFile.attempts || timers.arp.attempts=9
+ArpTimersFile.ageing || timers.arp.ageing=9s
+SscopTimersFile.timer_cc || timers.sscop.timer_cc=9s
+SscopTimersFile.timer_poll || timers.sscop.timer_poll=1s
+SscopTimersFile.timer_keep_alive || timers.sscop.timer_keep_alive=3s
+SscopTimersFile.timer_no_response || timers.sscop.timer_no_response=9s
+SscopTimersFile.timer_idle || timers.sscop.timer_idle=9s
+SscopTimersFile.max_cc || timers.sscop.max_cc=9
+UniTimersFile.t303 || timers.uni.t303=9s
+UniTimersFile.t308 || timers.uni.t308=9s
+UniTimersFile.t309 || timers.uni.t309=9s
+UniTimersFile.t310 || timers.uni.t310=9s
+UniTimersFile.t313 || timers.uni.t313=9s
+UniTimersFile.t316 || timers.uni.t316=9s
+UniTimersFile.t322 || timers.uni.t322=9s
+UniTimersFile.t398 || timers.uni.t398=9s
+UniTimersFile.t399 || timers.uni.t399=9s
+TimersFile.lec || timers.lec={aging_time: 11s}
+TimersFile.les || timers.les={control_timeout: 11s}
+TimersFile.arp || timers.arp={retry: 9s}
+TimersFile.sscop || timers.sscop={max_cc: 9}
+TimersFile.uni || timers.uni={t309: 9s}
+";
+
+/// Keys that change no result, or must not be shown.
+const NOT_SHOWN: [(&str, &str); 4] = [
+    (
+        "lab.schema",
+        "the version of the format, of which there is one",
+    ),
+    ("lab.name", "it stands beside the settings"),
+    ("lab.description", "words for people"),
+    (
+        "NhrpKeyFile.secret",
+        "a secret; lab_sha256 tells of a change",
+    ),
+];
+
+/// The overrides of a text; each begins after a blank with a path and '='.
+fn overrides(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let path = word.split_once('=').map_or("", |(path, _)| path);
+        let is_path =
+            !path.is_empty() && path.contains('.') && !path.contains(|c: char| "{[:,'".contains(c));
+        match all.last_mut() {
+            Some(last) if !is_path => last.push_str(&format!(" {word}")),
+            _ => all.push(word.to_owned()),
+        }
+    }
+    all
+}
+
+/// The settings of the lab with these changes, or what is wrong with them.
+fn of(changes: &str) -> Result<Value, String> {
+    let checked = crate::parse("t.atm.yml", ALL, &overrides(changes));
+    let checked = checked.map_err(|d| {
+        let first = d.iter().find(|found| found.severity == Severity::Error);
+        format!("{changes}: {:?}", first.map(|found| &found.message))
+    })?;
+    Ok(settings(&checked.lab))
+}
+
+/// All keys of the schema, as `Section.key`.
+fn keys() -> BTreeSet<String> {
+    fn collect(section: &str, value: &Value, keys: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    match value {
+                        Value::Object(properties) if name == "properties" => {
+                            keys.extend(properties.keys().map(|key| format!("{section}.{key}")));
+                            properties
+                                .values()
+                                .for_each(|value| collect(section, value, keys));
+                        }
+                        value if name != "$defs" => collect(section, value, keys),
+                        _ => {}
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(section, item, keys)),
+            _ => {}
+        }
+    }
+    let schema = crate::schema();
+    let mut keys = BTreeSet::new();
+    collect("lab", &schema, &mut keys);
+    for (section, value) in schema["$defs"].as_object().into_iter().flatten() {
+        collect(section, value, &mut keys);
+    }
+    keys
+}
+
+#[test]
+fn every_key_of_a_lab_file_that_can_change_a_result_changes_the_settings() {
+    let mut seen: BTreeSet<String> = NOT_SHOWN.iter().map(|(key, _)| (*key).to_owned()).collect();
+    let plain = of("").unwrap();
+    let mut silent = Vec::new();
+    for line in CHANGES.lines().filter(|line| !line.is_empty()) {
+        let parts: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
+        let [key, before, then] = parts[..] else {
+            panic!("{line}");
+        };
+        seen.insert(key.to_owned());
+        let before = match before {
+            "" => Ok(plain.clone()),
+            changes => of(changes),
+        };
+        match (before, of(then)) {
+            (Ok(before), Ok(then)) if before != then => {}
+            (Ok(_), Ok(_)) => silent.push(line.to_owned()),
+            (Err(why), _) | (_, Err(why)) => silent.push(why),
+        }
+    }
+    assert!(
+        silent.is_empty(),
+        "the settings do not tell of these: {}",
+        silent.join("\n")
+    );
+    assert_eq!(
+        seen,
+        keys(),
+        "the keys of the table are those of the schema"
+    );
+}
+
+#[test]
+fn timers_have_the_values_that_are_used() {
+    let plain = of("").unwrap();
+    assert_eq!(plain["timers"]["lec"]["1"]["control_timeout_s"], 120.0);
+    assert_eq!(plain["timers"]["lec"]["2"]["control_timeout_s"], 30.0);
+    assert_eq!(plain["timers"]["uni"]["4.0"]["user"]["t310_s"], 30.0);
+    assert_eq!(plain["timers"]["uni"]["3.1"]["user"]["t310_s"], 10.0);
+    let given = of("timers.lec.control_timeout=11s timers.uni.t310=9s").unwrap();
+    for version in ["1", "2"] {
+        assert_eq!(given["timers"]["lec"][version]["control_timeout_s"], 11.0);
+    }
+    assert_eq!(given["timers"]["uni"]["4.0"]["user"]["t310_s"], 9.0);
+    assert_eq!(given["timers"]["lec"]["2"]["max_unknown_count"], 10);
+}

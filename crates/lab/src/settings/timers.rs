@@ -1,0 +1,38 @@
+//! Timers of protocols with the values that are used: those of the file, or else of the standards.
+
+use crate::model::Timers;
+use aerostat_node::ip::router::ArpParams;
+use aerostat_proto::lane::{LecParams, ServerParams};
+use aerostat_proto::sscop;
+use aerostat_proto::uni::{Side, TimerValues, Version};
+use serde_json::{Map, Value, json};
+
+/// By protocol, as in the file. Those of LANE clients stand under the version of LANE that a client speaks, those of call control
+/// under the version of the UNI and the side, since the standards' values differ.
+pub(super) fn of(timers: &Timers) -> Value {
+    let Timers {
+        lec,
+        les_control,
+        arp,
+        sscop,
+        uni,
+    } = timers;
+    let les = les_control.unwrap_or(ServerParams::default().control_timeout);
+    let versions = [
+        ("3.0", Version::Uni30),
+        ("3.1", Version::Uni31),
+        ("4.0", Version::Uni40),
+    ];
+    let uni = versions.map(|(name, version)| {
+        let of = |side| uni.effective(TimerValues::standard(side, version));
+        let sides = json!({ "network": of(Side::Network), "user": of(Side::User) });
+        (name.to_owned(), sides)
+    });
+    json!({
+        "lec": { "1": lec.effective(LecParams::v1()), "2": lec.effective(LecParams::default()) },
+        "les": { "control_timeout_s": super::seconds(les) },
+        "arp": arp.effective(ArpParams::default()),
+        "sscop": sscop.effective(sscop::Params::UNI),
+        "uni": uni.into_iter().collect::<Map<_, _>>(),
+    })
+}
