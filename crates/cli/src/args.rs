@@ -334,30 +334,6 @@ pub(crate) struct LsArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// The kinds of state that `inspect` shows.
-pub(crate) const INSPECT: [&str; 20] = [
-    "vc",
-    "call",
-    "lec",
-    "les",
-    "bus",
-    "mpc",
-    "mps",
-    "nhrp",
-    "port",
-    "route",
-    "ilmi",
-    "clip",
-    "saal",
-    "sockets",
-    "qos",
-    "processes",
-    "bridge",
-    "arp",
-    "pvc",
-    "lab",
-];
-
 #[derive(Debug, Args)]
 #[command(
     override_usage = "aerostat inspect [OPTIONS] [NODE]... [WHAT]...",

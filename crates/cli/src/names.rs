@@ -2,8 +2,9 @@
 //!
 //! The user waits for completion and sees no errors: a lab that does not answer at once contributes no names.
 
-use crate::args::{Cli, INSPECT};
+use crate::args::Cli;
 use crate::cmd::run::table_names;
+use aerostat_lab::kinds::INSPECT;
 use aerostat_lab::picture::{Kind, Picture};
 use aerostat_live::control::{Answer, Client, Request};
 use aerostat_live::runtime_dir;

@@ -94,6 +94,26 @@ impl Diagnostics {
         );
         &mut self.list[at_index]
     }
+    /// No findings yet, about the same texts.
+    pub(crate) fn empty(&self) -> Self {
+        Self {
+            sources: self.sources.clone(),
+            list: Vec::new(),
+        }
+    }
+    /// Adds a finding about the same texts.
+    pub(crate) fn adopt(&mut self, found: Diagnostic) {
+        let at = self.list.partition_point(|other| other.at <= found.at);
+        self.list.insert(at, found);
+    }
+    /// The text of a place.
+    pub(crate) fn text(&self, at: Span) -> &str {
+        let source = self
+            .sources
+            .get(at.source)
+            .map_or("", |source| &source.text);
+        source.get(at.start..at.end).unwrap_or_default()
+    }
     /// True if the lab is refused.
     #[must_use]
     pub fn has_errors(&self) -> bool {

@@ -45,7 +45,9 @@ pub mod dialogues;
 pub mod event;
 mod field;
 mod file;
+mod gather;
 pub mod ipv6;
+pub mod kinds;
 pub mod ladder;
 pub mod members;
 pub mod model;
@@ -197,11 +199,34 @@ fn check(
     for option in overrides {
         overrides::apply(&mut root, option, d);
     }
-    // An unknown key is reported, but the rest is checked all the same.
-    let file = file::LabFile::from_tree(&root, d)?;
-    let lab = resolve::resolve(&file, lab_name(name), d)?;
-    Some((lab, resolve::kernels(&file)))
+    let checked = of_tree(&root, name, d);
+    if checked.is_ok() && d.has_errors() {
+        let again = |rest: &tree::Tree, d: &mut Diagnostics| of_tree(rest, name, d).is_ok();
+        gather::further(root, d, again);
+    }
+    checked.ok().flatten()
 }
+
+/// The same of what was read. An error if the lab is too large to look for further mistakes.
+#[allow(clippy::type_complexity, reason = "as above")]
+fn of_tree(
+    root: &tree::Tree,
+    name: &str,
+    d: &mut Diagnostics,
+) -> Result<Option<(Lab, Vec<(diag::Span, String)>)>, TooLarge> {
+    // An unknown key is reported, but the rest is checked all the same.
+    let Some(file) = file::LabFile::from_tree(root, d) else {
+        return Ok(None);
+    };
+    if !resolve::fits(&file, d) {
+        return Err(TooLarge);
+    }
+    let lab = resolve::resolve(&file, lab_name(name), d);
+    Ok(lab.map(|lab| (lab, resolve::kernels(&file))))
+}
+
+/// A lab beyond the limits; the diagnostics say which.
+struct TooLarge;
 
 /// `labs/campus.atm.yml` is `campus`.
 fn lab_name(path: &str) -> &str {
@@ -227,7 +252,37 @@ pub const SCHEMA: &str = "aerostat.lab.v1";
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(file::LabFile).to_value();
     schema["$id"] = format!("urn:aerostat:{SCHEMA}").into();
+    let defs = schema["$defs"].as_object_mut().into_iter().flatten();
+    defs.for_each(|(_, section)| plain_texts(section));
+    plain_texts(&mut schema);
     schema
+}
+
+/// Where a text is asked, a number, true and false are texts, too, as they are written.
+fn plain_texts(section: &mut serde_json::Value) {
+    let properties = section["properties"].as_object_mut();
+    for (_, property) in properties.into_iter().flatten() {
+        let items = property.get("items").is_some();
+        let property = if items {
+            &mut property["items"]
+        } else {
+            property
+        };
+        if ["enum", "pattern", "format", "examples"]
+            .iter()
+            .any(|key| property.get(key).is_some())
+        {
+            continue;
+        }
+        let kind = match &property["type"] {
+            kind if *kind == "string" => serde_json::json!(["string", "number", "boolean"]),
+            kind if *kind == serde_json::json!(["string", "null"]) => {
+                serde_json::json!(["string", "number", "boolean", "null"])
+            }
+            _ => continue,
+        };
+        property["type"] = kind;
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! `aerostat inspect`: state of a running lab.
 
-use crate::args::{INSPECT, InspectArgs};
+use crate::args::InspectArgs;
 use crate::client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, Form, Format, Rows};
+use aerostat_lab::kinds::INSPECT;
 use aerostat_live::control::{Client, Request};
 use std::io::{IsTerminal as _, Write as _};
 use std::net::IpAddr;

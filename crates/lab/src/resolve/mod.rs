@@ -10,6 +10,7 @@ mod events;
 mod ip;
 mod lane;
 mod limits;
+pub(crate) use limits::check as fits;
 mod mpoa;
 mod neighbours;
 mod never;
@@ -61,8 +62,8 @@ impl Class {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     by_name: BTreeMap<String, (NodeId, Class, Span)>,
-    /// Hosts on Ethernet segments: the host in front of them, and their index.
-    behind: BTreeMap<String, (NodeId, usize)>,
+    /// Hosts on Ethernet segments: the host in front of them, their index, and the place of the name.
+    behind: BTreeMap<String, (NodeId, usize, Span)>,
     count: usize,
 }
 
@@ -117,8 +118,13 @@ impl Names {
             d.error(name.at, format!("two nodes with one name: '{text}'"));
         }
         if let Some((id, _, _)) = self.by_name.get(front) {
-            self.behind.insert(text.clone(), (*id, place));
+            self.behind.insert(text.clone(), (*id, place, name.at));
         }
+    }
+    /// All names with their places.
+    fn places(&self) -> impl Iterator<Item = (&str, Span)> {
+        let nodes = self.by_name.iter().map(|(name, (_, _, at))| (&**name, *at));
+        nodes.chain(self.behind.iter().map(|(name, (_, _, at))| (&**name, *at)))
     }
     /// The host with the name `name`; if it is on a segment, its index there.
     pub(crate) fn host(
@@ -126,7 +132,7 @@ impl Names {
         name: &At<String>,
         d: &mut Diagnostics,
     ) -> Option<(NodeId, Option<usize>)> {
-        if let Some((id, place)) = self.behind.get(&name.value) {
+        if let Some((id, place, _)) = self.behind.get(&name.value) {
             return Some((*id, Some(*place)));
         }
         let id = self.find(name, &[Class::Host], "a host", d)?;
@@ -169,12 +175,9 @@ fn bare(what: &str) -> &str {
     what.split_once(' ').map_or(what, |(_, noun)| noun)
 }
 
-/// Checks and resolves a file whose sections could all be read. `default_name` is the lab's name if the file gives no
-/// name.
+/// Checks and resolves a file whose sections could all be read, and which [`fits`]. `default_name` is the name of the lab
+/// if the file gives no name.
 pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Option<Lab> {
-    if !limits::check(file, d) {
-        return None;
-    }
     // Unknown keys are separate mistakes.
     let before = d.count(Severity::Error);
     let wrong = |d: &Diagnostics| d.count(Severity::Error) > before;
@@ -217,6 +220,7 @@ pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -
         return None;
     }
     never::warn(file, &lab, d);
+    crate::kinds::warn(names.places(), d);
     Some(lab)
 }
 

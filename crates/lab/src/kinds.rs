@@ -1,0 +1,71 @@
+//! The words for state of nodes, which are no good names for nodes.
+
+use crate::diag::{Diagnostics, Span};
+
+/// The kinds of state that `aerostat inspect` shows.
+pub const INSPECT: [&str; 20] = [
+    "vc",
+    "call",
+    "lec",
+    "les",
+    "bus",
+    "mpc",
+    "mps",
+    "nhrp",
+    "port",
+    "route",
+    "ilmi",
+    "clip",
+    "saal",
+    "sockets",
+    "qos",
+    "processes",
+    "bridge",
+    "arp",
+    "pvc",
+    "lab",
+];
+
+/// Warns of nodes that are called like a kind of state: `inspect` takes the word for that.
+pub(crate) fn warn<'a>(names: impl Iterator<Item = (&'a str, Span)>, d: &mut Diagnostics) {
+    for (name, at) in names.filter(|(name, _)| INSPECT.contains(name)) {
+        d.warning(
+            at,
+            format!(
+                "'{name}' is also what 'aerostat inspect' can show: it takes the word for that"
+            ),
+        )
+        .hint("give the node another name");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::resolve::tests::SMALL;
+
+    #[test]
+    fn a_node_that_inspect_would_take_for_a_kind_of_state_is_a_warning() {
+        let text = SMALL.replace("  x: {", "  vc: {").replace("r: {", "mps: {");
+        let text = text.replace("ip: 10.2.0.10", "ip: 10.2.0.10, bridge: { arp: 10.2.0.20 }");
+        let warnings = crate::parse("t.atm.yml", &text, &[])
+            .expect("a lab")
+            .warnings;
+        let told: Vec<_> = warnings.iter().map(|found| &found.message).collect();
+        assert_eq!(told.len(), 3, "{warnings}");
+        for name in ["vc", "mps", "arp"] {
+            let begins = format!("'{name}' is also what 'aerostat inspect' can show");
+            assert!(
+                told.iter().any(|text| text.starts_with(&begins)),
+                "{warnings}"
+            );
+        }
+        assert!(
+            crate::parse("t.atm.yml", SMALL, &[])
+                .expect("a lab")
+                .warnings
+                .iter()
+                .next()
+                .is_none()
+        );
+    }
+}
