@@ -25,6 +25,8 @@ section! {
         control_timeout: Option<At<Time>>,
         /// C7i: time to the first repetition of such a request, 1s to 10s; default 5s.
         initial_control_timeout: Option<At<Time>>,
+        /// C7x: factor from one repetition of such a request to the next, 2 to 5; default 2.
+        control_backoff: Option<At<u64>>,
         /// C10: frames to an unknown destination within C11, 1 to 20; default 10, with LANE version 1 1.
         max_unknown_count: Option<At<u64>>,
         /// C11: see C10, 1s to 60s; default 1s.
@@ -47,6 +49,12 @@ section! {
         connection_completion: Option<At<Time>>,
         /// C33: wait for the BUS to come back, 10s to 300s; default 60s.
         forward_disconnect: Option<At<Time>>,
+        /// C37: least wait before a client that has lost its servers joins again, 1ms to 10s; default 1ms.
+        min_reconfigure_delay: Option<At<Time>>,
+        /// C38: greatest such wait, 1ms to 10s, not less than C37; default 5s.
+        max_reconfigure_delay: Option<At<Time>>,
+        /// C39: repetitions of a connection to the BUS that fails, 0 to 2; default 1.
+        max_bus_retries: Option<At<u64>>,
     }
 }
 section! {

@@ -80,6 +80,7 @@ given! {
     LecTimers of LecParams {
         control_timeout: Duration,
         initial_control_timeout: Duration,
+        control_backoff: u32,
         max_unknown_count: u16,
         max_unknown_time: Duration,
         vcc_timeout: Duration,
@@ -91,6 +92,9 @@ given! {
         path_switching_delay: Duration,
         connection_completion: Duration,
         forward_disconnect: Duration,
+        min_reconfigure_delay: Duration,
+        max_reconfigure_delay: Duration,
+        max_bus_retries: u32,
     }
 }
 given! {

@@ -5,6 +5,7 @@ use crate::field::At;
 use crate::file::{LabFile, Time};
 use crate::model::Timers;
 use aerostat_proto::Duration;
+use aerostat_proto::lane::LecParams;
 use aerostat_proto::sscop;
 
 const DAY: u64 = 86_400_000;
@@ -34,6 +35,30 @@ pub(super) fn timers(file: &LabFile, d: &mut Diagnostics) -> Timers {
             path_switching_delay 1000, 8000;
             connection_completion 1000, 10_000;
             forward_disconnect 10_000, 300_000;
+            min_reconfigure_delay 1, 10_000;
+            max_reconfigure_delay 1, 10_000;
+        }
+        let small = |given: Option<&At<u64>>, name, range, d: &mut Diagnostics| {
+            number(given, name, range, d)?.try_into().ok()
+        };
+        let factor = lec.control_backoff.as_ref();
+        all.lec.control_backoff = small(factor, "control_backoff", (2, 5), d);
+        let repeats = lec.max_bus_retries.as_ref();
+        all.lec.max_bus_retries = small(repeats, "max_bus_retries", (0, 2), d);
+        let mut params = LecParams::default();
+        all.lec.apply(&mut params);
+        if params.max_reconfigure_delay < params.min_reconfigure_delay {
+            let [least, most] =
+                [params.min_reconfigure_delay, params.max_reconfigure_delay].map(text);
+            let given = lec.max_reconfigure_delay.as_ref();
+            let given = given.or(lec.min_reconfigure_delay.as_ref());
+            let at = given.map_or(lec.place, |given| given.at);
+            d.error(
+                at,
+                format!(
+                    "max_reconfigure_delay ({most}) is less than min_reconfigure_delay ({least})"
+                ),
+            );
         }
         let count = |given: Option<&At<u64>>, name, range, d: &mut Diagnostics| {
             let value = number(given, name, range, d)?;
@@ -191,6 +216,14 @@ mod tests {
             (
                 "{ lec: { max_unknown_count: 21 } }",
                 "max_unknown_count is 1 to 20",
+            ),
+            (
+                "{ lec: { min_reconfigure_delay: 6s } }",
+                "max_reconfigure_delay (5s) is less than min_reconfigure_delay (6s)",
+            ),
+            (
+                "{ lec: { control_backoff: 1 } }",
+                "control_backoff is 2 to 5",
             ),
             (
                 "{ les: { control_timeout: 1s } }",

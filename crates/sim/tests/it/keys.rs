@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, repository_lab};
 use crate::bridges::rows;
+use aerostat_node::host::ServiceKind;
 use aerostat_node::ip::meter::Side;
 use aerostat_proto::Duration;
 
@@ -108,4 +109,37 @@ fn arp_asks_again_as_soon_as_the_timers_of_the_file_say() {
     let usual = requests(&[]);
     let often = requests(&["timers.arp.ageing=1s"]);
     assert!(often >= usual + 8, "{usual}, {often}");
+}
+
+#[test]
+fn a_client_that_lost_its_servers_waits_between_the_bounds_of_the_file() {
+    let waits = |set: &[&str]| {
+        let set: Vec<&str> = [&[SHORT], set].concat();
+        let mut bench = Bench::new(repository_lab("two-subnets", &set), 1);
+        bench.run(Duration::from_secs(3));
+        let lane = bench.node("lane");
+        bench.crash(lane, ServiceKind::Les);
+        bench.run(Duration::from_secs(10));
+        let told = bench.log.story.iter();
+        let told = told.filter(|line| line.contains(" urku ") && line.contains(" delay_ms="));
+        let waits = told.filter_map(|line| {
+            let (_, rest) = line.split_once(" delay_ms=")?;
+            rest.split(' ').next()?.parse::<u64>().ok()
+        });
+        waits.collect::<Vec<_>>()
+    };
+    let usual = waits(&[]);
+    assert!(
+        usual.iter().any(|ms| *ms < 1000) && usual.len() > 1,
+        "{usual:?}"
+    );
+    let slow = [
+        "timers.lec.min_reconfigure_delay=2s",
+        "timers.lec.max_reconfigure_delay=3s",
+    ];
+    let slow = waits(&slow);
+    assert!(
+        !slow.is_empty() && slow.iter().all(|ms| (2000..=3000).contains(ms)),
+        "{slow:?}"
+    );
 }
