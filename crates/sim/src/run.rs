@@ -25,6 +25,10 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
+/// Events between two calls of [`Watcher::interrupted`]. In a large lab, a tenth of a virtual second takes many real
+/// seconds.
+const EVENTS: u32 = 1024;
+
 /// A listener to a running lab.
 pub trait Watcher {
     /// A node reported an event.
@@ -33,7 +37,7 @@ pub trait Watcher {
     fn progress(&mut self, now: Instant, end: Instant) {
         let _ = (now, end);
     }
-    /// True to end the run early; called as often as [`Self::progress`].
+    /// True to end the run early; called every 1024 events.
     fn interrupted(&self) -> bool {
         false
     }
@@ -71,6 +75,10 @@ struct Seen<'a> {
     watcher: &'a mut dyn Watcher,
     stats: FlowStats,
     starts: Starts,
+    /// Events since the watcher was asked whether the run is to end.
+    unasked: u32,
+    /// The run is to end.
+    stop: bool,
     finished: Vec<(usize, &'static str, AppResult)>,
     /// Bounds that were met.
     met: Met,
@@ -114,7 +122,16 @@ impl Observer<LabEvent> for Seen<'_> {
         self.stats.lost(octets, place, at);
     }
     fn interrupts(&mut self) -> bool {
-        self.starts.has_news()
+        // The rest of the moment at which the run ends happens without a break.
+        if self.stop {
+            return false;
+        }
+        self.unasked += 1;
+        if self.unasked >= EVENTS {
+            self.unasked = 0;
+            self.stop = self.watcher.interrupted();
+        }
+        self.stop || self.starts.has_news()
     }
     fn packet(&mut self, packet: &Packet<'_>) {
         self.message(packet);
@@ -176,6 +193,8 @@ impl<'a> LabRun<'a> {
             watcher,
             stats,
             starts: Starts::new(lab),
+            unasked: 0,
+            stop: false,
             finished,
             met: Met::default(),
             captures,
@@ -331,13 +350,15 @@ impl<'a> LabRun<'a> {
             {
                 next = at;
                 self.step(next);
-                self.fault(what);
+                if !self.seen.stop {
+                    self.fault(what);
+                }
                 fault = faults.next();
             } else {
                 self.step(next);
             }
-            self.seen.watcher.progress(next, until);
-            if self.seen.watcher.interrupted() {
+            self.seen.watcher.progress(self.world.now(), until);
+            if self.seen.stop || self.seen.watcher.interrupted() {
                 return;
             }
         }
@@ -347,6 +368,10 @@ impl<'a> LabRun<'a> {
     fn step(&mut self, until: Instant) {
         loop {
             self.world.run_until(until, &mut self.seen);
+            if self.seen.stop {
+                // What belongs to this moment still happens, so that all parts have come equally far.
+                return self.world.run_until(self.world.now(), &mut self.seen);
+            }
             if !self.seen.starts.has_news() {
                 return;
             }

@@ -12,6 +12,7 @@ mod clip;
 mod cuts;
 mod faults;
 mod hostile;
+mod interrupted;
 mod joins;
 mod keys;
 mod labs;
