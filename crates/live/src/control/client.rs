@@ -6,6 +6,7 @@
 use super::{Answer, Request};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix,
     SocketFlags, SocketType, connect, socket_with,
@@ -111,18 +112,22 @@ impl Client {
         let (mut got, mut fds) = (Vec::new(), Vec::new());
         let mut room = vec![0; CHUNK];
         loop {
-            // Octets behind the line belong to the stream, so no more octets are taken than belong to the answer.
-            let (seen, _) = rustix::net::recv(&self.stream, &mut room[..], RecvFlags::PEEK)?;
+            // Octets behind the line belong to the stream, so no more octets are taken than belong to the answer. A signal that
+            // is only noted does not end the wait: its owner looks at it when the answer is there.
+            let (seen, _) =
+                retry_on_intr(|| rustix::net::recv(&self.stream, &mut room[..], RecvFlags::PEEK))?;
             let end = room[..seen].iter().position(|octet| *octet == b'\n');
             let part = end.map_or(seen, |end| end + 1);
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
-            let read = rustix::net::recvmsg(
-                &self.stream,
-                &mut [IoSliceMut::new(&mut room[..part])],
-                &mut control,
-                RecvFlags::CMSG_CLOEXEC,
-            )?;
+            let read = retry_on_intr(|| {
+                rustix::net::recvmsg(
+                    &self.stream,
+                    &mut [IoSliceMut::new(&mut room[..part])],
+                    &mut control,
+                    RecvFlags::CMSG_CLOEXEC,
+                )
+            })?;
             for message in control.drain() {
                 if let RecvAncillaryMessage::ScmRights(rights) = message {
                     fds.extend(rights);
