@@ -165,7 +165,7 @@ mod tests {
 switches: { s: {} }
 lane: { on: s, elans: { a: { subnet: 10.1.0.0/24 } } }
 hosts: { x: { on: s, elan: a, ip: 10.1.0.1 }, y: { on: s, elan: a, ip: 10.1.0.2 } }
-traffic: [{ from: x, to: y, kind: tcp }, { from: x, to: y, kind: ping }]
+traffic: [{ from: x, to: y, kind: tcp }, { name: p, from: x, to: y, kind: ping }]
 ";
         let lab = crate::parse("t.atm.yml", text, &[]).unwrap().lab;
         let [kernel, embedded] = [Flavour::Kernel, Flavour::Embedded].map(|flavour| {
