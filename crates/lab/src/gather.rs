@@ -1,8 +1,9 @@
 //! One mistake does not hide others: what is wrong is taken out of the tree, and the rest is read and checked again.
 //!
-//! A value of a wrong type leaves no typed lab that could be checked, and a stage of the check does not start after mistakes of the
-//! one before. So each round takes out what was complained about (a key, or the entry that cannot do without it) and looks at
-//! what is left. A complaint that may follow from something taken out is not told: the mistake itself has been.
+//! A value of a wrong type leaves no typed lab that could be checked, and a stage of the check does not start after
+//! mistakes of the one before. So each round takes out what was complained about (a key, or the entry that cannot do
+//! without it) and looks at what is left. A complaint that may follow from something taken out is not told: the
+//! mistake itself has been.
 
 use crate::diag::{Diagnostic, Diagnostics, Severity, Span};
 use crate::tree::{Tree, Value};
@@ -11,10 +12,12 @@ use std::collections::BTreeSet;
 /// Rounds at most: a value, its section, what names the section, and so on.
 const ROUNDS: usize = 8;
 
-/// How complaints begin that are about the network as a whole: any router or link that is gone may be the one that they lack.
+/// How complaints begin that are about the network as a whole: any router or link that is gone may be the one that
+/// they lack.
 const WAYS: [&str; 2] = ["no route from", "no path between"];
 
-/// Adds the mistakes that those in `d` hide. `check` reads and checks a tree; it is false where there is no use in going on.
+/// Adds the mistakes that those in `d` hide. `check` reads and checks a tree; it is false where there is no use in
+/// going on.
 pub(crate) fn further(
     mut root: Tree,
     d: &mut Diagnostics,
@@ -41,7 +44,8 @@ pub(crate) fn further(
     }
 }
 
-/// The same is not told of another place: of two values that do not fit each other the second is wrong once the first is gone.
+/// The same is not told of another place: of two values that do not fit each other the second is wrong once the first
+/// is gone.
 fn told(d: &Diagnostics, error: &Diagnostic) -> bool {
     d.iter().any(|known| known.message == error.message)
 }
@@ -80,7 +84,8 @@ impl Gone {
                     }
                     true
                 });
-                // What is said of whole entries of the sections beside it, as of ELANs without servers, may follow from it.
+                // What is said of whole entries of the sections beside it, as of ELANs without servers, may follow
+                // from it.
                 if entries.len() < before {
                     let sections = entries.iter().filter_map(|(_, value)| match &value.value {
                         Value::Map(entries) => Some(entries),

@@ -41,7 +41,8 @@ macro_rules! given {
                     }
                 )*
             }
-            /// The values that are used where `base` has the defaults, by name; times in seconds, and `_s` is part of their names.
+            /// The values that are used where `base` has the defaults, by name; times in seconds, and `_s` is part of
+            /// their names.
             pub(crate) fn effective(&self, mut base: $target) -> Map<String, Value> {
                 self.apply(&mut base);
                 let mut all = Map::new();

@@ -1,4 +1,5 @@
-//! Whether the switches of a lab can reach each other, and which are of no use. [`routing`] makes the routes themselves.
+//! Whether the switches of a lab can reach each other, and which are of no use. [`routing`] makes the routes
+//! themselves.
 
 use crate::diag::{Diagnostics, Span};
 use crate::file::LabFile;

@@ -175,8 +175,8 @@ fn bare(what: &str) -> &str {
     what.split_once(' ').map_or(what, |(_, noun)| noun)
 }
 
-/// Checks and resolves a file whose sections could all be read, and which [`fits`]. `default_name` is the name of the lab
-/// if the file gives no name.
+/// Checks and resolves a file whose sections could all be read, and which [`fits`]. `default_name` is the name of the
+/// lab if the file gives no name.
 pub(crate) fn resolve(file: &LabFile, default_name: &str, d: &mut Diagnostics) -> Option<Lab> {
     // Unknown keys are separate mistakes.
     let before = d.count(Severity::Error);

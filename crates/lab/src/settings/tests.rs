@@ -63,7 +63,8 @@ faults:
   - { at: 5s, link_down: s1-s2 }
 ";
 
-/// Each key with what is set before (several by blanks), and then. A key stands under the section that the schema has for it.
+/// Each key with what is set before (several by blanks), and then. A key stands under the section that the schema has
+/// for it.
 const CHANGES: &str = "
 lab.seed || seed=7
 lab.until || until=9s

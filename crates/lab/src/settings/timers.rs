@@ -7,8 +7,8 @@ use aerostat_proto::sscop;
 use aerostat_proto::uni::{Side, TimerValues, Version};
 use serde_json::{Map, Value, json};
 
-/// By protocol, as in the file. Those of LANE clients stand under the version of LANE that a client speaks, those of call control
-/// under the version of the UNI and the side, since the standards' values differ.
+/// By protocol, as in the file. Those of LANE clients stand under the version of LANE that a client speaks, those of
+/// call control under the version of the UNI and the side, since the standards' values differ.
 pub(super) fn of(timers: &Timers) -> Value {
     let Timers {
         lec,

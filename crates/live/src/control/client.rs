@@ -112,8 +112,8 @@ impl Client {
         let (mut got, mut fds) = (Vec::new(), Vec::new());
         let mut room = vec![0; CHUNK];
         loop {
-            // Octets behind the line belong to the stream, so no more octets are taken than belong to the answer. A signal that
-            // is only noted does not end the wait: its owner looks at it when the answer is there.
+            // Octets behind the line belong to the stream, so no more octets are taken than belong to the answer. A
+            // signal that is only noted does not end the wait: its owner looks at it when the answer is there.
             let (seen, _) =
                 retry_on_intr(|| rustix::net::recv(&self.stream, &mut room[..], RecvFlags::PEEK))?;
             let end = room[..seen].iter().position(|octet| *octet == b'\n');
