@@ -1,4 +1,4 @@
-//! The daemon comes, goes, and speaks.
+//! Starts, ends and messages of the daemon.
 
 use super::{
     AtmEvent, AtmRequest, Away, BTreeSet, Cause, Conn, ConnId, FromDaemon, FromSigd, Instant,
@@ -9,7 +9,7 @@ use aerostat_proto::sigd::{LinkInfo, SDU_MAX};
 use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams};
 
 impl Away {
-    /// From or about the daemon.
+    /// A message from the daemon, or an event of its process.
     pub fn hear(&mut self, event: SigdEvent, now: Instant) {
         match event {
             ProcessEvent::Came => self.came(now),
@@ -20,14 +20,14 @@ impl Away {
             }
             ProcessEvent::Said(FromDaemon::Message(message)) => self.said(message, now),
             ProcessEvent::Said(FromDaemon::Trace(trace)) => self.trace(trace),
-            // Its process says so too.
+            // The end of its process is reported, too.
             ProcessEvent::Said(FromDaemon::Ended(_)) => {}
-            // It is the ATM service, and has none to ask.
+            // The daemon is the ATM service itself, so it has no service to ask.
             ProcessEvent::Said(FromDaemon::Atm(_)) => self.own.refused += 1,
         }
     }
 
-    /// Asks for a sign of life, and takes the seat from one that gives none.
+    /// Pings the daemon, and takes the seat from a daemon that does not answer.
     pub(super) fn watch(&mut self, now: Instant) {
         if self.ask_at.is_some_and(|at| at <= now) {
             (self.ask_at, self.asked) = (None, Some(now));
@@ -61,7 +61,7 @@ impl Away {
         self.say(ToSigd::Start(Start {
             life: self.life,
             version: self.version,
-            // An odd stride, another one than that of a node's lives.
+            // An odd increment that differs from that of a node's lives.
             initial_sq: sscop
                 .initial_sq
                 .wrapping_add((lives as u8).wrapping_mul(91)),
@@ -91,7 +91,7 @@ impl Away {
         }
     }
 
-    /// There is no daemon any more: what the kernel does when the sockets of signalling close.
+    /// There is no daemon any more: does what the kernel does when the sockets of signalling close.
     fn left(&mut self, how: &str) {
         if !matches!(self.presence, Presence::Here | Presence::Ending) {
             return;
@@ -212,7 +212,8 @@ impl Away {
                 match known.map(|conn| (conn.id, conn.parties.contains(&party))) {
                     Some((conn, true)) => self.event(user, AtmEvent::PartyAdded { conn, party }),
                     _ => {
-                        // Dropped meanwhile, or told gone by a message about a former one of this number.
+                        // The call was dropped meanwhile, or reported as gone by a message about a former call with
+                        // this number.
                         self.own.stale += 1;
                         let conn = number;
                         self.demand(user, AtmRequest::DropParty { conn, party });
@@ -287,7 +288,7 @@ impl Away {
         self.event(user, event);
     }
 
-    /// The daemon says that a call has a VC: from the called side's answer on, its caller may send.
+    /// The daemon reports that a call has a VC: from the called side's answer on, the caller may send.
     fn opened(&mut self, number: ConnId, vc: Vc, given: &Qos) {
         let Some(conn) = self.conns.get(&number) else {
             self.own.stale += 1;
@@ -311,7 +312,8 @@ impl Away {
         }
     }
 
-    /// The daemon says something of a call that cannot be. A call that waits for it ends; one that is up stays as it is.
+    /// The daemon sent an impossible message about a call. A call that is waiting ends; a connected call stays
+    /// unchanged.
     fn unusable(&mut self, number: ConnId) {
         self.own.refused += 1;
         let waits = |conn: &Conn| matches!(conn.phase, Phase::Calling | Phase::Accepted);
@@ -325,7 +327,7 @@ impl Away {
     }
 }
 
-/// What was asked for, or offered, with what the network gave of it; `None` if that is something else.
+/// The requested or offered traffic with the values that the network granted; `None` if the values do not match.
 fn agreed(asked: &Qos, given: &Qos) -> Option<Qos> {
     let tx = given_of(&asked.tx, &given.tx)?;
     let rx = given_of(&asked.rx, &given.rx)?;

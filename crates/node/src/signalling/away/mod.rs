@@ -1,16 +1,18 @@
-//! The seat of a signalling manager in a process of its own, in the process of the host.
+//! The seat of a signalling manager that runs in a process of its own; the seat is in the process of the host.
 //!
-//! What the kernel of a host keeps stands here: who listens where, which user has which connection, its VC. Nothing that the
-//! daemon says is believed beyond what is its own: connections that somebody listens for or has asked for, one free label for
-//! each, as many as the limits allow. Permanent connections and data never reach it.
+//! The seat keeps the state that the kernel of a host keeps: listeners, which user has which connection, and its VC.
+//! The seat accepts messages of the daemon only about the daemon's own objects: connections for which there is a
+//! listener or a request, one free label for each, within the limits. Permanent connections and data never reach the
+//! daemon.
 //!
-//! A daemon that does not answer for ten seconds has lost its seat: all is as if it were dead, until it answers and begins anew.
+//! A daemon that does not answer for ten seconds loses its seat: it counts as dead until it answers and starts anew.
 //!
-//! Users and connections have numbers of their own towards the daemon ([`UserNo`], and [`ConnId`] in another sense than the
-//! user's): what is on its way when a user gives an id up and uses it again is about the former number, which nobody has.
+//! Users and connections have their own numbers towards the daemon ([`UserNo`], and a [`ConnId`] that differs from the
+//! user's). If a user releases an id and uses it again, messages under way concern the former number, which no
+//! connection has any more.
 //!
-//! A VC is opened ([`FromSigd::OpenVc`]) before the CONNECT of the called side leaves, as in one process: what a quick caller sends
-//! before the daemon has said that the call is connected finds the VC open, and its user gets it.
+//! A VC is opened ([`FromSigd::OpenVc`]) before the CONNECT of the called side leaves, as in one process. Data of a
+//! quick caller that arrive before the daemon has reported the call as connected find the VC open, and reach the user.
 
 mod hear;
 
@@ -28,49 +30,49 @@ use aerostat_proto::{
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Why connections end with the daemon, and new ones are refused without one.
+/// Cause of connections that end with the daemon, and of calls without a daemon.
 const NOBODY: Cause = Cause::TEMPORARY;
-/// How often the daemon is asked for a sign of life, and how long it may take.
+/// How often the daemon is pinged, and how long its answer may take.
 const PING: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
 const UNKNOWN: Refused = Refused("unknown connection");
 const WRONG_STATE: Refused = Refused("the connection is not in a state for this");
 const ABSENT: Refused = Refused("the signalling manager does not run");
 
-/// From or about the daemon.
+/// A message from the daemon, or an event of its process.
 pub type SigdEvent = ProcessEvent<FromDaemon<FromSigd>>;
 
 /// Whether there is a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
-    /// None has come yet: calls wait.
+    /// No daemon has started yet: calls wait.
     Awaited,
-    /// It serves.
+    /// The daemon serves.
     Here,
-    /// It releases what it had.
+    /// The daemon releases its calls.
     Ending,
-    /// It does not answer: as gone, until it does.
+    /// The daemon does not answer: it counts as gone until it answers.
     Hung,
-    /// Calls are refused.
+    /// The daemon is gone: calls are refused.
     Gone,
 }
 
-/// What has happened at this boundary.
+/// Counters of this boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AwayCounters {
-    /// Daemons that came.
+    /// Daemons that started.
     pub came: u64,
-    /// Daemons that went, also those that began anew.
+    /// Daemons that ended, including those that started anew.
     pub gone: u64,
     /// Connections that ended with a daemon.
     pub lost_calls: u64,
-    /// Requests refused as there was no daemon.
+    /// Requests refused because there was no daemon.
     pub absent: u64,
-    /// Signalling SDUs of the network that nobody was there to read.
+    /// Signalling SDUs of the network that arrived while there was no daemon.
     pub unread: u64,
-    /// Messages about what is over by now: they crossed another message.
+    /// Messages about calls or users that are gone: they crossed another message.
     pub stale: u64,
-    /// Messages that a daemon must not send, and what it offered above a limit.
+    /// Messages that a daemon must not send, and its offers above a limit.
     pub refused: u64,
 }
 
@@ -83,7 +85,7 @@ struct Conn {
     calling: Option<AtmAddress>,
     called: AtmAddress,
     sap: Sap,
-    /// Seen from this host.
+    /// Traffic seen from this host.
     qos: Qos,
     multipoint: bool,
     outgoing: bool,
@@ -97,22 +99,22 @@ struct Conn {
 pub struct Away {
     config: Config,
     version: Version,
-    /// The line is alive.
+    /// True if the line is up.
     line: bool,
     presence: Presence,
-    /// How often one was told to begin, and whether the last one has.
+    /// Number of starts, and whether the last one was answered.
     life: u32,
     begun: bool,
-    /// Since when it owes an answer, and when it is asked next.
+    /// Since when an answer is outstanding, and when the next ping is due.
     asked: Option<Instant>,
     ask_at: Option<Instant>,
     pings: u32,
-    /// The link of the daemon is up.
+    /// True if the daemon's link is up.
     up: bool,
     users: BTreeMap<UserId, UserNo>,
     numbers: BTreeMap<UserNo, UserId>,
     listeners: Listeners,
-    /// By their numbers towards the daemon.
+    /// Connections by their numbers towards the daemon.
     conns: BTreeMap<ConnId, Conn>,
     ids: BTreeMap<(UserId, ConnId), ConnId>,
     labels: BTreeMap<Vc, ConnId>,
@@ -128,7 +130,7 @@ pub struct Away {
 }
 
 impl Away {
-    /// A seat whose daemon has not come yet. The limits hold here, whatever the daemon thinks.
+    /// A seat whose daemon has not started yet. The seat enforces the limits, whatever the daemon does.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -158,13 +160,13 @@ impl Away {
             own: AwayCounters::default(),
         }
     }
-    /// Who receives what comes in on `vc`; nobody before the call is answered.
+    /// The user that receives the SDUs on `vc`; `None` before the call is answered.
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
         let conn = self.conns.get(self.labels.get(&vc)?)?;
         Some((conn.user, conn.id))
     }
-    /// True while calls can be made without waiting.
+    /// True while calls need not wait for the link.
     #[must_use]
     pub const fn is_up(&self) -> bool {
         self.up
@@ -179,12 +181,12 @@ impl Away {
     pub const fn version(&self) -> Version {
         self.version
     }
-    /// What has happened so far.
+    /// Counters of the manager.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
     }
-    /// What has happened at this boundary.
+    /// Counters of this boundary.
     #[must_use]
     pub const fn own_counters(&self) -> AwayCounters {
         self.own
@@ -209,7 +211,7 @@ impl Away {
             multipoint: conn.multipoint,
         })
     }
-    /// The link as rows of `inspect saal`, as the daemon told last.
+    /// The link as rows of `inspect saal`, as the daemon reported it last.
     pub(super) fn saal_rows(&self, port: &str, link: &mut Table, errors: &mut Table) {
         let info = &self.link;
         link.row(vec![
@@ -244,7 +246,7 @@ impl Away {
     fn trace(&mut self, trace: Trace) {
         self.outputs.push_back(Output::Trace(trace));
     }
-    /// To the daemon, if there is one that serves.
+    /// Sends a message to the daemon, if one serves.
     fn say(&mut self, message: ToSigd) {
         if self.presence == Presence::Here {
             self.outputs.push_back(Output::Sigd(message));
@@ -259,7 +261,7 @@ impl Away {
         let range = (user, ConnId(0))..=(user, ConnId(u32::MAX));
         self.ids.range(range).count()
     }
-    /// The connection of a user's id.
+    /// The connection with a user's id.
     fn conn(&mut self, user: UserId, id: ConnId) -> Result<(ConnId, &mut Conn), Refused> {
         let number = self.ids.get(&(user, id)).copied().ok_or(UNKNOWN)?;
         let conn = self.conns.get_mut(&number).ok_or(UNKNOWN)?;
@@ -305,7 +307,7 @@ impl Away {
             self.event(user, AtmEvent::Connected { conn, vc });
         }
     }
-    /// A number for a call made here that none has; all are used in turn.
+    /// An unused number for a call made here; all numbers are used in turn.
     fn new_number(&mut self) -> ConnId {
         loop {
             let number = ConnId(self.next_outgoing);
@@ -464,7 +466,7 @@ impl Away {
             None
         };
         if let Some((cause, refused)) = refused {
-            // The user waits for the end of this call, so it is told.
+            // The user waits for the end of this call, so the user is told.
             self.event(user, AtmEvent::Released { conn: id, cause });
             return Err(refused);
         }
@@ -479,7 +481,7 @@ impl Away {
         Ok(())
     }
 
-    /// Hands a call to the daemon.
+    /// Passes a call to the daemon.
     fn call(&mut self, number: ConnId) {
         let Some(conn) = self.conns.get_mut(&number) else {
             return;
@@ -538,7 +540,7 @@ impl Away {
         Ok(())
     }
 
-    /// True if a connection can have this label.
+    /// True if a connection may have this label.
     fn is_free(&self, vc: Vc) -> bool {
         let reserved = vc.vpi == 0 && vc.vci < Vc::FIRST_USER_VCI;
         !reserved && !self.labels.contains_key(&vc)

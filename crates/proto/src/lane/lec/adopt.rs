@@ -1,4 +1,5 @@
-//! What the control part tells of itself, and how another one goes on from there. See [`super::split`].
+//! Reports of the control part about its state, and how another control part continues from that state. See
+//! [`super::split`].
 
 use super::arp::{Asking, Entry, Path};
 use super::control::{Conn, Control, Role};
@@ -9,11 +10,11 @@ use crate::{ConnId, Duration, Instant, Trace};
 use aerostat_wire::MacAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-/// An entry is told again when it was verified this long after what was told.
+/// An entry is reported again when it was verified this long after the last report.
 const VERIFIED_AGAIN: Duration = Duration::from_secs(30);
 
 impl ControlCounters {
-    /// Adds what was counted elsewhere.
+    /// Adds the counters of another part.
     pub(super) const fn add(&mut self, more: &Self) {
         self.sent = self.sent.saturating_add(more.sent);
         self.received = self.received.saturating_add(more.received);
@@ -64,7 +65,7 @@ impl KnownEntry {
             age: now.since(entry.verified),
         }
     }
-    /// True if it says what there is to say of `entry`, but for its age.
+    /// True if the row has the state of `entry`, except for its age.
     fn describes(&self, entry: &Entry) -> bool {
         self.atm == entry.atm
             && self.status == entry.status()
@@ -101,7 +102,7 @@ impl KnownEntry {
     }
 }
 
-/// What was told, so that only what is new is told.
+/// The state that was reported, so that only changes are reported.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     standing: Option<Box<Standing>>,
@@ -110,7 +111,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Says what is new of `control`.
+    /// Reports the changes of `control`.
     pub(super) fn tell(
         &mut self,
         control: &mut Control,
@@ -161,7 +162,7 @@ impl Told {
 }
 
 impl Control {
-    /// Where it stands.
+    /// The state of the client.
     pub(super) fn standing(&self) -> Standing {
         Standing {
             state: self.state,
@@ -180,7 +181,7 @@ impl Control {
         }
     }
 
-    /// Stands there from now on; nothing else changes.
+    /// Takes over this state; nothing else changes.
     pub(super) fn stand(&mut self, at: Standing) {
         let Standing {
             state,
@@ -218,7 +219,8 @@ impl Control {
         (conns.collect(), entries.collect())
     }
 
-    /// Goes on where another one was a member. Its connections are up, and the data plane knows them.
+    /// Continues as a member where another control part was a member. Its connections are up, and the data plane knows
+    /// them.
     pub(super) fn adopt(
         &mut self,
         standing: Standing,
@@ -259,14 +261,14 @@ impl Control {
         let text = format!("goes on in ELAN {} as LECID {}", self.elan, self.lecid);
         let trace = Trace::milestone("lane.adopted", text);
         self.trace(trace.with("elan", self.elan).with("lecid", self.lecid));
-        // The one before may have been about to.
+        // The previous control part may have been about to do so.
         if self.v2 {
             self.announce(now);
         }
         self.reckon();
     }
 
-    /// Brings the data plane to where this entry is: on its path if it has one, else asking when it is wanted.
+    /// Sets the data plane to the state of this entry: to its path if it has one, else to asking when it is wanted.
     fn order_path(&mut self, mac: MacAddr, now: Instant) {
         let entry = self.cache.get(&mac);
         let has = entry.is_some_and(|entry| {
@@ -303,8 +305,8 @@ impl Control {
     }
 }
 
-/// Messages of one step, in the order in which they must be heard: requests and what the user hears first, as what the
-/// data plane makes of its messages comes after.
+/// Messages of one step, in the order in which they must be handled: requests and outputs for the user come first,
+/// since the data plane's reaction to its messages comes after them.
 pub(super) fn drain(control: &mut Control, out: &mut VecDeque<FromDaemon<FromLecd>>) {
     use super::Output;
     while let Some(output) = control.out.pop_front() {
@@ -333,7 +335,7 @@ pub(super) fn drain(control: &mut Control, out: &mut VecDeque<FromDaemon<FromLec
                 tlvs,
             }),
             Output::Left => FromDaemon::Message(FromLecd::Left),
-            // These are the other half's.
+            // These outputs belong to the data plane.
             Output::Deliver(_) | Output::Lecd(_) => continue,
         });
     }

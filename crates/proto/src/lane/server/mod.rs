@@ -25,7 +25,7 @@
 //! connections, within the server's bounds; other requests are refused and counted. Only a LES may name members; only a
 //! BUS may report which clients it reaches.
 //!
-//! **Standards.** None: the octets are this project's own ([`crate::split`]).
+//! **Standards.** None: the encoding is this project's own ([`crate::split`]).
 //!
 //! **Not implemented**: LECS, LES and BUS of an outside process that is no LANE server of this project.
 
@@ -105,11 +105,11 @@ pub enum ToServer {
     Start(Box<ServerConfig>),
     /// Release everything and stop.
     Stop,
-    /// Who is a member, to a BUS; see [`bus::Input::Member`].
+    /// A member, for a BUS; see [`bus::Input::Member`].
     Member {
         /// ATM address of the client.
         address: AtmAddress,
-        /// What the BUS needs to know of it; `None` if it is no longer a member.
+        /// The client's data for the BUS; `None` if it is no longer a member.
         member: Option<Member>,
     },
 }
@@ -117,11 +117,11 @@ pub enum ToServer {
 /// From a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromServer {
-    /// Who is a member, from a LES; see [`les::Output::Member`].
+    /// A member, from a LES; see [`les::Output::Member`].
     Member {
         /// ATM address of the client.
         address: AtmAddress,
-        /// What the BUS needs to know of it; `None` if it is no longer a member.
+        /// The client's data for the BUS; `None` if it is no longer a member.
         member: Option<Member>,
     },
     /// The state of the server for display.

@@ -1,4 +1,4 @@
-//! Messages as octets: see [`crate::split::codec`].
+//! The encoding of the messages: see [`crate::split::codec`].
 
 use super::{FromLecd, KnownConn, KnownEntry, Role, Standing, ToLecd};
 use super::{ToControl, ToData};

@@ -1,7 +1,8 @@
-//! The control part of a LANE client in a process of its own: what it and the lab's process say to each other.
+//! The control part of a LANE client in a process of its own: its messages to and from the lab's process.
 //!
-//! **Purpose.** The two halves of a client ([`super`]) talk by typed messages. Here they get a form for a socket between
-//! two processes, together with what else the control part needs: calls, and the client's user.
+//! **Purpose.** The two halves of a client ([`super`]) exchange typed messages. This module encodes them for a socket
+//! between two processes, together with the other messages of the control part: calls, and the inputs and outputs of
+//! the client's user.
 //!
 //! ```text
 //!   lab's process                                     lecd, for all clients of a host
@@ -13,32 +14,32 @@
 //! daemon. A frame is one message for or from one client ([`codec`]); its number is N of the interface `lecN`. Neither side
 //! trusts the other: a frame that cannot be decoded ends the connection; what is not the daemon's to ask is refused and counted.
 //!
-//! **One process for all clients of a host**, as they share its signalling manager and its MPOA client: what a process for
-//! each would keep apart is one client's servers from the other clients of the same host, and a death costs no
-//! forwarding. A router with ten ELANs has one more process, not ten.
+//! **One process for all clients of a host**, as they share its signalling manager and its MPOA client. A process for
+//! each client would only isolate the servers of one client from the other clients of the same host, and a death costs
+//! no forwarding. A router with ten ELANs has one more process, not ten.
 //!
-//! **The mirror.** The daemon tells what it knows whenever that changes: where it stands ([`Standing`]), its connections
-//! ([`KnownConn`]), its LE_ARP cache ([`KnownEntry`]). `inspect lec` shows the mirror.
+//! **The mirror.** The daemon reports its state whenever the state changes: that of the client ([`Standing`]), its
+//! connections ([`KnownConn`]), its LE_ARP cache ([`KnownEntry`]). `inspect lec` shows the mirror.
 //!
-//! **When the daemon dies** (not when it ends in good order):
+//! **When the daemon dies** (not when it ends regularly):
 //! - As a member, with all its connections up: the seat keeps the LECID, the connections that are up and the table of
-//!   destinations for ten seconds ([`GRACE`](super::GRACE)), as a kernel that holds the sockets. Frames flow on the paths they have.
-//!   Calls that were being set up are released. Control frames, and calls that are offered, wait (64 at most).
-//!   A daemon that comes meanwhile gets the mirror and goes on from there: no server and no peer notices, and the
-//!   user (MPOA) hears nothing, as nothing has changed. It orders its paths anew (which changes nothing if they stand),
-//!   asks again what was being asked, and registers again, as its predecessor may have died over it. Ages of entries are
-//!   told at most 30 s late, so a binding is verified earlier rather than later.
-//! - Otherwise, or if nobody comes in time, if a connection with a server goes meanwhile, or if a daemon that took over
-//!   dies within five seconds (what it was given may be the reason): everything is released, the user hears
-//!   Dissociate for each association and Left, and the next daemon joins anew. The LES sees its control direct
-//!   connection released, as when a process ends and its sockets close.
+//!   destinations for ten seconds ([`GRACE`](super::GRACE)), as a kernel that holds the sockets. Frames continue on
+//!   their paths. Calls that were being set up are released. Control frames and offered calls wait (64 at most). A
+//!   daemon that starts meanwhile gets the mirror and continues from there: no server and no peer notices, and the user
+//!   (MPOA) is told nothing, as nothing has changed. The daemon sets its paths again (which changes nothing if they are
+//!   still valid), repeats outstanding requests, and registers again, as its predecessor may have died during a
+//!   registration. Ages of entries are reported at most 30 s late, so a binding is verified earlier rather than later.
+//! - Otherwise everything is released, the user gets Dissociate for each association and Left, and the next daemon
+//!   joins anew. The same happens if no daemon comes in time, if a connection with a server ends meanwhile, or if a
+//!   daemon that took over dies within five seconds (the state that it took over may be the reason). The LES sees its
+//!   control direct connection released, as when a process ends and its sockets close.
 //!
-//! **When it ends in good order** (SIGTERM) it leaves its ELANs. SIGHUP: it leaves and joins anew.
+//! **When the daemon ends regularly** (SIGTERM) it leaves its ELANs. SIGHUP: it leaves and joins anew.
 //!
-//! **Bounds.** Lists of MAC addresses are cut at [`MACS`]. The cache, the associations and the calls have the bounds of
-//! [`LecLimits`](crate::lane::LecLimits).
+//! **Bounds.** Lists of MAC addresses are limited to [`MACS`]. The cache, the associations and the calls have the
+//! bounds of [`LecLimits`](crate::lane::LecLimits).
 //!
-//! **Standards.** None; the octets are this project's own, and both ends are of one version.
+//! **Standards.** None: the encoding is this project's own, and both ends have the same version.
 
 pub mod codec;
 #[cfg(test)]
@@ -53,10 +54,10 @@ use crate::{ConnId, Duration};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
-/// Most MAC addresses in one message.
+/// Largest number of MAC addresses in one message.
 pub const MACS: usize = 8192;
 
-/// Where a client stands.
+/// State of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// State.
@@ -79,9 +80,9 @@ pub struct Standing {
     pub bus: AtmAddress,
     /// C19.
     pub topology_change: bool,
-    /// What the LECS said.
+    /// The TLVs from the LECS.
     pub lecs_tlvs: Vec<Tlv>,
-    /// Group addresses that the LES has registered; `None`: it refused one.
+    /// Group addresses that the LES has registered; `None`: the LES refused a group.
     pub groups: Option<Vec<MacAddr>>,
     /// Variables in force.
     pub params: LecParams,
@@ -92,11 +93,11 @@ pub struct Standing {
 pub struct KnownConn {
     /// The connection.
     pub conn: ConnId,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// The other end.
     pub peer: AtmAddress,
-    /// This end called.
+    /// True if this end called.
     pub outgoing: bool,
     /// Its label, once connected.
     pub vc: Option<Vc>,
@@ -113,15 +114,15 @@ pub struct KnownEntry {
     pub mac: MacAddr,
     /// Its owner.
     pub atm: Option<AtmAddress>,
-    /// How far.
+    /// Its state.
     pub status: ArpStatus,
     /// The MAC address is behind its owner.
     pub remote: bool,
     /// Learned from a data frame, not from LE_ARP.
     pub from_data: bool,
-    /// The user was told.
+    /// True if the user was told of the association.
     pub associated: bool,
-    /// What the owner says of itself.
+    /// The TLVs of the owner.
     pub tlvs: Vec<Tlv>,
     /// How long ago the binding was last verified.
     pub age: Duration,
@@ -130,22 +131,22 @@ pub struct KnownEntry {
 /// To the daemon, for one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToLecd {
-    /// There is this client. What it takes over follows; [`Self::Go`] ends it.
+    /// Creates this client. The state that it takes over follows; [`Self::Go`] ends the list.
     Start {
-        /// Its configuration, with the TLVs of now and a seed that no daemon before had.
+        /// Its configuration, with the current TLVs and a seed that no earlier daemon had.
         config: Box<LecConfig>,
-        /// Where its transaction ids begin.
+        /// Its first transaction id.
         transaction: u32,
-        /// Connections that it opens have greater ids, at first.
+        /// Its first new connections have greater ids than this.
         conn: ConnId,
     },
     /// A connection that it takes over.
     Conn(KnownConn),
     /// An entry that it takes over.
     Entry(KnownEntry),
-    /// Go on from here, or join.
+    /// Continue from this state, or join.
     Go(Option<Box<Standing>>),
-    /// Leave the ELAN, and say so.
+    /// Leave the ELAN, and report the end.
     Stop,
     /// A message of the data plane.
     Data(ToControl),
@@ -207,15 +208,15 @@ pub enum FromLecd {
     },
     /// See [`Output::Left`](super::Output::Left).
     Left,
-    /// What was counted since the last message of this kind.
+    /// The counters since the last message of this kind.
     Counted(ControlCounters),
-    /// Where it stands now.
+    /// The current state of the client.
     Standing(Box<Standing>),
-    /// What it knows of a connection now.
+    /// The current state of a connection.
     Conn(KnownConn),
-    /// The connection is none any more.
+    /// The connection is gone.
     ConnGone(ConnId),
-    /// What it knows of a MAC address now.
+    /// The current state of a MAC address.
     Entry(KnownEntry),
     /// The entry is gone.
     EntryGone(MacAddr),

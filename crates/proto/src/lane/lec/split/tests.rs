@@ -1,4 +1,4 @@
-//! Every message survives its octets; no octets do harm.
+//! Every message survives encoding and decoding; invalid octets do no harm.
 
 use super::*;
 use crate::AtmRequest;
@@ -71,7 +71,7 @@ fn the_largest_sdu_fits_and_so_do_as_many_macs_as_are_told() {
     assert!(Numbered { number, message }.encode().len() <= FRAME_MAX);
 }
 
-/// A trace of the daemon whose name is not in the list would lose it on the way.
+/// A trace of the daemon with a name that is not in the list would lose its name.
 #[test]
 fn every_name_that_the_control_part_uses_is_known() {
     let sources = [

@@ -1,4 +1,4 @@
-//! Daemons that say what is not so.
+//! Daemons that send false messages.
 
 use super::*;
 use crate::ConnId;
@@ -87,7 +87,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
             assert_eq!(refused, n as u64 + 1, "{lie:?}");
         });
     }
-    // It has as many calls as the limits allow, and tells of as many MAC addresses.
+    // The daemon has as many calls as the limits allow, and reports as many MAC addresses.
     let limits = lec_config(0).limits;
     let (mut calls, mut macs) = (0, 0);
     for batch in 0..(limits.cache as u32 / 1000) + 1 {
@@ -127,7 +127,7 @@ fn a_daemon_gets_nothing_that_is_not_its_own() {
     end(w);
 }
 
-/// A daemon that says anything at all: the lab's side stays within its laws, and the next daemon is a member.
+/// A daemon that sends any messages: the lab's side keeps to its rules, and the next daemon is a member.
 #[test]
 fn a_daemon_that_lies_harms_its_own_client_alone() {
     for seed in 0..40 {
@@ -135,7 +135,7 @@ fn a_daemon_that_lies_harms_its_own_client_alone() {
         let mut random = Random::new(seed);
         for round in 0..80 {
             let mut lie = FromDaemon::<FromLecd>::sample(&mut random);
-            // Ids that exist are the interesting ones.
+            // Existing ids are chosen often.
             let known = match random.below(8) {
                 n @ 0..=4 => ConnId(n as u32),
                 n => ConnId(ConnId::INCOMING + n as u32 - 5),
@@ -172,7 +172,7 @@ fn a_daemon_that_lies_harms_its_own_client_alone() {
         w.run_for(Duration::from_secs(5));
         let notes = w.take_notes();
         assert_eq!(arrived(&notes, LEC0), [5000], "seed {seed}");
-        // A liar may have sent on what it had released just then.
+        // A false daemon may have sent on a connection that it had just released.
         w.net.misuse = 0;
         end(w);
     }

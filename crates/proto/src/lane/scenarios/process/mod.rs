@@ -1,4 +1,4 @@
-//! Clients whose control part is in a process of its own: what its deaths cost, and what they do not.
+//! Clients whose control part is in a process of its own: the effects of its deaths.
 
 mod lies;
 
@@ -34,10 +34,10 @@ struct Split {
     delay: Duration,
     to_lecd: VecDeque<(Instant, Vec<u8>)>,
     from_lecd: VecDeque<(Instant, Vec<u8>)>,
-    /// The process dies when it has said this much.
+    /// The process dies after this many messages.
     dies_after: Option<usize>,
     said: usize,
-    /// What the user was told and not told to be over.
+    /// Associations that the user was told of, without those that have ended.
     associated: BTreeSet<MacAddr>,
     out: VecDeque<lec::Output>,
 }
@@ -63,7 +63,7 @@ impl Split {
         self.lec.handle_input(input, now).unwrap();
         self.exchange(now);
     }
-    /// `kill -9`. What it said already is heard.
+    /// `kill -9`. Messages that are sent already still arrive.
     fn kill(&mut self, now: Instant) {
         self.lecd = None;
         self.to_lecd.clear();
@@ -90,7 +90,7 @@ impl Split {
         let input = event(ProcessEvent::Said(frame.message));
         self.lec.handle_input(input, now).unwrap();
     }
-    /// Moves everything on that is due.
+    /// Delivers everything that is due.
     fn exchange(&mut self, now: Instant) {
         loop {
             let mut moved = false;
@@ -296,7 +296,7 @@ fn names(notes: &[(Instant, usize, Note)], who: usize) -> Vec<&'static str> {
     });
     traces.collect()
 }
-/// Everything stops; nothing is left over.
+/// Stops everything; no connection is left.
 fn end(mut w: Splits) {
     for who in LEC0..w.users.len() {
         with(&mut w, who, |m, now| m.input(lec::Input::Stop, now));
@@ -338,14 +338,14 @@ fn a_client_whose_control_part_is_away_is_a_client() {
         assert_eq!(from_0, (0..20).collect::<Vec<_>>());
         assert_eq!(from_2, (200..220).collect::<Vec<_>>());
         let shown = client(&w, LEC0).lec.snapshot();
-        // Two with the LES, two with the BUS, one with each peer or two that crossed.
+        // Two connections with the LES, two with the BUS, one with each peer or two that crossed.
         let count = shown.connections.len();
         assert!((5..=7).contains(&count), "{:?}", shown.connections);
         assert_eq!((shown.lecid, shown.control.joins), (1, 1));
         assert_eq!(shown.control.daemon_refused, 0);
         let row = shown.cache.iter().find(|row| row.mac == mac(2)).unwrap();
         assert!(row.vc.is_some() && row.atm == Some(address(2)), "{row:?}");
-        // The user asks and is answered.
+        // The user asks and gets answers.
         for asked in [mac(2), mac(1), mac(0x66)] {
             let ask = lec::Input::Resolve { mac: asked };
             with(&mut w, LEC0, |m, now| m.input(ask, now));
@@ -424,12 +424,12 @@ fn a_daemon_that_dies_stops_no_traffic_and_the_next_goes_on() {
     }
 }
 
-/// A peer that nobody knew finds the client, and is found, after its daemon came again.
+/// An unknown peer finds the client, and is found, after its daemon has restarted.
 #[test]
 fn who_calls_and_asks_meanwhile_waits_for_the_next_daemon() {
     let mut w = split_world(3, Duration::ZERO);
     with(&mut w, LEC0, Split::kill);
-    // Client 2 resolves client 0 and calls it; client 0 wants client 1. Nobody answers, nobody is refused.
+    // Client 2 resolves client 0 and calls it; client 0 wants client 1. No request is answered, no call is refused.
     for number in 0..5 {
         transmit(&mut w, LEC0 + 2, LEC0, number);
         transmit(&mut w, LEC0, LEC0 + 1, number);
@@ -459,7 +459,7 @@ fn who_calls_and_asks_meanwhile_waits_for_the_next_daemon() {
         let row = cache.iter().find(|row| row.mac == to).unwrap();
         assert!(row.vc.is_some(), "{row:?}");
     }
-    // What changed meanwhile is announced.
+    // Changes in the meantime are announced.
     let cache = client(&w, LEC0 + 1).lec.snapshot().cache;
     let row = cache.iter().find(|row| row.mac == mac(1)).unwrap();
     assert_eq!(row.tlvs, tlvs);
@@ -534,7 +534,7 @@ fn what_may_have_killed_two_daemons_is_not_given_to_a_third() {
         .filter(|name| ["lane.adopted", "lane.lost", "lane.joined"].contains(name))
         .collect();
     assert_eq!(story, [&"lane.adopted", &"lane.lost", &"lane.joined"]);
-    // One that has lived long enough has a successor that goes on.
+    // A daemon that has lived long enough has a successor that continues.
     w.run_for(Duration::from_secs(6));
     for _ in 0..2 {
         with(&mut w, LEC0, Split::kill);
@@ -546,7 +546,7 @@ fn what_may_have_killed_two_daemons_is_not_given_to_a_third() {
     end(w);
 }
 
-/// Joins, resolves, calls, is called, flushes and leaves, with a daemon that dies after its `n`th word.
+/// Joins, resolves, calls, is called, flushes and leaves, with a daemon that dies after its `n`th message.
 fn dies_after(n: usize, delay: Duration) -> bool {
     let mut w = World::new(Duration::from_millis(1));
     w.relay = Some(relay);
@@ -577,7 +577,7 @@ fn dies_after(n: usize, delay: Duration) -> bool {
         transmit(&mut w, LEC0 + 1, LEC0, number);
     }
     with(&mut w, LEC0, |m, _| m.dies_after = None);
-    // A client whose daemon dies while the LES calls it can cost another one a try to join (C7 is 30 s).
+    // A client whose daemon dies while the LES calls it can cost another client one try to join (C7 is 30 s).
     w.run_for(Duration::from_secs(60));
     assert_eq!(members(&w), 2, "{n}");
     for who in [LEC0, LEC0 + 1] {
@@ -604,7 +604,7 @@ fn dies_after(n: usize, delay: Duration) -> bool {
 
 #[test]
 fn a_daemon_may_die_after_any_word() {
-    // With a slow socket it dies between other words: what it hears comes in other company.
+    // With a slow socket the daemon dies between other messages: the inputs arrive in another order.
     let deaths = (0..).take_while(|n| dies_after(*n, Duration::ZERO)).count();
     assert!(deaths > 60, "{deaths}");
     for n in (0..deaths).step_by(5) {
@@ -632,7 +632,7 @@ fn signals_leave_the_elan_in_good_order() {
     with(&mut w, LEC0, Split::come);
     w.run_for(Duration::from_secs(1));
     assert_eq!(members(&w), 2);
-    // Off and on again before it has ended.
+    // Stopped and started again before it has ended.
     with(&mut w, LEC0, |m, now| m.input(lec::Input::Stop, now));
     with(&mut w, LEC0, |m, now| m.input(lec::Input::Start, now));
     w.run_for(Duration::from_secs(1));
@@ -683,18 +683,18 @@ fn deaths_at_random_times_and_losses_never_wedge_the_elan() {
     }
 }
 
-/// An age is told as one, though the clock of the next process has just begun.
+/// An age is sent as a duration, although the clock of the next process has just started.
 #[test]
 fn a_binding_is_not_younger_for_the_next_daemon() {
     let mut w = split_world(2, Duration::ZERO);
     transmit(&mut w, LEC0, LEC0 + 1, 0);
-    // It was announced last 16 s after the join; C17 is 300 s.
+    // The address was announced last 16 s after the join; C17 is 300 s.
     w.run_until(Instant::from_secs(300));
     with(&mut w, LEC0, Split::kill);
     with(&mut w, LEC0, Split::come);
     w.run_for(Duration::from_secs(5));
     w.take_notes();
-    // Nothing is heard of it any more; the entry goes when it is old, and not 300 s from now.
+    // No frame of the address arrives any more; the entry ends when it has aged, and not 300 s from now.
     let mute = Node::Lec(Box::new(Lec::new(lec_config(1))));
     w.replace(LEC0 + 1, User::Server(mute));
     w.run_for(Duration::from_secs(60));
@@ -710,7 +710,7 @@ fn end_without(mut w: Splits, who: usize) {
     end(w);
 }
 
-/// Groups change while no daemon is there: the next one tells the LES.
+/// Groups change while there is no daemon: the next daemon tells the LES.
 #[test]
 fn groups_outlive_a_daemon() {
     let group = |n| MacAddr([1, 0, 0x5e, 0, 0, n]);
@@ -741,7 +741,7 @@ fn groups_outlive_a_daemon() {
     assert_eq!(client(&w, LEC0 + 1).lec.snapshot().groups, Some(known));
     assert_eq!(got(&mut w, group(1)), [0, 0]);
     assert_eq!(got(&mut w, group(2)), [1, 1]);
-    // With the daemon there, too.
+    // The same while there is a daemon.
     with(&mut w, LEC0 + 1, |m, now| {
         m.input(lec::Input::SetGroups(Vec::new()), now);
     });
