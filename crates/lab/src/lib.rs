@@ -214,7 +214,7 @@ fn of_tree(
     name: &str,
     d: &mut Diagnostics,
 ) -> Result<Option<(Lab, Vec<(diag::Span, String)>)>, TooLarge> {
-    // An unknown key is reported, but the rest is checked all the same.
+    // An unknown key is reported, but the rest is checked nevertheless.
     let Some(file) = file::LabFile::from_tree(root, d) else {
         return Ok(None);
     };

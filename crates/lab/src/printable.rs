@@ -1,6 +1,6 @@
 //! Safe output of untrusted text on a terminal.
 //!
-//! A lab file may come from anybody, and messages repeat names and values of it. Control characters would move the
+//! A lab file may come from any source, and messages repeat names and values of it. Control characters would move the
 //! cursor, or change colours or the window's title. Characters that change the writing direction, or that are
 //! invisible, would hide the actual text. Both kinds are shown as escapes.
 

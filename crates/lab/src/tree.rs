@@ -95,8 +95,8 @@ impl fmt::Display for Tree {
     }
 }
 
-/// Parses `text`, which is source number `source` from octet `offset` on. There is a tree in spite of tags that nobody
-/// knows, which are errors.
+/// Parses `text`, which is source number `source` from octet `offset` on. There is a tree in spite of unknown tags,
+/// which are errors.
 pub(crate) fn parse(
     text: &str,
     source: usize,

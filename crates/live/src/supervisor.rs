@@ -184,7 +184,7 @@ pub fn run_init() -> io::Result<()> {
 /// such program).
 ///
 /// `identity` gives the command the names of the lab. If the kernel refuses a part of that, standard error tells so,
-/// and the command runs all the same. `lab` has the descriptors of [`LabProcesses::descriptors`], `net` is the host's
+/// and the command runs nevertheless. `lab` has the descriptors of [`LabProcesses::descriptors`], `net` is the host's
 /// network namespace. The terminal is passed on unchanged; Ctrl-C reaches the command, not the caller. The caller must
 /// have one thread.
 ///

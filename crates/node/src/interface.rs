@@ -652,7 +652,7 @@ mod tests {
         assert!(pair.sent - before < 100);
     }
 
-    /// The line of one end fails and recovers before the other end misses it. The other end is told all the same,
+    /// The line of one end fails and recovers before the other end misses it. The other end is told nevertheless,
     /// because no call of the old connection exists any more.
     #[test]
     fn a_short_failure_at_one_end_is_noticed_by_the_other() {

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let now = Instant::ZERO;
     world.les.handle_input(les::Input::Start, now)?;
     world.bus.handle_input(bus::Input::Start, now)?;
-    world.move_outputs(now)?; // The servers listen before anybody calls.
+    world.move_outputs(now)?; // The servers listen before the first call.
     for client in &mut world.clients {
         client.handle_input(lec::Input::Start, now)?;
     }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
     write::check(&args.results)?;
     aerostat_live::mount::sweep();
     let labs = wanted(args)?;
-    // If a lab cannot be stopped, or does not run, the others are stopped all the same.
+    // If a lab cannot be stopped, or does not run, the others are stopped nevertheless.
     let mut worst = Exit::Ok;
     for lab in labs {
         let ended = lab

@@ -46,7 +46,7 @@ fn a_destination_for_which_nobody_was_asked_is_no_shortcut() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["shortcuts"], serde_json::json!([]));
-    // The client's own table has the entry all the same.
+    // The client's own table has the entry nevertheless.
     assert_eq!(
         json["nodes"]["x"]["mpc"]["ingress"][0]["destination"],
         "10.2.0.10"

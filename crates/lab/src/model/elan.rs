@@ -61,7 +61,7 @@ pub struct BusQuota {
     pub multicast: Option<u32>,
     /// Frames that the LES copies to all members.
     pub announcements: Option<u32>,
-    /// LE_ARP requests for addresses that nobody has registered, which the LES copies to all proxies.
+    /// LE_ARP requests for addresses that no client has registered, which the LES copies to all proxies.
     pub unregistered: Option<u32>,
 }
 

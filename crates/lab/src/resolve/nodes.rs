@@ -183,7 +183,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Attaches the node that will be pushed next. A wrong switch is reported, and the rest is checked all the same.
+    /// Attaches the node that will be pushed next. A wrong switch is reported, and the rest is checked nevertheless.
     fn attach(
         &mut self,
         name: &str,

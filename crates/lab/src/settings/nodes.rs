@@ -253,7 +253,7 @@ fn of_mps(mps: &Mps) -> Value {
         "register": register,
         "servers": named(servers.iter().map(|(ip, address)| (text(ip), text(address).into()))),
         "signed": !keys.is_empty(),
-        // The secrets are nobody's business.
+        // Secrets are not shown.
         "keys": named(keys.iter().map(|(address, key)| (text(address), key.spi.into()))),
     })
 }

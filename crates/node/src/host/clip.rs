@@ -197,7 +197,7 @@ impl Host {
     }
 }
 
-/// The answer to an ARP request for a next hop. Other packets, and probes for the own address, get no answer.
+/// The answer to an ARP request for a next hop. Other packets, and probes for the host's own address, get no answer.
 fn answer(request: &[u8]) -> Option<Vec<u8>> {
     let request: &[u8; 28] = request.first_chunk()?;
     let (asker, own) = (&request[8..14], &request[14..18]);

@@ -361,7 +361,7 @@ impl Signalling {
         }
     }
 
-    /// The interface releases the call of its own accord. The call is over for the user, but still holds its label.
+    /// The interface releases the call by itself. The call is over for the user, but still holds its label.
     fn clearing(&mut self, id: CallId, cause: Cause) {
         self.close(id);
         let Some(call) = self.calls.get_mut(&id) else {

@@ -210,11 +210,11 @@ impl Daemon for Sigd {
         self.flush(now);
     }
 
-    /// It is the ATM service, and uses nobody's.
+    /// The daemon is the ATM service itself, and uses no other.
     fn atm(&mut self, _: AtmEvent<&[u8]>, _: Instant) {}
 
-    /// SIGTERM: releases all calls, waits shortly for the network's answers. SIGHUP: forgets everything and begins anew; the network is
-    /// told so by RESTART.
+    /// SIGTERM: releases all calls, waits shortly for the network's answers. SIGHUP: forgets everything and begins
+    /// anew; the network is told so by RESTART.
     fn signal(&mut self, signal: Signal, now: Instant) {
         match signal {
             Signal::Terminate => self.terminate(now),

@@ -4,7 +4,7 @@
 //! and releases when they have been idle. It asks the ATMARP server for the ATM address of an IP address, or it is the
 //! server itself. Permanent connections are used as well: the configuration or InATMARP tells which next hop is at the
 //! other end, and packets for that next hop use the connection even if calls come from there. Such calls are accepted
-//! all the same.
+//! nevertheless.
 //!
 //! **Encapsulation** is LLC/SNAP. With [`Config::mux`], calls to other members offer VC multiplexing by their B-LLI, so
 //! that packets are sent without a header. A member that does not support this refuses (cause 88) and is called again

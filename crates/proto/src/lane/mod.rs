@@ -11,8 +11,8 @@
 //! LEC <- control distribute - LES  (p2mp)   LEC -- data direct ---------- LEC
 //! ```
 //!
-//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]). The servers can
-//! be in processes of their own ([`server`]).
+//! Each entity is a [`crate::Machine`] that uses the ATM service ([`crate::AtmRequest`], [`crate::AtmEvent`]). The
+//! servers can be in processes of their own ([`server`]).
 //!
 //! **Standards**: ATM Forum af-lane-0021.000 (LUNI 1.0), af-lane-0084.000 (LUNI 2.0).
 //!

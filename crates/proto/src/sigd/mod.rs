@@ -161,8 +161,8 @@ pub enum FromSigd {
     },
     /// For display: when the link comes or goes, and at most every second.
     Status(LinkInfo),
-    /// It was asked to end: nobody gets a connection any more, and what there is it releases. Signalling SDUs still go
-    /// both ways; then the process exits.
+    /// The daemon was told to end: it accepts no new connections and releases the existing ones. Signalling SDUs still
+    /// pass in both directions; then the process exits.
     Ending,
     /// The daemon was told to start anew, and has no state any more.
     Again,

@@ -5,19 +5,20 @@
 //! *seat* is the machine in the lab's process that stands where the whole one would stand. Here is what all daemons
 //! have in common.
 //!
-//! **Objects and owners.** A [`Daemon`] is the control half of a client, of a server or of a host's signalling; [`Seat`] is what its
-//! data half has of it, and [`Process`] is several of them in a process of their own. A connection begins with a [`Greeting`] each way,
-//! which names the node and the [`Role`]; then a frame is one message, [`ToDaemon`] or [`FromDaemon`] with the number of its daemon,
-//! in the form of [`codec`]. The socket and the processes are the live driver's.
+//! **Objects and owners.** A [`Daemon`] is the control half of a client, of a server or of a host's signalling;
+//! [`Seat`] is what its data half has of it, and [`Process`] is several of them in a process of their own. A connection
+//! begins with a [`Greeting`] each way, which names the node and the [`Role`]; then a frame is one message,
+//! [`ToDaemon`] or [`FromDaemon`] with the number of its daemon, in the form of [`codec`]. The socket and the processes
+//! are the live driver's.
 //!
 //! **What all roles share.** Calls belong to a daemon as its sockets would: the seat releases them when it is gone.
 //! Neither side trusts the other: a frame that cannot be decoded ends the connection, a request about something that is
 //! not the daemon's is refused and counted. Traces keep the words of the program ([`names`]).
 //!
 //! **A role is added** by: a line in [`Role`] (here and in `codec.rs`), its two types of messages with
-//! [`split_choice!`](crate::split_choice) and [`split_record!`](crate::split_record) (in whatever crate the types are), its list in
-//! [`names`], a [`Daemon`], a data half with a [`Seat`], and a test that calls [`testing::survives`] for both types. The rest is in the
-//! essay of `aerostat_live::daemons`.
+//! [`split_choice!`](crate::split_choice) and [`split_record!`](crate::split_record) (in whatever crate the types are),
+//! its list in [`names`], a [`Daemon`], a data half with a [`Seat`], and a test that calls [`testing::survives`] for
+//! both types. The rest is in the essay of `aerostat_live::daemons`.
 //!
 //! **Bounds.** A frame has at most [`FRAME_MAX`] octets.
 //!

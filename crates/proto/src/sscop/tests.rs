@@ -540,7 +540,7 @@ fn in_order_exactly_once(losses: Vec<u8>, rate: u8, counts: (u32, u32), below: u
     assert_eq!(lives(&pair), lived);
 }
 
-/// The losses end when one side has waited for a STAT for almost the maximum time: the connection is lost all the same.
+/// The losses end when one side has waited for a STAT for almost the maximum time: the connection is lost nevertheless.
 #[test]
 fn losses_that_end_too_late() {
     let losses = [

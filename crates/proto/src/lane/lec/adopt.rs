@@ -74,7 +74,7 @@ impl KnownEntry {
             && self.associated == entry.associated
             && self.tlvs == entry.tlvs
     }
-    /// The entry of a mirror. Nobody acts on its path, which is for display.
+    /// The entry of a mirror. Its path is only for display.
     pub(super) fn mirrored(self, now: Instant) -> Entry {
         let mut entry = Entry::new(now.before(self.age));
         entry.path = match self.status {
@@ -281,7 +281,7 @@ impl Control {
         }
     }
 
-    /// True if `conn` is one without which a member is none.
+    /// True if the client leaves the ELAN when this connection is lost.
     pub(super) fn is_essential(&self, conn: ConnId) -> bool {
         let role = |conn: &ConnId| self.conns.get(conn).map(|known| known.role);
         match role(&conn) {
@@ -291,7 +291,7 @@ impl Control {
         }
     }
 
-    /// True if it has every connection that a member has.
+    /// True if the client has all connections of a member.
     pub(super) fn has_servers(&self) -> bool {
         let servers = [Role::ControlDirect, Role::Distribute, Role::MulticastSend];
         servers.into_iter().all(|role| self.count(role) > 0)

@@ -254,9 +254,9 @@ impl Control {
         self.register_next(now);
     }
 
-    /// The client is a member of the ELAN. The LES has the TLVs from the join and sends them to whoever asks. All
-    /// members hear an announcement, so it is made in two cases only: for a server, which its clients must know before
-    /// they ask, and where the LES does not keep TLVs.
+    /// The client is a member of the ELAN. The LES has the TLVs from the join and sends them on request. All members
+    /// hear an announcement, so it is made in two cases only: for a server, which its clients must know before they
+    /// ask, and where the LES does not keep TLVs.
     fn introduce(&mut self, now: Instant) {
         let own = self.own_tlvs();
         if self.v2 && !own.is_empty() && self.unasked() {

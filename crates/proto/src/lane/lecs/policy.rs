@@ -161,7 +161,7 @@ mod tests {
     fn named(name: &str) -> ElanName {
         ElanName::new(name).unwrap()
     }
-    /// `open` takes anybody, `red` lists host 1, `big` has large frames, `mac` lists a MAC address.
+    /// `open` takes every client, `red` lists host 1, `big` has large frames, `mac` lists a MAC address.
     fn config(policies: &[&[Criterion]]) -> LecsConfig {
         let mut elans: Vec<Elan> = (["open", "red", "big", "mac"].iter().enumerate())
             .map(|(n, name)| Elan::new(named(name), at(0xa0 + n as u8)))

@@ -142,7 +142,7 @@ pub struct LesCounters {
     pub forwarded: u64,
     /// Announcements (LE_NARP, LE_TOPOLOGY, targetless LE_ARP) dropped because their sender had used up its quota.
     pub over_quota: u64,
-    /// LE_ARP requests for addresses that nobody has registered, dropped for the same reason.
+    /// LE_ARP requests for addresses that no client has registered, dropped for the same reason.
     pub arp_over_quota: u64,
     /// Calls refused because a bound was reached.
     pub calls_refused: u64,

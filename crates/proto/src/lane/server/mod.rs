@@ -10,9 +10,9 @@
 //! ```
 //!
 //! **Objects and owners.** [`LaneServer`] is what a host has: it owns, as an operating system does for a process, the
-//! server's listeners and connections ([`Seat`]). [`ServerDaemon`] owns the server. The LES reports the members of an
-//! ELAN to its seat, which stores them and passes them to the seat of the BUS. So a BUS that restarts alone learns the
-//! members without the LES.
+//! server's listeners and connections ([`Seat`](crate::split::Seat)). [`ServerDaemon`] owns the server. The LES reports
+//! the members of an ELAN to its seat, which stores them and passes them to the seat of the BUS. So a BUS that restarts
+//! alone learns the members without the LES.
 //!
 //! **Life.** Without its process a server's calls are released and new ones are refused, as at a host without a
 //! listener. LANE clients go back to the initial state, and join again when the process is back. SIGTERM stops the

@@ -116,8 +116,8 @@ pub enum Input<'a> {
     Stop,
     /// SIGHUP: as `Stop`, then start again after five seconds.
     Reload,
-    /// The daemon is back ([`ProcessEvent::Came`]); it dies on the spot ([`ProcessEvent::Gone`]): LANE goes on, and the caches wait
-    /// for the next daemon; or, from one in a process of its own, it says something.
+    /// The daemon is back ([`ProcessEvent::Came`]); it dies on the spot ([`ProcessEvent::Gone`]): LANE goes on, and the
+    /// caches wait for the next daemon; or, from one in a process of its own, it says something.
     Mpcd(ProcessEvent<FromDaemon<FromMpcd>>),
     /// Turns the client on, or off as `Stop` does.
     Enable(bool),

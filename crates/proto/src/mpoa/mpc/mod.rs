@@ -9,7 +9,7 @@
 //! **Objects and owners.** [`Mpc`] owns two halves that talk only by the messages of
 //! [`messages`](crate::mpoa::messages). The data plane (`data`, with the `ingress` and `egress` caches) forwards,
 //! counts and ages, and never reads a control packet. The daemon (`daemon`, `control`) owns every connection, the
-//! request ids and tags, and the keep-alive check of each MPS. As an [`Mpcd`] it has a [`Seat`](crate::split::Seat) in
+//! request ids and tags, and the keep-alive check of each MPS. As an [`Mpcd`] it has a [`Seat`] in
 //! [`Mpc`] (`seat`), and lives there or in a process of its own ([`split`](crate::mpoa::split)). The daemon can die
 //! ([`ProcessEvent::Gone`]): its connections close and frames go by LANE. The caches are kept for the next daemon, 60 s
 //! at most (MPC-c2, as long as an MPS is trusted without a Keep-Alive). The next daemon takes the entries over: it

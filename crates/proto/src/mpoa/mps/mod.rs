@@ -174,7 +174,7 @@ pub enum Input<'a> {
         /// address, or more, if only the path of the address itself is known.
         covers: u8,
     },
-    /// Answer to [`Output::ResolveL2`]; `Err` if nobody answered ARP or LE_ARP.
+    /// Answer to [`Output::ResolveL2`]; `Err` if ARP or LE_ARP was not answered.
     L2 {
         /// The number from the question.
         query: u32,
@@ -557,7 +557,7 @@ impl Machine for Mps {
                 self.query_expired(question, now);
             }
         }
-        // Holding times come before retries: an expired binding must not be sent to anybody.
+        // Holding times come before retries: an expired binding must not be sent any more.
         self.expire_bindings(now);
         self.passing.expire(now);
         while let Some(expired) = self.requests.expire(now) {

@@ -1,8 +1,8 @@
 //! What an MPOA client and its daemon say to each other.
 //!
 //! **Purpose.** The two halves of a client ([`mpc`](crate::mpoa::mpc)) talk by typed messages: those of
-//! [`messages`](crate::mpoa::messages), and the few that start and end a daemon. They are the same in one process and over a socket
-//! between two.
+//! [`messages`](crate::mpoa::messages), and the few that start and end a daemon. They are the same in one process and
+//! over a socket between two.
 //!
 //! ```text
 //!   Mpc: data plane, both caches   ── ToMpcd, AtmEvent ────► Mpcd: all that reads a peer's packets
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! **Objects and owners.** [`Mpc`](crate::mpoa::Mpc) has the [`Seat`](crate::split::Seat) of the daemon;
-//! [`Mpcd`](crate::mpoa::mpc::Mpcd) is the daemon with its timers. How messages become octets, and what all
-//! daemons have in common, is [`crate::split`]'s. A request about something that is not the daemon's is refused and counted.
+//! [`Mpcd`](crate::mpoa::mpc::Mpcd) is the daemon with its timers. How messages become octets, and what all daemons
+//! have in common, is [`crate::split`]'s. A request about something that is not the daemon's is refused and counted.
 //!
 //! **Standards.** None. The messages of Tables 4.1 and 4.2 of the thesis keep the numbers of the Linux client; the
 //! encoding is this project's own, and both ends have the same version.

@@ -19,7 +19,7 @@
 //!
 //! **Timers**: requests ([`Config::retry`]), holding times, [`Config::idle`] of connections, [`Config::hold_down`].
 //!
-//! **Trust.** Only the configured server is accepted, and nobody else may call [`Config::address`]. With
+//! **Trust.** Only the configured server is accepted, and no other station may call [`Config::address`]. With
 //! [`Config::key`] its packets must be signed; Error Indications cannot be signed.
 //!
 //! **Standards**: RFC 2332 §5.1, §5.2 (client's side), §5.3.1–§5.3.4; RFC 2333 (its router is its server).

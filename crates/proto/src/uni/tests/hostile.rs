@@ -188,7 +188,7 @@ proptest! {
                     if uni.handle_input(Input::Request(request), now).is_ok()
                         && let Some(call) = call
                     {
-                        // Outputs of earlier inputs may still wait, but the call is new all the same.
+                        // Outputs of earlier inputs may still wait, but the call is new nevertheless.
                         settle(&mut uni, now).iter().for_each(|o| ledger.note(o));
                         prop_assert!(ledger.0.insert(call));
                     }

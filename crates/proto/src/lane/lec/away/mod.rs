@@ -38,7 +38,7 @@ struct Call {
     waiting: VecDeque<Vec<u8>>,
 }
 
-/// Nobody is there, and somebody may come.
+/// There is no daemon, and one may start.
 #[derive(Debug)]
 struct Absence {
     until: Instant,
@@ -215,7 +215,7 @@ impl Lec {
                 seed,
                 ..self.control.config.clone()
             }),
-            // Answers to what the one before asked are nobody's.
+            // Answers to the previous daemon's requests must not match.
             transaction: (seed >> 32) as u32,
             conn: away.last_conn,
         };
