@@ -506,7 +506,7 @@ impl<'a> Builder<'a> {
                 None => foreign.well_known.then_some(AtmAddress::LECS),
             };
         }
-        let new = if self.split { Lec::away } else { Lec::new };
+        let new = if self.split { Lec::split } else { Lec::new };
         let make = move |start: u32| {
             let seed = seed.wrapping_add(start.into());
             Service::Lec(new(LecConfig {

@@ -145,7 +145,14 @@ impl<D: Daemon, C> Seat<D, C> {
             Place::Elsewhere => self.out.push_back(ToDaemon::Atm(event.into_owned())),
         }
     }
-    /// The next output of a daemon in this process. The outputs of a daemon in another process come from that process.
+    /// Passes on a message that waited, if there is a daemon.
+    pub fn forward(&mut self, message: ToDaemon<D::To>, now: Instant) {
+        match message {
+            ToDaemon::Atm(event) => self.tell_atm(event.borrow(), now),
+            ToDaemon::Message(message) => self.tell(message, now),
+        }
+    }
+    /// What a daemon here says next. What one elsewhere says comes from its process.
     #[must_use]
     pub fn poll(&mut self) -> Option<FromDaemon<D::From>> {
         match &mut self.place {

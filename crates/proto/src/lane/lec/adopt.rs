@@ -74,8 +74,8 @@ impl KnownEntry {
             && self.associated == entry.associated
             && self.tlvs == entry.tlvs
     }
-    /// The entry of a mirror. Its path is only for display.
-    pub(super) fn mirrored(self, now: Instant) -> Entry {
+    /// The entry of whoever goes on from here.
+    fn taken_over(self, now: Instant) -> Entry {
         let mut entry = Entry::new(now.before(self.age));
         entry.path = match self.status {
             ArpStatus::ForwardDirect => Path::Direct(ConnId(0)),
@@ -210,7 +210,7 @@ impl Control {
         self.cache.touch_all();
     }
 
-    /// What a mirror knows, for the one that goes on from there.
+    /// What it knows, as it would tell it.
     pub(super) fn rows(&self, now: Instant) -> (Vec<KnownConn>, Vec<KnownEntry>) {
         let conns = self.conns.iter();
         let conns = conns.map(|(conn, known)| KnownConn::of(*conn, known));
@@ -246,7 +246,7 @@ impl Control {
         let room = self.config.limits.cache;
         for row in entries.into_iter().take(room) {
             let mac = row.mac;
-            let mut entry = row.mirrored(now);
+            let mut entry = row.taken_over(now);
             // Whether it has one is found out below.
             (entry.path, entry.asking) = (Path::None, None);
             self.cache.insert(mac, entry);
@@ -279,29 +279,6 @@ impl Control {
         } else {
             self.lose_path(mac);
         }
-    }
-
-    /// True if the client leaves the ELAN when this connection is lost.
-    pub(super) fn is_essential(&self, conn: ConnId) -> bool {
-        let role = |conn: &ConnId| self.conns.get(conn).map(|known| known.role);
-        match role(&conn) {
-            Some(Role::ControlDirect | Role::MulticastSend) => true,
-            Some(Role::Distribute) => self.count(Role::Distribute) == 1,
-            _ => false,
-        }
-    }
-
-    /// True if the client has all connections of a member.
-    pub(super) fn has_servers(&self) -> bool {
-        let servers = [Role::ControlDirect, Role::Distribute, Role::MulticastSend];
-        servers.into_iter().all(|role| self.count(role) > 0)
-    }
-
-    /// The connection to the BUS.
-    pub(super) fn bus_conn(&self) -> Option<ConnId> {
-        let mut conns = self.conns.iter();
-        let bus = conns.find(|(_, known)| known.role == Role::MulticastSend);
-        bus.map(|(conn, _)| *conn)
     }
 }
 

@@ -47,18 +47,6 @@ impl Conns {
         self.queries.set(*conn, None);
         Some(gone)
     }
-    /// Removes the connections for which `keep` is false.
-    pub(super) fn retain(&mut self, keep: impl Fn(&ConnId) -> bool) {
-        let gone: Vec<_> = self
-            .map
-            .keys()
-            .filter(|conn| !keep(conn))
-            .copied()
-            .collect();
-        for conn in gone {
-            self.remove(&conn);
-        }
-    }
     pub(super) fn count(&self, role: Role) -> usize {
         self.roles.get(&role).copied().unwrap_or_default()
     }

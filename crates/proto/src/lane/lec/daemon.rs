@@ -2,8 +2,9 @@
 
 use super::adopt::{Told, drain};
 use super::control::Control;
+use super::snapshot::View;
 use super::split::{FromLecd, KnownConn, KnownEntry, Standing, ToLecd};
-use super::{Input, LecConfig};
+use super::{Input, LecConfig, LecState};
 use crate::split::{Daemon, Ended, FromDaemon, Signal};
 use crate::{AtmEvent, ConnId, Duration, Instant};
 use aerostat_wire::MacAddr;
@@ -76,6 +77,23 @@ impl Client {
 }
 
 impl LecDaemon {
+    /// Where it stands; `None` if it does not run.
+    pub(super) fn state(&self) -> Option<LecState> {
+        self.client.as_ref().map(|client| client.control.state())
+    }
+    /// What there is to see of it.
+    pub(super) fn view(&self) -> Option<View> {
+        let control = &self.client.as_ref()?.control;
+        // Nobody looks at the ages of entries.
+        let (conns, entries) = control.rows(Instant::ZERO);
+        Some(View {
+            standing: control.standing(),
+            conns,
+            entries,
+            counters: control.counters,
+        })
+    }
+
     fn told(&mut self, message: ToLecd, now: Instant) {
         if let ToLecd::Start {
             config,

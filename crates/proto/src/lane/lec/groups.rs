@@ -45,12 +45,6 @@ impl Groups {
     pub(super) fn registered(&self) -> usize {
         self.registered.len()
     }
-    /// The wanted groups, and whether the LES knows each.
-    pub(super) fn rows(&self) -> Vec<(MacAddr, bool)> {
-        let rows = self.wanted.iter();
-        rows.map(|mac| (*mac, self.registered.contains(mac)))
-            .collect()
-    }
     /// The groups that the LES knows, for another control part; `None` if the LES refused a group.
     pub(super) fn standing(&self) -> Option<Vec<MacAddr>> {
         (!self.refused).then(|| self.registered.iter().copied().collect())
@@ -70,6 +64,13 @@ impl Groups {
     }
 }
 
+impl LecConfig {
+    /// C15 from now on.
+    pub(super) fn want_groups(&mut self, macs: &[MacAddr]) {
+        self.groups = wanted(self, macs).into_iter().collect();
+    }
+}
+
 impl Control {
     // ---- groups wanted ----
 
@@ -78,14 +79,9 @@ impl Control {
         self.config.selective && !self.config.proxy && self.config.v2 && !self.groups.refused
     }
 
-    /// Sets C15.
-    pub(super) fn want_groups(&mut self, macs: &[MacAddr]) {
-        self.groups.wanted = wanted(&self.config, macs);
-        self.config.groups = self.groups.wanted.iter().copied().collect();
-    }
-
     pub(super) fn set_groups(&mut self, macs: &[MacAddr], now: Instant) {
-        self.want_groups(macs);
+        self.config.want_groups(macs);
+        self.groups.wanted = wanted(&self.config, macs);
         if self.state == LecState::Operational && self.pending.is_none() {
             self.register_next(now);
         }

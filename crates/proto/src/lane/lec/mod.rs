@@ -6,7 +6,8 @@
 //! connections, READY and flush). The data plane never reads a control frame: it goes on forwarding on the paths it has
 //! whatever the control part does.
 //!
-//! The control part may be in a process of its own ([`split`]): [`Lec::away`], [`LecDaemon`].
+//! The control part is a daemon ([`LecDaemon`]) with a seat beside the data plane (`seat.rs`): in the same process, or
+//! in one of its own ([`Lec::split`], [`split`]).
 //!
 //! **States** (names of the LEC MIB): initial, lecsConnect, configure, join, initialRegistration, busConnect,
 //! operational; plus stopped. Loss of a control connection, or any failure, leads to initial, and after a random time
@@ -43,7 +44,6 @@
 
 mod adopt;
 mod arp;
-mod away;
 mod conns;
 mod control;
 mod daemon;
@@ -53,25 +53,28 @@ mod forward;
 mod groups;
 mod join;
 mod messages;
+mod mirror;
 mod proc_text;
 mod rows;
+mod seat;
 mod snapshot;
 pub mod split;
-pub use away::GRACE;
 pub use control::ControlCounters;
 pub use daemon::LecDaemon;
 pub use forward::DataCounters;
+pub use seat::GRACE;
 pub use snapshot::{ArpStatus, LecArpRow, LecConnRow, LecSnapshot, LecState};
 
 use super::{LecLimits, LecParams};
 use crate::discard::Discard;
-use crate::split::{FromDaemon, ProcessEvent, ToDaemon};
+use crate::split::{FromDaemon, ProcessEvent, Seat, ToDaemon};
 use crate::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::{ElanName, LanType, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr};
-use away::Away;
 use control::Control;
 use forward::Forwarder;
+use seat::ControlSeat;
+use snapshot::View;
 use split::{FromLecd, ToLecd};
 use std::collections::VecDeque;
 
@@ -172,7 +175,7 @@ pub enum Input<'a> {
         /// The MAC address.
         mac: MacAddr,
     },
-    /// From or about the control part in a process of its own ([`Lec::away`] only).
+    /// From or about the control part in a process of its own ([`Lec::split`] only).
     Lecd(ProcessEvent<FromDaemon<FromLecd>>),
 }
 
@@ -235,10 +238,10 @@ pub enum Output {
 ///
 /// After a [`Output::Left`] the client tries to come back by itself until [`Input::Stop`].
 pub struct Lec {
-    control: Control,
+    /// What its control part is told when it starts.
+    config: LecConfig,
+    control: ControlSeat,
     data: Forwarder,
-    /// The control part is in another process, and `control` its mirror.
-    away: Option<Away>,
     /// The LECS that the client was told of before it started.
     lecs_by_hand: Option<AtmAddress>,
     out: VecDeque<Output>,
@@ -248,27 +251,30 @@ impl Lec {
     /// A stopped client.
     #[must_use]
     pub fn new(config: LecConfig) -> Self {
-        Self {
-            lecs_by_hand: config.lecs,
-            data: Forwarder::new(&config),
-            control: Control::new(config),
-            away: None,
-            out: VecDeque::new(),
-        }
+        Self::with(config, Seat::here())
     }
     /// A stopped client whose control part is in a process of its own, which is not there yet; see [`split`].
     #[must_use]
-    pub fn away(config: LecConfig) -> Self {
+    pub fn split(config: LecConfig) -> Self {
+        Self::with(config, Seat::elsewhere())
+    }
+    fn with(mut config: LecConfig, seat: Seat<LecDaemon, seat::Call>) -> Self {
+        let data = Forwarder::new(&config);
+        let groups = core::mem::take(&mut config.groups);
+        config.want_groups(&groups);
         Self {
-            away: Some(Away::default()),
-            ..Self::new(config)
+            lecs_by_hand: config.lecs,
+            data,
+            control: ControlSeat::new(seat),
+            config,
+            out: VecDeque::new(),
         }
     }
     /// Where the client is in the network, as ILMI told: the prefix of its address, and the LECS to ask first.
     /// The prefix may change only before [`Input::Start`]; the LECS counts from the next join. Servers given by hand
     /// stay: those that ILMI names are for clients that know none.
     pub fn set_network(&mut self, prefix: [u8; 13], lecs: Option<AtmAddress>) {
-        let config = &mut self.control.config;
+        let config = &mut self.config;
         config.address = config.address.with_prefix(prefix);
         config.lecs = match (self.lecs_by_hand, config.les) {
             (Some(by_hand), _) => Some(by_hand),
@@ -279,12 +285,15 @@ impl Lec {
     /// Where it stands.
     #[must_use]
     pub fn state(&self) -> LecState {
-        self.control.state()
+        match self.control.seat.daemon() {
+            Some(daemon) => daemon.state().unwrap_or(LecState::Stopped),
+            None => self.control.mirror.state(),
+        }
     }
     /// Own MAC address.
     #[must_use]
     pub fn mac(&self) -> MacAddr {
-        self.control.config.mac
+        self.config.mac
     }
     /// Frames that wait for their destination.
     pub fn held(&self) -> impl Iterator<Item = &[u8]> {
@@ -297,24 +306,37 @@ impl Lec {
     /// Everything that there is to see, for `inspect`.
     #[must_use]
     pub fn snapshot(&self) -> LecSnapshot {
-        snapshot::take(&self.control, &self.data)
+        let mirror = &self.control.mirror;
+        let here = self.control.seat.daemon().and_then(LecDaemon::view);
+        let mut view = here.unwrap_or_else(|| View {
+            standing: match &mirror.standing {
+                Some(standing) => (**standing).clone(),
+                None => Control::new(self.config.clone()).standing(),
+            },
+            conns: mirror.conns.values().copied().collect(),
+            entries: mirror.entries(Instant::ZERO).collect(),
+            counters: ControlCounters::default(),
+        });
+        view.counters.add(&mirror.counters);
+        let counters = self.control.seat.counters();
+        view.counters.daemon_refused = counters.refused;
+        snapshot::take(&self.config, view, &self.data)
     }
 
     /// Exchanges messages between the halves until both are silent.
     fn pump(&mut self, now: Instant) {
         loop {
-            self.out.append(&mut self.control.out);
             self.out.append(&mut self.data.out);
-            if let Some(message) = self.control.to_data.pop_front() {
-                self.data.handle(message, now);
+            if let Some(message) = self.control.seat.poll() {
+                self.hear(message, now);
             } else if let Some(message) = self.data.to_control.pop_front() {
-                match self.away {
-                    None => self.control.data_message(message, now),
-                    Some(_) => self.away_data(message),
-                }
+                self.data_said(message, now);
             } else {
-                return;
+                break;
             }
+        }
+        while let Some(message) = self.control.seat.poll_message() {
+            self.out.push_back(Output::Lecd(message));
         }
     }
 }
@@ -326,20 +348,14 @@ impl Machine for Lec {
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {
             Input::Transmit(frame) => self.data.transmit(frame, now),
-            Input::SetGroups(groups) => {
-                self.data.want(&groups);
-                let input = Input::SetGroups(groups);
-                match self.away {
-                    Some(_) => self.away_input(input, now),
-                    None => self.control.handle(input, now),
-                }
-            }
             Input::Atm(AtmEvent::Received { conn, sdu }) if self.data.owns(conn) => {
                 self.data.receive(conn, sdu, now);
             }
-            other if self.away.is_some() => self.away_input(other, now),
-            other if away::concerns_daemon(&other) => return Err(away::NOT_SPLIT),
-            other => self.control.handle(other, now),
+            Input::SetGroups(groups) => {
+                self.data.want(&groups);
+                self.control_input(Input::SetGroups(groups), now)?;
+            }
+            other => self.control_input(other, now)?,
         }
         self.pump(now);
         Ok(())
@@ -347,18 +363,15 @@ impl Machine for Lec {
     fn handle_timeout(&mut self, now: Instant) {
         self.data.timeout(now);
         self.pump(now);
-        self.control.timeout(now);
-        self.away_timeout(now);
+        self.control.seat.handle_timeout(now);
+        self.absence_timeout(now);
         self.pump(now);
     }
     fn poll_output(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        let away = self.away.as_ref().and_then(Away::next);
-        [self.data.next(), self.control.next(), away]
-            .into_iter()
-            .flatten()
-            .min()
+        let control = self.control.next();
+        self.data.next().into_iter().chain(control).min()
     }
 }

@@ -1,11 +1,14 @@
 //! What `inspect lec` shows.
 
-use super::control::{Control, Role};
+use super::control::Role;
 use super::forward::Forwarder;
-use super::{ControlCounters, DataCounters};
+use super::split::{KnownConn, KnownEntry, Standing};
+use super::{ControlCounters, DataCounters, LecConfig};
+use crate::ConnId;
 use aerostat_wire::lane::{ElanName, MaxFrameSize, Tlv};
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 use core::fmt;
+use std::collections::BTreeMap;
 
 /// State of a client, in the words of the LEC MIB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,30 +145,45 @@ pub struct LecSnapshot {
     pub data: DataCounters,
 }
 
-pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
+/// What is known of a control part, here or elsewhere.
+pub(super) struct View {
+    pub(super) standing: Standing,
+    pub(super) conns: Vec<KnownConn>,
+    pub(super) entries: Vec<KnownEntry>,
+    pub(super) counters: ControlCounters,
+}
+
+pub(super) fn take(config: &LecConfig, view: View, data: &Forwarder) -> LecSnapshot {
+    let View {
+        standing,
+        conns,
+        entries,
+        counters,
+    } = view;
+    let labels: BTreeMap<ConnId, Option<Vc>> = conns.iter().map(|row| (row.conn, row.vc)).collect();
+    let bus_conn = (conns.iter()).find(|row| row.role == Role::MulticastSend);
     // Frames of such a group use the connection with the BUS as other frames use data direct connections.
-    let by_bus = |mac: MacAddr| {
-        let entry = control.cache.get(&mac)?;
-        let bus = control.multicast_send?;
-        (mac.is_group() && entry.atm == Some(control.bus)).then_some(bus)
+    let by_bus = |row: &KnownEntry| {
+        let to_bus = row.mac.is_group() && row.atm == Some(standing.bus);
+        bus_conn.filter(|_| to_bus).map(|row| row.conn)
     };
-    let vc_of = |mac| {
-        let conn = data.direct(mac).or_else(|| by_bus(mac))?;
-        control.conns.get(&conn)?.vc
+    let vc_of = |row: &KnownEntry| {
+        let conn = data.direct(row.mac).or_else(|| by_bus(row))?;
+        *labels.get(&conn)?
     };
-    let cache = control.cache.iter().map(|(mac, entry)| LecArpRow {
-        mac: *mac,
-        atm: entry.atm,
-        status: match by_bus(*mac) {
+    let cache = entries.iter().map(|row| LecArpRow {
+        mac: row.mac,
+        atm: row.atm,
+        status: match by_bus(row) {
             Some(_) => ArpStatus::ForwardDirect,
-            None => entry.status(),
+            None => row.status,
         },
-        remote: entry.remote,
-        from_data: entry.from_data,
-        vc: vc_of(*mac),
-        tlvs: entry.tlvs.clone(),
+        remote: row.remote,
+        from_data: row.from_data,
+        vc: vc_of(row),
+        tlvs: row.tlvs.clone(),
     });
-    let connections = control.conns.values().map(|conn| LecConnRow {
+    let connections = conns.iter().map(|conn| LecConnRow {
         role: match conn.role {
             Role::ConfigDirect => "config direct",
             Role::ControlDirect => "control direct",
@@ -180,23 +198,26 @@ pub(super) fn take(control: &Control, data: &Forwarder) -> LecSnapshot {
         outgoing: conn.outgoing,
         vc: conn.vc,
     });
+    let registered = standing.groups.as_deref().unwrap_or_default();
+    let groups = config.groups.iter();
+    let groups = groups.map(|mac| (*mac, registered.contains(mac))).collect();
     LecSnapshot {
-        state: control.state,
-        lecid: control.lecid,
-        elan: control.elan,
-        elan_id: control.elan_id,
-        v2: control.v2,
-        tlvs: control.config.tlvs.clone(),
-        max_frame: control.max_frame,
-        mac: control.config.mac,
-        address: control.config.address,
-        les: control.les,
-        bus: control.bus,
-        topology_change: control.topology_change,
-        groups: (control.config.selective && !control.config.proxy).then(|| control.groups.rows()),
+        state: standing.state,
+        lecid: standing.lecid,
+        elan: standing.elan,
+        elan_id: standing.elan_id,
+        v2: standing.v2,
+        tlvs: config.tlvs.clone(),
+        max_frame: standing.max_frame,
+        mac: config.mac,
+        address: config.address,
+        les: standing.les,
+        bus: standing.bus,
+        topology_change: standing.topology_change,
+        groups: (config.selective && !config.proxy).then_some(groups),
         cache: cache.collect(),
         connections: connections.collect(),
-        control: control.counters,
+        control: counters,
         data: data.counters,
     }
 }

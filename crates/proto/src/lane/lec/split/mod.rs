@@ -10,9 +10,10 @@
 //!   signalling manager          ◄───────── FromLecd ─       that reads a server's or peer's control frame
 //! ```
 //!
-//! **Objects and owners.** [`Lec::away`](super::Lec::away) keeps the seat of the daemon; [`LecDaemon`](super::LecDaemon) is the
-//! daemon. A frame is one message for or from one client ([`codec`]); its number is N of the interface `lecN`. Neither side
-//! trusts the other: a frame that cannot be decoded ends the connection; what is not the daemon's to ask is refused and counted.
+//! **Objects and owners.** [`Lec`](super::Lec) has the seat of the daemon; [`LecDaemon`](super::LecDaemon) is the
+//! daemon. A frame is one message for or from one client ([`codec`]); its number is N of the interface `lecN`. Neither
+//! side trusts the other: a frame that cannot be decoded ends the connection; what is not the daemon's to ask is
+//! refused and counted.
 //!
 //! **One process for all clients of a host**, as they share its signalling manager and its MPOA client. A process for
 //! each client would only isolate the servers of one client from the other clients of the same host, and a death costs

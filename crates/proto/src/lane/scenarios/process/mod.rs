@@ -44,7 +44,7 @@ struct Split {
 
 impl Split {
     fn new(config: LecConfig, delay: Duration) -> Self {
-        let mut lec = Lec::away(config);
+        let mut lec = Lec::split(config);
         lec.handle_input(event(ProcessEvent::Came), Instant::ZERO)
             .unwrap();
         Self {

@@ -1,0 +1,357 @@
+//! The seat of the control part beside the data plane. See [`super::split`].
+//!
+//! Nothing that the control part says is believed beyond what is its own: the client's address, its calls, as many of
+//! them as the limits allow. What arrives on a connection that is up, before the data plane knows the connection, waits
+//! for it.
+
+mod absence;
+mod hear;
+
+use absence::Absence;
+pub use absence::GRACE;
+
+use super::mirror::Mirror;
+use super::split::{MACS, ToControl, ToData, ToLecd};
+use super::{Input, Lec, LecConfig, LecDaemon, Output};
+use crate::mix::{STEP, mix};
+use crate::split::{Handle, ProcessEvent, Rights, Seat, ToDaemon};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Refused};
+use aerostat_wire::{AtmAddress, MacAddr, Qos, Sap};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// SDUs that wait on a connection for the data plane to know it; messages that wait for a daemon.
+const WAITING: usize = 64;
+/// Calls beside data direct connections.
+const SERVER_CALLS: usize = 16;
+/// Shortest time that a daemon may set.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// What the client knows of a call of its control part.
+#[derive(Debug)]
+pub(super) struct Call {
+    sap: Sap,
+    /// What arrived before the data plane knew it.
+    waiting: VecDeque<Vec<u8>>,
+}
+
+/// The seat, where its daemon stands, and what the client's user was told.
+#[derive(Debug)]
+pub(super) struct ControlSeat {
+    pub(super) seat: Seat<LecDaemon, Call>,
+    /// The client is to run.
+    wanted: bool,
+    /// The daemon was told of it and has not ended.
+    told: bool,
+    /// It was told to stop.
+    stopping: bool,
+    /// The next daemon that is told to run is another one than the last, and how many were.
+    fresh: bool,
+    lives: u64,
+    /// Id of the last call that a daemon made.
+    last_conn: ConnId,
+    /// What the user was told and what it waits for.
+    joined: bool,
+    associated: BTreeSet<MacAddr>,
+    asked: BTreeSet<MacAddr>,
+    /// C27: what the user said.
+    remote: BTreeSet<MacAddr>,
+    pub(super) mirror: Mirror,
+    absence: Option<Absence>,
+    adopted: Option<Instant>,
+}
+
+impl ControlSeat {
+    pub(super) fn new(seat: Seat<LecDaemon, Call>) -> Self {
+        Self {
+            seat,
+            wanted: false,
+            told: false,
+            stopping: false,
+            fresh: true,
+            lives: 0,
+            last_conn: ConnId(0),
+            joined: false,
+            associated: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            remote: BTreeSet::new(),
+            mirror: Mirror::default(),
+            absence: None,
+            adopted: None,
+        }
+    }
+    pub(super) fn next(&self) -> Option<Instant> {
+        let absence = self.absence.as_ref().map(Absence::until);
+        absence.into_iter().chain(self.seat.poll_timeout()).min()
+    }
+    /// Keeps a message for the next daemon; false if there will be none, or no room.
+    fn keep(&mut self, message: ToDaemon<ToLecd>) -> bool {
+        self.absence
+            .as_mut()
+            .is_some_and(|absence| absence.keep(message))
+    }
+    /// For the daemon, or for the next one.
+    fn tell_or_keep(&mut self, message: ToLecd, now: Instant) {
+        match self.told {
+            true => self.seat.tell(message, now),
+            false => {
+                self.keep(ToDaemon::Message(message));
+            }
+        }
+    }
+    fn tell_remote(&mut self, now: Instant) {
+        let remote = self.remote.iter().copied().collect();
+        self.seat.tell(ToLecd::SetRemote(remote), now);
+    }
+}
+
+impl Rights<Call> for LecConfig {
+    fn owns(&self, address: AtmAddress, _: Sap) -> bool {
+        address == self.address
+    }
+    fn open(&self, connect: &AtmRequest, conns: &BTreeMap<ConnId, Handle<Call>>) -> Option<Call> {
+        match connect {
+            // Best effort is all that a LANE client asks for.
+            AtmRequest::Connect { sap, qos, .. } if *qos == Qos::ubr(qos.tx.max_sdu) => {
+                self.has_room(conns).then(|| Call::new(*sap))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl LecConfig {
+    fn has_room(&self, conns: &BTreeMap<ConnId, Handle<Call>>) -> bool {
+        conns.len() < self.limits.vccs + SERVER_CALLS
+    }
+}
+
+impl Call {
+    const fn new(sap: Sap) -> Self {
+        let waiting = VecDeque::new();
+        Self { sap, waiting }
+    }
+}
+
+impl Lec {
+    /// An input for the control part, or from or about it.
+    pub(super) fn control_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+        let control = &mut self.control;
+        match input {
+            Input::Start => {
+                control.wanted = true;
+                self.start_control(now);
+            }
+            Input::Stop => {
+                control.wanted = false;
+                if !control.told {
+                    self.drop_all(now);
+                } else if !core::mem::replace(&mut control.stopping, true) {
+                    control.seat.tell(ToLecd::Stop, now);
+                }
+            }
+            Input::Atm(event) => self.atm(event, now),
+            Input::SetTlvs(tlvs) => {
+                if self.config.tlvs != tlvs {
+                    self.config.tlvs.clone_from(&tlvs);
+                    if control.told {
+                        control.seat.tell(ToLecd::SetTlvs(tlvs), now);
+                    }
+                }
+            }
+            Input::SetRemote(macs) => {
+                control.remote = macs.into_iter().take(MACS).collect();
+                if control.told {
+                    control.tell_remote(now);
+                }
+            }
+            Input::SetGroups(macs) => {
+                let macs: Vec<MacAddr> = macs.into_iter().take(MACS).collect();
+                self.config.want_groups(&macs);
+                if control.told {
+                    control.seat.tell(ToLecd::SetGroups(macs), now);
+                }
+            }
+            Input::TopologyChange(on) => control.tell_or_keep(ToLecd::TopologyChange(on), now),
+            Input::Resolve { mac } => self.resolve(mac, now),
+            Input::Lecd(_) if control.seat.daemon().is_some() => {
+                return Err(Refused(
+                    "the control part of this client runs in this process",
+                ));
+            }
+            Input::Lecd(ProcessEvent::Came) => {
+                control.seat.came();
+                self.start_control(now);
+            }
+            Input::Lecd(ProcessEvent::Gone) => self.control_gone(now),
+            Input::Lecd(ProcessEvent::Said(message)) => self.hear(message, now),
+            Input::Transmit(_) => {} // Goes to the data plane.
+        }
+        Ok(())
+    }
+
+    fn resolve(&mut self, mac: MacAddr, now: Instant) {
+        let control = &mut self.control;
+        let served = control.told || control.absence.is_some();
+        let room = control.asked.len() < self.config.limits.cache;
+        if served && (room || control.asked.contains(&mac)) {
+            control.asked.insert(mac);
+            if control.told {
+                control.seat.tell(ToLecd::Resolve(mac), now);
+            }
+        } else {
+            let owner = None;
+            self.out.push_back(Output::Resolved { mac, owner });
+        }
+    }
+
+    /// What the data plane says.
+    pub(super) fn data_said(&mut self, message: ToControl, now: Instant) {
+        if self.control.told {
+            self.control.seat.tell(ToLecd::Data(message), now);
+        } else if matches!(message, ToControl::Control { .. }) {
+            // Everything else is asked again.
+            let message = ToLecd::Data(message);
+            self.control.keep(ToDaemon::Message(message));
+        }
+    }
+
+    // ---- life ----
+
+    /// Tells the daemon to run, or to go on, if it should and was not told.
+    pub(super) fn start_control(&mut self, now: Instant) {
+        let control = &mut self.control;
+        if !control.seat.is_present() || control.told || !control.wanted {
+            return;
+        }
+        (control.told, control.stopping) = (true, false);
+        control.lives += u64::from(core::mem::take(&mut control.fresh));
+        // Answers to what the one before asked are nobody's.
+        let (seed, transaction) = match control.lives {
+            1 => (self.config.seed, 0),
+            lives => {
+                let seed = mix(self.config.seed ^ lives.wrapping_mul(STEP));
+                (seed, (seed >> 32) as u32)
+            }
+        };
+        let absence = control.absence.take();
+        control.adopted = absence.as_ref().map(|_| now);
+        let start = ToLecd::Start {
+            config: Box::new(LecConfig {
+                seed,
+                ..self.config.clone()
+            }),
+            transaction,
+            conn: control.last_conn,
+        };
+        control.seat.tell(start, now);
+        control.tell_remote(now);
+        match absence {
+            Some(absence) => self.hand_over(absence, now),
+            None => control.seat.tell(ToLecd::Go(None), now),
+        }
+    }
+
+    /// What the operating system does when a process is gone: its sockets close. The user hears what that means.
+    fn drop_all(&mut self, now: Instant) {
+        self.data.handle(ToData::Reset, now);
+        let control = &mut self.control;
+        let requests = control.seat.close_all().into_iter();
+        self.out.extend(requests.map(Output::Atm));
+        (control.absence, control.adopted) = (None, None);
+        for mac in core::mem::take(&mut control.asked) {
+            let owner = None;
+            self.out.push_back(Output::Resolved { mac, owner });
+        }
+        let losses = &mut control.mirror.counters.losses;
+        *losses = losses.saturating_add(control.joined.into());
+        control.mirror.clear();
+        self.leave_user();
+    }
+
+    /// The user hears that the client has left.
+    fn leave_user(&mut self) {
+        let control = &mut self.control;
+        for mac in core::mem::take(&mut control.associated) {
+            self.out.push_back(Output::Dissociate { mac });
+        }
+        if core::mem::take(&mut control.joined) {
+            self.out.push_back(Output::Left);
+        }
+    }
+
+    // ---- the ATM service ----
+
+    fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
+        let control = &mut self.control;
+        match event {
+            AtmEvent::Up => {}
+            AtmEvent::Received { conn, sdu } => match control.seat.conn_mut(conn) {
+                Some(call) if call.up && call.own.sap != Sap::LANE_CONTROL => {
+                    if call.own.waiting.len() < WAITING {
+                        call.own.waiting.push_back(sdu.to_vec());
+                    }
+                    return;
+                }
+                Some(_) => {}
+                None => {
+                    let bad = &mut control.mirror.counters.bad;
+                    *bad = bad.saturating_add(1);
+                    return;
+                }
+            },
+            AtmEvent::Incoming { conn, sap, .. } => {
+                let room = self.config.has_room(control.seat.conns());
+                let kept =
+                    |control: &mut ControlSeat| control.keep(ToDaemon::Atm(event.into_owned()));
+                if !room || !(control.told || kept(control)) {
+                    let refused = &mut control.mirror.counters.calls_refused;
+                    *refused = refused.saturating_add(1);
+                    let cause = Cause::RESOURCES;
+                    let request = AtmRequest::Release { conn, cause };
+                    return self.out.push_back(Output::Atm(request));
+                }
+                control.seat.offered(conn, Call::new(sap));
+                if control.told {
+                    control.seat.tell_atm(event, now);
+                }
+                return;
+            }
+            AtmEvent::Connected { conn, .. } => {
+                if !control.seat.connected(conn) {
+                    return;
+                }
+            }
+            AtmEvent::Released { conn, cause } => {
+                if control.seat.released(conn).is_some() {
+                    self.released(conn, cause, now);
+                }
+                return;
+            }
+            AtmEvent::Down | AtmEvent::PartyAdded { .. } | AtmEvent::PartyGone { .. } => return,
+        }
+        if control.told {
+            control.seat.tell_atm(event, now);
+        } else if !matches!(event, AtmEvent::Up) {
+            control.keep(ToDaemon::Atm(event.into_owned()));
+        }
+    }
+
+    /// A call is gone. The daemon will say so too; frames need not wait for it.
+    fn released(&mut self, conn: ConnId, cause: Cause, now: Instant) {
+        self.data.handle(ToData::Close(conn), now);
+        let control = &mut self.control;
+        let essential = control.mirror.is_essential(conn);
+        control.mirror.conns.remove(&conn);
+        if control.told {
+            return control
+                .seat
+                .tell_atm(AtmEvent::Released { conn, cause }, now);
+        }
+        if let Some(absence) = &mut control.absence {
+            absence.forget(conn);
+            if essential {
+                self.give_up("a server's connection is gone, and the LANE daemon", now);
+            }
+        }
+    }
+}
