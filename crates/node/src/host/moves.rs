@@ -215,6 +215,8 @@ impl Host {
     pub(super) fn receive_sdu(&mut self, vc: Vc, sdu: &[u8], now: Instant) {
         if let Some((user, conn)) = self.signalling.receiver(vc) {
             self.event(user.0.into(), &AtmEvent::Received { conn, sdu }, now);
+        } else if self.signalling.hold(vc, sdu) {
+            // Its user gets it once the connection is up.
         } else if vc == Vc::SIGNALLING {
             self.ask(signalling::Input::Signalling(sdu), now);
         } else if vc != Vc::ILMI || !self.manage(sdu, now) {
@@ -543,6 +545,13 @@ impl Host {
                     self.tell_process(Role::Sigd, 0, ToDaemon::Message(message));
                 }
                 Out::Event(user, event) => self.event(user.0.into(), &event, now),
+                Out::Received { user, conn, sdu } => {
+                    let event = AtmEvent::Received {
+                        conn,
+                        sdu: &sdu[..],
+                    };
+                    self.event(user.0.into(), &event, now);
+                }
             }
         }
         self.signalling_deadline = self.signalling.poll_timeout();

@@ -168,7 +168,10 @@ impl Sigd {
                 }
                 Output::Trace(trace) => said.push(FromDaemon::Trace(trace)),
                 // Data and permanent connections are the lab's process'; it closes VCs with what uses them.
-                Output::Send { .. } | Output::CloseVc { .. } | Output::Sigd(_) => {}
+                Output::Send { .. }
+                | Output::CloseVc { .. }
+                | Output::Received { .. }
+                | Output::Sigd(_) => {}
             }
         }
         // Up is sent before the events that it makes possible, down before the events that it ends.

@@ -37,6 +37,13 @@ impl Manager {
             Self::Away(away) => away.receiver(vc),
         }
     }
+    /// Holds an SDU on `vc` for a call of which the daemon has not yet said that it is connected; false if there is none.
+    pub fn hold(&mut self, vc: Vc, sdu: &[u8]) -> bool {
+        match self {
+            Self::Here(_) => false,
+            Self::Away(away) => away.hold(vc, sdu),
+        }
+    }
     /// True while calls need not wait for the link.
     #[must_use]
     pub fn is_up(&self) -> bool {

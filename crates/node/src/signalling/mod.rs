@@ -160,6 +160,15 @@ pub enum Output {
     },
     /// An event for a user. Never `Received`: see [`Signalling::receiver`].
     Event(UserId, AtmEvent<&'static [u8]>),
+    /// An SDU for a user that was held until its connection was up ([`Manager::hold`]).
+    Received {
+        /// The user.
+        user: UserId,
+        /// The connection.
+        conn: ConnId,
+        /// The SDU.
+        sdu: Vec<u8>,
+    },
     /// For the story.
     Trace(Trace),
     /// For the daemon in a process of its own ([`Away`] only).

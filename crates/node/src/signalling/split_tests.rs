@@ -210,15 +210,18 @@ fn data_of_a_caller_that_is_quicker_than_the_called_sides_daemon_arrive() {
     while !net.hosts[0].connected(ConnId(1)) {
         net.run_ms(1);
     }
-    net.send(0, ConnId(1), b"at once").unwrap();
-    net.run_ms(1);
+    for n in 0..70 {
+        net.send(0, ConnId(1), &[n]).unwrap();
+    }
+    net.run_ms(2);
     let conn = net.hosts[1].offered().expect("the call");
-    assert!(!net.hosts[1].connected(conn), "it has not heard yet");
-    assert_eq!(net.hosts[1].data, [(conn, b"at once".to_vec())]);
-    // The called user can send once it has been told.
+    // The called side has not heard yet that the call is connected, and may not send.
+    assert!(!net.hosts[1].connected(conn) && net.hosts[1].data.is_empty());
     assert!(net.send(1, conn, b"back").is_err());
     net.run_s(1);
     assert!(net.hosts[1].connected(conn));
+    let held: Vec<(ConnId, Vec<u8>)> = (0..64).map(|n| (conn, vec![n])).collect();
+    assert_eq!(net.hosts[1].data, held);
     net.send(1, conn, b"back").unwrap();
     net.run_ms(10);
     assert_eq!(net.hosts[0].data, [(ConnId(1), b"back".to_vec())]);

@@ -475,6 +475,9 @@ impl Net {
                         let _ = self.ask(i, AtmRequest::Accept { conn });
                     }
                 }
+                signalling::Output::Received { conn, sdu, .. } => {
+                    self.hosts[i].data.push((conn, sdu));
+                }
                 signalling::Output::Trace(_) => {}
                 signalling::Output::Sigd(message) => {
                     let (number, message) = (0, ToDaemon::Message(message));
@@ -534,6 +537,8 @@ impl Net {
                 } else if let Some((user, conn)) = self.hosts[i].manager.receiver(vc) {
                     assert_eq!(user, USER);
                     self.hosts[i].data.push((conn, sdu.to_vec()));
+                } else {
+                    self.hosts[i].manager.hold(vc, sdu);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::{
     AtmEvent, AtmRequest, Away, BTreeSet, Cause, Conn, ConnId, FromDaemon, FromSigd, Instant,
     NOBODY, Output, PATIENCE, PING, Phase, Presence, ProcessEvent, SigdEvent, Start, ToSigd, Trace,
-    UserId, UserNo, Vc,
+    UserId, UserNo, Vc, VecDeque,
 };
 use aerostat_proto::sigd::{LinkInfo, SDU_MAX};
 use aerostat_wire::{AtmAddress, Qos, Sap, TrafficParams};
@@ -275,6 +275,7 @@ impl Away {
             permanent: false,
             vc: None,
             parties: BTreeSet::new(),
+            early: VecDeque::new(),
         };
         self.insert(conn, made);
         let event = AtmEvent::Incoming {

@@ -12,7 +12,8 @@
 //! connection has any more.
 //!
 //! A VC is opened ([`FromSigd::OpenVc`]) before the CONNECT of the called side leaves, as in one process. Data of a
-//! quick caller that arrive before the daemon has reported the call as connected find the VC open, and reach the user.
+//! quick caller that arrive before the daemon has reported the call as connected find the VC open. The seat holds these
+//! data, 64 SDUs of a call at most, and delivers them once the call is connected: the user may not answer before.
 
 mod hear;
 
@@ -35,6 +36,8 @@ const NOBODY: Cause = Cause::TEMPORARY;
 /// How often the daemon is pinged, and how long its answer may take.
 const PING: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
+/// SDUs that are held for one call, until the daemon says that it is connected.
+const EARLY: usize = 64;
 const UNKNOWN: Refused = Refused("unknown connection");
 const WRONG_STATE: Refused = Refused("the connection is not in a state for this");
 const ABSENT: Refused = Refused("the signalling manager does not run");
@@ -92,6 +95,8 @@ struct Conn {
     permanent: bool,
     vc: Option<Vc>,
     parties: BTreeSet<PartyId>,
+    /// SDUs that arrived before the daemon said that the call is connected.
+    early: VecDeque<Vec<u8>>,
 }
 
 /// The seat.
@@ -160,11 +165,24 @@ impl Away {
             own: AwayCounters::default(),
         }
     }
-    /// The user that receives the SDUs on `vc`; `None` before the call is answered.
+    /// Who receives what comes in on `vc`; nobody before the daemon has said that the connection is up: see [`Self::hold`].
     #[must_use]
     pub fn receiver(&self, vc: Vc) -> Option<(UserId, ConnId)> {
         let conn = self.conns.get(self.labels.get(&vc)?)?;
-        Some((conn.user, conn.id))
+        (conn.phase == Phase::Connected).then_some((conn.user, conn.id))
+    }
+    /// Holds an SDU of a caller that is quicker than the daemon until the connection is up; false if no call waits for it.
+    /// A user that got it at once would answer at once, and may not send yet.
+    pub fn hold(&mut self, vc: Vc, sdu: &[u8]) -> bool {
+        let number = self.labels.get(&vc);
+        let Some(conn) = number.and_then(|number| self.conns.get_mut(number)) else {
+            return false;
+        };
+        let room = conn.phase == Phase::Accepted && conn.early.len() < EARLY;
+        if room {
+            conn.early.push_back(sdu.to_vec());
+        }
+        room
     }
     /// True while calls need not wait for the link.
     #[must_use]
@@ -303,8 +321,12 @@ impl Away {
     fn usable(&mut self, number: ConnId, vc: Vc) {
         if let Some(conn) = self.conns.get_mut(&number) {
             conn.phase = Phase::Connected;
+            let early = core::mem::take(&mut conn.early);
             let (user, conn) = (conn.user, conn.id);
             self.event(user, AtmEvent::Connected { conn, vc });
+            for sdu in early {
+                self.outputs.push_back(Output::Received { user, conn, sdu });
+            }
         }
     }
     /// An unused number for a call made here; all numbers are used in turn.
@@ -398,6 +420,7 @@ impl Away {
                     permanent: false,
                     vc: None,
                     parties: BTreeSet::from_iter(multipoint.then_some(FIRST_PARTY)),
+                    early: VecDeque::new(),
                 };
                 return self.connect(made, now);
             }
@@ -533,6 +556,7 @@ impl Away {
             permanent: true,
             vc: None,
             parties: BTreeSet::new(),
+            early: VecDeque::new(),
         };
         self.insert(number, conn);
         self.open(number, vc, qos);
