@@ -6,14 +6,15 @@
 //! `cargo run -p aerostat-sim --example by_hand`
 
 use aerostat_node::atm::CellRate;
-use aerostat_node::host::{Host, HostCommand, Ip, Service, Station};
+use aerostat_node::host::{Factory, Host, HostCommand, Ip, Service, Station};
 use aerostat_node::interface;
 use aerostat_node::ip::apps::{AppCommand, AppId, AppKind, AppResult, AppSpec};
 use aerostat_node::ip::stack::{Stack, StackConfig, TcpOptions};
 use aerostat_node::rate::PacketRate;
 use aerostat_node::signalling::{self, Signalling};
 use aerostat_node::switch::{PortConfig, PortKind, StaticRoutes, Switch};
-use aerostat_proto::lane::{Bus, BusConfig, Lec, LecConfig, Les, LesConfig};
+
+use aerostat_proto::lane::{BusConfig, LaneServer, Lec, LecConfig, LesConfig, ServerConfig};
 use aerostat_proto::uni::Side;
 use aerostat_proto::{Duration, Instant, Refused, Trace};
 use aerostat_sim::{LabEvent, LabNode, LinkConfig, LinkEnd, NodeId, Observer, World};
@@ -61,10 +62,14 @@ fn servers(elan: ElanName) -> LabNode {
     let mut host = Host::new(HOSTS[0], signalling(), Ip::None);
     // A service is given as a function that makes it, so that it can crash and start again.
     host.add_elan(
-        Box::new(move |_| Service::Les(Les::new(LesConfig::new(elan, les, bus)))),
-        Box::new(move |_| Service::Bus(Bus::new(BusConfig::new(elan, bus)))),
+        server(ServerConfig::Les(LesConfig::new(elan, les, bus))),
+        server(ServerConfig::Bus(BusConfig::new(elan, bus))),
     );
     LabNode::station(Station::new(host, CellRate::OC3))
+}
+
+fn server(config: ServerConfig) -> Factory {
+    Box::new(move |_| Service::LaneServer(LaneServer::new(config.clone())))
 }
 
 fn end_host(number: usize, elan: ElanName) -> Result<LabNode, Refused> {
