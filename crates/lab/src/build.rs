@@ -575,12 +575,7 @@ impl<'a> Builder<'a> {
 
     fn add_mpc(&self, host: &mut Host, name: &str, model: &MpcModel, life: u32) {
         let mut config = MpcConfig::new(model.control, model.data);
-        config.params.frame_count = model.flow_frames.try_into().unwrap_or(u16::MAX);
-        config.params.frame_time = model.flow_time;
-        config.params.retry_initial = model.initial_retry;
-        config.params.retry_max = model.retry_max;
-        config.params.hold_down = model.hold_down;
-        [config.params.ipv4, config.params.ipv6] = model.protocols;
+        config.params.clone_from(&model.params);
         let known = model.static_mps.iter().map(|&(mac, control)| StaticMps {
             itf: 0,
             mac,
@@ -654,20 +649,13 @@ impl<'a> Builder<'a> {
             }
         });
         let interfaces: Vec<_> = interfaces.collect();
-        let params = mps::MpsParams {
-            keep_alive_time_s: whole_seconds(model.keepalive_time),
-            keep_alive_lifetime_s: whole_seconds(model.keepalive_lifetime),
-            initial_retry_s: whole_seconds(model.initial_retry),
-            retry_limit_s: whole_seconds(model.retry_max),
-            give_up_s: whole_seconds(model.give_up),
-            holding_s: whole_seconds(model.holding),
-        };
         let (control, data) = (
             model.control,
             model.control.with_selector(MPS_DATA_SELECTOR),
         );
         let seed = self.seed_of(name, "mps", life);
-        let (trigger, register, keys) = (model.trigger, model.register, model.keys.clone());
+        let (params, trigger, register) = (model.params, model.trigger, model.register);
+        let keys = model.keys.clone();
         let servers = model.servers.clone();
         host.add_service(Box::new(move |start| {
             let seed = seed.wrapping_add(start.into());

@@ -276,14 +276,19 @@ impl<'a> Fields<'a> {
 }
 
 /// Defines a section of the file: a struct, its reader and its JSON Schema. Every section has a field `place`: the
-/// place of its name or of its opening brace.
+/// place of its name or of its opening brace. A key that sets a parameter of a protocol names its range after `=`; its
+/// documentation then has `{range}` and `{default}`.
 macro_rules! section {
-    ($(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident : $type:ty, )* }) => {
+    ($(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident : $type:ty $(= $words:expr)?, )* }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, schemars::JsonSchema)]
         #[schemars(deny_unknown_fields)]
         pub(crate) struct $name {
-            $( $(#[$field_meta])* pub(crate) $field: $type, )*
+            $(
+                $(#[$field_meta])*
+                $(#[schemars(transform = crate::parameter::Words::from($words))])?
+                pub(crate) $field: $type,
+            )*
             /// The place of the section.
             #[schemars(skip)]
             #[allow(dead_code, reason = "not every section is complained about as a whole")]

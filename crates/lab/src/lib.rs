@@ -52,6 +52,7 @@ pub mod ladder;
 pub mod members;
 pub mod model;
 mod overrides;
+mod parameter;
 pub mod picture;
 pub mod plan;
 pub mod printable;

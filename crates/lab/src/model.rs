@@ -29,6 +29,8 @@ use crate::units::IpNet;
 use aerostat_node::atm::CellRate;
 use aerostat_node::host::sockets::Program;
 use aerostat_proto::Duration;
+use aerostat_proto::mpoa::mps::MpsParams;
+use aerostat_proto::mpoa::params::MpcParams;
 use aerostat_proto::nhrp::auth;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::q2931::Version;
@@ -241,7 +243,7 @@ pub struct Host {
     /// Permanent neighbours on its subnet, which it never requests.
     pub neighbours: Vec<(Ipv4Addr, MacAddr)>,
     /// Its MPOA client; `None` if MPOA is off.
-    pub mpoa: Option<Mpc>,
+    pub mpoa: Option<Box<Mpc>>,
     /// Its NHRP client without MPOA.
     pub nhrp: Option<Nhc>,
     /// TCP settings of the embedded stack.
@@ -314,22 +316,12 @@ pub struct Mpc {
     pub control: AtmAddress,
     /// Data address for shortcuts (selector 0x51).
     pub data: AtmAddress,
-    /// p1: number of frames to one destination within `flow_time` that make a flow, 1..=65535.
-    pub flow_frames: u32,
-    /// p2: see `flow_frames`, 1 s..=60 s.
-    pub flow_time: Duration,
-    /// p4: wait before the first retry of a request, 1 s..=300 s.
-    pub initial_retry: Duration,
-    /// p5: sum of the waits before the client gives up, 10 s..=300 s.
-    pub retry_max: Duration,
-    /// p6: pause after giving up, 30 s..=1200 s.
-    pub hold_down: Duration,
+    /// MPC-p1 to p6.
+    pub params: MpcParams,
     /// True if the egress asks for tagged frames on the shortcut.
     pub tag: bool,
     /// Packets that get shortcuts of their own with guaranteed traffic.
     pub qos: Vec<QosEntry>,
-    /// p3: protocols of which flows are detected: IPv4, IPv6.
-    pub protocols: [bool; 2],
     /// MPOA servers that do not announce themselves: MAC address on the ELAN, and control address.
     pub static_mps: Vec<(MacAddr, AtmAddress)>,
 }
@@ -358,18 +350,8 @@ pub struct Mps {
     pub start: Duration,
     /// Control address (selector 0x52).
     pub control: AtmAddress,
-    /// p1: time between keep-alives, 1 s..=300 s.
-    pub keepalive_time: Duration,
-    /// p2: how long a keep-alive is valid, at least 3 × p1, 3 s..=1000 s.
-    pub keepalive_lifetime: Duration,
-    /// p4: wait before the first retry, 1 s..=300 s.
-    pub initial_retry: Duration,
-    /// p5: longest wait between retries, 10 s..=300 s.
-    pub retry_max: Duration,
-    /// p6: time after which the server gives up, 5 s..=300 s.
-    pub give_up: Duration,
-    /// p7: holding time of the bindings in its answers, 1 s..=65535 s (whole seconds).
-    pub holding: Duration,
+    /// MPS-p1 to p7, in whole seconds.
+    pub params: MpsParams,
     /// True to trigger a client to resolve with the first routed packet of its flow.
     pub trigger: bool,
     /// True if stations may register their addresses on its networks.

@@ -16,6 +16,7 @@ mod traffic;
 use crate::model::{Expect, Lab, Link, Pvc};
 use aerostat_node::atm::CellRate;
 use aerostat_proto::Duration;
+use aerostat_proto::parameters::{self, Parameter};
 use serde_json::{Map, Value, json};
 use std::fmt::{Debug, Display};
 
@@ -116,6 +117,23 @@ fn word(value: impl Debug) -> String {
 
 fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// Parameters by name; times are in seconds, and `_s` is part of their names.
+fn map_of(of: impl Iterator<Item = Parameter>) -> Map<String, Value> {
+    let one = |Parameter { name, value, .. }| match value {
+        parameters::Value::Time(time) => (format!("{name}_s"), seconds(time).into()),
+        parameters::Value::Count(count) => (name.to_owned(), count.into()),
+    };
+    of.map(one).collect()
+}
+
+/// Settings with the parameters of a protocol beside them.
+fn with_parameters(mut own: Value, of: impl Iterator<Item = Parameter>) -> Value {
+    if let Some(own) = own.as_object_mut() {
+        own.extend(map_of(of));
+    }
+    own
 }
 
 fn seconds(time: Duration) -> f64 {

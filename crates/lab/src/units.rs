@@ -3,6 +3,7 @@
 use aerostat_node::atm::CellRate;
 use aerostat_node::rate::PacketRate;
 use aerostat_proto::Duration;
+use aerostat_proto::mpoa::params::{MpcParams, MpcRanges};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
@@ -287,20 +288,23 @@ pub fn frame_rate(text: &str) -> Result<u32, String> {
 ///
 /// # Errors
 /// A sentence without the value itself.
-pub fn flow_detect(text: &str) -> Result<(u32, Duration), String> {
+pub fn flow_detect(text: &str) -> Result<(u16, Duration), String> {
     const EXPECTED: &str = "expected a rule such as '10 frames per 1s'";
+    let MpcRanges {
+        flow_frames,
+        flow_time,
+        ..
+    } = MpcParams::RANGES;
     let words: Vec<&str> = text.split_whitespace().collect();
     let [count, "frame" | "frames", "per" | "in", time] = words[..] else {
         return Err(EXPECTED.into());
     };
-    let count = count
-        .parse::<u32>()
-        .ok()
-        .filter(|count| (1..=65535).contains(count))
-        .ok_or("a flow takes 1 to 65535 frames")?;
+    let count = count.parse::<u16>().ok();
+    let count = count.filter(|count| flow_frames.contains(*count));
+    let count = count.ok_or_else(|| format!("a flow takes {flow_frames} frames"))?;
     let time = duration(time)?;
-    if !(Duration::from_secs(1)..=Duration::from_secs(60)).contains(&time) {
-        return Err("the time of flow detection is 1s to 60s".into());
+    if !flow_time.contains(time) {
+        return Err(format!("the time of flow detection is {flow_time}"));
     }
     Ok((count, time))
 }

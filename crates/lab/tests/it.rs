@@ -79,7 +79,7 @@ fn the_campus_gets_its_addresses() {
         "47.0091.81.000000.02a7.0000.0300.02a703000300.00"
     );
     let mpc = sello.mpoa.as_ref().unwrap();
-    assert!(mpc.tag && mpc.flow_frames == 10 && mpc.start.as_secs() == 6);
+    assert!(mpc.tag && mpc.params.flow_frames == 10 && mpc.start.as_secs() == 6);
     assert!(mpc.control.same_end_system(&sello.lec.address));
     assert_eq!(sello.routes[0].via.to_string(), "10.3.0.1");
     let mut macs: Vec<_> = lab

@@ -8,7 +8,7 @@
 //! | the ATM service | [`atm`]: what users of connections ask for and are told |
 //! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`nhrp`], [`mpoa`] (client and server) |
 //! | parts of them in processes of their own | [`split`], [`sigd`] |
-//! | tools of all machines | [`machine`], [`time`], [`timers`], [`deadlines`], [`trace`], [`discard`] |
+//! | tools of all machines | [`machine`], [`parameters`], [`time`], [`timers`], [`deadlines`], [`trace`], [`discard`] |
 //!
 //! # The loop
 //!
@@ -81,6 +81,7 @@ pub mod machine;
 mod mix;
 pub mod mpoa;
 pub mod nhrp;
+pub mod parameters;
 mod retry;
 pub mod saal;
 pub mod sigd;

@@ -47,7 +47,7 @@ scalar!(
 );
 scalar!(
     /// How many frames in what time make a flow.
-    FlowDetect((u32, Duration)), units::flow_detect,
+    FlowDetect((u16, Duration)), units::flow_detect,
     { "type": "string", "pattern": "^[0-9]+ frames? (per|in) .+$", "examples": ["10 frames per 1s"] }
 );
 scalar!(

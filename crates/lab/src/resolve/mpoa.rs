@@ -4,12 +4,14 @@
 //! alone does not turn it on again. If the lab has no `mpoa:`, such a block does turn it on.
 
 use crate::diag::Diagnostics;
-use crate::field::At;
-use crate::file::{MpoaFile, MpoaParams, Time};
+use crate::file::{MpoaFile, MpoaParams};
 use crate::model::{Mpc, Mps};
+use crate::parameter::take;
 use crate::plan;
 use aerostat_proto::Duration;
 use aerostat_proto::mpoa::mpc::MpcLimits;
+use aerostat_proto::mpoa::mps::MpsParams;
+use aerostat_proto::mpoa::params::MpcParams;
 use aerostat_wire::mpoa::QosEntry;
 use aerostat_wire::{AtmAddress, MacAddr};
 
@@ -29,29 +31,6 @@ fn blocks<'a>(
         _ => None,
     };
     on.then(|| [params(node), params(lab)].into_iter().flatten().collect())
-}
-
-/// A time parameter: the first block that gives it, checked against its range in seconds.
-fn time(
-    blocks: &[&MpoaParams],
-    name: &str,
-    field: impl Fn(&MpoaParams) -> Option<&At<Time>>,
-    default: Duration,
-    (min, max): (u64, u64),
-    d: &mut Diagnostics,
-) -> Duration {
-    let Some(given) = blocks.iter().find_map(|block| field(block)) else {
-        return default;
-    };
-    let value = given.value.0;
-    if !(Duration::from_secs(min)..=Duration::from_secs(max)).contains(&value) {
-        let known = d.iter().any(|finding| finding.at == given.at);
-        // The lab's block is read once per node, but its mistakes are reported once.
-        if !known {
-            d.error(given.at, format!("{name} is {min}s to {max}s"));
-        }
-    }
-    value
 }
 
 fn start(blocks: &[&MpoaParams]) -> Duration {
@@ -125,13 +104,39 @@ fn qos(blocks: &[&MpoaParams], d: &mut Diagnostics) -> Vec<QosEntry> {
     entries
 }
 
-/// The protocols of which flows are detected: IPv4 and IPv6.
-fn protocols(blocks: &[&MpoaParams]) -> [bool; 2] {
-    let given = blocks.iter().find_map(|block| block.protocols.as_ref());
-    let Some(given) = given else {
-        return [true; 2];
-    };
-    [false, true].map(|six| given.iter().any(|one| one.value.0 == six))
+/// MPC-p1 to p6.
+fn client_params(blocks: &[&MpoaParams], d: &mut Diagnostics) -> MpcParams {
+    let mut params = MpcParams::default();
+    if let Some(rule) = blocks.iter().find_map(|block| block.flow_detect.as_ref()) {
+        (params.flow_frames, params.flow_time) = rule.value.0;
+    }
+    take! { blocks => params: MpcParams, d; initial_retry retry_max }
+    params.hold_down = params.retry_max * 4;
+    take! { blocks => params: MpcParams, d; hold_down }
+    if let Some(given) = blocks.iter().find_map(|block| block.protocols.as_ref()) {
+        let has = |six| given.iter().any(|one| one.value.0 == six);
+        (params.ipv4, params.ipv6) = (has(false), has(true));
+    }
+    params
+}
+
+/// MPS-p1 to p7.
+fn server_params(blocks: &[&MpoaParams], d: &mut Diagnostics) -> MpsParams {
+    let mut params = MpsParams::default();
+    take! { blocks => params: MpsParams, d;
+        keepalive_time keepalive_lifetime initial_retry retry_max give_up holding
+    }
+    let place = blocks.iter().find_map(|block| {
+        let lifetime = block.keepalive_lifetime.as_ref().map(|v| v.at);
+        lifetime.or(block.keepalive_time.as_ref().map(|v| v.at))
+    });
+    if let Some(at) = place
+        && params.keepalive_lifetime < params.keepalive_time * 3
+        && !d.iter().any(|finding| finding.at == at)
+    {
+        d.error(at, "keepalive_lifetime is less than 3 times keepalive_time");
+    }
+    params.in_whole_seconds()
 }
 
 /// The servers of the first block that has servers.
@@ -165,52 +170,19 @@ pub(super) fn client(
 ) -> Option<Mpc> {
     foreign(node, false, d);
     let blocks = blocks(lab, node)?;
-    let secs = Duration::from_secs;
-    let (flow_frames, flow_time) = blocks
-        .iter()
-        .find_map(|block| block.flow_detect.as_ref())
-        .map_or((10, secs(1)), |rule| rule.value.0);
-    let retry_max = time(
-        &blocks,
-        "retry_max",
-        |b| b.retry_max.as_ref(),
-        secs(40),
-        (10, 300),
-        d,
-    );
-    let initial_retry = time(
-        &blocks,
-        "initial_retry",
-        |b| b.initial_retry.as_ref(),
-        secs(5),
-        (1, 300),
-        d,
-    );
-    let hold_down = time(
-        &blocks,
-        "hold_down",
-        |b| b.hold_down.as_ref(),
-        retry_max * 4,
-        (30, 1200),
-        d,
-    );
+    let params = client_params(&blocks, d);
     let qos = qos(&blocks, d);
     let static_mps = static_mps(&blocks, d);
     Some(Mpc {
         start: start(&blocks),
         control: address.with_selector(plan::SELECTOR_MPC_CONTROL),
         data: address.with_selector(plan::SELECTOR_MPC_DATA),
-        flow_frames,
-        flow_time,
-        initial_retry,
-        retry_max,
-        hold_down,
+        params,
         tag: blocks
             .iter()
             .find_map(|block| block.tag.as_ref())
             .is_some_and(|tag| tag.value),
         qos,
-        protocols: protocols(&blocks),
         static_mps,
     })
 }
@@ -226,45 +198,10 @@ pub(super) fn server(
 ) -> Option<Mps> {
     foreign(node, true, d);
     let blocks = &blocks(lab, node).or(nhrp.then(Vec::new))?;
-    let secs = Duration::from_secs;
-    let mut get = |name, field: fn(&MpoaParams) -> Option<&At<Time>>, default, range| {
-        time(blocks, name, field, secs(default), range, d)
-    };
-    let keepalive_time = get(
-        "keepalive_time",
-        |b| b.keepalive_time.as_ref(),
-        10,
-        (1, 300),
-    );
-    let keepalive_lifetime = get(
-        "keepalive_lifetime",
-        |b| b.keepalive_lifetime.as_ref(),
-        35,
-        (3, 1000),
-    );
-    let initial_retry = get("initial_retry", |b| b.initial_retry.as_ref(), 5, (1, 300));
-    let retry_max = get("retry_max", |b| b.retry_max.as_ref(), 40, (10, 300));
-    let give_up = get("give_up", |b| b.give_up.as_ref(), 40, (5, 300));
-    let holding = get("holding", |b| b.holding.as_ref(), 1200, (1, 65535));
-    let place = blocks.iter().find_map(|block| {
-        let lifetime = block.keepalive_lifetime.as_ref().map(|v| v.at);
-        lifetime.or(block.keepalive_time.as_ref().map(|v| v.at))
-    });
-    if let Some(at) = place
-        && keepalive_lifetime < keepalive_time * 3
-        && !d.iter().any(|finding| finding.at == at)
-    {
-        d.error(at, "keepalive_lifetime is less than 3 times keepalive_time");
-    }
     Some(Mps {
         start: start(blocks),
         control: address.with_selector(plan::SELECTOR_MPS_CONTROL),
-        keepalive_time,
-        keepalive_lifetime,
-        initial_retry,
-        retry_max,
-        give_up,
-        holding,
+        params: server_params(blocks, d),
         trigger: (blocks.iter().find_map(|block| block.trigger.as_ref()))
             .is_some_and(|trigger| trigger.value),
         register: false,

@@ -393,7 +393,8 @@ impl Builder<'_> {
             neighbours: Vec::new(),
             // MPOA needs LANE.
             mpoa: mpoa::client(file.mpoa.as_ref(), host.mpoa.as_ref(), address, d)
-                .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none())),
+                .filter(|_| elan.is_none_or(|elan| self.lab.elan(elan).clip.is_none()))
+                .map(Box::new),
             nhrp: None,
             tcp: Tcp {
                 congestion: tcp

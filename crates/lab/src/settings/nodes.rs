@@ -1,6 +1,6 @@
 //! Nodes and what runs on them.
 
-use super::{debug, expected, hex, named, seconds, text, texts, word};
+use super::{debug, expected, hex, named, seconds, text, texts, with_parameters, word};
 use crate::model::{
     Attachment, BusQuota, Congestion, Expect, Forwarding, Host, IpRoute, Lab, LaneServer, Lec, Mpc,
     Mps, Nhc, Node, NodeId, NodeKind, Outside, OutsideTrunk, OutsideWay, Packing, Router,
@@ -174,7 +174,7 @@ fn of_host(lab: &Lab, id: NodeId, host: &Host) -> Value {
         "interfaces": [of_lec(lab, lec)],
         "routes": routes(ways),
         "neighbours": named(neighbours.iter().map(|(ip, mac)| (text(ip), text(mac).into()))),
-        "mpoa": mpoa.as_ref().map(of_mpc),
+        "mpoa": mpoa.as_deref().map(of_mpc),
         "nhrp": nhrp.as_ref().map(of_nhc),
         "tcp": {
             "congestion": match congestion {
@@ -196,66 +196,47 @@ fn of_mpc(mpc: &Mpc) -> Value {
         start,
         control,
         data,
-        flow_frames,
-        flow_time,
-        initial_retry,
-        retry_max,
-        hold_down,
+        params,
         tag,
         qos,
-        protocols: [ipv4, ipv6],
         static_mps,
     } = mpc;
-    let protocols = [(ipv4, "ipv4"), (ipv6, "ipv6")];
+    let protocols = [(params.ipv4, "ipv4"), (params.ipv6, "ipv6")];
     let protocols = protocols.iter().filter_map(|(on, name)| on.then_some(name));
     let known = |(mac, address): &(MacAddr, AtmAddress)| json!({ "mac": text(mac), "address": text(address) });
-    json!({
+    let own = json!({
         "start_s": seconds(*start),
         "control": text(control),
         "data": text(data),
-        "flow_frames": flow_frames,
-        "flow_time_s": seconds(*flow_time),
-        "initial_retry_s": seconds(*initial_retry),
-        "retry_max_s": seconds(*retry_max),
-        "hold_down_s": seconds(*hold_down),
         "tag": tag,
         "qos": texts(qos),
         "protocols": protocols.collect::<Vec<_>>(),
         "static_mps": static_mps.iter().map(known).collect::<Vec<_>>(),
-    })
+    });
+    with_parameters(own, params.with_ranges())
 }
 
 fn of_mps(mps: &Mps) -> Value {
     let Mps {
         start,
         control,
-        keepalive_time,
-        keepalive_lifetime,
-        initial_retry,
-        retry_max,
-        give_up,
-        holding,
+        params,
         trigger,
         register,
         servers,
         keys,
     } = mps;
-    json!({
+    let own = json!({
         "start_s": seconds(*start),
         "control": text(control),
-        "keepalive_time_s": seconds(*keepalive_time),
-        "keepalive_lifetime_s": seconds(*keepalive_lifetime),
-        "initial_retry_s": seconds(*initial_retry),
-        "retry_max_s": seconds(*retry_max),
-        "give_up_s": seconds(*give_up),
-        "holding_s": seconds(*holding),
         "trigger": trigger,
         "register": register,
         "servers": named(servers.iter().map(|(ip, address)| (text(ip), text(address).into()))),
         "signed": !keys.is_empty(),
         // Secrets are not shown.
         "keys": named(keys.iter().map(|(address, key)| (text(address), key.spi.into()))),
-    })
+    });
+    with_parameters(own, params.with_ranges())
 }
 
 fn of_nhc(nhc: &Nhc) -> Value {

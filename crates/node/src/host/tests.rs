@@ -104,7 +104,7 @@ fn an_mpoa_client_that_starts_again_has_the_parameters_of_the_lecs() {
     let Some(Service::Mpc(mpc)) = &host.slots[1].service else {
         panic!("slot 1 is the MPOA client");
     };
-    assert_eq!(mpc.params().frame_count, 3);
+    assert_eq!(mpc.params().flow_frames, 3);
     assert_eq!(mpc.snapshot(NOW).itfs, [0]);
 }
 

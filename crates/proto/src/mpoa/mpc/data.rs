@@ -90,7 +90,7 @@ impl DataPlane {
         }
         Self {
             control: None,
-            params: params.clamped(),
+            params: params.in_range(),
             limits: config.limits,
             unknown_mtu: config.max_sdu.saturating_sub(ENCAPSULATION),
             itfs: config.itfs.iter().copied().collect(),
@@ -272,7 +272,7 @@ impl DataPlane {
             }
             ToKernel::CleanUpAndExit => self.clean_up(ToDaemon::Die, now, bus),
             ToKernel::Reload => self.clean_up(ToDaemon::Reload, now, bus),
-            ToKernel::SetParams(params) => self.params = params.clamped(),
+            ToKernel::SetParams(params) => self.params = params.in_range(),
             ToKernel::Attach {
                 conn,
                 peer,

@@ -203,12 +203,12 @@ impl Entry {
     }
     /// Counts a frame; true if the frames make a flow.
     fn count_frame(&mut self, now: Instant, params: &MpcParams) -> bool {
-        if now.since(self.window) >= params.frame_time {
+        if now.since(self.window) >= params.flow_time {
             (self.window, self.count) = (now, 0);
         }
         self.last_frame = now;
         self.count = self.count.saturating_add(1);
-        self.count >= params.frame_count.into()
+        self.count >= params.flow_frames.into()
     }
     fn hold_down(&mut self, now: Instant, params: &MpcParams) {
         self.state = IngressState::HoldDown;
@@ -531,9 +531,9 @@ impl Ingress {
     fn make_room(&mut self, now: Instant, params: &MpcParams, limits: &MpcLimits) -> bool {
         if self.entries.len() >= limits.ingress && self.next_sweep.is_none_or(|at| at <= now) {
             // At most one search per p2; otherwise each destination of a flood would cost one.
-            self.next_sweep = Some(now + params.frame_time);
+            self.next_sweep = Some(now + params.flow_time);
             self.entries.retain(|_, e| {
-                e.state != IngressState::Cached || now.since(e.window) < params.frame_time
+                e.state != IngressState::Cached || now.since(e.window) < params.flow_time
             });
         }
         self.entries.len() < limits.ingress

@@ -106,7 +106,7 @@ impl Mpc {
         Self::with(config, Seat::elsewhere())
     }
     fn with(config: MpcConfig, seat: Seat<Mpcd, seat::Conn>) -> Self {
-        let params = config.params.clone().clamped();
+        let params = config.params.clone().in_range();
         Self {
             data: DataPlane::new(params.clone(), &config),
             params,

@@ -254,7 +254,7 @@ impl DataPlane {
         let Some(gone) = self.shortcuts.remove(&conn) else {
             return;
         };
-        let wait = now + self.params.retry_initial;
+        let wait = now + self.params.initial_retry;
         self.ingress.detach(conn, gone.peer, cause, wait);
         self.egress.detach(conn, gone.peer);
         // Another connection to the same peer takes over at once.

@@ -175,7 +175,7 @@ impl Mpc {
                 }
             }
             IngressState::Cached | IngressState::Resolved | IngressState::Refresh => {
-                let window = params.frame_time;
+                let window = params.flow_time;
                 let over = now.since(entry.window) >= window;
                 let count = if over { 0 } else { entry.count };
                 Why::of(
@@ -183,7 +183,7 @@ impl Mpc {
                     format!(
                         "{count} packets in this window of {} s; {} make a flow",
                         window.as_secs(),
-                        params.frame_count
+                        params.flow_frames
                     ),
                 )
             }

@@ -26,7 +26,7 @@ impl Mps {
         };
         self.clients.insert(mpc, client);
         self.send_keep_alive(mpc, now);
-        let every = self.config.params.keep_alive_time();
+        let every = self.config.params.keepalive_time();
         self.keep_alive_at.get_or_insert(now + every);
     }
 
@@ -40,7 +40,7 @@ impl Mps {
         }
         self.keep_alive_at = None;
         let with_state = self.clients_with_state();
-        let lifetime = self.config.params.keep_alive_lifetime();
+        let lifetime = self.config.params.keepalive_lifetime;
         let known: Vec<AtmAddress> = self.clients.keys().copied().collect();
         for mpc in known {
             if !with_state.contains(&mpc) {
@@ -63,7 +63,7 @@ impl Mps {
             }
         }
         if !self.clients.is_empty() {
-            self.keep_alive_at = Some(now + self.config.params.keep_alive_time());
+            self.keep_alive_at = Some(now + self.config.params.keepalive_time());
         }
     }
 
@@ -73,8 +73,8 @@ impl Mps {
         if let Some(client) = self.clients.get_mut(&mpc) {
             client.sequence = sequence;
         }
-        let lifetime = self.config.params.keep_alive_lifetime_s;
-        let packet = mpoa::keep_alive(sequence, self.config.control, lifetime.into());
+        let lifetime = self.config.params.keepalive_lifetime_s();
+        let packet = mpoa::keep_alive(sequence, self.config.control, lifetime);
         self.counters.keep_alives_sent += 1;
         self.send(mpc, &packet, now);
     }

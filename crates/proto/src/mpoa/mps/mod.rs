@@ -85,7 +85,7 @@ use aerostat_wire::{AtmAddress, MacAddr, Sap};
 
 pub use conns::{ConnState, ConnUse, IDLE, MAX_SDU};
 pub use faults::FaultRow;
-pub use params::{Interface, Limits, MpsConfig, MpsParams};
+pub use params::{Interface, Limits, MpsConfig, MpsParams, MpsRanges};
 pub use snapshot::{
     ClientRow, ConnRow, EgressRow, IngressRow, IngressState, MpsSnapshot, NhrpRow, NhrpSnapshot,
     PendingRow,

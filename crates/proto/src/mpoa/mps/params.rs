@@ -10,97 +10,92 @@ use super::conns::Again;
 use crate::Duration;
 use crate::mix::mix;
 use crate::nhrp::{RetryRule, auth};
+use crate::parameters;
 
-/// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.
-///
-/// Source: MPOA 1.1 annex F.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MpsParams {
-    /// p1: a Keep-Alive goes to every client with state this often, s; 1..=300, default 10.
-    pub keep_alive_time_s: u16,
-    /// p2: lifetime announced in a Keep-Alive, s; 3..=1000 and at least 3 × p1, default 35.
-    pub keep_alive_lifetime_s: u16,
-    /// p4: wait before the first retry of a request, s; the wait doubles with each retry; 1..=300, default 5.
-    pub initial_retry_s: u16,
-    /// p5: no retry after this time, s; 10..=300, default 40.
-    pub retry_limit_s: u16,
-    /// p6: a resolution without an answer is forgotten after this time, s; 5..=300, default 40.
-    pub give_up_s: u16,
-    /// p7: holding time of imposed bindings, s; 1..=7200, default 1200. The standard counts it in minutes, 1..=120;
-    /// shorter times are for experiments.
-    pub holding_s: u16,
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
-impl Default for MpsParams {
-    fn default() -> Self {
-        Self {
-            keep_alive_time_s: 10,
-            keep_alive_lifetime_s: 35,
-            initial_retry_s: 5,
-            retry_limit_s: 40,
-            give_up_s: 40,
-            holding_s: 1200,
-        }
+parameters! {
+    /// MPS-p1 to MPS-p7, without p3: the only internetwork protocol is IPv4.
+    ///
+    /// The standard knows whole seconds only.
+    ///
+    /// Source: MPOA 1.1 annex F.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MpsParams, MpsRanges {
+        /// p1: a Keep-Alive goes to every client with state this often.
+        keepalive_time: Duration = s(10), s(1)..=s(300);
+        /// p2: lifetime announced in a Keep-Alive; at least 3 × p1.
+        keepalive_lifetime: Duration = s(35), s(3)..=s(1000);
+        /// p4: wait before the first retry of a request; the wait doubles with each retry.
+        initial_retry: Duration = s(5), s(1)..=s(300);
+        /// p5: no retry after this time.
+        retry_max: Duration = s(40), s(10)..=s(300);
+        /// p6: a resolution without an answer is forgotten after this time.
+        give_up: Duration = s(40), s(5)..=s(300);
+        /// p7: holding time of imposed bindings. The standard counts it in minutes, 1..=120; other times, up to what a
+        /// packet can say, are for experiments.
+        holding: Duration = s(1200), s(1)..=s(65535);
     }
 }
 
 impl MpsParams {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The name of the first parameter out of its range, with the range.
-    pub fn check(&self) -> Result<(), String> {
-        let table = [
-            ("keep-alive time (p1), s", self.keep_alive_time_s, 1, 300),
-            (
-                "keep-alive lifetime (p2), s",
-                self.keep_alive_lifetime_s,
-                3.max(self.keep_alive_time_s.saturating_mul(3)),
-                1000,
-            ),
-            ("initial retry time (p4), s", self.initial_retry_s, 1, 300),
-            ("retry time maximum (p5), s", self.retry_limit_s, 10, 300),
-            ("give-up time (p6), s", self.give_up_s, 5, 300),
-            ("holding time (p7), s", self.holding_s, 1, 7200),
+    /// The same parameters without parts of seconds.
+    #[must_use]
+    pub fn in_whole_seconds(mut self) -> Self {
+        let times = [
+            &mut self.keepalive_time,
+            &mut self.keepalive_lifetime,
+            &mut self.initial_retry,
+            &mut self.retry_max,
+            &mut self.give_up,
+            &mut self.holding,
         ];
-        for (name, value, low, high) in table {
-            if !(low..=high).contains(&value) {
-                return Err(format!("MPS {name}: {value} is not in {low}..={high}"));
-            }
+        for time in times {
+            *time = s(time.as_secs());
         }
-        Ok(())
+        self
     }
-    pub(super) fn keep_alive_time(&self) -> Duration {
-        Duration::from_secs(self.keep_alive_time_s.max(1).into())
+    /// p1; never zero.
+    pub(super) fn keepalive_time(&self) -> Duration {
+        self.keepalive_time.max(Self::RANGES.keepalive_time.min)
     }
-    pub(super) fn keep_alive_lifetime(&self) -> Duration {
-        Duration::from_secs(self.keep_alive_lifetime_s.into())
+    /// p2 as a packet has it, s.
+    pub(super) fn keepalive_lifetime_s(&self) -> u32 {
+        in_packet(self.keepalive_lifetime).into()
     }
-    pub(super) const fn holding_s(&self) -> u16 {
-        self.holding_s
+    /// p7 as a packet has it, s.
+    pub(super) fn holding_s(&self) -> u16 {
+        in_packet(self.holding)
     }
     /// Retries of a resolution: p4, p5, forgotten after p6.
     pub(super) fn resolution_rule(&self) -> RetryRule {
         RetryRule {
-            initial: Duration::from_secs(self.initial_retry_s.into()),
-            retry_limit: Duration::from_secs(self.retry_limit_s.into()),
-            give_up: Duration::from_secs(self.give_up_s.into()),
+            initial: self.initial_retry,
+            retry_limit: self.retry_max,
+            give_up: self.give_up,
         }
     }
     /// Repetition of failed calls: at least as often as requests are sent again (p4), and for as long (p5).
     pub(super) fn call_again(&self) -> Again {
         Again {
-            most: Duration::from_secs(self.initial_retry_s.into()),
-            limit: Duration::from_secs(self.retry_limit_s.into()),
+            most: self.initial_retry,
+            limit: self.retry_max,
         }
     }
     /// Retries of impositions and purges: p4, forgotten after p5.
     pub(super) fn retry_rule(&self) -> RetryRule {
         RetryRule {
-            give_up: Duration::from_secs(self.retry_limit_s.into()),
+            give_up: self.retry_max,
             ..self.resolution_rule()
         }
     }
+}
+
+/// Whole seconds, at most what 16 bits hold.
+fn in_packet(time: Duration) -> u16 {
+    time.as_secs().try_into().unwrap_or(u16::MAX)
 }
 
 /// One interface of the router: a LAN Emulation client on an ELAN.

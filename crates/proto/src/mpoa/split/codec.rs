@@ -41,11 +41,11 @@ split_record!(EgressInfo {
     holding_s
 });
 split_record!(MpcParams {
-    frame_count,
-    frame_time,
+    flow_frames,
+    flow_time,
     ipv4,
     ipv6,
-    retry_initial,
+    initial_retry,
     retry_max,
     hold_down
 });

@@ -180,7 +180,7 @@ impl Daemon {
         }
         let wait = again
             .backoff
-            .wait(Some(cause), Duration::ZERO, params.retry_initial);
+            .wait(Some(cause), Duration::ZERO, params.initial_retry);
         again.at = Some(now + wait);
         true
     }

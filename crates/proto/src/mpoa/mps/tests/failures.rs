@@ -6,7 +6,7 @@ use aerostat_wire::nhrp::{self, Body, Packet, code, op};
 use aerostat_wire::{AtmAddress, MacAddr};
 
 use super::world::{Mood, TARGET, Who, World, atm, ip};
-use crate::mpoa::mps::{EgressState, Input, MpsParams, RouteResult};
+use crate::mpoa::mps::{EgressState, Input, RouteResult};
 use crate::nhrp::Reason;
 use crate::{ConnId, Duration};
 
@@ -622,19 +622,9 @@ fn a_request_made_here_that_comes_back_is_a_loop_and_the_client_hears_of_it() {
 }
 
 #[test]
-fn parameters_are_checked_and_used() {
-    assert_eq!(MpsParams::default().check(), Ok(()));
-    let short = MpsParams {
-        keep_alive_lifetime_s: 29,
-        ..MpsParams::default()
-    };
-    assert!(
-        short.check().unwrap_err().contains("p2"),
-        "{:?}",
-        short.check()
-    );
+fn the_holding_time_is_that_of_the_parameters() {
     let mut world = World::two_routers();
-    world.routers[1].config.params.holding_s = 120;
+    world.routers[1].config.params.holding = Duration::from_secs(120);
     world.start();
     world.ask(0x11, TARGET);
     world.run(SECOND);
