@@ -123,6 +123,8 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpoa::mps::MpsParams;
+    use crate::parameters::{Parameter, Value};
 
     /// The times at which a request is sent, and the time of its failure.
     fn schedule(params: &MpcParams) -> (Vec<u64>, u64) {
@@ -175,5 +177,41 @@ mod tests {
                 ..MpcParams::default()
             }
         );
+    }
+
+    /// The rows of the document's table for client or server: symbol, smallest, default and largest value, key.
+    fn documented<'a>(text: &'a str, of: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
+        let rows = text.lines().filter(move |line| line.starts_with(of));
+        let cells = rows.map(|row| row.split('|').map(str::trim).skip(1).collect::<Vec<_>>());
+        cells.filter(|row| !row[1].is_empty())
+    }
+
+    #[test]
+    fn the_document_has_the_ranges_and_the_names_of_the_parameters() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols/mpoa.md");
+        let text = &std::fs::read_to_string(path).unwrap();
+        let client: Vec<_> = MpcParams::DEFAULT.with_ranges().collect();
+        let server: Vec<_> = MpsParams::DEFAULT.with_ranges().collect();
+        for (of, parameters) in [("| MPC-p", client), ("| MPS-p", server)] {
+            let rows: Vec<_> = documented(text, of).collect();
+            assert_eq!(rows.len(), parameters.len(), "{rows:?}");
+            for (row, Parameter { name, range, .. }) in rows.iter().zip(parameters) {
+                let numbers = [range.min, range.default, range.max].map(|value| match value {
+                    Value::Count(count) => u64::from(count),
+                    Value::Time(time) => time.as_secs(),
+                });
+                let told = [row[1], row[2], row[3]].map(|cell| {
+                    cell.split(' ')
+                        .next()
+                        .and_then(|number| number.parse().ok())
+                });
+                assert_eq!(told, numbers.map(Some), "{row:?}");
+                let key = match name {
+                    "flow_frames" | "flow_time" => "flow_detect",
+                    name => name,
+                };
+                assert!(row[4].starts_with(&format!("`{key}:`")), "{row:?}");
+            }
+        }
     }
 }
