@@ -28,13 +28,15 @@ type Note = (AtmAddress, Option<Member>);
 impl AtmUser for Node {
     type Note = Note;
     fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        match self {
-            Self::Lec(m) => m.handle_input(lec::Input::Atm(event), now),
+        let Ok(()) = match self {
+            Self::Lec(m) => {
+                let taken = m.handle_input(lec::Input::Atm(event), now);
+                return taken.expect("events are never refused");
+            }
             Self::Les(m) => m.handle_input(les::Input::Atm(event), now),
             Self::Bus(m) => m.handle_input(bus::Input::Atm(event), now),
             Self::Lecs(m) => m.handle_input(lecs::Input::Atm(event), now),
-        }
-        .expect("events are never refused");
+        };
     }
     fn timeout(&mut self, now: Instant) {
         match self {
@@ -83,8 +85,7 @@ fn relay(who: usize, note: &Note, users: &mut [Node], now: Instant) -> Option<us
     let (address, member) = note.clone();
     if let Node::Bus(bus) = &mut users[who + 1] {
         let input = bus::Input::Member { address, member };
-        bus.handle_input(input, now)
-            .expect("members are never refused");
+        let Ok(()) = bus.handle_input(input, now);
     }
     Some(who + 1)
 }
@@ -136,13 +137,15 @@ fn node(who: usize, life: u64) -> Node {
 
 fn start(w: &mut World<Node>, who: usize, on: bool) {
     w.with(who, |node, now| {
-        // Refused if it is so already.
-        let _ = match (node, on) {
-            (Node::Lec(m), true) => m.handle_input(lec::Input::Start, now),
+        let Ok(()) = match (node, on) {
+            (Node::Lec(m), _) => {
+                let input = if on { lec::Input::Start } else { lec::Input::Stop };
+                let taken = m.handle_input(input, now);
+                return taken.expect("a start or stop is never refused");
+            }
             (Node::Les(m), true) => m.handle_input(les::Input::Start, now),
             (Node::Bus(m), true) => m.handle_input(bus::Input::Start, now),
             (Node::Lecs(m), true) => m.handle_input(lecs::Input::Start, now),
-            (Node::Lec(m), false) => m.handle_input(lec::Input::Stop, now),
             (Node::Les(m), false) => m.handle_input(les::Input::Stop, now),
             (Node::Bus(m), false) => m.handle_input(bus::Input::Stop, now),
             (Node::Lecs(m), false) => m.handle_input(lecs::Input::Stop, now),

@@ -102,8 +102,7 @@ impl Router {
         }))
     }
     fn input(&mut self, input: mps::Input<'_>, now: Instant) {
-        // Only a start or stop that comes twice is refused.
-        let _ = self.mps.handle_input(input, now);
+        let Ok(()) = self.mps.handle_input(input, now);
     }
     fn route(&self, to: IpAddr) -> Option<RouteResult> {
         let IpAddr::V4(to) = to else { return None };
@@ -186,8 +185,7 @@ impl AtmUser for User {
                 taken.expect("events are never refused");
             }
             Self::Router(router) => {
-                let taken = router.mps.handle_input(mps::Input::Atm(event), now);
-                taken.expect("events are never refused");
+                let Ok(()) = router.mps.handle_input(mps::Input::Atm(event), now);
             }
             Self::Stranger => {}
         }

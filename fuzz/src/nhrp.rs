@@ -116,8 +116,7 @@ fn server(n: u8, keyed: bool) -> User {
 
 impl Server {
     fn input(&mut self, input: mps::Input<'_>, now: Instant) {
-        // Only a start or stop that comes twice is refused.
-        let _ = self.mps.handle_input(input, now);
+        let Ok(()) = self.mps.handle_input(input, now);
     }
     fn route(&self, to: IpAddr) -> Option<RouteResult> {
         let IpAddr::V4(to) = to else { return None };
@@ -172,12 +171,10 @@ impl AtmUser for User {
     fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
         match self {
             Self::Station(nhc) => {
-                let taken = nhc.handle_input(client::Input::Atm(event), now);
-                taken.expect("events are never refused");
+                let Ok(()) = nhc.handle_input(client::Input::Atm(event), now);
             }
             Self::Server(server) => {
-                let taken = server.mps.handle_input(mps::Input::Atm(event), now);
-                taken.expect("events are never refused");
+                let Ok(()) = server.mps.handle_input(mps::Input::Atm(event), now);
             }
             Self::Sink(requests) => {
                 if let AtmEvent::Incoming { conn, .. } = event {
@@ -223,10 +220,10 @@ impl AtmUser for User {
 fn turn(w: &mut World<User>, who: usize, on: bool) {
     w.with(who, |user, now| match (user, on) {
         (User::Station(nhc), true) => {
-            let _ = nhc.handle_input(client::Input::Start, now);
+            let Ok(()) = nhc.handle_input(client::Input::Start, now);
         }
         (User::Station(nhc), false) => {
-            let _ = nhc.handle_input(client::Input::Stop, now);
+            let Ok(()) = nhc.handle_input(client::Input::Stop, now);
         }
         (User::Server(server), true) => server.input(mps::Input::Start, now),
         (User::Server(server), false) => server.input(mps::Input::Stop, now),
@@ -405,7 +402,7 @@ fn step(feed: &mut Feed<'_>, w: &mut World<User>, run: &mut Run) {
                 };
                 w.with(who % SERVER0, |user, now| {
                     if let User::Station(nhc) = user {
-                        let _ = nhc.handle_input(input, now);
+                        let Ok(()) = nhc.handle_input(input, now);
                     }
                 });
                 w.run_for(Duration::from_millis(20));

@@ -80,7 +80,7 @@ impl Pair {
     }
     fn daemon(&mut self, input: ProcessInput<ToMpcd>) {
         if let Some(mpcd) = &mut self.mpcd {
-            let _ = mpcd.handle_input(input, self.now);
+            let Ok(()) = mpcd.handle_input(input, self.now);
         }
         self.drain();
     }
@@ -123,7 +123,7 @@ impl Pair {
                         let frame = To::decode(&octets).expect("own frames decode");
                         self.note(octets);
                         if let Some(mpcd) = &mut self.mpcd {
-                            let _ = mpcd.handle_input(ProcessInput::Frame(frame), self.now);
+                            let Ok(()) = mpcd.handle_input(ProcessInput::Frame(frame), self.now);
                         }
                     }
                     mpc::Output::Atm(request) => self.request(&request),

@@ -209,8 +209,7 @@ impl World {
                 }
             }
             Some(Machine::Switch(switch)) => {
-                // A switch refuses nothing at its start.
-                let _ = switch.handle_input(switch::Input::Start, now);
+                let Ok(()) = switch.handle_input(switch::Input::Start, now);
             }
             Some(Machine::Outside(_)) | None => {}
         }
@@ -333,8 +332,7 @@ impl World {
         let now = self.advance(now);
         for node in 0..self.nodes.len() {
             if let Some(Machine::Switch(switch)) = &mut self.nodes[node].machine {
-                // The switch never refuses this.
-                let _ = switch.handle_input(switch::Input::Clear, now);
+                let Ok(()) = switch.handle_input(switch::Input::Clear, now);
                 self.settle(node);
             }
         }
@@ -535,8 +533,7 @@ impl World {
         match &mut self.nodes[node].machine {
             Some(Machine::Station(station)) => station.set_link(up, now),
             Some(Machine::Switch(switch)) => {
-                // The switch refuses this only for a port that does not exist.
-                let _ = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
+                let Ok(()) = switch.handle_input(switch::Input::Link(PortNo(port), up), now);
             }
             Some(Machine::Outside(_)) | None => {}
         }
@@ -627,8 +624,7 @@ impl World {
             for (prefix, ways) in routes {
                 switch.routes_mut().set_prefix(&prefix, ways);
             }
-            // A switch never refuses this.
-            let _ = switch.handle_input(switch::Input::Rerouted, time);
+            let Ok(()) = switch.handle_input(switch::Input::Rerouted, time);
             self.settle(id.0);
         }
     }
@@ -703,8 +699,7 @@ impl World {
         match &mut self.nodes[node].machine {
             Some(Machine::Station(station)) => station.receive(run, now),
             Some(Machine::Switch(switch)) => {
-                // Cells are never refused.
-                let _ = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
+                let Ok(()) = switch.handle_input(switch::Input::Cells(PortNo(port), run), now);
             }
             Some(Machine::Outside(_)) => self.out.push_back(Output::Outside(NodeId(node), run)),
             None => self.lose(books::off(node), &run, now),

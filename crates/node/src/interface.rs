@@ -231,9 +231,11 @@ impl Interface {
 
     fn establish(&mut self, now: Instant) {
         // SSCF accepts this request in every state.
-        let _ = self
-            .saal
-            .handle_input(saal::Input::Upper(saal::Request::Establish), now);
+        let request = saal::Input::Upper(saal::Request::Establish);
+        if let Err(refused) = self.saal.handle_input(request, now) {
+            let trace = Trace::detail("uni.refused", refused.to_string());
+            self.outputs.push_back(Output::Trace(trace));
+        }
     }
 
     /// Passes an input to call control. Messages of peers and link events are never refused.
@@ -425,6 +427,7 @@ impl Interface {
 impl Machine for Interface {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         let done = match input {

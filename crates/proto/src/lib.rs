@@ -20,8 +20,9 @@
 //!
 //! The octets of a peer never lead to a panic or an error. They lead to a counter, and to the answer that the
 //! standard asks for. An error, [`Refused`], says that the machine's own user asked for something that makes no
-//! sense. Nothing here reads a clock, starts a thread or keeps a global: the same inputs at the same times give the
-//! same outputs.
+//! sense. A machine that takes every input says so by its type [`Machine::Refusal`], and its driver writes
+//! `let Ok(()) = machine.handle_input(input, now);`. Nothing here reads a clock, starts a thread or keeps a global: the
+//! same inputs at the same times give the same outputs.
 //!
 //! # Example
 //!

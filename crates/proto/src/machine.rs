@@ -1,6 +1,7 @@
 //! The trait of all protocol entities, and the laws that they obey.
 
 use crate::Instant;
+use core::convert::Infallible;
 use core::fmt;
 
 /// A local request that is not allowed in this state. Bytes from a peer never cause it.
@@ -16,6 +17,11 @@ impl fmt::Display for Refused {
     }
 }
 impl std::error::Error for Refused {}
+impl From<Infallible> for Refused {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
 
 /// A protocol entity: no I/O, no clock, no threads, no globals.
 ///
@@ -28,11 +34,14 @@ pub trait Machine {
     type Input<'a>;
     /// Outputs, in order.
     type Output;
+    /// Why an input is refused: [`Infallible`] if the machine takes every input in every state. The caller of such a
+    /// machine writes `let Ok(()) = machine.handle_input(input, now);`.
+    type Refusal: core::error::Error + Into<Refused>;
     /// Applies one input.
     ///
     /// # Errors
-    /// [`Refused`] for a local request that this state does not allow; never for a peer's bytes.
-    fn handle_input(&mut self, input: Self::Input<'_>, now: Instant) -> Result<(), Refused>;
+    /// [`Self::Refusal`] for a local request that this state does not allow; never for a peer's bytes.
+    fn handle_input(&mut self, input: Self::Input<'_>, now: Instant) -> Result<(), Self::Refusal>;
     /// Handles every timer that is due at `now`. Early or repeated calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
     /// The next output, in order; `None` when there is none left.

@@ -311,6 +311,7 @@ impl Saal {
 impl Machine for Saal {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         let done = match input {

@@ -148,12 +148,11 @@ where
 {
     fn frame(&mut self, frame: &[u8], now: Instant) -> Result<(), DecodeError> {
         let frame = Numbered::decode(frame)?;
-        // Frames and signals are never refused.
-        let _ = self.handle_input(ProcessInput::Frame(frame), now);
+        let Ok(()) = self.handle_input(ProcessInput::Frame(frame), now);
         Ok(())
     }
     fn signal(&mut self, signal: Signal, now: Instant) {
-        let _ = self.handle_input(ProcessInput::Signal(signal), now);
+        let Ok(()) = self.handle_input(ProcessInput::Signal(signal), now);
     }
     fn handle_timeout(&mut self, now: Instant) {
         Machine::handle_timeout(self, now);

@@ -29,11 +29,16 @@ pub enum Ip {
 
 impl Ip {
     /// Receives a frame on interface `itf`. Returns the frame if it is for the kernel.
-    pub(super) fn receive(&mut self, itf: usize, frame: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
-        match self {
+    pub(super) fn receive(
+        &mut self,
+        itf: usize,
+        frame: Vec<u8>,
+        now: Instant,
+    ) -> Result<Option<Vec<u8>>, Refused> {
+        Ok(match self {
             Self::None => None,
             Self::Stack(stack) => {
-                let _ = stack.handle_input(StackInput::Frame(&frame), now);
+                stack.handle_input(StackInput::Frame(&frame), now)?;
                 None
             }
             Self::Router(router) => {
@@ -41,7 +46,7 @@ impl Ip {
                     interface: itf,
                     bytes: &frame,
                 };
-                let _ = router.handle_input(input, now);
+                router.handle_input(input, now)?;
                 None
             }
             Self::Kernel => Some(frame),
@@ -51,11 +56,11 @@ impl Ip {
                         interface: itf,
                         bytes: &frame,
                     };
-                    let _ = router.handle_input(input, now);
+                    router.handle_input(input, now)?;
                 }
                 Some(frame)
             }
-        }
+        })
     }
 
     pub(super) fn app(&mut self, command: AppCommand, now: Instant) -> Result<(), Refused> {
@@ -118,6 +123,15 @@ enum Moved {
 }
 
 impl Host {
+    /// Passes a frame that arrived on interface `itf` to the IP side: the embedded one, or the kernel's.
+    pub(super) fn pass_up(&mut self, itf: usize, frame: Vec<u8>, now: Instant) {
+        match self.ip.receive(itf, frame, now) {
+            Ok(Some(frame)) => self.out.push_back(HostOutput::Frame { itf, frame }),
+            Ok(None) => {}
+            Err(refused) => self.refused("ip", refused),
+        }
+    }
+
     /// Handles outputs of the IP side until there are no more.
     pub(super) fn drain_ip(&mut self, now: Instant) {
         loop {
@@ -263,8 +277,11 @@ impl Host {
     /// Forwards a packet from a shortcut that ends at this router.
     fn forward(&mut self, packet: &[u8], now: Instant) {
         if let Ip::Router(router) = &mut self.ip {
-            let _ = router.handle_input(RouterInput::Inject(packet), now);
+            let refused = router.handle_input(RouterInput::Inject(packet), now).err();
             self.touch(Part::Ip);
+            if let Some(refused) = refused {
+                self.refused("router", refused);
+            }
             return;
         }
         // A kernel router gets the packet as a frame from a neighbour on its first interface.

@@ -60,7 +60,7 @@ use crate::signalling::{self, Manager};
 use aerostat_proto::lane::Member;
 use aerostat_proto::mpoa::mpc;
 use aerostat_proto::split::{ProcessEvent, Role};
-use aerostat_proto::{Instant, Machine, Trace};
+use aerostat_proto::{Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::mpoa::FlowFilter;
 use aerostat_wire::{AtmAddress, MacAddr, Qos, TrafficParams, Vc};
@@ -647,6 +647,11 @@ impl Host {
         if let Some(itf) = self.interface_of(slot) {
             self.interface_down(itf, now);
         }
+    }
+
+    /// Reports that a part of the host has refused an input.
+    fn refused(&mut self, part: impl core::fmt::Display, refused: Refused) {
+        self.trace(Trace::detail("host.refused", format!("{part}: {refused}")));
     }
 
     fn trace(&mut self, trace: Trace) {

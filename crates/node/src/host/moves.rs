@@ -12,7 +12,7 @@ use aerostat_proto::mpoa::mps::{self, Absent};
 use aerostat_proto::nhrp::client;
 use aerostat_proto::split::codec::{Field, Message as _};
 use aerostat_proto::split::{Numbered, Role, ToDaemon};
-use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Trace};
+use aerostat_proto::{AtmEvent, AtmRequest, Instant, Machine, Refused, Trace};
 use aerostat_wire::lane::Tlv;
 use aerostat_wire::{AtmAddress, MacAddr, Vc};
 
@@ -33,17 +33,17 @@ enum Moved {
 
 impl Host {
     /// Gives an input to the service in `slot`, if the service runs and is of the kind that `give` expects.
-    pub(super) fn feed(
+    pub(super) fn feed<R: Into<Refused>>(
         &mut self,
         slot: usize,
-        give: impl FnOnce(&mut Service) -> Result<(), aerostat_proto::Refused>,
+        give: impl FnOnce(&mut Service) -> Result<(), R>,
     ) {
         if let Some(service) = &mut self.slots[slot].service {
             let refused = give(service).err();
             self.touch(Part::Slot(slot));
             if let Some(refused) = refused {
                 let kind = self.slots[slot].kind;
-                self.trace(Trace::detail("host.refused", format!("{kind}: {refused}")));
+                self.refused(kind, refused.into());
             }
         }
     }
@@ -71,14 +71,19 @@ impl Host {
                 self.tell_proxy(now);
             }
         }
-        self.feed(slot, |service| match service {
-            Service::Lec(machine) => machine.handle_input(lec::Input::Start, now),
-            Service::LaneServer(machine) => machine.handle_input(server::Input::Start, now),
-            Service::Mpc(machine) => machine.handle_input(mpc::Input::Start, now),
-            Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
-            Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
-            Service::Nhc(machine) => machine.handle_input(client::Input::Start, now),
-            Service::Sockets(machine) => machine.handle_input(sockets::Input::Start, now),
+        self.feed(slot, |service| {
+            let Ok(()) = match service {
+                Service::Lec(machine) => return machine.handle_input(lec::Input::Start, now),
+                Service::LaneServer(machine) => {
+                    return machine.handle_input(server::Input::Start, now);
+                }
+                Service::Mpc(machine) => return machine.handle_input(mpc::Input::Start, now),
+                Service::Mps(machine) => machine.handle_input(mps::Input::Start, now),
+                Service::Clip(machine) => machine.handle_input(clip::Input::Start, now),
+                Service::Nhc(machine) => machine.handle_input(client::Input::Start, now),
+                Service::Sockets(machine) => machine.handle_input(sockets::Input::Start, now),
+            };
+            Ok(())
         });
         if self.slots[slot].kind == ServiceKind::Bus {
             self.recall_members(slot, now);
@@ -105,7 +110,10 @@ impl Host {
             } else {
                 self.feed(slot, |service| match service {
                     Service::Mpc(machine) => machine.handle_input(mpc::Input::Stop, now),
-                    Service::Mps(machine) => machine.handle_input(mps::Input::Stop, now),
+                    Service::Mps(machine) => {
+                        let Ok(()) = machine.handle_input(mps::Input::Stop, now);
+                        Ok(())
+                    }
                     _ => Ok(()),
                 });
             }
@@ -116,17 +124,18 @@ impl Host {
     pub(super) fn event(&mut self, slot: usize, event: &AtmEvent<&[u8]>, now: Instant) {
         self.feed(slot, |service| {
             let event = *event;
-            match service {
-                Service::Lec(machine) => machine.handle_input(lec::Input::Atm(event), now),
+            let Ok(()) = match service {
+                Service::Lec(machine) => return machine.handle_input(lec::Input::Atm(event), now),
                 Service::LaneServer(machine) => {
-                    machine.handle_input(server::Input::Atm(event), now)
+                    return machine.handle_input(server::Input::Atm(event), now);
                 }
-                Service::Mpc(machine) => machine.handle_input(mpc::Input::Atm(event), now),
+                Service::Mpc(machine) => return machine.handle_input(mpc::Input::Atm(event), now),
                 Service::Mps(machine) => machine.handle_input(mps::Input::Atm(event), now),
                 Service::Clip(machine) => machine.handle_input(clip::Input::Atm(event), now),
                 Service::Nhc(machine) => machine.handle_input(client::Input::Atm(event), now),
                 Service::Sockets(machine) => machine.handle_input(sockets::Input::Atm(event), now),
-            }
+            };
+            Ok(())
         });
     }
 
@@ -196,10 +205,7 @@ impl Host {
         let refused = self.signalling.handle_input(input, now).err();
         self.touch(Part::Signalling);
         if let Some(refused) = refused {
-            self.trace(Trace::detail(
-                "host.refused",
-                format!("signalling: {refused}"),
-            ));
+            self.refused("signalling", refused);
         }
         refused.is_none()
     }
@@ -436,9 +442,7 @@ impl Host {
         if path == Path::Lane {
             self.show_routed(itf, &frame, now);
         }
-        if let Some(frame) = self.ip.receive(itf, frame, now) {
-            self.out.push_back(HostOutput::Frame { itf, frame });
-        }
+        self.pass_up(itf, frame, now);
         self.touch(Part::Ip);
     }
 
@@ -472,8 +476,9 @@ impl Host {
     /// Tells the router and the MPOA server whether an interface is a member of its ELAN. A router does not route over
     /// an interface that is not.
     pub(super) fn tell_link(&mut self, interface: usize, up: bool, now: Instant) {
-        // The router has this interface, because its interfaces have the same numbers as those of the host.
-        let _ = self.tell_router(RouterInput::Link { interface, up }, now);
+        if let Some(refused) = self.tell_router(RouterInput::Link { interface, up }, now) {
+            self.refused("router", refused);
+        }
     }
 
     fn tell_interface(&mut self, itf: usize, now: Instant) {

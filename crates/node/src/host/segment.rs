@@ -333,7 +333,10 @@ impl Host {
             if let Some(sample) = host.meter.received(&frame, path, now) {
                 Self::arrived(&mut self.out, sample, &frame, Some(&host.stack));
             }
-            let _ = host.stack.handle_input(StackInput::Frame(&frame), now);
+            if let Err(refused) = host.stack.handle_input(StackInput::Frame(&frame), now) {
+                let trace = Trace::detail("host.refused", format!("segment: {refused}"));
+                self.out.push_back(HostOutput::Trace(trace));
+            }
         }
         if let From::Host(_, sample) = from {
             let new = segment.learn(&frame, now);
@@ -356,9 +359,7 @@ impl Host {
             if let Some(sample) = self.meter.received(&copy, Path::Lane, now) {
                 Self::arrived(&mut self.out, sample, &copy, self.ip.stack());
             }
-            if let Some(frame) = self.ip.receive(0, copy, now) {
-                self.out.push_back(HostOutput::Frame { itf: 0, frame });
-            }
+            self.pass_up(0, copy, now);
             self.touch(Part::Ip);
         }
         let before = self.out.len();

@@ -42,9 +42,10 @@ mod write;
 use self::write::Writer;
 use crate::atm::Written;
 use crate::rate::PacketRate;
+use aerostat_proto::Trace;
 use aerostat_proto::{AtmEvent, AtmRequest, Backoff, Cause, ConnId, Duration, Instant, Machine};
-use aerostat_proto::{Refused, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
+use core::convert::Infallible;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Limit of ended calls that are remembered; the oldest call is forgotten first.
@@ -586,8 +587,9 @@ impl Sockets {
 impl Machine for Sockets {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
             Input::Start => self.start(now),
             Input::Atm(AtmEvent::Incoming {

@@ -4,7 +4,7 @@ use super::sockets::{self, Sockets};
 use super::{Host, Part, Service, ServiceKind, moves};
 use crate::atm::Written;
 use crate::signalling;
-use aerostat_proto::{AtmRequest, ConnId, Instant, Machine, Trace};
+use aerostat_proto::{AtmRequest, ConnId, Instant, Machine};
 use aerostat_wire::Vc;
 
 impl Host {
@@ -79,10 +79,7 @@ impl Host {
         let refused = self.signalling.handle_input(input, now).err();
         self.touch(Part::Signalling);
         if let Some(refused) = refused {
-            self.trace(Trace::detail(
-                "host.refused",
-                format!("signalling: {refused}"),
-            ));
+            self.refused("signalling", refused);
             let written = Written::Refused;
             self.tell_sockets(slot, now, sockets::Input::Written { conn, written });
         }

@@ -441,6 +441,7 @@ impl Stack {
 impl Machine for Stack {
     type Input<'a> = StackInput<'a>;
     type Output = StackOutput;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: StackInput<'_>, now: Instant) -> Result<(), Refused> {
         match input {

@@ -121,6 +121,7 @@ impl Manager {
 impl Machine for Manager {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match self {

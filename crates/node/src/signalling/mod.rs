@@ -460,6 +460,7 @@ impl Signalling {
 impl Machine for Signalling {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         let done = match input {

@@ -94,6 +94,7 @@ pub(crate) mod testnet;
 #[cfg(test)]
 mod tests;
 
+use core::convert::Infallible;
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -372,6 +373,14 @@ impl<R: RouteSelect> Switch<R> {
         }
     }
 
+    /// Passes an input that is no request to the interface of a port.
+    fn tell(&mut self, port: PortNo, input: interface::Input<'_>, now: Instant) {
+        if let Err(refused) = self.feed(port, input, now) {
+            let text = format!("signalling: {refused}");
+            self.trace(Trace::detail("switch.refused", text).with("port", port));
+        }
+    }
+
     fn cells(&mut self, port: PortNo, run: CellRun, now: Instant) {
         let outputs = &mut self.outputs;
         let touched = |port| outputs.push_back(Output::Touched(PortNo(port)));
@@ -394,13 +403,12 @@ impl<R: RouteSelect> Switch<R> {
             Some(Ok(received)) if vc == Vc::ILMI => self.manage(port, received.pdu.sdu(), now),
             Some(Ok(received)) => {
                 let sdu = received.pdu.sdu();
-                let done = self.feed(port, interface::Input::Lower(sdu), now);
-                debug_assert!(done.is_ok(), "only requests are refused");
+                self.tell(port, interface::Input::Lower(sdu), now);
             }
         }
     }
 
-    fn link(&mut self, port: PortNo, up: bool, now: Instant) -> Result<(), Refused> {
+    fn link(&mut self, port: PortNo, up: bool, now: Instant) {
         self.fabric.set_link(port.0, up);
         for receiver in self
             .receivers
@@ -413,23 +421,21 @@ impl<R: RouteSelect> Switch<R> {
         self.unmanaged = true;
         self.manage_link(port, up, now);
         if up {
-            self.start_signalling(port, now)
+            self.start_signalling(port, now);
         } else {
             self.stop_waiting(port);
             self.tell_usable(port, false);
-            let done = self.feed(port, interface::Input::LinkDown, now);
+            self.tell(port, interface::Input::LinkDown, now);
             self.try_held(now);
-            done
         }
     }
 
     /// Starts signalling at a port, unless ILMI is to find out first what is at the other end.
-    fn start_signalling(&mut self, port: PortNo, now: Instant) -> Result<(), Refused> {
+    fn start_signalling(&mut self, port: PortNo, now: Instant) {
         self.await_signalling(port, now);
-        if self.port(port).is_some_and(Port::waits_for_ilmi) {
-            return Ok(());
+        if !self.port(port).is_some_and(Port::waits_for_ilmi) {
+            self.tell(port, interface::Input::Start, now);
         }
-        self.feed(port, interface::Input::Start, now)
     }
 
     /// Sends an SDU of the switch itself on one of its channels.
@@ -479,19 +485,17 @@ impl<R: RouteSelect> Switch<R> {
 impl<R: RouteSelect> Machine for Switch<R> {
     type Input<'a> = Input;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input, now: Instant) -> Result<(), Refused> {
-        let done = match input {
-            Input::Start => (0..self.ports.len() as u16)
-                .map(PortNo)
-                .try_for_each(|port| {
+    fn handle_input(&mut self, input: Input, now: Instant) -> Result<(), Infallible> {
+        match input {
+            Input::Start => {
+                for port in (0..self.ports.len() as u16).map(PortNo) {
                     self.manage_link(port, true, now);
-                    self.start_signalling(port, now)
-                }),
-            Input::Cells(port, run) => {
-                self.cells(port, run, now);
-                Ok(())
+                    self.start_signalling(port, now);
+                }
             }
+            Input::Cells(port, run) => self.cells(port, run, now),
             Input::Link(port, up) => self.link(port, up, now),
             Input::Clear => {
                 let calls: Vec<SwitchCallId> = self.calls.keys().copied().collect();
@@ -499,16 +503,12 @@ impl<R: RouteSelect> Machine for Switch<R> {
                     self.end_call(call, Cause::NETWORK_OUT_OF_ORDER.into(), None, now);
                 }
                 self.refuse_held(now);
-                Ok(())
             }
-            Input::Rerouted => {
-                self.try_held(now);
-                Ok(())
-            }
-        };
+            Input::Rerouted => self.try_held(now),
+        }
         self.drain(now);
         self.reckon();
-        done
+        Ok(())
     }
 
     fn handle_timeout(&mut self, now: Instant) {

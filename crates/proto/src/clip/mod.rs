@@ -53,9 +53,10 @@ pub use snapshot::{ConnRow, EntryRow, Snapshot};
 
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
-use crate::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, ConnId, Duration, Instant, Machine, Trace};
 use aerostat_wire::{AtmAddress, Qos, Sap, Vc};
 use conns::{Conn, Role};
+use core::convert::Infallible;
 use entries::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -479,8 +480,9 @@ fn sized(mut qos: Qos, max_sdu: u16) -> Qos {
 impl Machine for Clip {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
             Input::Start => self.start(now),
             Input::Stop => self.stop(),

@@ -51,10 +51,11 @@ mod tests;
 pub use link::{Link, NniSignalling};
 pub use pvc::{Pvc, PvcStatus};
 
-use crate::{Duration, Instant, Machine, Refused, Trace};
+use crate::{Duration, Instant, Machine, Trace};
 use aerostat_wire::ilmi::{Message, Oid, Pdu, Trap, Value};
 use aerostat_wire::q2931::Version;
 use aerostat_wire::{AtmAddress, MacAddr};
+use core::convert::Infallible;
 use manager::{Job, Pending};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -187,7 +188,7 @@ pub enum Input<'a> {
         /// Addresses (selector 0) that are registered elsewhere, and so cannot be registered here.
         taken: &'a BTreeSet<AtmAddress>,
     },
-    /// Network side: sets the prefixes to offer.
+    /// Network side: sets the prefixes to offer. A user side ignores this input and reports so in the trace.
     SetPrefixes(Vec<Prefix>),
     /// Sets the permanent connections of the interface.
     SetPvcs(Vec<Pvc>),
@@ -499,17 +500,21 @@ impl Ime {
 impl Machine for Ime {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
             Input::Start => self.start(now),
             Input::Stop => self.stop(),
             Input::Message { sdu, taken } => self.message(sdu, taken, now),
             Input::SetPrefixes(prefixes) => {
-                if self.config.side != Side::Network {
-                    return Err(Refused("the network side offers prefixes"));
+                if self.config.side == Side::Network {
+                    self.set_prefixes(prefixes, now);
+                } else {
+                    let text = "only the network side offers prefixes";
+                    let trace = Trace::milestone("ilmi.refused", text);
+                    self.out.push_back(Output::Trace(trace));
                 }
-                self.set_prefixes(prefixes, now);
             }
             Input::SetPvcs(pvcs) => self.set_pvcs(pvcs, now),
         }

@@ -15,7 +15,8 @@
 
 use super::Random;
 use super::codec::{DecodeError, Field, Message, Reader};
-use crate::{AtmEvent, AtmRequest, Duration, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Duration, Instant, Machine, Trace};
+use core::convert::Infallible;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A signal from a user to a process.
@@ -202,8 +203,9 @@ impl<D: Daemon> Process<D> {
 impl<D: Daemon> Machine for Process<D> {
     type Input<'a> = ProcessInput<D::To>;
     type Output = ProcessOutput<D::From>;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: ProcessInput<D::To>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: ProcessInput<D::To>, now: Instant) -> Result<(), Infallible> {
         let Numbered { number, message } = match input {
             ProcessInput::Frame(frame) => frame,
             ProcessInput::Signal(signal) => {

@@ -99,6 +99,7 @@ const SIGD: &[&str] = &[
     "sscop.error",
     "uni.call",
     "uni.down",
+    "uni.refused",
     "uni.restart",
     "uni.side",
     "uni.up",

@@ -387,6 +387,7 @@ impl Uni {
 impl Machine for Uni {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         self.handle_timeout(now);

@@ -651,6 +651,7 @@ impl Router {
 impl Machine for Router {
     type Input<'a> = RouterInput<'a>;
     type Output = RouterOutput;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: RouterInput<'_>, now: Instant) -> Result<(), Refused> {
         match input {

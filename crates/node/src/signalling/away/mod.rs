@@ -605,6 +605,7 @@ impl Away {
 impl Machine for Away {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         let done = match input {

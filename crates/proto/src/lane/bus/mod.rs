@@ -44,9 +44,10 @@ use super::quota::{Quota, Verdict};
 use super::tree::{Tree, TreeEvent};
 use super::{Member, ServerParams};
 use crate::discard::{Discard, Discards};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Instant, Machine, Trace};
 use aerostat_wire::lane::{Control, DataFrame, ElanName, MaxFrameSize, OpCode, is_control};
 use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
+use core::convert::Infallible;
 use groups::Groups;
 use owners::Owners;
 use std::collections::{BTreeMap, VecDeque};
@@ -554,8 +555,9 @@ impl Bus {
 impl Machine for Bus {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
             Input::Start => self.start(),
             Input::Stop => self.stop(now),

@@ -28,9 +28,10 @@ mod servers;
 pub use policy::{AddressPattern, Criterion, Elan};
 
 use super::ServerParams;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 use aerostat_wire::lane::{CONTROL_SDU, Control, ControlFrame, ElanName, OpCode, Status};
 use aerostat_wire::{AtmAddress, Sap};
+use core::convert::Infallible;
 use servers::Servers;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -332,8 +333,9 @@ fn same_host(one: Option<AtmAddress>, other: Option<AtmAddress>) -> bool {
 impl Machine for Lecs {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
             Input::Start => self.start(),
             Input::Stop => self.stop(),

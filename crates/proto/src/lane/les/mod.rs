@@ -40,11 +40,12 @@ mod standby;
 use super::quota::Quota;
 use super::tree::{Tree, TreeEvent};
 use super::{Member, ServerParams};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Deadlines, Instant, Machine, Trace};
 use aerostat_wire::lane::{
     CONTROL_SDU, Control, ControlFrame, ElanName, LanType, MaxFrameSize, Tlv,
 };
 use aerostat_wire::{AtmAddress, MacAddr, Sap, Vc};
+use core::convert::Infallible;
 use standby::Standby;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -590,8 +591,9 @@ fn conn_of(event: &AtmEvent<&[u8]>) -> ConnId {
 impl Machine for Les {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
             Input::Start => self.start(now),
             Input::Stop => self.stop(now),

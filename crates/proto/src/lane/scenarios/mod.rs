@@ -44,13 +44,12 @@ pub(super) enum Note {
 impl AtmUser for Node {
     type Note = Note;
     fn event(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        match self {
-            Self::Lec(m) => m.handle_input(lec::Input::Atm(event), now),
+        let Ok(()) = match self {
+            Self::Lec(m) => return m.handle_input(lec::Input::Atm(event), now).unwrap(),
             Self::Les(m) => m.handle_input(les::Input::Atm(event), now),
             Self::Bus(m) => m.handle_input(bus::Input::Atm(event), now),
             Self::Lecs(m) => m.handle_input(lecs::Input::Atm(event), now),
-        }
-        .unwrap();
+        };
     }
     fn timeout(&mut self, now: Instant) {
         match self {
@@ -188,24 +187,22 @@ pub(super) fn joined_world(n: u8) -> World<Node> {
 
 pub(super) fn start(w: &mut World<Node>, who: usize) {
     w.with(who, |node, now| {
-        match node {
-            Node::Lec(m) => m.handle_input(lec::Input::Start, now),
+        let Ok(()) = match node {
+            Node::Lec(m) => return m.handle_input(lec::Input::Start, now).unwrap(),
             Node::Les(m) => m.handle_input(les::Input::Start, now),
             Node::Bus(m) => m.handle_input(bus::Input::Start, now),
             Node::Lecs(m) => m.handle_input(lecs::Input::Start, now),
-        }
-        .unwrap();
+        };
     });
 }
 pub(super) fn stop(w: &mut World<Node>, who: usize) {
     w.with(who, |node, now| {
-        match node {
-            Node::Lec(m) => m.handle_input(lec::Input::Stop, now),
+        let Ok(()) = match node {
+            Node::Lec(m) => return m.handle_input(lec::Input::Stop, now).unwrap(),
             Node::Les(m) => m.handle_input(les::Input::Stop, now),
             Node::Bus(m) => m.handle_input(bus::Input::Stop, now),
             Node::Lecs(m) => m.handle_input(lecs::Input::Stop, now),
-        }
-        .unwrap();
+        };
     });
 }
 pub(super) fn lec_of(w: &World<Node>, who: usize) -> &Lec {

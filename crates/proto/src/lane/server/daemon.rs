@@ -88,7 +88,7 @@ impl Daemon for ServerDaemon {
             ToServer::Member { address, member } => {
                 if let Some(Server::Bus(bus)) = &mut self.server {
                     // Servers refuse no input.
-                    let _ = bus.handle_input(bus::Input::Member { address, member }, now);
+                    let Ok(()) = bus.handle_input(bus::Input::Member { address, member }, now);
                 }
             }
         }
@@ -159,24 +159,23 @@ fn fitting(mut seen: ServerSnapshot) -> FromDaemon<FromServer> {
     }
 }
 
-/// Inputs of servers are never refused.
 impl Server {
     fn start(&mut self, now: Instant) {
-        let _ = match self {
+        let Ok(()) = match self {
             Self::Lecs(m) => m.handle_input(lecs::Input::Start, now),
             Self::Les(m) => m.handle_input(les::Input::Start, now),
             Self::Bus(m) => m.handle_input(bus::Input::Start, now),
         };
     }
     fn stop(&mut self, now: Instant) {
-        let _ = match self {
+        let Ok(()) = match self {
             Self::Lecs(m) => m.handle_input(lecs::Input::Stop, now),
             Self::Les(m) => m.handle_input(les::Input::Stop, now),
             Self::Bus(m) => m.handle_input(bus::Input::Stop, now),
         };
     }
     fn atm(&mut self, event: AtmEvent<&[u8]>, now: Instant) {
-        let _ = match self {
+        let Ok(()) = match self {
             Self::Lecs(m) => m.handle_input(lecs::Input::Atm(event), now),
             Self::Les(m) => m.handle_input(les::Input::Atm(event), now),
             Self::Bus(m) => m.handle_input(bus::Input::Atm(event), now),

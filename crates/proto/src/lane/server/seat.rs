@@ -294,6 +294,7 @@ impl LaneServer {
 impl Machine for LaneServer {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {

@@ -202,6 +202,7 @@ impl Mpc {
 impl Machine for Mpc {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
 
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         match input {

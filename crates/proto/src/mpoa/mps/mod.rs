@@ -94,8 +94,9 @@ pub use state::{Counters, EgressState};
 
 use crate::discard::{Discard, Discards};
 use crate::nhrp::{Cache, Expired, Key, Reason, RequestTable, Station};
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 use conns::Conns;
+use core::convert::Infallible;
 use kept::Passing;
 use state::{
     Asked, Client, Collect, CollectKey, Egress, Ingress, IngressKey, Query, Reach, RouterExit,
@@ -521,10 +522,11 @@ impl Mps {
 impl Machine for Mps {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
-            Input::Start if self.up => return Err(Refused("the server has started already")),
+            Input::Start if self.up => {}
             Input::Start => self.start(),
             // Events of requests that were outstanding when the server stopped may still arrive.
             _ if !self.up => {}

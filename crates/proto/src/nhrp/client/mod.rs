@@ -40,6 +40,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+use core::convert::Infallible;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -52,7 +53,7 @@ pub use snapshot::{EntryRow, EntryState, NhcSnapshot};
 use super::{Expired, RequestTable, RetryRule, Station, auth};
 use crate::discard::{Discard, Discards};
 use crate::retry::Backoff;
-use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Refused, Trace};
+use crate::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine, Trace};
 use entries::Entry;
 
 /// Largest SDU on the connection with the server, octets.
@@ -528,8 +529,9 @@ impl Conn {
 impl Machine for Nhc {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Infallible;
 
-    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
+    fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Infallible> {
         match input {
             Input::Start => self.start(now),
             Input::Stop => self.stop(now),

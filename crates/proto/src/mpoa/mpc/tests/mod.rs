@@ -176,6 +176,7 @@ impl Client {
 impl Machine for Client {
     type Input<'a> = Input<'a>;
     type Output = Output;
+    type Refusal = Refused;
     fn handle_input(&mut self, input: Input<'_>, now: Instant) -> Result<(), Refused> {
         if self.split {
             match input {
