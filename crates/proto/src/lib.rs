@@ -8,7 +8,7 @@
 //! | the ATM service | [`atm`]: what users of connections ask for and are told |
 //! | users of the ATM service | [`lane`] (LEC, LES, BUS, LECS), [`clip`], [`nhrp`], [`mpoa`] (client and server) |
 //! | parts of them in processes of their own | [`split`], [`sigd`] |
-//! | tools of all machines | [`machine`], [`parameters`], [`time`], [`timers`], [`deadlines`], [`trace`], [`discard`] |
+//! | tools of all machines | [`machine`], [`parameters`](mod@parameters), [`time`], [`timers`], [`deadlines`], [`trace`], [`discard`] |
 //!
 //! # The loop
 //!

@@ -150,7 +150,7 @@ macro_rules! parameters {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis struct $ranges {
             $( $(
-                #[doc = concat!("Range of [`", stringify!($name), "::", stringify!($field), "`]: `", stringify!($range), "`.")]
+                #[doc = concat!("Range of `", stringify!($name), "::", stringify!($field), "`: `", stringify!($range), "`.")]
                 $vis $field: $crate::parameters::Range<$type>,
             )? )*
         }
