@@ -102,7 +102,7 @@ impl Host {
                     };
                     self.out.push_back(NodeOutput::Event(told));
                 }
-                Output::Trace(_) | Output::Sigd(_) => {}
+                Output::Received { .. } | Output::Trace(_) | Output::Sigd(_) => {}
             }
         }
     }

@@ -114,6 +114,7 @@ impl Host {
                 }),
                 Output::OpenVc { .. }
                 | Output::CloseVc { .. }
+                | Output::Received { .. }
                 | Output::Trace(_)
                 | Output::Sigd(_) => {}
             }
