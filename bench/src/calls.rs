@@ -84,7 +84,7 @@ impl Host {
                     self.nic.send(vc, Pdu::new(sdu), now);
                     self.out.push_back(NodeOutput::Touched(0));
                 }
-                Output::OpenVc { vc, tx, rx } => {
+                Output::OpenVc { vc, tx, rx, .. } => {
                     self.nic.open(vc, tx, rx.max_sdu);
                 }
                 Output::CloseVc { vc } => {

@@ -274,9 +274,10 @@ impl Signalling {
             return;
         };
         (call.open, call.vc) = (true, Some(vc));
-        let Qos { tx, rx } = call.qos();
+        let (owner, Qos { tx, rx }) = (call.owner, call.qos());
         self.labels.insert(vc, id);
-        self.outputs.push_back(Output::OpenVc { vc, tx, rx });
+        let opened = Output::OpenVc { owner, vc, tx, rx };
+        self.outputs.push_back(opened);
     }
 
     pub(super) fn release(

@@ -153,10 +153,10 @@ impl Sigd {
                 Output::Send { vc, sdu } if vc == Vc::SIGNALLING => {
                     said.push(FromDaemon::Message(FromSigd::Signalling(sdu)));
                 }
-                Output::OpenVc { vc, tx, rx } => {
-                    // A call that is over already needs no VC.
+                // The owner is that of the moment at which the VC was opened: the call may be over by now, and its end
+                // is told below.
+                Output::OpenVc { owner, vc, tx, rx } => {
                     let qos = Qos { tx, rx };
-                    let owner = manager.receiver(vc);
                     let open = |(_, conn)| FromDaemon::Message(FromSigd::OpenVc { conn, vc, qos });
                     said.extend(owner.map(open));
                 }

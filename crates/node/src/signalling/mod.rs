@@ -146,6 +146,8 @@ pub enum Output {
     },
     /// A VC can be used.
     OpenVc {
+        /// The connection to which the VC belongs, with its user; `None` if the user has released it already.
+        owner: Option<(UserId, ConnId)>,
         /// The VC.
         vc: Vc,
         /// Traffic that this host sends on it; no traffic if the host is a leaf.

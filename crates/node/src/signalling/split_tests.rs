@@ -471,7 +471,7 @@ fn a_flood_of_offers_ends_at_the_limit() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Whatever users do, whatever is lost, and whenever the daemons die: once all daemons have come back and all calls
     /// are released, no state is left, and a new call succeeds.

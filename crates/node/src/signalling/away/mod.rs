@@ -313,8 +313,9 @@ impl Away {
         if let Some(conn) = self.conns.get_mut(&number) {
             (conn.vc, conn.qos) = (Some(vc), qos);
             self.labels.insert(vc, number);
-            let Qos { tx, rx } = qos;
-            self.outputs.push_back(Output::OpenVc { vc, tx, rx });
+            let (owner, Qos { tx, rx }) = (Some((conn.user, conn.id)), qos);
+            let opened = Output::OpenVc { owner, vc, tx, rx };
+            self.outputs.push_back(opened);
         }
     }
     /// Tells the user of a connection that it can send.
