@@ -1,5 +1,6 @@
 //! Ctrl-C, or closing the terminal, ends a measurement with the results so far.
 
+use aerostat_live::signals::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;
@@ -15,7 +16,7 @@ impl Interrupt {
     /// Starts to catch signals.
     pub(crate) fn catch() -> io::Result<Self> {
         let come = Arc::new(AtomicBool::new(false));
-        let hangup = (!ignored(SIGHUP)).then_some(SIGHUP);
+        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
         for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&come))?;
             flag::register(signal, Arc::clone(&come))?;
@@ -27,12 +28,4 @@ impl Interrupt {
     pub(crate) fn has_come(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
-}
-
-/// True if the parent process made this program ignore the signal.
-fn ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

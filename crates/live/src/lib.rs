@@ -31,7 +31,7 @@ pub mod results;
 mod routes;
 pub mod run;
 pub mod runtime_dir;
-mod signals;
+pub mod signals;
 mod stations;
 mod story;
 pub mod supervisor;

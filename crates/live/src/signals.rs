@@ -14,14 +14,15 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM, SIGHUP and SIGQUIT as requests to stop. No thread is started.
+    /// Catches SIGINT, SIGTERM, SIGQUIT, and SIGHUP unless it is ignored, as requests to stop. No thread is started.
     ///
     /// # Errors
     /// If the operating system refuses this.
     pub(crate) fn catch() -> io::Result<Self> {
         let (octets, write) = UnixStream::pair()?;
         octets.set_nonblocking(true)?;
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup) {
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
         Ok(Self { octets, come: 0 })
@@ -40,4 +41,13 @@ impl Signals {
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.octets.as_raw_fd()
     }
+}
+
+/// True if the parent process made this program ignore the signal, as `nohup` does with SIGHUP.
+#[must_use]
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
