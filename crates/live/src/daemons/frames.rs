@@ -10,8 +10,9 @@ use rustix::net::{
 use std::io;
 use std::path::Path;
 
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 16;
+/// Connections that may wait to be accepted: all daemons of a lab start at once. The kernel's own limit
+/// (`net.core.somaxconn`) is 4096 unless its owner has changed it.
+const BACKLOG: i32 = 4096;
 
 /// Room for the longest frame; a longer one is invalid.
 pub(super) fn buffer() -> Vec<u8> {
@@ -129,5 +130,22 @@ impl Frames {
 impl AsFd for Frames {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_daemons_of_a_lab_may_connect_before_the_first_is_accepted() {
+        let name = format!("aerostat-door-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let door = Door::open(&path).unwrap();
+        let connected: Vec<_> = (0..300).map(|_| Frames::connect(&path).unwrap()).collect();
+        for _ in &connected {
+            assert!(door.accept().unwrap().is_some());
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -257,3 +257,35 @@ hosts:
         assert_eq!(why(&bench, "x", target), ["packets go directly"]);
     }
 }
+
+/// A destination whose subnet has smaller packets is called for packets of that size: it refuses calls for longer ones.
+#[test]
+fn hosts_of_subnets_with_different_mtus_have_shortcuts_both_ways() {
+    const LAB: &str = "
+switches: { w: {} }
+clip:
+  a: { subnet: 10.5.0.0/24, server: r1, nhrp: true, mtu: 4000 }
+  b: { subnet: 10.6.0.0/24, server: r1, nhrp: true }
+routers: { r1: { on: w, elans: { a: 10.5.0.1, b: 10.6.0.1 } } }
+hosts:
+  x: { on: w, elan: a, ip: 10.5.0.10 }
+  y: { on: w, elan: b, ip: 10.6.0.10 }
+traffic:
+  - { name: xy, from: x, to: y, kind: udp, rate: 10pps, size: 100, duration: 4s }
+  - { name: yx, from: y, to: x, kind: udp, rate: 10pps, size: 100, duration: 4s }
+";
+    let mut bench = Bench::new(lab_of("mtus", LAB, &[]), 1);
+    bench.run(Duration::from_secs(6));
+    for (host, far) in [("x", [10, 6, 0, 10]), ("y", [10, 5, 0, 10])] {
+        let texts = why(&bench, host, far);
+        let refused = texts.iter().any(|text| text.contains("cause 88"));
+        assert!(!refused, "{host}: {texts:?}");
+        assert!(counter(&bench, host, "calls") > 0, "{host}: {texts:?}");
+        assert_eq!(
+            counter(&bench, host, "calls_failed"),
+            0,
+            "{host}: {texts:?}"
+        );
+        assert!(counter(&bench, host, "direct") > 0, "{host}: {texts:?}");
+    }
+}

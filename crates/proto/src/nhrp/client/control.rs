@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use aerostat_wire::nhrp::{Body, Cie, Common, Extension, Packet, code, error, ext, flag, op};
 
-use super::{Asked, Nhc, Refusal};
+use super::{Asked, CONTROL_SDU, Nhc, Refusal};
 use crate::nhrp::{Fault, auth, transit};
 use crate::{AtmRequest, Duration, Instant, Trace};
 
@@ -102,7 +102,7 @@ impl Nhc {
         let best = all.min_by_key(|(id, conn)| (conn.vc.is_none(), **id));
         let conn = match best.map(|(id, _)| *id) {
             Some(conn) => conn,
-            None => match self.call(self.config.server.1, true, now) {
+            None => match self.call(self.config.server.1, true, CONTROL_SDU, now) {
                 Some(conn) => conn,
                 None => return,
             },

@@ -116,10 +116,7 @@ impl Nhc {
         entry.used = now;
         let way = entry.way.filter(|way| way.until > now)?;
         // A packet that is too long for the connection goes to the router, which fragments it or sends an error.
-        let most = match way.mtu {
-            0 => self.config.mtu,
-            mtu => mtu.min(self.config.mtu),
-        };
+        let most = self.config.largest(way.mtu);
         let conn = entry.conn.filter(|_| length <= usize::from(most))?;
         self.conns.get(&conn)?.vc?;
         entry.direct += 1;
@@ -199,7 +196,11 @@ impl Nhc {
             Some(conn) => Some(conn),
             None => {
                 self.counters.calls += 1;
-                self.call(nbma, false, now)
+                // The other end takes packets of its own MTU at most, and refuses calls for longer ones.
+                let way = self.entries.get(&destination).and_then(|entry| entry.way);
+                let packet = self.config.largest(way.map_or(0, |way| way.mtu));
+                let sdu = packet.saturating_add(crate::clip::LLC_LEN);
+                self.call(nbma, false, sdu, now)
             }
         };
         let Some(conn) = conn else {

@@ -144,9 +144,12 @@ impl Config {
             first_request_id: 1,
         }
     }
-    /// Largest SDU to and from a destination: a packet and LLC/SNAP.
-    fn data_sdu(&self) -> u16 {
-        self.mtu.saturating_add(crate::clip::LLC_LEN)
+    /// Largest packet to a destination whose reply gives this MTU; 0 means the default.
+    fn largest(&self, mtu: u16) -> u16 {
+        match mtu {
+            0 => self.mtu,
+            mtu => mtu.min(self.mtu),
+        }
     }
 }
 
@@ -394,8 +397,14 @@ impl Nhc {
         self.request(AtmRequest::Release { conn, cause });
     }
 
-    /// Makes a call; `None` if there are too many connections.
-    fn call(&mut self, called: AtmAddress, control: bool, now: Instant) -> Option<ConnId> {
+    /// Makes a call for SDUs of up to `sdu` octets; `None` if there are too many connections.
+    fn call(
+        &mut self,
+        called: AtmAddress,
+        control: bool,
+        sdu: u16,
+        now: Instant,
+    ) -> Option<ConnId> {
         if self.conns.len() >= self.config.limits.conns {
             self.counters.limits_met += 1;
             return None;
@@ -408,11 +417,6 @@ impl Nhc {
             }
         };
         self.conns.insert(conn, Conn::new(called, control, now));
-        let sdu = if control {
-            CONTROL_SDU
-        } else {
-            self.config.data_sdu()
-        };
         self.request(AtmRequest::Connect {
             conn,
             calling: self.config.address,

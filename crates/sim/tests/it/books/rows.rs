@@ -156,7 +156,11 @@ fn a_leaf_that_came_back_counts_only_what_was_sent_since_and_no_cell_is_nowhere(
         "switches: { s1: {}, s2: {} }\nlinks: [[s1, s2]]\n\
          lane: { on: s1, elans: { a: { subnet: 10.1.0.0/24 } } }\n\
          hosts:\n  u: { on: s1, elan: a, ip: 10.1.0.10 }\n  v: { on: s2, elan: a, ip: 10.1.0.11 }\n\
-         traffic: [{ from: u, to: v, kind: udp, rate: 100pps, size: 100, start: 1s, duration: 5s }]\n\
+         \x20 w: { on: s1, elan: a, ip: 10.1.0.12 }\n\
+         traffic:\n\
+         \x20 - { from: u, to: v, kind: udp, rate: 100pps, size: 100, start: 1s, duration: 5s }\n\
+         \x20 # Its ARP request is a broadcast after the leaf came back.\n\
+         \x20 - { from: u, to: w, kind: udp, rate: 100pps, size: 100, start: 6s, duration: 1s }\n\
          faults: [{ at: 2s, link_down: v-s2 }, { at: 3s, link_up: v-s2 }]\nuntil: 8s\n",
     );
     let leaves = |to: &str| {
