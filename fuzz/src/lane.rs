@@ -139,7 +139,11 @@ fn start(w: &mut World<Node>, who: usize, on: bool) {
     w.with(who, |node, now| {
         let Ok(()) = match (node, on) {
             (Node::Lec(m), _) => {
-                let input = if on { lec::Input::Start } else { lec::Input::Stop };
+                let input = if on {
+                    lec::Input::Start
+                } else {
+                    lec::Input::Stop
+                };
                 let taken = m.handle_input(input, now);
                 return taken.expect("a start or stop is never refused");
             }
@@ -253,7 +257,10 @@ pub fn run(input: &[u8]) {
                 let conn = conn(&mut feed, &w, who);
                 let sdu = sdu(&mut feed);
                 if !sdu.is_empty() {
-                    let event = AtmEvent::Received { conn, sdu: &sdu[..] };
+                    let event = AtmEvent::Received {
+                        conn,
+                        sdu: &sdu[..],
+                    };
                     w.with(who, |node, now| node.event(event, now));
                 }
             }

@@ -6,9 +6,9 @@
 
 use crate::feed::Feed;
 use crate::testing::{AtmUser, Polled, Refusal, World};
-use aerostat_proto::split::ProcessEvent;
 use aerostat_proto::mpoa::mps::{self, Interface, Mps, MpsConfig, RouteResult};
 use aerostat_proto::mpoa::{Mpc, MpcConfig, mpc};
+use aerostat_proto::split::ProcessEvent;
 use aerostat_proto::{AtmEvent, AtmRequest, Cause, ConnId, Duration, Instant, Machine};
 use aerostat_wire::lane::{Tlv, TlvType};
 use aerostat_wire::mpoa::{
@@ -617,7 +617,10 @@ fn step(feed: &mut Feed<'_>, w: &mut World<User>, forging: bool, life: &mut u32)
             let conn = ConnId(base + u32::from(n & 15));
             let sdu = sdu(feed);
             if !sdu.is_empty() {
-                let event = AtmEvent::Received { conn, sdu: &sdu[..] };
+                let event = AtmEvent::Received {
+                    conn,
+                    sdu: &sdu[..],
+                };
                 w.with(who, |user, now| user.event(event, now));
             }
         }

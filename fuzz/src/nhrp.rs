@@ -388,7 +388,13 @@ fn step(feed: &mut Feed<'_>, w: &mut World<User>, run: &mut Run) {
             let sdu = sdu(feed);
             if !sdu.is_empty() {
                 w.with(who, |user, now| {
-                    user.event(AtmEvent::Received { conn, sdu: &sdu[..] }, now);
+                    user.event(
+                        AtmEvent::Received {
+                            conn,
+                            sdu: &sdu[..],
+                        },
+                        now,
+                    );
                 });
             }
         }

@@ -10,8 +10,8 @@ use aerostat_proto::mpoa::split::{FromMpcd, ToMpcd};
 use aerostat_proto::mpoa::{Mpc, MpcConfig};
 use aerostat_proto::split::codec::Message;
 use aerostat_proto::split::{
-    FRAME_MAX, FromDaemon, Greeting, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput, Signal,
-    ToDaemon,
+    FRAME_MAX, FromDaemon, Greeting, Numbered, Process, ProcessEvent, ProcessInput, ProcessOutput,
+    Signal, ToDaemon,
 };
 use aerostat_proto::{AtmEvent, ConnId, Duration, Instant, Machine};
 use aerostat_wire::mpoa::DeviceType;
@@ -149,7 +149,9 @@ impl Pair {
                 }
                 ProcessOutput::Exit => {
                     self.mpcd = None;
-                    let _ = self.mpc.handle_input(mpc::Input::Mpcd(ProcessEvent::Gone), self.now);
+                    let _ = self
+                        .mpc
+                        .handle_input(mpc::Input::Mpcd(ProcessEvent::Gone), self.now);
                 }
             }
         }
@@ -246,7 +248,10 @@ fn service(feed: &mut Feed<'_>, pair: &mut Pair) {
             let conn = pick(feed, pair);
             let sdu = crate::mpoa::sdu(feed);
             if !sdu.is_empty() {
-                pair.client(mpc::Input::Atm(AtmEvent::Received { conn, sdu: &sdu[..] }));
+                pair.client(mpc::Input::Atm(AtmEvent::Received {
+                    conn,
+                    sdu: &sdu[..],
+                }));
             }
         }
     }
