@@ -25,8 +25,9 @@ use std::sync::Arc;
 const TURN: usize = 64;
 /// Frames that may wait for one daemon to read.
 const QUEUE: usize = 4096;
-/// How long a connection may stay without a greeting, and how many of them there may be.
+/// How long a connection may stay without a greeting.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Connections that may stay without a greeting, beside one for each seat: all daemons of a lab connect at once.
 const NEWCOMERS: usize = 16;
 /// Connections taken in one turn.
 const TAKEN: usize = 64;
@@ -271,15 +272,11 @@ impl Daemons {
         let both = Interest::READABLE | Interest::WRITABLE;
         let known = registry.register(&mut SourceFd(&fd), self.token, both);
         if known.is_ok() {
-            // The connection that has been silent for longest is closed: a daemon that greets must not wait for others.
-            if self.newcomers.len() >= NEWCOMERS {
-                self.newcomers.remove(0);
-            }
             self.newcomers.push((frames, pid, now));
         }
     }
 
-    /// Gives seats to daemons that greet.
+    /// Gives seats to daemons that greet. If too many connections are silent, those that came first are closed.
     fn greet(&mut self, now: Instant, told: &mut Vec<Event>) {
         for (frames, pid, since) in core::mem::take(&mut self.newcomers) {
             let refused = match frames.receive(&mut self.buffer) {
@@ -312,6 +309,10 @@ impl Daemons {
             // If the refusal cannot be sent, the daemon does not need it.
             let _ = frames.send(&Greeting::Refused(refused).encode());
         }
+        // Only here is it known which connections are silent: a greeting of another one may have arrived unread.
+        let most = NEWCOMERS + self.seats.len();
+        let extra = self.newcomers.len().saturating_sub(most);
+        self.newcomers.drain(..extra);
     }
 
     fn find(&mut self, role: Role, node: &str) -> Option<&mut Seat> {

@@ -72,8 +72,8 @@ impl Rig {
     fn connect(&self) -> Frames {
         Frames::connect(&self.directory.join(super::SOCKET)).unwrap()
     }
-    /// Greets and gets the answer.
-    fn greet(&mut self, version: u16, node: &str) -> (Frames, Option<Greeting>, Vec<Event>) {
+    /// Connects and sends a greeting.
+    fn hello(&self, version: u16, node: &str) -> Frames {
         let frames = self.connect();
         let node = node.to_owned();
         let hello = Greeting::Hello {
@@ -82,11 +82,13 @@ impl Rig {
             node,
         };
         assert!(frames.send(&hello.encode()).unwrap());
+        frames
+    }
+    /// Greets and gets the answer.
+    fn greet(&mut self, version: u16, node: &str) -> (Frames, Option<Greeting>, Vec<Event>) {
+        let frames = self.hello(version, node);
         let told = self.turn();
-        let answer = match frames.receive(&mut buffer()) {
-            Got::Frame(frame) => Some(Greeting::decode(frame).unwrap()),
-            Got::Nothing | Got::End => None,
-        };
+        let answer = answer(&frames);
         (frames, answer, told)
     }
     fn welcome(&mut self) -> Frames {
@@ -100,6 +102,14 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// The lab's answer to a greeting, if there is an answer.
+fn answer(frames: &Frames) -> Option<Greeting> {
+    match frames.receive(&mut buffer()) {
+        Got::Frame(frame) => Some(Greeting::decode(frame).unwrap()),
+        Got::Nothing | Got::End => None,
     }
 }
 
@@ -182,6 +192,27 @@ fn nonsense_costs_the_seat() {
 }
 
 #[test]
+fn all_daemons_that_greet_at_once_get_an_answer() {
+    let mut rig = Rig::quiet("together");
+    let nodes = ["urku", "sello", "r1", "another"];
+    let all: Vec<Frames> = nodes
+        .iter()
+        .cycle()
+        .take(40)
+        .map(|node| rig.hello(VERSION, node))
+        .collect();
+    rig.turn();
+    let answers: Vec<_> = all.iter().map(answer).collect();
+    let count = |wanted: fn(&Greeting) -> bool| {
+        let known = answers.iter().flatten();
+        known.filter(|answer| wanted(answer)).count()
+    };
+    let welcome = count(|answer| matches!(answer, Greeting::Welcome { .. }));
+    let refused = count(|answer| matches!(answer, Greeting::Refused(_)));
+    assert_eq!((welcome, refused), (2, 38), "{answers:?}");
+}
+
+#[test]
 fn who_is_silent_or_does_not_read_has_to_go() {
     let mut rig = Rig::quiet("silent");
     let silent = rig.connect();
@@ -192,8 +223,8 @@ fn who_is_silent_or_does_not_read_has_to_go() {
     rig.now = at;
     rig.turn();
     assert_eq!(silent.receive(&mut buffer()), Got::End);
-    // The number of silent connections is limited.
-    let crowd: Vec<Frames> = (0..20)
+    // The number of silent connections is limited: 16, and one for each of the two seats.
+    let crowd: Vec<Frames> = (0..22)
         .map(|_| {
             let frames = rig.connect();
             rig.turn();
