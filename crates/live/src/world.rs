@@ -89,8 +89,6 @@ pub enum Machine {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outside {
     connected: bool,
-    /// True while a fault has cut the cable.
-    cut: bool,
 }
 
 struct Node {
@@ -436,7 +434,7 @@ impl World {
     fn is_whole(&self, link: usize) -> bool {
         let ends = [2 * link, 2 * link + 1].map(|line| self.lines[line].from.0);
         let on = |node: usize| match &self.nodes[node].machine {
-            Some(Machine::Outside(outside)) => outside.connected && !outside.cut,
+            Some(Machine::Outside(outside)) => outside.connected,
             Some(Machine::Station(_) | Machine::Switch(_)) => true,
             None => false,
         };
@@ -473,10 +471,6 @@ impl World {
             self.cut.insert(link.0);
         } else {
             self.cut.remove(&link.0);
-        }
-        let (node, _) = self.lines[2 * link.0].from;
-        if let Some(Machine::Outside(outside)) = &mut self.nodes[node].machine {
-            outside.cut = cut;
         }
         self.set_link(link, self.is_whole(link.0), now);
     }
