@@ -1,7 +1,7 @@
 //! Ctrl-C, or closing the terminal, ends a measurement with the results so far.
 
-use aerostat_live::signals::is_ignored;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use aerostat_live::signals::hangup;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;
 use std::sync::Arc;
@@ -16,8 +16,7 @@ impl Interrupt {
     /// Starts to catch signals.
     pub(crate) fn catch() -> io::Result<Self> {
         let come = Arc::new(AtomicBool::new(false));
-        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup()) {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&come))?;
             flag::register(signal, Arc::clone(&come))?;
         }

@@ -14,17 +14,12 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM, SIGQUIT, and SIGHUP unless it is ignored, as requests to stop. No thread is started.
+    /// Catches SIGINT, SIGTERM, SIGQUIT, and SIGHUP unless it is ignored, as requests to stop.
     ///
     /// # Errors
     /// If the operating system refuses this.
     pub(crate) fn catch() -> io::Result<Self> {
-        let (octets, write) = UnixStream::pair()?;
-        octets.set_nonblocking(true)?;
-        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-        for signal in [SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup) {
-            signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
-        }
+        let octets = pipe([SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup()))?;
         Ok(Self { octets, come: 0 })
     }
 
@@ -43,11 +38,25 @@ impl Signals {
     }
 }
 
-/// True if the parent process made this program ignore the signal, as `nohup` does with SIGHUP.
+/// A socket that gets an octet for each of these signals. Its reader does not block. No thread is started.
+///
+/// # Errors
+/// If the operating system refuses this.
+pub(crate) fn pipe(which: impl IntoIterator<Item = i32>) -> io::Result<UnixStream> {
+    let (read, write) = UnixStream::pair()?;
+    read.set_nonblocking(true)?;
+    for signal in which {
+        signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
+    }
+    Ok(read)
+}
+
+/// SIGHUP, unless the parent process made this program ignore it, as `nohup` does.
 #[must_use]
-pub fn is_ignored(signal: i32) -> bool {
+pub fn hangup() -> Option<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    let ignored = mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1);
+    (!ignored).then_some(SIGHUP)
 }

@@ -4,6 +4,7 @@
 //! the client's patience.
 
 use super::{Answer, Request};
+use crate::signals;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::io::retry_on_intr;
@@ -160,10 +161,9 @@ impl Client {
     /// # Errors
     /// The operating system's, when the signals cannot be caught.
     pub fn into_stream_until_signal(self) -> io::Result<(UnixStream, Interrupted)> {
-        let (mut caught, signal) = UnixStream::pair()?;
-        for number in [SIGINT, SIGTERM] {
-            signal_hook::low_level::pipe::register(number, signal.try_clone()?)?;
-        }
+        let mut caught = signals::pipe([SIGINT, SIGTERM])?;
+        // The thread below waits for the first signal.
+        caught.set_nonblocking(false)?;
         let ours = self.into_stream();
         let stream = ours.try_clone()?;
         let interrupted = Interrupted::default();

@@ -3,6 +3,7 @@
 use super::frames::{Frames, Got, buffer};
 use super::{Action, Program};
 use crate::clock::Clock;
+use crate::signals;
 use aerostat_proto::split::codec::Message as _;
 use aerostat_proto::split::{Greeting, Role, Signal as Sent, VERSION};
 use aerostat_proto::{Duration, Instant};
@@ -65,7 +66,8 @@ impl From<io::Error> for DaemonError {
 /// # Errors
 /// See [`DaemonError`].
 pub fn serve(role: Role, socket: &Path, node: &str, child: bool) -> Result<End, DaemonError> {
-    let (terminate, reload) = (signals(&[SIGTERM, SIGINT, SIGQUIT])?, signals(&[SIGHUP])?);
+    let terminate = signals::pipe([SIGTERM, SIGINT, SIGQUIT])?;
+    let reload = signals::pipe([SIGHUP])?;
     let frames = Frames::connect(socket).map_err(DaemonError::NoLab)?;
     let mut process = Process {
         frames,
@@ -77,16 +79,6 @@ pub fn serve(role: Role, socket: &Path, node: &str, child: bool) -> Result<End, 
     process.greet(role, node)?;
     restrict(child);
     process.run()
-}
-
-/// A descriptor that gets an octet for each of these signals.
-fn signals(which: &[i32]) -> io::Result<UnixStream> {
-    let (read, write) = UnixStream::pair()?;
-    read.set_nonblocking(true)?;
-    for signal in which {
-        signal_hook::low_level::pipe::register(*signal, write.try_clone()?)?;
-    }
-    Ok(read)
 }
 
 struct Process {
