@@ -272,12 +272,17 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Ends the recording; returns the error, if there was one.
-    fn end_recording(&mut self) -> Option<String> {
-        let recorder = self.recorder.take()?;
+    /// Ends the recording, and tells the error if there was one.
+    fn end_recording(&mut self, tell: &mut dyn FnMut(Notice<'_>)) {
+        let Some(recorder) = self.recorder.take() else {
+            return;
+        };
         self.world.captures.end();
-        let error = recorder.finish().err()?;
-        Some(format!("the recording is not complete: {error}"))
+        if let Err(error) = recorder.finish() {
+            tell(Notice::Note(format!(
+                "the recording is not complete: {error}"
+            )));
+        }
     }
 
     /// Runs until stopped.
@@ -322,9 +327,7 @@ impl<'a> Driver<'a> {
                     continue;
                 }
                 if let Some(report) = self.end(now) {
-                    if let Some(text) = self.end_recording() {
-                        tell(Notice::Note(text));
-                    }
+                    self.end_recording(tell);
                     if !self.stoppers.is_empty() {
                         self.farewell(results(&report));
                     }
@@ -336,9 +339,7 @@ impl<'a> Driver<'a> {
                     && self.stop_by.is_none()
                     && now >= Instant::ZERO + patience
                 {
-                    if let Some(text) = self.end_recording() {
-                        tell(Notice::Note(text));
-                    }
+                    self.end_recording(tell);
                     return Err(UpError::NotReady(self.missing));
                 }
             }
