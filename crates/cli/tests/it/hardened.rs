@@ -69,7 +69,10 @@ fn signals_leave_nothing_behind_however_early_they_come() {
             command.arg("--default-signal").arg(up.get_program());
             command.args(up.get_args());
             for (key, value) in up.get_envs() {
-                command.env(key, value.unwrap_or_default());
+                match value {
+                    Some(value) => command.env(key, value),
+                    None => command.env_remove(key),
+                };
             }
             if let Some(directory) = up.get_current_dir() {
                 command.current_dir(directory);
