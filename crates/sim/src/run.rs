@@ -37,7 +37,7 @@ pub trait Watcher {
     fn progress(&mut self, now: Instant, end: Instant) {
         let _ = (now, end);
     }
-    /// True to end the run early; called every 1024 events.
+    /// True to end the run early; called at least every 1024 events, and every tenth of a virtual second.
     fn interrupted(&self) -> bool {
         false
     }
@@ -66,6 +66,8 @@ pub struct LabRun<'a> {
     lives: Vec<u32>,
     /// True if all links are tapped.
     tapped: bool,
+    /// Number of the lab's faults that have happened.
+    faulted: usize,
     seen: Seen<'a>,
 }
 
@@ -207,6 +209,7 @@ impl<'a> LabRun<'a> {
             world,
             lives: vec![0; lab.nodes.len()],
             tapped: false,
+            faulted: 0,
             seen,
         };
         if traced {
@@ -333,34 +336,28 @@ impl<'a> LabRun<'a> {
             .with_node(id, &mut self.seen, |node, now| node.command(command, now));
     }
 
-    /// Runs to `until`, with the faults of the lab at their times.
+    /// Runs to `until`, with the faults of the lab at their times, unless the watcher ends the run.
     pub fn run_until(&mut self, until: Instant) {
         const STEP: Duration = Duration::from_millis(100);
         let lab = self.lab;
-        let mut faults = lab
-            .faults
-            .iter()
-            .map(|fault| (Instant::ZERO + fault.at, fault.what));
-        let began = self.world.now();
-        let mut fault = faults.find(|(at, _)| *at >= began);
-        while self.world.now() < until && !self.world.exhausted() {
-            let mut next = (self.world.now() + STEP).min(until);
-            if let Some((at, what)) = fault
-                && at <= next
-            {
-                next = at;
-                self.step(next);
-                if !self.seen.stop {
+        while !self.seen.stop && !self.world.exhausted() {
+            let now = self.world.now();
+            let fault = lab.faults.get(self.faulted);
+            let fault = fault.map(|fault| (Instant::ZERO + fault.at, fault.what));
+            let fault = fault.filter(|(at, _)| *at <= (now + STEP).min(until));
+            if let Some((at, what)) = fault {
+                self.step(at);
+                if !self.seen.stop && self.world.now() >= at {
+                    self.faulted += 1;
                     self.fault(what);
                 }
-                fault = faults.next();
+            } else if now < until {
+                self.step((now + STEP).min(until));
             } else {
-                self.step(next);
-            }
-            self.seen.watcher.progress(self.world.now(), until);
-            if self.seen.stop || self.seen.watcher.interrupted() {
                 return;
             }
+            self.seen.watcher.progress(self.world.now(), until);
+            self.seen.stop |= self.seen.watcher.interrupted();
         }
     }
 
@@ -527,7 +524,7 @@ pub fn run_and_record(
     loop {
         let end = running.end();
         running.run_until(end);
-        let stopped = running.world.exhausted() || running.seen.watcher.interrupted();
+        let stopped = running.world.exhausted() || running.seen.stop;
         // A flow that has started in the meantime may have moved the end.
         if stopped || running.end() <= end {
             return Ok(running.finish_both());

@@ -5,6 +5,7 @@ use crate::bench::lab_of;
 use aerostat_lab::event::Event;
 use aerostat_lab::report::RunReport;
 use aerostat_node::inspect::Value as Cell;
+use aerostat_proto::Instant;
 use aerostat_sim::run::{LabRun, Watcher};
 
 const DELAYS: [(&str, f64); 4] = [
@@ -163,4 +164,23 @@ fn the_first_packet_over_classical_ip_waits_for_no_timer_however_long_the_trunks
             all_arrived(&name, &report);
         }
     }
+}
+
+#[test]
+fn a_run_in_parts_causes_each_fault_once_and_also_those_at_the_end_of_a_part() {
+    let rest = "faults: [{ at: 5s, link_down: s1-s2 }, { at: 5s, link_down: s2-s3 }, { at: 6s, link_up: s1-s2 }]\n";
+    let lab = lab_of("parts", &format!("{}{rest}", one_elan("5us", "s1")), &[]);
+    let mut told = Told::default();
+    let mut running = LabRun::new(&lab, &mut told);
+    running.start();
+    for seconds in [5, 5, 10] {
+        running.run_until(Instant::from_secs(seconds));
+    }
+    running.finish().expect("no captures");
+    let faults = told
+        .0
+        .iter()
+        .filter(|event| event.event.starts_with("fault."));
+    let times: Vec<f64> = faults.map(|event| event.time).collect();
+    assert_eq!(times, [5.0, 5.0, 6.0]);
 }
