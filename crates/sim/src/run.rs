@@ -378,16 +378,11 @@ impl<'a> LabRun<'a> {
 
     /// Starts traffic whose hosts have joined now.
     fn start_ready(&mut self) {
-        let now = self.world.now();
-        let seen = &mut self.seen;
-        for (node, behind, spec) in seen.starts.ready(self.lab, now) {
-            let trace = starts::told(self.lab, &spec);
-            let name = &self.lab.node(node).name;
-            seen.watcher.event(&Event::new(now, name, &trace));
-            let command = HostCommand::app(behind, AppCommand::Start(spec));
-            let id = NodeId(node.0);
-            self.world
-                .with_node(id, seen, |node, now| node.command(command, now));
+        let (lab, now) = (self.lab, self.world.now());
+        for (node, behind, spec) in self.seen.starts.ready(lab, now) {
+            let trace = starts::told(lab, &spec);
+            self.seen.trace(NodeId(node.0), trace, now);
+            self.command(node, HostCommand::app(behind, AppCommand::Start(spec)));
         }
     }
 
