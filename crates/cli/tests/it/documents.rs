@@ -1,4 +1,5 @@
 //! Rules for the documents that no compiler checks: the width of a line, words that make a reader stop, and links.
+//! Descriptions in the published schemas are read like documents.
 //!
 //! Prose means everything but code blocks, tables and parts that a program generates.
 
@@ -66,17 +67,51 @@ fn pages() -> Vec<(PathBuf, String)> {
     pages
 }
 
-/// The lines of prose with their numbers from 1. A line of another kind is empty, so that it ends a paragraph.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let (mut code, mut generated) = (false, false);
+/// The lines with their numbers from 1. A line of a code block is empty, so that it ends a paragraph.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut code = false;
     text.lines().enumerate().map(move |(index, line)| {
         let fence = line.trim_start().starts_with("```");
         code ^= fence;
-        generated |= line == "<!-- tables -->";
-        generated &= line != "<!-- end -->";
-        let other = fence || code || generated || line.starts_with('|');
-        (index + 1, if other { "" } else { line })
+        (index + 1, if fence || code { "" } else { line })
     })
+}
+
+/// The lines of prose with their numbers from 1.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut generated = false;
+    lines(text).filter(move |(_, line)| {
+        generated |= *line == "<!-- tables -->";
+        generated &= *line != "<!-- end -->";
+        !(generated || line.starts_with('|'))
+    })
+}
+
+/// The descriptions in the published schemas, each with its place.
+fn descriptions() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(root().join("docs")).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        if name.ends_with(".schema.json") {
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            let schema = serde_json::from_str(&text).unwrap();
+            descriptions_in(&schema, &format!("docs/{name}"), &mut all);
+        }
+    }
+    assert!(all.len() > 100, "{} descriptions were found", all.len());
+    all
+}
+
+fn descriptions_in(schema: &serde_json::Value, place: &str, all: &mut Vec<(String, String)>) {
+    if let Some(text) = schema.get("description").and_then(|text| text.as_str()) {
+        all.push((place.to_owned(), text.to_owned()));
+    }
+    for (key, part) in schema.as_object().into_iter().flatten() {
+        descriptions_in(part, &format!("{place}/{key}"), all);
+    }
+    for part in schema.as_array().into_iter().flatten() {
+        descriptions_in(part, place, all);
+    }
 }
 
 /// The line without the targets of its links.
@@ -97,17 +132,22 @@ struct Word {
     ends: bool,
 }
 
-/// The paragraphs of a page, headings and list items among them, as words. Code between backticks is one empty word.
+/// The paragraphs of a page, as words; headings, list items and cells of tables are paragraphs, too. Code between
+/// backticks is one empty word.
 fn paragraphs(text: &str) -> Vec<Vec<Word>> {
     let mut paragraphs = vec![Vec::new()];
     let mut quoted = false;
-    for (number, line) in prose(text) {
+    for (number, line) in lines(text) {
         let start = line.trim_start();
-        if start.is_empty() || start.starts_with(['#', '-', '*']) {
+        if start.is_empty() || start.starts_with(['#', '-', '*', '|']) {
             paragraphs.push(Vec::new());
             quoted = false;
         }
         for word in line.split_whitespace() {
+            if word == "|" && !quoted {
+                paragraphs.push(Vec::new());
+                continue;
+            }
             let opened = quoted;
             quoted ^= word.matches('`').count() % 2 == 1;
             let code = opened || quoted || word.contains('`');
@@ -182,12 +222,14 @@ fn lines_of_prose_fit_an_editor() {
 #[test]
 fn sentences_have_their_nouns_and_no_archaic_words() {
     let mut bad = Vec::new();
-    for (page, text) in pages() {
+    let pages = pages().into_iter();
+    let pages = pages.map(|(page, text)| (page.display().to_string(), text));
+    for (place, text) in pages.chain(descriptions()) {
         for paragraph in paragraphs(&text) {
             for (phrase, remedy) in BANNED {
                 for line in occurrences(&paragraph, phrase) {
-                    let (page, phrase) = (page.display(), phrase.trim_end_matches('.'));
-                    bad.push(format!("{page}:{line}: '{phrase}': {remedy}"));
+                    let phrase = phrase.trim_end_matches('.');
+                    bad.push(format!("{place}:{line}: '{phrase}': {remedy}"));
                 }
             }
         }
@@ -199,11 +241,11 @@ fn sentences_have_their_nouns_and_no_archaic_words() {
 fn links_of_documents_lead_to_files_and_headings_that_exist() {
     let mut broken = Vec::new();
     for (page, text) in pages() {
-        for (line, shown) in prose(&text) {
+        for (line, shown) in lines(&text) {
             for (at, opening) in shown.match_indices("](") {
                 let target = &shown[at + opening.len()..];
                 let target = target.split_once(')').map_or(target, |(target, _)| target);
-                if target.contains("://") {
+                if target.contains("://") || target.starts_with("mailto:") {
                     continue;
                 }
                 let (file, heading) = target.split_once('#').unwrap_or((target, ""));
@@ -230,7 +272,7 @@ fn links_of_documents_lead_to_files_and_headings_that_exist() {
 
 #[test]
 fn the_checks_of_documents_find_what_they_are_for() {
-    let text = "It is\nnone. `is none` is fine.\n\n```\nis none\n```\n| is none |\n- There is one. One is\n- none";
+    let text = "It is\nnone. `is none` is fine.\n\n```\nis none\n```\n| is none | is |\n| none | There is one |\n- There is one. One is\n- none";
     let found: Vec<usize> = paragraphs(text)
         .iter()
         .flat_map(|p| {
@@ -238,7 +280,7 @@ fn the_checks_of_documents_find_what_they_are_for() {
             all.collect::<Vec<_>>()
         })
         .collect();
-    assert_eq!(found, [1, 8]);
+    assert_eq!(found, [1, 7, 8, 9]);
     assert_eq!(without_targets("see [a](b.md#c), [d](e)."), "see [a, [d.");
     assert_eq!(
         anchor("## Entries of `pvcs:`, and more"),

@@ -1,15 +1,8 @@
 //! What no compiler checks: who may depend on whom, and how long a file may be.
 
+use crate::root;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("workspace root")
-}
 
 /// `wire ← proto ← node ← lab ← {sim, live} ← cli`, and nothing else.
 #[test]
@@ -103,41 +96,6 @@ fn files_stay_readable() {
         }
     }
     assert!(long.is_empty(), "split these files:\n{}", long.join("\n"));
-}
-
-/// Markdown pages of the repository, by their path from its root.
-fn pages() -> Vec<PathBuf> {
-    let out = Command::new("git")
-        .args(["ls-files", "*.md"])
-        .current_dir(root())
-        .output();
-    let out = out.expect("git ls-files").stdout;
-    String::from_utf8_lossy(&out)
-        .lines()
-        .map(PathBuf::from)
-        .collect()
-}
-
-#[test]
-fn links_between_pages_lead_to_files() {
-    let mut broken = Vec::new();
-    let pages = pages();
-    assert!(pages.len() > 10, "only {} pages", pages.len());
-    for page in pages {
-        let text = std::fs::read_to_string(root().join(&page)).expect("a page");
-        let folder = page.parent().unwrap_or(Path::new(""));
-        for link in text.split("](").skip(1) {
-            let Some((link, _)) = link.split_once(')') else {
-                continue;
-            };
-            let path = link.split('#').next().unwrap_or(link);
-            let outside = path.contains("://") || path.starts_with("mailto:");
-            if !(path.is_empty() || outside || root().join(folder).join(path).exists()) {
-                broken.push(format!("{}: {link}", page.display()));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "no such file:\n{}", broken.join("\n"));
 }
 
 /// What a user of a library crate reads first, and what a package has to carry.

@@ -1,12 +1,9 @@
 //! Wireshark's view of our packets: it reads every packet, finds none malformed, and names each protocol.
 
+use crate::root;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// tshark's lines for the fields, or `None` if tshark is not available.
 pub(crate) fn tshark(file: &Path, arguments: &[&str]) -> Option<Vec<String>> {

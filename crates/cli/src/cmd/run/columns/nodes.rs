@@ -367,7 +367,10 @@ pub(super) const TABLES: &[TableInfo] = &[
             count("servers", "servers on the way of the request"),
             text("vc", "VPI.VCI of the connection"),
             count("packets", "packets sent"),
-            text("authoritative", "`yes` if the answer is at first hand"),
+            text(
+                "authoritative",
+                "`yes` if the answer is authoritative, not cached",
+            ),
         ],
     },
     TableInfo {
