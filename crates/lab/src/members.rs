@@ -13,20 +13,20 @@ use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One interface.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Interface {
     joined: bool,
     /// True if it has been a member at some time.
     ever_joined: bool,
     /// True if a BUS of the lab serves it.
     served: bool,
-    /// Number of BUSs that reach it: 2 while it moves from a BUS to the next.
-    reached: usize,
+    /// Nodes of the BUSs that reach it: 2 while it moves from a BUS to the next.
+    by: BTreeSet<NodeId>,
 }
 
 impl Interface {
-    const fn is_ready(&self) -> bool {
-        self.joined && (self.reached > 0 || !self.served)
+    fn is_ready(&self) -> bool {
+        self.joined && (!self.by.is_empty() || !self.served)
     }
 }
 
@@ -37,8 +37,6 @@ pub struct Members {
     nodes: Vec<Vec<Interface>>,
     /// Node and interface that have an address.
     owners: BTreeMap<AtmAddress, (NodeId, usize)>,
-    /// Node of the BUSs, and a client that they reach.
-    reached: BTreeSet<(NodeId, AtmAddress)>,
 }
 
 impl Members {
@@ -60,7 +58,6 @@ impl Members {
         Self {
             nodes: nodes.collect(),
             owners: owners.collect(),
-            reached: BTreeSet::new(),
         }
     }
 
@@ -88,18 +85,13 @@ impl Members {
         address: AtmAddress,
         reached: bool,
     ) -> Option<NodeId> {
-        let news = if reached {
-            self.reached.insert((server, address))
-        } else {
-            self.reached.remove(&(server, address))
-        };
-        let owner = *self.owners.get(&address).filter(|_| news)?;
-        let ready = self.change(owner, |interface| {
-            interface.reached = if reached {
-                interface.reached + 1
+        let owner = *self.owners.get(&address)?;
+        let ready = self.change(owner, |Interface { by, .. }| {
+            if reached {
+                by.insert(server);
             } else {
-                interface.reached.saturating_sub(1)
-            };
+                by.remove(&server);
+            }
         });
         ready.then_some(owner.0)
     }
@@ -109,10 +101,8 @@ impl Members {
         for itf in 0..self.nodes.get(node.0).map_or(0, Vec::len) {
             self.joined(node, itf, false);
         }
-        let theirs = (node, AtmAddress::ZERO)..(NodeId(node.0 + 1), AtmAddress::ZERO);
-        let gone: Vec<AtmAddress> = self.reached.range(theirs).map(|(_, to)| *to).collect();
-        for address in gone {
-            self.reaches(node, address, false);
+        for interface in self.nodes.iter_mut().flatten() {
+            interface.by.remove(&node);
         }
     }
 
@@ -130,7 +120,7 @@ impl Members {
         not.map(|(itf, _)| itf)
     }
 
-    /// True if each interface of a node has been a member of its network at a time.
+    /// True if each interface of a node has been a member of its network at some time.
     #[must_use]
     pub fn ever_joined(&self, node: NodeId) -> bool {
         let interfaces = self.nodes.get(node.0);
