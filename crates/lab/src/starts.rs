@@ -4,12 +4,11 @@
 use crate::build::programs_of;
 use crate::members::Members;
 use crate::model::{Flow, Lab, NodeId};
-use crate::resolve::{Step, trace};
+use crate::resolve::{Owners, Step, owners, trace};
 use aerostat_node::ip::apps::AppSpec;
 use aerostat_proto::{Duration, Instant, Trace};
 use aerostat_wire::AtmAddress;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 
 /// How long a run without a given end waits for hosts that do not join.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -41,18 +40,12 @@ impl Starts {
     /// A state in which no flow has started.
     #[must_use]
     pub fn new(lab: &Lab) -> Self {
-        let mut owners = BTreeMap::new();
-        for (id, node) in lab.nodes() {
-            for (itf, lec) in node.lecs().iter().enumerate() {
-                owners.entry(lec.ip).or_insert((id, itf));
-            }
-        }
-        let owner = |ip: Ipv4Addr| owners.get(&ip).copied();
+        let owners = owners(lab);
         let flows = lab.traffic.iter().map(|flow| {
             flow.waits.then(|| Start {
                 waits: true,
                 first: None,
-                passes: passes(lab, owner, flow),
+                passes: passes(lab, &owners, flow),
             })
         });
         let flows: Vec<Option<Start>> = flows.collect();
@@ -182,15 +175,11 @@ impl Starts {
 
 /// The interfaces that the packets of a flow and their answers pass; if the lab does not know the path, only the
 /// interfaces at its ends.
-fn passes(
-    lab: &Lab,
-    owner: impl Fn(Ipv4Addr) -> Option<(NodeId, usize)> + Copy,
-    flow: &Flow,
-) -> Vec<(NodeId, usize)> {
+fn passes(lab: &Lab, owners: &Owners, flow: &Flow) -> Vec<(NodeId, usize)> {
     let ends = [(flow.from, flow.to), (flow.to, flow.from)];
     let steps = ends.into_iter().flat_map(|(from, to)| {
         let address = lab.node(to).lecs().first().map(|lec| lec.ip);
-        let way = address.and_then(|address| trace(lab, owner, from, address).ok());
+        let way = address.and_then(|address| trace(lab, owners, from, address).ok());
         way.unwrap_or_default()
     });
     let mut all: BTreeSet<_> = steps.flat_map(|Step { from, to }| [from, to]).collect();

@@ -1,8 +1,7 @@
 //! Events of a run: traffic, faults, captures.
 
-use super::{Class, Names, ip, ports};
-use crate::diag::Diagnostics;
-use crate::diag::Span;
+use super::{Class, Names, Owners, ip, ports};
+use crate::diag::{Diagnostics, Span};
 use crate::field::At;
 use crate::file::{FaultFile, Kind, LabFile, TrafficFile};
 use crate::model::{
@@ -21,8 +20,9 @@ const HEADERS: usize = 28;
 
 /// Fills `lab.traffic`, `lab.faults` and `lab.capture`.
 pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagnostics) {
+    let owners = ip::owners(lab);
     for section in file.traffic.iter().flatten() {
-        if let Some(flow) = flow(section, names, lab, d) {
+        if let Some(flow) = flow(section, names, (lab, &owners), d) {
             lab.traffic.push(flow);
         }
     }
@@ -44,7 +44,12 @@ pub(super) fn build(file: &LabFile, names: &Names, lab: &mut Lab, d: &mut Diagno
     }
 }
 
-fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) -> Option<Flow> {
+fn flow(
+    section: &TrafficFile,
+    names: &Names,
+    (lab, owners): (&Lab, &Owners),
+    d: &mut Diagnostics,
+) -> Option<Flow> {
     let from = names.host(&section.from, d);
     let to = names.host(&section.to, d);
     let kind = kind(section, d);
@@ -69,7 +74,7 @@ fn flow(section: &TrafficFile, names: &Names, lab: &Lab, d: &mut Diagnostics) ->
     };
     // Routers outside may have a route.
     if !lab.elans.iter().any(|elan| lab.is_open(elan)) {
-        check_path(section, lab, from, to, d);
+        check_path(section, (lab, owners), [from, to], d);
     }
     let kind = kind?;
     let (port, ticks) = (ports::port(section, d), ports::ticks(section, kind, d));
@@ -189,12 +194,17 @@ pub(super) fn send_rate(
 }
 
 /// Reports a missing route there or back.
-fn check_path(section: &TrafficFile, lab: &Lab, from: NodeId, to: NodeId, d: &mut Diagnostics) {
+fn check_path(
+    section: &TrafficFile,
+    (lab, owners): (&Lab, &Owners),
+    [from, to]: [NodeId; 2],
+    d: &mut Diagnostics,
+) {
     for (a, b) in [(from, to), (to, from)] {
         let Some(target) = lab.node(b).lecs().first() else {
             continue;
         };
-        if let Err(stuck) = ip::trace(lab, |ip| ip::owner_of(lab, ip), a, target.ip) {
+        if let Err(stuck) = ip::trace(lab, owners, a, target.ip) {
             let (a, b, b_ip) = (&lab.node(a).name, &lab.node(b).name, target.ip);
             let text = format!("no route from {a} to {b}: {stuck} knows no way to {b_ip}");
             let elan = lab.find(&stuck).and_then(|id| lab.node(id).lecs().first());

@@ -179,21 +179,28 @@ pub(crate) struct Step {
     pub(crate) to: (NodeId, usize),
 }
 
-/// Who has an IP address: node and interface.
-pub(crate) fn owner_of(lab: &Lab, ip: Ipv4Addr) -> Option<(NodeId, usize)> {
-    lab.nodes().find_map(|(id, node)| {
-        let itf = node.lecs().iter().position(|lec| lec.ip == ip)?;
-        Some((id, itf))
-    })
+/// The node and interface that have an IP address.
+pub(crate) type Owners = BTreeMap<Ipv4Addr, (NodeId, usize)>;
+
+/// The owners of all IP addresses of the lab; of several owners the first.
+pub(crate) fn owners(lab: &Lab) -> Owners {
+    let mut owners = Owners::new();
+    for (id, node) in lab.nodes() {
+        for (itf, lec) in node.lecs().iter().enumerate() {
+            owners.entry(lec.ip).or_insert((id, itf));
+        }
+    }
+    owners
 }
 
-/// The path of a packet from `from` to the address `to` of a node, or where the path ends; `owner` is [`owner_of`].
+/// The path of a packet from `from` to the address `to` of a node, or where the path ends; `owners` are [`owners`] of
+/// the lab.
 ///
 /// # Errors
 /// The name of the node that has no route, or of the node where the packet enters a loop.
 pub(crate) fn trace(
     lab: &Lab,
-    owner: impl Fn(Ipv4Addr) -> Option<(NodeId, usize)>,
+    owners: &Owners,
     from: NodeId,
     to: Ipv4Addr,
 ) -> Result<Vec<Step>, String> {
@@ -221,7 +228,7 @@ pub(crate) fn trace(
                 .map(|route| route.via)
                 .ok_or_else(stuck)?
         };
-        let next = owner(hop).ok_or_else(stuck)?;
+        let next = *owners.get(&hop).ok_or_else(stuck)?;
         let from = (at, on(hop).ok_or_else(stuck)?);
         way.push(Step { from, to: next });
         at = next.0;
@@ -240,7 +247,7 @@ mod tests {
     fn way(lab: &Lab, from: &str, to: &str) -> Result<Vec<String>, String> {
         let ip = lab.node(lab.find(to).unwrap()).lecs()[0].ip;
         let from = lab.find(from).unwrap();
-        let steps = trace(lab, |ip| owner_of(lab, ip), from, ip)?;
+        let steps = trace(lab, &owners(lab), from, ip)?;
         let path = steps.iter().map(|step| step.to.0);
         let path = std::iter::once(from).chain(path);
         Ok(path.map(|id| lab.node(id).name.clone()).collect())

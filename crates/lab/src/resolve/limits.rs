@@ -42,7 +42,7 @@ const fn net([a, b, c, d]: [u8; 4], length: u8) -> IpNet {
 }
 
 /// Refuses a lab that exceeds a limit. True if the lab is small enough for further checks.
-pub(crate) fn check(file: &LabFile, d: &mut Diagnostics) -> bool {
+pub(crate) fn fits(file: &LabFile, d: &mut Diagnostics) -> bool {
     let routers = file.routers.as_ref().map_or(0, |table| table.0.len());
     let standby = file.lane.as_ref().and_then(|lane| lane.standby.as_ref());
     let outside = super::outside::links(file).count();
