@@ -52,6 +52,8 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// Another relevant place, with the reason.
     pub see: Option<(Span, String)>,
+    /// True if the network as a whole is wrong: the missing part may be any router or link.
+    pub(crate) network: bool,
 }
 
 /// All findings about one lab, in the order of the text.
@@ -90,6 +92,7 @@ impl Diagnostics {
                 message,
                 hint: None,
                 see: None,
+                network: false,
             },
         );
         &mut self.list[at_index]
@@ -185,6 +188,11 @@ impl Diagnostic {
     /// Adds another relevant place.
     pub(crate) fn see(&mut self, at: Span, why: impl Into<String>) -> &mut Self {
         self.see = Some((at, why.into()));
+        self
+    }
+    /// Marks a mistake of the network as a whole.
+    pub(crate) const fn of_network(&mut self) -> &mut Self {
+        self.network = true;
         self
     }
     /// Adds "did you mean ...", or else the list of known words.

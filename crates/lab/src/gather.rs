@@ -6,15 +6,13 @@
 //! mistake itself has been.
 
 use crate::diag::{Diagnostic, Diagnostics, Severity, Span};
+use crate::resolve::{lane, outside, sockets};
 use crate::tree::{Tree, Value};
 use std::collections::BTreeSet;
 
-/// Rounds at most: a value, its section, what names the section, and so on.
+/// Limit of rounds. A round takes out a value, the next one the section that lacks it, the next one the entries that
+/// name this section, and so on.
 const ROUNDS: usize = 8;
-
-/// How complaints begin that are about the network as a whole: any router or link that is gone may be the one that
-/// they lack.
-const WAYS: [&str; 2] = ["no route from", "no path between"];
 
 /// Adds the mistakes that those in `d` hide. `check` reads and checks a tree; it is false where there is no use in
 /// going on.
@@ -44,8 +42,8 @@ pub(crate) fn further(
     }
 }
 
-/// The same is not told of another place: of two values that do not fit each other the second is wrong once the first
-/// is gone.
+/// True if `d` has the same message, perhaps about another place. Of two values that contradict each other, the check
+/// names one. When this one has been taken out, the check may give the other one the same message.
 fn told(d: &Diagnostics, error: &Diagnostic) -> bool {
     d.iter().any(|known| known.message == error.message)
 }
@@ -135,7 +133,9 @@ impl Gone {
     fn explains(&self, error: &Diagnostic, d: &Diagnostics) -> bool {
         let numbered = |word: &str| {
             let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
-            self.entries && name != word && ["outside", "socket", "lane"].contains(&name)
+            self.entries
+                && name != word
+                && [outside::UNNAMED, sockets::UNNAMED, lane::UNNAMED].contains(&name)
         };
         // Names stand in quotes; addresses and names with numbers may stand without.
         let quoted = error.message.split('\'').skip(1).step_by(2);
@@ -143,8 +143,7 @@ impl Gone {
         let bare = bare.filter(|word| word.contains(|c: char| c.is_ascii_digit()));
         let said = quoted.chain(bare).flat_map(words);
         let mut all = words(d.text(error.at)).chain(said);
-        let of_all = WAYS.iter().any(|begin| error.message.starts_with(begin));
-        of_all
+        error.network
             || self.places.contains(&error.at)
             || all.any(|word| self.words.contains(word) || numbered(word))
     }

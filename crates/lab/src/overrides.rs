@@ -1,6 +1,7 @@
 //! `--set a.b=v`: changes to the tree before it is checked.
 
 use crate::diag::{Diagnostics, Span};
+use crate::resolve::{lane, outside, sockets};
 use crate::tree::{self, Key, Tree, Value};
 
 /// Applies one option, `path=value`. The value is YAML. A step of the path is a key, the name of a list entry (its
@@ -133,8 +134,8 @@ fn of_end_system<'a>(root: &Tree, steps: Vec<(&'a str, Span)>) -> Vec<(&'a str, 
             return way.iter().chain(rest).copied().collect();
         }
     }
-    let lane =
-        field(root, "lane").filter(|lane| attached(text(lane, "name").unwrap_or("lane"), lane));
+    let lane = field(root, "lane")
+        .filter(|lane| attached(text(lane, "name").unwrap_or(lane::UNNAMED), lane));
     if lane.is_some() {
         let way = [("lane", place), ("link", place)];
         return way.iter().chain(rest).copied().collect();
@@ -255,8 +256,8 @@ fn names(key: &str, entries: &[Tree]) -> Vec<Vec<String>> {
                 .map(|(from, to)| format!("{from}-{to}"))
                 .into_iter()
                 .collect(),
-            "sockets" => vec![format!("socket{}", n + 1)],
-            "standby" => vec![format!("lane{}", n + 2)],
+            "sockets" => vec![format!("{}{}", sockets::UNNAMED, n + 1)],
+            "standby" => vec![format!("{}{}", lane::UNNAMED, n + 2)],
             _ => Vec::new(),
         }
     };
@@ -271,7 +272,7 @@ fn link_names(parts: &[Tree], outside: &mut u32, taken: &mut Vec<String>) -> Vec
     match ends[..] {
         [on] => {
             *outside += 1;
-            let far = own.map_or_else(|| format!("outside{outside}"), str::to_owned);
+            let far = own.map_or_else(|| format!("{}{outside}", outside::UNNAMED), str::to_owned);
             vec![format!("{far}-{on}"), far]
         }
         [a, b] => {

@@ -27,7 +27,8 @@ pub(super) fn route(file: &LabFile, lab: &Lab, d: &mut Diagnostics) {
         let (name, middle) = (&lab.node(id).name, &lab.node(middle).name);
         let at = place(file, name);
         d.error(at, format!("no path between switches {middle} and {name}"))
-            .hint(format!("add a link to {name} under 'links:'"));
+            .hint(format!("add a link to {name} under 'links:'"))
+            .of_network();
     }
 }
 

@@ -208,7 +208,7 @@ fn check_path(
             let (a, b, b_ip) = (&lab.node(a).name, &lab.node(b).name, target.ip);
             let text = format!("no route from {a} to {b}: {stuck} knows no way to {b_ip}");
             let elan = lab.find(&stuck).and_then(|id| lab.node(id).lecs().first());
-            let finding = d.error(section.to.at, text);
+            let finding = d.error(section.to.at, text).of_network();
             match elan {
                 Some(lec) if stuck == *a => {
                     let elan = &lab.elan(lec.elan).name;

@@ -19,11 +19,14 @@ pub(super) fn own(file: &LabFile) -> Option<(&LaneFile, &At<String>)> {
     outside::with_lane(file).is_none().then_some((section, on))
 }
 
+/// The host of the LANE services has this name if the file gives no name; a standby host also has its number.
+pub(crate) const UNNAMED: &str = "lane";
+
 /// Name of the host of the LANE services, and the place for messages about it.
 pub(super) fn server_name(section: &LaneFile) -> (&str, Span) {
     match &section.name {
         Some(name) => (&name.value.0, name.at),
-        None => ("lane", section.place),
+        None => (UNNAMED, section.place),
     }
 }
 
@@ -34,7 +37,7 @@ const MAX_STANDBY: usize = 8;
 pub(super) fn standby_name(section: &StandbyFile, number: u16) -> (String, Span) {
     match &section.name {
         Some(name) => (name.value.0.clone(), name.at),
-        None => (format!("lane{number}"), section.place),
+        None => (format!("{UNNAMED}{number}"), section.place),
     }
 }
 

@@ -38,11 +38,14 @@ pub(super) fn with_lane(file: &LabFile) -> Option<&OutsideFile> {
     (1..).zip(links(file)).find(lane).map(|(_, link)| link)
 }
 
+/// The far ends of links out of the lab have this name and their number if the file gives no name.
+pub(crate) const UNNAMED: &str = "outside";
+
 /// Name of the far end of the link out of the lab number `number` (from 1), and the place for messages about it.
 pub(super) fn name(link: &OutsideFile, number: u16) -> (String, Span) {
     match &link.options.name {
         Some(name) => (name.value.0.clone(), name.at),
-        None => (format!("outside{number}"), link.on.at),
+        None => (format!("{UNNAMED}{number}"), link.on.at),
     }
 }
 

@@ -184,7 +184,8 @@ fn connection(
     let (mut at, mut came) = (a.switch, (a.port, ends[0].1));
     while at != b.switch {
         let Some(&(port, _)) = atm::ways(lab, at).get(&b.switch) else {
-            d.error(file.place, "no path between the two ends");
+            d.error(file.place, "no path between the two ends")
+                .of_network();
             return None;
         };
         let Some(label) = labels.next(path) else {

@@ -110,12 +110,15 @@ fn program(
         name: section
             .name
             .as_ref()
-            .map_or_else(|| format!("socket{number}"), |name| name.value.0.clone()),
+            .map_or_else(|| format!("{UNNAMED}{number}"), |name| name.value.0.clone()),
         local: own.with_selector(selector.map_or(plan::SELECTOR_SOCKET, |s| s.value.0)),
         sap: section.sap.as_ref().map_or(Sap::ANY, |sap| sap.value.0),
         role: role?,
     })
 }
+
+/// Programs have this name and their number if the file gives no name.
+pub(crate) const UNNAMED: &str = "socket";
 
 fn listener(section: &SocketFile, d: &mut Diagnostics) -> Option<Role> {
     let answer = section.listen.as_ref()?.value.0;
@@ -250,7 +253,7 @@ fn speakable(given: &At<QosText>, qos: &Qos, lab: &Lab, id: NodeId, d: &mut Diag
     let is_abr = |t: TrafficParams| t.category == Some(ServiceCategory::Abr);
     let hint = format!("{}: {{ uni: 4.0, .. }}", node.name);
     if is_abr(qos.tx) || is_abr(qos.rx) {
-        let text = "before UNI 4.0 nobody can ask for ABR";
+        let text = "a call cannot ask for ABR before UNI 4.0";
         d.error(given.at, text).hint(hint);
     } else if convert::minimum(qos).is_some() {
         let text = "before UNI 4.0 min_pcr says nothing: the call gets its peak rate, or fails";
@@ -528,7 +531,7 @@ mod tests {
                 Err(said) => said.to_string(),
             };
             assert_eq!(
-                count(&said, "error: before UNI 4.0"),
+                count(&said, "error: a call cannot ask for ABR before UNI 4.0"),
                 errors,
                 "{uni} {qos}: {said}"
             );
