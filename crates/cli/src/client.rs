@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 
 /// The hint for a lab whose socket exists but does not answer.
 const STUCK: &str =
-    "its process may be stopped (SIGSTOP) or stuck; 'aerostat down' ends it all the same";
+    "its process may be stopped (SIGSTOP) or stuck; 'aerostat down' ends it nevertheless";
 
 /// Selects a running lab: the named one, or the only one.
 pub(crate) fn choose(which: &RunningLab) -> Result<LabState, Failure> {

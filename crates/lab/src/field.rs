@@ -109,7 +109,7 @@ impl FromText for String {
         match text.chars().find(wrong) {
             None => Ok(text.to_owned()),
             Some(c) => Err(format!(
-                "the character {} is not allowed: a terminal would obey it, or nobody would see it",
+                "the character {} is not allowed: a terminal would obey it, or it would be invisible",
                 c.escape_unicode()
             )),
         }

@@ -193,7 +193,7 @@ section! {
         multicast: Option<At<FrameRate>>,
         /// Frames that a LES copies to all members: LE_NARP, LE_TOPOLOGY and LE_ARP without a target; default 500pps.
         announcements: Option<At<FrameRate>>,
-        /// LE_ARP requests for addresses that nobody has registered, which a LES copies to all proxies; default 1000pps.
+        /// LE_ARP requests for addresses that no client has registered, which a LES copies to all proxies; default 1000pps.
         unregistered: Option<At<FrameRate>>,
     }
 }
@@ -342,9 +342,9 @@ section! {
         rate: Option<At<FlowRate>>,
         /// How long the caller waits after its last PDU before it releases the call; default 1s.
         hold: Option<At<Time>>,
-        /// It calls again so long after the end of its call; default: one call, made again while it fails with a cause that may pass by itself.
+        /// Time from the end of a call to the next call; default: one call, which is repeated while it fails with a temporary cause.
         every: Option<At<Time>>,
-        /// What it is there to show, if that is a failure: loss (of PDUs that it writes; also refused or late ones), or nothing (that arrives); it is no warning then.
+        /// The failure that this program is expected to show: loss (of PDUs that it writes; also refused or late PDUs) or nothing (no PDU arrives); the failure is then no warning.
         expect: Option<At<ExpectText>>,
     }
 }
@@ -385,7 +385,7 @@ section! {
         start: Option<At<Time>>,
         /// How long it sends, counted from its start, also if its host starts anew meanwhile; default: to the end.
         duration: Option<At<Time>>,
-        /// What this flow is there to show, if that is a failure: loss, or nothing (that arrives); it is no warning then.
+        /// The failure that this flow is expected to show: loss or nothing (no packet arrives); the failure is then no warning.
         expect: Option<At<ExpectText>>,
     }
 }

@@ -1,4 +1,4 @@
-//! The words for state of nodes, which are no good names for nodes.
+//! The kinds of state that `aerostat inspect` shows. A node with such a name gets a warning.
 
 use crate::diag::{Diagnostics, Span};
 
@@ -26,13 +26,13 @@ pub const INSPECT: [&str; 20] = [
     "lab",
 ];
 
-/// Warns of nodes that are called like a kind of state: `inspect` takes the word for that.
+/// Warns of nodes that have the name of a kind of state.
 pub(crate) fn warn<'a>(names: impl Iterator<Item = (&'a str, Span)>, d: &mut Diagnostics) {
     for (name, at) in names.filter(|(name, _)| INSPECT.contains(name)) {
         d.warning(
             at,
             format!(
-                "'{name}' is also what 'aerostat inspect' can show: it takes the word for that"
+                "'{name}' is also a kind of state: 'aerostat inspect {name}' shows that state, not this node"
             ),
         )
         .hint("give the node another name");
@@ -53,7 +53,7 @@ mod tests {
         let told: Vec<_> = warnings.iter().map(|found| &found.message).collect();
         assert_eq!(told.len(), 3, "{warnings}");
         for name in ["vc", "mps", "arp"] {
-            let begins = format!("'{name}' is also what 'aerostat inspect' can show");
+            let begins = format!("'{name}' is also a kind of state: 'aerostat inspect {name}'");
             assert!(
                 told.iter().any(|text| text.starts_with(&begins)),
                 "{warnings}"

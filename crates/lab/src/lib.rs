@@ -189,13 +189,11 @@ pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Checked, Di
     }
 }
 
-/// The lab, and the warnings that apply only to a run in virtual time.
-fn check(
-    name: &str,
-    text: &str,
-    overrides: &[String],
-    d: &mut Diagnostics,
-) -> Option<(Lab, Vec<(diag::Span, String)>)> {
+/// A lab, and the warnings that apply only to a run in virtual time.
+type Found = (Lab, Vec<(diag::Span, String)>);
+
+/// Reads and checks a lab; looks for further mistakes behind those that it finds first.
+fn check(name: &str, text: &str, overrides: &[String], d: &mut Diagnostics) -> Option<Found> {
     let mut root = tree::parse(text, 0, 0, d)?;
     for option in overrides {
         overrides::apply(&mut root, option, d);
@@ -208,13 +206,8 @@ fn check(
     checked.ok().flatten()
 }
 
-/// The same of what was read. An error if the lab is too large to look for further mistakes.
-#[allow(clippy::type_complexity, reason = "as above")]
-fn of_tree(
-    root: &tree::Tree,
-    name: &str,
-    d: &mut Diagnostics,
-) -> Result<Option<(Lab, Vec<(diag::Span, String)>)>, TooLarge> {
+/// Checks the tree of a lab file. An error if the lab is too large to look for further mistakes.
+fn of_tree(root: &tree::Tree, name: &str, d: &mut Diagnostics) -> Result<Option<Found>, TooLarge> {
     // An unknown key is reported, but the rest is checked nevertheless.
     let Some(file) = file::LabFile::from_tree(root, d) else {
         return Ok(None);
@@ -259,7 +252,7 @@ pub fn schema() -> serde_json::Value {
     schema
 }
 
-/// Where a text is asked, a number, true and false are texts, too, as they are written.
+/// Allows a number, true or false wherever a text is allowed: each is read as it is written.
 fn plain_texts(section: &mut serde_json::Value) {
     let properties = section["properties"].as_object_mut();
     for (_, property) in properties.into_iter().flatten() {

@@ -106,7 +106,7 @@ fn texts(values: impl IntoIterator<Item = impl Display>) -> Vec<String> {
     values.into_iter().map(text).collect()
 }
 
-/// Of what has no other words of its own.
+/// The text of a value that has no `Display`.
 fn debug(value: impl Debug) -> String {
     format!("{value:?}")
 }

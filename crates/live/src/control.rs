@@ -37,7 +37,7 @@ pub enum Request {
         /// `vc`, `call`, `lec`, `les`, `bus`, `mpc`, `mps`, `nhrp`, `port`, `qos`, `route`.
         what: String,
     },
-    /// Asks why there is a shortcut, or why there is none.
+    /// Asks why a shortcut exists or is missing.
     Why {
         /// Node name; `None` for all nodes with an MPOA client or server.
         node: Option<String>,

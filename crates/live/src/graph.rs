@@ -88,7 +88,7 @@ impl Row<'_> {
         let at = self.columns.iter().position(|name| *name == column)?;
         self.values.get(at)
     }
-    /// The text of a column; empty if there is none.
+    /// The text of a column, or an empty text if the row lacks the column.
     fn text(&self, column: &str) -> &str {
         match self.value(column) {
             Some(Value::Text(text)) => text,

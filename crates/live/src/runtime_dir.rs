@@ -183,7 +183,7 @@ fn own_and_private(directory: &Path) -> io::Result<()> {
     if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "belongs to somebody else",
+            "belongs to another user",
         ));
     }
     fs::set_permissions(directory, Permissions::from_mode(0o700))

@@ -160,7 +160,7 @@ impl Stations {
         let Some((number, station)) = known.and_then(|at| Some((at, self.all.get(at)?))) else {
             let names: Vec<&str> = self.names().collect();
             let hint = match names.len() {
-                0 => "there are none behind kernel hosts in this lab".to_owned(),
+                0 => "this lab has no stations behind kernel hosts".to_owned(),
                 _ => format!("stations: {}", names.join(", ")),
             };
             return Err(Answer::error(format!("there is no station '{name}'"), hint));

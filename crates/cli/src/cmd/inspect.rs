@@ -116,7 +116,7 @@ fn of_kind(client: &mut Client, node: Option<&String>, kind: &str) -> Result<Vec
     understood(client::ask(client, &Request::Inspect { node, what })?)
 }
 
-/// All tables of a node; an error if there are none.
+/// All tables of a node. A node without tables is an error.
 fn everything(client: &mut Client, node: Option<&String>) -> Result<Vec<Rows>, Failure> {
     let (mut tables, mut first) = (Vec::new(), None);
     for kind in INSPECT.into_iter().filter(|kind| *kind != "lab") {

@@ -56,7 +56,7 @@ section! {
         vp: Option<At<bool>>,
         /// Classical IP: packets without LLC/SNAP; default false.
         mux: Option<At<bool>>,
-        /// Classical IP: address of who is at the end outside; default: InATMARP asks.
+        /// Classical IP: IP address of the station at the outside end; default: InATMARP asks.
         peer: Option<At<Ip>>,
     }
 }

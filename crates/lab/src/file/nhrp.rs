@@ -15,7 +15,7 @@ section! {
         register: Option<At<bool>>,
         /// Client: holding time of its registration; default 15min.
         holding: Option<At<Time>>,
-        /// Client: only answers of those who know at first hand will do, not what a server on the way has kept; default true.
+        /// Client: accept authoritative answers only, not cached ones; default true.
         authoritative: Option<At<bool>>,
         /// Client: the widest network that an answer may cover, as prefix length 8 to 32; default 32 (single addresses).
         prefix: Option<At<u64>>,

@@ -37,7 +37,7 @@ fn given(
         && elan.clip.is_some()
     {
         let text = format!(
-            "{} is a Classical IP subnet: nobody has a MAC address there",
+            "{} is a Classical IP subnet: its stations have no MAC addresses",
             elan.name
         );
         d.error(first.at, text)
@@ -86,7 +86,7 @@ fn warn_of_another(
     if let Some((node, lec)) = members.next() {
         let text = format!("{ip} is {}, whose MAC address is {}", node.name, lec.mac);
         d.warning(mac.at, text)
-            .hint("frames for it go to nobody, or to somebody else");
+            .hint("frames for it are lost, or reach another station");
     }
 }
 

@@ -205,7 +205,7 @@ fn of_mpc(mpc: &Mpc) -> Value {
     let protocols = protocols.iter().filter_map(|(on, name)| on.then_some(name));
     let known = |(mac, address): &(MacAddr, AtmAddress)| json!({ "mac": text(mac), "address": text(address) });
     let own = json!({
-        "start_s": seconds(*start),
+        "start_s": start.as_secs_f64(),
         "control": text(control),
         "data": text(data),
         "tag": tag,
@@ -227,7 +227,7 @@ fn of_mps(mps: &Mps) -> Value {
         keys,
     } = mps;
     let own = json!({
-        "start_s": seconds(*start),
+        "start_s": start.as_secs_f64(),
         "control": text(control),
         "trigger": trigger,
         "register": register,
@@ -267,7 +267,7 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
         sap,
         role,
     } = program;
-    let role = match role {
+    let mut all = match role {
         Role::Listen {
             answer,
             max_sdu,
@@ -306,7 +306,6 @@ fn of_program(program: &Program, expect: Option<Expect>) -> Value {
             "send": of_sending(send),
         }),
     };
-    let mut all = role;
     if let Some(all) = all.as_object_mut() {
         all.insert("expect".into(), expected(expect).into());
     }

@@ -81,7 +81,7 @@ impl Started {
 /// Whether and when a daemon is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
-    /// Start a daemon at this time, if there is none.
+    /// Start a daemon at this time unless a daemon runs.
     Start(Instant),
     /// A daemon is connected, or has been started.
     Watch,

@@ -179,6 +179,19 @@ pub(super) fn find(name: &str) -> Option<&'static TableInfo> {
 
 /// The members before the tables, with their schema.
 pub(super) fn head() -> Map<String, Value> {
+    let settings = [
+        ("seed", "integer"),
+        ("until_s", "number"),
+        ("nodes", "object"),
+        ("links", "object"),
+        ("subnets", "object"),
+        ("pvcs", "array"),
+        ("traffic", "object"),
+        ("faults", "array"),
+        ("timers", "object"),
+        ("capture", "array"),
+    ];
+    let of_type = |(name, kind): (&str, &str)| (name.to_owned(), json!({ "type": kind }));
     let entries = [
         (
             "schema",
@@ -232,19 +245,8 @@ pub(super) fn head() -> Map<String, Value> {
             json!({
                 "type": "object",
                 "description": "Effective parameters: what the lab file says, and what it leaves to defaults; see 'Settings' in docs/results.md.",
-                "properties": {
-                    "seed": { "type": "integer" },
-                    "until_s": { "type": "number" },
-                    "nodes": { "type": "object" },
-                    "links": { "type": "object" },
-                    "subnets": { "type": "object" },
-                    "pvcs": { "type": "array" },
-                    "traffic": { "type": "object" },
-                    "faults": { "type": "array" },
-                    "timers": { "type": "object" },
-                    "capture": { "type": "array" },
-                },
-                "required": ["seed", "until_s", "nodes", "links", "subnets", "pvcs", "traffic", "faults", "timers", "capture"],
+                "properties": settings.into_iter().map(of_type).collect::<Map<_, _>>(),
+                "required": settings.map(|(name, _)| name),
             }),
         ),
     ];
